@@ -1,0 +1,102 @@
+"""Arguments checked once, at the edge: an error names the parameter, the rule, the value and the
+remedy, and no argument is ever repaired."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+
+
+def _message(where: str, name: str, value: object, rule: str, remedy: str) -> str:
+    text = f"{where}: {name}={value!r} must be {rule}"
+    return f"{text}; {remedy}." if remedy else f"{text}."
+
+
+def integer(
+    where: str,
+    name: str,
+    value: object,
+    *,
+    least: int | None = 1,
+    most: int | None = None,
+    remedy: str = "",
+) -> int:
+    """Return ``value`` as an int within [least, most], or raise.
+
+    >>> integer("shb", "T", 0)
+    Traceback (most recent call last):
+    ...
+    ValueError: shb: T=0 must be an integer >= 1.
+    """
+    rule = "an integer"
+    if least is not None and most is not None:
+        rule += f" from {least} to {most}"
+    elif least is not None:
+        rule += f" >= {least}"
+    elif most is not None:
+        rule += f" <= {most}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(_message(where, name, value, rule, remedy))
+    number = int(value)
+    if (least is not None and number < least) or (most is not None and number > most):
+        raise ValueError(_message(where, name, number, rule, remedy))
+    return number
+
+
+def real(
+    where: str,
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+    remedy: str = "",
+) -> float:
+    """Return ``value`` as a finite float inside the given interval, or raise.
+
+    >>> real("shb", "a", 1.5, above=0, most=1)
+    Traceback (most recent call last):
+    ...
+    ValueError: shb: a=1.5 must be a finite number > 0 and <= 1.
+    """
+    limits = [
+        f"{sign} {limit:.17g}"
+        for sign, limit in ((">", above), (">=", least), ("<", below), ("<=", most))
+        if limit is not None
+    ]
+    rule = " ".join(["a finite number", " and ".join(limits)]).strip()
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(_message(where, name, value, rule, remedy))
+    number = float(value)
+    inside = (
+        math.isfinite(number)
+        and (above is None or number > above)
+        and (least is None or number >= least)
+        and (below is None or number < below)
+        and (most is None or number <= most)
+    )
+    if not inside:
+        raise ValueError(_message(where, name, number, rule, remedy))
+    return number
+
+
+def choice(where: str, name: str, value: object, options: Iterable[str]) -> str:
+    """Return ``value`` if it is one of ``options``; otherwise raise and suggest the nearest.
+
+    >>> choice("multistage", "stages", "fitt", ["fit", "authors"])
+    Traceback (most recent call last):
+    ...
+    ValueError: multistage: stages='fitt' must be one of 'fit', 'authors'; did you mean 'fit'?
+    """
+    known = list(options)
+    if isinstance(value, str) and value in known:
+        return value
+    rule = "one of " + ", ".join(repr(option) for option in known)
+    near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.4)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    kind = ValueError if isinstance(value, str) else TypeError
+    raise kind(f"{where}: {name}={value!r} must be {rule}{hint}")

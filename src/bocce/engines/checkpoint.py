@@ -1,0 +1,89 @@
+"""A run on disk: written whole or not at all, and refused when it belongs to another run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..problems import LinearProblem
+from .state import Recorder, State
+
+FORMAT = 1
+SAMPLED_BYTES = 1 << 22
+
+
+def _digest(*arrays: np.ndarray) -> str:
+    """A hash of shapes, types and contents (of large arrays, evenly spread rows)."""
+    sha = hashlib.sha256()
+    for array in arrays:
+        sha.update(f"{array.shape}{array.dtype}".encode())
+        step = max(1, array.nbytes // SAMPLED_BYTES)
+        sha.update(np.ascontiguousarray(array[::step]).tobytes())
+    return sha.hexdigest()
+
+
+def fingerprint(problem: LinearProblem, method: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """What a checkpoint must agree with to be resumed."""
+    X = problem.X
+    data = (X.data, X.indices, X.indptr) if problem.sparse else (X,)
+    if hasattr(method, "alpha"):
+        steps = _digest(method.alpha, method.beta, method.theta)
+    else:
+        steps = repr(method)
+    return {
+        "format": FORMAT,
+        "problem": f"{type(problem).__name__} {_digest(problem.y, *data)} l2={problem.l2!r}",
+        "schedule": steps,
+        **settings,
+    }
+
+
+def save(path: Path, identity: dict[str, Any], state: State, recorder: Recorder) -> None:
+    """Write beside, flush to disk, then rename: a reader sees the old file or the new one."""
+    kept = recorder.count
+    beside = path.with_name(path.name + ".part")
+    with open(beside, "wb") as file:
+        np.savez(
+            file,
+            identity=np.array(json.dumps(identity, sort_keys=True)),
+            w=state.w,
+            v=state.v,
+            k=np.int64(state.k),
+            memory=np.array(state.memory, dtype=np.float64),
+            value=recorder.value[:kept],
+            grad2=recorder.grad2[:kept],
+        )
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def load(path: Path, identity: dict[str, Any], state: State, recorder: Recorder) -> None:
+    """Put the saved run into ``state`` and ``recorder``; refuse one of another run."""
+    remedy = "delete the file or give another path"
+    try:
+        with np.load(path, allow_pickle=False) as saved:
+            theirs = json.loads(str(saved["identity"]))
+            arrays = {name: saved[name] for name in ("w", "v", "k", "memory", "value", "grad2")}
+    except Exception as error:
+        raise ValueError(
+            f"minimize: checkpoint={str(path)!r} is not a readable checkpoint ({error}); {remedy}."
+        ) from error
+    for key, mine in identity.items():
+        if theirs.get(key) != mine:
+            shown = (
+                "" if key in ("problem", "schedule") else f" ({theirs.get(key)!r}, not {mine!r})"
+            )
+            raise ValueError(
+                f"minimize: checkpoint={str(path)!r} is of another {key}{shown}; {remedy}."
+            )
+    state.w, state.v, state.k = arrays["w"], arrays["v"], int(arrays["k"])
+    state.memory = tuple(float(x) for x in arrays["memory"])
+    kept = arrays["value"].size
+    recorder.value[:kept], recorder.grad2[:kept] = arrays["value"], arrays["grad2"]
+    recorder.cursor[0] = kept

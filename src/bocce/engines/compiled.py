@@ -1,0 +1,128 @@
+"""The fast engine: packs a problem for the compiled loop and calls it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..problems import LeastSquares, LinearProblem
+from ..schedules import Schedule
+from . import loop, scaled
+from .rows import LogisticRows, SparseRows, SquaredRows
+from .state import Recorder, State
+from .stream import make_stream
+
+OWN_BYTES = 1 << 26  # dense data up to this size are copied into rows of whole cache lines
+LINE = 64
+
+
+def _aligned(n: int, p: int, dtype: np.dtype) -> np.ndarray:
+    """Zeros of shape (n, p) that start on a cache line."""
+    raw = np.zeros(n * p * dtype.itemsize + LINE, dtype=np.uint8)
+    start = -raw.ctypes.data % LINE
+    return raw[start : start + n * p * dtype.itemsize].view(dtype).reshape(n, p)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """A read-only view: one compiled type whatever the caller's flags were."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def pack(problem: LinearProblem) -> SquaredRows | LogisticRows | SparseRows:
+    """The rows as the kernels want them; large dense data are used where they lie."""
+    squared = isinstance(problem, LeastSquares)
+    y = _read_only(problem.y)
+    X = problem.X
+    if problem.sparse:
+        return SparseRows(
+            _read_only(X.data),
+            _read_only(X.indices.astype(np.uint32)),
+            _read_only(X.indptr.astype(np.int64)),
+            y,
+            not squared,
+        )
+    kind = SquaredRows if squared else LogisticRows
+    width = problem.d + squared
+    lanes = LINE // X.dtype.itemsize
+    p = -(-width // lanes) * lanes
+    if problem.n * p * X.dtype.itemsize > OWN_BYTES or (squared and X.dtype != np.float64):
+        return kind(_read_only(X), y, False)
+    own = _aligned(problem.n, p, X.dtype)
+    if squared:
+        own[:, : problem.d] = X
+        own[:, problem.d] = y
+    else:
+        np.multiply(X, problem.y[:, None], out=own[:, : problem.d], casting="same_kind")
+    return kind(_read_only(own), y, True)
+
+
+def objective(problem: LinearProblem) -> loop.Objective:
+    squared = isinstance(problem, LeastSquares)
+    has_gram = squared and problem.gram_fits
+    return loop.Objective(
+        problem.n,
+        problem.d,
+        problem.l2,
+        problem.gram if has_gram else np.zeros((1, 1)),
+        problem.moment if has_gram else np.zeros(1),
+        float(problem.y @ problem.y) / problem.n,
+        has_gram,
+    )
+
+
+class CompiledEngine:
+    """Takes steps with the Numba kernels; only min(b, n - b) rows where a Gram matrix fits.
+
+    A run may be cut at multiples of ``grain``, and where it records, without changing a bit.
+    """
+
+    def __init__(self, problem: LinearProblem, b: int, seed: int, mode: str) -> None:
+        self.rows, self.objective = pack(problem), objective(problem)
+        self.stream = make_stream(seed, problem.n, b, mode)
+        d = problem.d
+        width = d if problem.sparse else self.rows.X.shape[1]
+        at = np.zeros(width)
+        if isinstance(self.rows, SquaredRows) and self.rows.own:
+            at[d] = -1.0  # the column that holds y
+        self.point = loop.Point(np.zeros(d), np.zeros(d), at, np.zeros(width), np.zeros(width))
+        touched = b * problem.X.nnz / problem.n if problem.sparse else np.inf
+        self.scaled = 2 * b <= problem.n and touched < scaled.PAYS_BELOW * d
+        self.grain = scaled.GRAIN if self.scaled else 1
+        if self.scaled:
+            self.scratch = (np.zeros((d, 2)), np.zeros(b))
+        else:
+            listed = 2 * b > problem.n and not self.objective.has_gram
+            self.scratch = (np.zeros(problem.n + 1 if listed else 1, dtype=np.int64),)
+
+    def measure(self, w: np.ndarray) -> tuple[float, float]:
+        """The objective and the squared norm of its full gradient."""
+        at = self.point.at
+        at[: w.size] = w
+        value, grad2 = loop.measure(self.rows, self.objective, at, self.point.total)
+        return float(value), float(grad2)
+
+    def advance(self, state: State, schedule: Schedule, stop: int, recorder: Recorder) -> str:
+        """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
+        self.point.w[:], self.point.v[:] = state.w, state.v
+        advance = scaled.advance_scaled if self.scaled else loop.advance
+        k, verdict = advance(
+            self.rows,
+            self.objective,
+            self.stream,
+            loop.Table(schedule.alpha, schedule.beta, schedule.theta),
+            self.point,
+            loop.Record(
+                recorder.when,
+                recorder.grad2,
+                recorder.value,
+                recorder.cursor,
+                recorder.limit2,
+                recorder.goal2,
+            ),
+            state.k,
+            stop,
+            *self.scratch,
+        )
+        state.w, state.v, state.k = self.point.w.copy(), self.point.v.copy(), int(k)
+        return ("", "diverged", "converged")[verdict]

@@ -1,0 +1,170 @@
+"""The one update, compiled: a table of steps, a stream of batches, rows, and a record.
+
+``reference.py`` is its readable twin; tests compare them at every step.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from .rows import KERNEL, accumulate
+from .stream import draw, forget
+
+DONE, DIVERGED, CONVERGED = 0, 1, 2
+
+
+class Table(NamedTuple):
+    alpha: np.ndarray
+    beta: np.ndarray
+    theta: np.ndarray
+
+
+class Objective(NamedTuple):
+    """n, l2, and where it exists the Gram form  f = w.Gw/2 - c.w + y2/2  of the squared loss."""
+
+    n: int
+    d: int
+    l2: float
+    gram: np.ndarray
+    moment: np.ndarray
+    y2: float
+    has_gram: bool
+
+
+class Point(NamedTuple):
+    """w_k and v_k = w_k - w_{k-1}, with scratch: the evaluation point and two sums."""
+
+    w: np.ndarray
+    v: np.ndarray
+    at: np.ndarray
+    g: np.ndarray
+    total: np.ndarray
+
+
+class Record(NamedTuple):
+    """What is measured: at steps ``when``, from place ``cursor[0]`` on."""
+
+    when: np.ndarray
+    grad2: np.ndarray
+    value: np.ndarray
+    cursor: np.ndarray
+    limit2: float
+    goal2: float
+
+
+@njit(**KERNEL)
+def total_gradient(rows, objective, at, total, want_loss):
+    """total = sum over all rows of slope_i x_i; returns the mean loss if wanted."""
+    n, d = objective.n, objective.d
+    if not objective.has_gram:
+        return accumulate(rows, NOTHING, 0, n, False, at, total, want_loss) / n
+    quadratic = 0.0
+    linear = 0.0
+    for i in range(d):
+        s = 0.0
+        for j in range(d):
+            s += objective.gram[i, j] * at[j]
+        quadratic += at[i] * s
+        linear += at[i] * objective.moment[i]
+        total[i] = n * (s - objective.moment[i])
+    return 0.5 * quadratic - linear + 0.5 * objective.y2
+
+
+NOTHING = np.zeros(1, dtype=np.int64)
+
+
+@njit(**KERNEL)
+def measure(rows, objective, at, total):
+    """(value, squared gradient norm) of the objective; ``total`` is left as the row sum."""
+    mean_loss = total_gradient(rows, objective, at, total, True)
+    n, l2 = objective.n, objective.l2
+    grad2 = 0.0
+    norm2 = 0.0
+    for j in range(objective.d):
+        gj = total[j] / n + l2 * at[j]
+        grad2 += gj * gj
+        norm2 += at[j] * at[j]
+    return mean_loss + 0.5 * l2 * norm2, grad2
+
+
+@njit(**KERNEL)
+def record_here(record, k, value, grad2):
+    """Keep a measurement and judge it."""
+    i = record.cursor[0]
+    if not (np.isfinite(value) and grad2 <= record.limit2):
+        return DIVERGED
+    record.value[i] = value
+    record.grad2[i] = grad2
+    record.cursor[0] = i + 1
+    return CONVERGED if grad2 <= record.goal2 else DONE
+
+
+@njit(**KERNEL)
+def due(record, k):
+    i = record.cursor[0]
+    return i < record.when.size and record.when[i] == k
+
+
+@njit(**KERNEL)
+def measured(record, k):
+    i = record.cursor[0]
+    return i > 0 and record.when[i - 1] == k
+
+
+@njit(**KERNEL)
+def advance(rows, objective, stream, table, point, record, k, stop, kept):
+    """Steps k .. stop-1. Returns (k reached, DONE | DIVERGED | CONVERGED).
+
+    With more than half the rows in a batch, those left out are taken from the sum over all rows
+    where that sum is at hand: by the Gram matrix, or because w_k has just been measured.
+    """
+    n, b, d, l2 = objective.n, stream.b, objective.d, objective.l2
+    w, v, at, g, total = point.w, point.v, point.at, point.g, point.total
+    leave_out = 2 * b > n
+    while k < stop:
+        alpha, beta, theta = table.alpha[k], table.beta[k], table.theta[k]
+        have_total = False
+        if due(record, k):
+            for j in range(d):
+                at[j] = w[j]
+            value, grad2 = measure(rows, objective, at, total)
+            verdict = record_here(record, k, value, grad2)
+            if verdict != DONE:
+                return k, verdict
+            have_total = True
+        for j in range(d):
+            at[j] = w[j] + theta * v[j]
+        source, start, count = draw(stream, k)
+        subtract = leave_out and (
+            objective.has_gram or count == 0 or (theta == 0.0 and measured(record, k))
+        )
+        if subtract:
+            if not have_total or theta != 0.0:
+                # the same sum, whoever measured: a run may be cut between record and step
+                total_gradient(rows, objective, at, total, True)
+            accumulate(rows, source, start, count, True, at, g, False)
+            for j in range(d):
+                g[j] = total[j] - g[j]
+        elif leave_out:
+            size = 0
+            for i in range(n):
+                kept[size] = i
+                size += 1 - stream.seen[i]
+            accumulate(rows, kept, 0, b, True, at, g, False)
+        else:
+            accumulate(rows, source, start, count, True, at, g, False)
+        forget(stream, count)
+        grad2 = 0.0
+        for j in range(d):
+            g[j] = g[j] / b + l2 * at[j]
+            grad2 += g[j] * g[j]
+        if not np.isfinite(grad2):
+            return k, DIVERGED
+        for j in range(d):
+            v[j] = beta * v[j] - alpha * g[j]
+            w[j] += v[j]
+        k += 1
+    return k, DONE

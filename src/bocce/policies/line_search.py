@@ -1,0 +1,141 @@
+"""Step sizes from an Armijo line search, with the exponential decay on top."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .. import _checks
+from ..problems import Line
+from ..schedules import _rules
+
+MOST_BACKTRACKS = 100
+Three = tuple[float, float, float]
+Look = Callable[[str], Line]
+
+
+def armijo(line: Line, start: float, c: float = 0.5, shrink: float = 0.7) -> float:
+    """The first s = start shrink^j with f_B(w - s g) <= f_B(w) - c s ||g||^2, j <= 100.
+
+    A decrease that drowns in the rounding of f_B counts as made.
+    On a quadratic, c = 1/2 accepts exactly s <= 1/(curvature along g).
+
+    >>> import numpy as np
+    >>> from bocce.problems import LeastSquares, Line
+    >>> p = LeastSquares(np.array([[2.0]]), np.array([2.0]))
+    >>> armijo(Line(p, np.zeros(1), np.array([0])), start=0.25)
+    0.25
+    """
+    slack = 1e-15 * abs(line.value)
+    s = start
+    for _ in range(MOST_BACKTRACKS):
+        if line.decrease(s) >= c * s * line.slope2 * (1.0 - 1e-12) - slack:
+            break
+        s *= shrink
+    return s
+
+
+@dataclass(frozen=True)
+class LineSearchPolicy:
+    """(alpha_k, beta_k, theta_k) decided when batch k has been seen.
+
+    ``mu=None`` is SGD; otherwise heavy ball in averaging form. The memory it carries is
+    (s, lambda): the last accepted step and the last averaging weight.
+    """
+
+    T: int
+    name: str
+    gamma: float
+    mu: float | None
+    c: float
+    shrink: float
+    start: float
+    search: str
+
+    def begin(self) -> tuple[float, float]:
+        return self.start, 0.0
+
+    def decide(self, k: int, memory: tuple[float, ...], look: Look) -> tuple[Three, tuple]:
+        s, lam = memory
+        s = armijo(look(self.search), s, self.c, self.shrink)
+        if self.mu is None:
+            return (s * self.gamma ** (k + 1), 0.0, 0.0), (s, 0.0)
+        eta = s / 4 * self.gamma ** (k + 1)
+        coming = s / 4 * self.gamma ** (k + 2)  # the next step is unknown: carry s forward
+        shrunk = -math.expm1((k + 1) * math.log1p(-min(coming * self.mu, 1.0 - 1e-15)))
+        new = (1.0 - self.gamma / 2) / (coming * self.mu) * shrunk
+        beta = lam * (1.0 - eta * self.mu) / (1.0 + new)
+        return (eta / (1.0 + new), max(beta, 0.0), 0.0), (s, new)
+
+
+def _policy(
+    where: str,
+    name: str,
+    T: int,
+    mu: float | None,
+    tau: float,
+    c: float,
+    shrink: float,
+    start: float,
+    search: str,
+) -> LineSearchPolicy:
+    T = _rules.horizon(where, T)
+    gamma = _rules.decay(where, T, tau)
+    c = _checks.real(where, "c", c, above=0.0, below=1.0, remedy="1/2 is the paper's")
+    shrink = _checks.real(where, "shrink", shrink, above=0.0, below=1.0, remedy="0.7 is usual")
+    start = _checks.real(where, "start", start, above=0.0, remedy="1 is usual")
+    search = _checks.choice(where, "search", search, ["same", "independent"])
+    return LineSearchPolicy(T, name, gamma, mu, c, shrink, start, search)
+
+
+def sgd_sls_exponential(
+    T: int,
+    tau: float = 1.0,
+    c: float = 0.5,
+    shrink: float = 0.7,
+    start: float = 1.0,
+    search: str = "same",
+) -> LineSearchPolicy:
+    """SGD whose step is searched for on the batch, times gamma^(k+1).
+
+    s_k = armijo from s_{k-1} (it never grows),  alpha_k = s_k gamma^(k+1),
+    gamma = (tau/T)^(1/T). ``search="independent"`` searches on a batch of its own, so that the
+    step does not depend on the gradient it scales.
+
+    Guarantee: needs no constant at all; noise-adaptive for the independent search.
+
+    Source: SGD-SLS-EXP (Vaswani et al. 2022), ``sec:experiments``.
+
+    >>> sgd_sls_exponential(100).begin()
+    (1.0, 0.0)
+    """
+    where = "sgd_sls_exponential"
+    return _policy(where, "sgd-sls-exp", T, None, tau, c, shrink, start, search)
+
+
+def shb_sls_exponential(
+    T: int,
+    mu: float,
+    tau: float = 1.0,
+    c: float = 0.5,
+    shrink: float = 0.7,
+    start: float = 1.0,
+    search: str = "same",
+) -> LineSearchPolicy:
+    """Noise-adaptive heavy ball with s_k in place of 1/L.
+
+    eta_k = s_k gamma^(k+1)/4, and with eta' = s_k gamma^(k+2)/4 standing for the next step,
+    lambda_{k+1} = (1 - gamma/2)/(eta' mu) (1 - (1 - eta' mu)^(k+1));
+    alpha_k = eta_k/(1 + lambda_{k+1}),  beta_k = lambda_k (1 - eta_k mu)/(1 + lambda_{k+1}).
+
+    Guarantee: none; the steps do not increase, as Theorem 1 asks, but depend on the batch.
+
+    Source: SHB-SLS-EXP of ``sec:experiments``, which the paper leaves undefined.
+
+    >>> shb_sls_exponential(100, mu=0.1).name
+    'shb-sls-exp'
+    """
+    where = "shb_sls_exponential"
+    mu = _checks.real(where, "mu", mu, above=0.0, remedy="add l2, or use sgd-sls-exp")
+    return _policy(where, "shb-sls-exp", T, mu, tau, c, shrink, start, search)

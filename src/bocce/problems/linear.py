@@ -1,0 +1,215 @@
+"""What both losses share: rows of data, a linear predictor, an l2 term."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import _checks
+from . import curvature
+from .curvature import Constants
+
+BLOCK_BYTES = 1 << 23  # rows are taken this many bytes at a time where a copy must be made
+GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is formed
+GRAM_FLOPS = 1e11
+
+
+def _check_design(where: str, X: Any) -> Any:
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        X.sum_duplicates()
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+    else:
+        X = np.asarray(X)
+        if X.dtype == object or X.dtype.kind not in "fiub":
+            raise TypeError(
+                f"{where}: X has dtype {X.dtype}, must be numeric; convert it with "
+                "X.astype(float) first."
+            )
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+    if X.ndim != 2:
+        raise ValueError(
+            f"{where}: X has shape {X.shape}, must have two dimensions (rows, columns); "
+            "reshape a single feature with X.reshape(-1, 1)."
+        )
+    n, d = X.shape
+    if n < 1 or d < 1:
+        raise ValueError(
+            f"{where}: X has shape {X.shape}, must have at least one row and one column; "
+            "check how the data were read."
+        )
+    return X
+
+
+def _check_finite(where: str, name: str, blocks: Iterator[np.ndarray]) -> None:
+    start = 0
+    for block in blocks:
+        with np.errstate(over="ignore", invalid="ignore"):
+            quick = np.isfinite(block.sum(dtype=np.float64))
+        if not quick and not np.isfinite(block).all():  # a sum may overflow on its own
+            at = int(np.argmax(~np.isfinite(block.reshape(block.shape[0], -1)).all(axis=1)))
+            raise ValueError(
+                f"{where}: {name} has NaN or infinity (first at row {start + at}), must be "
+                "finite; remove or impute such rows."
+            )
+        start += block.shape[0]
+
+
+class LinearProblem:
+    """f(w) = 1/n sum_i loss(x_i . w, y_i) + l2/2 ||w||^2; see LeastSquares and Logistic."""
+
+    curvature_bound = 1.0  # the largest second derivative of the loss
+
+    def __init__(self, X: Any, y: Any, l2: float = 0.0) -> None:
+        where = type(self).__name__
+        self.l2 = _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
+        X = _check_design(where, X)
+        y = np.asarray(y)
+        if y.shape != (X.shape[0],):
+            raise ValueError(
+                f"{where}: y has shape {y.shape}, must be ({X.shape[0]},) as X has "
+                f"{X.shape[0]} rows; give one target a row."
+            )
+        self.n, self.d = (int(size) for size in X.shape)
+        if sp.issparse(X):
+            _check_finite(where, "X", iter([X.data]) if X.nnz else iter([]))
+            self.X = X
+        else:
+            self.X = X.view(np.ndarray)
+            self.X.flags.writeable = False
+            _check_finite(where, "X", self.blocks(np.float64))
+        if y.dtype.kind == "f":
+            _check_finite(where, "y", iter([y]))
+        self.y = self._targets(y)
+        self.y.flags.writeable = False
+
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    @property
+    def sparse(self) -> bool:
+        return bool(sp.issparse(self.X))
+
+    def __repr__(self) -> str:
+        kind = "CSR " if self.sparse else ""
+        name = type(self).__name__
+        return f"{name}({kind}{self.n} x {self.d} {self.X.dtype}, l2={self.l2:g})"
+
+    # -- passes over the data ------------------------------------------------------------------
+
+    def blocks(self, dtype: Any = None, rows: np.ndarray | None = None) -> Iterator[Any]:
+        """The rows (all, or those named) a block at a time, as ``dtype`` when dense."""
+        count = self.n if rows is None else len(rows)
+        step = max(1, BLOCK_BYTES // (8 * self.d))
+        if self.sparse or (rows is None and self.X.dtype == np.float64):
+            step = max(step, count)  # no copy is made: one block
+        for start in range(0, count, step):
+            part = slice(start, start + step)
+            block = self.X[part] if rows is None else self.X[rows[part]]
+            yield block if self.sparse else np.asarray(block, dtype=dtype)
+
+    def predict(self, w: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """x_i . w for all rows, or those named."""
+        return np.concatenate([block @ w for block in self.blocks(np.float64, rows)])
+
+    def combine(self, coefficients: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """sum_i c_i x_i over all rows, or those named."""
+        total, start = np.zeros(self.d), 0
+        for block in self.blocks(np.float64, rows):
+            total += block.T @ coefficients[start : start + block.shape[0]]
+            start += block.shape[0]
+        return total
+
+    @cached_property
+    def row_norms2(self) -> np.ndarray:
+        """||x_i||^2."""
+        if self.sparse:
+            return np.asarray(self.X.multiply(self.X).sum(axis=1), dtype=np.float64).ravel()
+        blocks = self.blocks(np.float64)
+        return np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
+
+    @property
+    def gram_fits(self) -> bool:
+        """Is the d x d Gram matrix cheap enough to form?"""
+        stored = self.X.nnz * self.d if self.sparse else self.n * self.d**2
+        return self.d <= GRAM_COLUMNS and 2.0 * stored <= GRAM_FLOPS
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """X^T X / n."""
+        if self.sparse:
+            G = np.asarray((self.X.T @ self.X).toarray(), dtype=np.float64)
+        else:
+            G = np.zeros((self.d, self.d))
+            for block in self.blocks(np.float64):
+                G += block.T @ block
+        return G / self.n
+
+    def weighted_gram(self, weights: np.ndarray) -> np.ndarray:
+        """1/n sum_i s_i x_i x_i^T."""
+        total, start = np.zeros((self.d, self.d)), 0
+        for block in self.blocks(np.float64):
+            s = weights[start : start + block.shape[0], None]
+            product = block.T @ (block.multiply(s) if self.sparse else block * s)
+            total += product.toarray() if self.sparse else product
+            start += block.shape[0]
+        return total / self.n
+
+    # -- the objective ---------------------------------------------------------------------------
+
+    def losses(self, z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """loss(z_i, y_i)."""
+        raise NotImplementedError
+
+    def slopes(self, z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """The derivative of the loss at z_i."""
+        raise NotImplementedError
+
+    def point(self, w: Any, name: str = "w") -> np.ndarray:
+        """``w`` as a float64 vector of length d, checked."""
+        where = type(self).__name__
+        vector = np.asarray(w, dtype=np.float64)
+        if vector.shape != (self.d,):
+            raise ValueError(
+                f"{where}: {name} has shape {vector.shape}, must be ({self.d},); X has "
+                f"{self.d} columns."
+            )
+        return vector
+
+    def value(self, w: Any, rows: np.ndarray | None = None) -> float:
+        """f(w), or the mean over ``rows`` plus the l2 term."""
+        w = self.point(w)
+        loss = self.losses(self.predict(w, rows), rows)
+        return float(loss.mean() + 0.5 * self.l2 * (w @ w))
+
+    def gradient(self, w: Any, rows: np.ndarray | None = None) -> np.ndarray:
+        """The gradient of f, or of the mean over ``rows`` plus the l2 term."""
+        w = self.point(w)
+        slopes = self.slopes(self.predict(w, rows), rows)
+        return self.combine(slopes, rows) / slopes.size + self.l2 * w
+
+    def row_gradient_mean2(self, w: Any) -> float:
+        """mean_i ||grad f_i(w)||^2, f_i with its l2 term."""
+        w = self.point(w)
+        z = self.predict(w)
+        slopes = self.slopes(z)
+        squares = slopes**2 * self.row_norms2 + 2 * self.l2 * slopes * z
+        return float(max(0.0, squares.mean() + self.l2**2 * (w @ w)))
+
+    def constants(self) -> Constants:
+        """L, mu, L_max, kappa~ of the objective (for logistic loss, upper bounds of curvature).
+
+        Exact by eigenvalues where the Gram matrix fits (``gram_fits``), otherwise L is an upper
+        estimate by Lanczos and mu is l2, the only lower bound that is certain.
+        """
+        return self._constants
+
+    @cached_property
+    def _constants(self) -> Constants:
+        return curvature.constants(self)

@@ -1,0 +1,154 @@
+"""Which rows: a batch is a pure function of (seed, k).
+
+A stream of 64-bit words is a counter put through splitmix64, keyed by (seed, purpose, step). Each
+word gives two candidate rows by multiplication and shift, with the rejection that makes every row
+exactly equally likely; a row seen before is passed over. For b > n/2 the rows *left out* are
+drawn. The compiled twin of this file is ``engines/stream.py``; tests compare them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _checks
+
+Rows = npt.NDArray[np.int64]
+MODES = ("independent", "reshuffle")
+
+GOLDEN = 0x9E3779B97F4A7C15
+MIX_1 = 0xBF58476D1CE4E5B9
+MIX_2 = 0x94D049BB133111EB
+PURPOSE = {"independent": 1, "reshuffle": 2, "search": 3}
+_MASK = (1 << 64) - 1
+MOST_ROWS = (1 << 32) - 1
+
+
+def _mix(z: int) -> int:
+    """splitmix64's output function."""
+    z &= _MASK
+    z = ((z ^ (z >> 30)) * MIX_1) & _MASK
+    z = ((z ^ (z >> 27)) * MIX_2) & _MASK
+    return z ^ (z >> 31)
+
+
+def stream_key(seed: int, purpose: str, step: int) -> int:
+    """The key of one stream: seed, purpose and step, mixed one after the other."""
+    key = _mix(seed + GOLDEN)
+    key = _mix(key ^ (PURPOSE[purpose] * GOLDEN))
+    return _mix(key + (step + 1) * GOLDEN)
+
+
+def _words(key: int, start: int, count: int) -> npt.NDArray[np.uint64]:
+    """Words start .. start+count-1 of the stream."""
+    counter = np.arange(start + 1, start + count + 1, dtype=np.uint64)
+    z = np.uint64(key) + counter * np.uint64(GOLDEN)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
+    return z ^ (z >> np.uint64(31))
+
+
+def _halves(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Two 32-bit numbers a word, the low half first."""
+    low, high = words & np.uint64(0xFFFFFFFF), words >> np.uint64(32)
+    return np.column_stack([low, high]).ravel()
+
+
+def _distinct(key: int, n: int, m: int) -> Rows:
+    """The first m distinct rows of the stream, in order of appearance."""
+    bound, unfair = np.uint64(n), np.uint64((1 << 32) % n)
+    rows: Rows = np.empty(0, dtype=np.int64)
+    used = 0
+    while rows.size < m:
+        count = (m - rows.size) + 16
+        products = _halves(_words(key, used, count)) * bound
+        fair = (products & np.uint64(0xFFFFFFFF)) >= unfair
+        fresh = (products[fair] >> np.uint64(32)).astype(np.int64)
+        used += count
+        rows = np.concatenate([rows, fresh])
+        _, first = np.unique(rows, return_index=True)
+        rows = rows[np.sort(first)]
+    return rows[:m]
+
+
+def permutation(seed: int, epoch: int, n: int) -> Rows:
+    """The order of the rows in an epoch: Fisher-Yates from the last place down."""
+    key = stream_key(seed, "reshuffle", epoch)
+    order = np.arange(n, dtype=np.int64)
+    half = 0
+    chunk: npt.NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
+    for i in range(n - 1, 0, -1):
+        bound = i + 1
+        unfair = (1 << 32) % bound
+        while True:
+            if half % 2048 == 0:
+                chunk = _halves(_words(key, half // 2, 1024))
+            product = int(chunk[half % 2048]) * bound
+            half += 1
+            if (product & 0xFFFFFFFF) >= unfair:
+                break
+        j = product >> 32
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def batch_rows(where: str, batch_size: object, n: int) -> int:
+    """The batch size in rows: an int is rows, a float in (0, 1] a share of n (at least one row).
+
+    >>> batch_rows("minimize", 0.9, 50), batch_rows("minimize", 7, 50)
+    (45, 7)
+    """
+    remedy = f"give rows (1 to n={n}) as an int, or a share of n in (0, 1] as a float"
+    if isinstance(batch_size, (float, np.floating)):
+        share = _checks.real(
+            where, "batch_size", float(batch_size), above=0.0, most=1.0, remedy=remedy
+        )
+        return max(1, round(share * n))
+    return _checks.integer(where, "batch_size", batch_size, least=1, most=n, remedy=remedy)
+
+
+def batches_per_epoch(n: int, b: int) -> int:
+    """Whole disjoint batches in a permutation; the n mod b rows left over change every epoch."""
+    return n // b
+
+
+def batch(seed: int, k: int, n: int, b: int, sampling: str = "independent") -> Rows:
+    """The sorted rows of batch k, the same in every engine.
+
+    ``independent``: b of n without replacement, afresh at each step. ``reshuffle``: one
+    permutation an epoch, cut into floor(n/b) disjoint batches; for b > n/2 an epoch is one
+    batch, so it is the same as ``independent``.
+
+    >>> batch(0, 0, 10, 4)
+    array([1, 2, 7, 8])
+    >>> sorted(int(i) for k in range(5) for i in batch(0, k, 10, 2, "reshuffle")) == list(range(10))
+    True
+    """
+    n = _checks.integer("batch", "n", n, most=MOST_ROWS)
+    b = _checks.integer("batch", "b", b, most=n)
+    k = _checks.integer("batch", "k", k, least=0)
+    seed = check_seed("batch", seed)
+    sampling = _checks.choice("batch", "sampling", sampling, MODES)
+    if sampling == "reshuffle" and 2 * b <= n:
+        epoch, place = divmod(k, batches_per_epoch(n, b))
+        return np.sort(permutation(seed, epoch, n)[place * b : (place + 1) * b])
+    return _independent(stream_key(seed, "independent", k), n, b)
+
+
+def search_batch(seed: int, k: int, n: int, b: int) -> Rows:
+    """A second batch at step k, independent of the first: for a line search on its own rows."""
+    return _independent(stream_key(seed, "search", k), n, b)
+
+
+def _independent(key: int, n: int, b: int) -> Rows:
+    if 2 * b <= n:
+        return np.sort(_distinct(key, n, b))
+    chosen = np.ones(n, dtype=bool)
+    chosen[_distinct(key, n, n - b)] = False
+    return np.flatnonzero(chosen)
+
+
+def check_seed(where: str, seed: object) -> int:
+    return _checks.integer(
+        where, "seed", seed, least=0, most=_MASK, remedy="a seed is a 64-bit unsigned integer"
+    )

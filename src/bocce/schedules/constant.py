@@ -1,0 +1,118 @@
+"""Constant step and momentum."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import _checks
+from . import _rules
+from .schedule import Schedule
+
+
+def sgd(T: int, L: float, a: float = 1.0) -> Schedule:
+    """Stochastic gradient descent: w_{k+1} = w_k - (a/L) g_k.
+
+    Guarantee: converges linearly to a neighbourhood proportional to ``a`` for 0 < a <= 1 when
+    L >= L_max; with L = lambda_max that needs a batch that is large enough.
+
+    Source: the baseline SGD of the paper's experiments (``sec:experiments``).
+
+    >>> sgd(3, L=10.0).alpha
+    array([0.1, 0.1, 0.1])
+    """
+    T, L = _rules.horizon("sgd", T), _rules.smoothness("sgd", L)
+    a = _checks.real("sgd", "a", a, above=0.0, most=1.0, remedy="a scales the step a/L")
+    return _rules.constant(T, a / L, 0.0, 0.0, "sgd")
+
+
+def shb(T: int, L: float, mu: float, a: float = 1.0) -> Schedule:
+    """Accelerated stochastic heavy ball for quadratics.
+
+    w_{k+1} = w_k + beta (w_k - w_{k-1}) - alpha g_k,  alpha = a/L,
+    beta = (1 - sqrt(alpha mu)/2)^2.
+
+    Guarantee: for L = L_max and a batch of at least ``theory.batch_threshold``, the error falls
+    as exp(-T sqrt(a/kappa)/2 (1 - ...)) down to a floor of 12 zeta chi/mu. Below the critical
+    batch size it diverges.
+
+    Source: ``thm:SHB_quad``.
+
+    >>> s = shb(2, L=100.0, mu=1.0)
+    >>> float(s.alpha[0]), float(s.beta[0])
+    (0.01, 0.9025)
+    """
+    T = _rules.horizon("shb", T)
+    L, mu = _rules.curvatures("shb", L, mu)
+    a = _checks.real("shb", "a", a, above=0.0, most=1.0, remedy="a scales the step a/L")
+    return _rules.constant(T, a / L, _rules.momentum(a / L, mu), 0.0, "shb")
+
+
+def shb_averaged(
+    T: int, L: float, mu: float, eta: float | None = None, form: str = "proof"
+) -> Schedule:
+    """Heavy ball in averaging form with a constant eta (no acceleration, no decay).
+
+    With lambda_k = (1 - 2 eta L)/(eta mu) (1 - (1 - eta mu)^k):
+    alpha_k = eta/(1 + lambda_{k+1}), beta_k = lambda_k (1 - eta mu)/(1 + lambda_{k+1}).
+
+    Guarantee: linear convergence at the rate 1 - eta mu to a neighbourhood, for any batch size,
+    for smooth strongly convex f_i and eta <= 1/(4L), L = L_max. ``eta`` defaults to 1/(4L);
+    eta = 1/(2L) gives lambda = 0, which is SGD.
+
+    Source: ``thm:SHB_general``; ``form="average"`` is the main text's ``eq:shb-average``.
+
+    >>> s = shb_averaged(2, L=1.0, mu=1.0)
+    >>> s.alpha.round(4).tolist(), s.beta.round(4).tolist()
+    ([0.1667, 0.1333], [0.0, 0.2])
+    """
+    T = _rules.horizon("shb_averaged", T)
+    L, mu = _rules.curvatures("shb_averaged", L, mu)
+    if eta is None:
+        eta = 0.25 / L
+    eta = _checks.real(
+        "shb_averaged", "eta", eta, above=0.0, most=0.5 / L, remedy="eta lies in (0, 1/(2L)]"
+    )
+    omega = 1.0 - 2.0 * eta * L
+    alpha, beta = _rules.averaging(np.full(T + 1, eta), mu, omega, form, "shb_averaged")
+    return _rules.heavy_ball(alpha, beta, "shb-avg")
+
+
+def polyak(T: int, L: float, mu: float) -> Schedule:
+    """Polyak's heavy ball with the optimal constants for a noiseless quadratic.
+
+    alpha = 4/(sqrt(L) + sqrt(mu))^2,  beta = ((sqrt(kappa) - 1)/(sqrt(kappa) + 1))^2.
+
+    Guarantee: the asymptotic factor (sqrt(kappa) - 1)/(sqrt(kappa) + 1) a step at full batch.
+
+    Source: Polyak (1964).
+
+    >>> s = polyak(1, L=4.0, mu=1.0)
+    >>> round(float(s.alpha[0]), 4), round(float(s.beta[0]), 4)
+    (0.4444, 0.1111)
+    """
+    T = _rules.horizon("polyak", T)
+    L, mu = _rules.curvatures("polyak", L, mu)
+    root_L, root_mu = math.sqrt(L), math.sqrt(mu)
+    beta = ((root_L - root_mu) / (root_L + root_mu)) ** 2
+    return _rules.constant(T, 4.0 / (root_L + root_mu) ** 2, beta, 0.0, "hb")
+
+
+def nesterov(T: int, L: float, mu: float) -> Schedule:
+    """Nesterov's constant scheme: alpha = 1/L, beta = theta = (sqrt(kappa)-1)/(sqrt(kappa)+1).
+
+    Guarantee: f(w_k) - f* falls by 1 - 1/sqrt(kappa) a step at full batch, for any smooth
+    strongly convex f.
+
+    Source: Nesterov (2004), constant step scheme.
+
+    >>> s = nesterov(1, L=4.0, mu=1.0)
+    >>> round(float(s.beta[0]), 4), bool(s.beta[0] == s.theta[0])
+    (0.3333, True)
+    """
+    T = _rules.horizon("nesterov", T)
+    L, mu = _rules.curvatures("nesterov", L, mu)
+    root_L, root_mu = math.sqrt(L), math.sqrt(mu)
+    beta = (root_L - root_mu) / (root_L + root_mu)
+    return _rules.constant(T, 1.0 / L, beta, beta, "nesterov")

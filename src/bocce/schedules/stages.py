@@ -1,0 +1,151 @@
+"""Stages of constant step, each from rest."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from .. import _checks
+from . import _rules
+from .schedule import Schedule
+
+RULES = ("theorem", "fit", "authors")
+
+
+def _lambert(x: float) -> float:
+    """W(x) for x >= 0: the solution of W e^W = x, by Newton's method on W + ln W = ln x."""
+    if x == 0.0:
+        return 0.0
+    w = math.log1p(x)
+    for _ in range(50):
+        step = (w * math.exp(w) - x) / (math.exp(w) * (1.0 + w))
+        w -= step
+        if abs(step) <= 1e-15 * max(1.0, w):
+            break
+    return w
+
+
+def _stage_length(i: int, kappa: float) -> int:
+    """T_i = ceil(4/(2 - sqrt 2) 2^(i/2) sqrt(kappa) ((i/2 + 5) ln 2 + ln sqrt(kappa)))."""
+    logs = (i / 2 + 5) * math.log(2) + 0.5 * math.log(kappa)
+    return math.ceil(4 / (2 - math.sqrt(2)) * 2 ** (i / 2) * math.sqrt(kappa) * logs)
+
+
+def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
+    """I, the number of stages after stage 0.
+
+    ``theorem``: floor(W(T ln sqrt2/(384 sqrt kappa))/ln sqrt2), zero unless T >= 384 sqrt(2 kappa);
+    ``fit``: the largest I whose stages fill at most T/2 (all that the proof uses);
+    ``authors``: floor(W(T ln2/(2 sqrt kappa))/ln sqrt2), as the released code has it.
+
+    Source: ``thm:SHB_multistage``.
+
+    >>> [stage_count(T, 1000.0) for T in (7000, 17173, 17174)]
+    [0, 0, 1]
+    >>> stage_count(7000, 1000.0, "fit"), stage_count(7000, 1000.0, "authors")
+    (1, 9)
+    """
+    T = _rules.horizon("stage_count", T)
+    kappa = _checks.real("stage_count", "kappa", kappa, least=1.0, remedy="kappa is L/mu")
+    rule = _checks.choice("stage_count", "rule", rule, RULES)
+    root2 = 0.5 * math.log(2)
+    if rule == "theorem":
+        return math.floor(_lambert(T * root2 / (384 * math.sqrt(kappa))) / root2)
+    if rule == "authors":
+        return math.floor(_lambert(T * math.log(2) / (2 * math.sqrt(kappa))) / root2)
+    stages, used = 0, _stage_length(1, kappa)
+    while used <= T / 2:
+        stages += 1
+        used += _stage_length(stages + 1, kappa)
+    return stages
+
+
+def stage_lengths(T: int, kappa: float, rule: str = "theorem") -> list[int]:
+    """The lengths of stages 0 .. I, summing to T; the last stage absorbs what is left over.
+
+    >>> stage_lengths(7000, 1000.0, "fit")
+    [3500, 3500]
+    >>> stage_lengths(17174, 1000.0)
+    [8587, 8587]
+    """
+    stages = stage_count(T, kappa, rule)
+    if stages == 0:
+        return [T]
+    if rule == "authors":
+        first = math.floor(0.4 * T)
+        weights = [2 ** (i / 2) for i in range(1, stages + 1)]
+        share = (T - first) / sum(weights)
+        lengths = [first, *(math.floor(share * weight) for weight in weights)]
+    else:
+        lengths = [T // 2, *(_stage_length(i, kappa) for i in range(1, stages + 1))]
+    lengths[-1] += T - sum(lengths)
+    return lengths
+
+
+def multistage(
+    T: int, L: float, mu: float, stages: str = "theorem", momentum: str = "stage"
+) -> Schedule:
+    """Multi-stage accelerated heavy ball: halve the step from stage to stage.
+
+    Stage i: alpha = 2^-i/L, beta = (1 - sqrt(alpha mu)/2)^2 (``momentum="stage"``) or
+    (1 - 1/(2 sqrt kappa))^2 in every stage (``"constant"``); its first beta is 0.
+    ``stages`` chooses their number and lengths, see ``stage_count``.
+
+    Guarantee: ``theory.bound_multistage`` with L = L_max and b >= b*(2^-I). Under the theorem's
+    rule no stage follows stage 0 unless T >= 384 sqrt(2 kappa): that is said in a warning.
+
+    Source: ``algo:shb_multi``, ``thm:SHB_multistage``; the constant momentum is Multi-SHB-CNST.
+
+    >>> s = multistage(7000, L=1000.0, mu=1.0, stages="fit")
+    >>> [int(k) for k in np.flatnonzero(s.beta == 0)], float(s.alpha[-1])
+    ([0, 3500], 0.0005)
+    """
+    T = _rules.horizon("multistage", T)
+    L, mu = _rules.curvatures("multistage", L, mu)
+    stages = _checks.choice("multistage", "stages", stages, RULES)
+    momentum = _checks.choice("multistage", "momentum", momentum, ["stage", "constant"])
+    lengths = stage_lengths(T, L / mu, stages)
+    if len(lengths) == 1 and stages == "theorem":
+        needed = math.ceil(384 * math.sqrt(2 * L / mu))
+        warnings.warn(
+            f"multistage: T={T} leaves no stage after stage 0 under the theorem's rule "
+            f"(kappa={L / mu:.6g}): this is constant heavy ball; raise T to {needed} or more, or "
+            'use stages="fit" or "authors".',
+            stacklevel=2,
+        )
+    alpha = np.repeat(0.5 ** np.arange(len(lengths)) / L, lengths)
+    if momentum == "stage":
+        beta = (1.0 - 0.5 * np.sqrt(alpha * mu)) ** 2
+    else:
+        beta = np.full(T, _rules.momentum(1.0 / L, mu))
+    starts = np.cumsum([0, *lengths[:-1]])
+    beta[starts[starts < T]] = 0.0
+    name = "multi-shb" if momentum == "stage" else "multi-shb-cnst"
+    return _rules.heavy_ball(alpha, beta, name)
+
+
+def pan(T: int, L: float, mu: float, C: float = 2.0) -> Schedule:
+    """The multi-stage heavy ball of Pan et al., velocity carried over between stages.
+
+    K = ceil(T/log_C(T sqrt kappa)),  alpha_k = C^-floor(k/K)/L,  beta = (1 - 1/sqrt kappa)^2.
+
+    Guarantee: theirs asks for a large batch; at b = 1 it can diverge (``fig:panetal_multistage``).
+
+    Source: Pan et al. (2023), as compared with in ``app:pan-comparison``.
+
+    >>> s = pan(100, L=4.0, mu=1.0)
+    >>> s.beta[0], [int(k) for k in np.flatnonzero(np.diff(s.alpha))[:2]]
+    (np.float64(0.25), [13, 27])
+    """
+    T = _rules.horizon("pan", T)
+    L, mu = _rules.curvatures("pan", L, mu)
+    span = T * math.sqrt(L / mu)
+    C = _checks.real(
+        "pan", "C", C, above=1.0, most=span, remedy="C lies in (1, T sqrt(kappa)]; 2 is usual"
+    )
+    K = math.ceil(T / (math.log(span) / math.log(C)))
+    alpha = C ** -(np.arange(T) // K).astype(np.float64) / L
+    beta = (1.0 - math.sqrt(mu / L)) ** 2
+    return _rules.heavy_ball(alpha, np.full(T, beta), "multi-shb-pan")

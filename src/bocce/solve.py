@@ -1,0 +1,305 @@
+"""``minimize``: from a problem and the name of a method to a result."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _checks, engines, policies, sampling, schedules
+from .engines import checkpoint as checkpoints
+from .problems import LinearProblem
+from .schedules import Schedule
+
+CUT_SECONDS = 0.2  # a compiled stretch lasts about this long: Ctrl-C is heard in between
+SAVE_SECONDS = 10.0
+
+
+class Progress(NamedTuple):
+    """What a callback is shown at each recorded step; returning True stops the run."""
+
+    k: int
+    w: np.ndarray
+    grad_norm: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run. ``status``: "finished" (all steps taken, or a callback said stop),
+    "converged" (gradient norm at most tol times the first) or "diverged" (``w`` is the last
+    finite iterate and ``message`` names the remedy)."""
+
+    w: np.ndarray
+    status: str
+    n_iter: int
+    history: dict[str, np.ndarray]
+    schedule: Any
+    seed: int
+    batch_size: int
+    message: str
+
+    def __repr__(self) -> str:
+        final = self.history["grad_norm"]
+        shown = f"{final[-1]:.3g}" if final.size else "none"
+        return f"Result({self.status}, n_iter={self.n_iter}, grad_norm={shown}: {self.message})"
+
+
+def registry() -> dict[str, schedules.Method]:
+    """All methods by name: schedules, then policies."""
+    return {**schedules.REGISTRY, **policies.REGISTRY}
+
+
+def minimize(
+    p: LinearProblem,
+    method: Any = "auto",
+    T: int | None = None,
+    batch_size: float | None = None,
+    seed: int = 0,
+    w0: Any = None,
+    tol: float = 0.0,
+    sampling: str = "independent",
+    record_every: int | str = 1,
+    engine: str = "compiled",
+    callback: Callable[[Progress], Any] | None = None,
+    checkpoint: Any = None,
+) -> Result:
+    """Minimise ``p`` by stochastic heavy ball (or a relative of it).
+
+    Parameters
+    ----------
+    method : a registry name (``bocce methods``), a Schedule, or a policy.
+    T : number of steps; None is 100 passes over the data, at least 1,000 steps.
+    batch_size : int = rows, float in (0, 1] = share of n, None = the smallest batch at which
+        the accelerated rate is certified.
+    tol : stop when the full gradient's norm is at most tol times the first (0 = never).
+    sampling : "independent" (a fresh batch at each step) or "reshuffle" (one permutation an epoch).
+    record_every : measure the full gradient every so many steps, or "auto" (about once an epoch).
+    engine : "compiled" or "reference".
+    callback : called with a Progress at each recorded step; returning True stops the run.
+    checkpoint : a path; a run found there goes on bit for bit.
+
+    Examples
+    --------
+    >>> import numpy as np, bocce
+    >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+    >>> p = bocce.LeastSquares(X, X @ np.array([1.0, -1.0]))
+    >>> r = bocce.minimize(p, "shb", T=200, batch_size=3, tol=1e-9)
+    >>> r.status, r.w.round(6)
+    ('converged', array([ 1., -1.]))
+    """
+    run = _prepare(p, method, T, batch_size, seed, w0, tol, sampling, record_every, engine)
+    if callback is not None and not callable(callback):
+        raise TypeError(
+            f"minimize: callback={callback!r} must be a function of one Progress; or None."
+        )
+    run.checkpoint = None if checkpoint is None else _writable(checkpoint)
+    return run.go(callback)
+
+
+def _writable(path: Any) -> Path:
+    path = Path(path)
+    if not path.parent.is_dir() or path.is_dir():
+        raise ValueError(
+            f"minimize: checkpoint={str(path)!r} must be a file in an existing folder; "
+            "create the folder first."
+        )
+    return path
+
+
+def _prepare(
+    p: Any,
+    method: Any,
+    T: Any,
+    batch_size: Any,
+    seed: Any,
+    w0: Any,
+    tol: Any,
+    mode: Any,
+    record_every: Any,
+    engine: Any,
+) -> _Run:
+    """Check every argument before any work is done."""
+    where = "minimize"
+    if not isinstance(p, LinearProblem):
+        raise TypeError(
+            f"{where}: p={type(p).__name__} must be a problem; build one with "
+            "bocce.LeastSquares(X, y) or bocce.Logistic(X, y)."
+        )
+    seed = sampling.check_seed(where, seed)
+    tol = _checks.real(where, "tol", tol, least=0.0, below=1.0, remedy="0 never stops early")
+    mode = _checks.choice(where, "sampling", mode, sampling.MODES)
+    engine = _checks.choice(where, "engine", engine, engines.NAMES)
+    if record_every != "auto":
+        record_every = _checks.integer(
+            where, "record_every", record_every, remedy='give a number of steps, or "auto"'
+        )
+    start = np.zeros(p.d) if w0 is None else p.point(w0, "w0").copy()
+    if not np.isfinite(start).all():
+        raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
+    b = None if batch_size is None else sampling.batch_rows(where, batch_size, p.n)
+    if T is not None:
+        T = _checks.integer(where, "T", T, remedy="give the number of steps")
+    plan, b = _resolve(p, method, T, b)
+    per_epoch = max(1, p.n // b)
+    when = engines.record_steps(plan.T, record_every, per_epoch)
+    settings = {"seed": seed, "batch_size": b, "sampling": mode, "tol": tol, "engine": engine}
+    settings |= {"record_every": record_every, "w0": start.tobytes().hex()[:4096]}
+    return _Run(p, plan, b, seed, start, tol, when, settings)
+
+
+def _resolve(p: LinearProblem, method: Any, T: int | None, b: int | None) -> tuple[Any, int]:
+    """The schedule or policy, and the batch in rows."""
+    given = isinstance(method, Schedule) or hasattr(method, "decide")
+    if given:
+        if T is not None and T != method.T:
+            raise ValueError(
+                f"minimize: T={T} must equal the schedule's T={method.T}; leave T out, or build "
+                "the schedule with that T."
+            )
+        return method, _accelerating_batch(p) if b is None else b
+    known = registry()
+    name = _checks.choice("minimize", "method", method, known)
+    constants = p.constants()
+    b = _accelerating_batch(p) if b is None else b
+    if T is None:
+        T = max(1000, math.ceil(100 * p.n / b))
+    mu = constants.mu
+    if name.startswith("auto"):
+        # without strong convexity, T steps see no curvature below about L/T^2
+        mu = max(mu, constants.L / T**2)
+    values = {
+        "L": constants.L,
+        "mu": mu,
+        "L_max": constants.L_max,
+        "kappa_tilde": constants.kappa_tilde,
+        "n": p.n,
+        "b": b,
+    }
+    return known[name].build(T, values), b
+
+
+def _accelerating_batch(p: LinearProblem) -> int:
+    """The smallest batch with zeta0^2 L_max <= sqrt(mu L): full acceleration, certified."""
+    c = p.constants()
+    ratio = c.L_max / math.sqrt(c.mu * c.L) if c.mu > 0 else math.inf
+    if math.isinf(ratio):
+        return max(1, p.n // 2)
+    return min(p.n, max(1, math.ceil(p.n / (1.0 + (p.n - 1) / ratio))))
+
+
+class _Run:
+    """One run from checked arguments: cut into short stretches, saved, and told."""
+
+    def __init__(
+        self,
+        p: LinearProblem,
+        method: Any,
+        b: int,
+        seed: int,
+        start: np.ndarray,
+        tol: float,
+        when: np.ndarray,
+        settings: dict[str, Any],
+    ) -> None:
+        self.p, self.method, self.b, self.seed, self.tol = p, method, b, seed, tol
+        self.when, self.settings = when, settings
+        self.engine = engines.make(settings["engine"], p, method, b, seed, settings["sampling"])
+        begin = getattr(method, "begin", tuple)
+        self.state = engines.State(start, np.zeros(p.d), 0, begin())
+        self.checkpoint: Path | None = None
+
+    def go(self, callback: Callable[[Progress], Any] | None) -> Result:
+        recorder = self._recorder()
+        identity: dict[str, Any] = {}
+        if self.checkpoint is not None:
+            identity = checkpoints.fingerprint(self.p, self.method, self.settings)
+            if self.checkpoint.exists():
+                checkpoints.load(self.checkpoint, identity, self.state, recorder)
+        verdict = ""
+        try:
+            verdict = self._loop(recorder, callback, identity)
+        finally:
+            if self.checkpoint is not None:
+                checkpoints.save(self.checkpoint, identity, self.state, recorder)
+        return self._result(recorder, verdict)
+
+    def _recorder(self) -> engines.Recorder:
+        _, grad2 = self.engine.measure(self.state.w)
+        scale2 = max(grad2, self.p.row_gradient_mean2(self.state.w))
+        limit2 = scale2 * engines.DIVERGENCE_FACTOR**2 if scale2 > 0 else math.inf
+        goal2 = self.tol**2 * grad2 if self.tol > 0 else -1.0
+        return engines.Recorder(self.when, limit2, goal2)
+
+    def _loop(
+        self,
+        recorder: engines.Recorder,
+        callback: Callable[[Progress], Any] | None,
+        identity: dict[str, Any],
+    ) -> str:
+        T, grain, state = self.method.T, self.engine.grain, self.state
+        stretch, saved = 16, time.monotonic()
+        while state.k < T or recorder.due(T):
+            verdict = ""
+            before = time.monotonic()
+            if recorder.due(state.k) and (callback is not None or state.k == T):
+                verdict = recorder.keep(*self.engine.measure(state.w))
+                if not verdict and self._tell(callback, recorder):
+                    return "stopped"
+            elif callback is not None:
+                coming = int(self.when[recorder.count])
+                verdict = self.engine.advance(state, self.method, coming, recorder)
+            else:
+                stop = min(T, (state.k // grain + stretch) * grain)
+                verdict = self.engine.advance(state, self.method, stop, recorder)
+            now = time.monotonic()
+            stretch = max(1, stretch * 2 if now - before < CUT_SECONDS else stretch // 2)
+            if verdict:
+                return verdict
+            if self.checkpoint is not None and now - saved > SAVE_SECONDS:
+                checkpoints.save(self.checkpoint, identity, state, recorder)
+                saved = now
+        return ""
+
+    def _tell(self, callback: Callable[[Progress], Any] | None, recorder: engines.Recorder) -> bool:
+        if callback is None:
+            return False
+        last = recorder.count - 1
+        shown = Progress(
+            int(self.when[last]),
+            self.state.w.copy(),
+            math.sqrt(recorder.grad2[last]),
+            float(recorder.value[last]),
+        )
+        return bool(callback(shown))
+
+    def _result(self, recorder: engines.Recorder, verdict: str) -> Result:
+        kept, k = recorder.count, self.state.k
+        steps = self.when[:kept].copy()
+        history = {
+            "k": steps,
+            "grad_norm": np.sqrt(recorder.grad2[:kept]),
+            "value": recorder.value[:kept].copy(),
+            "gradient_evaluations": steps * self.b,
+        }
+        name = getattr(self.method, "name", "") or "the schedule"
+        if verdict == "diverged":
+            message = (
+                f"{name} diverged at step {k}: the gradient norm passed "
+                f"{engines.DIVERGENCE_FACTOR:g} times its start or overflowed. The step is too "
+                f"long for batch_size={self.b} of n={self.p.n} (or L is under-estimated): use "
+                'method "auto", a larger batch, or a schedule with L = constants().L_max.'
+            )
+        elif verdict == "converged":
+            message = f"{name}: gradient norm at most {self.tol:g} times the first at step {k}."
+        elif verdict == "stopped":
+            message = f"{name}: stopped by the callback at step {k}."
+        else:
+            message = f"{name}: all {k} steps taken."
+        status = verdict if verdict in ("diverged", "converged") else "finished"
+        return Result(self.state.w, status, k, history, self.method, self.seed, self.b, message)
