@@ -67,7 +67,7 @@ def load(path: Path, identity: dict[str, Any], state: State, recorder: Recorder)
     """Put the saved run into ``state`` and ``recorder``; refuse one of another run."""
     remedy = "delete the file or give another path"
     try:
-        with np.load(path, allow_pickle=False) as saved:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
             theirs = json.loads(str(saved["identity"]))
             arrays = {name: saved[name] for name in ("w", "v", "k", "memory", "value", "grad2")}
     except Exception as error:

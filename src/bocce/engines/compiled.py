@@ -87,13 +87,18 @@ class CompiledEngine:
             at[d] = -1.0  # the column that holds y
         self.point = loop.Point(np.zeros(d), np.zeros(d), at, np.zeros(width), np.zeros(width))
         touched = b * problem.X.nnz / problem.n if problem.sparse else np.inf
-        self.scaled = 2 * b <= problem.n and touched < scaled.PAYS_BELOW * d
-        self.grain = scaled.GRAIN if self.scaled else 1
-        if self.scaled:
-            self.scratch = (np.zeros((d, 2)), np.zeros(b))
+        if 2 * b <= problem.n and touched < scaled.PAYS_BELOW * d:
+            self.kernel, self.grain = scaled.advance_scaled, scaled.GRAIN
+            self.scratch: tuple[np.ndarray, ...] = (np.zeros((d, 2)), np.zeros(b))
         else:
-            listed = 2 * b > problem.n and not self.objective.has_gram
-            self.scratch = (np.zeros(problem.n + 1 if listed else 1, dtype=np.int64),)
+            self.use_dense_update()
+
+    def use_dense_update(self) -> None:
+        """Change every coordinate at each step: what the sparse form is compared with."""
+        n, b = self.objective.n, self.stream.b
+        listed = 2 * b > n and not self.objective.has_gram
+        self.kernel, self.grain = loop.advance, 1
+        self.scratch = (np.zeros(n + 1 if listed else 1, dtype=np.int64),)
 
     def measure(self, w: np.ndarray) -> tuple[float, float]:
         """The objective and the squared norm of its full gradient."""
@@ -105,8 +110,7 @@ class CompiledEngine:
     def advance(self, state: State, schedule: Schedule, stop: int, recorder: Recorder) -> str:
         """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
         self.point.w[:], self.point.v[:] = state.w, state.v
-        advance = scaled.advance_scaled if self.scaled else loop.advance
-        k, verdict = advance(
+        k, verdict = self.kernel(
             self.rows,
             self.objective,
             self.stream,

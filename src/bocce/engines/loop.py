@@ -14,6 +14,7 @@ from .rows import KERNEL, accumulate
 from .stream import draw, forget
 
 DONE, DIVERGED, CONVERGED = 0, 1, 2
+LARGEST = np.finfo(np.float64).max  # comparisons, for reordering may fold np.isfinite to True
 
 
 class Table(NamedTuple):
@@ -70,7 +71,8 @@ def total_gradient(rows, objective, at, total, want_loss):
         quadratic += at[i] * s
         linear += at[i] * objective.moment[i]
         total[i] = n * (s - objective.moment[i])
-    return 0.5 * quadratic - linear + 0.5 * objective.y2
+    loss = 0.5 * quadratic - linear + 0.5 * objective.y2
+    return 0.0 if loss < 0.0 else loss  # rounding, where the data are fitted exactly
 
 
 NOTHING = np.zeros(1, dtype=np.int64)
@@ -94,7 +96,7 @@ def measure(rows, objective, at, total):
 def record_here(record, k, value, grad2):
     """Keep a measurement and judge it."""
     i = record.cursor[0]
-    if not (np.isfinite(value) and grad2 <= record.limit2):
+    if not (abs(value) <= LARGEST and grad2 <= record.limit2):
         return DIVERGED
     record.value[i] = value
     record.grad2[i] = grad2
@@ -161,7 +163,7 @@ def advance(rows, objective, stream, table, point, record, k, stop, kept):
         for j in range(d):
             g[j] = g[j] / b + l2 * at[j]
             grad2 += g[j] * g[j]
-        if not np.isfinite(grad2):
+        if not grad2 <= LARGEST:
             return k, DIVERGED
         for j in range(d):
             v[j] = beta * v[j] - alpha * g[j]

@@ -21,18 +21,18 @@ GRAM_FLOPS = 1e11
 def _check_design(where: str, X: Any) -> Any:
     if sp.issparse(X):
         X = sp.csr_array(X)
-        X.sum_duplicates()
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float64)
+        if not X.has_canonical_format:
+            X = X.copy()  # summing works in place, and the arrays are the caller's
+            X.sum_duplicates()
     else:
         X = np.asarray(X)
-        if X.dtype == object or X.dtype.kind not in "fiub":
-            raise TypeError(
-                f"{where}: X has dtype {X.dtype}, must be numeric; convert it with "
-                "X.astype(float) first."
-            )
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float64)
+    if X.dtype.kind not in "fiub":
+        raise TypeError(
+            f"{where}: X has dtype {X.dtype}, must be numeric; convert it with "
+            "X.astype(float) first."
+        )
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
     if X.ndim != 2:
         raise ValueError(
             f"{where}: X has shape {X.shape}, must have two dimensions (rows, columns); "
@@ -47,15 +47,19 @@ def _check_design(where: str, X: Any) -> Any:
     return X
 
 
-def _check_finite(where: str, name: str, blocks: Iterator[np.ndarray]) -> None:
+def _check_finite(
+    where: str, name: str, blocks: Iterator[np.ndarray], indptr: np.ndarray | None = None
+) -> None:
+    """Every number of the rows in ``blocks``, or of the stored entries that ``indptr`` cuts up."""
     start = 0
     for block in blocks:
         with np.errstate(over="ignore", invalid="ignore"):
             quick = np.isfinite(block.sum(dtype=np.float64))
         if not quick and not np.isfinite(block).all():  # a sum may overflow on its own
             at = int(np.argmax(~np.isfinite(block.reshape(block.shape[0], -1)).all(axis=1)))
+            row = start + at if indptr is None else np.searchsorted(indptr, at, side="right") - 1
             raise ValueError(
-                f"{where}: {name} has NaN or infinity (first at row {start + at}), must be "
+                f"{where}: {name} has NaN or infinity (first at row {row}), must be "
                 "finite; remove or impute such rows."
             )
         start += block.shape[0]
@@ -78,7 +82,7 @@ class LinearProblem:
             )
         self.n, self.d = (int(size) for size in X.shape)
         if sp.issparse(X):
-            _check_finite(where, "X", iter([X.data]) if X.nnz else iter([]))
+            _check_finite(where, "X", iter([X.data]), X.indptr)
             self.X = X
         else:
             self.X = X.view(np.ndarray)
@@ -130,7 +134,8 @@ class LinearProblem:
     def row_norms2(self) -> np.ndarray:
         """||x_i||^2."""
         if self.sparse:
-            return np.asarray(self.X.multiply(self.X).sum(axis=1), dtype=np.float64).ravel()
+            X = self.X.astype(np.float64, copy=False)
+            return np.asarray(X.multiply(X).sum(axis=1)).ravel()
         blocks = self.blocks(np.float64)
         return np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
 
@@ -144,7 +149,8 @@ class LinearProblem:
     def gram(self) -> np.ndarray:
         """X^T X / n."""
         if self.sparse:
-            G = np.asarray((self.X.T @ self.X).toarray(), dtype=np.float64)
+            X = self.X.astype(np.float64, copy=False)
+            G = (X.T @ X).toarray()
         else:
             G = np.zeros((self.d, self.d))
             for block in self.blocks(np.float64):

@@ -57,10 +57,10 @@ class Logistic(LinearProblem):
     def _minimiser(self) -> np.ndarray:
         w = np.zeros(self.d)
         value, g = self.value(w), self.gradient(w)
-        goal = 1e-13 * max(1.0, float(np.linalg.norm(g)))
+        scale = np.sqrt(self.row_gradient_mean2(w))
         for _ in range(NEWTON_STEPS):
-            if np.linalg.norm(g) <= goal:
-                return w
+            if np.linalg.norm(g) <= 1e-13 * scale:
+                break
             p = self._newton_direction(w, g)
             step, decrease = 1.0, float(g @ p)
             while self.value(w + step * p) > value + 1e-4 * step * decrease and step > 1e-10:
@@ -70,12 +70,21 @@ class Logistic(LinearProblem):
             if np.linalg.norm(new_g) >= np.linalg.norm(g) and new_value >= value:
                 break  # rounding: no further progress can be measured
             w, value, g = trial, new_value, new_g
-        if np.linalg.norm(g) > 1e-8 * max(1.0, self.constants().L):
+        if np.linalg.norm(g) > 1e-8 * scale or self._escapes(w, g):
             raise ValueError(
                 f"Logistic: l2={self.l2!r} leaves no finite minimiser that could be reached "
                 "(separable data?), must be > 0 then; add regularisation, for example l2=1e-4."
             )
         return w
+
+    def _escapes(self, w: np.ndarray, g: np.ndarray) -> bool:
+        """Would Newton's method still move some x_i . w by a good part of 1?
+
+        On the way to infinity the gradient vanishes but the steps do not.
+        """
+        if self.l2 > 0 or not g.any():
+            return False
+        return bool(np.abs(self.predict(self._newton_direction(w, g))).max() > 0.01)
 
     def _newton_direction(self, w: np.ndarray, g: np.ndarray) -> np.ndarray:
         q = _sigmoid(self.predict(w))

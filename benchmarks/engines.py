@@ -1,0 +1,224 @@
+"""The engines against plain NumPy, a hardware floor, and each other.
+
+    python benchmarks/engines.py [--rounds 7]
+
+Every line is a ratio of times taken in turn in this same run, the best of all rounds of each;
+one thread unless said. A: least squares, n = 10,000, d = 20, b = 0.9 n, full gradient recorded at
+each step. B: logistic, n = 50,000, d = 22, b = 100, no recording. C: sparse least squares,
+n = 20,000, d = 47,236, 74 nonzeros a row. Start-up is measured in fresh processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # before NumPy is loaded
+
+import numpy as np  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
+from numba import njit  # noqa: E402
+
+import bocce  # noqa: E402
+from bocce.engines import Recorder, State, compiled, record_steps, rows, stream  # noqa: E402
+
+
+def best_of(rounds: int, actions: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
+    """Microseconds a step of each action, taken in turn, the best of all rounds."""
+    best = dict.fromkeys(actions, float("inf"))
+    for action, _ in actions.values():
+        action()  # compile, and fill the caches
+    for _ in range(rounds):
+        for name, (action, steps) in actions.items():
+            start = time.perf_counter()
+            action()
+            best[name] = min(best[name], (time.perf_counter() - start) / steps * 1e6)
+    return best
+
+
+def naive_least_squares(X, y, b, schedule, steps) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    w, v = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    norms = np.empty(steps)
+    for k in range(steps):
+        norms[k] = np.linalg.norm(X.T @ (X @ w - y) / len(y))
+        batch = rng.choice(len(y), b, replace=False)
+        Xb = X[batch]
+        g = Xb.T @ (Xb @ w - y[batch]) / b
+        v = schedule.beta[k] * v - schedule.alpha[k] * g
+        w = w + v
+    return w
+
+
+def naive_logistic(X, s, b, l2, schedule, steps) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    w, v = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for k in range(steps):
+        batch = rng.choice(len(s), b, replace=False, shuffle=False)
+        Xb, sb = X[batch], s[batch]
+        slope = -sb / (1.0 + np.exp(sb * (Xb @ w)))
+        g = Xb.T @ slope / b + l2 * w
+        v = schedule.beta[k] * v - schedule.alpha[k] * g
+        w = w + v
+    return w
+
+
+@njit(**(rows.KERNEL | {"cache": False}))
+def gather_floor(X, batches, total):
+    """Read every row of every batch once, as fast as it will come."""
+    for i in range(batches.shape[0]):
+        for j in range(0, batches.shape[1] - 3, 4):
+            a, b = np.uint64(batches[i, j]), np.uint64(batches[i, j + 1])
+            c, d = np.uint64(batches[i, j + 2]), np.uint64(batches[i, j + 3])
+            if j + rows.AHEAD + 4 <= batches.shape[1]:
+                for s in range(j + rows.AHEAD, j + rows.AHEAD + 4):
+                    rows._prefetch(X, np.uint64(batches[i, s]))
+            for q in range(X.shape[1]):
+                total[q] += X[a, q] + X[b, q] + X[c, q] + X[d, q]
+
+
+@njit(**(rows.KERNEL | {"cache": False}))
+def sampling_floor(source, steps):
+    for k in range(steps):
+        _, _, count = stream.draw(source, k)
+        stream.forget(source, count)
+
+
+def workload_a(rounds: int) -> None:
+    n, d, b, T = 10_000, 20, 9_000, 3000
+    X, y, _ = bocce.data.regression(n, d, 1000.0, noise_var=1e-2, mu=10.0, spectrum="sqrt")
+    p = bocce.LeastSquares(X, y)
+    c = p.constants()
+    table = bocce.schedules.shb(T, c.L, c.mu)
+    packed = compiled.pack(p)
+    rng = np.random.default_rng(1)
+    batches = np.array([rng.choice(n, n - b, replace=False) for _ in range(500)])
+    total = np.zeros(packed.X.shape[1])
+    source = stream.make_stream(0, n, b, "independent")
+
+    def solve(seed=0):
+        return bocce.minimize(p, table, batch_size=b, seed=seed)
+
+    def sweep(threads):
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(solve, range(8)))
+
+    us = best_of(
+        rounds,
+        {
+            "naive": (lambda: naive_least_squares(X, y, b, table, 100), 100),
+            "bocce": (solve, T),
+            "gather": (lambda: gather_floor(packed.X, batches, total), 500),
+            "sampling": (lambda: sampling_floor(source, 500), 500),
+            "one": (lambda: sweep(1), 8 * T),
+            "two": (lambda: sweep(2), 8 * T),
+        },
+    )
+    floor = us["gather"] + us["sampling"]
+    line("A: naive NumPy loop / bocce", us["naive"] / us["bocce"], 50)
+    line("A: floor (gather + sampling) / bocce", floor / us["bocce"], 0.45)
+    line("A: sweep of 8 runs, one thread / two", us["one"] / us["two"], 1.7)
+    print(
+        f"   us a step: bocce {us['bocce']:.1f}, naive {us['naive']:.0f}, "
+        f"gather {us['gather']:.1f}, sampling {us['sampling']:.1f}"
+    )
+
+
+def workload_b(rounds: int) -> None:
+    n, d, b, T, l2 = 50_000, 22, 100, 10_000, 1e-4
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    labels = rng.random(n) < 1 / (1 + np.exp(-X @ rng.standard_normal(d)))
+    p = bocce.Logistic(X, labels, l2=l2)
+    c = p.constants()
+    table = bocce.schedules.shb_exponential(T, c.L_max, c.L / 100)
+    engine = compiled.CompiledEngine(p, b, 0, "independent")
+    us = best_of(
+        rounds,
+        {
+            "naive": (lambda: naive_logistic(X, p.y, b, l2, table, 500), 500),
+            "bocce": (lambda: steps(engine, p, table, T), T),
+        },
+    )
+    line("B: NumPy loop / bocce", us["naive"] / us["bocce"], 15)
+    print(f"   us a step: bocce {us['bocce']:.2f}, NumPy {us['naive']:.1f}")
+
+
+def workload_c(rounds: int) -> None:
+    n, d, nonzeros = 20_000, 47_236, 74
+    rng = np.random.default_rng(0)
+    X = sp.random_array((n, d), density=nonzeros / d, format="csr", rng=rng)
+    p = bocce.LeastSquares(X, rng.standard_normal(n), l2=1e-4)
+    c = p.constants()
+    for b, T, target in ((1, 4096, 20), (100, 512, 1.3)):
+        table = bocce.schedules.shb(T, c.L_max, c.L_max / 1000)
+        fast = compiled.CompiledEngine(p, b, 0, "independent")
+        dense = compiled.CompiledEngine(p, b, 0, "independent")
+        dense.use_dense_update()
+        us = best_of(
+            rounds,
+            {
+                "dense": (lambda e=dense, t=table, s=T: steps(e, p, t, s), T),
+                "bocce": (lambda e=fast, t=table, s=T: steps(e, p, t, s), T),
+            },
+        )
+        line(f"C: dense update / bocce, b = {b}", us["dense"] / us["bocce"], target)
+        print(f"   us a step: bocce {us['bocce']:.2f}, dense {us['dense']:.1f}")
+
+
+def steps(engine, p, table, T) -> None:
+    """T steps from zero with nothing recorded."""
+    recorder = Recorder(record_steps(T, T, 1), np.inf, -1.0)
+    recorder.cursor[0] = 1
+    engine.advance(State(np.zeros(p.d), np.zeros(p.d)), table, T, recorder)
+
+
+FIRST = """
+import time; start = time.perf_counter()
+import bocce
+loaded = time.perf_counter()
+import numpy as np
+X = np.random.default_rng(0).standard_normal((1000, 10))
+p = bocce.LeastSquares(X, X @ np.ones(10))
+begin = time.perf_counter()
+bocce.minimize(p, "shb", T=100, batch_size=900)
+print(loaded - start, time.perf_counter() - begin)
+"""
+
+
+def start_up(rounds: int) -> None:
+    seen = []
+    for _ in range(rounds + 1):
+        out = subprocess.run(
+            [sys.executable, "-c", FIRST], capture_output=True, text=True, check=True
+        )
+        seen.append([float(x) for x in out.stdout.split()])
+    imported, solved = np.array(seen[1:]).min(axis=0)  # the first one may compile
+    line("import bocce, seconds", imported, 0.3, most=True)
+    line("first solve with a warm cache, seconds", solved, 1.0, most=True)
+
+
+def line(what: str, measured: float, target: float, most: bool = False) -> None:
+    met = measured <= target if most else measured >= target
+    sign = "<=" if most else ">="
+    print(f"{what:<42} {measured:8.2f}   target {sign} {target:<5g} {'met' if met else 'MISSED'}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    rounds = parser.parse_args().rounds
+    workload_a(rounds)
+    workload_b(rounds)
+    workload_c(rounds)
+    start_up(rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""Expected curves: what a schedule does on average, computed and not sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problems import LeastSquares
+from ..sampling import batch_rows
+from ..schedules import Schedule
+from ..theory.batch import zeta2
+from .moments import FloatArray, Frame, Noise, frame_of, noise_of
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Expectations over the batches at k = 0 .. T; infinite from the first k that overflows."""
+
+    error2: FloatArray  # E ||w_k - w*||^2
+    grad2: FloatArray  # E ||grad f(w_k)||^2
+    gap: FloatArray  # E f(w_k) - f*
+    bias2: FloatArray  # ||E w_k - w*||^2, the part of error2 that no averaging removes
+
+    @property
+    def T(self) -> int:
+        return int(self.error2.size - 1)
+
+
+def expected(
+    p: LeastSquares,
+    schedule: Schedule,
+    batch_size: int | float,
+    w0: npt.ArrayLike | None = None,
+) -> Curve:
+    """Exact E||w_k - w*||^2, E||grad f(w_k)||^2 and E f(w_k) - f* under any schedule.
+
+    The update, with independent batches of b rows without replacement::
+
+        y_k     = w_k + theta_k (w_k - w_{k-1})
+        w_{k+1} = w_k + beta_k (w_k - w_{k-1}) - alpha_k g_k(y_k),      w_{-1} = w_0
+
+    The formula, in the eigenbasis of A with x = alpha lambda and s = beta - theta x: the velocity
+    ``v = e_k - e_{k-1}`` becomes ``s v - x e - alpha (noise)`` and ``e`` becomes ``e + v``, so the
+    covariances of (e, v) obey a linear recurrence driven by ``alpha^2 zeta0^2 N(P_y, m_y)`` (see
+    `bocce.exact.moments`). It is the recurrence of E e_k e_k^T and E e_k e_{k-1}^T in other
+    variables, which lose no digits when successive iterates are close.
+
+    Exact for least squares with any l2, up to rounding; reshuffled epochs are not covered, their
+    batches depend on one another. A curve that diverges is infinite from where it overflows. Where
+    the Hessian is singular, w* is ``p.minimiser()``.
+
+    Source: the recursion behind ``thm:SHB_quad``, closed exactly; docs/theory/exact-dynamics.md.
+
+    Examples
+    --------
+    >>> import numpy as np, bocce
+    >>> from bocce.exact import expected
+    >>> p = bocce.LeastSquares(np.array([[1.0], [3.0]]), np.array([1.0, 3.0]))
+    >>> curve = expected(p, bocce.schedules.sgd(T=2, L=5.0), batch_size=1)
+    >>> curve.error2.round(12).tolist()  # each step multiplies by 4/5 or by -4/5
+    [1.0, 0.64, 0.4096]
+    """
+    frame = frame_of("expected", p)
+    if not isinstance(schedule, Schedule):
+        raise TypeError(
+            f"expected: schedule={schedule!r} must be a Schedule; make one with "
+            "bocce.schedules (a policy that looks at the batch has no exact curve)."
+        )
+    b = batch_rows("expected", batch_size, p.n)
+    zeta0_2 = zeta2(p.n, b)
+    start, outside2 = frame.split(_start("expected", w0, p.d))
+    noisy = b < p.n and frame.rank > 0
+    noise = noise_of("expected", frame, schedule.T) if noisy else None
+    with np.errstate(over="ignore", invalid="ignore"):
+        bias2, totals = _moments(frame, noise, zeta0_2, schedule, start)
+        if outside2 > 0.0:
+            untouched = outside2 * _scalar_error(frame.p.l2, schedule) ** 2
+            totals += np.outer(untouched, [1.0, frame.p.l2**2, frame.p.l2 / 2.0])
+            bias2 += untouched
+    _infinite_after_overflow(totals)
+    _infinite_after_overflow(bias2[:, None])
+    error2, grad2, gap = totals.T.copy()
+    return Curve(error2, grad2, gap, bias2)
+
+
+def _start(where: str, w0: npt.ArrayLike | None, d: int) -> FloatArray:
+    if w0 is None:
+        return np.zeros(d)
+    start = np.array(w0, dtype=np.float64)
+    if start.shape != (d,) or not np.isfinite(start).all():
+        raise ValueError(
+            f"{where}: w0 of shape {start.shape} must be d={d} finite numbers; leave it out for 0."
+        )
+    return start
+
+
+def _moments(
+    frame: Frame, noise: Noise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3) on the span of the rows."""
+    lam, r = frame.lam, frame.rank
+    weights = np.column_stack([np.ones(r), lam**2, lam / 2.0])
+    bias2, totals = np.empty(schedule.T + 1), np.empty((schedule.T + 1, 3))
+    m, m_v = start, np.zeros(r)
+    C, C_ev, C_v = np.zeros((3, r, r))  # covariances of e, of e with v, of v
+    variance = np.zeros(r)
+    bias2[0], totals[0] = m @ m, (m * m) @ weights
+    alive = noise is not None
+    steps = zip(schedule.alpha, schedule.beta, schedule.theta)
+    for k, (alpha, beta, theta) in enumerate(steps, start=1):
+        x = alpha * lam
+        s = beta - theta * x
+        if alive:
+            C_y = C + theta * (C_ev + C_ev.T) + theta**2 * C_v
+            m_y = m + theta * m_v
+            injected = noise.covariance(C_y + np.outer(m_y, m_y), m_y)
+            e_next = C_ev * s - C * x  # E e v_next^T, centred
+            v_next = C_v * s - C_ev.T * x
+            C_v = s[:, None] * v_next - x[:, None] * e_next + (alpha**2 * zeta0_2) * injected
+            C_v = 0.5 * (C_v + C_v.T)  # symmetric to the last bit, and so is C: an
+            C = C + (e_next + e_next.T) + C_v  # antisymmetric rounding error would never die
+            C_ev = e_next + C_v
+            variance = np.maximum(C.diagonal(), 0.0)  # rounding may leave -1e-17 of the largest
+            alive = bool(np.isfinite(variance).all())
+        m_v = s * m_v - x * m
+        m = m + m_v
+        bias2[k], totals[k] = m @ m, (m * m + variance) @ weights
+    return bias2, totals
+
+
+def _scalar_error(lam: float, schedule: Schedule) -> FloatArray:
+    """The noise-free error along one eigenvalue, from 1: for directions that no row touches."""
+    error = np.ones(schedule.T + 1)
+    velocity = 0.0
+    for k, (alpha, beta, theta) in enumerate(zip(schedule.alpha, schedule.beta, schedule.theta)):
+        velocity = beta * velocity - alpha * lam * (error[k] + theta * velocity)
+        error[k + 1] = error[k] + velocity
+    return error
+
+
+def _infinite_after_overflow(columns: FloatArray) -> None:
+    """An overflow stays one: every column is infinite from the first row that is not finite."""
+    lost = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+    if lost.size:
+        columns[lost[0] :] = np.inf

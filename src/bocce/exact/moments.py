@@ -1,0 +1,289 @@
+"""Second moments of a batch gradient, in the eigenbasis of the data's Gram matrix.
+
+With ``e = w - w*``, ``r_i = y_i - x_i.w*``, ``A_0 = X^T X / n``, ``c = mean(x_i r_i) = l2 w*``, a
+batch of b rows drawn without replacement has a gradient whose covariance at a random point of
+mean m and second moment P is ``zeta0^2 N(P, m)``::
+
+    N(P, m) = E[x x^T (x^T P x)] - A_0 P A_0 - 2 E[r (x.m) x x^T]
+              + A_0 m c^T + c m^T A_0 + E[r^2 x x^T] - c c^T
+
+Two ways to apply N stand behind one interface (``covariance``, ``homogeneous``): `Tabulated`
+keeps it as a D x D matrix, D = d (d + 1)/2, on the upper triangle; `Streamed` goes through the
+rows of X at every product. `noise_of` takes the cheaper of those that fit in memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.linalg import eigh
+
+from ..problems import LeastSquares
+
+FloatArray = npt.NDArray[np.float64]
+
+BLOCK_NUMBERS = 1 << 22  # numbers in one block of rows: 32 MB, a few times the last cache
+GEMV_COST = 4.0  # a matrix-vector flop waits for memory; this many matrix-matrix flops
+TABLES = 3  # D x D arrays alive at once: the table, its scaled copy, LAPACK's
+MATRICES = 16  # d x d arrays alive at once: Gram, basis, three covariances, products
+
+
+class Triangle:
+    """Symmetric d x d matrices as vectors of their upper triangle, D = d (d + 1)/2 numbers.
+
+    Entries off the diagonal carry sqrt(2), so that dot products are traces and a symmetric
+    operator on matrices is a symmetric matrix on vectors.
+    """
+
+    def __init__(self, d: int) -> None:
+        self.d, self.D = d, d * (d + 1) // 2
+        self.rows, self.columns = np.triu_indices(d)
+        self.scale = np.where(self.rows == self.columns, 1.0, np.sqrt(2.0))
+        self._place = np.empty((d, d), dtype=np.intp)
+        self._place[self.rows, self.columns] = np.arange(self.D)
+        self._place[self.columns, self.rows] = np.arange(self.D)
+
+    def pack(self, matrix: FloatArray) -> FloatArray:
+        return matrix[self.rows, self.columns] * self.scale
+
+    def unpack(self, vector: FloatArray) -> FloatArray:
+        return (vector / self.scale)[self._place]
+
+    def squares(self, Z: FloatArray) -> FloatArray:
+        """The packed z z^T of each row z."""
+        return Z[:, self.rows] * Z[:, self.columns] * self.scale
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The problem in the eigenbasis of A_0, on the span of the rows.
+
+    A direction that no row touches feels no noise: there the error follows the one recurrence of
+    the eigenvalue l2, so it is left out here and counted apart.
+    """
+
+    p: LeastSquares
+    basis: FloatArray  # (d, r) orthonormal, r the rank of X
+    lam0: FloatArray  # (r,) eigenvalues of A_0, increasing, > 0
+    minimiser: FloatArray  # (d,)
+    residual: FloatArray  # (n,) r_i
+
+    @property
+    def lam(self) -> FloatArray:
+        """Eigenvalues of the Hessian A_0 + l2 I on the span of the rows."""
+        return self.lam0 + self.p.l2
+
+    @property
+    def rank(self) -> int:
+        return int(self.lam0.size)
+
+    @property
+    def all_eigenvalues(self) -> FloatArray:
+        """Of the Hessian, each that moves: the span's, and l2 > 0 where no row reaches."""
+        untouched = self.rank < self.p.d and self.p.l2 > 0
+        return np.append(self.lam, self.p.l2) if untouched else self.lam
+
+    def split(self, w: FloatArray) -> tuple[FloatArray, float]:
+        """w - w*: its coordinates in the basis, and the squared length of what lies outside."""
+        error = w - self.minimiser
+        inside = self.basis.T @ error
+        outside = error - self.basis @ inside if self.rank < self.p.d else np.zeros(1)
+        return inside, float(outside @ outside)
+
+
+def row_blocks(p: LeastSquares, width: int) -> Iterator[tuple[slice, Any]]:
+    """Blocks of rows (dense as float64, CSR as it is), for ``width`` numbers of work a row."""
+    step, first = max(1, BLOCK_NUMBERS // width), 0
+    for large in p.blocks(np.float64):
+        for start in range(0, large.shape[0], step):
+            block = large[start : start + step]
+            rows = slice(first, first + block.shape[0])
+            first = rows.stop
+            yield rows, block
+
+
+def frame_of(where: str, p: LeastSquares) -> Frame:
+    """Eigenbasis, spectrum and residuals of a least-squares problem, memory asked for first."""
+    if not isinstance(p, LeastSquares):
+        raise TypeError(
+            f"{where}: p={type(p).__name__} must be a LeastSquares problem, moments close for "
+            "quadratics alone; run bocce.minimize over several seeds instead."
+        )
+    _require_memory(where, p.d, 8 * MATRICES * p.d**2, "streamed moments")
+    spectrum, vectors = eigh(p.gram)
+    touched = spectrum > max(p.n, p.d) * np.finfo(np.float64).eps * max(spectrum[-1], 0.0)
+    minimiser = p.minimiser()
+    return Frame(
+        p=p,
+        basis=np.ascontiguousarray(vectors[:, touched]),
+        lam0=spectrum[touched],
+        minimiser=minimiser,
+        residual=p.y - p.predict(minimiser),
+    )
+
+
+class Noise(Protocol):
+    """The covariance of one row's gradient, as an operator on second moments."""
+
+    triangle: Triangle
+
+    def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
+        """N(P, m), an r x r matrix."""
+        ...
+
+    def homogeneous(self, packed: FloatArray) -> FloatArray:
+        """N without the data's noise: E[z z^T (z^T P z)] - A_0 P A_0, on packed P."""
+        ...
+
+    def residual_covariance(self) -> FloatArray:
+        """N(0, 0) = E[r^2 z z^T] - c c^T: the covariance at the minimiser."""
+        ...
+
+
+class Streamed:
+    """N through the rows of X: O(n d^2 + d^3) a product, O(d^2) memory."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame, self.triangle = frame, Triangle(frame.rank)
+        self.pull = frame.basis.T @ frame.p.combine(frame.residual) / frame.p.n  # c
+        second = self._mean_square(lambda rows, block: frame.residual[rows] ** 2)
+        self._residual_covariance = second - np.outer(self.pull, self.pull)
+
+    def _mean_square(self, weigh: Callable[[slice, Any], FloatArray]) -> FloatArray:
+        """E[weight z z^T] in one pass, the weights of a block made while it is in the cache."""
+        p, basis = self.frame.p, self.frame.basis
+        total = np.zeros((p.d, p.d))
+        for rows, block in row_blocks(p, p.d):
+            weights = weigh(rows, block)
+            if p.sparse:
+                total += (block.T @ (sp.diags_array(weights) @ block)).toarray()
+            else:
+                total += block.T @ (weights[:, None] * block)
+        return basis.T @ (total / p.n) @ basis
+
+    def _rows(self, P: FloatArray, m: FloatArray) -> FloatArray:
+        """E[(z^T P z - 2 r z.m) z z^T]."""
+        basis, residual = self.frame.basis, self.frame.residual
+        Px, mx = basis @ P @ basis.T, basis @ m
+
+        def weigh(rows: slice, block: Any) -> FloatArray:
+            image = block @ Px
+            if self.frame.p.sparse:
+                quadratic = np.asarray(block.multiply(image).sum(axis=1)).ravel()
+            else:
+                quadratic = np.einsum("ij,ij->i", block, image)
+            return quadratic - 2.0 * residual[rows] * (block @ mx)
+
+        return self._mean_square(weigh)
+
+    def residual_covariance(self) -> FloatArray:
+        return self._residual_covariance
+
+    def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
+        lam0 = self.frame.lam0
+        cross = np.outer(lam0 * m, self.pull)
+        curved = self._rows(P, m) - lam0[:, None] * P * lam0
+        return curved + cross + cross.T + self._residual_covariance
+
+    def homogeneous(self, packed: FloatArray) -> FloatArray:
+        P, lam0 = self.triangle.unpack(packed), self.frame.lam0
+        curved = self._rows(P, np.zeros(self.frame.rank)) - lam0[:, None] * P * lam0
+        return self.triangle.pack(curved)
+
+
+class Tabulated:
+    """N as a table: O(n D^2) to build with matrix products, O(D^2) a product and in memory."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.triangle = t = Triangle(frame.rank)
+        quartic, cubic = np.zeros((t.D, t.D)), np.zeros((t.D, t.d))
+        constant, pull = np.zeros(t.D), np.zeros(t.d)
+        for rows, block in row_blocks(frame.p, t.D):
+            Z, r = block @ frame.basis, frame.residual[rows]
+            squares = t.squares(Z)
+            quartic += squares.T @ squares
+            cubic += squares.T @ (r[:, None] * Z)
+            constant += squares.T @ r**2
+            pull += r @ Z
+        pull /= frame.p.n
+        quartic /= frame.p.n
+        diagonal = np.arange(t.D)
+        quartic[diagonal, diagonal] -= frame.lam0[t.rows] * frame.lam0[t.columns]
+        self._quartic = quartic
+        self._cubic = _mean_pull(t, frame.lam0, pull) - 2.0 * cubic / frame.p.n
+        self._constant = constant / frame.p.n - t.pack(np.outer(pull, pull))
+
+    def residual_covariance(self) -> FloatArray:
+        return self.triangle.unpack(self._constant)
+
+    def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
+        packed = self._quartic @ self.triangle.pack(P) + self._cubic @ m + self._constant
+        return self.triangle.unpack(packed)
+
+    def homogeneous(self, packed: FloatArray) -> FloatArray:
+        return self._quartic @ packed
+
+
+def _mean_pull(t: Triangle, lam0: FloatArray, pull: FloatArray) -> FloatArray:
+    """The D x d matrix of m -> A_0 m c^T + c m^T A_0."""
+    table = np.zeros((t.D, t.d))
+    places = np.arange(t.D)
+    np.add.at(table, (places, t.rows), lam0[t.rows] * pull[t.columns] * t.scale)
+    np.add.at(table, (places, t.columns), lam0[t.columns] * pull[t.rows] * t.scale)
+    return table
+
+
+def memory_budget() -> float:
+    """Bytes that one request may take: half of the machine's memory, 4 GB where it is unknown."""
+    try:
+        return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 4e9
+
+
+def _require_memory(where: str, d: int, need: float, what: str) -> None:
+    budget = memory_budget()
+    if need > budget:
+        raise ValueError(
+            f"{where}: d={d} needs {need / 1e9:.3g} GB for {what} and {budget / 1e9:.3g} GB may be "
+            "taken (half of the memory); keep fewer columns (a projection), or average runs of "
+            "bocce.minimize."
+        )
+
+
+def table_bytes(d: int) -> float:
+    """Memory of the D x D operator while it is built and used."""
+    D = d * (d + 1) / 2
+    return 8.0 * (TABLES * D**2 + 2 * D * d + 3 * BLOCK_NUMBERS)
+
+
+def table_cost(n: int, d: int, products: int) -> float:
+    """Flops of building the table (a symmetric product, n D^2) and of ``products`` with it."""
+    D = d * (d + 1) / 2
+    return n * D**2 + GEMV_COST * 2 * D**2 * products
+
+
+def stream_cost(n: int, d: int, products: int) -> float:
+    """Flops of ``products`` through the rows: X P and X^T (weights X), and the change of basis."""
+    return products * (4.0 * n * d**2 + 8.0 * d**3)
+
+
+def noise_of(where: str, frame: Frame, products: int) -> Noise:
+    """The cheaper operator for so many products, among those that fit in memory.
+
+    At n = 10,000 a curve of 7,000 steps takes the table up to d = 130 and a hundred products up to
+    d = 40 (measured: the two cost the same at about 110 and 30); beyond, and where 24 D^2 bytes
+    are too many, the rows.
+    """
+    n, r = frame.p.n, frame.rank
+    fits = table_bytes(r) <= memory_budget()
+    if fits and table_cost(n, r, products) <= stream_cost(n, r, products):
+        return Tabulated(frame)
+    _require_memory(where, r, 8.0 * (MATRICES * r**2 + 3 * BLOCK_NUMBERS), "streamed moments")
+    return Streamed(frame)

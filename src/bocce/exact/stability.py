@@ -1,0 +1,308 @@
+"""Mean-square stability: the exact rate, the critical batch size and the stationary noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh, solve
+from scipy.optimize import brentq
+from scipy.sparse.linalg import LinearOperator, cg, eigsh
+
+from .. import _checks
+from ..problems import LeastSquares
+from ..sampling import batch_rows
+from ..theory.batch import zeta2
+from .moments import FloatArray, Frame, Noise, frame_of, noise_of
+
+LAPACK_SIZE = 400  # up to this D all eigenvalues are cheaper than an iteration
+LANCZOS_PRODUCTS = 60  # products that one eigenvalue or one solve takes, for the cost model
+MOST_PRODUCTS = 2000  # after which a solve gives up
+ROOT_EVALUATIONS = 12  # eigenvalues that one rate takes, for the cost model
+LARGEST_STEP = 1e60  # of alpha lambda_max (1 + theta): its fourth power is still a float
+NEAREST = 1e-10  # how near the noise-free radius a rate is told apart from it
+
+
+@dataclass(frozen=True)
+class Stationary:
+    """What is left as k grows, with constant parameters."""
+
+    error2: float  # lim E ||w_k - w*||^2
+    grad2: float  # lim E ||grad f(w_k)||^2
+    gap: float  # lim E f(w_k) - f*
+
+
+@dataclass(frozen=True)
+class _Update:
+    """Constant parameters of the three-parameter update, along Hessian eigenvalues."""
+
+    alpha: float
+    beta: float
+    theta: float
+
+    def radius(self, lam: FloatArray) -> float:
+        """Largest |root| of z^2 - c1 z - c2 without noise, c1 + c2 = 1 - alpha lambda."""
+        c2 = self.theta * self.alpha * lam - self.beta
+        c1 = 1.0 - self.alpha * lam - c2
+        spread = c1**2 + 4.0 * c2
+        real = 0.5 * (np.abs(c1) + np.sqrt(np.maximum(spread, 0.0)))
+        return float(np.max(np.where(spread < 0.0, np.sqrt(np.maximum(-c2, 0.0)), real)))
+
+    def step_limit(self, lam_max: float) -> float:
+        """Without noise the update is stable iff alpha is below this."""
+        return 2.0 * (1.0 + self.beta) / ((1.0 + 2.0 * self.theta) * lam_max)
+
+    def __str__(self) -> str:
+        return f"alpha={self.alpha:.6g}, beta={self.beta:.6g}, theta={self.theta:.6g}"
+
+
+def response(
+    lam: FloatArray, alpha: float, beta: float, theta: float, rate: float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """How covariance injected into w comes back, summed over time: at y (G) and at w (R).
+
+    With ``a_i(l)`` the error at y (at w) l steps after a unit push along eigenvalue i,
+    ``G_ij = sum_l rate^(-2 l - 2) a_i(l) a_j(l)``. In x = alpha lambda, s = theta x - beta::
+
+        sigma = x_i (1 + s_j) + x_j (1 + s_i);     delta = 1 - s_i s_j
+        R_ij  = delta / (delta sigma - (x_i + s_i x_j)(x_j + s_j x_i))
+        G_ij  = R_ij (1 + theta (1 + theta) sigma / delta)
+
+    at rate 1; another rate is the same with the recurrence's coefficients divided by it. theta = 0
+    and theta = beta give the heavy-ball and Nesterov forms. All entries are positive where
+    the noise-free update is faster than ``rate``; elsewhere the sum diverges and they mean nothing.
+
+    >>> G, R = response(np.array([1.0]), alpha=1.0, beta=0.0, theta=0.0)
+    >>> float(G[0, 0]), float(R[0, 0])
+    (1.0, 1.0)
+    """
+    c2 = theta * alpha * lam - beta
+    c1 = 1.0 - alpha * lam - c2
+    x = _slowness(c1, c2, alpha * lam, rate)
+    s = c2 / rate**2
+    look, back = 1.0 + theta, -theta / rate
+    x_i, x_j, s_i, s_j = x[:, None], x, s[:, None], s
+    sigma = x_i * (1.0 + s_j) + x_j * (1.0 + s_i)
+    delta = 1.0 - s_i * s_j
+    scale = rate**2 * (delta * sigma - (x_i + s_i * x_j) * (x_j + s_j * x_i))
+    return ((look + back) ** 2 * delta - look * back * sigma) / scale, delta / scale
+
+
+def _slowness(c1: FloatArray, c2: FloatArray, step: FloatArray, rate: float) -> FloatArray:
+    """1 - c1/rate - c2/rate^2, equal to ``step`` at rate 1 and without cancellation near it."""
+    if rate < 0.5:
+        return (rate**2 - c1 * rate - c2) / rate**2
+    return ((rate - 1.0) * (rate + 1.0 - c1) + step) / rate**2
+
+
+def mean_square_rate(
+    p: LeastSquares, alpha: float, beta: float, batch_size: int | float, theta: float = 0.0
+) -> float:
+    """The factor a step of the root mean square error: sqrt of the operator's spectral radius.
+
+    The update is house-wide: ``y = w + theta (w - w_prev)``, ``w_next = w + beta (w - w_prev) -
+    alpha g(y)``. The operator is ``Sigma -> H Sigma H^T + alpha^2 zeta0^2 N_h(P_y)`` on second
+    moments of (w_k - w*, w_{k-1} - w*), without the data's noise.
+
+    The formula: the operator is positive, so its radius is the rate^2 at which
+    ``alpha^2 zeta0^2 radius(Q -> N_h(G_rate o Q)) = 1`` (`response`), or that of the noise-free
+    update where the left side stays below 1. Below 1 the noise-free part of E||w_k - w*||^2 decays
+    as rate^(2k); above 1 it grows without limit. Directions that no update moves are left out.
+
+    Source: docs/theory/critical-batch.md; the paper's ``thm:SHB_quad`` bounds it from above.
+
+    Examples
+    --------
+    >>> import numpy as np, bocce
+    >>> from bocce.exact import mean_square_rate
+    >>> p = bocce.LeastSquares(np.array([[1.0], [3.0]]), np.zeros(2))
+    >>> round(mean_square_rate(p, alpha=0.2, beta=0.0, batch_size=1), 12)
+    0.8
+    """
+    update, frame = _prepared("mean_square_rate", p, alpha, beta, theta)
+    b = batch_rows("mean_square_rate", batch_size, p.n)
+    still = update.radius(frame.all_eigenvalues)
+    if b == p.n or frame.rank == 0:
+        return still
+    products = ROOT_EVALUATIONS * LANCZOS_PRODUCTS
+    noise = noise_of("mean_square_rate", frame, products)
+    zeta0_2 = zeta2(p.n, b)
+
+    def excess(rate: float) -> float:
+        """Positive above the rate sought; -1 where the noise-free sum diverges already."""
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            G, _ = response(frame.lam, alpha, beta, theta, rate)
+        if not (np.isfinite(G).all() and (G > 0.0).all()):
+            return -1.0
+        gain = zeta0_2 * alpha**2 * _perron(noise, G)
+        return 1.0 / max(gain, 0.5) - 1.0
+
+    low = max(still, NEAREST) * (1.0 + NEAREST)
+    if excess(low) >= 0.0:
+        return still
+    high = low
+    while excess(high) <= 0.0:
+        high = 2.0 * high
+    return float(brentq(excess, low, high, xtol=1e-15, rtol=1e-14))
+
+
+def critical_batch_size(p: LeastSquares, alpha: float, beta: float, theta: float = 0.0) -> float:
+    """The real number b_c above which constant parameters are stable in mean square.
+
+    The update as in `mean_square_rate`. The formula::
+
+        1 / zeta_c^2 = alpha^2 radius(Q -> N_h(G o Q)),      b_c = n / (1 + (n - 1) zeta_c^2)
+
+    Stable for b > b_c, unstable for b < b_c; the smallest stable batch is floor(b_c) + 1. A value
+    below 1 (0 where the rows' curvatures do not differ) says that every batch is stable. For
+    least squares it is exact; the data's noise plays no part.
+
+    Source: ``thm:divergence-n-case`` made exact, for any data; docs/theory/critical-batch.md.
+
+    Examples
+    --------
+    >>> import numpy as np, bocce
+    >>> from bocce.exact import critical_batch_size
+    >>> n, beta = 100, 0.25                              # sample i touches coordinate i only
+    >>> p = bocce.LeastSquares(np.sqrt(n) * np.eye(n), np.zeros(n))
+    >>> bool(np.isclose(critical_batch_size(p, 1.0, beta), n / (1 + 0.75 * 1.5 / 1.25)))
+    True
+    """
+    update, frame = _prepared("critical_batch_size", p, alpha, beta, theta)
+    _require_noise_free_stability("critical_batch_size", update, frame)
+    if p.n == 1 or frame.rank == 0:
+        return 0.0
+    noise = noise_of("critical_batch_size", frame, LANCZOS_PRODUCTS)
+    return _critical(update, frame, noise)
+
+
+def _critical(update: _Update, frame: Frame, noise: Noise) -> float:
+    G, _ = response(frame.lam, update.alpha, update.beta, update.theta)
+    gain = max(update.alpha**2 * _perron(noise, G), 0.0)  # 1 / zeta_c^2; rounding may give -1e-17
+    return float(frame.p.n * gain / (gain + frame.p.n - 1.0))
+
+
+def stationary(
+    p: LeastSquares, alpha: float, beta: float, batch_size: int | float, theta: float = 0.0
+) -> Stationary:
+    """What constant parameters leave: the limits of E||w - w*||^2, E||grad f||^2 and E f - f*.
+
+    The update as in `mean_square_rate`. The formula: the injected covariance q solves
+    ``q = alpha^2 zeta0^2 (N_h(G o q) + S)``, ``S = E[r^2 x x^T] - c c^T``, and the covariance of
+    w is ``R o q`` (`response`). Exists when b > b_c; proportional to sqrt(alpha) for heavy ball
+    with the paper's momentum. Where the Hessian is singular, the distance is to the nearest
+    minimiser.
+
+    Source: replaces the noise term of ``thm:SHB_quad``; docs/theory/critical-batch.md.
+
+    Examples
+    --------
+    >>> import numpy as np, bocce
+    >>> from bocce.exact import stationary
+    >>> p = bocce.LeastSquares(np.ones((2, 1)), np.array([-1.0, 1.0]))
+    >>> stationary(p, alpha=0.5, beta=0.0, batch_size=1).error2  # 1/4 (e^2 + 1) at rest
+    0.3333333333333333
+    """
+    update, frame = _prepared("stationary", p, alpha, beta, theta)
+    _require_noise_free_stability("stationary", update, frame)
+    b = batch_rows("stationary", batch_size, p.n)
+    if b == p.n or frame.rank == 0:
+        return Stationary(0.0, 0.0, 0.0)
+    noise = noise_of("stationary", frame, 2 * LANCZOS_PRODUCTS)
+    critical = _critical(update, frame, noise)
+    if b <= critical:
+        raise ValueError(
+            f"stationary: batch_size={b} must be above the critical batch size {critical:.6g} of "
+            f"{update}: the error grows without limit; take at least "
+            f"{int(critical) + 1} rows, or lower alpha or beta."
+        )
+    G, R = response(frame.lam, alpha, beta, theta)
+    injected = _injected(noise, G, alpha**2 * zeta2(p.n, b))
+    left = np.maximum(R.diagonal() * injected, 0.0)
+    lam = frame.lam
+    return Stationary(float(left.sum()), float(lam**2 @ left), float(0.5 * (lam @ left)))
+
+
+def _scaled(noise: Noise, G: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+    """sqrt(G), packed, and Q -> sqrt(G) o N_h(sqrt(G) o Q): similar to N_h(G o Q), symmetric."""
+    root = np.sqrt(G[noise.triangle.rows, noise.triangle.columns])
+    return root, lambda q: root * noise.homogeneous(root * q)
+
+
+def _matrix(apply: Callable[[FloatArray], FloatArray], D: int) -> FloatArray:
+    return np.column_stack([apply(column) for column in np.eye(D)])
+
+
+def _perron(noise: Noise, G: FloatArray) -> float:
+    """Spectral radius of Q -> N_h(G o Q).
+
+    The map keeps positive semidefinite matrices so (Krein and Rutman: its radius is an eigenvalue),
+    and it is similar to a symmetric one: the radius is the largest eigenvalue.
+    """
+    D = noise.triangle.D
+    root, apply = _scaled(noise, G)
+    if D <= LAPACK_SIZE:
+        top = [D - 1, D - 1]
+        return float(eigh(_matrix(apply, D), eigvals_only=True, subset_by_index=top)[0])
+    start = (
+        noise.triangle.pack(np.eye(noise.triangle.d)) / root
+    )  # its product with the answer is a trace, > 0
+    operator = LinearOperator((D, D), matvec=apply, dtype=np.float64)
+    return float(
+        eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-13)[0]
+    )
+
+
+def _injected(noise: Noise, G: FloatArray, strength: float) -> FloatArray:
+    """Diagonal of the q that solves q = strength (N_h(G o q) + S)."""
+    triangle = noise.triangle
+    root, apply = _scaled(noise, G)
+    right = strength * root * triangle.pack(noise.residual_covariance())
+    if triangle.D <= LAPACK_SIZE:
+        system = np.eye(triangle.D) - strength * _matrix(apply, triangle.D)
+        solution = solve(system, right, assume_a="pos")
+    else:
+        operator = LinearOperator(
+            (triangle.D, triangle.D), matvec=lambda q: q - strength * apply(q), dtype=np.float64
+        )
+        solution, failed = cg(operator, right, rtol=1e-12, maxiter=MOST_PRODUCTS)
+        if failed:
+            raise ArithmeticError(
+                "stationary: the covariance did not settle to 1e-12 in "
+                f"{MOST_PRODUCTS} products, b is too near b_c; take more rows a batch."
+            )
+    return np.asarray(triangle.unpack(solution / root).diagonal())
+
+
+def _prepared(
+    where: str, p: LeastSquares, alpha: float, beta: float, theta: float
+) -> tuple[_Update, Frame]:
+    """Arguments checked, the problem in its eigenbasis."""
+    update = _Update(
+        _checks.real(where, "alpha", alpha, above=0.0),
+        _checks.real(where, "beta", beta, least=0.0, below=1.0),
+        _checks.real(where, "theta", theta, least=0.0),
+    )
+    frame = frame_of(where, p)
+    if frame.all_eigenvalues.size == 0:
+        raise ValueError(
+            f"{where}: X is zero and l2={p.l2}, nothing moves; give data with a nonzero row."
+        )
+    lam_max = float(frame.all_eigenvalues.max())
+    if update.alpha * lam_max * (1.0 + update.theta) > LARGEST_STEP:
+        raise ValueError(
+            f"{where}: {update} times lambda_max={lam_max:.6g} is beyond {LARGEST_STEP:g}, squares "
+            f"would overflow; take alpha near 1/lambda_max = {1.0 / lam_max:.6g}."
+        )
+    return update, frame
+
+
+def _require_noise_free_stability(where: str, update: _Update, frame: Frame) -> None:
+    lam_max = float(frame.all_eigenvalues.max())
+    limit = update.step_limit(lam_max)
+    if update.alpha >= limit:
+        raise ValueError(
+            f"{where}: {update} is unstable at every batch size, b = n too (lambda_max="
+            f"{lam_max:.6g}); take alpha < 2 (1 + beta)/((1 + 2 theta) lambda_max) = {limit:.6g}."
+        )

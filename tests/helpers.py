@@ -1,0 +1,74 @@
+"""Small problems and engines that several tests use."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+
+import bocce
+from bocce.engines import Recorder, State, record_steps
+from bocce.schedules import REGISTRY
+
+KINDS = ("dense", "fortran", "strided", "float32", "csr", "csr32")
+
+
+def design(kind: str, n: int = 30, d: int = 4, seed: int = 0):
+    """Rows with an empty one and a duplicated one, stored as ``kind``."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * np.linspace(0.5, 2.0, d)
+    if kind.startswith("csr"):
+        X *= rng.random((n, d)) < 0.5
+    if n > 4:
+        X[3] = 0.0
+        X[4] = X[0]
+    if kind == "fortran":
+        return np.asfortranarray(X)
+    if kind == "strided":
+        return np.repeat(X, 2, axis=1)[:, ::2]
+    if kind == "float32":
+        return X.astype(np.float32)
+    if kind == "csr":
+        return sp.csr_array(X)
+    if kind == "csr32":
+        return sp.csr_array(X.astype(np.float32))
+    return X
+
+
+def problem(loss: str, X, l2: float = 0.0, seed: int = 1):
+    rng = np.random.default_rng(seed)
+    y = rng.standard_normal(X.shape[0])
+    if loss == "squared":
+        return bocce.LeastSquares(X, y, l2=l2)
+    labels = np.where(y > 0, "b", "a")
+    labels[:2] = "a", "b"
+    return bocce.Logistic(X, labels, l2=l2)
+
+
+def constants(p, b: int, kappa: float = 20.0) -> dict:
+    """Everything a factory may ask for, with a step that is long but not absurd."""
+    c = p.constants()
+    L = max(c.L, 1e-3)
+    return {
+        "L": L,
+        "mu": L / kappa,
+        "L_max": max(c.L_max, L),
+        "kappa_tilde": c.kappa_tilde or 5.0,
+        "n": p.n,
+        "b": b,
+    }
+
+
+def schedule(name: str, T: int, values: dict):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # multistage says when there is one stage only
+        return REGISTRY[name].build(T, values)
+
+
+def recorder(T: int, every: int = 1) -> Recorder:
+    return Recorder(record_steps(T, every, 1), np.inf, -1.0)
+
+
+def at_rest(p) -> State:
+    return State(np.zeros(p.d), np.zeros(p.d))
