@@ -51,7 +51,7 @@ def lookahead_rule(
     """
     L_m = (1.0 - zeta2) * L + zeta2 * L_max
     kappa_m = max(1.0, (1.0 - zeta2) + zeta2 * kappa_tilde)
-    c = math.sqrt(kappa_m * L_m / mu)
+    c = max(1.0, math.sqrt(kappa_m * L_m / mu))  # L_m >= mu, but for rounding
     beta = (c - 1.0) / (c + 1.0)
     e1 = 1.0 / L_m
     e2 = e1 * c / (c + 1.0) * (1.0 - 1.0 / kappa_m)

@@ -109,7 +109,7 @@ def nesterov_exponential(
     L, mu = _rules.curvatures(where, L, mu)
     rho = _checks.real(where, "rho", rho, least=1.0, remedy="1 is no growth of the noise")
     gamma = _rules.decay(where, T, tau)
-    r = math.sqrt(mu / (rho * L) / gamma) * np.sqrt(_rules.powers(gamma, T + 1))
+    r = math.sqrt(mu / (rho * L)) * np.power(gamma, 0.5 * np.arange(T + 1))
     beta = (1.0 - r[:-1]) * r[:-1] * gamma / (r[1:] + gamma * r[:-1] ** 2)
     alpha = _rules.powers(gamma, T) / (rho * L)
     return Schedule(alpha, beta, beta, "nesterov-exp")

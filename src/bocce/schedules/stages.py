@@ -14,17 +14,16 @@ from .schedule import Schedule
 RULES = ("theorem", "fit", "authors")
 
 
-def _lambert(x: float) -> float:
-    """W(x) for x >= 0: the solution of W e^W = x, by Newton's method on W + ln W = ln x."""
-    if x == 0.0:
-        return 0.0
-    w = math.log1p(x)
-    for _ in range(50):
-        step = (w * math.exp(w) - x) / (math.exp(w) * (1.0 + w))
-        w -= step
-        if abs(step) <= 1e-15 * max(1.0, w):
-            break
-    return w
+def _lambert_stages(T: int, kappa: float, unit: int) -> int:
+    """floor(W(T ln sqrt2/(unit sqrt kappa))/ln sqrt2), Lambert's W.
+
+    By W e^W = x it is the largest i with unit sqrt(kappa) i 2^(i/2) <= T; compared as squares,
+    so that a T on the threshold is not lost to rounding.
+    """
+    i = 0
+    while (unit * (i + 1)) ** 2 * 2 ** (i + 1) * kappa <= T * T:
+        i += 1
+    return i
 
 
 def _stage_length(i: int, kappa: float) -> int:
@@ -50,11 +49,10 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
     T = _rules.horizon("stage_count", T)
     kappa = _checks.real("stage_count", "kappa", kappa, least=1.0, remedy="kappa is L/mu")
     rule = _checks.choice("stage_count", "rule", rule, RULES)
-    root2 = 0.5 * math.log(2)
     if rule == "theorem":
-        return math.floor(_lambert(T * root2 / (384 * math.sqrt(kappa))) / root2)
+        return _lambert_stages(T, kappa, unit=384)
     if rule == "authors":
-        return math.floor(_lambert(T * math.log(2) / (2 * math.sqrt(kappa))) / root2)
+        return _lambert_stages(T, kappa, unit=1)
     stages, used = 0, _stage_length(1, kappa)
     while used <= T / 2:
         stages += 1

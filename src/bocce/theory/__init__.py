@@ -1,0 +1,65 @@
+"""What is promised: thresholds, bounds, the lower bound, certificates. Numbers in, numbers out."""
+
+from ..schedules.stages import stage_count
+from .accelerated import bound_bounded_noise, bound_shb
+from .batch import Target, batch_threshold, epsilon_target, zeta2
+from .certificate import bound_stationary, certificate, certified_batch_size, certified_rate
+from .exponential import bound_exponential, bound_misestimated_L, bound_misestimated_mu
+from .lookahead import lookahead_certificate, lookahead_gain, lookahead_phi, lookahead_rate
+from .lower_bound import (
+    best_fit_line,
+    kappa_star,
+    lower_bound_threshold,
+    psi,
+    psi_derivative,
+    psi_derivative_table,
+    psi_minimum,
+    psi_two_samples,
+)
+from .multistage import (
+    Horizons,
+    bound_multistage,
+    bound_two_phase,
+    multistage_horizon,
+    multistage_range,
+    two_phase_exponent,
+)
+from .result import Bound
+from .symbolic import psi_expression
+
+__all__ = [
+    "Bound",
+    "Horizons",
+    "Target",
+    "batch_threshold",
+    "best_fit_line",
+    "bound_bounded_noise",
+    "bound_exponential",
+    "bound_misestimated_L",
+    "bound_misestimated_mu",
+    "bound_multistage",
+    "bound_shb",
+    "bound_stationary",
+    "bound_two_phase",
+    "certificate",
+    "certified_batch_size",
+    "certified_rate",
+    "epsilon_target",
+    "kappa_star",
+    "lookahead_certificate",
+    "lookahead_gain",
+    "lookahead_phi",
+    "lookahead_rate",
+    "lower_bound_threshold",
+    "multistage_horizon",
+    "multistage_range",
+    "psi",
+    "psi_derivative",
+    "psi_derivative_table",
+    "psi_expression",
+    "psi_minimum",
+    "psi_two_samples",
+    "stage_count",
+    "two_phase_exponent",
+    "zeta2",
+]

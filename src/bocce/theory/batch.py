@@ -1,0 +1,140 @@
+"""How large a batch the paper asks for, and what it then promises for a target accuracy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .. import _checks
+from ..schedules import _rules
+from ..schedules.adaptive import sampling_noise
+from .result import Condition, distance, nonnegative, row_smoothness, verdict
+
+C = 3**5 * 2**6  # the constant of b*, 15552
+C_GRONWALL = 216  # the same constant when the induction is replaced by Gronwall's lemma
+
+
+def zeta2(n: int, b: int) -> float:
+    """zeta0^2 = (n - b)/((n - 1) b): the variance of a batch mean as a share of that of one row.
+
+    Batches are drawn without replacement, so it is 1 at b = 1 and 0 at b = n. The paper writes
+    zeta for both zeta0 and sqrt(3) zeta0; here zeta = sqrt(3) zeta0.
+
+    Source: ``lem:batch-factor``.
+
+    >>> zeta2(100, 1), zeta2(100, 50), zeta2(100, 100)
+    (1.0, 0.010101010101010102, 0.0)
+    """
+    return sampling_noise("zeta2", n, b)
+
+
+def zeta(where: str, n: int, b: int) -> float:
+    """sqrt(3) zeta0, the zeta of Theorem 2."""
+    return math.sqrt(3.0 * sampling_noise(where, n, b))
+
+
+def fraction_for(n: int, zeta0_squared: float) -> float:
+    """The real b at which (n - b)/((n - 1) b) equals the given value: n/(1 + (n-1) zeta0^2)."""
+    return n / (1.0 + (n - 1) * zeta0_squared)
+
+
+def condition_number(where: str, kappa: object) -> float:
+    return _checks.real(where, "kappa", kappa, least=1.0, remedy="kappa is L/mu")
+
+
+def scale(where: str, a: object) -> float:
+    return _checks.real(where, "a", a, above=0.0, most=1.0, remedy="a scales the step a/L")
+
+
+def batch_threshold(
+    n: int, kappa: float, a: float = 1.0, interpolation: bool = False, which: str = "printed"
+) -> float:
+    """b*, the batch size from which Theorem 2 promises acceleration.
+
+    b* = n max{1/(1 + (n-1)/(C kappa^2)), 1/(1 + (n-1) a/3)}, C = 3^5 2^6; under interpolation
+    only the first part. ``which="gronwall"`` is the first part with C = 216, enough for the
+    sharper form of the theorem (``bound_shb(which="gronwall")``), whose noise term never needs
+    the second part.
+
+    Guarantee: valid for kappa = L_max/mu; false for kappa = lambda_max/mu (the diagonal problem
+    with n = 20000 and kappa = 1 diverges below ``lower_bound_threshold``, 10526 rows).
+
+    Source: ``thm:SHB_quad``, ``thm:shb-interpolation``.
+
+    >>> round(batch_threshold(10_000, 10.0), 1), round(batch_threshold(10_000, 100.0), 1)
+    (9936.1, 9999.4)
+    >>> round(batch_threshold(20_000, 1.0), 1)
+    8749.1
+    """
+    n = _checks.integer("batch_threshold", "n", n, remedy="n is the number of rows")
+    kappa = condition_number("batch_threshold", kappa)
+    a = scale("batch_threshold", a)
+    which = _checks.choice("batch_threshold", "which", which, ["printed", "gronwall"])
+    constant = C if which == "printed" else C_GRONWALL
+    first = fraction_for(n, 1.0 / (constant * kappa * kappa))
+    if interpolation or which == "gronwall":
+        return first
+    return max(first, fraction_for(n, a / 3.0))
+
+
+def above(b: int, threshold: float) -> Condition:
+    """The condition b >= threshold, in words."""
+    return (b >= threshold, f"b={b} is below b*={threshold:.8g}")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Step scale ``a`` and number of steps ``T`` for a target; ``valid`` and ``why`` as Bound."""
+
+    a: float
+    T: float
+    valid: bool
+    why: str
+
+
+def epsilon_target(
+    epsilon: float,
+    L: float,
+    mu: float,
+    n: int,
+    b: int,
+    chi: float = 0.0,
+    D: float = 1.0,
+    L_max: float | None = None,
+) -> Target:
+    """The step and the number of steps that bring E||w_T - w*|| to sqrt(epsilon).
+
+    a = min{1, (mu/(24 chi))^2 epsilon},
+    T = ceil(2 sqrt(kappa)/(sqrt(a) rate) ln(12 sqrt2 sqrt(kappa) D/sqrt(a epsilon))),
+    rate = 1 - 2 sqrt(kappa zeta).
+
+    Guarantee: E||w_T - w*|| <= sqrt(epsilon) when b >= b*(a) and L >= L_max. As epsilon falls so
+    does a, and b*(a) tends to n: a small target costs nearly the full batch. T is infinite where
+    rate <= 0.
+
+    Source: ``thm:shb_q_noise`` (which states it without the expectation).
+
+    >>> target = epsilon_target(1e-4, L=10.0, mu=1.0, n=10_000, b=9_990, chi=1e-3)
+    >>> target.a, target.T, target.valid
+    (0.1736111111111111, 169.0, True)
+    """
+    where = "epsilon_target"
+    epsilon = _checks.real(where, "epsilon", epsilon, above=0.0, remedy="the target is its root")
+    L, mu = _rules.curvatures(where, L, mu)
+    chi = nonnegative(where, "chi", chi, "chi is the root of noise().chi2")
+    D = distance(where, D)
+    kappa, noise = L / mu, zeta(where, n, b)
+    a = 1.0 if chi == 0.0 else min(1.0, (mu / (24.0 * chi)) ** 2 * epsilon)
+    if a == 0.0:
+        raise ValueError(
+            f"{where}: epsilon={epsilon!r} must be larger, for the step scale (mu/(24 chi))^2 "
+            "epsilon underflows; raise epsilon."
+        )
+    rate = 1.0 - 2.0 * math.sqrt(kappa * noise)
+    start = 12.0 * math.sqrt(2.0 * kappa) * D / (math.sqrt(a) * math.sqrt(epsilon))
+    T = 0.0 if start <= 1.0 else math.inf
+    if rate > 0.0 and start > 1.0:
+        T = float(math.ceil(2.0 * math.sqrt(kappa) / (math.sqrt(a) * rate) * math.log(start)))
+    conditions, trusted = row_smoothness(where, L, L_max)
+    conditions.append(above(b, batch_threshold(n, kappa, a, interpolation=chi == 0.0)))
+    return Target(a, T, *verdict(conditions, trusted))

@@ -1,0 +1,247 @@
+"""Exponential steps: Theorem 1 and what it becomes when L or mu is estimated badly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .. import _checks
+from ..schedules import _rules
+from .result import (
+    MEAN_SQUARE_BEFORE_LAST,
+    Bound,
+    distance,
+    grown,
+    nonnegative,
+    row_smoothness,
+    verdict,
+)
+
+NOT_PROVED = "as printed this is no guarantee: its constants are wrong (docs/theory)"
+E2 = math.e**2
+
+
+@dataclass(frozen=True)
+class Decay:
+    """The numbers that every bound on exponential steps is made of."""
+
+    T: int
+    tau: float
+    gamma: float
+    ell: float  # ln(T/tau)
+    kappa: float
+    L: float
+    mu: float
+
+    @property
+    def kappa_cubed(self) -> float:
+        return self.kappa * self.kappa * self.kappa  # ** would raise where this is infinite
+
+    @property
+    def one_minus_gamma(self) -> float:
+        return -math.expm1(-self.ell / self.T)
+
+    def printed_c_L(self, nu_mu: float = 1.0) -> float:
+        """4 (1 - gamma)/(nu mu)^2 (1 - exp(-nu gamma/(2 kappa))), ``lemma:Et_bound``."""
+        reach = -math.expm1(-nu_mu * self.gamma / (2.0 * self.kappa))
+        return 4.0 * self.one_minus_gamma / (nu_mu * self.mu) ** 2 * reach
+
+    def printed_log_c2(self) -> float:
+        return self.tau / (self.kappa * self.ell)
+
+
+def decay(where: str, T: int, L: float, mu: float, tau: float) -> Decay:
+    T = _rules.horizon(where, T)
+    L, mu = _rules.curvatures(where, L, mu)
+    gamma = _rules.decay(where, T, tau)
+    # log1p keeps ln(T/tau) positive for tau just below T
+    return Decay(T, float(tau), gamma, -math.log1p((tau - T) / T), L / mu, L, mu)
+
+
+def corrected_terms(s: Decay, nu: float, D: float, energy: float) -> tuple[float, float]:
+    """(bias, noise) of E||w_{T-1} - w*||^2 when eta_k = nu gamma^(k+1)/(4L).
+
+    (c2/cL) [D^2 exp(-nu T gamma/(4 kappa ell)) + 8 kappa^2 ell^2 energy/(L e^2 gamma^2 T)],
+    c2 = exp(nu tau/(2 kappa ell)), cL = (1 - gamma/2)(1 - exp(-nu tau gamma/(4 kappa))).
+    """
+    log_c2 = nu * s.tau / (2.0 * s.kappa * s.ell)
+    c_L = (1.0 - s.gamma / 2.0) * -math.expm1(-nu * s.tau * s.gamma / (4.0 * s.kappa))
+    reach = s.kappa * s.ell / s.gamma
+    spread = 8.0 * reach * reach / (s.L * E2 * s.T)
+    contraction = nu * s.T * s.gamma / (4.0 * s.kappa * s.ell)
+    return grown(D * D / c_L, log_c2 - contraction), grown(spread * energy / c_L, log_c2)
+
+
+def batch_noise(where: str, sigma2: object, zeta2: object) -> tuple[float, float]:
+    """sigma^2, and the bound on sigma_B^2 that holds without strongly convex rows."""
+    sigma2_ = nonnegative(where, "sigma2", sigma2, "sigma2 is noise().sigma2")
+    zeta2_ = _checks.real(
+        where, "zeta2", zeta2, least=0.0, most=1.0, remedy="use theory.zeta2(n, b)"
+    )
+    return sigma2_, (0.0 if zeta2_ == 0.0 else sigma2_)
+
+
+def bound_exponential(
+    T: int,
+    L: float,
+    mu: float,
+    tau: float = 1.0,
+    D: float = 1.0,
+    sigma2: float = 0.0,
+    zeta2: float = 1.0,
+    L_max: float | None = None,
+    which: str = "corrected",
+) -> Bound:
+    """Theorem 1: noise-adaptive heavy ball with exponential steps (``schedules.shb_exponential``).
+
+    With ell = ln(T/tau), gamma = (tau/T)^(1/T), kappa = L/mu,
+
+        E||w_{T-1} - w*||^2 <= (c2/cL) [D^2 exp(-T gamma/(4 kappa ell))
+                                        + 8 kappa^2 ell^2 sigma_B^2/(L e^2 gamma^2 T)],
+        c2 = exp(tau/(2 kappa ell)),  cL = (1 - gamma/2)(1 - exp(-tau gamma/(4 kappa))).
+
+    sigma_B^2 = E_B[f_B(w*) - min f_B] is at most ``sigma2`` = E_i[f_i(w*) - min f_i] and is 0 for
+    the full batch (``zeta2=0``); pass sigma_B^2 itself as ``sigma2`` if it is known.
+
+    Guarantee: any batch size, any convex L-smooth rows, form "proof", L >= L_max.
+    ``which="printed"`` has the paper's C_4 and C_5, which exact dynamics exceed.
+
+    Source: ``thm:SHB_exp``.
+
+    >>> bound = bound_exponential(10_000, L=10.0, mu=1.0, sigma2=0.01, L_max=10.0)
+    >>> f"{bound.bias:.3e} {bound.noise:.3e} {bound.valid}"
+    '1.360e-10 7.494e-02 True'
+    """
+    where = "bound_exponential"
+    which = _checks.choice(where, "which", which, ["corrected", "printed"])
+    s = decay(where, T, L, mu, tau)
+    D = distance(where, D)
+    sigma2, sigma2_batch = batch_noise(where, sigma2, zeta2)
+    if which == "corrected":
+        bias, noise = corrected_terms(s, 1.0, D, sigma2_batch)
+        return Bound(
+            MEAN_SQUARE_BEFORE_LAST, bias, noise, *verdict(*row_smoothness(where, s.L, L_max))
+        )
+    c_4 = 1.0 / s.printed_c_L()
+    c_5 = 64.0 * s.L * zeta2 * s.kappa_cubed * s.ell**2 / (E2 * s.gamma**2)
+    bias = grown(D * D * c_4, s.printed_log_c2() - s.T * s.gamma / (4.0 * s.kappa * s.ell))
+    noise = grown(c_4 * c_5 * sigma2 / s.T, s.printed_log_c2())
+    return Bound(MEAN_SQUARE_BEFORE_LAST, bias, noise, False, NOT_PROVED)
+
+
+def bound_misestimated_L(
+    T: int,
+    L: float,
+    mu: float,
+    nu: float,
+    tau: float = 1.0,
+    D: float = 1.0,
+    sigma2: float = 0.0,
+    delta_f: float | None = None,
+    zeta2: float = 1.0,
+    L_max: float | None = None,
+    which: str = "corrected",
+) -> Bound:
+    """Theorem 1 when the schedule was built with L_hat = L/nu instead of the true L.
+
+    (c2/cL) {D^2 exp(-nu T gamma/(4 kappa ell)) + 8 kappa^2/(L e^2 gamma^2 T)
+             [ell^2 sigma_B^2 + 2 delta_f ((nu-1)/nu) ceil(k_0) ell^2/T  if nu > 1]},
+    c2 = exp(nu tau/(2 kappa ell)),  cL = (1 - gamma/2)(1 - exp(-nu tau gamma/(4 kappa))).
+
+    For nu > 1 (L under-estimated) the steps are too long for the first k_0 = T ln(nu)/ell steps;
+    ``delta_f`` = max over k < k_0 of E f(w_k) - f* is then needed.
+
+    Guarantee: nu gamma <= 4 kappa, L >= L_max, form "proof".
+
+    Source: ``thm:SHB_mis_L``.
+
+    >>> bound = bound_misestimated_L(10_000, L=10.0, mu=1.0, nu=2.0, sigma2=0.01, delta_f=5.0)
+    >>> f"{bound.bias:.3e} {bound.noise:.3e}"
+    '1.156e-22 1.474e+00'
+    """
+    where = "bound_misestimated_L"
+    which = _checks.choice(where, "which", which, ["corrected", "printed"])
+    s = decay(where, T, L, mu, tau)
+    nu = _checks.real(where, "nu", nu, above=0.0, remedy="nu is L divided by its estimate")
+    D = distance(where, D)
+    sigma2, sigma2_batch = batch_noise(where, sigma2, zeta2)
+    if delta_f is None:
+        if nu > 1.0:
+            raise ValueError(
+                f"{where}: delta_f=None must be given for nu={nu!r} > 1; it is the largest "
+                "E f(w_k) - f* over the first T ln(nu)/ln(T/tau) steps."
+            )
+        delta_f = 0.0
+    delta_f = nonnegative(where, "delta_f", delta_f, "the largest expected gap of the first steps")
+    excess = 2.0 * delta_f * max(0.0, nu - 1.0) / nu
+    log_nu = max(0.0, math.log(nu))
+    if which == "corrected":
+        early = math.ceil(s.T * log_nu / s.ell) / s.T
+        bias, noise = corrected_terms(s, nu, D, sigma2_batch + excess * early)
+        conditions, trusted = row_smoothness(where, s.L, L_max)
+        first = nu * s.gamma / (4.0 * s.kappa)
+        conditions.append((first <= 1.0, f"nu gamma/(4 kappa)={first:.6g} is above 1"))
+        return Bound(MEAN_SQUARE_BEFORE_LAST, bias, noise, *verdict(conditions, trusted))
+    log_c2, c_L = s.printed_log_c2(), s.printed_c_L()
+    shrink = min(nu, 1.0) * s.T * s.gamma / (2.0 * s.kappa * s.ell)
+    energy = max(1.0, nu * nu / (4.0 * s.L)) * s.ell * sigma2
+    energy += log_nu * (sigma2 + excess / s.kappa)
+    spread = 32.0 * s.L * s.kappa_cubed * zeta2 * s.ell / (E2 * s.gamma**2 * s.T)
+    return Bound(
+        MEAN_SQUARE_BEFORE_LAST,
+        grown(D * D / c_L, log_c2 - shrink),
+        grown(spread * energy / c_L, log_c2),
+        False,
+        NOT_PROVED,
+    )
+
+
+def bound_misestimated_mu(
+    T: int,
+    L: float,
+    mu: float,
+    nu: float,
+    tau: float = 1.0,
+    D: float = 1.0,
+    sigma2: float = 0.0,
+    zeta2: float = 1.0,
+    L_max: float | None = None,
+    which: str = "corrected",
+) -> Bound:
+    """Theorem 1 when the schedule was built with mu_hat = nu mu, nu <= 1, instead of the true mu.
+
+    (c2/c_mu) [D^2 exp(-nu T gamma/(4 kappa ell))
+               + 8 kappa^2 ell^2 sigma_B^2/(nu^2 L e^2 gamma^2 T)],
+    c2 = exp(nu tau/(2 kappa ell)),  c_mu = ((1 - gamma/2)/nu)(1 - exp(-nu tau gamma/(4 kappa))).
+
+    Guarantee: L >= L_max, form "proof"; nothing is promised for mu over-estimated.
+
+    Source: ``thm:SHB_mis_mu``.
+
+    >>> bound = bound_misestimated_mu(10_000, L=10.0, mu=1.0, nu=0.5, sigma2=0.01)
+    >>> f"{bound.bias:.3e} {bound.noise:.3e}"
+    '1.043e-04 2.971e-01'
+    """
+    where = "bound_misestimated_mu"
+    which = _checks.choice(where, "which", which, ["corrected", "printed"])
+    s = decay(where, T, L, mu, tau)
+    nu = _checks.real(
+        where, "nu", nu, above=0.0, most=1.0, remedy="nu is mu's estimate divided by mu"
+    )
+    D = distance(where, D)
+    sigma2, sigma2_batch = batch_noise(where, sigma2, zeta2)
+    if which == "corrected":
+        bias, noise = corrected_terms(s, nu, D, sigma2_batch)
+        why = verdict(*row_smoothness(where, s.L, L_max))
+        # c_mu = c_L/nu, and the noise sum is that of kappa/nu
+        return Bound(MEAN_SQUARE_BEFORE_LAST, nu * bias, noise / nu, *why)
+    log_c2, c_mu = s.printed_log_c2(), s.printed_c_L(nu)
+    shrink = nu * s.T * s.gamma / (2.0 * s.kappa * s.ell)
+    spread = 32.0 * s.L * zeta2 * s.kappa_cubed * s.ell**2 / (nu**2 * E2 * s.gamma**2 * s.T)
+    return Bound(
+        MEAN_SQUARE_BEFORE_LAST,
+        grown(D * D / c_mu, log_c2 - shrink),
+        grown(spread * sigma2 / c_mu, log_c2),
+        False,
+        NOT_PROVED,
+    )

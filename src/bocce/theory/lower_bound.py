@@ -1,0 +1,227 @@
+"""The lower bound: a diagonal problem on which heavy ball with a small batch diverges.
+
+n = d, sample i touches coordinate i alone, alpha = 1/lambda_max. The coordinate of largest
+curvature is in the batch with probability b/n, and (w_{k+1}, w_k) = H (w_k, w_{k-1}) with
+H = [[t, -beta], [1, 0]], t = 1 + beta - n/b if it is in the batch and 1 + beta if not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import _checks
+from ..schedules import _rules
+from ..schedules.schedule import FloatArray
+from .batch import condition_number, zeta2
+
+Moment = tuple[float, float, float]  # the symmetric matrix [[p, q], [q, s]]
+
+
+def _moments(spread: float, beta: float, steps: int) -> tuple[Moment, Moment]:
+    """M_steps and its derivative in beta, from M_0 = I, M_{j+1} = E[H^T M_j H].
+
+    ``spread`` is Var t = (n - b)/b, and E t = beta: only these two moments of t enter.
+    """
+    p, q, s = 1.0, 0.0, 1.0
+    dp, dq, ds = 0.0, 0.0, 0.0
+    square = spread + beta * beta
+    for _ in range(steps):
+        dp, dq, ds = (
+            square * dp + 2.0 * beta * p + 2.0 * (q + beta * dq) + ds,
+            -(2.0 * beta * p + q) - beta * (beta * dp + dq),
+            2.0 * beta * p + beta * beta * dp,
+        )
+        p, q, s = square * p + 2.0 * beta * q + s, -beta * (beta * p + q), beta * beta * p
+    return (p, q, s), (dp, dq, ds)
+
+
+def _along(moment: Moment, theta: float) -> float:
+    p, q, s = moment
+    sine, cosine = math.sin(theta), math.cos(theta)
+    return p * sine * sine + 2.0 * q * sine * cosine + s * cosine * cosine
+
+
+def _smallest(moment: Moment) -> float:
+    """The smaller eigenvalue of [[p, q], [q, s]], as determinant over the larger one."""
+    p, q, s = moment
+    largest = 0.5 * (p + s + math.hypot(p - s, 2.0 * q))
+    return (p * s - q * q) / largest if largest > 0.0 else 0.0
+
+
+def _arguments(
+    where: str, n: int, b: int, beta: float, theta: float, steps: int
+) -> tuple[float, float, float, int]:
+    n = _checks.integer(where, "n", n, remedy="n is the number of rows")
+    b = _checks.integer(where, "b", b, most=n, remedy="b is the batch size in rows")
+    beta = _checks.real(where, "beta", beta, least=0.0, most=1.0, remedy="beta is the momentum")
+    theta = _checks.real(where, "theta", theta, remedy="theta is an angle in radians")
+    steps = _checks.integer(where, "steps", steps, least=0, remedy="6 in the paper, 3 for n = 2")
+    return (n - b) / b, beta, theta, steps
+
+
+def psi(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
+    """Psi: the factor by which E||(w_k, w_{k-1})||^2 grows in ``steps`` steps.
+
+    Psi = phi^T M_steps phi with phi = (sin theta, cos theta), M_0 = I, M_{j+1} = E[H^T M_j H]:
+    the paper's sum over all 2^steps sequences, in O(steps).
+
+    Guarantee: min over theta > 1 proves divergence; the converse is not true.
+
+    Source: ``thm:divergence-n-case``; ``thm:divergence-2-case`` with n=2, b=1, steps=3.
+
+    >>> round(psi(100, 70, 0.8, 0.5), 6)
+    1.136388
+    """
+    spread, beta, theta, steps = _arguments("psi", n, b, beta, theta, steps)
+    return _along(_moments(spread, beta, steps)[0], theta)
+
+
+def psi_derivative(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
+    """The derivative of ``psi`` in beta, carried along in the same recursion.
+
+    Source: ``table:der_beta``.
+
+    >>> round(psi_derivative(100, 70, 0.25, 0.0), 3)
+    0.12
+    """
+    spread, beta, theta, steps = _arguments("psi_derivative", n, b, beta, theta, steps)
+    return _along(_moments(spread, beta, steps)[1], theta)
+
+
+def psi_minimum(n: int, b: int, beta: float, steps: int = 6) -> float:
+    """The least ``psi`` over theta: the smaller eigenvalue of M_steps.
+
+    >>> round(psi_minimum(2, 1, 0.63, steps=3), 4)
+    1.0843
+    """
+    spread, beta, _, steps = _arguments("psi_minimum", n, b, beta, 0.0, steps)
+    return _smallest(_moments(spread, beta, steps)[0])
+
+
+def psi_two_samples(beta: float, theta: float) -> float:
+    """Psi of the 2-sample problem (n = 2, b = 1, three steps): the paper's polynomial.
+
+    Source: ``thm:divergence-2-case``. It equals ``psi(2, 1, beta, theta, steps=3)``; its least
+    value at beta = .63 is 1.0843 (1.0986 at kappa = 6), printed as 1.1. In truth this problem
+    diverges for every beta > 0 (``lower_bound_threshold`` is above 1).
+
+    >>> round(psi_two_samples(0.63, 0.5), 12) == round(psi(2, 1, 0.63, 0.5, steps=3), 12)
+    True
+    """
+    _, x, theta, _ = _arguments("psi_two_samples", 2, 1, beta, theta, 3)
+    sine, cosine = math.sin(2.0 * theta), math.cos(2.0 * theta)
+    return (
+        (-(x**6) + 3 * x**5 - 5 * x**4 + 2 * x**3 - 2 * x**2) * sine
+        + (x**5 - 2 * x**4 + 3 * x**3 - 3 * x**2 - 1) * cosine
+        + (x**6 - 3 * x**5 + 6 * x**4 - 3 * x**3 + 5 * x**2 + 1)
+    )
+
+
+def psi_derivative_table(n: int = 100, b: int = 70) -> FloatArray:
+    """The table of the paper's appendix: d Psi/d beta for 11 angles by 10 momenta.
+
+    Rows: theta = 0, .2 pi, .., 2 pi. Columns: beta from .25 to .999 in ten equal steps (so the
+    column headed .915 is .91578).
+
+    Source: ``table:der_beta``.
+
+    >>> psi_derivative_table()[0, :4].round(3).tolist()
+    [0.12, 0.299, 0.667, 1.364]
+    """
+    momenta = np.linspace(0.25, 0.999, 10)
+    angles = 0.2 * math.pi * np.arange(11)
+    return np.array(
+        [[psi_derivative(n, b, float(beta), float(angle)) for beta in momenta] for angle in angles]
+    )
+
+
+def _bisect(grows: Callable[[float], bool], low: float, high: float) -> float:
+    """The point of [low, high] where ``grows`` turns from False to True, on a log scale."""
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if grows(middle) else (middle, high)
+    return high
+
+
+def kappa_star(b: int, n: int = 100) -> float:
+    """kappa*(b): from it on, six steps prove that batch size b diverges.
+
+    kappa* = 1/(4 (1 - sqrt(beta*))^2) for the smallest beta* in [1/4, 1) with
+    min over theta of Psi > 1. It exists for every b < n: at beta = 1 the noise-free H has
+    H^6 = I, and noise adds to that.
+
+    Guarantee: rests on Psi growing with beta, checked for n = 100 and all b in the tests.
+
+    Source: ``thm:divergence-n-case``, ``fig:beta_star``.
+
+    >>> kappa_star(39), round(kappa_star(70), 2)
+    (1.0, 18.28)
+    """
+    n = _checks.integer("kappa_star", "n", n, least=2, remedy="n is the number of rows")
+    b = _checks.integer("kappa_star", "b", b, most=n - 1, remedy="the full batch never diverges")
+    spread = (n - b) / b
+
+    def grows(kappa: float) -> bool:
+        return _smallest(_moments(spread, _rules.momentum(1.0, 1.0 / kappa), 6)[0]) > 1.0
+
+    return 1.0 if grows(1.0) else _bisect(grows, 1.0, 1e14)
+
+
+def best_fit_line(n: int = 100, most: int | None = None) -> tuple[float, float]:
+    """Slope and intercept of ln zeta0^2(b) against ln kappa*(b), b = 1 .. ``most`` (n - 1).
+
+    The paper prints -0.6 and -3.8, then uses 3.3 and 4. A fitted line is not a bound: six steps
+    do not support it at b = 84 .. 99.
+
+    Source: ``fig:kap_batch``.
+
+    >>> [round(number, 3) for number in best_fit_line()]
+    [-0.565, -3.418]
+    """
+    n = _checks.integer("best_fit_line", "n", n, least=3, remedy="a line needs two batch sizes")
+    last = n - 1
+    if most is not None:
+        last = _checks.integer("best_fit_line", "most", most, least=2, most=n - 1)
+    batches = range(1, last + 1)
+    x = [math.log(kappa_star(b, n)) for b in batches]
+    y = [math.log(zeta2(n, b)) for b in batches]
+    slope, intercept = np.polyfit(x, y, 1)
+    return float(slope), float(intercept)
+
+
+def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
+    """The batch size below which heavy ball (a = 1) diverges on the diagonal problem.
+
+    ``exact``: n/(1 + phi), phi = (1-beta)(1+2 beta)/(1+beta), beta = (1 - 1/(2 sqrt kappa))^2:
+    it diverges in mean square if and only if b is below. phi is about 3/(2 sqrt kappa): the share
+    of n does not depend on n, and the exponent of kappa is 1/2.
+    ``six-step``: below it the paper's criterion (min Psi > 1 after six steps) holds.
+    ``printed``: n/(1 + (n-1)/(e^3.3 kappa^0.6)), stated for n = 100; true for b <= 98, false for
+    b = 99 and 18345 <= kappa <= 21928.
+
+    Source: ``thm:divergence-n-case``; the exact form is Theorem S with equality.
+
+    >>> [round(lower_bound_threshold(100, 100.0, which), 1) for which in
+    ...  ("printed", "six-step", "exact")]
+    [81.3, 82.0, 87.4]
+    """
+    where = "lower_bound_threshold"
+    n = _checks.integer(where, "n", n, least=2, remedy="n is the number of rows")
+    kappa = condition_number(where, kappa)
+    which = _checks.choice(where, "which", which, ["exact", "six-step", "printed"])
+    if which == "printed":
+        return n / (1.0 + (n - 1) / (math.exp(3.3) * math.pow(kappa, 0.6)))
+    beta = _rules.momentum(1.0, 1.0 / kappa)
+    if which == "exact":
+        return n / (1.0 + (1.0 - beta) * (1.0 + 2.0 * beta) / (1.0 + beta))
+
+    def grows(spread: float) -> bool:
+        return _smallest(_moments(spread, beta, 6)[0]) > 1.0
+
+    # M grows with the spread (n - b)/b, so the criterion holds for every smaller batch too
+    return n / (1.0 + _bisect(grows, 1e-14, 1e6))

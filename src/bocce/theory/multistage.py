@@ -1,0 +1,285 @@
+"""Stages and phases: Theorem 4, the range of T it covers, and the two-phase theorem."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .. import _checks
+from ..schedules import _rules
+from ..schedules.adaptive import sampling_noise
+from ..schedules.stages import stage_count
+from .batch import above, batch_threshold, condition_number, zeta
+from .exponential import NOT_PROVED, Decay, batch_noise, corrected_terms, decay
+from .result import (
+    MEAN_NORM,
+    MEAN_NORM_BEFORE_LAST,
+    Bound,
+    distance,
+    grown,
+    nonnegative,
+    row_smoothness,
+    verdict,
+)
+
+ROOT_2 = 0.5 * math.log(2.0)  # ln sqrt 2
+
+
+def multistage_horizon(kappa: float) -> float:
+    """T_bar = (3 2^8 sqrt(kappa)/ln 2) max{4 kappa, e^2}: Theorem 4 starts at this T.
+
+    Source: ``thm:SHB_multistage``.
+
+    >>> f"{multistage_horizon(200.0):.2e} {multistage_horizon(1000.0):.2e}"
+    '1.25e+07 1.40e+08'
+    """
+    kappa = condition_number("multistage_horizon", kappa)
+    return 768.0 * math.sqrt(kappa) / math.log(2.0) * max(4.0 * kappa, math.e**2)
+
+
+def _log_factor(T: float, kappa: float) -> float:
+    """1 + 2 ln^2 x, x = T ln sqrt2/(384 sqrt kappa)."""
+    return 1.0 + 2.0 * math.log(T * ROOT_2 / (384.0 * math.sqrt(kappa))) ** 2
+
+
+def _c_1(T: float, kappa: float) -> float:
+    """C_1 = 2^9 3 sqrt(kappa (1 + 2 ln^2 x))/ln 2, for which 2^(-I/2) <= C_1/T."""
+    return 1536.0 * math.sqrt(kappa * _log_factor(T, kappa)) / math.log(2.0)
+
+
+def bound_multistage(
+    T: int,
+    L: float,
+    mu: float,
+    n: int,
+    b: int,
+    D: float = 1.0,
+    chi: float = 0.0,
+    stages: str = "theorem",
+    L_max: float | None = None,
+    which: str = "corrected",
+) -> Bound:
+    """Theorem 4: multi-stage heavy ball on quadratics (``schedules.multistage``).
+
+    With I = ``stage_count(T, kappa, stages)`` and any T,
+
+        E||w_T - w*|| <= 2^(-I/4) [6 sqrt2 sqrt(kappa) exp(-T/(8 sqrt kappa)) D
+                                   + 24 chi kappa/(mu (kappa - 1))].
+
+    ``which="printed"``: C_7 exp(-T/(8 sqrt kappa)) D + C_8 chi/sqrt T for T >= T_bar
+    (``multistage_horizon``), C_7 = 6 (1 + 2 ln^2 x)^(1/4), C_8 = 24 kappa sqrt(C_1)/(mu (kappa-1)),
+    under the theorem's own stages only.
+
+    Guarantee: L >= L_max, kappa > 1 and b >= b*(a_I), a_I = 2^-I. That condition makes
+    zeta <= sqrt(a_I), so ``bound_shb`` at the same batch is already smaller: Theorem 4 never
+    improves on Theorem 2. Why decay helps in practice is seen in ``bound_stationary``.
+
+    Source: ``thm:SHB_multistage``, eq. ``eq:multi-overall-conv`` for the default.
+
+    >>> run = dict(T=7000, L=200.0, mu=1.0, n=10**9, b=10**9 - 1000, chi=0.1)
+    >>> bound = bound_multistage(**run, stages="fit")
+    >>> f"{bound.bias:.3e} {bound.noise:.3e} {bound.valid}"
+    '1.143e-25 1.706e+00 True'
+    """
+    where = "bound_multistage"
+    which = _checks.choice(where, "which", which, ["corrected", "printed"])
+    stages = _checks.choice(
+        where, "stages", stages, ["theorem"] if which == "printed" else ["theorem", "fit"]
+    )
+    T = _rules.horizon(where, T)
+    L, mu = _rules.curvatures(where, L, mu)
+    kappa = _checks.real(where, "L / mu", L / mu, above=1.0, remedy="use bound_shb for kappa = 1")
+    D = distance(where, D)
+    chi = nonnegative(where, "chi", chi, "chi is the root of noise().chi2")
+    count = stage_count(T, kappa, stages)
+    conditions, trusted = row_smoothness(where, L, L_max)
+    conditions.append(above(b, batch_threshold(n, kappa, 2.0**-count)))
+    bias = grown(6.0 * math.sqrt(2.0 * kappa) * D, -T / (8.0 * math.sqrt(kappa)))
+    noise = 24.0 * chi * kappa / (mu * (kappa - 1.0))
+    if which == "printed":
+        horizon = multistage_horizon(kappa)
+        conditions.append((horizon <= T, f"T={T} is below T_bar={horizon:.6g}"))
+        bias *= _log_factor(T, kappa) ** 0.25 / math.sqrt(2.0 * kappa)
+        noise *= math.sqrt(_c_1(T, kappa) / T)
+        return Bound(MEAN_NORM, bias, noise, *verdict(conditions, trusted))
+    decay_of_stages = 2.0 ** (-count / 4)
+    return Bound(
+        MEAN_NORM, decay_of_stages * bias, decay_of_stages * noise, *verdict(conditions, trusted)
+    )
+
+
+@dataclass(frozen=True)
+class Horizons:
+    """The T from ``low`` to ``high`` that a theorem covers; empty ones are not ``valid``."""
+
+    low: float
+    high: float
+    valid: bool
+    why: str
+
+
+def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> Horizons:
+    """The T for which Theorem 4 holds at a given batch size.
+
+    It starts at T_bar. Its end: the batch must satisfy b >= b*(2^-I(T)), that is 2^-I(T) >= zeta^2.
+    ``corrected`` solves this exactly: with J = floor(-log2 zeta^2) + 1,
+    T < 384 sqrt(kappa) J 2^(J/2);
+    ``sufficient`` is the closed form T <= (384 sqrt(kappa)/ln sqrt2) R ln R, R = 1/zeta;
+    ``printed`` is T <= C_1(T) R, which uses 2^-I <= (C_1/T)^2 in the wrong direction and reaches
+    too far.
+
+    Source: ``col:multi_stage_T_crit``.
+
+    >>> for which in ("printed", "corrected", "sufficient"):
+    ...     print(which, f"{multistage_range(10**6, 999_000, 10.0, which).high:.4g}")
+    printed 2.436e+09
+    corrected 8.16e+08
+    sufficient 6.273e+08
+    """
+    where = "multistage_range"
+    which = _checks.choice(where, "which", which, ["corrected", "sufficient", "printed"])
+    kappa = condition_number(where, kappa)
+    noise2 = 3.0 * sampling_noise(where, n, b)
+    low = multistage_horizon(kappa)
+    ends = {"corrected": _exact_end, "sufficient": _sufficient_end, "printed": _printed_end}
+    high = math.inf if noise2 == 0.0 else ends[which](noise2, kappa)
+    conditions = [
+        above(b, batch_threshold(n, kappa, interpolation=True)),
+        (
+            low <= high,
+            f"no T is covered: the range would end at {high:.6g}, before T_bar={low:.6g}",
+        ),
+    ]
+    if which == "printed":
+        exact = math.inf if noise2 == 0.0 else _exact_end(noise2, kappa)
+        conditions.append((high <= exact, f"beyond T={exact:.6g} the batch is below b*(2^-I)"))
+    return Horizons(low, high, *verdict(conditions))
+
+
+def _exact_end(noise2: float, kappa: float) -> float:
+    """The largest T with 2^-I(T) >= zeta^2; I(T) reaches J at T = 384 sqrt(kappa) J 2^(J/2)."""
+    halvings = math.floor(-math.log2(noise2)) + 1
+    if halvings <= 0:
+        return 0.0
+    return float(math.ceil(384.0 * math.sqrt(kappa) * halvings * 2.0 ** (halvings / 2)) - 1)
+
+
+def _sufficient_end(noise2: float, kappa: float) -> float:
+    noise = math.sqrt(noise2)
+    return max(0.0, -384.0 * math.sqrt(kappa) / ROOT_2 * math.log(noise) / noise)
+
+
+def _printed_end(noise2: float, kappa: float) -> float:
+    """The fixed point of T -> C_1(T)/zeta, which contracts: C_1 grows as ln T."""
+    noise = math.sqrt(noise2)
+    T = multistage_horizon(kappa) * max(1.0, 1.0 / noise) ** 2
+    for _ in range(200):
+        T = _c_1(T, kappa) / noise
+    return T
+
+
+def two_phase_exponent(kappa: float, c: float = 0.5) -> float:
+    """q = 1 - ln(c sqrt(kappa) + 1 - c)/ln kappa: the two-phase bias falls as exp(-T/kappa^q).
+
+    q = 1/2 is acceleration, q = 1 none. For c = 1/2 it falls from .7075 at kappa = 4 towards 1/2.
+
+    Source: ``thm:shb_mix``, ``col:two-phase-c2``.
+
+    >>> [round(two_phase_exponent(kappa), 4) for kappa in (4.0, 100.0, 1e4, 1e8)]
+    [0.7075, 0.6298, 0.5742, 0.5376]
+    """
+    kappa = _checks.real(
+        "two_phase_exponent", "kappa", kappa, above=1.0, remedy="ln kappa is the denominator"
+    )
+    c = _share("two_phase_exponent", c)
+    return 1.0 - math.log(c * math.sqrt(kappa) + 1.0 - c) / math.log(kappa)
+
+
+def _share(where: str, c: object) -> float:
+    return _checks.real(
+        where, "c", c, above=0.0, below=1.0, remedy="c is the share of the first phase"
+    )
+
+
+def bound_two_phase(
+    T: int,
+    L: float,
+    mu: float,
+    n: int,
+    b: int,
+    c: float = 0.5,
+    tau: float = 1.0,
+    D: float = 1.0,
+    chi: float = 0.0,
+    sigma2: float = 0.0,
+    L_max: float | None = None,
+    which: str = "corrected",
+) -> Bound:
+    """The two-phase theorem: accelerate, then average the noise out (``schedules.two_phase``).
+
+    With T_0 = ceil(cT), T_1 = T - T_0 and gamma, ell, c2, cL of Theorem 1 at T_1,
+
+        E||w_{T-1} - w*|| <= sqrt(c2/cL) {exp(-T_1 gamma/(8 kappa ell))
+              [6 sqrt2 sqrt(kappa) exp(-3 T_0/(8 sqrt kappa)) D + 12 zeta chi/mu]
+              + sqrt(8/L) kappa ell sigma_B/(e gamma sqrt(T_1))}.
+
+    ``which="printed"`` has the printed constants of Theorem 1 in it and is no guarantee.
+
+    Guarantee: L >= L_max and b >= b* of the interpolation case, form "proof".
+
+    Source: ``thm:shb_mix``; the exponent q is ``two_phase_exponent``.
+
+    >>> bound = bound_two_phase(4000, L=10.0, mu=1.0, n=10_000, b=9_950, chi=0.1, sigma2=0.01)
+    >>> f"{bound.bias:.3e} {bound.noise:.3e} {bound.valid}"
+    '9.106e-103 5.074e-01 True'
+    """
+    where = "bound_two_phase"
+    which = _checks.choice(where, "which", which, ["corrected", "printed"])
+    T = _rules.horizon(where, T)
+    L, mu = _rules.curvatures(where, L, mu)
+    c = _share(where, c)
+    T_0 = math.ceil(c * T)
+    tau = _checks.real(where, "tau", tau, least=1.0, remedy="tau lies in [1, T - ceil(cT))")
+    if tau >= T - T_0:
+        raise ValueError(
+            f"{where}: T={T} leaves {T - T_0} steps for the second phase (c={c:g}), must be more "
+            f"than tau={tau:g}; raise T or lower c."
+        )
+    s = decay(where, T - T_0, L, mu, tau)
+    D = distance(where, D)
+    chi = nonnegative(where, "chi", chi, "chi is the root of noise().chi2")
+    noise = zeta(where, n, b)
+    sigma2, sigma2_batch = batch_noise(where, sigma2, min(1.0, noise * noise / 3.0))
+    if which == "printed":
+        return _printed_two_phase(T, s, c, D, noise / math.sqrt(3.0), math.sqrt(sigma2))
+    start = grown(6.0 * math.sqrt(2.0 * s.kappa) * D, -3.0 * T_0 / (8.0 * math.sqrt(s.kappa)))
+    bias2, noise2 = corrected_terms(s, 1.0, start, sigma2_batch)
+    floor2, _ = corrected_terms(s, 1.0, 12.0 * noise * chi / mu, 0.0)
+    conditions, trusted = row_smoothness(where, L, L_max)
+    conditions.append(above(b, batch_threshold(n, s.kappa, interpolation=True)))
+    return Bound(
+        MEAN_NORM_BEFORE_LAST,
+        math.sqrt(bias2),
+        math.sqrt(floor2) + math.sqrt(noise2),
+        *verdict(conditions, trusted),
+    )
+
+
+def _printed_two_phase(T: int, s: Decay, c: float, D: float, zeta0: float, sigma: float) -> Bound:
+    """``thm:shb_mix`` as printed, kappa > 4, tau = 1."""
+    if s.kappa <= 4.0 or s.tau != 1.0:
+        raise ValueError(
+            f"bound_two_phase: L / mu={s.kappa!r} must be > 4 and tau={s.tau!r} must be 1 for "
+            'which="printed"; use which="corrected".'
+        )
+    T_1 = (1.0 - c) * T
+    half_log_c2 = 0.5 / (s.kappa * math.log(T_1))
+    root_c_L = math.sqrt(s.printed_c_L())
+    slow = T / s.kappa ** two_phase_exponent(s.kappa, c) * s.gamma / (8.0 * math.log(T_1))
+    bias = grown(6.0 * math.sqrt(2.0 * s.kappa) * D / root_c_L, half_log_c2 - slow)
+    forgotten = T_1 * s.gamma / (8.0 * s.kappa * math.log(T))
+    first = 12.0 * math.sqrt(6.0 * s.L) * zeta0 * sigma / (root_c_L * s.mu)
+    second = 8.0 * math.sqrt(s.L) * math.log(T) * zeta0 * s.kappa**1.5 * sigma
+    second /= math.e * s.gamma * root_c_L * math.sqrt(T_1)
+    noise = grown(first, half_log_c2 - forgotten) + grown(second, half_log_c2)
+    return Bound(MEAN_NORM_BEFORE_LAST, bias, noise, False, NOT_PROVED)
