@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..problems import LinearProblem
+from ..problems import BlockProblem, LinearProblem
 from ..schedules import Schedule
 from .state import DIVERGENCE_FACTOR, Recorder, State, record_steps
 
@@ -13,6 +13,12 @@ NAMES = ("compiled", "reference")
 
 def make(name: str, problem: LinearProblem, method: Any, b: int, seed: int, mode: str) -> Any:
     """The engine for a run. Policies look at each batch in Python, so the reference runs them."""
+    if problem.engine is not None:
+        return problem.engine(problem, b, seed)
+    if isinstance(problem, BlockProblem) and name == "compiled":
+        from .blocks import BlockEngine
+
+        return BlockEngine(problem, b, seed, mode)
     if name == "compiled" and isinstance(method, Schedule):
         from .compiled import CompiledEngine
 

@@ -27,24 +27,34 @@ def _digest(*arrays: np.ndarray) -> str:
     return sha.hexdigest()
 
 
+def contents(problem: LinearProblem) -> str:
+    """What the rows are, as a hash."""
+    X = problem.X
+    if hasattr(X, "identity"):  # of a block file: the hash of its checksums
+        return str(X.identity)
+    data = (X.data, X.indices, X.indptr) if problem.sparse else (X,)
+    return _digest(problem.y, *data)
+
+
 def fingerprint(problem: LinearProblem, method: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """What a checkpoint must agree with to be resumed."""
-    X = problem.X
-    data = (X.data, X.indices, X.indptr) if problem.sparse else (X,)
     if hasattr(method, "alpha"):
         steps = _digest(method.alpha, method.beta, method.theta)
     else:
         steps = repr(method)
     return {
         "format": FORMAT,
-        "problem": f"{type(problem).__name__} {_digest(problem.y, *data)} l2={problem.l2!r}",
+        "problem": f"{type(problem).__name__} {contents(problem)} l2={problem.l2!r}",
         "schedule": steps,
         **settings,
     }
 
 
 def save(path: Path, identity: dict[str, Any], state: State, recorder: Recorder) -> None:
-    """Write beside, flush to disk, then rename: a reader sees the old file or the new one."""
+    """Write beside, flush to disk, then rename: a reader sees the old file or the new one.
+
+    Beside has one name (unlike ``atomic_write``): what a kill leaves there, the next save overwrites.
+    """
     kept = recorder.count
     beside = path.with_name(path.name + ".part")
     with open(beside, "wb") as file:

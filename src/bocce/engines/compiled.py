@@ -22,7 +22,7 @@ def _aligned(n: int, p: int, dtype: np.dtype) -> np.ndarray:
     return raw[start : start + n * p * dtype.itemsize].view(dtype).reshape(n, p)
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
+def read_only(array: np.ndarray) -> np.ndarray:
     """A read-only view: one compiled type whatever the caller's flags were."""
     view = array.view()
     view.flags.writeable = False
@@ -32,13 +32,13 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 def pack(problem: LinearProblem) -> SquaredRows | LogisticRows | SparseRows:
     """The rows as the kernels want them; large dense data are used where they lie."""
     squared = isinstance(problem, LeastSquares)
-    y = _read_only(problem.y)
+    y = read_only(problem.y)
     X = problem.X
     if problem.sparse:
         return SparseRows(
-            _read_only(X.data),
-            _read_only(X.indices.astype(np.uint32)),
-            _read_only(X.indptr.astype(np.int64)),
+            read_only(X.data),
+            read_only(X.indices.astype(np.uint32)),
+            read_only(X.indptr.astype(np.int64)),
             y,
             not squared,
         )
@@ -47,14 +47,14 @@ def pack(problem: LinearProblem) -> SquaredRows | LogisticRows | SparseRows:
     lanes = LINE // X.dtype.itemsize
     p = -(-width // lanes) * lanes
     if problem.n * p * X.dtype.itemsize > OWN_BYTES or (squared and X.dtype != np.float64):
-        return kind(_read_only(X), y, False)
+        return kind(read_only(X), y, False)
     own = _aligned(problem.n, p, X.dtype)
     if squared:
         own[:, : problem.d] = X
         own[:, problem.d] = y
     else:
         np.multiply(X, problem.y[:, None], out=own[:, : problem.d], casting="same_kind")
-    return kind(_read_only(own), y, True)
+    return kind(read_only(own), y, True)
 
 
 def objective(problem: LinearProblem) -> loop.Objective:
@@ -66,7 +66,7 @@ def objective(problem: LinearProblem) -> loop.Objective:
         problem.l2,
         problem.gram if has_gram else np.zeros((1, 1)),
         problem.moment if has_gram else np.zeros(1),
-        float(problem.y @ problem.y) / problem.n,
+        problem.target2,
         has_gram,
     )
 
@@ -85,7 +85,9 @@ class CompiledEngine:
         at = np.zeros(width)
         if isinstance(self.rows, SquaredRows) and self.rows.own:
             at[d] = -1.0  # the column that holds y
-        self.point = loop.Point(np.zeros(d), np.zeros(d), at, np.zeros(width), np.zeros(width))
+        self.point = loop.Point(
+            np.zeros(d), np.zeros(d), at, np.zeros(width), np.zeros(width), np.zeros(0)
+        )
         touched = b * problem.X.nnz / problem.n if problem.sparse else np.inf
         if 2 * b <= problem.n and touched < scaled.PAYS_BELOW * d:
             self.kernel, self.grain = scaled.advance_scaled, scaled.GRAIN
@@ -110,12 +112,13 @@ class CompiledEngine:
     def advance(self, state: State, schedule: Schedule, stop: int, recorder: Recorder) -> str:
         """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
         self.point.w[:], self.point.v[:] = state.w, state.v
+        tally = self.point.tally if state.tally is None else state.tally
         k, verdict = self.kernel(
             self.rows,
             self.objective,
             self.stream,
             loop.Table(schedule.alpha, schedule.beta, schedule.theta),
-            self.point,
+            self.point._replace(tally=tally),
             loop.Record(
                 recorder.when,
                 recorder.grad2,

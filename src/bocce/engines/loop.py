@@ -36,13 +36,17 @@ class Objective(NamedTuple):
 
 
 class Point(NamedTuple):
-    """w_k and v_k = w_k - w_{k-1}, with scratch: the evaluation point and two sums."""
+    """w_k and v_k = w_k - w_{k-1}, with scratch: the evaluation point and two sums.
+
+    ``tally`` gathers the iterates, for an average; of length 0 it gathers nothing.
+    """
 
     w: np.ndarray
     v: np.ndarray
     at: np.ndarray
     g: np.ndarray
     total: np.ndarray
+    tally: np.ndarray
 
 
 class Record(NamedTuple):
@@ -125,6 +129,7 @@ def advance(rows, objective, stream, table, point, record, k, stop, kept):
     """
     n, b, d, l2 = objective.n, stream.b, objective.d, objective.l2
     w, v, at, g, total = point.w, point.v, point.at, point.g, point.total
+    averaging = point.tally.size > 0
     leave_out = 2 * b > n
     while k < stop:
         alpha, beta, theta = table.alpha[k], table.beta[k], table.theta[k]
@@ -168,5 +173,8 @@ def advance(rows, objective, stream, table, point, record, k, stop, kept):
         for j in range(d):
             v[j] = beta * v[j] - alpha * g[j]
             w[j] += v[j]
+        if averaging:
+            for j in range(d):
+                point.tally[j] += w[j]
         k += 1
     return k, DONE

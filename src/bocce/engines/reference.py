@@ -33,14 +33,16 @@ class ReferenceEngine:
             for k in range(state.k, stop):
                 if recorder.due(k) and (verdict := recorder.keep(*self.measure(w))):
                     return verdict
-                rows = sampling.batch(self.seed, k, self.problem.n, self.b, self.mode)
+                rows = sampling.batch(
+                    self.seed, k, self.problem.units, self.problem.units_in(self.b), self.mode
+                )
                 alpha, beta, theta = self._decide(state, method, rows)
-                g = self.problem.gradient(w + theta * v, rows)
+                g = self.problem.batch_gradient(w + theta * v, rows)
                 if not np.isfinite(g @ g):
                     return "diverged"
                 v = beta * v - alpha * g
                 w = w + v
-                state.w, state.v, state.k = w, v, k + 1
+                state.move(w, v)
         return ""
 
     def _decide(self, state: State, method: Any, rows: np.ndarray) -> tuple[float, float, float]:

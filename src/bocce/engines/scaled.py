@@ -6,6 +6,9 @@ Momentum and l2 change every coordinate at each step, but all in the same linear
 
 and a step multiplies C by  M = [[1 - alpha l2, beta'], [-alpha l2, beta']],
 beta' = beta - alpha l2 theta, then adds the sparse part to the touched (p, q) through C^-1.
+The sum of the iterates, where it is wanted, is  tally + E (p, q)  with one row E for all: E gathers
+the first row of C, and a touched coordinate takes from its tally what its change would add to the
+past.
 C is folded back into (p, q) when it becomes ill-conditioned (always where beta' = 0: a restart),
 at records, and at every multiple of GRAIN steps, so that cutting a run there changes no bit.
 """
@@ -27,8 +30,11 @@ SPARSE = {**KERNEL, "fastmath": False}  # gathers are slower than scalar loads h
 
 
 @njit(**SPARSE)
-def _fold(pair, c):
-    """(p, q) <- C (p, q) and C <- I: afterwards they are (w, v)."""
+def _fold(pair, c, tally, e):
+    """(p, q) <- C (p, q) and C <- I: afterwards they are (w, v), and the tally is whole."""
+    for j in range(tally.size):
+        tally[j] += e[0] * pair[j, 0] + e[1] * pair[j, 1]
+    e[0] = e[1] = 0.0
     for j in range(pair.shape[0]):
         p, q = pair[j, 0], pair[j, 1]
         pair[j, 0] = c[0] * p + c[1] * q
@@ -65,6 +71,9 @@ def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair,
     d, l2, b = objective.d, objective.l2, stream.b
     T = table.alpha.size
     c = np.array([1.0, 0.0, 0.0, 1.0])
+    e = np.zeros(2)
+    tally = point.tally
+    averaging = tally.size > 0
     for j in range(d):
         pair[j, 0], pair[j, 1] = point.w[j], point.v[j]
     verdict = DONE
@@ -72,7 +81,7 @@ def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair,
         alpha, beta, theta = table.alpha[k], table.beta[k], table.theta[k]
         recording = due(record, k)
         if recording or k % GRAIN == 0:
-            _fold(pair, c)
+            _fold(pair, c, tally, e)
         if recording:
             for j in range(d):
                 point.at[j] = pair[j, 0]
@@ -98,8 +107,8 @@ def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair,
             c2, c3 = carry * c[2] - shrink * c[0], carry * c[3] - shrink * c[1]
             c[0], c[1], c[2], c[3] = c[0] + c2, c[1] + c3, c2, c3
             to_v = 1.0
-        if _ill(c):
-            _fold(pair, c)
+        if _ill(c) or (averaging and abs(c[0]) < 0.1):  # E (p, q) would cancel in the tally
+            _fold(pair, c, tally, e)
         det = c[0] * c[3] - c[1] * c[2]
         to_p, to_q = (c[3] - to_v * c[1]) / det, (to_v * c[0] - c[2]) / det
         for i in range(count):
@@ -110,8 +119,12 @@ def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair,
                 change = scale * rows.data[q]
                 pair[j, 0] += to_p * change
                 pair[j, 1] += to_q * change
+                if averaging:
+                    tally[j] -= (e[0] * to_p + e[1] * to_q) * change
+        e[0] += c[0]
+        e[1] += c[1]
         k += 1
-    _fold(pair, c)
+    _fold(pair, c, tally, e)
     for j in range(d):
         point.w[j], point.v[j] = pair[j, 0], pair[j, 1]
     return k, verdict

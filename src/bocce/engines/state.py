@@ -11,12 +11,22 @@ DIVERGENCE_FACTOR = 1e8
 
 @dataclass
 class State:
-    """w_k, v_k = w_k - w_{k-1}, and k; ``memory`` is what a policy carries along."""
+    """w_k, v_k = w_k - w_{k-1}, and k; ``memory`` is what a policy carries along.
+
+    ``tally``, where it is not None, gathers the iterates after each step, for an average.
+    """
 
     w: np.ndarray
     v: np.ndarray
     k: int = 0
     memory: tuple[float, ...] = ()
+    tally: np.ndarray | None = None
+
+    def move(self, w: np.ndarray, v: np.ndarray) -> None:
+        """One step on."""
+        self.w, self.v, self.k = w, v, self.k + 1
+        if self.tally is not None:
+            self.tally += w
 
 
 @dataclass

@@ -1,0 +1,23 @@
+"""Doctests of an adapter need its framework: they are not collected without it."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parent
+_FRAMEWORKS = ("torch", "optax", "ray")
+collect_ignore = [
+    f"src/bocce/{adapter}{end}"
+    for adapter in (*_FRAMEWORKS, "sklearn")
+    for end in (".py", "")
+    if find_spec(adapter) is None
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark those doctests, so that ``-m frameworks`` finds them beside the tests."""
+    homes = [_ROOT / "src" / "bocce" / adapter for adapter in _FRAMEWORKS]
+    for item in items:
+        if any(home == item.path.with_suffix("") or home in item.path.parents for home in homes):
+            item.add_marker("frameworks")

@@ -1,0 +1,255 @@
+"""Data sets of the LIBSVM collection by name: found or fetched, checked, and parsed once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from .._atomic import atomic_write
+from .._checks import choice
+from .files import libsvm_table, npz_arrays, table_from_arrays, text_chunks
+from .synthetic import FloatArray
+
+SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
+_FORMAT = "v1"  # part of a parsed file's name: raise it when parsing changes
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a data set must be: rows, columns, labels, and the SHA-256 of its text if known."""
+
+    n: int
+    d: int
+    labels: tuple[int, ...]
+    page: str | None  # below `SITE`; None if the site has no such file
+    sha256: str | None = None
+
+
+KNOWN = {
+    "ijcnn1.tr": Known(
+        35_000,
+        22,
+        (-1, 1),
+        "binary/ijcnn1.tr.bz2",
+        "9454b7a9d98fcb83e4b79f1094b996aec75909677a77eede6094a9bb4f71c461",
+    ),
+    "ijcnn1.val": Known(
+        14_990,
+        22,
+        (-1, 1),
+        "binary/ijcnn1.val.bz2",
+        "87b64ee77f4e0cb0d04e93ec7c292a669a8ad9f4ccfd85034bfef4810526b34a",
+    ),
+    "ijcnn1.t": Known(
+        91_701,
+        22,
+        (-1, 1),
+        "binary/ijcnn1.t.bz2",
+        "e7b0bbd518641980dc322746c6bc59d019d3153934e6258e48f9d8cfae2c4bb8",
+    ),
+    "mushrooms": Known(
+        8_124,
+        112,
+        (1, 2),
+        "binary/mushrooms",
+        "f39a4eb628dc61a7d43760815b061c9e497aa728ce1ad8bde57a09ef6043b538",
+    ),
+    "a9a": Known(
+        32_561,
+        123,
+        (-1, 1),
+        "binary/a9a",
+        "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
+    ),
+    "w8a": Known(
+        49_749,
+        300,
+        (-1, 1),
+        "binary/w8a",
+        "6a9fa8fd5f524303240a5db07d4b3d4a51e8b7b4b20a914105d8e3e8c81640f2",
+    ),
+    "abalone_scale": Known(
+        4_177,
+        8,
+        (*range(1, 28), 29),
+        "regression/abalone_scale",
+        "7f1f6ca7f636e684949fc3f6388fc4f7503083717f776876bbdd11098fc5378b",
+    ),
+    "covtype.libsvm.binary.scale": Known(
+        581_012, 54, (1, 2), "binary/covtype.libsvm.binary.scale.bz2"
+    ),
+    "sector.scale": Known(
+        6_412, 55_197, tuple(range(1, 106)), "multiclass/sector/sector.scale.bz2"
+    ),
+    "rcv1_train.binary": Known(20_242, 47_236, (-1, 1), "binary/rcv1_train.binary.bz2"),
+    "rcv1_vw_subset_1747": Known(1_747, 47_117, (-1, 1), None),
+}
+ALIASES = {"ijcnn": "ijcnn1.tr", "ijcnn1": "ijcnn1.tr", "rcv1": "rcv1_train.binary"}
+
+
+def load(name: str) -> tuple[sparse.csr_array, FloatArray]:
+    """CSR features X and labels y of a data set of the LIBSVM collection, checked.
+
+    The file ``name``, plain or with .bz2, .gz or .xz, is looked for in the folder that BOCCE_DATA
+    names, then in the cache folder (BOCCE_CACHE, or the user's), and then fetched from the LIBSVM
+    site into the cache (this needs the extra ``data``). Before it is used, its number of rows, its
+    largest index and its set of labels must be those of the table `KNOWN`, and so must the SHA-256
+    of its text where we know it. What was parsed is kept in the cache as NPZ, under the hash of the
+    file that it came from.
+
+    Names: those of `KNOWN`. ``ijcnn`` and ``ijcnn1`` mean ``ijcnn1.tr``, the 35,000 rows of the
+    paper's experiments (the site's own ``ijcnn1`` is these and ``ijcnn1.val``); ``rcv1`` means
+    ``rcv1_train.binary``. ``rcv1_vw_subset_1747`` is on no site: it is found locally or not at all.
+
+    Raises
+    ------
+    FileNotFoundError
+        The data cannot be had: not here, and no download either.
+    ValueError
+        Unknown name; or the file is truncated or altered: with what differs.
+
+    Examples
+    --------
+    >>> load("mushroom")
+    Traceback (most recent call last):
+    ...
+    ValueError: load: name='mushroom' must be one of ...; did you mean 'mushrooms'?
+    """
+    name = ALIASES.get(name, choice("load", "name", name, [*KNOWN, *ALIASES]))
+    path = find(name)
+    if path is not None:
+        return _verified(name, path)
+    path = _download(name)
+    try:
+        return _verified(name, path)
+    except ValueError:
+        path.unlink()  # or it would be found, and refused, the next time too
+        raise
+
+
+def cache_folder() -> Path:
+    """Where downloads and parsed tables are kept: BOCCE_CACHE, or a folder of the user's cache."""
+    if chosen := os.environ.get("BOCCE_CACHE"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "bocce"
+
+
+def find(name: str) -> Path | None:
+    """The local file of a data set: in BOCCE_DATA, else in the cache folder, else None."""
+    folders = [cache_folder()]
+    if chosen := os.environ.get("BOCCE_DATA"):
+        folders.insert(0, Path(chosen))
+    candidates = (folder / (name + end) for folder in folders for end in ("", ".bz2", ".gz", ".xz"))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+# ---------------------------------------------------------------- checking, and parsing once
+
+
+def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
+    """Parse and check a file, or take what was parsed and checked from the very same bytes."""
+    key = _file_hash(path)
+    parsed = cache_folder() / f"{name}-{_FORMAT}-{key[:32]}.npz"
+    table = _cached(parsed, name)
+    if table is None:
+        digest = hashlib.sha256()
+        table = libsvm_table(_hashing(text_chunks(path), digest), path.name)
+        _check(name, path, digest.hexdigest(), *table)
+        _keep(parsed, *table)
+    return table
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _hashing(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]:
+    for chunk in chunks:
+        digest.update(chunk)
+        yield chunk
+
+
+def _check(name: str, path: Path, sha256: str, X: sparse.csr_array, y: FloatArray) -> None:
+    known = KNOWN[name]
+    differences = [
+        f"{what} is {found}, not {wanted}"
+        for what, found, wanted in (
+            ("the number of rows", X.shape[0], known.n),
+            ("the largest index", X.shape[1], known.d),
+            ("the set of labels", _shown(np.unique(y)), _shown(known.labels)),
+            ("the SHA-256 of the text", sha256, known.sha256 or sha256),
+        )
+        if found != wanted
+    ]
+    if differences:
+        raise ValueError(
+            f"load: {str(path)!r} is not {name}, or was truncated or altered: "
+            f"{'; '.join(differences)}. Delete it, or put the right file in its place."
+        )
+
+
+def _shown(labels: Iterable[float]) -> str:
+    texts = [f"{label:g}" for label in labels]
+    text = ", ".join(texts)
+    return text if len(texts) < 40 else f"{len(texts)} values {text}"
+
+
+def _cached(parsed: Path, name: str) -> tuple[sparse.csr_array, FloatArray] | None:
+    """What `_keep` wrote, or None: a damaged file is as good as none, for it can be made again."""
+    try:
+        return table_from_arrays(npz_arrays(parsed), name)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def _keep(parsed: Path, X: sparse.csr_array, y: FloatArray) -> None:
+    """Write so that another process sees the whole file or none."""
+    try:
+        parsed.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(parsed) as stream:
+            np.savez(stream, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
+    except OSError:
+        pass  # a cache that cannot be written costs time, not the result
+
+
+# ---------------------------------------------------------------- fetching
+
+
+def _download(name: str) -> Path:
+    page = KNOWN[name].page
+    here = f"load: {name} is neither in the folder of BOCCE_DATA nor in {str(cache_folder())!r}"
+    if page is None:
+        raise FileNotFoundError(f"{here}, and no site has it; set BOCCE_DATA to where it is.")
+    try:
+        import pooch
+    except ImportError:
+        raise FileNotFoundError(
+            f"{here}; to fetch it, run pip install 'bocce[data]', or put the file of {SITE}{page} "
+            "into a folder and set BOCCE_DATA to it."
+        ) from None
+    file_name = name + re.sub(r".*?(\.bz2)?$", r"\1", page)
+    pooch.get_logger().setLevel("WARNING")
+    try:
+        fetched = pooch.retrieve(SITE + page, known_hash=None, fname=file_name, path=cache_folder())
+    except (OSError, ValueError) as error:  # pooch passes on requests' errors, which are OSErrors
+        raise FileNotFoundError(
+            f"{here}, and {SITE}{page} cannot be fetched ({error}); try again, or put that file "
+            "into a folder and set BOCCE_DATA to it."
+        ) from None
+    return Path(fetched)

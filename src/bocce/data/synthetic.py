@@ -1,0 +1,152 @@
+"""Designs with a spectrum that is known: the paper's synthetic problems, and its lower bound's."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._checks import choice, integer, real
+
+FloatArray = npt.NDArray[np.float64]
+
+DESIGNS = ("haar", "gaussian", "heavy")
+SPECTRA = ("linear", "sqrt")
+
+
+def regression(
+    n: int,
+    d: int,
+    kappa: float,
+    noise_var: float = 0.0,
+    design: str = "haar",
+    mu: float = 1.0,
+    spectrum: str = "linear",
+    seed: int = 0,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rows and targets of a linear model, ``y = X w_true + s`` with ``s ~ N(0, noise_var I)``.
+
+    The wanted eigenvalues of ``A = X^T X / n`` run from mu to kappa mu::
+
+        linear:  lambda = mu linspace(1, kappa, d)
+        sqrt:    lambda = mu linspace(1, sqrt(kappa), d)^2        (linear singular values)
+
+    and the rows are one of::
+
+        haar:      X = sqrt(n) U diag(lambda)^(1/2) V^T, with U, V uniformly random orthogonal
+        gaussian:  rows independent, N(0, V diag(lambda) V^T)
+        heavy:     d rows q diag(n lambda)^(1/2) q^T, then n - d rows uniform on [0, 1)^d
+
+    Only ``haar`` has the wanted spectrum, exact to rounding. ``gaussian`` has it in expectation.
+    ``heavy`` is what the authors' code builds (mu=10, spectrum="sqrt", and it keeps the first 80 %
+    of the rows): d rows carry the spectrum, so L_max / lambda_max is of the order n, near the worst
+    case for sampling, and the uniform rows move every eigenvalue, so the true kappa is smaller.
+    ``noise_var`` is the variance r of the paper's text; the authors' code takes its root.
+    X does not depend on ``noise_var``; w_true is uniform on [0, 1)^d.
+
+    Source: the paper's section sec:experiments.
+
+    Returns
+    -------
+    X (n, d), y (n,), w_true (d,), all float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y, w_true = regression(n=1000, d=3, kappa=50)
+    >>> np.linalg.eigvalsh(X.T @ X / 1000).round(9).tolist()
+    [1.0, 25.5, 50.0]
+    >>> bool(np.allclose(y, X @ w_true))
+    True
+    """
+    where = "regression"
+    n, d = integer(where, "n", n), integer(where, "d", d)
+    kappa, mu = real(where, "kappa", kappa, least=1.0), real(where, "mu", mu, above=0.0)
+    noise_var = real(where, "noise_var", noise_var, least=0.0)
+    design, spectrum = (
+        choice(where, "design", design, DESIGNS),
+        choice(where, "spectrum", spectrum, SPECTRA),
+    )
+    rng = np.random.default_rng(integer(where, "seed", seed, least=0))
+    if d == 1 and kappa > 1.0:
+        raise ValueError(
+            f"{where}: kappa={kappa:g} must be 1 when d=1, for there is one eigenvalue; raise d."
+        )
+    if design != "gaussian" and n < d:
+        raise ValueError(
+            f"{where}: n={n} must be >= d={d} for design={design!r}, or X^T X has eigenvalues 0; "
+            "raise n, or use design='gaussian'."
+        )
+    eigenvalues = _spectrum(d, kappa, mu, spectrum)
+    w_true = rng.random(d)
+    X = {"haar": _haar_rows, "gaussian": _gaussian_rows, "heavy": _heavy_rows}[design](
+        n, eigenvalues, rng
+    )
+    y = X @ w_true
+    if noise_var > 0.0:
+        y += np.sqrt(noise_var) * rng.standard_normal(n)
+    return X, y, w_true
+
+
+def diagonal(n: int, kappa: float) -> tuple[sparse.csr_array, FloatArray, FloatArray]:
+    """The lower bound's problem: n = d, sample i touches coordinate i alone, and w* = 0.
+
+    ``x_i = sqrt(n lambda_i) e_i`` and ``y = 0``, so ``A = X^T X / n = diag(lambda)`` with
+    ``lambda = linspace(1, kappa, n)``: mu = 1 and lambda_max = kappa, while a sample alone has
+    ``L_max = n kappa``, the largest ratio L_max / lambda_max that n samples can have. The last
+    coordinate, lambda_n = kappa, is the one whose growth the theorem follows; the others only fix
+    mu. The system is feasible (interpolation), and Theorem S is sharp on it: heavy ball with
+    alpha = 1/kappa diverges in mean square iff ``b < n / (1 + (1-beta)(1+2 beta)/(1+beta))``.
+    As w* = 0, start elsewhere: the paper takes w_0 = (100, .., 100).
+
+    Source: thm:divergence-n-case (n = 100 there).
+
+    Returns
+    -------
+    X (n, n) in CSR with one entry a row, y = 0, w_true = 0.
+
+    Examples
+    --------
+    >>> X, y, w_true = diagonal(n=4, kappa=10)
+    >>> (X.T @ X / 4).toarray().round(12).diagonal().tolist()
+    [1.0, 4.0, 7.0, 10.0]
+    """
+    n = integer("diagonal", "n", n)
+    kappa = real("diagonal", "kappa", kappa, least=1.0)
+    if n == 1 and kappa > 1.0:
+        raise ValueError(
+            f"diagonal: kappa={kappa:g} must be 1 when n=1, for there is one eigenvalue; raise n."
+        )
+    entries = np.sqrt(n * np.linspace(1.0, kappa, n))
+    X = sparse.csr_array((entries, np.arange(n), np.arange(n + 1)), shape=(n, n))
+    return X, np.zeros(n), np.zeros(n)
+
+
+def _spectrum(d: int, kappa: float, mu: float, spectrum: str) -> FloatArray:
+    if spectrum == "linear":
+        return mu * np.linspace(1.0, kappa, d)
+    return mu * np.linspace(1.0, np.sqrt(kappa), d) ** 2
+
+
+def _orthonormal_columns(n: int, d: int, rng: np.random.Generator) -> FloatArray:
+    """Uniformly random: QR of a Gaussian matrix, with the signs that make the factor unique."""
+    Q, R = np.linalg.qr(rng.standard_normal((n, d)))
+    return Q * np.where(np.diagonal(R) < 0.0, -1.0, 1.0)
+
+
+def _haar_rows(n: int, eigenvalues: FloatArray, rng: np.random.Generator) -> FloatArray:
+    d = eigenvalues.size
+    U, V = _orthonormal_columns(n, d, rng), _orthonormal_columns(d, d, rng)
+    return (U * np.sqrt(n * eigenvalues)) @ V.T
+
+
+def _gaussian_rows(n: int, eigenvalues: FloatArray, rng: np.random.Generator) -> FloatArray:
+    d = eigenvalues.size
+    V = _orthonormal_columns(d, d, rng)
+    return (rng.standard_normal((n, d)) * np.sqrt(eigenvalues)) @ V.T
+
+
+def _heavy_rows(n: int, eigenvalues: FloatArray, rng: np.random.Generator) -> FloatArray:
+    d = eigenvalues.size
+    Q, _ = np.linalg.qr(rng.random((d, d)))  # of a uniform matrix, as the authors do: not Haar
+    return np.vstack([(Q * np.sqrt(n * eigenvalues)) @ Q.T, rng.random((n - d, d))])

@@ -1,0 +1,58 @@
+"""Steps over a file larger than memory: whole blocks, read ahead by a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+
+import numpy as np
+
+from ..problems import BlockProblem
+from ..schedules import Schedule
+from .outer import OuterEngine
+from .state import Recorder, State
+from .sums import BlockSums, Draws
+
+
+class BlockEngine(OuterEngine):
+    """Steps on m of M blocks; the file is read in the order of the steps, ahead of them.
+
+    Which blocks is a function of (seed, k), so the reader knows them before the step is due.
+    """
+
+    def __init__(self, problem: BlockProblem, b: int, seed: int, mode: str) -> None:
+        super().__init__(problem, b)
+        self.sums = BlockSums(problem)
+        self.draws = Draws(seed, self.units, self.taken, mode)
+        self.ahead: Iterator | None = None  # the blocks of the stretch under way
+
+    def unit_sum(self, at: np.ndarray, k: int) -> np.ndarray:
+        return self._take(self.fetched, at, False)[1]
+
+    def row_sum(self, at: np.ndarray) -> tuple[float, np.ndarray]:
+        if self.ahead is not None:
+            return self._take(self.units, at, True)
+        return self.sums.everything(at)
+
+    def _take(self, count: int, at: np.ndarray, want_loss: bool) -> tuple[float, np.ndarray]:
+        assert self.ahead is not None
+        return self.sums.add(islice(self.ahead, count), at, want_loss)
+
+    def advance(self, state: State, schedule: Schedule, stop: int, recorder: Recorder) -> str:
+        """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
+        swept = set() if self.has_gram else set(recorder.when[recorder.count :].tolist())
+        plan = self._plan(range(state.k, stop), swept)
+        with closing(self.problem.X.stream(plan)) as self.ahead:
+            try:
+                return super().advance(state, schedule, stop, recorder)
+            finally:
+                self.ahead = None
+
+    def _plan(self, steps: range, swept: set[int]) -> Iterator[int]:
+        """The blocks in the order in which the steps will ask for them."""
+        for k in steps:
+            if k in swept:
+                yield from range(self.units)
+            drawn = self.draws.left_out if self.leave_out else self.draws.units
+            yield from np.sort(drawn(k, self.taken)).tolist()

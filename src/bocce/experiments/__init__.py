@@ -1,0 +1,1 @@
+"""What the paper shows, made again: runs, figures and tables."""
