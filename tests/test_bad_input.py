@@ -1,0 +1,276 @@
+"""Every bad argument is refused before any work, in words: parameter, value, rule, remedy."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bocce import LeastSquares, Logistic, Schedule, policies, sampling, schedules
+from bocce.problems import linear
+from refusal import refused
+
+NAN, INF = float("nan"), float("inf")
+X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [2.0, -1.0]])
+Y = np.array([1.0, 0.0, 1.0, 3.0])
+ARGUMENTS = {"L": 4.0, "mu": 1.0, "L_max": 8.0, "kappa_tilde": 5.0, "n": 20, "b": 15}
+METHODS = {**schedules.REGISTRY, **policies.REGISTRY}
+
+
+def needing(*names):
+    """One method a factory among those that take these arguments."""
+    factories = {}
+    for method in METHODS.values():
+        known = method.factory.__code__.co_varnames[: method.factory.__code__.co_argcount]
+        if set(names) <= set(known):
+            factories.setdefault(method.factory, method.name)
+    return sorted(factories.values())
+
+
+def build(name, T=100, **changed):
+    return METHODS[name].build(T, ARGUMENTS | changed)
+
+
+# -- schedules and policies: T, tau, mu, L, a, c, n, b --------------------------------------
+
+
+@pytest.mark.parametrize("name", needing())
+@pytest.mark.parametrize(
+    ("T", "kind"), [(0, ValueError), (-3, ValueError), (2.5, TypeError), (True, TypeError)]
+)
+def test_T_below_one(name, T, kind):
+    where = METHODS[name].factory.__name__
+    rule = rf"{where}: T={T} must be an integer >= 1; give the number of steps\."
+    refused(lambda: build(name, T=T), kind, rule)
+
+
+@pytest.mark.parametrize("name", [name for name in needing("tau") if name != "2p-shb"])
+@pytest.mark.parametrize("tau", [0.5, 100.0, 101.0, -1.0, NAN])
+def test_tau_outside_1_to_T(name, tau):
+    where = METHODS[name].factory.__name__
+    rule = r"must be a finite number >= 1 and < 100; tau lies in \[1, T\) and T=100: raise T\."
+    refused(lambda: build(name, tau=tau), ValueError, rf"{where}: tau={tau} {rule}")
+
+
+def test_tau_of_the_second_phase():
+    message = (
+        r"two_phase: T=100 leaves 50 steps for the second phase \(c=0.5\), must be more than "
+        r"tau=50; raise T or lower c\."
+    )
+    refused(lambda: build("2p-shb", tau=50.0), ValueError, message)
+    refused(
+        lambda: build("2p-shb", tau=0.5),
+        ValueError,
+        r"two_phase: tau=0.5 must be a finite number >= 1; tau lies in \[1, T - ceil\(cT\)\)\.",
+    )
+
+
+@pytest.mark.parametrize("name", needing("mu"))
+@pytest.mark.parametrize("mu", [0.0, -1.0, NAN, INF])
+def test_mu_not_positive(name, mu):
+    where = METHODS[name].factory.__name__
+    rule = rf"{where}: mu={mu} must be a finite number > 0; add l2.*\."
+    refused(lambda: build(name, mu=mu), ValueError, rule)
+
+
+@pytest.mark.parametrize("name", needing("mu", "L"))
+def test_mu_above_L(name):
+    where = METHODS[name].factory.__name__
+    rule = rf"{where}: mu=5.0 must be <= L=4.0; .*were they swapped\?"
+    refused(lambda: build(name, mu=5.0), ValueError, rule)
+
+
+@pytest.mark.parametrize("name", needing("L"))
+@pytest.mark.parametrize(("L", "kind"), [(0.0, ValueError), (INF, ValueError), ("4", TypeError)])
+def test_L_not_positive(name, L, kind):
+    where = METHODS[name].factory.__name__
+    rule = rf"{where}: L={L!r} must be a finite number > 0; L is the largest curvature\."
+    refused(lambda: build(name, L=L), kind, rule)
+
+
+@pytest.mark.parametrize("name", needing("a"))
+@pytest.mark.parametrize("a", [0.0, -0.5, 1.5, NAN])
+def test_a_outside_0_to_1(name, a):
+    rule = rf"{name}: a={a} must be a finite number > 0 and <= 1; a scales the step a/L\."
+    refused(lambda: build(name, a=a), ValueError, rule)
+
+
+@pytest.mark.parametrize("c", [0.0, 1.0, -0.5, 2.0, NAN])
+def test_c_outside_0_to_1(c):
+    rule = rf"two_phase: c={c} must be a finite number > 0 and < 1; c is the share.*\."
+    refused(lambda: build("2p-shb", c=c), ValueError, rule)
+    for name in ("sgd-sls-exp", "shb-sls-exp"):
+        where = METHODS[name].factory.__name__
+        rule = rf"{where}: c={c} must be a finite number > 0 and < 1; 1/2 is the paper's\."
+        refused(lambda name=name: build(name, c=c), ValueError, rule)
+
+
+@pytest.mark.parametrize("name", needing("n", "b"))
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"n": 0, "b": 1}, r"n=0 must be an integer >= 1; n is the number of rows\."),
+        ({"b": 0}, r"b=0 must be an integer from 1 to 20; b is the batch size in rows\."),
+        ({"b": 21}, r"b=21 must be an integer from 1 to 20; b is the batch size in rows\."),
+        ({"L_max": 3.0}, r"L_max=3.0 must be >= L=4.0; .*problem\.constants\(\)\."),
+    ],
+)
+def test_rows_of_the_adaptive_schedules(name, changed, rule):
+    where = METHODS[name].factory.__name__
+    refused(lambda: build(name, **changed), ValueError, f"{where}: {rule}")
+
+
+ETA = (ValueError, r"shb_averaged: eta=.* must be a finite number > 0 and <= 0.125; .*1/\(2L\)\]\.")
+FORM = (ValueError, r".*: form='prof' must be one of 'proof', 'average'; did you mean 'proof'\?")
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "refusal"),
+    [
+        ("shb-avg", {"eta": 0.2}, ETA),
+        ("shb-avg", {"eta": 0.0}, ETA),
+        ("shb-avg", {"form": "prof"}, FORM),
+        ("shb-exp", {"form": "prof"}, FORM),
+        ("2p-shb", {"form": "prof"}, FORM),
+        ("nesterov-exp", {"rho": 0.5}, (ValueError, r"nesterov_.*: rho=0.5 must be .*>= 1; .*\.")),
+        ("multi-shb", {"stages": "al"}, (ValueError, r"multistage: stages='al' must be one of .*")),
+        ("multi-shb", {"momentum": "no"}, (ValueError, r"multistage: momentum='no' must be .*")),
+        ("multi-shb-pan", {"C": 1.0}, (ValueError, r"pan: C=1.0 must be .* > 1 and <= 200; .*")),
+        ("multi-shb-pan", {"C": 201.0}, (ValueError, r"pan: C=201.0 must be .* <= 200; .*")),
+        ("mass", {"kappa_tilde": 0.0}, (ValueError, r"mass: kappa_tilde=0.0 must be .*> 0; .*")),
+        ("auto", {"family": "sgd"}, (ValueError, r"auto: family='sgd' must be one of 'shb'.*")),
+    ],
+)  # fmt: skip
+def test_the_rest_of_the_factories(name, changed, refusal):
+    refused(lambda: build(name, **changed), *refusal)
+
+
+ONES = np.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rule"),
+    [
+        ((0 * ONES, ONES / 2, ONES), r"alpha\[0\]=.*0.0\)? must be finite and > 0; .*"),
+        ((ONES, [0, 0, 1.0], ONES), r"beta\[2\]=.* must be finite and >= 0 and < 1; .*"),
+        ((ONES, [0, -0.1, 0], ONES), r"beta\[1\]=.* must be finite and >= 0 and < 1; .*"),
+        ((ONES, ONES / 2, -ONES), r"theta\[0\]=.* must be finite and >= 0; .*"),
+        ((ONES, ONES / 2, [0, NAN, 0]), r"theta\[1\]=.*nan\)? must be finite and >= 0; .*"),
+        ((ONES, ONES[:2] / 2, ONES), r".*lengths \(3, 2, 3\), must be equal; .*"),
+        ((1.0, 0.5, 0.0), r"alpha has shape \(\), must be one row of T >= 1 numbers; .*"),
+        (([], [], []), r"alpha has shape \(0,\), must be one row of T >= 1 numbers; .*"),
+    ],
+)
+def test_tables_that_are_no_schedule(columns, rule):
+    refused(lambda: Schedule(*columns), ValueError, f"Schedule: {rule}")
+
+
+# -- sampling -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "rule"),
+    [
+        ((0, 0, 0, 1), ValueError, r"n=0 must be an integer from 1 to 4294967295; n is .*\."),
+        ((0, 0, 2**32, 1), ValueError, r"n=4294967296 must be an integer from 1 to .*\."),
+        ((0, 0, 10, 0), ValueError, r"b=0 must be an integer from 1 to 10; b is .*\."),
+        ((0, 0, 10, 11), ValueError, r"b=11 must be an integer from 1 to 10; b is .*\."),
+        ((0, 0, 10, 2.0), TypeError, r"b=2.0 must be an integer from 1 to 10; b is .*\."),
+        ((0, -1, 10, 2), ValueError, r"k=-1 must be an integer >= 0; steps count from 0\."),
+        ((-1, 0, 10, 2), ValueError, r"seed=-1 must be an integer from 0 to .*; a seed is .*\."),
+        ((2**64, 0, 10, 2), ValueError, r"seed=18446744073709551616 must be .*; a seed is .*\."),
+        ((0, 0, 10, 2, "reshuffled"), ValueError, r"sampling=.*did you mean 'reshuffle'\?"),
+    ],
+)
+def test_batches(arguments, kind, rule):
+    refused(lambda: sampling.batch(*arguments), kind, f"batch: {rule}")
+
+
+# -- problems: NaN, infinity, lengths, labels -------------------------------------------------
+
+
+def spoilt(value, row=2):
+    bad = X.copy()
+    bad[row, 1] = value
+    return bad
+
+
+STORED = {
+    "dense": np.asarray,
+    "float32": lambda bad: bad.astype(np.float32),
+    "F order": np.asfortranarray,
+    "CSR": sp.csr_array,
+    "CSC": sp.csc_array,
+}
+
+
+@pytest.mark.parametrize("value", [NAN, INF, -INF])
+@pytest.mark.parametrize("stored", STORED)
+@pytest.mark.parametrize("kind", [LeastSquares, Logistic])
+def test_X_not_finite(kind, stored, value):
+    rule = r"X has NaN or infinity \(first at row 2\), must be finite; remove or impute such rows\."
+    bad = STORED[stored](spoilt(value))
+    refused(lambda: kind(bad, [0, 1, 0, 1]), ValueError, f"{kind.__name__}: {rule}")
+
+
+def test_X_not_finite_in_a_later_block(monkeypatch):
+    monkeypatch.setattr(linear, "BLOCK_BYTES", 16)
+    bad = spoilt(NAN, row=3).astype(np.float32)
+    refused(lambda: LeastSquares(bad, Y), ValueError, r".*\(first at row 3\).*")
+
+
+def test_large_finite_numbers_are_allowed():
+    huge = np.array([[1e308, 0.0], [1e308, 1.0]])  # their sum is not finite, they are
+    assert LeastSquares(huge, np.ones(2)).n == 2
+
+
+@pytest.mark.parametrize("value", [NAN, INF])
+@pytest.mark.parametrize("kind", [LeastSquares, Logistic])
+def test_y_not_finite(kind, value):
+    rule = r"y has NaN or infinity \(first at row 1\), must be finite; remove or impute such rows\."
+    refused(lambda: kind(X, [0, value, 1, 1]), ValueError, f"{kind.__name__}: {rule}")
+
+
+@pytest.mark.parametrize("kind", [LeastSquares, Logistic])
+@pytest.mark.parametrize(
+    ("X", "y", "error", "rule"),
+    [
+        (X, Y[:3], ValueError, r"y has shape \(3,\), must be \(4,\) as X has 4 rows; give one .*"),
+        (X, Y[:, None], ValueError, r"y has shape \(4, 1\), must be \(4,\) .*; give one .*"),
+        (X, 1.0, ValueError, r"y has shape \(\), must be \(4,\) .*; give one target a row\."),
+        (X[:, 0], Y, ValueError, r"X has shape \(4,\), must have two dimensions .*; reshape .*"),
+        (X[:0], Y[:0], ValueError, r"X has shape \(0, 2\), must have at least one row .*; .*"),
+        (X[:, :0], Y, ValueError, r"X has shape \(4, 0\), must have at least .* one column; .*"),
+        (X.astype(str), Y, TypeError, r"X has dtype <U32, must be numeric; convert it .*"),
+        (X.astype(object), Y, TypeError, r"X has dtype object, must be numeric; convert it .*"),
+        (X * 1j, Y, TypeError, r"X has dtype complex128, must be numeric; convert it .*"),
+        (sp.csr_array(X * 1j), Y, TypeError, r"X has dtype complex128, must be numeric; .*"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else "",
+)
+def test_shapes_and_types(kind, X, y, error, rule):
+    refused(lambda: kind(X, y), error, f"{kind.__name__}: {rule}")
+
+
+@pytest.mark.parametrize(
+    ("l2", "kind"), [(-1e-9, ValueError), (NAN, ValueError), (None, TypeError)]
+)
+def test_l2(l2, kind):
+    rule = rf"LeastSquares: l2={l2!r} must be a finite number >= 0; 0 is no regularisation\."
+    refused(lambda: LeastSquares(X, Y, l2=l2), kind, rule)
+
+
+@pytest.mark.parametrize(
+    ("y", "shown"),
+    [
+        ([0, 1, 2, 1], r"3 different labels \(0, 1, 2\)"),
+        ([1, 1, 1, 1], r"1 different labels \(1\)"),
+        (["a", "b", "c", "d"], r"4 different labels \('a', 'b', 'c', 'd'\)"),
+    ],
+)
+def test_labels_other_than_two(y, shown):
+    rule = rf"Logistic: y has {shown}, must have exactly two; make one class against the rest .*"
+    refused(lambda: Logistic(X, y), ValueError, rule)
+
+
+def test_labels_for_least_squares():
+    rule = r"LeastSquares: y has dtype <U1, must be numeric; use Logistic for labels\."
+    refused(lambda: LeastSquares(X, ["a", "b", "a", "b"]), TypeError, rule)
