@@ -377,3 +377,11 @@ def test_presets_can_be_called_and_overridden():
     constants = {"L": 4.0, "mu": 1.0, "L_max": 8.0, "n": 20, "b": 15, "kappa_tilde": 5.0}
     assert not REGISTRY["auto-shb"](10, **constants).theta.any()
     assert REGISTRY["auto-shb"](10, **constants, family=None).theta.all()
+
+
+def test_copies_are_read_only_too():
+    original = schedules.shb(5, L=10.0, mu=1.0)
+    twin = copy.deepcopy(original)  # by the same protocol as sending it to a worker
+    assert twin == original
+    with pytest.raises(ValueError, match="read-only"):
+        twin.alpha[0] = 1.0

@@ -17,7 +17,7 @@ FORMAT = 1
 SAMPLED_BYTES = 1 << 22
 
 
-def _digest(*arrays: np.ndarray) -> str:
+def digest(*arrays: np.ndarray) -> str:
     """A hash of shapes, types and contents (of large arrays, evenly spread rows)."""
     sha = hashlib.sha256()
     for array in arrays:
@@ -29,17 +29,17 @@ def _digest(*arrays: np.ndarray) -> str:
 
 def contents(problem: LinearProblem) -> str:
     """What the rows are, as a hash."""
+    if problem.in_parts:
+        return str(problem.identity)
     X = problem.X
-    if hasattr(X, "identity"):  # of a block file: the hash of its checksums
-        return str(X.identity)
     data = (X.data, X.indices, X.indptr) if problem.sparse else (X,)
-    return _digest(problem.y, *data)
+    return digest(problem.y, *data)
 
 
 def fingerprint(problem: LinearProblem, method: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """What a checkpoint must agree with to be resumed."""
     if hasattr(method, "alpha"):
-        steps = _digest(method.alpha, method.beta, method.theta)
+        steps = digest(method.alpha, method.beta, method.theta)
     else:
         steps = repr(method)
     return {
@@ -53,7 +53,7 @@ def fingerprint(problem: LinearProblem, method: Any, settings: dict[str, Any]) -
 def save(path: Path, identity: dict[str, Any], state: State, recorder: Recorder) -> None:
     """Write beside, flush to disk, then rename: a reader sees the old file or the new one.
 
-    Beside has one name (unlike ``atomic_write``): what a kill leaves there, the next save overwrites.
+    Beside has one name (unlike ``atomic_write``): the next save overwrites what a kill leaves.
     """
     kept = recorder.count
     beside = path.with_name(path.name + ".part")

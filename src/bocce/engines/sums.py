@@ -77,7 +77,7 @@ class BlockSums:
 
 
 class Draws:
-    """``sampling.batch`` compiled, for batches of at most ``most`` units and what they leave out."""
+    """``sampling.batch``, compiled: batches of at most ``most`` units, or what they leave out."""
 
     def __init__(self, seed: int, n: int, most: int, mode: str = "independent") -> None:
         half = max(1, n // 2)  # no more are ever drawn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +88,10 @@ class Schedule:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Through the constructor: copies and unpickled schedules are read-only too."""
+        return type(self), (self.alpha, self.beta, self.theta, self.name)
 
     def __repr__(self) -> str:
         return f"Schedule({self.name or 'unnamed'!r}, T={self.T})"
