@@ -1,0 +1,7 @@
+"""The package's schedules as PyTorch optimizers (extra ``torch``)."""
+
+from .constants import Estimate, estimate_constants
+from .shb import SHB
+from .sls import SLS
+
+__all__ = ["SHB", "SLS", "Estimate", "estimate_constants"]

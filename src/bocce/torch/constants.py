@@ -1,0 +1,205 @@
+"""What a schedule needs to know of a model: curvature and gradient noise, from one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .. import _checks
+
+Vector = torch.Tensor
+Product = Callable[[Vector], Vector]
+Loss = Callable[[Any, Any], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Curvature and noise of a model on one batch.
+
+    L : largest Hessian eigenvalue, an upper estimate (Ritz value plus its residual).
+    mu : smallest Hessian eigenvalue (Ritz value, so from above; negative where the loss is not
+        convex), or None if not asked for.
+    L_max : the largest such L of single rows among those looked at, at least L; or None.
+    gradient2 : ||gradient||^2 of the whole data, without the noise's share (may be negative by
+        chance when noise dominates).
+    variance : trace of the covariance of one row's gradient.
+    """
+
+    L: float
+    mu: float | None
+    L_max: float | None
+    gradient2: float
+    variance: float
+
+    @property
+    def noise_scale(self) -> float:
+        """variance/||gradient||^2: the batch size at which noise and gradient weigh the same."""
+        return self.variance / self.gradient2 if self.gradient2 > 0.0 else float("inf")
+
+
+def estimate_constants(
+    model: torch.nn.Module,
+    loss_fn: Loss,
+    batch: tuple[torch.Tensor, torch.Tensor],
+    *,
+    steps: int = 20,
+    smallest: bool = False,
+    rows: int = 0,
+    small_batch: int | None = None,
+    seed: int = 0,
+) -> Estimate:
+    """Estimate L, mu, L_max and the gradient noise of ``loss_fn(model(inputs), targets)``.
+
+    L by Lanczos on Hessian-vector products from a random start: the largest Ritz value plus the
+    norm of its residual. The noise from two batch sizes, B and s = ``small_batch``::
+
+        variance = (mean ||g_s||^2 - ||g_B||^2)/(1/s - 1/B),
+        ||gradient||^2 = (B ||g_B||^2 - s mean ||g_s||^2)/(B - s)
+
+    Guarantee: L is never below the Ritz value, itself a lower bound; equal to the largest
+    eigenvalue once ``steps`` reaches the number of distinct ones. Both noise formulas are
+    unbiased for independent rows.
+
+    Parameters
+    ----------
+    loss_fn : the *mean* loss over the rows it is given.
+    batch : (inputs, targets), tensors with one row an example.
+    steps : Lanczos steps; each costs about two gradients.
+    smallest : also return mu; it needs more steps than L.
+    rows : how many single rows to look at for L_max.
+    small_batch : s, by default B // 8; rows beyond a multiple of s are left out.
+
+    Parameters, buffers and ``.grad`` of the model stay as they are. Put the model into ``eval()``
+    first if it has dropout: a random loss has no Hessian.
+
+    Source: Lanczos (1950); McCandlish et al. (2018) for the two batch sizes.
+
+    >>> import torch
+    >>> model = torch.nn.Linear(2, 1, bias=False).double()
+    >>> X = torch.tensor([[2.0, 0.0], [0.0, 1.0]]).double()
+    >>> loss_fn = lambda z, y: 0.5 * ((z - y) ** 2).mean()
+    >>> found = estimate_constants(model, loss_fn, (X, torch.ones(2, 1).double()), smallest=True)
+    >>> round(found.L, 9), round(found.mu, 9)
+    (2.0, 0.5)
+    """
+    where = "estimate_constants"
+    steps = _checks.integer(where, "steps", steps)
+    inputs, targets = batch
+    B = _checks.integer(where, "rows of batch", len(inputs), least=2, remedy="noise needs two rows")
+    rows = _checks.integer(where, "rows", rows, least=0, most=B)
+    s = max(1, B // 8) if small_batch is None else small_batch
+    s = _checks.integer(where, "small_batch", s, most=B // 2, remedy="two must fit into the batch")
+    loss_of = _Closure(model, loss_fn)
+    low, L = _extremes(loss_of, inputs, targets, steps, seed)
+    L_max = None
+    if rows:
+        single = (
+            _extremes(loss_of, inputs[i : i + 1], targets[i : i + 1], steps, seed)[1]
+            for i in range(rows)
+        )
+        L_max = max(L, *single)
+    gradient2, variance = _noise(loss_of, inputs, targets, s)
+    return Estimate(L, low if smallest else None, L_max, gradient2, variance)
+
+
+class _Closure:
+    """The loss as a function of the trainable parameters, which leaves the model alone."""
+
+    def __init__(self, model: torch.nn.Module, loss_fn: Loss) -> None:
+        self.model, self.loss_fn = model, loss_fn
+        self.names = [name for name, p in model.named_parameters() if p.requires_grad]
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
+        if not self.parameters:
+            raise ValueError(
+                "estimate_constants: the model has no parameter with requires_grad=True; "
+                "unfreeze what is to be trained."
+            )
+        if any(p.is_complex() for p in self.parameters):
+            raise TypeError(
+                "estimate_constants: a parameter is complex, must be real; give the model real "
+                "and imaginary parts as two parameters."
+            )
+
+    def gradient(self, inputs: Any, targets: Any, graph: bool = False) -> tuple[Vector, ...]:
+        buffers = {name: b.clone() for name, b in self.model.named_buffers()}
+        trained = dict(zip(self.names, self.parameters))
+        output = torch.func.functional_call(self.model, {**trained, **buffers}, (inputs,))
+        loss = self.loss_fn(output, targets)
+        return torch.autograd.grad(
+            loss, self.parameters, create_graph=graph, materialize_grads=True
+        )
+
+    def hessian_product(self, inputs: Any, targets: Any) -> Product:
+        """v -> H v, sharing one backward graph among all products."""
+        gradient = self.gradient(inputs, targets, graph=True)
+        kept = [i for i, g in enumerate(gradient) if g.requires_grad]  # the rest is linear
+
+        def product(v: Vector) -> Vector:
+            if not kept:
+                return torch.zeros_like(v)
+            parts = torch.split(v, [p.numel() for p in self.parameters])
+            weights = [parts[i].view_as(self.parameters[i]) for i in kept]
+            second = torch.autograd.grad(
+                [gradient[i] for i in kept],
+                self.parameters,
+                weights,
+                retain_graph=True,
+                materialize_grads=True,
+            )
+            return torch.cat([h.reshape(-1) for h in second])
+
+        return product
+
+
+def _extremes(
+    loss_of: _Closure, inputs: Any, targets: Any, steps: int, seed: int
+) -> tuple[float, float]:
+    """(smallest Ritz value, largest Ritz value plus residual) of the Hessian."""
+    first = loss_of.parameters[0]
+    size = sum(p.numel() for p in loss_of.parameters)
+    start = torch.randn(size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    start = start.to(first.device, first.dtype)
+    alphas, betas = _lanczos(loss_of.hessian_product(inputs, targets), start, min(steps, size))
+    off = torch.tensor(betas[:-1], dtype=torch.float64)
+    T = torch.diag(torch.tensor(alphas, dtype=torch.float64))
+    T = T + torch.diag(off, 1) + torch.diag(off, -1)
+    values, vectors = torch.linalg.eigh(T)
+    residual = abs(betas[-1] * float(vectors[-1, -1]))
+    return float(values[0]), float(values[-1]) + residual
+
+
+def _lanczos(product: Product, start: Vector, steps: int) -> tuple[list[float], list[float]]:
+    """The tridiagonal matrix, fully reorthogonalised; the last beta is the residual's."""
+    basis = [start / start.norm()]
+    alphas: list[float] = []
+    betas: list[float] = []
+    while True:
+        u = product(basis[-1])
+        alphas.append(float(u @ basis[-1]))
+        for _ in range(2):  # twice is enough
+            for q in basis:
+                u = u - (u @ q) * q
+        betas.append(float(u.norm()))
+        scale = max(abs(a) for a in alphas) + max(betas)
+        if len(alphas) == steps or betas[-1] <= 100 * torch.finfo(u.dtype).eps * scale:
+            return alphas, betas
+        basis.append(u / betas[-1])
+
+
+def _noise(loss_of: _Closure, inputs: Any, targets: Any, s: int) -> tuple[float, float]:
+    """(||gradient||^2, variance of one row) from gradients of batches of s rows."""
+    count = len(inputs) // s
+    mean: list[Vector] = []
+    squares = 0.0
+    for j in range(count):
+        part = slice(j * s, (j + 1) * s)
+        gradient = loss_of.gradient(inputs[part], targets[part])
+        squares += sum(float(g.double().square().sum()) for g in gradient)
+        mean = [m + g for m, g in zip(mean, gradient)] if mean else list(gradient)
+    B = count * s
+    big = sum(float((m.double() / count).square().sum()) for m in mean)
+    small = squares / count
+    return (B * big - s * small) / (B - s), (small - big) / (1.0 / s - 1.0 / B)

@@ -1,0 +1,104 @@
+"""The one update on lists of tensors, and which row of a schedule a step reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+from ..schedules import Schedule
+
+Row = tuple[float, float, float]
+
+
+def row(schedule: Schedule, k: int, extend: str) -> Row:
+    """(alpha, beta, theta) of step k, which may lie beyond T if ``extend`` says how."""
+    T = schedule.T
+    at = min(k, T - 1) if extend == "hold" else k % T
+    alpha = float(schedule.alpha[at])
+    if k >= T and at == 0:  # a new round starts from rest, as Schedule.then does
+        return alpha, 0.0, 0.0
+    return alpha, float(schedule.beta[at]), float(schedule.theta[at])
+
+
+def lookahead(schedule: Schedule, k: int, extend: str) -> float:
+    """theta_k; 0 at the end, where the parameters are to hold the last iterate."""
+    if extend == "error" and k >= schedule.T:
+        return 0.0
+    return row(schedule, k, extend)[2]
+
+
+def buckets(
+    tensors: Iterable[tuple[torch.Tensor, ...]],
+) -> list[tuple[list[torch.Tensor], ...]]:
+    """Lists of one device and dtype each, as the multi-tensor kernels want them."""
+    found: dict[tuple[torch.device, torch.dtype], list[tuple[torch.Tensor, ...]]] = {}
+    for row_ in tensors:
+        found.setdefault((row_[0].device, row_[0].dtype), []).append(row_)
+    return [tuple(list(column) for column in zip(*rows)) for rows in found.values()]
+
+
+def velocity_of(state: dict[str, Any], p: torch.Tensor) -> torch.Tensor:
+    """w_k - w_{k-1} of a parameter, 0 at the start."""
+    if "velocity" not in state:
+        state["velocity"] = torch.zeros_like(p, memory_format=torch.preserve_format)
+    velocity: torch.Tensor = state["velocity"]
+    return velocity
+
+
+def refuse_sparse(where: str, points: Iterable[torch.Tensor]) -> None:
+    for p in points:
+        if p.grad is not None and p.grad.layout != torch.strided:
+            raise RuntimeError(
+                f"{where}.step: a gradient of shape {tuple(p.shape)} has layout {p.grad.layout}, "
+                "must be dense, as momentum moves every entry; use sparse=False in the "
+                "embedding, or another optimizer for it."
+            )
+
+
+def has_kernels(point: torch.Tensor) -> bool:
+    """Does ``move_together`` give the numbers of ``move_each``?
+
+    Not for half precision on the CPU: there ``torch._foreach_mul_`` rounds beta to half before it
+    multiplies, and 0.999 becomes 1.
+    """
+    return not (point.device.type == "cpu" and point.dtype in (torch.float16, torch.bfloat16))
+
+
+def move_each(
+    points: Sequence[torch.Tensor],
+    gradients: Sequence[torch.Tensor],
+    velocities: Sequence[torch.Tensor],
+    step: float,
+    beta: float,
+    back: float,
+    forth: float,
+) -> None:
+    """v <- beta v + step g and y <- (y - back v_old) + forth v_new, a tensor at a time.
+
+    ``step`` is -alpha (+alpha to maximise), ``back`` is theta_k and ``forth`` 1 + theta_{k+1}:
+    the point y holds w + theta v before and after.
+    """
+    for y, g, v in zip(points, gradients, velocities):
+        if back:
+            y.add_(v, alpha=-back)
+        v.mul_(beta).add_(g, alpha=step)
+        y.add_(v, alpha=forth)
+
+
+def move_together(
+    points: list[torch.Tensor],
+    gradients: list[torch.Tensor],
+    velocities: list[torch.Tensor],
+    step: float,
+    beta: float,
+    back: float,
+    forth: float,
+) -> None:
+    """``move_each`` with one call a term for the whole list; the same numbers, bit for bit."""
+    if back:
+        torch._foreach_add_(points, velocities, alpha=-back)
+    torch._foreach_mul_(velocities, beta)
+    torch._foreach_add_(velocities, gradients, alpha=step)
+    torch._foreach_add_(points, velocities, alpha=forth)

@@ -1,0 +1,20 @@
+"""The code on docs/optax.md runs as printed, block after block."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.frameworks
+
+PAGE = Path(__file__).parents[2] / "docs" / "optax.md"
+
+
+def test_the_page_runs() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) >= 3
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)

@@ -1,0 +1,373 @@
+"""SHB keeps torch's conventions: groups, state, closures, scalers, clipping, compilation."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+
+import numpy as np
+import pytest
+import quadratic
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_torch_reference import loss_at, parameter
+
+from bocce import schedules
+from bocce.torch import SHB
+
+pytestmark = pytest.mark.frameworks
+
+HEAVY = schedules.two_phase(40, L=4.0, mu=0.5)
+AHEAD = schedules.nesterov_exponential(40, L=4.0, mu=0.5)
+
+
+def network(seed: int = 0) -> torch.nn.Module:
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+
+
+def data() -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(5)
+    return torch.randn(16, 4, generator=generator), torch.randn(16, 2, generator=generator)
+
+
+def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> None:
+    X, y = data()
+    for _ in range(steps):
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(X), y).backward()
+        optimizer.step()
+
+
+def weights(model: torch.nn.Module) -> torch.Tensor:
+    return torch.nn.utils.parameters_to_vector(model.parameters()).detach().clone()
+
+
+# -- state ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=15, deadline=None)
+@given(stop=st.integers(0, 40), lookahead=st.booleans(), evaluating=st.booleans())
+def test_a_saved_run_goes_on_bit_for_bit(stop: int, lookahead: bool, evaluating: bool) -> None:
+    schedule = AHEAD if lookahead else HEAVY
+    whole = network()
+    train(whole, SHB(whole.parameters(), schedule), 40)
+
+    first = network()
+    optimizer = SHB(first.parameters(), schedule)
+    train(first, optimizer, stop)
+    if evaluating:
+        optimizer.eval_params()
+    file = io.BytesIO()
+    torch.save({"model": first.state_dict(), "optimizer": optimizer.state_dict()}, file)
+    file.seek(0)
+    saved = torch.load(file, weights_only=True)
+
+    second = network(seed=9)
+    resumed = SHB(second.parameters(), schedules.sgd(1, L=1.0))  # the saved schedule counts
+    second.load_state_dict(saved["model"])
+    resumed.load_state_dict(saved["optimizer"])
+    assert resumed.param_groups[0]["schedule"] == schedule
+    if evaluating:
+        with pytest.raises(RuntimeError, match=r"call train_params\(\)"):
+            resumed.step()
+        resumed.train_params()
+    train(second, resumed, 40 - stop)
+    assert torch.equal(weights(second), weights(whole))
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_go_on_alone(duplicate) -> None:
+    model = network()
+    optimizer = SHB(model.parameters(), AHEAD)
+    train(model, optimizer, 10)
+    twin, twin_optimizer = duplicate((model, optimizer))
+    train(twin, twin_optimizer, 30)
+    train(model, optimizer, 30)
+    assert torch.equal(weights(model), weights(twin))
+    assert optimizer.param_groups[0]["k"] == twin_optimizer.param_groups[0]["k"] == 40
+
+
+def test_the_state_of_another_optimizer_is_refused() -> None:
+    model = network()
+    other = torch.optim.SGD(model.parameters(), lr=0.1).state_dict()
+    with pytest.raises(ValueError, match="has no schedule, so another optimizer"):
+        SHB(model.parameters(), HEAVY).load_state_dict(other)
+
+
+# -- the iterate and the training point --------------------------------------------------------
+
+
+def test_eval_and_train_params_are_exact_and_idempotent() -> None:
+    model = network()
+    optimizer = SHB(model.parameters(), AHEAD)
+    train(model, optimizer, 7)
+    training = weights(model)
+    for _ in range(3):
+        optimizer.eval_params()
+        iterate = weights(model)
+        optimizer.eval_params()
+        assert torch.equal(weights(model), iterate)
+        optimizer.train_params()
+        optimizer.train_params()
+        assert torch.equal(weights(model), training)
+    velocity = torch.cat([optimizer.state[p]["velocity"].ravel() for p in model.parameters()])
+    moved = training - iterate
+    assert torch.allclose(moved, float(AHEAD.theta[7]) * velocity, atol=1e-6)
+    assert moved.abs().max() > 1e-4
+
+
+def test_nested_contexts_come_back_at_the_outermost() -> None:
+    model = network()
+    optimizer = SHB(model.parameters(), AHEAD)
+    train(model, optimizer, 7)
+    training = weights(model)
+    with optimizer.eval_params():
+        with optimizer.eval_params():
+            pass
+        assert not torch.equal(weights(model), training)
+    assert torch.equal(weights(model), training)
+
+
+def test_stepping_at_the_iterate_is_an_error() -> None:
+    model = network()
+    optimizer = SHB(model.parameters(), HEAVY)
+    optimizer.eval_params()
+    with pytest.raises(RuntimeError, match=r"call train_params\(\) before computing it"):
+        optimizer.step()
+    optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(1))]})
+    assert optimizer.param_groups[1]["evaluating"]
+    optimizer.train_params()
+    optimizer.step()
+
+
+def test_a_parameter_without_gradient_keeps_its_iterate() -> None:
+    """Its lookahead still follows the clock, so the iterate that eval_params finds stays."""
+    idle, busy = (torch.nn.Parameter(torch.ones(3, dtype=torch.float64)) for _ in range(2))
+    optimizer = SHB([idle, busy], AHEAD)
+    for k in range(12):
+        optimizer.zero_grad()
+        loss = busy.square().sum() + (idle.square().sum() if k < 5 else 0.0)
+        loss.backward()
+        optimizer.step()
+        with optimizer.eval_params():
+            if k == 4:
+                kept = idle.detach().clone()
+    with optimizer.eval_params():
+        assert torch.allclose(idle, kept, rtol=0, atol=1e-15)
+        assert not torch.allclose(busy, kept)
+
+
+# -- the end of the schedule ---------------------------------------------------------------------
+
+
+def test_beyond_T_is_an_error_that_names_T_and_changes_nothing() -> None:
+    model = network()
+    optimizer = SHB(model.parameters(), HEAVY)
+    train(model, optimizer, 40)
+    before = weights(model)
+    with pytest.raises(RuntimeError, match=r"'2p-shb' ended at T=40; .*extend='hold'"):
+        train(model, optimizer, 1)
+    assert torch.equal(weights(model), before)
+
+
+def joined(schedule: schedules.Schedule, extend: str) -> schedules.Schedule:
+    """The longer table that ``extend`` stands for."""
+    if extend == "restart":
+        return schedule.then(schedule)
+    columns = (schedule.alpha, schedule.beta, schedule.theta)
+    return schedules.Schedule(*(np.pad(c, (0, schedule.T), mode="edge") for c in columns))
+
+
+@pytest.mark.parametrize("extend", ["hold", "restart"])
+@pytest.mark.parametrize("name", ["shb", "nesterov-exp", "random"])
+def test_extended_schedules_are_longer_tables(name: str, extend: str) -> None:
+    schedule = quadratic.all_schedules()[name]
+    expected = quadratic.reference(joined(schedule, extend))
+    w = parameter()
+    optimizer = SHB([w], schedule, extend=extend)
+    for k in range(2 * schedule.T):
+        optimizer.zero_grad()
+        loss_at(w, k).backward()
+        optimizer.step()
+        with optimizer.eval_params():
+            assert np.abs(w.detach().numpy() - expected[k + 1]).max() <= 1e-12
+
+
+# -- groups --------------------------------------------------------------------------------------
+
+
+def test_groups_have_their_own_schedule_scale_and_clock() -> None:
+    """Separable problem: each group must move as if it were alone."""
+    start = torch.ones(2, dtype=torch.float64)
+    a, b, c = (torch.nn.Parameter(start.clone()) for _ in range(3))
+    optimizer = SHB(
+        [{"params": [a], "scale": 0.5}, {"params": [b], "schedule": AHEAD}], HEAVY, extend="hold"
+    )
+
+    def steps(count: int, of: torch.optim.Optimizer, ws: list[torch.nn.Parameter]) -> None:
+        for _ in range(count):
+            of.zero_grad()
+            sum(w.square().sum() for w in ws).backward()
+            of.step()
+
+    steps(10, optimizer, [a, b])
+    optimizer.add_param_group({"params": [c]})
+    steps(20, optimizer, [a, b, c])
+    assert [group["k"] for group in optimizer.param_groups] == [30, 30, 20]
+
+    half = schedules.Schedule(0.5 * HEAVY.alpha, HEAVY.beta, HEAVY.theta)
+    for moved, schedule, count in ((a, half, 30), (b, AHEAD, 30), (c, HEAVY, 20)):
+        alone = torch.nn.Parameter(start.clone())
+        steps(count, SHB([alone], schedule), [alone])
+        assert torch.equal(moved, alone)
+
+
+def test_named_parameters() -> None:
+    model = network()
+    optimizer = SHB(model.named_parameters(), HEAVY)
+    assert optimizer.param_groups[0]["param_names"] == [n for n, _ in model.named_parameters()]
+    train(model, optimizer, 5)
+    plain = network()
+    train(plain, SHB(plain.parameters(), HEAVY), 5)
+    assert torch.equal(weights(model), weights(plain))
+    assert optimizer.state_dict()["param_groups"][0]["param_names"]
+
+
+def test_bad_arguments_are_refused() -> None:
+    w = [torch.nn.Parameter(torch.ones(1))]
+    with pytest.raises(TypeError, match=r"SHB: schedule=0\.1 must be a bocce Schedule; make one"):
+        SHB(w, 0.1)
+    with pytest.raises(ValueError, match=r"SHB: scale=0\.0 must be a finite number > 0"):
+        SHB([{"params": w, "scale": 0.0}], HEAVY)
+    with pytest.raises(ValueError, match=r"extend='holds' must be one of .*did you mean 'hold'"):
+        SHB(w, HEAVY, extend="holds")
+    with pytest.raises(ValueError, match="some parameters appear in more than one"):
+        SHB(w, HEAVY).add_param_group({"params": w})
+
+
+def test_sparse_gradients_are_refused_before_anything_moves() -> None:
+    dense = torch.nn.Parameter(torch.ones(2))
+    embedding = torch.nn.Embedding(5, 2, sparse=True)
+    optimizer = SHB([dense, embedding.weight], HEAVY)
+    (dense.sum() + embedding(torch.tensor([1])).sum()).backward()
+    with pytest.raises(RuntimeError, match="must be dense, as momentum moves every entry"):
+        optimizer.step()
+    assert torch.equal(dense, torch.ones(2))
+
+
+# -- lr and kappa --------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:multistage")
+def test_from_lr_builds_every_method_that_two_numbers_give() -> None:
+    built = 0
+    for name, method in schedules.REGISTRY.items():
+        w = [torch.nn.Parameter(torch.ones(1))]
+        if set(method.needs) <= {"L", "mu"}:
+            optimizer = SHB.from_lr(w, lr=0.125, kappa=64.0, T=30, method=name, scale=0.5)
+            expected = method.build(30, {"L": 8.0, "mu": 0.125})
+            assert optimizer.param_groups[0]["schedule"] == expected
+            assert optimizer.param_groups[0]["scale"] == 0.5
+            built += 1
+        else:
+            with pytest.raises(ValueError, match=rf"method='{name}' also needs .*L_max"):
+                SHB.from_lr(w, lr=0.125, kappa=64.0, T=30, method=name)
+    assert built >= 12
+
+
+def test_from_lr_refuses_bad_numbers() -> None:
+    w = [torch.nn.Parameter(torch.ones(1))]
+    with pytest.raises(ValueError, match=r"SHB\.from_lr: lr=-1\.0 .*lr plays 1/L"):
+        SHB.from_lr(w, lr=-1.0, kappa=10.0, T=5)
+    with pytest.raises(ValueError, match=r"kappa=0\.5 must be a finite number >= 1"):
+        SHB.from_lr(w, lr=1.0, kappa=0.5, T=5)
+    with pytest.raises(ValueError, match=r"method='2p' .*did you mean '2p-shb'"):
+        SHB.from_lr(w, lr=1.0, kappa=2.0, T=5, method="2p")
+
+
+# -- torch's ways --------------------------------------------------------------------------------
+
+
+def test_a_closure_runs_once_with_gradients_and_its_loss_comes_back() -> None:
+    model, plain = network(), network()
+    optimizer = SHB(model.parameters(), HEAVY)
+    X, y = data()
+    calls = []
+
+    def closure() -> torch.Tensor:
+        assert torch.is_grad_enabled()
+        calls.append(1)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(X), y)
+        loss.backward()
+        return loss
+
+    losses = [float(optimizer.step(closure).detach()) for _ in range(5)]
+    train(plain, SHB(plain.parameters(), HEAVY), 5)
+    assert len(calls) == 5
+    assert losses[-1] < losses[0]
+    assert torch.equal(weights(model), weights(plain))
+    optimizer.zero_grad()
+    assert all(p.grad is None for p in model.parameters())
+    assert optimizer.step() is None
+
+
+def test_grad_scaler_and_clipping() -> None:
+    """A scaler changes nothing but rounding; a step that it skips does not move the clock."""
+    model, plain = network(), network()
+    optimizer = SHB(model.parameters(), HEAVY)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+    reference = SHB(plain.parameters(), HEAVY)
+    X, y = data()
+    for k in range(12):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(X), y)
+        scaler.scale(loss * (float("inf") if k == 4 else 1.0)).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        scaler.step(optimizer)
+        scaler.update()
+        if k != 4:
+            reference.zero_grad()
+            torch.nn.functional.mse_loss(plain(X), y).backward()
+            norm = torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.1)
+            assert norm > 0.1
+            reference.step()
+    assert optimizer.param_groups[0]["k"] == 11
+    assert torch.equal(weights(model), weights(plain))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("schedule", [HEAVY, AHEAD])
+def test_compiled_training_is_the_same(schedule: schedules.Schedule) -> None:
+    """torch.compile breaks its graph at the step, which runs as it is: no new graph a step.
+
+    backend="aot_eager" traces everything but needs no C++ compiler.
+    """
+    torch._dynamo.reset()
+    model, plain = network(), network()
+    optimizer = SHB(model.parameters(), schedule)
+    X, y = data()
+
+    def one_step() -> None:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(X), y).backward()
+        optimizer.step()
+
+    compiled = torch.compile(one_step, backend="aot_eager")
+    with torch._dynamo.config.patch(error_on_recompile=False):
+        for _ in range(2):
+            compiled()
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for _ in range(18):
+            compiled()
+    bare = torch.compile(optimizer.step, backend="aot_eager")
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(model(X), y).backward()
+    bare()
+    train(plain, SHB(plain.parameters(), schedule), 21)
+    assert torch.allclose(weights(model), weights(plain), rtol=0, atol=1e-6)
+    assert optimizer.param_groups[0]["k"] == 21
