@@ -7,7 +7,7 @@ COMPILED := $(shell grep -rl --include='*.py' numba src/bocce)
 FRAMEWORK_BENCHMARKS := $(wildcard benchmarks/torch_*.py benchmarks/optax_*.py benchmarks/ray_*.py)
 BENCHMARKS := $(filter-out benchmarks/_% $(FRAMEWORK_BENCHMARKS),$(sort $(wildcard benchmarks/*.py)))
 
-.PHONY: help venv test test-frameworks test-slow lint bench reproduce clean
+.PHONY: help venv test test-frameworks test-slow test-browser lint bench reproduce clean
 .DEFAULT_GOAL := help
 
 help: ## show this text
@@ -16,7 +16,7 @@ help: ## show this text
 venv: .venv/installed ## make .venv and install bocce into it, editable
 
 test: .venv/installed .venv/kernels ## tests of the core, scikit-learn and plots, with doctests
-	$(PYTEST) -n 2 -m 'not slow and not frameworks'
+	$(PYTEST) -n 2 -m 'not slow and not frameworks and not browser'
 
 # Exit code 5 means that no test was found: an adapter may not be written yet.
 test-frameworks: .venv/frameworks .venv/kernels ## tests of the torch, optax and ray adapters
@@ -24,6 +24,9 @@ test-frameworks: .venv/frameworks .venv/kernels ## tests of the torch, optax and
 
 test-slow: .venv/installed .venv/kernels ## the tests that take minutes
 	$(PYTEST) -n 2 -m 'slow and not frameworks' || [ $$? -eq 5 ]
+
+test-browser: .venv/installed .venv/kernels ## the report in chromium (apt-get install chromium chromium-driver)
+	$(PYTEST) tests/browser -m browser -rs
 
 lint: .venv/installed ## ruff, types of the checked packages, and the rooms' import contract
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import bocce
 from bocce.cli import app
 from bocce.data import libsvm
-from bocce.experiments import first, thresholds
+from bocce.experiments import thresholds
 from bocce.solve import registry
 
 
@@ -363,42 +363,3 @@ def test_singular_data_need_l2(tmp_path):
     result = run("theory", tmp_path / "t.csv")
     assert result.exit_code == 2
     assert "--l2" in result.stderr
-
-
-# ---------------------------------------------------------------- reproduce
-
-
-@pytest.fixture
-def small(monkeypatch):
-    monkeypatch.setitem(first.STEPS, "quick", 400)
-    monkeypatch.setitem(first.PROBLEM, "n", 1000)
-
-
-def test_reproduce_writes_a_plot_and_the_numbers(small, tmp_path):
-    result = run("reproduce", "all", "--out", tmp_path / "a" / "results")
-    assert result.exit_code == 0
-    folder = tmp_path / "a" / "results"
-    assert sorted(path.name for path in folder.iterdir()) == ["first.json", "first.png"]
-    assert (folder / "first.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    kept = json.loads((folder / "first.json").read_text())
-    assert list(kept["methods"]) == list(first.METHODS)
-    for curve in kept["methods"].values():
-        assert curve["status"] == "finished"
-        # one run against the exact root mean square, where the bias still rules
-        assert curve["grad_norm"][5] == pytest.approx(curve["expected"][5], rel=0.3)
-    again = run("reproduce", "first", "--out", tmp_path / "b", "--json")
-    assert json.loads(again.stdout) == kept
-
-
-def test_bad_input_to_reproduce(tmp_path):
-    result = run("reproduce", "fig99", "--out", tmp_path / "r")
-    assert_refused(result, [], tmp_path, "NAMES='fig99' must be one of 'all', 'first'")
-    result = run("reproduce", "--profile", "slow", "--out", tmp_path / "r")
-    assert_refused(result, [], tmp_path, "Invalid value for '--profile'")
-
-
-def test_without_matplotlib_nothing_begins(tmp_path, monkeypatch):
-    monkeypatch.setattr("bocce.experiments.figures.find_spec", lambda name: None)
-    monkeypatch.setattr(first, "run", None)
-    result = run("reproduce", "--out", tmp_path / "r")
-    assert_refused(result, [], tmp_path, "pip install 'bocce[plots]'")

@@ -153,6 +153,7 @@ def test_shapes_and_sizes(n, d, loss, kind, share, mode, l2, seed):
     assert_same_steps(p, schedule("2p-shb", 6, constants(p, b)), b, mode, seed)
 
 
+@settings(deadline=None)
 @given(st.floats(-1e308, 1e308))
 def test_logistic_slope_is_accurate(margin):
     exact = -np.exp(-np.logaddexp(0.0, np.longdouble(margin)))

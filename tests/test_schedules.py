@@ -283,11 +283,11 @@ def test_mass_by_hand():
 
 @pytest.mark.parametrize("kappa_tilde", [None, 5.0])
 @pytest.mark.parametrize("T", [1, 2, 7, 100])
-def test_auto_decays_over_the_second_half_with_constant_momentum(T, kappa_tilde):
+def test_auto_decays_over_the_last_part_with_constant_momentum(T, kappa_tilde):
     constants = {"L": 4.0, "mu": 1.0, "L_max": 8.0, "n": 20, "b": 15}
     s = schedules.auto(T, **constants, kappa_tilde=kappa_tilde)
     for k in range(T):
-        decay = 1.0 if k < T / 2 else (1 / T) ** ((k - T / 2) / (T / 2))
+        decay = 1.0 if k < 0.4 * T else T ** (-0.9 * (k - 0.4 * T) / (0.6 * T))
         assert s.alpha[k] == pytest.approx(s.alpha[0] * decay)
     assert set(s.beta) == {s.beta[0]}
     assert set(s.theta) == {s.theta[0]}

@@ -71,6 +71,16 @@ def test_converged_at_the_first_step_that_meets_tol(exact_fit, engine):
     np.testing.assert_allclose(np.linalg.norm(exact_fit.gradient(r.w)), norms[-1], rtol=1e-5)
 
 
+def test_a_converged_run_stays_converged(exact_fit, tmp_path):
+    settings = {"method": "shb", "T": 500, "batch_size": 0.9, "tol": 1e-6}
+    path = tmp_path / "run.npz"
+    first = bocce.minimize(exact_fit, checkpoint=path, **settings)
+    again = bocce.minimize(exact_fit, checkpoint=path, **settings)
+    assert first.status == again.status == "converged"
+    assert first.n_iter == again.n_iter
+    assert np.array_equal(first.w, again.w)
+
+
 def test_tol_met_only_after_the_last_step_counts(exact_fit):
     r = bocce.minimize(exact_fit, "shb", T=500, batch_size=200, tol=1e-6)
     again = bocce.minimize(

@@ -18,11 +18,14 @@ __version__ = "0.1.0"
 
 _MODULES = ("data", "engines", "exact", "policies", "problems", "sampling", "schedules", "theory")
 _NAMES = {
+    "BlockFile": "blockfile",
     "LeastSquares": "problems",
     "Logistic": "problems",
+    "Plan": "planning",
     "Result": "solve",
     "Schedule": "schedules",
     "minimize": "solve",
+    "plan": "planning",
 }
 __all__ = ["__version__", *_MODULES, *_NAMES]
 

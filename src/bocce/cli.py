@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from . import __version__
+from . import __version__, cli_doctor, cli_reproduce
 from ._terminal import (
     Commands,
     as_json,
@@ -94,12 +93,13 @@ def _batch_size(text: str) -> int | float:
 
 
 def _table(file: str) -> Any:
-    """X and y of a file, or, where there is none of that name, of a known LIBSVM data set."""
+    """X and y of a file (of a block file, itself alone), or of a known LIBSVM data set."""
+    from .blockfile import BlockFile, is_block_file
     from .data import libsvm, load, read_table
 
     if not Path(file).exists() and file in (*libsvm.KNOWN, *libsvm.ALIASES):
         return load(file)
-    return read_table(file)
+    return (BlockFile(file),) if is_block_file(file) else read_table(file)
 
 
 def _check_folder(option: str, path: Path) -> None:
@@ -126,8 +126,8 @@ def solve(
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides every batch.")] = 0,
     tol: Annotated[
-        float, typer.Option(help="Stop when the gradient norm is tol times the first.")
-    ] = 0.0,
+        float, typer.Option(help="Stop when the gradient norm is tol times the first; 0 never.")
+    ] = 1e-6,
     sampling: Annotated[
         Literal["independent", "reshuffle"], typer.Option(help="How batches are drawn.")
     ] = "independent",
@@ -138,6 +138,14 @@ def solve(
         Path | None,
         typer.Option(help="Write OUT.npz (weights and history) and OUT.json (the summary)."),
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on a Ray cluster: its address, auto, or local for one started here.",
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Parts that --ray spreads the rows over.")] = 2,
     json: Json = False,
 ) -> None:
     """Minimise a loss on the data of FILE."""
@@ -145,20 +153,22 @@ def solve(
 
     if out is not None:
         _check_folder("--out", out)
-    problem = (LeastSquares if loss == "squared" else Logistic)(*_table(file), l2=l2)
+    data = _table(file)
+    problem = (LeastSquares if loss == "squared" else Logistic)(*data, l2=l2)
     with bar("solving", steps) as progress:
-        result = minimize(
-            problem,
-            method,
-            T=steps,
-            batch_size=batch_size,
-            seed=seed,
-            tol=tol,
-            sampling=sampling,
-            record_every="auto",
-            callback=None if progress is None else _shown_on(progress),
-            checkpoint=checkpoint,
-        )
+        options = {
+            "T": steps,
+            "batch_size": batch_size,
+            "seed": seed,
+            "tol": tol,
+            "record_every": "auto",
+            "callback": None if progress is None else _shown_on(progress),
+            "checkpoint": checkpoint,
+        }
+        if ray is None:
+            result = minimize(problem, method, sampling=sampling, **options)
+        else:
+            result = _on_ray(ray, workers, sampling, file, data, method, loss, l2, options)
     summary = _summary(file, loss, method, problem, result)
     if out is not None:
         _write_result(out, result, summary)
@@ -169,6 +179,28 @@ def solve(
     if result.status == "diverged":
         complain(result.message)
         raise typer.Exit(1)
+
+
+def _on_ray(
+    address: str,
+    workers: int,
+    sampling: str,
+    file: str,
+    data: Any,
+    method: str,
+    loss: str,
+    l2: float,
+    options: dict[str, Any],
+) -> Any:
+    from . import ray as on_ray
+
+    if sampling != "independent":
+        raise ValueError(
+            f"solve: --sampling {sampling} must be independent with --ray; leave one of them out."
+        )
+    parts = [file] if len(data) == 1 else on_ray.split(*data, workers)
+    where = None if address == "local" else address
+    return on_ray.minimize(parts, method, loss=loss, l2=l2, address=where, **options)
 
 
 def _shown_on(progress: Any) -> Any:
@@ -295,99 +327,53 @@ def _save_figure(figure: Any, path: Path) -> None:
 
 # ---------------------------------------------------------------- reproduce
 
+for command in (
+    *(cli_reproduce.reproduce, cli_reproduce.report, cli_reproduce.claims),
+    cli_doctor.doctor,
+):
+    app.command()(command)
+
+
+# ---------------------------------------------------------------- plan
+
 
 @app.command()
-def reproduce(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAMES]", help="Figures, or all.")
+def plan(
+    file: File,
+    loss: Annotated[Literal["squared", "logistic"], typer.Option(help="What is minimised.")] = (
+        "squared"
+    ),
+    l2: Annotated[float, typer.Option(help="Regularisation: l2/2 ||w||^2 is added.")] = 0.0,
+    batch_size: Annotated[
+        Any,
+        typer.Option(
+            parser=_batch_size,
+            metavar="ROWS|SHARE",
+            help="Plan for this batch; else one is chosen.",
+        ),
     ] = None,
-    profile: Annotated[
-        Literal["quick", "full"], typer.Option(help="Few steps, or the paper's.")
-    ] = "quick",
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    steps: Annotated[
+        int | None, typer.Option("--steps", "-T", help="The steps you can afford.")
+    ] = None,
+    accuracy: Annotated[float, typer.Option(help="Target for (f - f*)/(f(0) - f*).")] = 1e-6,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a picture: steps and evaluations by batch size.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Run the paper's methods on a synthetic problem; write a plot and the numbers."""
-    from ._atomic import atomic_write
-    from ._checks import choice
-    from .experiments import figures, first
+    """Which batch, step, momentum and number of steps the data of FILE ask for, and why."""
+    from . import LeastSquares, Logistic
+    from . import plan as make_plan
+    from .experiments import figures, plans
 
-    figures.require_matplotlib()
-    for name in names or ["all"]:
-        choice("reproduce", "NAMES", name, ["all", "first"])
-    with bar("starting", len(first.METHODS)) as progress:
-        results = first.run(profile, _advance_on(progress))
-    out.mkdir(parents=True, exist_ok=True)
-    _save_figure(first.picture(results), out / "first.png")
-    with atomic_write(out / "first.json") as stream:
-        stream.write(as_json(results).encode() + b"\n")
+    if plot is not None:
+        _check_folder("--plot", plot)
+        figures.require_matplotlib()
+    problem = (LeastSquares if loss == "squared" else Logistic)(*_table(file), l2=l2)
+    found = make_plan(problem, batch_size, steps, accuracy)
+    if plot is not None:
+        _save_figure(plans.picture(found), plot)
     if json:
-        show_json(results)
-        return
-    rows = [
-        (name, curve["status"], number(curve["last_grad_norm"]), number(curve["last_expected"]))
-        for name, curve in results["methods"].items()
-    ]
-    say(f"gradient norm after {results['T']} steps: of one run, and the exact root mean square")
-    show_table(("method", "status", "run", "exact"), rows)
-    say(f"wrote {out / 'first.png'} and {out / 'first.json'}")
-
-
-def _advance_on(progress: Any) -> Any:
-    def show(name: str) -> None:
-        if progress is not None:
-            progress.update(progress.task_ids[0], advance=1, description=name)
-
-    return show
-
-
-# ---------------------------------------------------------------- doctor
-
-PACKAGES = (
-    *("numpy", "scipy", "numba", "typer", "rich"),
-    *("scikit-learn", "matplotlib", "pooch", "sympy", "torch", "jax", "optax", "ray"),
-)
-
-
-@app.command()
-def doctor(json: Json = False) -> None:
-    """Versions, threads, caches, and which data sets are here."""
-    import platform
-    import sys
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as version_of
-
-    from .data import libsvm
-
-    def installed(package: str) -> str:
-        try:
-            return version_of(package)
-        except PackageNotFoundError:
-            return "not installed"
-
-    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-    cache = libsvm.cache_folder()
-    report: dict[str, dict[str, str]] = {
-        "versions": {
-            "bocce": __version__,
-            "python": f"{platform.python_version()} ({sys.executable})",
-            "system": platform.platform(),
-            **{package: installed(package) for package in PACKAGES},
-        },
-        "threads": {
-            "processors": str(os.cpu_count()),
-            **{name: os.environ.get(name, "not set") for name in threads},
-        },
-        "folders": {
-            "BOCCE_DATA": os.environ.get("BOCCE_DATA", "not set"),
-            "cache": f"{cache} ({'there' if cache.is_dir() else 'made when needed'})",
-            "compiled": os.environ.get("NUMBA_CACHE_DIR") or "beside the package",
-        },
-        "data": {name: str(libsvm.find(name) or "not here") for name in libsvm.KNOWN},
-    }
-    if json:
-        show_json(report)
-        return
-    for title, entries in report.items():
-        show_table((title, ""), list(entries.items()))
-        say("")
+        show_json(found.to_dict())
+    else:
+        say(str(found))

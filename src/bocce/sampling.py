@@ -19,7 +19,7 @@ MODES = ("independent", "reshuffle")
 GOLDEN = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
-PURPOSE = {"independent": 1, "reshuffle": 2, "search": 3}
+PURPOSE = {"independent": 1, "reshuffle": 2, "search": 3, "shuffle": 4, "split": 5, "part": 6}
 _MASK = (1 << 64) - 1
 MOST_ROWS = (1 << 32) - 1
 
@@ -124,9 +124,9 @@ def batch(seed: int, k: int, n: int, b: int, sampling: str = "independent") -> R
     >>> sorted(int(i) for k in range(5) for i in batch(0, k, 10, 2, "reshuffle")) == list(range(10))
     True
     """
-    n = _checks.integer("batch", "n", n, most=MOST_ROWS)
-    b = _checks.integer("batch", "b", b, most=n)
-    k = _checks.integer("batch", "k", k, least=0)
+    n = _checks.integer("batch", "n", n, most=MOST_ROWS, remedy="n is the number of rows")
+    b = _checks.integer("batch", "b", b, most=n, remedy="b is the batch size, out of n rows")
+    k = _checks.integer("batch", "k", k, least=0, remedy="steps count from 0")
     seed = check_seed("batch", seed)
     sampling = _checks.choice("batch", "sampling", sampling, MODES)
     if sampling == "reshuffle" and 2 * b <= n:
@@ -138,6 +138,63 @@ def batch(seed: int, k: int, n: int, b: int, sampling: str = "independent") -> R
 def search_batch(seed: int, k: int, n: int, b: int) -> Rows:
     """A second batch at step k, independent of the first: for a line search on its own rows."""
     return _independent(stream_key(seed, "search", k), n, b)
+
+
+def shuffle_keys(seed: int, start: int, count: int) -> npt.NDArray[np.uint64]:
+    """One 64-bit word a row, all different: rows in the order of their keys are shuffled."""
+    return _words(stream_key(seed, "shuffle", 0), start, count)
+
+
+def split_counts(seed: int, k: int, sizes: npt.ArrayLike, b: int) -> Rows:
+    """How many of batch k's b rows lie in each part: a multivariate hypergeometric draw.
+
+    Part by part, the count given those before it is hypergeometric, by inversion of one word of a
+    stream keyed by (seed, k). With each part's rows from ``part_batch`` the batch is a sample of
+    b of all n rows without replacement.
+
+    >>> split_counts(0, 0, [50, 0, 30, 20], 10)
+    array([2, 0, 3, 5])
+    """
+    parts = np.asarray(sizes, dtype=np.int64).tolist()
+    uniform = _words(stream_key(seed, "split", k), 0, len(parts)) >> np.uint64(11)
+    counts = np.zeros(len(parts), dtype=np.int64)
+    rest, wanted = sum(parts), b
+    for part, size in enumerate(parts):
+        rest -= size
+        counts[part] = _hypergeometric(float(uniform[part]) * 2.0**-53, size, rest, wanted)
+        wanted -= int(counts[part])
+    return counts
+
+
+def _hypergeometric(u: float, good: int, bad: int, drawn: int) -> int:
+    """The u-quantile of how many of ``drawn`` are good, from ratios of neighbours at the mode.
+
+    Terms beyond 9 standard deviations and 40 places (together below 1e-18) are left out.
+    """
+    n = good + bad
+    low, high = max(0, drawn - bad), min(drawn, good)
+    if low == high:
+        return low
+    mode = (drawn + 1) * (good + 1) // (n + 2)
+    variance = drawn * (good / n) * (bad / n) * (n - drawn) / max(1, n - 1)
+    reach = int(9 * variance**0.5) + 40
+    x = np.arange(max(low, mode - reach), min(high, mode + reach) + 1, dtype=np.float64)
+    here = x[:-1]
+    ratio = (good - here) * (drawn - here) / ((here + 1) * (bad - drawn + here + 1))
+    logs = np.concatenate([[0.0], np.cumsum(np.log(ratio))])
+    total = np.cumsum(np.exp(logs - logs.max()))
+    place = np.searchsorted(total, u * total[-1], side="right")
+    return int(x[min(int(place), x.size - 1)])
+
+
+def part_seed(seed: int, part: int) -> int:
+    """The seed of one part's own stream."""
+    return stream_key(seed, "part", part)
+
+
+def part_batch(seed: int, k: int, part: int, size: int, count: int) -> Rows:
+    """The sorted rows, numbered within the part, that batch k takes from ``part``."""
+    return batch(part_seed(seed, part), k, size, count) if count else np.empty(0, np.int64)
 
 
 def _independent(key: int, n: int, b: int) -> Rows:

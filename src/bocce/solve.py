@@ -5,49 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from . import _checks, engines, policies, sampling, schedules
+from .course import Course
 from .engines import checkpoint as checkpoints
-from .problems import LinearProblem
+from .policies.guard import MOST_RETREATS, Guarded, Recipe, Watch, shorter
+from .problems import LeastSquares, LinearProblem
+from .result import Progress, Result
 from .schedules import Schedule
 
 CUT_SECONDS = 0.2  # a compiled stretch lasts about this long: Ctrl-C is heard in between
 SAVE_SECONDS = 10.0
-
-
-class Progress(NamedTuple):
-    """What a callback is shown at each recorded step; returning True stops the run."""
-
-    k: int
-    w: np.ndarray
-    grad_norm: float
-    value: float
-
-
-@dataclass(frozen=True)
-class Result:
-    """A finished run. ``status``: "finished" (all steps taken, or a callback said stop),
-    "converged" (gradient norm at most tol times the first) or "diverged" (``w`` is the last
-    finite iterate and ``message`` names the remedy)."""
-
-    w: np.ndarray
-    status: str
-    n_iter: int
-    history: dict[str, np.ndarray]
-    schedule: Any
-    seed: int
-    batch_size: int
-    message: str
-
-    def __repr__(self) -> str:
-        final = self.history["grad_norm"]
-        shown = f"{final[-1]:.3g}" if final.size else "none"
-        return f"Result({self.status}, n_iter={self.n_iter}, grad_norm={shown}: {self.message})"
+ROUNDING = 1e-12  # of the rows' gradients: smaller full gradients are not judged
+GUARDED = ("auto", "auto-shb")  # methods that have the divergence guard on
 
 
 def registry() -> dict[str, schedules.Method]:
@@ -74,15 +48,20 @@ def minimize(
     Parameters
     ----------
     method : a registry name (``bocce methods``), a Schedule, or a policy.
-    T : number of steps; None is 100 passes over the data, at least 1,000 steps.
+    T : number of steps. None: "auto" needs none, it runs until ``tol``, or for at most 10,000
+        passes over the data (100 if tol = 0); other methods take 100 passes, at least 1,000 steps.
     batch_size : int = rows, float in (0, 1] = share of n, None = the smallest batch at which
-        the accelerated rate is certified.
+        the accelerated rate is certified. With "auto" and no T it is the first batch: it grows,
+        up to n, when noise keeps the run from ``tol``.
     tol : stop when the full gradient's norm is at most tol times the first (0 = never).
     sampling : "independent" (a fresh batch at each step) or "reshuffle" (one permutation an epoch).
     record_every : measure the full gradient every so many steps, or "auto" (about once an epoch).
     engine : "compiled" or "reference".
     callback : called with a Progress at each recorded step; returning True stops the run.
     checkpoint : a path; a run found there goes on bit for bit.
+
+    "auto" has the divergence guard on (``policies.guard``). Without T its history holds, at its own
+    checkpoints, the best point so far (an iterate, or an average of iterates), which is returned.
 
     Examples
     --------
@@ -93,12 +72,13 @@ def minimize(
     >>> r.status, r.w.round(6)
     ('converged', array([ 1., -1.]))
     """
-    run = _prepare(p, method, T, batch_size, seed, w0, tol, sampling, record_every, engine)
     if callback is not None and not callable(callback):
         raise TypeError(
             f"minimize: callback={callback!r} must be a function of one Progress; or None."
         )
-    run.checkpoint = None if checkpoint is None else _writable(checkpoint)
+    path = None if checkpoint is None else _writable(checkpoint)
+    run = _prepare(p, method, T, batch_size, seed, w0, tol, sampling, record_every, engine)
+    run.checkpoint = path
     return run.go(callback)
 
 
@@ -123,7 +103,7 @@ def _prepare(
     mode: Any,
     record_every: Any,
     engine: Any,
-) -> _Run:
+) -> _Run | Course:
     """Check every argument before any work is done."""
     where = "minimize"
     if not isinstance(p, LinearProblem):
@@ -142,19 +122,35 @@ def _prepare(
     start = np.zeros(p.d) if w0 is None else p.point(w0, "w0").copy()
     if not np.isfinite(start).all():
         raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
-    b = None if batch_size is None else sampling.batch_rows(where, batch_size, p.n)
+    b = None
+    if batch_size is not None:
+        b = p.whole_batch(sampling.batch_rows(where, batch_size, p.n))
+    looks = method in policies.REGISTRY if isinstance(method, str) else hasattr(method, "decide")
+    if p.in_parts and looks:
+        raise ValueError(
+            f"{where}: method={getattr(method, 'name', method)!r} looks at each batch before it "
+            'steps, must be a schedule for data in parts; use method "auto".'
+        )
     if T is not None:
         T = _checks.integer(where, "T", T, remedy="give the number of steps")
-    plan, b = _resolve(p, method, T, b)
+    if T is None and isinstance(method, str) and method in GUARDED:
+        settings = {"seed": seed, "batch_size": b, "sampling": mode, "tol": tol, "engine": engine}
+        settings |= {"record_every": record_every, "w0": start.tobytes().hex()[:4096]}
+        return Course(p, b, seed, start, settings, method)
+    guarded = isinstance(method, Guarded) or (isinstance(method, str) and method in GUARDED)
+    method = method.method if isinstance(method, Guarded) else method
+    plan, b, recipe = _resolve(p, method, T, b)
     per_epoch = max(1, p.n // b)
     when = engines.record_steps(plan.T, record_every, per_epoch)
     settings = {"seed": seed, "batch_size": b, "sampling": mode, "tol": tol, "engine": engine}
-    settings |= {"record_every": record_every, "w0": start.tobytes().hex()[:4096]}
-    return _Run(p, plan, b, seed, start, tol, when, settings)
+    settings |= {"record_every": record_every, "w0": checkpoints.digest(start)}
+    return _Run(p, plan, b, seed, start, tol, when, settings, guarded, recipe)
 
 
-def _resolve(p: LinearProblem, method: Any, T: int | None, b: int | None) -> tuple[Any, int]:
-    """The schedule or policy, and the batch in rows."""
+def _resolve(
+    p: LinearProblem, method: Any, T: int | None, b: int | None
+) -> tuple[Any, int, Recipe | None]:
+    """The schedule or policy, the batch in rows, and how a named method was built."""
     given = isinstance(method, Schedule) or hasattr(method, "decide")
     if given:
         if T is not None and T != method.T:
@@ -162,7 +158,7 @@ def _resolve(p: LinearProblem, method: Any, T: int | None, b: int | None) -> tup
                 f"minimize: T={T} must equal the schedule's T={method.T}; leave T out, or build "
                 "the schedule with that T."
             )
-        return method, _accelerating_batch(p) if b is None else b
+        return method, _accelerating_batch(p) if b is None else b, None
     known = registry()
     name = _checks.choice("minimize", "method", method, known)
     constants = p.constants()
@@ -170,7 +166,7 @@ def _resolve(p: LinearProblem, method: Any, T: int | None, b: int | None) -> tup
     if T is None:
         T = max(1000, math.ceil(100 * p.n / b))
     mu = constants.mu
-    if name.startswith("auto"):
+    if name in GUARDED:
         # without strong convexity, T steps see no curvature below about L/T^2
         mu = max(mu, constants.L / T**2)
     values = {
@@ -181,7 +177,8 @@ def _resolve(p: LinearProblem, method: Any, T: int | None, b: int | None) -> tup
         "n": p.n,
         "b": b,
     }
-    return known[name].build(T, values), b
+    recipe = Recipe(known[name], values)
+    return recipe.build(T), b, recipe
 
 
 def _accelerating_batch(p: LinearProblem) -> int:
@@ -189,8 +186,8 @@ def _accelerating_batch(p: LinearProblem) -> int:
     c = p.constants()
     ratio = c.L_max / math.sqrt(c.mu * c.L) if c.mu > 0 else math.inf
     if math.isinf(ratio):
-        return max(1, p.n // 2)
-    return min(p.n, max(1, math.ceil(p.n / (1.0 + (p.n - 1) / ratio))))
+        return p.whole_batch(max(1, p.n // 2))
+    return p.whole_batch(min(p.n, max(1, math.ceil(p.n / (1.0 + (p.n - 1) / ratio)))))
 
 
 class _Run:
@@ -206,9 +203,13 @@ class _Run:
         tol: float,
         when: np.ndarray,
         settings: dict[str, Any],
+        guarded: bool,
+        recipe: Recipe | None,
     ) -> None:
         self.p, self.method, self.b, self.seed, self.tol = p, method, b, seed, tol
         self.when, self.settings = when, settings
+        self.guarded, self.recipe = guarded, recipe
+        self.watch: Watch | None = None
         self.engine = engines.make(settings["engine"], p, method, b, seed, settings["sampling"])
         begin = getattr(method, "begin", tuple)
         self.state = engines.State(start, np.zeros(p.d), 0, begin())
@@ -221,13 +222,64 @@ class _Run:
             identity = checkpoints.fingerprint(self.p, self.method, self.settings)
             if self.checkpoint.exists():
                 checkpoints.load(self.checkpoint, identity, self.state, recorder)
-        verdict = ""
+        if self.guarded:
+            self._begin_watch(recorder)
+        if recorder.met:  # the run that was found here had ended
+            return self._result(recorder, "converged")
         try:
             verdict = self._loop(recorder, callback, identity)
         finally:
-            if self.checkpoint is not None:
-                checkpoints.save(self.checkpoint, identity, self.state, recorder)
+            self._save(identity, recorder)
         return self._result(recorder, verdict)
+
+    def _save(self, identity: dict[str, Any], recorder: engines.Recorder) -> None:
+        if self.checkpoint is None:
+            return
+        if self.watch is not None:
+            self.state.memory = self.watch.pack()
+        checkpoints.save(self.checkpoint, identity, self.state, recorder)
+
+    # -- the guard -------------------------------------------------------------------------------
+
+    def _begin_watch(self, recorder: engines.Recorder) -> None:
+        """From the start, or from what a checkpoint kept."""
+        T, w = self.method.T, self.state.w
+        if self.state.memory:
+            self.watch = Watch.unpack(T, self.state.memory)
+            for j, k in enumerate(self.watch.retreats, start=1):
+                self.method = shorter(self.method, k, j, self.recipe)
+            return
+        value, grad2 = self.engine.measure(w)
+        noise = schedules.adaptive.sampling_noise("minimize", self.p.n, self.b)
+        scale = math.sqrt(self.p.row_gradient_mean2(w))
+        norms = (ROUNDING * scale, math.sqrt(noise) * scale)
+        self.watch = Watch(T, value, *norms, w.copy(), value, math.sqrt(grad2))
+        if not (isinstance(self.p, LeastSquares) and self.p.gram_fits):
+            self.watch.gap = max(self.watch.gap, -(-self.p.n // self.b))  # a look costs a pass
+            self.watch.coming = self.watch.gap
+
+    def _look(self, recorder: engines.Recorder, diverged: bool) -> str:
+        """Judge the run where it stands; go back if need be. Returns the verdict that is left."""
+        watch, state = self.watch, self.state
+        norms = np.sqrt(recorder.grad2[watch.seen : recorder.count])
+        watch.seen = recorder.count
+        value, grad2 = self.engine.measure(state.w)
+        norm = math.sqrt(grad2) if grad2 >= 0 else math.nan
+        reason = watch.judge(value, norm, norms) or ("overflow" if diverged else "")
+        if not reason:
+            watch.keep(state.w, value, norm, norms)
+            return ""
+        if len(watch.retreats) >= MOST_RETREATS:
+            return "diverged"
+        state.w, state.v = watch.best_w.copy(), np.zeros(self.p.d)
+        watch.retreat(state.k)
+        self.method = shorter(self.method, state.k, len(watch.retreats), self.recipe)
+        if state.k == self.method.T and recorder.count == self.when.size:
+            value, grad2 = self.engine.measure(state.w)  # the last record is of what is returned
+            recorder.value[-1], recorder.grad2[-1] = value, grad2
+        return ""
+
+    # -- the loop --------------------------------------------------------------------------------
 
     def _recorder(self) -> engines.Recorder:
         _, grad2 = self.engine.measure(self.state.w)
@@ -252,19 +304,26 @@ class _Run:
                 if not verdict and self._tell(callback, recorder):
                     return "stopped"
             elif callback is not None:
-                coming = int(self.when[recorder.count])
+                coming = min(int(self.when[recorder.count]), self._limit())
                 verdict = self.engine.advance(state, self.method, coming, recorder)
             else:
-                stop = min(T, (state.k // grain + stretch) * grain)
+                stop = min(self._limit(), (state.k // grain + stretch) * grain)
                 verdict = self.engine.advance(state, self.method, stop, recorder)
+            if self.watch is not None and verdict != "converged":
+                looking = verdict == "diverged" or state.k == self._limit()
+                verdict = self._look(recorder, verdict == "diverged") if looking else verdict
             now = time.monotonic()
             stretch = max(1, stretch * 2 if now - before < CUT_SECONDS else stretch // 2)
             if verdict:
                 return verdict
             if self.checkpoint is not None and now - saved > SAVE_SECONDS:
-                checkpoints.save(self.checkpoint, identity, state, recorder)
+                self._save(identity, recorder)
                 saved = now
         return ""
+
+    def _limit(self) -> int:
+        """The step up to which the run may go on before somebody looks."""
+        return self.method.T if self.watch is None else self.watch.due
 
     def _tell(self, callback: Callable[[Progress], Any] | None, recorder: engines.Recorder) -> bool:
         if callback is None:
@@ -301,5 +360,10 @@ class _Run:
             message = f"{name}: stopped by the callback at step {k}."
         else:
             message = f"{name}: all {k} steps taken."
+        if self.watch is not None and (count := len(self.watch.retreats)):
+            message += (
+                f" The guard went back to the best iterate {count} time{'s' * (count > 1)}, last "
+                f"at step {self.watch.retreats[-1]}: the steps are now {2**count} times shorter."
+            )
         status = verdict if verdict in ("diverged", "converged") else "finished"
         return Result(self.state.w, status, k, history, self.method, self.seed, self.b, message)

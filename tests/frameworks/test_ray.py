@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -153,6 +154,7 @@ def test_block_files_are_sampled_by_blocks(cluster, tmp_path, loss):
     assert r.batch_size == round(taken * N / sum(blocks))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of ray.data, on its own settings
 def test_parquet_files_through_ray_data(cluster, tmp_path):
     pa = pytest.importorskip("pyarrow", reason="Ray Datasets need pyarrow")
     pytest.importorskip("pandas", reason="Ray Datasets need pandas")
@@ -235,7 +237,10 @@ def test_ten_runs_with_workers_killed_at_random_steps(cluster, monkeypatch, tmp_
 
 def test_a_straggler_delays_and_changes_nothing(cluster, monkeypatch, tmp_path):
     def before(k):
-        if k % 10 == 0 and (tmp_path / f"{os.getpid()}.pid").stat().st_mtime_ns % 2:
+        chosen = tmp_path / "slow"
+        if not chosen.exists():
+            chosen.write_text(str(os.getpid()))
+        if k % 10 == 0 and chosen.read_text() == str(os.getpid()):
             time.sleep(0.3)
 
     watched(monkeypatch, tmp_path, before)
@@ -316,3 +321,25 @@ def test_a_killed_driver_goes_on_from_its_checkpoint(tmp_path):
 def test_bad_arguments_are_refused_before_any_worker_starts(parts, options, error, message):
     with pytest.raises(error, match=message):
         bocce.ray.minimize(parts, **options)
+
+
+def test_solve_on_the_command_line(cluster, tmp_path):
+    """`bocce solve --ray local`: of a table and of a block file, the full batch as without."""
+    from typer.testing import CliRunner
+
+    from bocce.cli import app
+
+    X, y, _ = bocce.data.regression(60, 3, 5.0, noise_var=0.1)
+    table, blocks = tmp_path / "t.npz", tmp_path / "t.blocks"
+    np.savez(table, X=X, y=y)
+    bocce.data.write_blocks(blocks, [(X, y)], block_rows=20)
+    run = ["--method", "shb", "-T", "30", "--batch-size", "60", "--tol", "0", "--json"]
+    alone = json.loads(CliRunner().invoke(app, ["solve", str(table), *run]).stdout)
+    for file in (table, blocks):
+        outcome = CliRunner().invoke(app, ["solve", str(file), *run, "--ray", "local"])
+        found = json.loads(outcome.stdout[outcome.stdout.index("{") :])
+        assert found["value"] == pytest.approx(alone["value"], rel=1e-10)
+    refused = CliRunner().invoke(
+        app, ["solve", str(table), "--ray", "local", "--sampling", "reshuffle"]
+    )
+    assert refused.exit_code == 2

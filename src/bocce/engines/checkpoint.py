@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -50,36 +51,26 @@ def fingerprint(problem: LinearProblem, method: Any, settings: dict[str, Any]) -
     }
 
 
-def save(path: Path, identity: dict[str, Any], state: State, recorder: Recorder) -> None:
+def write(path: Path, identity: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write beside, flush to disk, then rename: a reader sees the old file or the new one.
 
-    Beside has one name (unlike ``atomic_write``): the next save overwrites what a kill leaves.
+    Beside has one name (unlike ``atomic_write``): what a kill leaves there, the next save overwrites.
     """
-    kept = recorder.count
     beside = path.with_name(path.name + ".part")
     with open(beside, "wb") as file:
-        np.savez(
-            file,
-            identity=np.array(json.dumps(identity, sort_keys=True)),
-            w=state.w,
-            v=state.v,
-            k=np.int64(state.k),
-            memory=np.array(state.memory, dtype=np.float64),
-            value=recorder.value[:kept],
-            grad2=recorder.grad2[:kept],
-        )
+        np.savez(file, identity=np.array(json.dumps(identity, sort_keys=True)), **arrays)
         file.flush()
         os.fsync(file.fileno())
     os.replace(beside, path)
 
 
-def load(path: Path, identity: dict[str, Any], state: State, recorder: Recorder) -> None:
-    """Put the saved run into ``state`` and ``recorder``; refuse one of another run."""
+def read(path: Path, identity: dict[str, Any], names: Iterable[str]) -> dict[str, np.ndarray]:
+    """The arrays of a saved run; refuse one of another run."""
     remedy = "delete the file or give another path"
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
             theirs = json.loads(str(saved["identity"]))
-            arrays = {name: saved[name] for name in ("w", "v", "k", "memory", "value", "grad2")}
+            arrays = {name: saved[name] for name in names if name in saved or theirs == identity}
     except Exception as error:
         raise ValueError(
             f"minimize: checkpoint={str(path)!r} is not a readable checkpoint ({error}); {remedy}."
@@ -92,6 +83,25 @@ def load(path: Path, identity: dict[str, Any], state: State, recorder: Recorder)
             raise ValueError(
                 f"minimize: checkpoint={str(path)!r} is of another {key}{shown}; {remedy}."
             )
+    return arrays
+
+
+def save(path: Path, identity: dict[str, Any], state: State, recorder: Recorder) -> None:
+    kept = recorder.count
+    arrays = {
+        "w": state.w,
+        "v": state.v,
+        "k": np.int64(state.k),
+        "memory": np.array(state.memory, dtype=np.float64),
+        "value": recorder.value[:kept],
+        "grad2": recorder.grad2[:kept],
+    }
+    write(path, identity, arrays)
+
+
+def load(path: Path, identity: dict[str, Any], state: State, recorder: Recorder) -> None:
+    """Put the saved run into ``state`` and ``recorder``."""
+    arrays = read(path, identity, ("w", "v", "k", "memory", "value", "grad2"))
     state.w, state.v, state.k = arrays["w"], arrays["v"], int(arrays["k"])
     state.memory = tuple(float(x) for x in arrays["memory"])
     kept = arrays["value"].size

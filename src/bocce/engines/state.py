@@ -52,6 +52,11 @@ class Recorder:
         """How many measurements have been kept."""
         return int(self.cursor[0])
 
+    @property
+    def met(self) -> bool:
+        """Has the last measurement reached the goal?"""
+        return self.count > 0 and bool(self.grad2[self.count - 1] <= self.goal2)
+
     def due(self, k: int) -> bool:
         return self.count < self.when.size and int(self.when[self.count]) == k
 

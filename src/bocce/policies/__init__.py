@@ -1,6 +1,7 @@
-"""Closed loop: methods that look at the batch before they decide a step."""
+"""Closed loop: methods that look at the batch, or at the run, before they decide a step."""
 
 from ..schedules import Method
+from .guard import Guarded, guard
 from .line_search import LineSearchPolicy, armijo, sgd_sls_exponential, shb_sls_exponential
 
 REGISTRY: dict[str, Method] = {
@@ -13,8 +14,10 @@ REGISTRY: dict[str, Method] = {
 
 __all__ = [
     "REGISTRY",
+    "Guarded",
     "LineSearchPolicy",
     "armijo",
+    "guard",
     "sgd_sls_exponential",
     "shb_sls_exponential",
 ]

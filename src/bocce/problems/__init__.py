@@ -5,5 +5,15 @@ from .least_squares import LeastSquares, Noise
 from .line import Line
 from .linear import LinearProblem
 from .logistic import Logistic
+from .parts import BlockProblem, PartedProblem
 
-__all__ = ["Constants", "LeastSquares", "Line", "LinearProblem", "Logistic", "Noise"]
+__all__ = [
+    "BlockProblem",
+    "Constants",
+    "LeastSquares",
+    "Line",
+    "LinearProblem",
+    "Logistic",
+    "Noise",
+    "PartedProblem",
+]

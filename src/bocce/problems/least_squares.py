@@ -74,7 +74,9 @@ class LeastSquares(LinearProblem):
 
     def noise(self) -> Noise:
         """The gradient noise at the minimiser."""
-        w = self.minimiser()
+        return self.noise_at(self.minimiser())
+
+    def noise_at(self, w: np.ndarray) -> Noise:
         norms2 = self.row_norms2
         values = self.losses(self.predict(w)) + 0.5 * self.l2 * (w @ w)
         pull = self.l2 + norms2

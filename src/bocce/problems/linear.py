@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from .. import _checks
+from ..blockfile import BlockFile
 from . import curvature
 from .curvature import Constants
 
@@ -65,12 +66,35 @@ def _check_finite(
         start += block.shape[0]
 
 
+class Summary(NamedTuple):
+    """What one pass over the rows gives: means, and the largest ||x_i||^2."""
+
+    gram: np.ndarray  # X^T X / n, or 0 x 0 where it is not wanted
+    moment: np.ndarray  # X^T y / n
+    target2: float  # the mean of y^2
+    column2: np.ndarray  # the mean square of each column
+    largest_row2: float
+
+    @property
+    def means(self) -> tuple[Any, ...]:
+        return tuple(self[:4])
+
+
 class LinearProblem:
     """f(w) = 1/n sum_i loss(x_i . w, y_i) + l2/2 ||w||^2; see LeastSquares and Logistic."""
 
     curvature_bound = 1.0  # the largest second derivative of the loss
+    in_parts = False  # are there parts that are looked at one at a time?
+    engine: Any = None  # the engine of data that live elsewhere, where they do
 
-    def __init__(self, X: Any, y: Any, l2: float = 0.0) -> None:
+    def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> LinearProblem:
+        if isinstance(X, BlockFile):
+            from .parts import OF_BLOCKS
+
+            cls = OF_BLOCKS.get(cls, cls)
+        return super().__new__(cls)
+
+    def __init__(self, X: Any, y: Any = None, l2: float = 0.0) -> None:
         where = type(self).__name__
         self.l2 = _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
         X = _check_design(where, X)
@@ -95,6 +119,14 @@ class LinearProblem:
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
         raise NotImplementedError
+
+    @classmethod
+    def of_checked(cls, X: np.ndarray, y: np.ndarray, l2: float) -> LinearProblem:
+        """A problem of rows and encoded targets that are known to be right."""
+        self = object.__new__(cls)
+        self.X, self.y, self.l2 = X, y, l2
+        self.n, self.d = X.shape
+        return self
 
     @property
     def sparse(self) -> bool:
@@ -140,6 +172,41 @@ class LinearProblem:
         return np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
 
     @property
+    def largest_row2(self) -> float:
+        return float(self.row_norms2.max())
+
+    @property
+    def mean_row2(self) -> float:
+        return float(self.row_norms2.mean())
+
+    @property
+    def target2(self) -> float:
+        """The mean of y^2."""
+        return float(self.y @ self.y) / self.n
+
+    def summary(self, with_gram: bool) -> Summary:
+        if with_gram:
+            gram, column2 = self.gram, np.diag(self.gram)
+        else:
+            gram, column2 = np.zeros((0, 0)), np.zeros(self.d)
+            for block in self.blocks(np.float64):
+                column2 += np.asarray((block * block).sum(axis=0)).ravel() / self.n
+        moment = self.combine(self.y) / self.n
+        return Summary(gram, moment, self.target2, column2, self.largest_row2)
+
+    def gram_times(self, v: np.ndarray) -> np.ndarray:
+        """X^T X v / n."""
+        return self.combine(self.predict(v)) / self.n
+
+    def largest_projection2(self, directions: np.ndarray) -> float:
+        """max_i ||x_i^T D||^2 for the columns of D."""
+        largest = 0.0
+        for block in self.blocks(np.float64):
+            rotated = block @ directions
+            largest = max(largest, float(np.einsum("ij,ij->i", rotated, rotated).max()))
+        return largest
+
+    @property
     def gram_fits(self) -> bool:
         """Is the d x d Gram matrix cheap enough to form?"""
         stored = self.X.nnz * self.d if self.sparse else self.n * self.d**2
@@ -167,6 +234,25 @@ class LinearProblem:
             start += block.shape[0]
         return total / self.n
 
+    # -- what a batch is made of ----------------------------------------------------------------
+
+    @property
+    def units(self) -> int:
+        """How many things a batch is drawn from: the rows (in a block file, the blocks)."""
+        return self.n
+
+    def units_in(self, b: int) -> int:
+        """How many of them a batch of b rows takes."""
+        return b
+
+    def whole_batch(self, b: int) -> int:
+        """The rows of a batch that can be drawn, nearest to b."""
+        return b
+
+    def batch_gradient(self, w: np.ndarray, units: np.ndarray) -> np.ndarray:
+        """The unbiased estimate of the gradient from the units drawn."""
+        return self.gradient(w, units)
+
     # -- the objective ---------------------------------------------------------------------------
 
     def losses(self, z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
@@ -180,7 +266,12 @@ class LinearProblem:
     def point(self, w: Any, name: str = "w") -> np.ndarray:
         """``w`` as a float64 vector of length d, checked."""
         where = type(self).__name__
-        vector = np.asarray(w, dtype=np.float64)
+        vector = np.asarray(w)
+        if vector.dtype.kind not in "fiub":
+            raise TypeError(
+                f"{where}: {name} has dtype {vector.dtype}, must be numeric; give a float vector."
+            )
+        vector = vector.astype(np.float64, copy=False)
         if vector.shape != (self.d,):
             raise ValueError(
                 f"{where}: {name} has shape {vector.shape}, must be ({self.d},); X has "

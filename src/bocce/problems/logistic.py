@@ -63,7 +63,8 @@ class Logistic(LinearProblem):
                 break
             p = self._newton_direction(w, g)
             step, decrease = 1.0, float(g @ p)
-            while self.value(w + step * p) > value + 1e-4 * step * decrease and step > 1e-10:
+            slack = 1e-15 * value  # a decrease that drowns in rounding counts as made
+            while self.value(w + step * p) > value + 1e-4 * step * decrease + slack:
                 step /= 2
             trial = w + step * p
             new_value, new_g = self.value(trial), self.gradient(trial)
@@ -84,16 +85,17 @@ class Logistic(LinearProblem):
         """
         if self.l2 > 0 or not g.any():
             return False
-        return bool(np.abs(self.predict(self._newton_direction(w, g))).max() > 0.01)
+        step = self._newton_direction(w, g)
+        return self.largest_projection2(step[:, None]) > 0.01**2
 
     def _newton_direction(self, w: np.ndarray, g: np.ndarray) -> np.ndarray:
-        q = _sigmoid(self.predict(w))
-        weights = q * (1.0 - q)
         if self.gram_fits:
-            H = self.weighted_gram(weights)
+            H = self.hessian(w)
             H[np.diag_indices(self.d)] += self.l2 + 1e-14 * max(np.trace(H), 1e-300)
             return -np.linalg.solve(H, g)
         from scipy.sparse.linalg import LinearOperator, cg
+
+        weights = self._curvatures(w)
 
         def multiply(v: np.ndarray) -> np.ndarray:
             return self.combine(weights * self.predict(v)) / self.n + self.l2 * v
@@ -101,9 +103,19 @@ class Logistic(LinearProblem):
         H = LinearOperator((self.d, self.d), matvec=multiply, dtype=np.float64)
         return cg(H, -g, rtol=1e-6, maxiter=500)[0]
 
+    def hessian(self, w: np.ndarray) -> np.ndarray:
+        """The Hessian of f at w, without the l2 term."""
+        return self.weighted_gram(self._curvatures(w))
+
+    def _curvatures(self, w: np.ndarray) -> np.ndarray:
+        q = _sigmoid(self.predict(w))
+        return q * (1.0 - q)
+
     def noise(self) -> Noise:
         """The gradient noise at the minimiser."""
-        w = self.minimiser()
+        return self.noise_at(self.minimiser())
+
+    def noise_at(self, w: np.ndarray) -> Noise:
         values = self.losses(self.predict(w)) + 0.5 * self.l2 * (w @ w)
         sigma2 = max(0.0, float((values - self._lowest()).mean()))
         return Noise(self.row_gradient_mean2(w), sigma2)

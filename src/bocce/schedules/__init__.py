@@ -1,6 +1,7 @@
 """Tables of (alpha_k, beta_k, theta_k): every method is one of them."""
 
 from .adaptive import auto, mass
+from .baselines import asgd, mass_published, sgd_safe, triple_momentum
 from .constant import nesterov, polyak, sgd, shb, shb_averaged
 from .exponential import nesterov_exponential, sgd_exponential, shb_exponential, two_phase
 from .registry import REGISTRY, Method
@@ -11,8 +12,10 @@ __all__ = [
     "REGISTRY",
     "Method",
     "Schedule",
+    "asgd",
     "auto",
     "mass",
+    "mass_published",
     "multistage",
     "nesterov",
     "nesterov_exponential",
@@ -20,9 +23,11 @@ __all__ = [
     "polyak",
     "sgd",
     "sgd_exponential",
+    "sgd_safe",
     "shb",
     "shb_averaged",
     "shb_exponential",
     "stage_count",
+    "triple_momentum",
     "two_phase",
 ]

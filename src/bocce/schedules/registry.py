@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import adaptive, constant, exponential, stages
+from . import adaptive, baselines, constant, exponential, stages
 from .schedule import Schedule
 
 
@@ -63,6 +63,12 @@ REGISTRY: dict[str, Method] = {
         _method("hb", constant.polyak, "Polyak's heavy ball, full-batch constants"),
         _method("nesterov", constant.nesterov, "Nesterov's constant scheme"),
         _method("mass", adaptive.mass, "MaSS for batches without replacement, constant"),
+        _method("mass-published", baselines.mass_published, "MaSS as published, constant"),
+        _method("asgd", baselines.asgd, "accelerated SGD of Jain et al., constant"),
+        _method(
+            "triple-momentum", baselines.triple_momentum, "triple momentum, full-batch constants"
+        ),
+        _method("sgd-safe", baselines.sgd_safe, "SGD, expected-smoothness step"),
         _method("auto", adaptive.auto, "self-tuning: accelerates as the batch allows"),
         _method("auto-shb", adaptive.auto, "self-tuning, heavy ball only", family="shb"),
     )

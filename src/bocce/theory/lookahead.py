@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _checks
+from ..schedules.optimise import gain_factors as _factors
 from ..schedules.schedule import FloatArray
 from .certificate import spectrum, step
 from .result import nonnegative
@@ -54,23 +55,6 @@ def _method(
             where, "kappa_tilde", kappa_tilde, above=0.0, remedy="the largest x_i^T A^-1 x_i"
         )
     return _Method(alpha_, beta_, theta_, L_max_, tilde, mu_, lam_max_)
-
-
-def _factors(
-    alpha: float, beta: float, theta: float, r: float, lam: float
-) -> tuple[float, float, float, float]:
-    """Numerator and three denominators of g_r(lam) = r^4 lam top/(f1 f2 f3), each linear in lam.
-
-    f1, f2, f3 are r^2 times 1 + phi2, 1 - phi2 - phi1, 1 - phi2 + phi1, written so that nothing
-    cancels; all positive exactly when the noise-free method contracts faster than r at lam.
-    """
-    push, pull = alpha * (1.0 + theta), alpha * theta
-    top = (push * push + (pull / r) ** 2) * (r * r + beta - pull * lam)
-    top -= 2.0 * push * pull * (1.0 + beta - push * lam)
-    f1 = r * r - beta + pull * lam
-    f2 = (r * push - pull) * lam - (1.0 - r) * (r - beta)
-    f3 = (1.0 + r) * (r + beta) - (r * push + pull) * lam
-    return top, f1, f2, f3
 
 
 def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: float = 1.0) -> float:

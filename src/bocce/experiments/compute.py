@@ -1,0 +1,169 @@
+"""From a cell to its numbers. A cell is a function of its specification alone."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .. import data as sources
+from .. import exact
+from ..problems import LeastSquares, LinearProblem, Logistic
+from ..sampling import batch_rows
+from ..schedules import Schedule
+from ..solve import minimize
+from .methods import Told, build
+from .specs import EXACT, Cell, Data, Run, Table
+
+STAND_INS = {"rcv1": ("rcv1_train.binary", "sector.scale")}  # the first that can be had
+EXACT_POINTS = 1000  # an exact curve keeps about so many of its points
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Numbers, and words about them: "status", "data" (a stand-in), "missing" (no data)."""
+
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+def compute(cell: Cell) -> Outcome:
+    """The cell's numbers; data that cannot be had are an outcome, not an error."""
+    job = cell.job
+    try:
+        if isinstance(job, Table):
+            from .tables import TABLES
+
+            return TABLES[job.name](**dict(job.arguments))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # one stage only: a claim says so
+            return _expected(job) if cell.seed == EXACT else _sampled(job, int(cell.seed))
+    except FileNotFoundError as error:
+        return Outcome({}, {"missing": str(error)})
+
+
+# ---------------------------------------------------------------- problems
+
+
+@lru_cache(maxsize=4)
+def problem(data: Data) -> LinearProblem:
+    """The problem that ``data`` specifies."""
+    if data.source == "diagonal":
+        X, y, _ = sources.diagonal(data.n, data.kappa)
+        return LeastSquares(X, y)
+    if data.source == "regression":
+        X, y, _ = sources.regression(
+            data.n, data.d, data.kappa, data.noise_var, data.design, data.mu, "sqrt"
+        )
+        kept = round(data.keep * data.n)
+        return LeastSquares(X[:kept], y[:kept], l2=data.l2)
+    X, y, _ = real_data(data.name)
+    if data.keep < 1.0:  # a random share, as the released code splits real data
+        rows = np.random.default_rng(0).permutation(X.shape[0])[: round(data.keep * X.shape[0])]
+        X, y = X[np.sort(rows)], y[np.sort(rows)]
+    return (LeastSquares if data.loss == "squared" else Logistic)(X, y, l2=data.l2)
+
+
+@lru_cache(maxsize=4)
+def _loaded(name: str) -> Any:
+    """The data, or the error: a site that did not answer is not asked again for every cell."""
+    try:
+        return sources.load(name)
+    except FileNotFoundError as error:
+        return error
+
+
+def real_data(name: str) -> tuple[Any, np.ndarray, str]:
+    """Rows, labels +-1 and the name of what was found: the data set, or its stated stand-in."""
+    for candidate in STAND_INS.get(name, (name,)):
+        found = _loaded(candidate)
+        if not isinstance(found, FileNotFoundError):
+            X, y = found
+            dense = X.shape[1] <= 1000
+            return (X.toarray() if dense else X), _signs(candidate, y), candidate
+    raise found
+
+
+def _signs(name: str, y: np.ndarray) -> np.ndarray:
+    """+-1: class 2 of mushrooms is -1; of sector's 105 classes the first fifty against the rest."""
+    if name == "sector.scale":
+        return np.where(y <= 50, 1.0, -1.0)
+    if name == "mushrooms":
+        return np.where(y == 2, -1.0, 1.0)
+    return np.asarray(y, dtype=np.float64)
+
+
+def told(run: Run, p: LinearProblem, b: int, T: int) -> Told:
+    """The constants as the method is given them."""
+    c = p.constants()
+    L, mu = c.L, c.mu
+    if run.data.nominal:
+        L, mu = run.data.mu * run.data.kappa, run.data.mu
+    L, mu = L * run.wrong_L, mu * run.wrong_mu
+    return Told(T, p.n, b, L, mu, max(c.L_max, L), c.kappa_tilde)
+
+
+def prepared(run: Run) -> tuple[LinearProblem, Any, int, np.ndarray]:
+    """The problem, the schedule or policy, the batch in rows, and the start."""
+    p = problem(run.data)
+    b = min(p.n, batch_rows("reproduce", run.batch, p.n))
+    T = math.ceil(run.passes * p.n / b) if run.passes else run.T
+    return p, build(run.setting, run.rule, told(run, p, b, T)), b, np.full(p.d, run.w0)
+
+
+# ---------------------------------------------------------------- runs and expectations
+
+
+def _sampled(run: Run, seed: int) -> Outcome:
+    p, method, b, w0 = prepared(run)
+    result = minimize(
+        p,
+        method,
+        batch_size=b,
+        seed=seed,
+        w0=w0,
+        sampling=run.sampling,
+        record_every=run.every,
+    )
+    numbers = {
+        "k": result.history["k"],
+        "grad_norm": result.history["grad_norm"],
+        "gradient_evaluations": result.history["gradient_evaluations"],
+    }
+    return Outcome(numbers, _notes(run, method, result.status))
+
+
+def _expected(run: Run) -> Outcome:
+    p, method, b, w0 = prepared(run)
+    assert isinstance(method, Schedule), "a policy has no exact curve"
+    curve = exact.expected(p, method, b, w0)
+    k = thinned(curve.T)
+    numbers = {
+        "k": k,
+        "grad_norm": np.sqrt(curve.grad2[k]),
+        "error": np.sqrt(curve.error2[k]),
+        "gap": curve.gap[k],
+    }
+    status = "finished" if np.isfinite(curve.grad2[-1]) else "diverged"
+    return Outcome(numbers, _notes(run, method, status))
+
+
+def thinned(T: int, points: int = EXACT_POINTS) -> np.ndarray:
+    """0 .. T in equal steps with every early one, T among them.
+
+    >>> thinned(10_000).size < 1100, thinned(5).tolist()
+    (True, [0, 1, 2, 3, 4, 5])
+    """
+    even = np.arange(0, T + 1, max(1, T // points))
+    return np.unique(np.concatenate([np.arange(min(T, 50) + 1), even, [T]]))
+
+
+def _notes(run: Run, method: Any, status: str) -> dict[str, str]:
+    notes = {"status": status, "schedule": getattr(method, "name", "")}
+    if run.data.source == "libsvm":
+        notes["data"] = real_data(run.data.name)[2]
+    return notes

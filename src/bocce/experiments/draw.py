@@ -1,0 +1,242 @@
+"""Pictures on paper: PNG and PDF by matplotlib."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._atomic import atomic_write
+from .figures import require_matplotlib
+from .pictures import Grid, Line, Panel, Picture, names_of, over_runs
+from .styles import style_of
+
+WIDTH, HEIGHT = 3.6, 2.7  # of a panel, in inches
+POINTS = 400  # of a line
+MARKS = 8  # markers on a line
+DECADES = 17  # that a log axis shows at most
+
+
+def save(picture: Picture, folder: Path) -> list[Path]:
+    """NAME.png and NAME.pdf in ``folder``, whole or not at all."""
+    figure = render(picture)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for kind in ("png", "pdf"):
+        path = folder / f"{picture.name}.{kind}"
+        # no date inside: the same numbers give the same file
+        metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
+        with atomic_write(path) as stream:
+            figure.savefig(stream, format=kind, dpi=130, metadata=metadata)
+        figure.set_layout_engine("none")  # it is arranged now, and need not be again
+        paths.append(path)
+    return paths
+
+
+def render(picture: Picture) -> Any:
+    """A matplotlib figure of a picture."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    if picture.grid is not None:
+        return _grid(picture.grid, picture.title)
+    count = len(picture.panels)
+    columns = min(picture.columns, count)
+    rows = math.ceil(count / columns)
+    wordy = columns == 1 and bool(picture.panels[0].words)
+    size = (11.0, 4.8) if wordy else (WIDTH * columns, HEIGHT * rows + 0.9)
+    figure = Figure(figsize=size, layout="constrained")
+    figure.suptitle(_wrapped(picture.title, size[0]), fontsize=11)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    names = names_of(picture)
+    for ax, panel in zip(axes, picture.panels):
+        _panel(figure, ax, panel, names)
+    for ax in axes[count:]:
+        ax.set_axis_off()
+    _legend(figure, axes, picture)
+    return figure
+
+
+def _wrapped(text: str, inches: float) -> str:
+    return "\n".join(textwrap.wrap(text, int(inches * 11)))
+
+
+def _legend(figure: Any, axes: Any, picture: Picture) -> None:
+    """One legend below for all panels; each line once."""
+    entries = {}
+    for ax in axes:
+        handles, labels = ax.get_legend_handles_labels()
+        for handle, label in zip(handles, labels):
+            entries.setdefault(label, handle)
+    if not entries:
+        return
+    columns = min(len(entries), max(2, int(figure.get_size_inches()[0] / 1.5)))
+    title = None
+    if picture.dashed:
+        title = "solid: mean over runs, with their range; dashed: exact root mean square"
+    figure.legend(
+        list(entries.values()),
+        list(entries),
+        loc="outside lower center",
+        ncols=columns,
+        fontsize="small",
+        title=title,
+        title_fontsize="small",
+        frameon=False,
+    )
+
+
+def _panel(figure: Any, ax: Any, panel: Panel, names: list[str]) -> None:
+    ax.set_title(panel.title, fontsize="medium")
+    if panel.words:
+        _words(ax, panel.words)
+        return
+    ax.set_xlabel(panel.xlabel, fontsize="small")
+    ax.set_ylabel(panel.ylabel, fontsize="small")
+    ax.tick_params(labelsize="small")
+    if panel.heat is not None:
+        x, y, values = panel.heat
+        image = ax.pcolormesh(x, y, values, cmap="cividis", shading="gouraud", rasterized=True)
+        figure.colorbar(image, ax=ax, pad=0.02).ax.tick_params(labelsize="small")
+        return
+    ax.grid(alpha=0.3, lw=0.5)
+    for line in panel.lines:
+        _line(ax, line, names.index(line.name), over_runs(panel, line), len(names))
+    if panel.xlog:
+        ax.set_xscale("log")
+        _log_ticks(ax.xaxis, 7)
+    else:
+        _plain_ticks(ax.xaxis)
+    if panel.ylog:
+        ax.set_yscale("log")
+        _log_ticks(ax.yaxis, _limit(ax, panel))
+
+
+def _log_ticks(axis: Any, decades: float) -> None:
+    """Few ticks: minor ones over many decades are neither read nor quick to draw."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    few = decades < 2.0
+    axis.set_major_locator(LogLocator(numticks=7, subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
+
+
+def _power(value: float) -> str:
+    """
+    >>> _power(1e-3), _power(2e5), _power(1.0), _power(100.0)
+    ('1e-3', '2e5', '1', '100')
+    """
+    if 0.01 <= value <= 1000.0:
+        return f"{value:g}"
+    digits, exponent = f"{value:.0e}".split("e")
+    return f"{digits}e{int(exponent)}"
+
+
+def _plain_ticks(axis: Any) -> None:
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(5))
+    if axis.get_view_interval()[1] >= 10_000:
+        axis.set_major_formatter(EngFormatter(sep=""))
+
+
+def _limit(ax: Any, panel: Panel) -> float:
+    """Show no more decades than can be read; returns how many."""
+    values = np.concatenate([line.y for line in panel.lines if line.y.size] or [np.ones(1)])
+    top = float(values.max())
+    bottom = max(float(values.min()), top * 10.0**-DECADES)
+    margin = (top / bottom) ** 0.05
+    ax.set_ylim(bottom / margin, top * margin)
+    return math.log10(top / bottom)
+
+
+def _line(ax: Any, line: Line, place: int, over: bool, total: int) -> None:
+    if line.x.size == 0:
+        return
+    style = style_of(line.name, place)
+    keep = np.unique(np.linspace(0, line.x.size - 1, min(POINTS, line.x.size)).astype(int))
+    x, y = line.x[keep], line.y[keep]
+    guide = line.role == "guide"
+    pattern: Any = (0, (4, 2)) if over else "-"
+    if style.dash:
+        pattern = (0, style.dash)
+    elif guide:
+        pattern = (0, (2, 2))
+    every = max(1, x.size // MARKS)
+    first = (place * every) // max(1, total)  # marks of different lines do not sit on each other
+    ax.plot(
+        x,
+        y,
+        color=style.colour if not over else _darker(style.colour),
+        ls=pattern,
+        lw=1.0 if over or guide else 1.3,
+        marker="" if guide or over else style.marker,
+        markevery=(first, every) if x.size > 2 * MARKS else None,
+        ms=6 if style.marker == "*" else 4,
+        alpha=0.9,
+        label=None if over and _already(ax, line.name) else line.name,
+    )
+    if line.low is not None and line.high is not None:
+        ax.fill_between(x, line.low[keep], line.high[keep], color=style.colour, alpha=0.15, lw=0)
+
+
+def _already(ax: Any, name: str) -> bool:
+    return name in ax.get_legend_handles_labels()[1]
+
+
+def _darker(colour: str) -> str:
+    """Two thirds of a colour's light: a dashed line over its own solid one is seen."""
+    parts = [int(int(colour[i : i + 2], 16) * 0.66) for i in (1, 3, 5)]
+    return "#" + "".join(f"{part:02x}" for part in parts)
+
+
+def _words(ax: Any, words: str) -> None:
+    ax.set_axis_off()
+    if len(words) < 200:
+        ax.text(0.5, 0.5, words, ha="center", va="center", transform=ax.transAxes)
+        return
+    shown = textwrap.wrap(words, 160)
+    more = [f"... ({len(words)} characters in all; the whole is in the report)"]
+    lines = shown if len(shown) <= 45 else shown[:44] + more
+    ax.text(
+        0.0,
+        1.0,
+        "\n".join(lines),
+        va="top",
+        family="monospace",
+        fontsize=7.5,
+        transform=ax.transAxes,
+    )
+
+
+def _grid(grid: Grid, title: str) -> Any:
+    """A table of numbers as a picture."""
+    from matplotlib.figure import Figure
+
+    longest = max(len(cell) for row in grid.cells for cell in row)
+    side = max(len(row) for row in grid.rows)
+    width = 0.075 * (side + (longest + 2) * len(grid.columns)) + 0.5
+    figure = Figure(figsize=(width, 0.26 * (len(grid.rows) + 4)))
+    figure.suptitle(title, fontsize=11)
+    left = 0.075 * (side + 2) / width
+    ax = figure.add_axes((left, 0.14, 0.99 - left, 0.74))
+    ax.set_axis_off()
+    table = ax.table(
+        cellText=[list(row) for row in grid.cells],
+        rowLabels=list(grid.rows),
+        colLabels=list(grid.columns),
+        cellLoc="center",
+        bbox=(0.0, 0.0, 1.0, 1.0),
+    )
+    table.auto_set_font_size(False)
+    table.set_fontsize(8)
+    for row, column in np.argwhere(grid.marked):
+        cell = table[int(row) + 1, int(column)]
+        cell.set_facecolor("#F5D76E")
+        cell.get_text().set_weight("bold")
+    figure.text(0.01, 0.02, _wrapped(grid.note, 1.3 * width), fontsize=8)
+    return figure

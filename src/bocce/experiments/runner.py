@@ -1,0 +1,177 @@
+"""Cells in parallel: what is stored is kept, what is missing or damaged is computed."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from .._atomic import atomic_write
+from . import FIGURES
+from .compute import compute
+from .results import Results
+from .specs import EXACT, PROFILES, SETTINGS, Cell, Figure, Profile, Run
+from .store import require_extras, write
+
+Tell = Callable[[str, float], None]  # what was done, and the share of the work, in per cent
+
+
+def planned(
+    figures: Iterable[Figure], settings: tuple[str, ...], profile: Profile, only: str = ""
+) -> list[Cell]:
+    """Every cell of these figures, in their order."""
+    return [
+        cell
+        for figure in figures
+        for setting in figure.settings
+        if setting in settings
+        for cell in figure.cells(setting, profile)
+        if cell.path.startswith(only)
+    ]
+
+
+def cost(cell: Cell) -> float:
+    """About how many milliseconds a cell takes: good enough for an order and a time left."""
+    job = cell.job
+    if not isinstance(job, Run):
+        return 500.0 if job.name in ("bounds", "observed_batch", "batch_factor") else 60.0
+    if job.data.source == "libsvm":
+        dear = {"rcv1": 2.5}.get(job.data.name, 0.35) if "SLS" in job.rule else 0.02
+        return 50.0 + dear * job.passes * 100.0
+    if cell.seed == EXACT:
+        return 25.0 + 0.09 * job.T
+    return 25.0 + 0.012 * job.T
+
+
+def _limits(threads: int) -> Any:
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(threads)
+
+
+def run_cell(folder: Path, cell: Cell) -> tuple[Cell, float]:
+    """Compute and store one cell. One thread: sums in BLAS must not depend on how many there are.
+
+    >>> import tempfile
+    >>> cell = FIGURES["der_beta"].cells("paper", PROFILES["quick"])[0]
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = run_cell(folder, cell)
+    >>> [path.name for path in folder.rglob("*.nc")]
+    ['table.nc']
+    """
+    started = time.process_time()  # of this core: what others do on the machine is not in it
+    with _limits(1):
+        outcome = compute(cell)
+    seconds = time.process_time() - started
+    write(folder, cell, outcome, seconds)
+    return cell, seconds
+
+
+def reproduce(
+    folder: Path,
+    figures: list[Figure],
+    profile: Profile,
+    settings: tuple[str, ...],
+    jobs: int = 1,
+    fresh: bool = False,
+    only: str = "",
+    tell: Tell = lambda what, share: None,
+) -> Results:
+    """Compute every cell that is not stored yet, and load them all.
+
+    Results do not depend on ``jobs``, nor on how often a run was killed and started again.
+    """
+    require_extras()
+    cells = planned(figures, settings, profile, only)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = Results({}) if fresh else Results.load(folder, cells)
+    waiting = [
+        cell
+        for cell in cells
+        # of data that were missing, some may have come in the meantime
+        if cell.key not in kept.outcomes or "missing" in kept.outcomes[cell.key].notes
+    ]
+    waiting.sort(key=cost, reverse=True)  # dear ones first: no core waits for one at the end
+    total, done = sum(map(cost, waiting)), 0.0
+    started = time.perf_counter()
+    for cell, _ in _each(folder, waiting, jobs):
+        done += cost(cell)
+        tell(f"{cell.figure}, {cell.setting}", 100.0 * done / total)
+    _note_run(folder, profile, figures, settings, len(waiting), time.perf_counter() - started)
+    return kept.updated(folder, cells, waiting)
+
+
+def _each(folder: Path, waiting: list[Cell], jobs: int) -> Iterable[tuple[Cell, float]]:
+    """One process or several: exact curves and line searches hold the interpreter's lock."""
+    if jobs == 1 or len(waiting) < 2:
+        return (run_cell(folder, cell) for cell in waiting)
+    from joblib import Parallel, delayed
+
+    pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size="auto")
+    parent = os.getpid()
+    return pool(delayed(_in_worker)(folder, cell, parent) for cell in waiting)
+
+
+def _in_worker(folder: Path, cell: Cell, parent: int) -> tuple[Cell, float]:
+    if os.getppid() != parent:
+        os._exit(1)  # the run was killed: a worker that is left alone stops too
+    return run_cell(folder, cell)
+
+
+def default_jobs() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# ---------------------------------------------------------------- what a folder holds
+
+
+def _note_run(
+    folder: Path,
+    profile: Profile,
+    figures: list[Figure],
+    settings: tuple[str, ...],
+    computed: int,
+    seconds: float,
+) -> None:
+    """run.json: which profile the folder holds, its figures, and how long they took."""
+    before = noted(folder)
+    if before.get("profile") != profile.name:
+        before = {}
+    held = {*before.get("figures_in_order", []), *(figure.label for figure in figures)}
+    content = {
+        "profile": profile.name,
+        "figures_in_order": [label for label in FIGURES if label in held],
+        "settings": [s for s in SETTINGS if s in {*before.get("settings", []), *settings}],
+        "cells_computed_last": computed,
+        "seconds_last": round(seconds, 1),
+    }
+    with atomic_write(folder / "run.json") as stream:
+        stream.write(json.dumps(content, indent=2).encode() + b"\n")
+
+
+def noted(folder: Path) -> dict[str, Any]:
+    path = folder / "run.json"
+    return json.loads(path.read_text()) if path.is_file() else {}
+
+
+def load(folder: Path) -> Results:
+    """All results in a folder that ``reproduce`` filled."""
+    content = noted(folder)
+    if not content:
+        raise ValueError(
+            f"{str(folder)!r} holds no results (run.json is absent); fill it first: "
+            f"bocce reproduce all --out {folder}"
+        )
+    figures = [FIGURES[label] for label in content["figures_in_order"]]
+    cells = planned(figures, tuple(content["settings"]), PROFILES[content["profile"]])
+    results = Results.load(folder, cells)
+    if results.absent:
+        raise ValueError(
+            f"{str(folder)!r} lacks {len(results.absent)} of {len(cells)} cells, the first of them "
+            f"{results.absent[0].path}; finish the run: bocce reproduce "
+            f"{' '.join(content['figures_in_order'])} --profile {content['profile']} --out {folder}"
+        )
+    return results

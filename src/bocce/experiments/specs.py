@@ -1,0 +1,142 @@
+"""What is computed, as data: problems, runs, cells, figures and profiles. Nothing here runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+SETTINGS = ("paper", "authors")
+EXACT = "exact"  # in the place of a seed: expectations computed, not sampled
+TABLE = "table"  # in the place of a seed: numbers without any randomness
+FORMAT = 1  # raise it when the meaning of stored numbers changes: old cells are then run again
+
+
+@dataclass(frozen=True)
+class Data:
+    """A problem, in full: equal values are the same problem to the last bit.
+
+    source: "regression" (synthetic design), "diagonal" (the lower bound's) or "libsvm" (``name``).
+    keep: the share of the rows that is used; of a synthetic design the first, of real data a
+    random one. nominal: methods are told L = mu_nominal kappa and mu = mu_nominal, true or not.
+    """
+
+    source: str
+    name: str = ""
+    n: int = 0
+    d: int = 0
+    kappa: float = 1.0
+    noise_var: float = 0.0
+    design: str = "haar"
+    mu: float = 10.0
+    keep: float = 1.0
+    nominal: bool = False
+    loss: str = "squared"
+    l2: float = 0.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method on one problem: sampled with a seed, or its exact expectation.
+
+    ``batch`` is rows if an int, a share of n if a float. ``T`` is steps; ``passes``, where it is
+    not 0, stands for as many passes over the data instead. ``wrong_L`` and ``wrong_mu`` multiply
+    the constants that the method is told.
+    """
+
+    data: Data
+    rule: str
+    setting: str
+    batch: int | float
+    T: int = 0
+    passes: float = 0.0
+    every: int | str = 1
+    w0: float = 0.0
+    sampling: str = "independent"
+    wrong_L: float = 1.0
+    wrong_mu: float = 1.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers from a function of `tables.TABLES`, called with these arguments."""
+
+    name: str
+    arguments: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The smallest thing that is computed, stored and resumed."""
+
+    figure: str
+    setting: str
+    panel: str
+    method: str
+    seed: str
+    job: Run | Table
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        return self.figure, self.setting, self.panel, self.method, self.seed
+
+    @property
+    def path(self) -> str:
+        """Where it is stored, below the folder of cells, without the ending.
+
+        >>> Cell("shb_quad", "paper", "kappa=200, r=0.01", "2P-SHB", "0", Table("t")).path
+        'shb_quad/paper/kappa-200_r-0.01/2p-shb/0'
+        """
+        return "/".join([self.figure, self.setting, slug(self.panel), slug(self.method), self.seed])
+
+    def identity(self) -> str:
+        """The whole specification as one line of JSON: what a stored cell must agree with."""
+        content = dataclasses.asdict(self) | {"kind": type(self.job).__name__, "format": FORMAT}
+        return json.dumps(content, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much of each experiment is done; ``full`` is the paper's."""
+
+    name: str
+    rows: int  # of the synthetic designs
+    steps: float  # share of the paper's T
+    seeds: int  # at most
+    passes: float  # over the LIBSVM data
+
+
+PROFILES = {
+    "quick": Profile("quick", rows=2000, steps=0.2, seeds=1, passes=2.0),
+    "full": Profile("full", rows=10_000, steps=1.0, seeds=5, passes=100.0),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or table: its cells under a setting and a profile, and how it is arranged.
+
+    ``label`` is the paper's; ``kind`` names the way it is drawn.
+    """
+
+    label: str
+    alias: str
+    title: str
+    caption: str
+    cells: Callable[[str, Profile], list[Cell]]
+    kind: str = "curves"
+    columns: int = 3
+    settings: tuple[str, ...] = SETTINGS
+    ours: bool = False
+
+
+def slug(text: str) -> str:
+    """A name for files.
+
+    >>> slug("kappa=1000, r=1e-06")
+    'kappa-1000_r-1e-06'
+    """
+    return re.sub(r"[^a-z0-9._+-]+", "-", text.lower().replace(", ", "_"))

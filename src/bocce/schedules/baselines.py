@@ -1,0 +1,122 @@
+"""Rivals worth comparing with, each as a table of the one update."""
+
+from __future__ import annotations
+
+import math
+
+from .. import _checks
+from . import _rules
+from .adaptive import _row_smoothness, lookahead_rule, sampling_noise
+from .schedule import Schedule
+
+
+def _leverage(where: str, kappa_tilde: object) -> float:
+    return _checks.real(
+        where, "kappa_tilde", kappa_tilde, above=0.0, remedy="the largest x_i^T A^-1 x_i"
+    )
+
+
+def expected_smoothness(L: float, L_max: float, zeta2: float) -> float:
+    """The constant of SGD's safe step: (1 - zeta0^2) L + zeta0^2 L_max.
+
+    >>> expected_smoothness(2.0, 10.0, 0.5)
+    6.0
+    """
+    return (1.0 - zeta2) * L + zeta2 * L_max
+
+
+def sgd_safe(T: int, L: float, L_max: float, n: int, b: int) -> Schedule:
+    """SGD with the expected-smoothness step: w_{k+1} = w_k - g_k/((1 - z) L + z L_max).
+
+    z = zeta0^2 = (n - b)/((n - 1) b): L_max at b = 1, L at b = n.
+
+    Guarantee: linear convergence at 1 - alpha mu to a neighbourhood, at every batch size.
+
+    Source: Gower et al. (2019), batches without replacement.
+
+    >>> float(sgd_safe(1, L=2.0, L_max=10.0, n=100, b=1).alpha[0])
+    0.1
+    """
+    T, L = _rules.horizon("sgd_safe", T), _rules.smoothness("sgd_safe", L)
+    L_max = _row_smoothness("sgd_safe", L, L_max)
+    zeta2 = sampling_noise("sgd_safe", n, b)
+    return _rules.constant(T, 1.0 / expected_smoothness(L, L_max, zeta2), 0.0, 0.0, "sgd-safe")
+
+
+def mass_published(
+    T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, b: int
+) -> Schedule:
+    """MaSS with the constants as printed: 1/b, of sampling with replacement.
+
+    ``mass`` with z = 1/b in place of zeta0^2; kappa~ and L_1 = L_max are theirs.
+
+    Guarantee: 1 - 1/sqrt(kappa_m L_m/mu) a step under interpolation.
+
+    Source: Liu and Belkin (2020), theorem for batches of size m.
+
+    >>> a, b = (mass_published(1, 4.0, 1.0, 8.0, 3.0, n=10, b=b).beta[0] for b in (1, 10))
+    >>> bool(a > b)
+    True
+    """
+    where = "mass_published"
+    T = _rules.horizon(where, T)
+    L, mu = _rules.curvatures(where, L, mu)
+    L_max = _row_smoothness(where, L, L_max)
+    sampling_noise(where, n, b)
+    three = lookahead_rule(L, mu, L_max, _leverage(where, kappa_tilde), 1.0 / b)
+    return _rules.constant(T, *three, "mass-published")
+
+
+def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, b: int) -> Schedule:
+    """Accelerated SGD of Jain et al., in the form of the one update.
+
+    With R2 = (1 - z) L + z L_max and kappa~ of a batch as in ``mass``, q = sqrt(kappa~ R2/mu):
+    p = 1/(1 + 1/(3 sqrt5 q)),  a = 1/(9 q),  delta = 1/(5 R2),  xi = 1/(3 sqrt5 mu q), and
+
+        y_k = p w_k + (1-p) v_k,    w_{k+1} = y_k - delta g_k(y_k),
+        v_{k+1} = a y_k + (1-a) v_k - xi g_k(y_k).
+
+    The same y_k come from alpha (1+theta) = p delta + (1-p) xi, alpha theta = (1-a) p delta,
+    beta = p (1-a).
+
+    Guarantee: 1 - 1/(9 q) a step on least squares; the noise averages out over the tail.
+
+    Source: Jain et al. (2018), theorem 1, whose R2 and kappa~ are those of b = 1.
+
+    >>> s = asgd(1, L=4.0, mu=1.0, L_max=8.0, kappa_tilde=3.0, n=10, b=1)
+    >>> bool(s.theta[0] > 0)
+    True
+    """
+    T = _rules.horizon("asgd", T)
+    L, mu = _rules.curvatures("asgd", L, mu)
+    L_max = _row_smoothness("asgd", L, L_max)
+    zeta2 = sampling_noise("asgd", n, b)
+    smooth = expected_smoothness(L, L_max, zeta2)
+    statistical = max(1.0, (1.0 - zeta2) + zeta2 * _leverage("asgd", kappa_tilde))
+    q = math.sqrt(statistical * smooth / mu)
+    long = 3.0 * math.sqrt(5.0) * q
+    p, a, delta, xi = 1.0 / (1.0 + 1.0 / long), 1.0 / (9.0 * q), 0.2 / smooth, 1.0 / (mu * long)
+    push, pull = p * delta + (1.0 - p) * xi, (1.0 - a) * p * delta
+    alpha = push - pull
+    return _rules.constant(T, alpha, p * (1.0 - a), pull / alpha, "asgd")
+
+
+def triple_momentum(T: int, L: float, mu: float) -> Schedule:
+    """The triple momentum method, for a full batch.
+
+    rho = 1 - 1/sqrt(kappa),  alpha = (1 + rho)/L,  beta = rho^2/(2 - rho),
+    theta = rho^2/((1 + rho)(2 - rho)).
+
+    Guarantee: rho a step for any smooth strongly convex function at full batch, the fastest known.
+
+    Source: Van Scoy, Freeman and Lynch (2018).
+
+    >>> s = triple_momentum(1, L=4.0, mu=1.0)
+    >>> float(s.alpha[0]), round(float(s.beta[0]), 4), round(float(s.theta[0]), 4)
+    (0.375, 0.1667, 0.1111)
+    """
+    T = _rules.horizon("triple_momentum", T)
+    L, mu = _rules.curvatures("triple_momentum", L, mu)
+    rho = 1.0 - math.sqrt(mu / L)
+    beta = rho**2 / (2.0 - rho)
+    return _rules.constant(T, (1.0 + rho) / L, beta, beta / (1.0 + rho), "triple-momentum")

@@ -1,0 +1,147 @@
+"""The report in a real browser: drawn, quiet, and usable with mouse and keyboard.
+
+Needs Debian's chromium and chromium-driver: ``make test-browser``. The screenshots stay in build/.
+"""
+
+import shutil
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from bocce.experiments import chosen, report, runner
+from bocce.experiments.specs import PROFILES, SETTINGS, Profile
+
+pytestmark = pytest.mark.browser
+
+TINY = Profile("quick", rows=60, steps=0.01, seeds=2, passes=1.0)
+NAMES = ["fig1", "fig2", "fig5", "fig6", "fig7", "table1", "misestimation", "bounds"]
+ARTIFACTS = Path(__file__).parents[2] / "build" / "browser"
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--window-size=1280,1000",
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The report of a few figures at tiny T."""
+    folder = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PROFILES, "quick", TINY)
+        results = runner.reproduce(folder, chosen(NAMES), TINY, SETTINGS)
+        return report.publish(folder, results)[1]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        pytest.skip("chromium and chromium-driver are not installed: apt-get install them")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.binary_location = shutil.which("chromium")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def opened(browser, page):
+    browser.get(page.as_uri())
+    deadline = time.monotonic() + 60
+    script = "return document.querySelectorAll('.chart:not([data-drawn])').length"
+    while browser.execute_script(script):
+        assert time.monotonic() < deadline, "not every figure was drawn"
+        time.sleep(0.1)
+    return browser
+
+
+def traces(browser, name):
+    return browser.execute_script(
+        "return document.getElementById(arguments[0])._fullData.map(t => [t.name, t.visible])", name
+    )
+
+
+def test_every_figure_is_drawn_and_nothing_complains(opened):
+    charts = opened.execute_script(
+        "return [...document.querySelectorAll('.chart')].map(c => "
+        "[c.id, c.querySelectorAll('.main-svg').length, c.querySelectorAll('.trace, .hm').length])"
+    )
+    assert len(charts) == 8
+    assert all(svgs > 0 and drawn > 0 for _, svgs, drawn in charts), charts
+    assert [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"] == []
+    fetched = opened.execute_script("return performance.getEntriesByType('resource').length")
+    assert fetched == 0, "the page works without a network"
+    ARTIFACTS.mkdir(parents=True, exist_ok=True)
+    opened.save_screenshot(str(ARTIFACTS / "top.png"))
+    opened.execute_script("document.getElementById('lower_bound_2').scrollIntoView()")
+    opened.save_screenshot(str(ARTIFACTS / "lower_bound_2.png"))
+
+
+def test_the_legend_hides_and_shows_a_method(opened):
+    chart = "chart-misestimation"
+    entry = opened.execute_script(
+        "const c = document.getElementById(arguments[0]); c.scrollIntoView();"
+        "return c.querySelector('.legendtoggle')",
+        chart,
+    )
+    name = traces(opened, chart)[0][0]
+    for wanted in ("legendonly", True):
+        opened.execute_script(
+            "for (const kind of ['mousedown', 'mouseup'])"
+            " arguments[0].dispatchEvent(new MouseEvent(kind, {bubbles: true}))",
+            entry,
+        )
+        deadline = time.monotonic() + 10
+        while {v for n, v in traces(opened, chart) if n == name} != {wanted}:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+def test_a_button_switches_the_axes_by_keyboard(opened):
+    from selenium.webdriver.common.keys import Keys
+
+    def kinds():
+        return opened.execute_script(
+            "const l = document.getElementById('chart-misestimation')._fullLayout;"
+            "return [l.yaxis.type, l.yaxis2.type]"
+        )
+
+    assert kinds() == ["log", "log"]
+    button = opened.find_element("css selector", "button[data-for='misestimation'][data-axis='y']")
+    button.send_keys(Keys.ENTER)
+    deadline = time.monotonic() + 10
+    while kinds() != ["linear", "linear"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_it_can_be_read_in_order(opened):
+    """One h1, no level skipped, every chart and table named, and Tab first leads to the claims."""
+    levels = opened.execute_script(
+        "return [...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])"
+    )
+    assert levels[0] == 1
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+    unnamed = opened.execute_script(
+        "return [...document.querySelectorAll('[role=img],[role=region]')]"
+        ".filter(e => !e.getAttribute('aria-label')).length"
+    )
+    assert unnamed == 0
+    from selenium.webdriver.common.keys import Keys
+
+    opened.find_element("tag name", "body").send_keys(Keys.TAB)
+    assert opened.switch_to.active_element.text == "Skip to the claims"

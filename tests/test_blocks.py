@@ -1,0 +1,394 @@
+"""Block files: the writer's shuffle, its crashes, and a reader that trusts nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+import bocce
+from bocce import sampling
+from bocce.blockfile import PAGE, BlockFile, Layout
+from bocce.data import blocks, write_blocks
+
+N, D = 503, 5
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(1)
+    return rng.standard_normal((N, D)), rng.standard_normal(N)
+
+
+def whole(file: BlockFile) -> tuple[np.ndarray, np.ndarray]:
+    parts = [(X.copy(), y.copy()) for X, y in file.stream(range(file.n_blocks))]
+    return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+
+
+def cut(X, y, *places):
+    return zip(np.split(X, places), np.split(y, places))
+
+
+# -- the shuffle -----------------------------------------------------------------------------------
+
+
+def test_the_file_holds_the_rows_in_the_order_of_their_keys(tmp_path, rows):
+    X, y = rows
+    file = write_blocks(tmp_path / "a", cut(X, y, 100, 350), block_rows=100, seed=7)
+    order = np.argsort(sampling.shuffle_keys(7, 0, N))
+    assert sorted(order.tolist()) == list(range(N))
+    Xf, yf = whole(file)
+    np.testing.assert_array_equal(Xf, X[order])
+    np.testing.assert_array_equal(yf, y[order])
+    assert (file.n, file.d, file.n_blocks, file.block_rows) == (N, D, 6, 84)
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_the_order_is_uniformly_random():
+    """All 24 orders of four rows, over 7,200 seeds: chi-square with 23 degrees of freedom."""
+    orders = [tuple(np.argsort(sampling.shuffle_keys(seed, 0, 4))) for seed in range(7200)]
+    _, counts = np.unique(orders, axis=0, return_counts=True)
+    assert counts.size == 24
+    assert ((counts - 300) ** 2 / 300).sum() < chi2(23).ppf(1 - 1e-4)
+
+
+def test_the_file_does_not_depend_on_chunks_or_memory(tmp_path, rows, monkeypatch):
+    X, y = rows
+    one = write_blocks(tmp_path / "one", (X, y), block_rows=50)
+    monkeypatch.setattr(blocks, "BUCKET_BYTES", 300)  # buckets are dealt out again, and again
+    many = write_blocks(tmp_path / "many", cut(X, y, 1, 2, 3, 400, 400), block_rows=50)
+    assert one.path.read_bytes() == many.path.read_bytes()
+    other = write_blocks(tmp_path / "other", (X, y), block_rows=50, seed=1)
+    assert other.identity != one.identity
+
+
+@given(n=st.integers(1, 400), blocks_wanted=st.integers(1, 60), dtype=st.sampled_from(["f4", "f8"]))
+@settings(deadline=None, max_examples=60)
+def test_blocks_differ_by_at_most_one_row(n, blocks_wanted, dtype):
+    layout = Layout(n, 3, np.dtype(dtype).name, min(n, blocks_wanted))
+    sizes = [layout.rows(i) for i in range(layout.blocks)]
+    assert sum(sizes) == n
+    assert max(sizes) - min(sizes) <= 1
+    assert max(sizes) == layout.block_rows
+    assert [layout.start(i) for i in range(layout.blocks)] == [0, *np.cumsum(sizes)[:-1].tolist()]
+    homes = [blocks._block_of(layout, row) for row in range(n)]
+    assert homes == np.repeat(np.arange(layout.blocks), sizes).tolist()
+    assert layout.stride % PAGE == layout.y_offset % 8 == 0
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1, 1), (63, 1), (6400, 64), (10**6, 64)])
+def test_small_data_make_64_blocks_where_pages_allow(n, expected):
+    count = blocks._block_count(n, 7, "float64", None)
+    assert count >= min(expected, n // 64 + 1)
+    assert -(-n // count) * (7 * 8 + 8) <= max(blocks.BLOCK_BYTES, 8 * 8)
+
+
+# -- sources ---------------------------------------------------------------------------------------
+
+
+def libsvm(X, y, base=1):
+    lines = [
+        f"{target} " + " ".join(f"{j + base}:{v!r}" for j, v in enumerate(row.tolist()) if v)
+        for row, target in zip(X, y.tolist())
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def test_every_source_gives_the_same_file(tmp_path, rows):
+    X, y = rows
+    X = np.where(np.abs(X) > 0.5, X, 0.0)
+    expected = write_blocks(tmp_path / "arrays", [(X, y)], block_rows=64).path.read_bytes()
+    (tmp_path / "a.svm").write_text(libsvm(X[:200], y[:200]))
+    (tmp_path / "b.svm").write_text(libsvm(X[200:], y[200:]))
+    np.savez(tmp_path / "a.npz", X=X, y=y)
+    np.savetxt(tmp_path / "a.csv", np.column_stack([X, y]), delimiter=",", fmt="%.17g")
+    sources = {
+        "csr": [(sp.csr_array(X[:300]), y[:300]), (sp.csc_matrix(X[300:]), y[300:])],
+        "generator": (pair for pair in cut(X, y, 10)),
+        "text": [tmp_path / "a.svm", str(tmp_path / "b.svm")],
+        "npz": tmp_path / "a.npz",
+        "csv": str(tmp_path / "a.csv"),
+    }
+    for name, source in sources.items():
+        written = write_blocks(tmp_path / name, source, block_rows=64).path.read_bytes()
+        assert written == expected, name
+
+
+def test_arrow_tables_and_parquet_files(tmp_path, rows):
+    pa = pytest.importorskip("pyarrow", reason="parquet files need pyarrow")
+    from pyarrow import parquet
+
+    X, y = rows
+    names = [f"x{j}" for j in range(D)] + ["y"]
+    table = pa.table(dict(zip(names, [*X.T, y])))
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=100)
+    expected = write_blocks(tmp_path / "arrays", [(X, y)], block_rows=64).path.read_bytes()
+    for name, source in (("table", table), ("file", tmp_path / "a.parquet"), ("list", [table])):
+        assert write_blocks(tmp_path / name, source, block_rows=64).path.read_bytes() == expected
+    text = table.set_column(0, "x0", pa.array(["a"] * N))
+    with pytest.raises(ValueError, match=r"column 'x0' has type .* must be real numbers"):
+        write_blocks(tmp_path / "b", text)
+
+
+def test_zero_based_text_and_labels(tmp_path, rows):
+    X, _ = rows
+    y = np.where(X[:, 0] > 0, 3.0, -1.0)
+    (tmp_path / "a.svm").write_text(libsvm(X, y, base=0))
+    file = write_blocks(tmp_path / "a", str(tmp_path / "a.svm"))
+    assert (file.d, file.labels) == (D, [-1.0, 3.0])
+
+
+def test_types_are_kept_or_chosen(tmp_path, rows):
+    X, y = rows
+    X32 = X.astype(np.float32)
+    assert write_blocks(tmp_path / "a", (X32, y)).dtype == np.float32
+    assert write_blocks(tmp_path / "b", (X > 0, y > 0)).dtype == np.float64
+    half = write_blocks(tmp_path / "c", (X, y), dtype="float32")
+    assert half.dtype == np.float32
+    np.testing.assert_array_equal(np.sort(whole(half)[1]), np.sort(y))  # y keeps its digits
+    with pytest.raises(ValueError, match=r"chunk 1 has dtype float64, must be float32 as chunk 0"):
+        write_blocks(tmp_path / "d", [(X32, y), (X, y)])
+
+
+@pytest.mark.parametrize(
+    ("chunks", "error", "message"),
+    [
+        ([], ValueError, "chunks hold no row"),
+        (3, TypeError, "chunks=int must be an iterable of pairs"),
+        ([np.zeros((2, 2))], TypeError, r"chunk 0 is ndarray, must be a pair \(X, y\)"),
+        ([(np.zeros((2, 2)), np.zeros(3))], ValueError, r"X has shape \(2, 2\) and y \(3,\)"),
+        ([(np.zeros((2, 2)), ["a", "b"])], TypeError, "y has dtype <U1, must be numeric"),
+        (
+            [(np.zeros((2, 2)), np.zeros(2)), (np.zeros((1, 3)), np.zeros(1))],
+            ValueError,
+            "chunk 1: X has 3 columns, must have 2 as chunk 0",
+        ),
+        (
+            [(np.zeros((2, 2)), np.zeros(2)), (np.full((1, 2), np.nan), np.zeros(1))],
+            ValueError,
+            r"chunk 1: X has NaN or infinity \(first at row 2 of all\)",
+        ),
+        (["nowhere.svm"], FileNotFoundError, "nowhere.svm"),
+    ],
+)
+def test_bad_chunks_are_refused_and_leave_nothing(tmp_path, chunks, error, message):
+    with pytest.raises(error, match=message):
+        write_blocks(tmp_path / "a", chunks)
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_float32_cannot_hold_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        write_blocks(tmp_path / "a", (np.full((1, 1), 1e300), np.zeros(1)), dtype="float32")
+
+
+def test_bad_arguments_name_the_remedy(tmp_path, rows):
+    with pytest.raises(ValueError, match="must be a file in an existing folder"):
+        write_blocks(tmp_path / "no" / "a", rows)
+    with pytest.raises(ValueError, match="block_rows=0 must be an integer >= 1"):
+        write_blocks(tmp_path / "a", rows, block_rows=0)
+    with pytest.raises(ValueError, match="dtype='float16' must be one of"):
+        write_blocks(tmp_path / "a", rows, dtype="float16")
+
+
+# -- crashes ---------------------------------------------------------------------------------------
+
+
+def dying(X, y, pieces, at):
+    for number, pair in enumerate(cut(X, y, *range(50, N, 50))):
+        if number == at:
+            raise KeyboardInterrupt
+        pieces.append(number)
+        yield pair
+
+
+@pytest.mark.parametrize("at", [0, 1, 5, 10])
+def test_a_write_that_died_while_reading_goes_on(tmp_path, rows, monkeypatch, at):
+    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)  # a journal entry every second chunk
+    expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
+    path, added = tmp_path / "a", []
+    with pytest.raises(KeyboardInterrupt):
+        write_blocks(path, dying(*rows, [], at), block_rows=40)
+    assert not path.exists()
+    assert (tmp_path / "a.writing").exists() == (at > 1)
+    add = blocks._Buckets.add
+    monkeypatch.setattr(blocks._Buckets, "add", lambda s, r: (added.append(len(r)), add(s, r)))
+    assert write_blocks(path, cut(*rows, 333), block_rows=40).path.read_bytes() == expected
+    assert sum(added) <= N - max(0, at - 2) * 50  # what was dealt out before is not dealt out again
+    assert sorted(os.listdir(tmp_path)) == ["a", "whole"]
+
+
+@pytest.mark.parametrize("at", [0.2, 0.6, 0.95])
+def test_a_write_that_died_while_writing_goes_on(tmp_path, rows, monkeypatch, at):
+    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)
+    expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
+    path, placed = tmp_path / "a", []
+
+    def stop(stage, done, total):
+        if stage == "write" and done > at * N:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_blocks(path, rows, block_rows=40, progress=stop)
+    assert not path.exists()
+
+    def tell(stage, done, total):
+        assert total == (N if stage == "write" else None)
+        placed.append(done) if stage == "write" else None
+
+    write_blocks(path, rows, block_rows=40, progress=tell)
+    assert path.read_bytes() == expected
+    assert min(placed) > at * N - 120
+
+
+def test_what_a_kill_left_before_the_first_entry_is_not_used(tmp_path, rows):
+    expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
+    (tmp_path / "a.writing").mkdir()
+    for name in ("bucket00", "bucket63", "blocks"):
+        (tmp_path / "a.writing" / name).write_bytes(b"left over" * 10_000)
+    assert write_blocks(tmp_path / "a", rows, block_rows=40).path.read_bytes() == expected
+
+
+def test_other_chunks_are_not_taken_for_the_same(tmp_path, rows, monkeypatch):
+    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)
+    X, y = rows
+    with pytest.raises(KeyboardInterrupt):
+        write_blocks(tmp_path / "a", dying(X, y, [], 6), block_rows=40)
+    for chunks in ([(X + 1.0, y)], [(X[:90], y[:90])]):
+        with pytest.raises(ValueError, match="the chunks are not those of the write begun in"):
+            write_blocks(tmp_path / "a", chunks, block_rows=40)
+    with pytest.raises(ValueError, match="of a write with other settings"):
+        write_blocks(tmp_path / "a", rows, block_rows=40, seed=3)
+    write_blocks(tmp_path / "a", rows, block_rows=40).verify()
+
+
+@pytest.mark.parametrize("room", [5_000, 30_000, 45_000])
+def test_a_full_disk_is_said_and_no_half_file_stays(tmp_path, rows, monkeypatch, room):
+    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)
+    write, left = os.pwrite, [room]
+
+    def pwrite(file, data, offset):
+        if left[0] <= 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        count = write(file, data[: left[0]], offset)  # the last write is a short one
+        left[0] -= count
+        return count
+
+    expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", pwrite)
+        with pytest.raises(OSError, match=r"no room left for .*; free some and call again") as info:
+            write_blocks(tmp_path / "a", rows, block_rows=40)
+    assert info.value.errno == errno.ENOSPC
+    assert not (tmp_path / "a").exists()
+    assert write_blocks(tmp_path / "a", rows, block_rows=40).path.read_bytes() == expected
+
+
+def test_a_limit_of_the_system_on_the_file_size(tmp_path):
+    """The same with a real limit: the kernel cuts the write short, then refuses it."""
+    code = (
+        "import resource, numpy as np, bocce\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))\n"
+        "X = np.random.default_rng(0).standard_normal((4000, 3))\n"
+        f"bocce.data.write_blocks({str(tmp_path / 'a')!r}, (X, X[:, 0]), block_rows=100)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "write_blocks: there is no room left for" in done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+# -- a reader that trusts nothing ------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path, rows):
+    return write_blocks(tmp_path / "rows.blocks", rows, block_rows=40)
+
+
+def damage(path: Path, offset: int) -> None:
+    with path.open("r+b") as stream:
+        stream.seek(offset)
+        byte = stream.read(1)
+        stream.seek(offset)
+        stream.write(bytes([byte[0] ^ 1]))
+
+
+def test_a_corrupted_block_is_refused_by_name(file):
+    damage(file.path, file.layout.offset(5) + 17)
+    damage(file.path, file.layout.offset(7) + file.layout.y_offset + 3)
+    again = BlockFile(file.path)
+    again.read(4)
+    for block in (5, 7):
+        with pytest.raises(ValueError, match=f"block {block} of 13 of .*rows.blocks' is corrupted"):
+            again.read(block)
+    with pytest.raises(ValueError, match="block 5 of 13"):
+        again.verify()
+    with pytest.raises(ValueError, match="block 5 of 13"):
+        bocce.LeastSquares(again).constants()
+
+
+def test_a_truncated_file_is_refused_at_once_and_while_reading(file):
+    size, layout = file.layout.size, file.layout
+    for end, name in ((layout.offset(9) + 100, "block 9 of 13"), (size - 1, "its table")):
+        os.truncate(file.path, end)
+        with pytest.raises(ValueError, match=f"is truncated at {name}.* must have {size}"):
+            BlockFile(file.path)
+    os.truncate(file.path, layout.offset(2))
+    file.read(1)
+    with pytest.raises(ValueError, match="is truncated at block 2 of 13"):
+        file.read(2)
+
+
+def test_damaged_headers_and_other_files_are_refused(file, tmp_path):
+    damage(file.path, file.layout.table_offset + 1)
+    with pytest.raises(ValueError, match=r"table of checksums of .* is corrupted"):
+        BlockFile(file.path)
+    damage(file.path, 40)
+    with pytest.raises(ValueError, match=r"header of .* is corrupted"):
+        BlockFile(file.path)
+    (tmp_path / "text").write_text("1 1:2\n")
+    with pytest.raises(ValueError, match="is not a block file"):
+        BlockFile(tmp_path / "text")
+    with pytest.raises(FileNotFoundError, match=r"write one with bocce\.data.write_blocks"):
+        BlockFile(tmp_path / "nowhere")
+    with pytest.raises(IndexError, match="block 13 must be from 0 to 12"):
+        file.read(13)
+
+
+def test_direct_and_cached_reading_agree_and_pickles_reopen(file):
+    direct, cached = BlockFile(file.path, direct=True), BlockFile(file.path, direct=False)
+    again = pickle.loads(pickle.dumps(direct))
+    for i in range(file.n_blocks):
+        for a, b, c in zip(direct.read(i), cached.read(i), again.read(i)):
+            np.testing.assert_array_equal(a, b)
+            np.testing.assert_array_equal(a, c)
+    assert repr(again).endswith("503 x 5 float64, 13 blocks)")
+
+
+def test_streams_keep_their_order_and_end_their_threads(file):
+    order = [12, 0, 3, 3, 7]
+    for i, (X, y) in zip(order, file.stream(order)):
+        np.testing.assert_array_equal(X, file.read(i)[0])
+        np.testing.assert_array_equal(y, file.read(i)[1])
+    with closing(file.stream(range(13))) as stream:
+        next(stream)
+
+    def broken():
+        yield 0
+        raise RuntimeError("the plan broke")
+
+    with pytest.raises(RuntimeError, match="the plan broke"):
+        list(file.stream(broken()))
+    assert not [t for t in threading.enumerate() if t.name.startswith("bocce block")]

@@ -1,0 +1,278 @@
+"""Every figure, very small, through the whole pipeline, from cells to the report."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from bocce import data
+from bocce.cli import app
+from bocce.experiments import (
+    FIGURES,
+    chosen,
+    claims,
+    compute,
+    draw,
+    ours,
+    paper,
+    pictures,
+    report,
+    runner,
+)
+from bocce.experiments.compute import Outcome
+from bocce.experiments.interactive import chart
+from bocce.experiments.results import Results
+from bocce.experiments.specs import PROFILES, SETTINGS, Profile
+from bocce.experiments.styles import CYCLE, NAMED, style_of
+
+TINY = Profile("quick", rows=60, steps=0.004, seeds=1, passes=1.0)
+
+
+def small_data(name):
+    """In the place of a LIBSVM set: noisy labels of a linear rule."""
+    X, y, _ = data.regression(2500, 5, 3.0, noise_var=1.0, seed=len(name))
+    return X, np.sign(y - y.mean()), name if name != "rcv1" else "sector.scale"
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    monkeypatch.setitem(PROFILES, "quick", TINY)
+    monkeypatch.setattr(compute, "real_data", small_data)
+    fewer = {"QUAD_KAPPAS": (1000, 200), "QUAD_NOISES": (1e-2, 1e-4), "SWEEP_KAPPAS": (2048, 8)}
+    for name, values in {**fewer, "PAN_KAPPAS": (2000, 100), "PAN_NOISES": (1e-2,)}.items():
+        monkeypatch.setattr(paper, name, values)
+    for module in (ours, claims.extra, pictures.extra):
+        monkeypatch.setattr(module, "AUTO_METHODS", ("sgd", "mass", "auto"))
+    compute.problem.cache_clear()
+    yield
+    compute.problem.cache_clear()
+
+
+def bocce(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+class Page(HTMLParser):
+    """What a reader's tools see: headings, identifiers, roles, and tags that are left open."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.headings, self.ids, self.links, self.charts, self.open = [], set(), [], [], []
+        self.sources = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        if tag in ("h1", "h2", "h3"):
+            self.headings.append(tag)
+        if "id" in attributes:
+            self.ids.add(attributes["id"])
+        if tag == "a":
+            self.links.append(attributes["href"])
+        if attributes.get("class") == "chart":
+            self.charts.append(attributes)
+        self.sources += [v for k, v in attrs if k == "src" or (k == "href" and tag == "link")]
+        if tag not in ("meta", "link", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_whole_pipeline(tiny, tmp_path):
+    folder = tmp_path / "results"
+    done = bocce("reproduce", "all", "--out", folder, "--jobs", 1)
+    assert done.exit_code == 0, done.output
+    cells = runner.planned(FIGURES.values(), SETTINGS, TINY)
+    assert len(list((folder / "cells").rglob("*.nc"))) == len(cells)
+    check_pictures(folder)
+    check_claims(folder)
+    check_report(folder)
+    check_commands(folder)
+
+
+def check_pictures(folder):
+    names = {path.stem for path in (folder / "figures").glob("*.png")}
+    wanted = set()
+    for figure in FIGURES.values():
+        alone = len(figure.settings) == 1
+        wanted |= {figure.label} if alone else {f"{figure.label}-{s}" for s in SETTINGS}
+    assert names == wanted == {path.stem for path in (folder / "figures").glob("*.pdf")}
+    for path in (folder / "figures").glob("*.png"):
+        assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def check_claims(folder):
+    stored = (folder / "claims.json").read_text()
+    printed = bocce("claims", folder, "--json")
+    assert printed.exit_code == 0
+    assert printed.stdout == stored == bocce("claims", folder, "--json").stdout
+    names = [claim["name"] for claim in json.loads(stored)["claims"]]
+    assert names == [claim.name for claim in claims.CLAIMS]
+    table = bocce("claims", folder, "--markdown").stdout.splitlines()
+    assert len(table) == 2 + len(names)
+
+
+def check_report(folder):
+    text = (folder / "report.html").read_text()
+    page = Page(text)
+    assert page.headings.count("h1") == 1
+    assert not page.open
+    assert {link[1:] for link in page.links} <= page.ids, "every link leads somewhere"
+    assert set(FIGURES) <= page.ids
+    assert page.sources == ["data:,"], "nothing is fetched"
+    data = json.loads(re.search(r'id="charts">(.*?)</script>', text, re.S).group(1))
+    assert {chart["id"] for chart in page.charts} == {f"chart-{name}" for name in data}
+    assert all(len(chart["aria-label"]) > 30 and "tabindex" in chart for chart in page.charts)
+    for name, content in data.items():
+        assert content["data"], name
+        assert all(len(trace.get("x", [])) <= 90 for trace in content["data"])
+    assert "stand-in sector.scale" in text
+    assert "https://www.csie" not in text
+
+
+def check_commands(folder):
+    """Resuming computes nothing; the commands of the report make a cell again."""
+    before = {p: p.stat().st_mtime_ns for p in folder.rglob("*.nc")}
+    quick = bocce("reproduce", "der_beta", "--out", folder, "--jobs", 1, "--json")
+    assert quick.exit_code == 0
+    assert json.loads(quick.stdout)["verdicts"]["table_der_beta"] == "holds"
+    assert before == {p: p.stat().st_mtime_ns for p in folder.rglob("*.nc")}
+    rows = report._provenance(runner.load(folder), "quick")
+    command = next(
+        row["command"] for row in rows if "misestimation/paper/l/nu-1/" in row["command"]
+    )
+    again = bocce(*command.split()[1:], "--out", folder, "--jobs", 1)
+    assert again.exit_code == 0, again.output
+    changed = [p for p, t in before.items() if p.stat().st_mtime_ns != t]
+    assert [p.parent.name for p in changed] == ["nu-1"]
+    assert json.loads(bocce("report", folder, "--json").stdout)["report"].endswith("report.html")
+
+
+# ---------------------------------------------------------------- bad input
+
+
+def test_bad_input_writes_nothing(tmp_path, monkeypatch):
+    out = tmp_path / "r"
+    for words, message in [
+        (("fig99",), "NAMES='fig99' must be one of 'all', 'non_acc_alpha_beta'"),
+        (("shb_quadd",), "did you mean 'shb_quad'?"),
+        (("--profile", "slow"), "Invalid value for '--profile'"),
+        (("--setting", "ours"), "Invalid value for '--setting'"),
+        (("--jobs", 0), "--jobs=0 must be an integer >= 1"),
+        (("der_beta", "--only", "shb_quad"), "no cell of these figures begins with"),
+    ]:
+        result = bocce("reproduce", *words, "--out", out)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert message in " ".join(result.stderr.split())
+    for command in ("report", "claims"):
+        result = bocce(command, tmp_path)
+        assert result.exit_code == 2
+        assert "holds no results" in result.stderr
+    monkeypatch.setattr("bocce.experiments.store.find_spec", lambda name: None)
+    result = bocce("reproduce", "--out", out)
+    assert result.exit_code == 2
+    assert "pip install 'bocce[plots]'" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- data that cannot be had
+
+
+def no_data(name):
+    raise FileNotFoundError(f"load: {name} is nowhere")
+
+
+def test_without_data_the_panels_say_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(compute.sources, "load", no_data)
+    monkeypatch.setitem(PROFILES, "quick", TINY)
+    compute.problem.cache_clear()
+    compute._loaded.cache_clear()
+    try:
+        results = runner.reproduce(tmp_path, chosen(["fig8", "table1"]), TINY, SETTINGS)
+        verdicts, page = report.publish(tmp_path, results)
+    finally:
+        compute._loaded.cache_clear()
+    words = {verdict.claim.name: verdict.word for verdict in verdicts}
+    assert words["squared_loss_close"] == "not evaluated"
+    assert words["table_der_beta"] == "holds"
+    assert "data not available" in page.read_text()
+    assert "data not available: ijcnn, rcv1, mushrooms" in page.read_text()
+    # the data come: only those cells are computed again
+    monkeypatch.setattr(compute, "real_data", small_data)
+    computed = []
+    runner.reproduce(
+        tmp_path,
+        chosen(["fig8", "table1"]),
+        TINY,
+        SETTINGS,
+        tell=lambda what, share: computed.append(what),
+    )
+    assert {what.split(",")[0] for what in computed} == {"squared_loss"}
+    compute.problem.cache_clear()
+
+
+def test_a_stand_in_is_named_and_labels_are_signs(monkeypatch):
+    def load(name):
+        if name == "rcv1_train.binary":
+            raise FileNotFoundError(name)
+        rows = data.diagonal(4, 2.0)[0]
+        return rows, np.array({"sector.scale": [1, 50, 51, 105], "mushrooms": [1, 2, 2, 1]}[name])
+
+    monkeypatch.setattr(compute.sources, "load", load)
+    compute._loaded.cache_clear()
+    try:
+        assert compute.real_data("rcv1")[1:][1] == "sector.scale"
+        assert compute.real_data("rcv1")[1].tolist() == [1, 1, -1, -1]
+        assert compute.real_data("mushrooms")[1].tolist() == [1, -1, -1, 1]
+    finally:
+        compute._loaded.cache_clear()
+
+
+# ---------------------------------------------------------------- text and colours
+
+
+def test_text_from_outside_is_escaped(tmp_path):
+    evil = "</script><script>alert(1)</script>"
+    results = Results(
+        {("psi_function", "paper", "Psi", "Psi", "table"): Outcome({}, {"text": evil})}
+    )
+    (tmp_path / "run.json").write_text(
+        json.dumps({"profile": "quick", "figures_in_order": ["psi_function"], "settings": []})
+    )
+    text = report.render(tmp_path, results, [])
+    assert evil not in text
+    assert "&lt;/script&gt;&lt;script&gt;alert(1)" in text
+    panel = pictures.Panel(evil, "x", "y", (pictures.Line("a", np.arange(2), np.ones(2)),))
+    shown = json.dumps(chart(pictures.Picture("p", "t", 1, (panel,)))).replace("<", "\\u003c")
+    assert "<" not in shown
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+def test_lines_can_be_told_apart_without_colour():
+    """In every figure the markers differ; the ladder of batch sizes rises in luminance."""
+    for figure in FIGURES.values():
+        cells = [c for s in figure.settings for c in figure.cells(s, PROFILES["full"])]
+        methods = list(dict.fromkeys(c.method for c in cells if c.figure != "auto"))
+        named = [style_of(m, i) for i, m in enumerate(methods) if m in NAMED or "SHB-0" in m]
+        looks = [(s.marker, s.dash) for s in named]
+        assert len(set(looks)) >= len(looks) - 2, figure.label
+    ladder = [luminance(style_of(f"SHB-{0.1 * i:.1f}", 0).colour) for i in range(1, 11)]
+    assert ladder == sorted(ladder)
+    assert len({style.marker for style in CYCLE}) == len(CYCLE)
+
+
+def test_the_same_numbers_draw_the_same_file(tmp_path):
+    line = pictures.Line("SGD", np.arange(1, 50.0), 0.9 ** np.arange(1, 50.0), "runs")
+    picture = pictures.Picture("p", "t", 1, (pictures.Panel("a", "x", "y", (line,)),))
+    first = [path.read_bytes() for path in draw.save(picture, tmp_path / "a")]
+    second = [path.read_bytes() for path in draw.save(picture, tmp_path / "b")]
+    assert first == second
