@@ -54,7 +54,8 @@ def fingerprint(problem: LinearProblem, method: Any, settings: dict[str, Any]) -
 def write(path: Path, identity: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write beside, flush to disk, then rename: a reader sees the old file or the new one.
 
-    Beside has one name (unlike ``atomic_write``): what a kill leaves there, the next save overwrites.
+    Beside has one name (unlike ``atomic_write``): what a kill leaves there, the next save
+    overwrites.
     """
     beside = path.with_name(path.name + ".part")
     with open(beside, "wb") as file:

@@ -29,10 +29,11 @@ def guard(method: Any) -> Guarded:
     """``method`` (a schedule, or a registry name) under the divergence guard.
 
     At steps spaced geometrically the run is looked at. It is taken back when it overflowed, when
-    f > 4 f(w0) (at full batch, f(w0)), or when the last three recorded gradient norms exceed 10 times the best (or what
-    sampling noise alone explains at w0) and grow. Then: the best iterate seen at a look, from
-    rest; a named method is built again for the steps left with L, L_max and kappa~ doubled, a
-    schedule goes on with half its steps. Each retreat is counted and told in ``Result.message``.
+    f > 4 f(w0) (at full batch, f(w0)), or when the last three recorded gradient norms exceed 10
+    times the best (or what sampling noise alone explains at w0) and grow. Then: the best iterate
+    seen at a look, from rest; a named method is built again for the steps left with L, L_max and
+    kappa~ doubled, a schedule goes on with half its steps. Each retreat is counted and told in
+    ``Result.message``.
 
     Guarantee: none is needed of the constants: after j retreats L is 2^j times what was given,
     so an L too small by a factor nu costs at most about log2(nu) + 1 retreats.

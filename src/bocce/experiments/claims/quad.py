@@ -117,8 +117,10 @@ def stages_exist(results: Results, setting: str) -> Finding:
     return Finding(
         cases,
         {f"I at {name}": count for name, count in counts.items()},
-        "By the paper's formula I = 0 at T = 7000, so that Multi-SHB is constant SHB; the released "
-        "code uses another formula.",
+        "By the paper's formula I = 0 at T = 7000: Multi-SHB is constant SHB, and so is "
+        "Multi-SHB-CNST."
+        if rule == "theorem"
+        else "The released code has another formula for I.",
     )
 
 

@@ -10,6 +10,7 @@ from ..results import Results, interval
 from .base import SIMILAR, Claim, Finding, counted
 
 FIGURES = ("squared_loss", "logistic_loss")
+NOT_RUN = "Not run in this setting, or without data."
 
 
 def _log_ratios(
@@ -47,6 +48,8 @@ def _numbers(ratios: dict[str, np.ndarray]) -> dict[str, float]:
 def _close(figure: str, pairs):
     def judge(results: Results, setting: str) -> Finding:
         ratios = _pairs(figure, setting, results, pairs)
+        if not ratios:
+            return Finding({}, {}, NOT_RUN)
         cases = {n: bool(abs(v.mean()) <= math.log(SIMILAR)) for n, v in ratios.items()}
         return Finding(
             cases, _numbers(ratios), f"Final gradient norms within a factor 3 in {counted(cases)}."
@@ -58,6 +61,8 @@ def _close(figure: str, pairs):
 def _better(figure: str, pairs):
     def judge(results: Results, setting: str) -> Finding:
         ratios = _pairs(figure, setting, results, pairs)
+        if not ratios:
+            return Finding({}, {}, NOT_RUN)
         cases = {}
         for name, values in ratios.items():
             single = values.size == 1  # one seed has no interval: its sign decides

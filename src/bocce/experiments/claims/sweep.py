@@ -15,9 +15,9 @@ from .curves import all_curves, kappa_of
 SWEEP = "shb_batch_sizes"
 
 
-def speed(curve: Curve) -> float:
+def speed(curve: Curve, on_runs: bool = False) -> float:
     """-ln(g_k/g_0)/k at the first k with g_k <= 1e-8 g_0, or at the end; negative if it grew."""
-    k, values = curve.best
+    k, values = (curve.k, curve.mean) if on_runs else curve.best
     hit = np.flatnonzero(values <= FAR_DOWN * values[0])
     at = int(hit[0]) if hit.size else len(k) - 1
     if not np.isfinite(values[at]):
@@ -26,11 +26,12 @@ def speed(curve: Curve) -> float:
 
 
 def _speeds(results: Results, setting: str) -> dict[float, dict[str, float]]:
-    curves = all_curves(results, SWEEP, setting)
-    return {
-        kappa_of(panel): {name: speed(curve) for name, curve in methods.items()}
-        for panel, methods in curves.items()
-    }
+    """Exact where every curve of a panel has an expectation; else on runs, like with like."""
+    speeds = {}
+    for panel, methods in all_curves(results, SWEEP, setting).items():
+        on_runs = not all(curve.exact.size for curve in methods.values())
+        speeds[kappa_of(panel)] = {name: speed(c, on_runs) for name, c in methods.items()}
+    return speeds
 
 
 def _shares(speeds: dict[str, float]) -> list[float]:
@@ -64,14 +65,17 @@ def threshold_grows(results: Results, setting: str) -> Finding:
         values = _shares(methods)
         slow = [share for share, s in zip(SHARES, values) if not s >= 0.5 * values[-1]]
         least[kappa] = round(max(slow, default=0.0) + 0.1, 1)
-    large = [kappa for kappa in least if kappa >= LARGE_KAPPA]
-    growing = list(least.values()) == sorted(least.values())
-    cases = {f"kappa={kappa:g}": least[kappa] > SHARES[0] and growing for kappa in large}
+    cases = {
+        f"threshold, kappa={kappa:g}": xi > SHARES[0]
+        for kappa, xi in least.items()
+        if kappa >= LARGE_KAPPA
+    }
+    ordered = list(least.values())
+    cases["grows with kappa"] = ordered == sorted(ordered) and ordered[0] < ordered[-1]
     return Finding(
         cases,
         {f"kappa={kappa:g}: threshold xi": xi for kappa, xi in least.items()},
-        "A threshold above xi = 0.1 that grows with kappa is seen in "
-        f"{counted(cases, 'large kappa')}.",
+        f"Half the full batch's speed needs xi = {min(ordered):g} to {max(ordered):g}.",
     )
 
 
@@ -85,9 +89,11 @@ def speed_grows_with_batch(results: Results, setting: str) -> Finding:
         gain = alive[-1] / alive[0] if alive else math.inf
         cases[f"kappa={kappa:g}"] = rising and (gain >= 1.1 or len(alive) < len(values))
         numbers[f"kappa={kappa:g}: fastest / slowest that converges"] = gain
-    return Finding(
-        cases, numbers, f"Larger batches are faster by 10 per cent or more in {counted(cases)}."
-    )
+    aside = ""
+    if setting == "authors":
+        aside = " Batches up to xi = 0.5, cut from epochs, beat those of 0.6, drawn afresh."
+    said = f"Larger batches are faster, by 10 per cent or more in all, in {counted(cases)}."
+    return Finding(cases, numbers, said + aside)
 
 
 def sgd_and_averaged_are_slow(results: Results, setting: str) -> Finding:
@@ -146,7 +152,7 @@ CLAIMS = (
         "SHB can only attain acceleration when the batch-size is larger than some kappa-dependent "
         "threshold.",
         "Accelerated means at least half the full batch's speed. For kappa >= 512 the smallest "
-        "accelerated xi is above 0.1, and it never falls as kappa grows.",
+        "accelerated xi is above 0.1; over all kappa it grows and never falls.",
         threshold_grows,
     ),
     Claim(
