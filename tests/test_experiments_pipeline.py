@@ -28,7 +28,7 @@ from bocce.experiments.results import Results
 from bocce.experiments.specs import PROFILES, SETTINGS, Profile
 from bocce.experiments.styles import CYCLE, NAMED, style_of
 
-TINY = Profile("quick", rows=60, steps=0.004, seeds=1, passes=1.0)
+TINY = Profile("quick", rows=60, columns=20, steps=0.004, seeds=1, passes=1.0)
 
 
 def small_data(name):
@@ -241,7 +241,7 @@ def test_text_from_outside_is_escaped(tmp_path):
         {("psi_function", "paper", "Psi", "Psi", "table"): Outcome({}, {"text": evil})}
     )
     (tmp_path / "run.json").write_text(
-        json.dumps({"profile": "quick", "figures_in_order": ["psi_function"], "settings": []})
+        json.dumps({"profile": "quick", "figures": {"psi_function": []}})
     )
     text = report.render(tmp_path, results, [])
     assert evil not in text

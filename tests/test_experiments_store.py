@@ -14,7 +14,7 @@ from bocce.experiments import FIGURES, chosen, runner, store
 from bocce.experiments.compute import Outcome
 from bocce.experiments.specs import SETTINGS, Profile
 
-TINY = Profile("tiny", rows=60, steps=0.004, seeds=1, passes=1.0)
+TINY = Profile("tiny", rows=60, columns=20, steps=0.004, seeds=1, passes=1.0)
 NAMES = ["lower_bound_2", "misestimation", "der_beta"]
 
 
@@ -104,7 +104,7 @@ def test_a_damaged_cell_is_computed_again(whole, tmp_path):
 
 def test_another_specification_is_not_taken_for_this_one(tmp_path):
     cell = FIGURES["misestimation"].cells("paper", TINY)[0]
-    other = FIGURES["misestimation"].cells("paper", Profile("other", 60, 0.005, 1, 1.0))[0]
+    other = FIGURES["misestimation"].cells("paper", Profile("other", 60, 20, 0.005, 1, 1.0))[0]
     assert cell.path == other.path
     runner.run_cell(tmp_path, cell)
     assert store.read(tmp_path, cell) is not None
@@ -166,3 +166,21 @@ def test_an_unfinished_folder_says_what_is_missing(whole, tmp_path, monkeypatch)
     next(iter(tmp_path.rglob("*.nc"))).unlink()
     with pytest.raises(ValueError, match=r"lacks 1 of \d+ cells"):
         runner.load(tmp_path)
+
+
+def test_figures_and_settings_add_up_in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setitem(runner.PROFILES, "tiny", TINY)
+    runner.reproduce(tmp_path, chosen(["fig1"]), TINY, ("authors",))
+    runner.reproduce(tmp_path, chosen(["table1"]), TINY, SETTINGS)
+    held = runner.load(tmp_path)
+    assert {key[:2] for key in held.outcomes} == {
+        ("non_acc_alpha_beta", "authors"),
+        ("der_beta", "paper"),
+    }
+    runner.reproduce(tmp_path, chosen(["fig1"]), TINY, ("paper",))
+    assert held.settings("non_acc_alpha_beta") == ["authors"]
+    assert runner.load(tmp_path).settings("non_acc_alpha_beta") == ["paper", "authors"]
+    other = Profile("quick", 60, 20, 0.004, 1, 1.0)
+    monkeypatch.setitem(runner.PROFILES, "quick", other)
+    runner.reproduce(tmp_path, chosen(["table1"]), other, SETTINGS)
+    assert {key[0] for key in runner.load(tmp_path).outcomes} == {"der_beta"}

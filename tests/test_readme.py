@@ -10,9 +10,12 @@ from bocce.solve import registry
 README = Path(__file__).parent.parent / "README.md"
 
 
+def examples():
+    return re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+
+
 def test_the_example_runs(capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    exec(code, {})
+    exec(examples()[0], {})
     run, average = (float(line.split()[-1]) for line in capsys.readouterr().out.splitlines())
     assert run == pytest.approx(average, rel=1.0)
 

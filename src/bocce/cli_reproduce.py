@@ -34,6 +34,10 @@ def reproduce(
     jobs: Annotated[
         int | None, typer.Option(help="Processes; all processors if not given.")
     ] = None,
+    backend: Annotated[
+        Literal["local", "ray"],
+        typer.Option(help="Processes here, or a Ray cluster that shares the folder."),
+    ] = "local",
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is stored.")] = False,
     only: Annotated[
         str, typer.Option(help="Compute only cells whose path begins so; then stop.")
@@ -60,7 +64,15 @@ def reproduce(
         )
     with bar("starting", 100) as progress:
         results = runner.reproduce(
-            out, figures, PROFILES[profile], settings, workers, fresh, only, _shown_on(progress)
+            out,
+            figures,
+            PROFILES[profile],
+            settings,
+            workers,
+            fresh,
+            only,
+            _shown_on(progress),
+            backend,
         )
     if only:
         say(f"computed {len(planned)} cells below {out / 'cells'}; bocce report {out} shows them")

@@ -15,7 +15,7 @@ from bocce.experiments.specs import PROFILES, SETTINGS, Profile
 
 pytestmark = pytest.mark.browser
 
-TINY = Profile("quick", rows=60, steps=0.01, seeds=2, passes=1.0)
+TINY = Profile("quick", rows=60, columns=20, steps=0.01, seeds=2, passes=1.0)
 NAMES = ["fig1", "fig2", "fig5", "fig6", "fig7", "table1", "misestimation", "bounds"]
 ARTIFACTS = Path(__file__).parents[2] / "build" / "browser"
 FLAGS = (

@@ -343,3 +343,18 @@ def test_solve_on_the_command_line(cluster, tmp_path):
         app, ["solve", str(table), "--ray", "local", "--sampling", "reshuffle"]
     )
     assert refused.exit_code == 2
+
+
+@pytest.mark.filterwarnings("ignore")  # what joblib's backend for Ray warns of is not ours
+def test_a_sweep_on_ray_gives_the_same_verdicts(cluster, tmp_path):
+    from typer.testing import CliRunner
+
+    from bocce.cli import app
+
+    said = []
+    for backend in ("local", "ray"):
+        out = str(tmp_path / backend)
+        run = ["reproduce", "der_beta", "--out", out, "--jobs", "2", "--backend", backend]
+        assert CliRunner().invoke(app, run).exit_code == 0
+        said.append(CliRunner().invoke(app, ["claims", out, "--json"]).stdout)
+    assert said[0] == said[1] != ""

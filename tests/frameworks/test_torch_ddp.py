@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import faulthandler
+import socket
 import time
 from pathlib import Path
 
@@ -40,9 +42,11 @@ def tables() -> list[schedules.Schedule]:
     return [schedules.two_phase(T, 4.0, 0.4), schedules.nesterov_exponential(T, 4.0, 0.4)]
 
 
-def worker(rank: int, folder: str) -> None:
+def worker(rank: int, folder: str, port: int) -> None:
+    faulthandler.dump_traceback_later(SECONDS / 2)  # a hang says where
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
+    meeting = f"tcp://127.0.0.1:{port}"
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=2)
     half = slice(rank * ROWS // 2, (rank + 1) * ROWS // 2)
     found = []
     for schedule in tables():
@@ -55,7 +59,10 @@ def worker(rank: int, folder: str) -> None:
 def test_two_processes_equal_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    workers = mp.spawn(worker, args=(str(tmp_path),), nprocs=2, join=False)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    workers = mp.spawn(worker, args=(str(tmp_path), port), nprocs=2, join=False)
     end = time.monotonic() + SECONDS
     while not workers.join(timeout=1.0):
         if time.monotonic() > end:

@@ -222,7 +222,7 @@ def _grid(grid: Grid, title: str) -> Any:
     width = 0.075 * (side + (longest + 2) * len(grid.columns)) + 0.5
     figure = Figure(figsize=(width, 0.26 * (len(grid.rows) + 4)))
     figure.suptitle(title, fontsize=11)
-    left = 0.075 * (side + 2) / width
+    left = 0.075 * (side + 4) / width
     ax = figure.add_axes((left, 0.14, 0.99 - left, 0.74))
     ax.set_axis_off()
     table = ax.table(

@@ -151,7 +151,7 @@ def _trace(panel: Panel, line: Line, place: int, seen: set[str]) -> dict[str, An
         "line": {
             "color": style.colour,
             "width": 1 if over else 1.8,
-            "dash": "dot" if guide else dash,
+            "dash": ("dashdot" if len(style.dash) > 2 else "dot") if guide else dash,
         },
         "marker": {"symbol": SYMBOLS[style.marker], "size": 6},
         "opacity": 0.9,

@@ -66,7 +66,7 @@ def _auto(setting: str, profile: Profile) -> list[Cell]:
 
 
 def _misestimation(setting: str, profile: Profile) -> list[Cell]:
-    data = Data("regression", n=profile.rows, d=20, kappa=100, noise_var=1e-2)
+    data = Data("regression", n=profile.rows, d=profile.columns, kappa=100, noise_var=1e-2)
     T = steps(profile, 7000)
     cells = []
     for nu in MIS_L:
@@ -95,7 +95,12 @@ def _reference(setting: str, profile: Profile) -> list[Cell]:
     for design in ("haar", "heavy"):
         for kappa in REFERENCE_KAPPAS:
             data = Data(
-                "regression", n=profile.rows, d=20, kappa=kappa, noise_var=1e-2, design=design
+                "regression",
+                n=profile.rows,
+                d=profile.columns,
+                kappa=kappa,
+                noise_var=1e-2,
+                design=design,
             )
             for method in REFERENCE_METHODS:
                 run = Run(data, method, "paper", 0.9, T=T)

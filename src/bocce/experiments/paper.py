@@ -30,11 +30,11 @@ def synthetic(setting: str, profile: Profile, kappa: float, r: float) -> Data:
     that are those of the design before it was changed.
     """
     if setting == "paper":
-        return Data("regression", n=profile.rows, d=20, kappa=kappa, noise_var=r)
+        return Data("regression", n=profile.rows, d=profile.columns, kappa=kappa, noise_var=r)
     return Data(
         "regression",
         n=profile.rows,
-        d=20,
+        d=profile.columns,
         kappa=kappa,
         noise_var=r * r,
         design="heavy",

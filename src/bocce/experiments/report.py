@@ -13,7 +13,7 @@ from .claims import Verdict
 from .interactive import chart
 from .pictures import Picture
 from .results import Results
-from .specs import PROFILES, Figure, Run, slug
+from .specs import PROFILES, Cell, Figure, Run, slug
 
 AUTHORS_STEP = 2018e-6  # seconds a step of the released code takes (n = 8000, b = 7200)
 ORDER = ("holds", "holds only under", "fails", "not evaluated")
@@ -41,7 +41,7 @@ def render(folder: Path, results: Results, verdicts: list[Verdict]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["slug"] = lambda word: SLUGS.get(word, "open")
-    figures = [_section(results, FIGURES[label], verdicts) for label in noted["figures_in_order"]]
+    figures = [_section(results, FIGURES[label], verdicts) for label in noted["figures"]]
     return environment.get_template("report.html").render(
         version=__version__,
         profile=PROFILES[noted["profile"]],
@@ -49,7 +49,7 @@ def render(folder: Path, results: Results, verdicts: list[Verdict]) -> str:
         sections=figures,
         verdicts=verdicts,
         counts=_counts(verdicts),
-        times=_times(results, noted),
+        times=_times(results, runner.held_cells(folder)),
         rows=_provenance(results, noted["profile"]),
         versions=_versions(results),
         charts=json.dumps(_charts(figures), separators=(",", ":")).replace("<", "\\u003c"),
@@ -95,15 +95,11 @@ def _wordy(picture: Picture) -> bool:
     return len(picture.panels) == 1 and bool(picture.panels[0].words)
 
 
-def _times(results: Results, noted: dict[str, Any]) -> dict[str, float]:
+def _times(results: Results, cells: list[Cell]) -> dict[str, float]:
     """Seconds of all cells, and what the released code would take for its share of them."""
     seconds = sum(float(entry["seconds"]) for entry in results.provenance.values())
     sampled, theirs = 0.0, 0.0
-    for cell in runner.planned(
-        [FIGURES[label] for label in noted["figures_in_order"]],
-        tuple(noted["settings"]),
-        PROFILES[noted["profile"]],
-    ):
+    for cell in cells:
         job = cell.job
         if isinstance(job, Run) and cell.seed.isdigit() and job.data.source == "regression":
             sampled += float(results.provenance[cell.key]["seconds"])

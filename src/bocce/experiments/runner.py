@@ -13,7 +13,7 @@ from .._atomic import atomic_write
 from . import FIGURES
 from .compute import compute
 from .results import Results
-from .specs import EXACT, PROFILES, SETTINGS, Cell, Figure, Profile, Run
+from .specs import EXACT, PROFILES, Cell, Figure, Profile, Run
 from .store import require_extras, write
 
 Tell = Callable[[str, float], None]  # what was done, and the share of the work, in per cent
@@ -79,6 +79,7 @@ def reproduce(
     fresh: bool = False,
     only: str = "",
     tell: Tell = lambda what, share: None,
+    backend: str = "local",
 ) -> Results:
     """Compute every cell that is not stored yet, and load them all.
 
@@ -97,15 +98,19 @@ def reproduce(
     waiting.sort(key=cost, reverse=True)  # dear ones first: no core waits for one at the end
     total, done = sum(map(cost, waiting)), 0.0
     started = time.perf_counter()
-    for cell, _ in _each(folder, waiting, jobs):
+    for cell, _ in _each(folder, waiting, jobs, backend):
         done += cost(cell)
         tell(f"{cell.figure}, {cell.setting}", 100.0 * done / total)
     _note_run(folder, profile, figures, settings, len(waiting), time.perf_counter() - started)
     return kept.updated(folder, cells, waiting)
 
 
-def _each(folder: Path, waiting: list[Cell], jobs: int) -> Iterable[tuple[Cell, float]]:
+def _each(
+    folder: Path, waiting: list[Cell], jobs: int, backend: str
+) -> Iterable[tuple[Cell, float]]:
     """One process or several: exact curves and line searches hold the interpreter's lock."""
+    if backend == "ray":
+        return _on_ray(folder, waiting, jobs)
     if jobs == 1 or len(waiting) < 2:
         return (run_cell(folder, cell) for cell in waiting)
     from joblib import Parallel, delayed
@@ -113,6 +118,21 @@ def _each(folder: Path, waiting: list[Cell], jobs: int) -> Iterable[tuple[Cell, 
     pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size="auto")
     parent = os.getpid()
     return pool(delayed(_in_worker)(folder, cell, parent) for cell in waiting)
+
+
+def _on_ray(folder: Path, waiting: list[Cell], jobs: int) -> Iterable[tuple[Cell, float]]:
+    """On a Ray cluster whose machines share ``folder``; joblib's backend for Ray hands them out."""
+    try:
+        from ray.util.joblib import register_ray
+    except ImportError as error:
+        raise ImportError(
+            f"reproduce: --backend ray needs the extra ray ({error}); pip install 'bocce[ray]'."
+        ) from error
+    from joblib import Parallel, delayed, parallel_config
+
+    register_ray()
+    with parallel_config(backend="ray", n_jobs=jobs):
+        return Parallel()(delayed(run_cell)(folder.resolve(), cell) for cell in waiting)
 
 
 def _in_worker(folder: Path, cell: Cell, parent: int) -> tuple[Cell, float]:
@@ -136,15 +156,15 @@ def _note_run(
     computed: int,
     seconds: float,
 ) -> None:
-    """run.json: which profile the folder holds, its figures, and how long they took."""
+    """run.json: the profile, the settings of each figure that is held, and the last run."""
     before = noted(folder)
-    if before.get("profile") != profile.name:
-        before = {}
-    held = {*before.get("figures_in_order", []), *(figure.label for figure in figures)}
+    held = before["figures"] if before.get("profile") == profile.name else {}
+    for figure in figures:
+        now = {*held.get(figure.label, []), *settings}
+        held[figure.label] = [setting for setting in figure.settings if setting in now]
     content = {
         "profile": profile.name,
-        "figures_in_order": [label for label in FIGURES if label in held],
-        "settings": [s for s in SETTINGS if s in {*before.get("settings", []), *settings}],
+        "figures": {label: held[label] for label in FIGURES if held.get(label)},
         "cells_computed_last": computed,
         "seconds_last": round(seconds, 1),
     }
@@ -157,21 +177,31 @@ def noted(folder: Path) -> dict[str, Any]:
     return json.loads(path.read_text()) if path.is_file() else {}
 
 
-def load(folder: Path) -> Results:
-    """All results in a folder that ``reproduce`` filled."""
+def held_cells(folder: Path) -> list[Cell]:
+    """Every cell that a folder should hold, by its run.json."""
     content = noted(folder)
     if not content:
         raise ValueError(
             f"{str(folder)!r} holds no results (run.json is absent); fill it first: "
             f"bocce reproduce all --out {folder}"
         )
-    figures = [FIGURES[label] for label in content["figures_in_order"]]
-    cells = planned(figures, tuple(content["settings"]), PROFILES[content["profile"]])
+    profile = PROFILES[content["profile"]]
+    return [
+        cell
+        for label, settings in content["figures"].items()
+        for cell in planned([FIGURES[label]], tuple(settings), profile)
+    ]
+
+
+def load(folder: Path) -> Results:
+    """All results in a folder that ``reproduce`` filled."""
+    cells = held_cells(folder)
     results = Results.load(folder, cells)
     if results.absent:
+        content = noted(folder)
         raise ValueError(
             f"{str(folder)!r} lacks {len(results.absent)} of {len(cells)} cells, the first of them "
             f"{results.absent[0].path}; finish the run: bocce reproduce "
-            f"{' '.join(content['figures_in_order'])} --profile {content['profile']} --out {folder}"
+            f"{' '.join(content['figures'])} --profile {content['profile']} --out {folder}"
         )
     return results

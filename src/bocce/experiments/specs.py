@@ -104,14 +104,15 @@ class Profile:
 
     name: str
     rows: int  # of the synthetic designs
+    columns: int
     steps: float  # share of the paper's T
     seeds: int  # at most
     passes: float  # over the LIBSVM data
 
 
 PROFILES = {
-    "quick": Profile("quick", rows=2000, steps=0.2, seeds=1, passes=2.0),
-    "full": Profile("full", rows=10_000, steps=1.0, seeds=5, passes=100.0),
+    "quick": Profile("quick", rows=2000, columns=10, steps=0.15, seeds=1, passes=2.0),
+    "full": Profile("full", rows=10_000, columns=20, steps=1.0, seeds=5, passes=100.0),
 }
 
 

@@ -1,0 +1,16 @@
+"""The README's PyTorch example runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.frameworks
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_the_example_runs():
+    _, code = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    names: dict = {}
+    exec(code, names)
+    assert names["optimizer"].param_groups[0]["schedule"].T == 1000
