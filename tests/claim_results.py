@@ -13,7 +13,7 @@ K = np.arange(0, 7001, 10)
 
 def outcome(values, k=K, status="finished", **notes):
     values = np.asarray(values, dtype=float)
-    numbers = {"k": k, "grad_norm": values, "error": values, "gap": values}
+    numbers = {"k": k, "grad_norm": values, "error": values}
     numbers["gradient_evaluations"] = k * 10
     return Outcome(numbers, {"status": status, **notes})
 

@@ -146,7 +146,6 @@ def _expected(run: Run) -> Outcome:
         "k": k,
         "grad_norm": np.sqrt(curve.grad2[k]),
         "error": np.sqrt(curve.error2[k]),
-        "gap": curve.gap[k],
     }
     status = "finished" if np.isfinite(curve.grad2[-1]) else "diverged"
     return Outcome(numbers, _notes(run, method, status))

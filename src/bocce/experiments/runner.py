@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,12 @@ def cost(cell: Cell) -> float:
     return 25.0 + 0.012 * job.T
 
 
-def _limits(threads: int) -> Any:
-    from threadpoolctl import threadpool_limits
+@lru_cache(maxsize=1)
+def _thread_pools() -> Any:
+    """BLAS and its kin, looked for once a process: numpy and scipy are loaded by now."""
+    from threadpoolctl import ThreadpoolController
 
-    return threadpool_limits(threads)
+    return ThreadpoolController()
 
 
 def run_cell(folder: Path, cell: Cell) -> tuple[Cell, float]:
@@ -63,7 +66,7 @@ def run_cell(folder: Path, cell: Cell) -> tuple[Cell, float]:
     ['table.nc']
     """
     started = time.process_time()  # of this core: what others do on the machine is not in it
-    with _limits(1):
+    with _thread_pools().limit(limits=1):
         outcome = compute(cell)
     seconds = time.process_time() - started
     write(folder, cell, outcome, seconds)

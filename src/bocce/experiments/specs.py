@@ -111,7 +111,7 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile("quick", rows=2000, columns=10, steps=0.15, seeds=1, passes=2.0),
+    "quick": Profile("quick", rows=2000, columns=10, steps=0.12, seeds=1, passes=2.0),
     "full": Profile("full", rows=10_000, columns=20, steps=1.0, seeds=5, passes=100.0),
 }
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import platform
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,15 +47,21 @@ def digest(identity: str, outcome: Outcome) -> str:
     return total.hexdigest()
 
 
-def provenance(seconds: float) -> dict[str, str]:
-    """Versions, machine and time: beside the numbers, never among them."""
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    """Asked once a process: reading a package's metadata takes milliseconds."""
     return {
         "bocce": __version__,
         "python": platform.python_version(),
-        "numpy": version("numpy"),
-        "scipy": version("scipy"),
-        "numba": version("numba"),
+        **{package: version(package) for package in ("numpy", "scipy", "numba")},
         "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def provenance(seconds: float) -> dict[str, str]:
+    """Versions, machine and time: beside the numbers, never among them."""
+    return {
+        **_versions(),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": f"{seconds:.4f}",
     }
