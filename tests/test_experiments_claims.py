@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -312,3 +314,9 @@ def test_the_observed_batch_is_where_runs_begin_to_settle():
     seen = tables.observed_batch(**place, T=400, seed=0).numbers["observed"][0]
     exact = tables.critical_batches(**place).numbers["exact"][0]
     assert 0.3 * exact < seen <= 1.3 * exact
+
+
+def test_the_documentation_has_every_claim():
+    text = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text()
+    listed = re.findall(r"^\| `(\w+)`", text, re.M)
+    assert listed == [claim.name for claim in CLAIMS]

@@ -1,4 +1,4 @@
-"""A claim: what the paper says, a criterion stated beforehand, and a function that applies it."""
+"""A claim: what the paper says, a stated criterion, and a function that applies it."""
 
 from __future__ import annotations
 
