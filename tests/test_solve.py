@@ -235,14 +235,15 @@ class TestCheckpointRefused:
             bocce.minimize(haar, checkpoint=saved, **settings)
         assert saved.read_bytes() == before
 
-    def test_of_another_start_in_a_late_entry(self, tmp_path):
+    @pytest.mark.parametrize("run", [{"method": "sgd", "T": 3}, {"method": "auto", "tol": 0.1}])
+    def test_of_another_start_in_a_late_entry(self, tmp_path, run):
         p = bocce.LeastSquares(np.eye(300), np.ones(300))
         w0 = np.zeros(300)
         path = tmp_path / "run.npz"
-        bocce.minimize(p, "sgd", T=3, batch_size=300, w0=w0, checkpoint=path)
+        bocce.minimize(p, batch_size=300, w0=w0, checkpoint=path, **run)
         w0[299] = 1.0
         with pytest.raises(ValueError, match="another w0"):
-            bocce.minimize(p, "sgd", T=3, batch_size=300, w0=w0, checkpoint=path)
+            bocce.minimize(p, batch_size=300, w0=w0, checkpoint=path, **run)
 
     @pytest.mark.parametrize("change", ["l2", "X", "y"])
     def test_of_another_problem(self, saved, haar, change):

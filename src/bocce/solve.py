@@ -133,17 +133,16 @@ def _prepare(
         )
     if T is not None:
         T = _checks.integer(where, "T", T, remedy="give the number of steps")
+    settings = {"seed": seed, "batch_size": b, "sampling": mode, "tol": tol, "engine": engine}
+    settings |= {"record_every": record_every, "w0": checkpoints.digest(start)}
     if T is None and isinstance(method, str) and method in GUARDED:
-        settings = {"seed": seed, "batch_size": b, "sampling": mode, "tol": tol, "engine": engine}
-        settings |= {"record_every": record_every, "w0": start.tobytes().hex()[:4096]}
         return Course(p, b, seed, start, settings, method)
     guarded = isinstance(method, Guarded) or (isinstance(method, str) and method in GUARDED)
     method = method.method if isinstance(method, Guarded) else method
     plan, b, recipe = _resolve(p, method, T, b)
     per_epoch = max(1, p.n // b)
     when = engines.record_steps(plan.T, record_every, per_epoch)
-    settings = {"seed": seed, "batch_size": b, "sampling": mode, "tol": tol, "engine": engine}
-    settings |= {"record_every": record_every, "w0": checkpoints.digest(start)}
+    settings["batch_size"] = b
     return _Run(p, plan, b, seed, start, tol, when, settings, guarded, recipe)
 
 
