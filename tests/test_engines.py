@@ -19,16 +19,20 @@ N = 30
 BATCHES = (1, 2, N // 3, N // 2, N // 2 + 1, round(0.9 * N), N - 1, N)
 
 
-def assert_same_steps(p, table, b, mode="independent", seed=5, tol=1e-10):
+def assert_same_steps(p, table, b, mode="independent", seed=5, tol=1e-10, averaging=False):
     """Both engines, one step at a time: iterates and measurements."""
     slow, fast = ReferenceEngine(p, b, seed, mode), CompiledEngine(p, b, seed, mode)
     s, f = at_rest(p), at_rest(p)
+    if averaging:
+        s.tally, f.tally = np.zeros(p.d), np.zeros(p.d)
     rs, rf = recorder(table.T), recorder(table.T)
     for k in range(table.T):
         assert slow.advance(s, table, k + 1, rs) == fast.advance(f, table, k + 1, rf) == ""
         scale = max(1.0, np.abs(s.w).max())
         np.testing.assert_allclose(f.w, s.w, rtol=0, atol=tol * scale, err_msg=f"step {k}")
         np.testing.assert_allclose(f.v, s.v, rtol=0, atol=tol * scale, err_msg=f"step {k}")
+    if averaging:
+        np.testing.assert_allclose(f.tally, s.tally, atol=tol * np.abs(s.tally).max())
     value, grad2 = rs.value.max(), rs.grad2.max()
     np.testing.assert_allclose(rf.value[:-1], rs.value[:-1], rtol=1e-10, atol=1e-14 * value)
     np.testing.assert_allclose(rf.grad2[:-1], rs.grad2[:-1], rtol=1e-8, atol=1e-20 * grad2)

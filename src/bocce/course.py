@@ -55,6 +55,7 @@ class Course:
         start: np.ndarray,
         settings: dict[str, Any],
         name: str,
+        passes: float | None = None,
     ) -> None:
         self.p, self.seed, self.tol, self.settings = p, seed, settings["tol"], settings
         self.name = name
@@ -73,7 +74,8 @@ class Course:
             *(p.n, L, max(R2, L), tilde, c.mu, isinstance(p, LeastSquares)),
             *(float(p.d if cheap else p.n), b is not None, self.tol > 0, mu, first),
         )
-        self.budget = max((PASSES_TO_TOL if self.tol > 0 else PASSES) * p.n, LEAST_STEPS * first)
+        usual = max((PASSES_TO_TOL if self.tol > 0 else PASSES) * p.n, LEAST_STEPS * first)
+        self.budget = usual if passes is None else max(1, math.ceil(passes * p.n))
         self.w, self.v, self.best_w = start, np.zeros(p.d), start.copy()
         self.tally, self.before = np.zeros(p.d), np.zeros(p.d)
         self.k = self.evaluations = self.start = self.middle = self.end = 0

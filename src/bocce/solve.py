@@ -42,14 +42,15 @@ def minimize(
     engine: str = "compiled",
     callback: Callable[[Progress], Any] | None = None,
     checkpoint: Any = None,
+    passes: float | None = None,
 ) -> Result:
     """Minimise ``p`` by stochastic heavy ball (or a relative of it).
 
     Parameters
     ----------
     method : a registry name (``bocce methods``), a Schedule, or a policy.
-    T : number of steps. None: "auto" needs none, it runs until ``tol``, or for at most 10,000
-        passes over the data (100 if tol = 0); other methods take 100 passes, at least 1,000 steps.
+    T : number of steps. None: "auto" needs none, it runs until ``tol``, or for at most ``passes``
+        over the data (10,000, or 100 if tol = 0); other methods take 100, at least 1,000 steps.
     batch_size : int = rows, float in (0, 1] = share of n, None = the smallest batch at which
         the accelerated rate is certified. With "auto" and no T it is the first batch: it grows,
         up to n, when noise keeps the run from ``tol``.
@@ -59,6 +60,7 @@ def minimize(
     engine : "compiled" or "reference".
     callback : called with a Progress at each recorded step; returning True stops the run.
     checkpoint : a path; a run found there goes on bit for bit.
+    passes : what to spend at most where T is not given, in passes over the data.
 
     "auto" has the divergence guard on (``policies.guard``). Without T its history holds, at its own
     checkpoints, the best point so far (an iterate, or an average of iterates), which is returned.
@@ -77,7 +79,7 @@ def minimize(
             f"minimize: callback={callback!r} must be a function of one Progress; or None."
         )
     path = None if checkpoint is None else _writable(checkpoint)
-    run = _prepare(p, method, T, batch_size, seed, w0, tol, sampling, record_every, engine)
+    run = _prepare(p, method, T, batch_size, seed, w0, tol, sampling, record_every, engine, passes)
     run.checkpoint = path
     return run.go(callback)
 
@@ -103,6 +105,7 @@ def _prepare(
     mode: Any,
     record_every: Any,
     engine: Any,
+    passes: Any,
 ) -> _Run | Course:
     """Check every argument before any work is done."""
     where = "minimize"
@@ -133,13 +136,17 @@ def _prepare(
         )
     if T is not None:
         T = _checks.integer(where, "T", T, remedy="give the number of steps")
+    if passes is not None:
+        passes = _checks.real(where, "passes", passes, above=0.0, remedy="give a number of passes")
+        if T is not None:
+            raise ValueError(f"{where}: passes={passes} must be left out where T={T} is given.")
     settings = {"seed": seed, "batch_size": b, "sampling": mode, "tol": tol, "engine": engine}
     settings |= {"record_every": record_every, "w0": checkpoints.digest(start)}
     if T is None and isinstance(method, str) and method in GUARDED:
-        return Course(p, b, seed, start, settings, method)
+        return Course(p, b, seed, start, settings, method, passes)
     guarded = isinstance(method, Guarded) or (isinstance(method, str) and method in GUARDED)
     method = method.method if isinstance(method, Guarded) else method
-    plan, b, recipe = _resolve(p, method, T, b)
+    plan, b, recipe = _resolve(p, method, T, b, passes)
     per_epoch = max(1, p.n // b)
     when = engines.record_steps(plan.T, record_every, per_epoch)
     settings["batch_size"] = b
@@ -147,7 +154,7 @@ def _prepare(
 
 
 def _resolve(
-    p: LinearProblem, method: Any, T: int | None, b: int | None
+    p: LinearProblem, method: Any, T: int | None, b: int | None, passes: float | None
 ) -> tuple[Any, int, Recipe | None]:
     """The schedule or policy, the batch in rows, and how a named method was built."""
     given = isinstance(method, Schedule) or hasattr(method, "decide")
@@ -163,7 +170,8 @@ def _resolve(
     constants = p.constants()
     b = _accelerating_batch(p) if b is None else b
     if T is None:
-        T = max(1000, math.ceil(100 * p.n / b))
+        T = math.ceil((passes or 100) * p.n / b)
+        T = T if passes else max(1000, T)
     mu = constants.mu
     if name in GUARDED:
         # without strong convexity, T steps see no curvature below about L/T^2

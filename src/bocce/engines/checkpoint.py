@@ -34,7 +34,8 @@ def contents(problem: LinearProblem) -> str:
         return str(problem.identity)
     X = problem.X
     data = (X.data, X.indices, X.indptr) if problem.sparse else (X,)
-    return digest(problem.y, *data)
+    extras = (np.zeros(0) if a is None else a for a in (problem.weight, problem.penalty))
+    return digest(problem.y, *data, *extras)
 
 
 def fingerprint(problem: LinearProblem, method: Any, settings: dict[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problems import LeastSquares, LinearProblem
+from ..problems import Framed, LeastSquares, LinearProblem
 from ..schedules import Schedule
 from . import loop, scaled
-from .rows import LogisticRows, SparseRows, SquaredRows
+from .rows import FramedRows, LogisticRows, SparseRows, SquaredRows
 from .state import Recorder, State
 from .stream import make_stream
 
@@ -29,41 +29,55 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def pack(problem: LinearProblem) -> SquaredRows | LogisticRows | SparseRows:
+def pack(problem: LinearProblem) -> SquaredRows | LogisticRows | SparseRows | FramedRows:
     """The rows as the kernels want them; large dense data are used where they lie."""
     squared = isinstance(problem, LeastSquares)
-    y = read_only(problem.y)
-    X = problem.X
+    X, y = problem.X, read_only(problem.y)
+    weight = read_only(np.zeros(0) if problem.weight is None else problem.weight)
     if problem.sparse:
         return SparseRows(
             read_only(X.data),
             read_only(X.indices.astype(np.uint32)),
             read_only(X.indptr.astype(np.int64)),
             y,
+            weight,
             not squared,
         )
     kind = SquaredRows if squared else LogisticRows
+    if isinstance(X, Framed):
+        rows = kind(read_only(X.X), y, weight, np.zeros(2), False)
+        scratch = (np.zeros(X.centre.size), np.zeros(X.centre.size))
+        return FramedRows(rows, read_only(X.centre), read_only(X.scale), *scratch)
     width = problem.d + squared
     lanes = LINE // X.dtype.itemsize
     p = -(-width // lanes) * lanes
     if problem.n * p * X.dtype.itemsize > OWN_BYTES or (squared and X.dtype != np.float64):
-        return kind(read_only(X), y, False)
+        return kind(read_only(X), y, weight, np.zeros(2), False)
     own = _aligned(problem.n, p, X.dtype)
     if squared:
         own[:, : problem.d] = X
         own[:, problem.d] = y
-    else:
-        np.multiply(X, problem.y[:, None], out=own[:, : problem.d], casting="same_kind")
-    return kind(read_only(own), y, True)
+        if problem.weight is not None:
+            own *= np.sqrt(problem.weight)[:, None]
+        return kind(read_only(own), y, read_only(np.zeros(0)), np.zeros(2), True)
+    np.multiply(X, problem.y[:, None], out=own[:, : problem.d], casting="same_kind")
+    return kind(read_only(own), y, weight, np.zeros(2), True)
+
+
+def row_width(rows: SquaredRows | LogisticRows | SparseRows | FramedRows, d: int) -> int:
+    """How long a vector must be that the kernels multiply with a row."""
+    return int(rows.X.shape[1]) if isinstance(rows, SquaredRows | LogisticRows) else d
 
 
 def objective(problem: LinearProblem) -> loop.Objective:
     squared = isinstance(problem, LeastSquares)
     has_gram = squared and problem.gram_fits
+    ridge = np.array(np.broadcast_to(problem.ridge, problem.d), dtype=np.float64)
     return loop.Objective(
         problem.n,
         problem.d,
-        problem.l2,
+        ridge,
+        np.flatnonzero(ridge != ridge[0]),
         problem.gram if has_gram else np.zeros((1, 1)),
         problem.moment if has_gram else np.zeros(1),
         problem.target2,
@@ -81,7 +95,7 @@ class CompiledEngine:
         self.rows, self.objective = pack(problem), objective(problem)
         self.stream = make_stream(seed, problem.n, b, mode)
         d = problem.d
-        width = d if problem.sparse else self.rows.X.shape[1]
+        width = row_width(self.rows, d)
         at = np.zeros(width)
         if isinstance(self.rows, SquaredRows) and self.rows.own:
             at[d] = -1.0  # the column that holds y
@@ -89,9 +103,14 @@ class CompiledEngine:
             np.zeros(d), np.zeros(d), at, np.zeros(width), np.zeros(width), np.zeros(0)
         )
         touched = b * problem.X.nnz / problem.n if problem.sparse else np.inf
-        if 2 * b <= problem.n and touched < scaled.PAYS_BELOW * d:
+        few = self.objective.odd.size <= scaled.MOST_ODD
+        if few and 2 * b <= problem.n and touched < scaled.PAYS_BELOW * d:
             self.kernel, self.grain = scaled.advance_scaled, scaled.GRAIN
-            self.scratch: tuple[np.ndarray, ...] = (np.zeros((d, 2)), np.zeros(b))
+            self.scratch: tuple[np.ndarray, ...] = (
+                np.zeros((d, 2)),
+                np.zeros(b),
+                np.zeros(scaled.MOST_ODD),
+            )
         else:
             self.use_dense_update()
 

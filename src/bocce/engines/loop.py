@@ -24,11 +24,15 @@ class Table(NamedTuple):
 
 
 class Objective(NamedTuple):
-    """n, l2, and where it exists the Gram form  f = w.Gw/2 - c.w + y2/2  of the squared loss."""
+    """Sizes, l2 of each column, and where it exists the Gram form of the squared loss.
+
+    That is f = w.Gw/2 - c.w + y2/2. ``odd`` lists the columns whose l2 is not that of column 0.
+    """
 
     n: int
     d: int
-    l2: float
+    ridge: np.ndarray
+    odd: np.ndarray
     gram: np.ndarray
     moment: np.ndarray
     y2: float
@@ -86,14 +90,14 @@ NOTHING = np.zeros(1, dtype=np.int64)
 def measure(rows, objective, at, total):
     """(value, squared gradient norm) of the objective; ``total`` is left as the row sum."""
     mean_loss = total_gradient(rows, objective, at, total, True)
-    n, l2 = objective.n, objective.l2
+    n, ridge = objective.n, objective.ridge
     grad2 = 0.0
-    norm2 = 0.0
+    penalty = 0.0
     for j in range(objective.d):
-        gj = total[j] / n + l2 * at[j]
+        gj = total[j] / n + ridge[j] * at[j]
         grad2 += gj * gj
-        norm2 += at[j] * at[j]
-    return mean_loss + 0.5 * l2 * norm2, grad2
+        penalty += ridge[j] * at[j] * at[j]
+    return mean_loss + 0.5 * penalty, grad2
 
 
 @njit(**KERNEL)
@@ -127,7 +131,7 @@ def advance(rows, objective, stream, table, point, record, k, stop, kept):
     With more than half the rows in a batch, those left out are taken from the sum over all rows
     where that sum is at hand: by the Gram matrix, or because w_k has just been measured.
     """
-    n, b, d, l2 = objective.n, stream.b, objective.d, objective.l2
+    n, b, d, ridge = objective.n, stream.b, objective.d, objective.ridge
     w, v, at, g, total = point.w, point.v, point.at, point.g, point.total
     averaging = point.tally.size > 0
     leave_out = 2 * b > n
@@ -166,7 +170,7 @@ def advance(rows, objective, stream, table, point, record, k, stop, kept):
         forget(stream, count)
         grad2 = 0.0
         for j in range(d):
-            g[j] = g[j] / b + l2 * at[j]
+            g[j] = g[j] / b + ridge[j] * at[j]
             grad2 += g[j] * g[j]
         if not grad2 <= LARGEST:
             return k, DIVERGED

@@ -47,15 +47,15 @@ class OuterEngine:
         """The objective and the squared norm of its full gradient."""
         with np.errstate(over="ignore", invalid="ignore"):
             loss, mean = self._whole(w)
-            g = mean + self.problem.l2 * w
-            return max(loss, 0.0) + 0.5 * self.problem.l2 * float(w @ w), float(g @ g)
+            g = mean + self.problem.ridge * w
+            return max(loss, 0.0) + self.problem.ridge_value(w), float(g @ g)
 
     def _batch_gradient(self, at: np.ndarray, k: int) -> np.ndarray:
         p = self.problem
         total = self.unit_sum(at, k) if self.fetched else np.zeros(p.d)
         if self.leave_out:
             total = p.n * self._whole(at)[1] - total
-        return total * (self.units / (self.taken * p.n)) + p.l2 * at
+        return total * (self.units / (self.taken * p.n)) + p.ridge * at
 
     def advance(self, state: State, schedule: Schedule, stop: int, recorder: Recorder) -> str:
         """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""

@@ -1,8 +1,9 @@
-"""Sums of row gradients, compiled: dense squared, dense logistic, and CSR rows.
+"""Sums of row gradients, compiled: dense squared, dense logistic, framed, and CSR rows.
 
 ``accumulate`` adds slope_i x_i over a list of rows into ``g`` and returns the sum of the losses
-where asked. The three kinds of data are named tuples; Numba picks the body by their type, so one
-loop (``loop.py``) serves them all. ``problems`` holds the readable twin.
+where asked. The kinds of data are named tuples; Numba picks the body by their type, so one
+loop (``loop.py``) serves them all. ``problems`` holds the readable twin. ``weight`` holds the
+weights of the rows, or nothing where all are 1.
 """
 
 from __future__ import annotations
@@ -23,19 +24,36 @@ BLOCK = 64  # logistic rows a block
 
 
 class SquaredRows(NamedTuple):
-    """Dense rows; ``own`` rows are padded copies with y as one more column (w holds -1 there)."""
+    """Dense rows; ``own`` rows are padded copies with y as one more column (w holds -1 there).
+
+    ``link``: a number added to every x_i . w, and room for the sum of the slopes.
+    """
 
     X: np.ndarray
     y: np.ndarray
+    weight: np.ndarray
+    link: np.ndarray
     own: bool
 
 
 class LogisticRows(NamedTuple):
-    """Dense rows; ``own`` rows are padded copies already multiplied by their sign."""
+    """Dense rows; ``own`` rows are padded copies already multiplied by their sign (no ``link``)."""
 
     X: np.ndarray
     y: np.ndarray
+    weight: np.ndarray
+    link: np.ndarray
     own: bool
+
+
+class FramedRows(NamedTuple):
+    """Rows (x - centre) * scale and perhaps a 1 behind, made of x as they are summed."""
+
+    rows: SquaredRows | LogisticRows
+    centre: np.ndarray
+    scale: np.ndarray
+    at: np.ndarray  # scratch, as long as a row x
+    sums: np.ndarray
 
 
 class SparseRows(NamedTuple):
@@ -43,6 +61,7 @@ class SparseRows(NamedTuple):
     indices: np.ndarray
     indptr: np.ndarray
     y: np.ndarray
+    weight: np.ndarray
     logistic: bool
 
 
@@ -82,17 +101,27 @@ def _accumulate(rows, source, start, count, listed, w, g, want_loss):
     bodies = {
         SquaredRows: _squared_rows,
         LogisticRows: _logistic_rows,
+        FramedRows: _framed_rows,
         SparseRows: _sparse_rows,
     }
     return bodies[rows.instance_class]
 
 
+@njit(fastmath=FAST)
+def _half_squares(weight, a, b, c, d, ta, tb, tc, td):
+    if weight.size == 0:
+        return 0.5 * (ta * ta + tb * tb + tc * tc + td * td)
+    pair = weight[a] * ta * ta + weight[b] * tb * tb
+    return 0.5 * (pair + weight[c] * tc * tc + weight[d] * td * td)
+
+
 def _squared_rows(rows, source, start, count, listed, w, g, want_loss):
-    X, y, own = rows
+    X, y, weight, link, own = rows
     p = X.shape[1]
     for j in range(p):
         g[j] = 0.0
     loss = 0.0
+    slopes = 0.0
     stop = start + count
     whole = start + count - count % 4
     for i in range(start, whole, 4):
@@ -103,7 +132,7 @@ def _squared_rows(rows, source, start, count, listed, w, g, want_loss):
         if i + AHEAD + 4 <= stop:
             for s in range(i + AHEAD, i + AHEAD + 4):
                 _prefetch(X, _row(source, listed, s))
-        ta = tb = tc = td = 0.0
+        ta = tb = tc = td = link[0]
         for j in range(p):
             wj = w[j]
             ta += X[a, j] * wj
@@ -116,20 +145,30 @@ def _squared_rows(rows, source, start, count, listed, w, g, want_loss):
             tc -= y[c]
             td -= y[d]
         if want_loss:
-            loss += 0.5 * (ta * ta + tb * tb + tc * tc + td * td)
+            loss += _half_squares(weight, a, b, c, d, ta, tb, tc, td)
+        if weight.size > 0:
+            ta *= weight[a]
+            tb *= weight[b]
+            tc *= weight[c]
+            td *= weight[d]
+        slopes += (ta + tb) + (tc + td)
         for j in range(p):
             g[j] += ta * X[a, j] + tb * X[b, j] + tc * X[c, j] + td * X[d, j]
     for i in range(whole, stop):
         a = _row(source, listed, i)
-        ta = 0.0
+        ta = link[0]
         for j in range(p):
             ta += X[a, j] * w[j]
         if not own:
             ta -= y[a]
         if want_loss:
-            loss += 0.5 * ta * ta
+            loss += _half_squares(weight, a, a, a, a, ta, 0.0, 0.0, 0.0)
+        if weight.size > 0:
+            ta *= weight[a]
+        slopes += ta
         for j in range(p):
             g[j] += ta * X[a, j]
+    link[1] = slopes
     return loss
 
 
@@ -181,11 +220,12 @@ def logistic_loss(margin):
 
 
 def _logistic_rows(rows, source, start, count, listed, w, g, want_loss):
-    X, y, own = rows
+    X, y, weight, link, own = rows
     p = X.shape[1]
     for j in range(p):
         g[j] = 0.0
     loss = 0.0
+    slopes = 0.0
     stop = start + count
     margin = np.empty(BLOCK)
     slope = np.empty(BLOCK)
@@ -195,7 +235,7 @@ def _logistic_rows(rows, source, start, count, listed, w, g, want_loss):
             a = _row(source, listed, first + i)
             if first + i + AHEAD < stop:
                 _prefetch(X, _row(source, listed, first + i + AHEAD))
-            t = 0.0
+            t = link[0]
             for j in range(p):
                 t += X[a, j] * w[j]
             margin[i] = t if own else t * y[a]
@@ -203,10 +243,16 @@ def _logistic_rows(rows, source, start, count, listed, w, g, want_loss):
             slope[i] = logistic_slope(margin[i])
         if want_loss:
             for i in range(size):
-                loss += logistic_loss(margin[i])
+                one = logistic_loss(margin[i])
+                loss += one if weight.size == 0 else one * weight[_row(source, listed, first + i)]
         if not own:
             for i in range(size):
                 slope[i] *= y[_row(source, listed, first + i)]
+        if weight.size > 0:
+            for i in range(size):
+                slope[i] *= weight[_row(source, listed, first + i)]
+        for i in range(size):
+            slopes += slope[i]
         whole = size - size % 4
         for i in range(0, whole, 4):
             a = _row(source, listed, first + i)
@@ -220,11 +266,29 @@ def _logistic_rows(rows, source, start, count, listed, w, g, want_loss):
             a = _row(source, listed, first + i)
             for j in range(p):
                 g[j] += slope[i] * X[a, j]
+    link[1] = slopes
+    return loss
+
+
+def _framed_rows(rows, source, start, count, listed, w, g, want_loss):
+    inner, centre, scale, at, sums = rows
+    d = centre.size
+    offset = w[d] if w.size > d else 0.0
+    for j in range(d):
+        at[j] = scale[j] * w[j]
+        offset -= centre[j] * at[j]
+    inner.link[0] = offset
+    loss = accumulate(inner, source, start, count, listed, at, sums, want_loss)
+    slopes = inner.link[1]
+    for j in range(d):
+        g[j] = scale[j] * (sums[j] - centre[j] * slopes)
+    if w.size > d:
+        g[d] = slopes
     return loss
 
 
 def _sparse_rows(rows, source, start, count, listed, w, g, want_loss):
-    data, indices, indptr, y, logistic = rows
+    data, indices, indptr, y, weight, logistic = rows
     for j in range(g.size):
         g[j] = 0.0
     loss = 0.0
@@ -233,14 +297,15 @@ def _sparse_rows(rows, source, start, count, listed, w, g, want_loss):
         t = 0.0
         for q in range(indptr[a], indptr[a + np.uint64(1)]):
             t += data[q] * w[indices[q]]
+        one = 1.0 if weight.size == 0 else weight[a]
         if logistic:
-            slope = y[a] * logistic_slope(y[a] * t)
+            slope = one * y[a] * logistic_slope(y[a] * t)
             if want_loss:
-                loss += logistic_loss(y[a] * t)
+                loss += one * logistic_loss(y[a] * t)
         else:
-            slope = t - y[a]
+            slope = one * (t - y[a])
             if want_loss:
-                loss += 0.5 * slope * slope
+                loss += 0.5 * slope * (t - y[a])
         for q in range(indptr[a], indptr[a + np.uint64(1)]):
             g[indices[q]] += slope * data[q]
     return loss

@@ -9,6 +9,8 @@ beta' = beta - alpha l2 theta, then adds the sparse part to the touched (p, q) t
 The sum of the iterates, where it is wanted, is  tally + E (p, q)  with one row E for all: E gathers
 the first row of C, and a touched coordinate takes from its tally what its change would add to the
 past.
+Where a column has an l2 of its own (an intercept has none), it is touched as well, with the
+difference.
 C is folded back into (p, q) when it becomes ill-conditioned (always where beta' = 0: a restart),
 at records, and at every multiple of GRAIN steps, so that cutting a run there changes no bit.
 """
@@ -24,6 +26,7 @@ from .stream import draw, forget
 
 GRAIN = 1024
 WORST_CONDITION = 1e5
+MOST_ODD = 8  # columns with an l2 of their own
 PAYS_BELOW = 0.3  # touched entries a step, as a share of d
 
 SPARSE = {**KERNEL, "fastmath": False}  # gathers are slower than scalar loads here
@@ -46,7 +49,7 @@ def _fold(pair, c, tally, e):
 @njit(**SPARSE)
 def _slopes(rows, source, start, count, e0, e1, pair, slopes):
     """The slope of each row of the batch at e0 p + e1 q; false when one is not finite."""
-    data, indices, indptr, y, logistic = rows
+    data, indices, indptr, y, weight, logistic = rows
     size2 = 0.0
     for i in range(count):
         a = np.uint64(source[start + i])
@@ -55,6 +58,8 @@ def _slopes(rows, source, start, count, e0, e1, pair, slopes):
             j = indices[q]
             t += data[q] * (e0 * pair[j, 0] + e1 * pair[j, 1])
         slopes[i] = y[a] * logistic_slope(y[a] * t) if logistic else t - y[a]
+        if weight.size > 0:
+            slopes[i] *= weight[a]
         size2 += slopes[i] * slopes[i]
     return np.isfinite(size2)
 
@@ -66,9 +71,18 @@ def _ill(c):
 
 
 @njit(**SPARSE)
-def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair, slopes):
+def _touch(pair, tally, j, change, to_p, to_q, past):
+    """Add ``change`` to w_j (and v_j), through C^-1."""
+    pair[j, 0] += to_p * change
+    pair[j, 1] += to_q * change
+    if tally.size > 0:
+        tally[j] -= past * change
+
+
+@njit(**SPARSE)
+def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair, slopes, pulls):
     """Steps k .. stop-1; the same contract as ``loop.advance``."""
-    d, l2, b = objective.d, objective.l2, stream.b
+    d, l2, b = objective.d, objective.ridge[0], stream.b  # one l2 for all columns
     T = table.alpha.size
     c = np.array([1.0, 0.0, 0.0, 1.0])
     e = np.zeros(2)
@@ -96,6 +110,9 @@ def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair,
         if not fine:
             verdict = DIVERGED
             break
+        for i in range(objective.odd.size):
+            j = objective.odd[i]
+            pulls[i] = (objective.ridge[j] - l2) * (e0 * pair[j, 0] + e1 * pair[j, 1])
         shrink, carry = alpha * l2, beta - alpha * l2 * theta
         at_rest = beta == 0.0 and theta == 0.0
         if at_rest and (k + 1 == T or (table.beta[k + 1] == 0.0 and table.theta[k + 1] == 0.0)):
@@ -111,16 +128,14 @@ def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair,
             _fold(pair, c, tally, e)
         det = c[0] * c[3] - c[1] * c[2]
         to_p, to_q = (c[3] - to_v * c[1]) / det, (to_v * c[0] - c[2]) / det
+        past = e[0] * to_p + e[1] * to_q if averaging else 0.0
         for i in range(count):
             a = np.uint64(source[start + i])
             scale = -alpha * slopes[i] / b
             for q in range(rows.indptr[a], rows.indptr[a + np.uint64(1)]):
-                j = rows.indices[q]
-                change = scale * rows.data[q]
-                pair[j, 0] += to_p * change
-                pair[j, 1] += to_q * change
-                if averaging:
-                    tally[j] -= (e[0] * to_p + e[1] * to_q) * change
+                _touch(pair, tally, rows.indices[q], scale * rows.data[q], to_p, to_q, past)
+        for i in range(objective.odd.size):
+            _touch(pair, tally, objective.odd[i], -alpha * pulls[i], to_p, to_q, past)
         e[0] += c[0]
         e[1] += c[1]
         k += 1

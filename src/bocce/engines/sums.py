@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from ..problems import BlockProblem, LeastSquares, LinearProblem
-from .compiled import pack, read_only
+from .compiled import pack, read_only, row_width
 from .loop import NOTHING
 from .rows import KERNEL, LogisticRows, SquaredRows, accumulate
 from .stream import draw, forget, make_stream
@@ -27,7 +27,7 @@ class RowSums:
     def __init__(self, problem: LinearProblem) -> None:
         self.n, self.d = problem.n, problem.d
         self.rows = pack(problem)
-        width = self.d if problem.sparse else self.rows.X.shape[1]
+        width = row_width(self.rows, self.d)
         self.at, self.g = np.zeros(width), np.zeros(width)
         if isinstance(self.rows, SquaredRows) and self.rows.own:
             self.at[self.d] = -1.0  # the column that holds y
@@ -54,7 +54,7 @@ class BlockSums:
     def __init__(self, problem: BlockProblem) -> None:
         self.problem = problem
         self.kind = SquaredRows if isinstance(problem, LeastSquares) else LogisticRows
-        self.g = np.zeros(problem.d)
+        self.g, self.link, self.none = np.zeros(problem.d), np.zeros(2), read_only(np.zeros(0))
 
     def everything(self, at: np.ndarray) -> tuple[float, np.ndarray]:
         """The sum of all losses, and of all slope_i x_i."""
@@ -70,7 +70,7 @@ class BlockSums:
         """The sums over blocks already under way."""
         loss, total = 0.0, np.zeros(self.problem.d)
         for X, y in blocks:
-            rows = self.kind(X, read_only(self.problem.encoded(y)), False)
+            rows = self.kind(X, read_only(self.problem.encoded(y)), self.none, self.link, False)
             loss += _sum_rows(rows, NOTHING, y.size, False, at, self.g, want_loss)
             total += self.g
         return float(loss), total

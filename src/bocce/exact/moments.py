@@ -115,6 +115,12 @@ def frame_of(where: str, p: LeastSquares) -> Frame:
             f"{where}: p={type(p).__name__} must be a LeastSquares problem, moments close for "
             "quadratics alone; run bocce.minimize over several seeds instead."
         )
+    if p.weight is not None or p.penalty is not None:
+        given = "penalty" if p.weight is None else "sample_weight"
+        raise ValueError(
+            f"{where}: p has a {given}, must have neither sample_weight nor penalty; scale the "
+            "rows or columns of X instead, which is the same problem."
+        )
     _require_memory(where, p.d, 8 * MATRICES * p.d**2, "streamed moments")
     spectrum, vectors = eigh(p.gram)
     touched = spectrum > max(p.n, p.d) * np.finfo(np.float64).eps * max(spectrum[-1], 0.0)

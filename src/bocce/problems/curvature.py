@@ -79,7 +79,7 @@ def lanczos_top(problem: LinearProblem, steps: int = LANCZOS_STEPS) -> tuple[flo
 def _largest_leverage(
     problem: LinearProblem, eigenvalues: np.ndarray, vectors: np.ndarray
 ) -> float | None:
-    """max_i h x_i^T A^-1 x_i with A = h X^T X/n + l2 I, given A's eigenvalues and vectors."""
+    """max_i h c_i x_i^T A^-1 x_i, given the eigenvalues and vectors of A."""
     usable = eigenvalues > problem.d * np.finfo(float).eps * eigenvalues[-1]
     if not usable.all() and problem.l2 > 0:
         return None
@@ -88,54 +88,72 @@ def _largest_leverage(
 
 
 def _row_moments(
-    problem: LinearProblem, spectrum: np.ndarray, vectors: np.ndarray
+    problem: LinearProblem, whole: np.ndarray, vectors: np.ndarray
 ) -> tuple[float | None, float | None]:
     """R2 and R2_tilde, as the largest eigenvalues of whitened second moments of the A_i.
 
-    A_i = h x x^T + l2 I, so E[A_i M A_i] = h^2 E[(x^T M x) x x^T] + l2 (M A_0 + A_0 M) + l2^2 M
-    for M = I and M = A^-1; ``spectrum`` is that of A_0 = h X^T X/n.
+    A_i = h c x x^T + R with R = l2 diag(r), so with A_0 = A - R
+    E[A_i M A_i] = h^2 E[c^2 (x^T M x) x x^T] + R M A_0 + A_0 M R + R M R
+    for M = I and M = A^-1; ``whole`` and ``vectors`` are the eigenvalues and vectors of A.
     """
     dear = 4.0 * problem.n * problem.d**2 > ROW_MOMENT_FLOPS
-    if problem.in_parts or dear or spectrum[-1] <= 0.0:
+    if problem.in_parts or dear:
         return None, None
     h, l2 = problem.curvature_bound, problem.l2
-    whole = spectrum + l2
-    usable = spectrum > problem.d * np.finfo(float).eps * spectrum[-1]
-    basis, spectrum, whole = vectors[:, usable], spectrum[usable], whole[usable]
+    usable = whole > problem.d * np.finfo(float).eps * whole[-1]
+    basis, whole = vectors[:, usable], whole[usable]
     root = basis / np.sqrt(whole)
-    leverages = [
-        np.einsum("ij,ij->i", rotated, rotated)
-        for rotated in (block @ root for block in problem.blocks(np.float64))
-    ]
+    ridge = l2 * np.eye(whole.size)
+    if problem.penalty is not None:
+        ridge = basis.T @ (problem.ridge[:, None] * basis)
+    rest = np.diag(whole) - ridge
+    square = problem.weighted(np.ones(problem.n)) ** 2
+    # where no row reaches, A_i = l2 I
+    cases = (
+        (problem.row_norms2, np.ones(whole.size), l2),
+        (problem.projections2(root), 1.0 / whole, 1.0),
+    )
     found = []
-    for weights, inverse in ((problem.row_norms2, 1.0), (np.concatenate(leverages), 1.0 / whole)):
-        moment = root.T @ (h * h * problem.weighted_gram(weights)) @ root
-        ridge = (2.0 * l2 * spectrum + l2 * l2) * inverse / whole
-        top = float(np.linalg.eigvalsh(moment + np.diag(ridge))[-1])
-        # where no row reaches, A_i = l2 I
-        found.append(
-            max(top, 0.0 if usable.all() else (l2 if weights is problem.row_norms2 else 1.0))
-        )
+    for sizes, inverse, elsewhere in cases:
+        across = ridge @ (inverse[:, None] * rest)
+        pulled = across + across.T + ridge @ (inverse[:, None] * ridge)
+        moment = root.T @ (h * h * problem.weighted_gram(square * sizes)) @ root
+        moment += pulled / np.sqrt(np.outer(whole, whole))
+        top = float(np.linalg.eigvalsh(moment)[-1])
+        found.append(top if usable.all() or l2 == 0.0 else max(top, elsewhere))
     return found[0], found[1]
 
 
-def constants(problem: LinearProblem) -> Constants:
+def _spectrum(problem: LinearProblem) -> tuple[np.ndarray, np.ndarray, float]:
+    """Eigenvalues and vectors of A = h sum_i c_i x_i x_i^T / n + R, and mu."""
     h, l2 = problem.curvature_bound, problem.l2
-    L_max = h * problem.largest_row2 + l2
-    if problem.gram_fits:
+    if problem.penalty is not None:
+        whole, vectors = np.linalg.eigh(h * problem.gram + np.diag(problem.ridge))
+        whole = np.maximum(whole, 0.0)
+        least = float(problem.ridge.min())
+        smallest = float(whole[0])
+    else:
         eigenvalues, vectors = np.linalg.eigh(h * problem.gram)
-        eigenvalues = np.maximum(eigenvalues, 0.0)
-        negligible = problem.d * np.finfo(float).eps * eigenvalues[-1]
-        smallest = float(eigenvalues[0]) if eigenvalues[0] > negligible else 0.0
-        mu = l2 + (smallest if problem.strongly_convex_loss else 0.0)
-        L = float(eigenvalues[-1]) + l2
-        kappa_tilde = _largest_leverage(problem, eigenvalues + l2, vectors) if L > 0 else None
-        R2, R2_tilde = _row_moments(problem, eigenvalues, vectors) if L > 0 else (None, None)
+        whole = np.maximum(eigenvalues, 0.0) + l2
+        least, smallest = l2, float(whole[0])
+    above = smallest - least > problem.d * np.finfo(float).eps * whole[-1]
+    return whole, vectors, smallest if above and problem.strongly_convex_loss else least
+
+
+def constants(problem: LinearProblem) -> Constants:
+    h, ridge = problem.curvature_bound, float(np.max(problem.ridge))
+    L_max = h * problem.largest_row2 + ridge
+    if problem.gram_fits:
+        whole, vectors, mu = _spectrum(problem)
+        L = float(whole[-1])
+        kappa_tilde = _largest_leverage(problem, whole, vectors) if L > 0 else None
+        R2, R2_tilde = _row_moments(problem, whole, vectors) if L > 0 else (None, None)
         R2 = None if R2 is None else min(max(R2, L), max(L, L_max))  # but for rounding
         reads = 3 if R2 is None else 6  # row norms, Gram, leverages, and again with two weights
         return Constants(L, mu, max(L, L_max), kappa_tilde, True, R2, R2_tilde, reads)
     ritz, residual = lanczos_top(problem)
     trace = problem.mean_row2
-    L = h * min(LANCZOS_MARGIN * (ritz + residual), trace) + l2
+    L = h * min(LANCZOS_MARGIN * (ritz + residual), trace) + ridge
     reads = 1 + 2 * min(LANCZOS_STEPS, problem.d)
-    return Constants(min(L, L_max), l2, L_max, None, exact=False, reads=reads)
+    mu = float(np.min(problem.ridge))
+    return Constants(min(L, L_max), mu, L_max, None, exact=False, reads=reads)

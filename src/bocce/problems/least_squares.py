@@ -39,16 +39,11 @@ class LeastSquares(LinearProblem):
             )
         return np.array(y, dtype=np.float64)
 
-    def losses(self, z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        return 0.5 * self.slopes(z, rows) ** 2
+    def loss(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return 0.5 * (z - y) ** 2
 
-    def slopes(self, z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        return z - (self.y if rows is None else self.y[rows])
-
-    @cached_property
-    def moment(self) -> np.ndarray:
-        """X^T y / n."""
-        return self.combine(self.y) / self.n
+    def slope(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return z - y
 
     def minimiser(self) -> np.ndarray:
         """w*, of least norm when there are several; by eigenvalues, or LSQR where d is large."""
@@ -57,14 +52,9 @@ class LeastSquares(LinearProblem):
     @cached_property
     def _minimiser(self) -> np.ndarray:
         if not self.gram_fits:
-            from scipy.sparse.linalg import LinearOperator, lsqr
-
-            operator = LinearOperator(
-                (self.n, self.d), matvec=self.predict, rmatvec=self.combine, dtype=np.float64
-            )
-            damp = np.sqrt(self.n * self.l2)
-            return lsqr(operator, self.y, damp=damp, atol=1e-14, btol=1e-14, iter_lim=10_000)[0]
-        eigenvalues, vectors = np.linalg.eigh(self.gram + self.l2 * np.eye(self.d))
+            return self._by_lsqr()
+        ridge = np.diag(np.broadcast_to(self.ridge, self.d))
+        eigenvalues, vectors = np.linalg.eigh(self.gram + ridge)
         usable = eigenvalues > self.d * np.finfo(float).eps * max(eigenvalues[-1], 0.0)
         inverse = np.divide(1.0, eigenvalues, where=usable, out=np.zeros(self.d))
         w = vectors @ (inverse * (vectors.T @ self.moment))
@@ -72,16 +62,32 @@ class LeastSquares(LinearProblem):
             w = w - vectors @ (inverse * (vectors.T @ self.gradient(w)))
         return w
 
+    def _by_lsqr(self) -> np.ndarray:
+        """Rows times sqrt(c_i), then sqrt(n l2 r_j) on the diagonal: an ordinary least squares."""
+        from scipy.sparse.linalg import LinearOperator, lsqr
+
+        root = np.ones(self.n) if self.weight is None else np.sqrt(self.weight)
+        damp = np.sqrt(self.n * np.broadcast_to(self.ridge, self.d))
+        operator = LinearOperator(
+            (self.n + self.d, self.d),
+            matvec=lambda w: np.concatenate([root * self.predict(w), damp * w]),
+            rmatvec=lambda z: self.combine(root * z[: self.n]) + damp * z[self.n :],
+            dtype=np.float64,
+        )
+        target = np.concatenate([root * self.y, np.zeros(self.d)])
+        return lsqr(operator, target, atol=1e-14, btol=1e-14, iter_lim=10_000)[0]
+
     def noise(self) -> Noise:
         """The gradient noise at the minimiser."""
         return self.noise_at(self.minimiser())
 
     def noise_at(self, w: np.ndarray) -> Noise:
-        norms2 = self.row_norms2
-        values = self.losses(self.predict(w)) + 0.5 * self.l2 * (w @ w)
+        self.needs_one_ridge("noise")
+        norms2 = self.weighted(self.row_norms2)
+        values = self.losses(self.predict(w)) + self.ridge_value(w)
         pull = self.l2 + norms2
-        # min over w of (x.w - y)^2/2 + l2/2 |w|^2; a zero row cannot be fitted at all
+        # min over w of c (x.w - y)^2/2 + l2/2 |w|^2; a zero row cannot be fitted at all
         share = np.divide(self.l2, pull, where=pull > 0, out=np.ones(self.n))
-        lowest = 0.5 * self.y**2 * np.where(norms2 > 0, share, 1.0)
+        lowest = self.weighted(0.5 * self.y**2) * np.where(norms2 > 0, share, 1.0)
         sigma2 = max(0.0, float((values - lowest).mean()))
         return Noise(self.row_gradient_mean2(w), sigma2)

@@ -17,14 +17,14 @@ class Line:
         self.problem, self.w, self.rows = problem, w, rows
         self._at = problem.predict(w, rows)
         slopes = problem.slopes(self._at, rows)
-        self.gradient = problem.combine(slopes, rows) / rows.size + problem.l2 * w
+        self.gradient = problem.combine(slopes, rows) / rows.size + problem.ridge * w
         self.slope2 = float(self.gradient @ self.gradient)
 
     @cached_property
     def value(self) -> float:
         """f_B(w)."""
         losses = self.problem.losses(self._at, self.rows)
-        return float(losses.mean() + 0.5 * self.problem.l2 * (self.w @ self.w))
+        return float(losses.mean()) + self.problem.ridge_value(self.w)
 
     @cached_property
     def _along(self) -> np.ndarray:
@@ -32,11 +32,11 @@ class Line:
 
     def decrease(self, s: float) -> float:
         """f_B(w) - f_B(w - s g), by differences so that small decreases keep their digits."""
-        l2 = self.problem.l2
-        if isinstance(self.problem, LeastSquares):
-            curvature = float((self._along**2).mean()) + l2 * self.slope2
-            return s * self.slope2 - 0.5 * s**2 * curvature
-        before = self.problem.losses(self._at, self.rows)
-        after = self.problem.losses(self._at - s * self._along, self.rows)
-        ridge = l2 * (s * (self.w @ self.gradient) - 0.5 * s**2 * self.slope2)
-        return float((before - after).mean() + ridge)
+        p, g = self.problem, self.gradient
+        if isinstance(p, LeastSquares):
+            bend = float(p.weighted(self._along**2, self.rows).mean()) + (p.ridge * g) @ g
+            return s * self.slope2 - 0.5 * s**2 * bend
+        before = p.losses(self._at, self.rows)
+        after = p.losses(self._at - s * self._along, self.rows)
+        pull = s * ((p.ridge * self.w) @ g) - 0.5 * s**2 * ((p.ridge * g) @ g)
+        return float((before - after).mean() + pull)

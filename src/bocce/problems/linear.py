@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,58 +13,13 @@ import scipy.sparse as sp
 from .. import _checks
 from ..blockfile import BlockFile
 from . import curvature
+from ._input import check_design, check_finite, check_penalty, check_weights
 from .curvature import Constants
+from .frame import Framed
 
 BLOCK_BYTES = 1 << 23  # rows are taken this many bytes at a time where a copy must be made
 GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is formed
 GRAM_FLOPS = 1e11
-
-
-def _check_design(where: str, X: Any) -> Any:
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        if not X.has_canonical_format:
-            X = X.copy()  # summing works in place, and the arrays are the caller's
-            X.sum_duplicates()
-    else:
-        X = np.asarray(X)
-    if X.dtype.kind not in "fiub":
-        raise TypeError(
-            f"{where}: X has dtype {X.dtype}, must be numeric; convert it with "
-            "X.astype(float) first."
-        )
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    if X.ndim != 2:
-        raise ValueError(
-            f"{where}: X has shape {X.shape}, must have two dimensions (rows, columns); "
-            "reshape a single feature with X.reshape(-1, 1)."
-        )
-    n, d = X.shape
-    if n < 1 or d < 1:
-        raise ValueError(
-            f"{where}: X has shape {X.shape}, must have at least one row and one column; "
-            "check how the data were read."
-        )
-    return X
-
-
-def _check_finite(
-    where: str, name: str, blocks: Iterator[np.ndarray], indptr: np.ndarray | None = None
-) -> None:
-    """Every number of the rows in ``blocks``, or of the stored entries that ``indptr`` cuts up."""
-    start = 0
-    for block in blocks:
-        with np.errstate(over="ignore", invalid="ignore"):
-            quick = np.isfinite(block.sum(dtype=np.float64))
-        if not quick and not np.isfinite(block).all():  # a sum may overflow on its own
-            at = int(np.argmax(~np.isfinite(block.reshape(block.shape[0], -1)).all(axis=1)))
-            row = start + at if indptr is None else np.searchsorted(indptr, at, side="right") - 1
-            raise ValueError(
-                f"{where}: {name} has NaN or infinity (first at row {row}), must be "
-                "finite; remove or impute such rows."
-            )
-        start += block.shape[0]
 
 
 class Summary(NamedTuple):
@@ -81,9 +37,15 @@ class Summary(NamedTuple):
 
 
 class LinearProblem:
-    """f(w) = 1/n sum_i loss(x_i . w, y_i) + l2/2 ||w||^2; see LeastSquares and Logistic."""
+    """f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2.
+
+    The weights c_i (``sample_weight``, divided by their mean) and the factors r_j (``penalty``) are
+    1 unless given. A loss is two functions, ``loss`` and ``slope``; see LeastSquares and Logistic.
+    """
 
     curvature_bound = 1.0  # the largest second derivative of the loss
+    weight: np.ndarray | None = None
+    penalty: np.ndarray | None = None
     in_parts = False  # are there parts that are looked at one at a time?
     engine: Any = None  # the engine of data that live elsewhere, where they do
 
@@ -94,10 +56,18 @@ class LinearProblem:
             cls = OF_BLOCKS.get(cls, cls)
         return super().__new__(cls)
 
-    def __init__(self, X: Any, y: Any = None, l2: float = 0.0) -> None:
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        l2: float = 0.0,
+        *,
+        sample_weight: Any = None,
+        penalty: Any = None,
+    ) -> None:
         where = type(self).__name__
         self.l2 = _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
-        X = _check_design(where, X)
+        X = X if isinstance(X, Framed) else check_design(where, X)
         y = np.asarray(y)
         if y.shape != (X.shape[0],):
             raise ValueError(
@@ -105,15 +75,19 @@ class LinearProblem:
                 f"{X.shape[0]} rows; give one target a row."
             )
         self.n, self.d = (int(size) for size in X.shape)
+        self.weight = check_weights(where, sample_weight, self.n)
+        self.penalty = check_penalty(where, penalty, self.d)
         if sp.issparse(X):
-            _check_finite(where, "X", iter([X.data]), X.indptr)
+            check_finite(where, "X", iter([X.data]), X.indptr)
             self.X = X
+        elif isinstance(X, Framed):
+            self.X = X  # made of rows that were checked
         else:
             self.X = X.view(np.ndarray)
             self.X.flags.writeable = False
-            _check_finite(where, "X", self.blocks(np.float64))
+            check_finite(where, "X", self.blocks(np.float64))
         if y.dtype.kind == "f":
-            _check_finite(where, "y", iter([y]))
+            check_finite(where, "y", iter([y]))
         self.y = self._targets(y)
         self.y.flags.writeable = False
 
@@ -127,6 +101,15 @@ class LinearProblem:
         self.X, self.y, self.l2 = X, y, l2
         self.n, self.d = X.shape
         return self
+
+    def with_targets(self, y: Any) -> Any:
+        """The same rows, weights and penalty with other targets; what was computed is shared."""
+        self.constants()  # computed once, for all
+        other = copy(self)
+        for name in ("_moment", "_minimiser"):
+            other.__dict__.pop(name, None)
+        other.y = other._targets(np.asarray(y))
+        return other
 
     @property
     def sparse(self) -> bool:
@@ -143,7 +126,8 @@ class LinearProblem:
         """The rows (all, or those named) a block at a time, as ``dtype`` when dense."""
         count = self.n if rows is None else len(rows)
         step = max(1, BLOCK_BYTES // (8 * self.d))
-        if self.sparse or (rows is None and self.X.dtype == np.float64):
+        lies_ready = isinstance(self.X, np.ndarray) and self.X.dtype == np.float64
+        if self.sparse or (rows is None and lies_ready):
             step = max(step, count)  # no copy is made: one block
         for start in range(0, count, step):
             part = slice(start, start + step)
@@ -173,16 +157,26 @@ class LinearProblem:
 
     @property
     def largest_row2(self) -> float:
-        return float(self.row_norms2.max())
+        """max_i c_i ||x_i||^2."""
+        return float(self.weighted(self.row_norms2).max())
 
     @property
     def mean_row2(self) -> float:
-        return float(self.row_norms2.mean())
+        return float(self.weighted(self.row_norms2).mean())
 
     @property
     def target2(self) -> float:
-        """The mean of y^2."""
-        return float(self.y @ self.y) / self.n
+        """The mean of c_i y_i^2."""
+        return float(self.weighted(self.y) @ self.y) / self.n
+
+    @property
+    def moment(self) -> np.ndarray:
+        """sum_i c_i y_i x_i / n."""
+        return self._moment
+
+    @cached_property
+    def _moment(self) -> np.ndarray:
+        return self.combine(self.weighted(self.y)) / self.n
 
     def summary(self, with_gram: bool) -> Summary:
         if with_gram:
@@ -191,20 +185,20 @@ class LinearProblem:
             gram, column2 = np.zeros((0, 0)), np.zeros(self.d)
             for block in self.blocks(np.float64):
                 column2 += np.asarray((block * block).sum(axis=0)).ravel() / self.n
-        moment = self.combine(self.y) / self.n
-        return Summary(gram, moment, self.target2, column2, self.largest_row2)
+        return Summary(gram, self.moment, self.target2, column2, self.largest_row2)
 
     def gram_times(self, v: np.ndarray) -> np.ndarray:
-        """X^T X v / n."""
-        return self.combine(self.predict(v)) / self.n
+        """sum_i c_i x_i x_i^T v / n."""
+        return self.combine(self.weighted(self.predict(v))) / self.n
+
+    def projections2(self, directions: np.ndarray) -> np.ndarray:
+        """||x_i^T D||^2 for the columns of D."""
+        rotated = (block @ directions for block in self.blocks(np.float64))
+        return np.concatenate([np.einsum("ij,ij->i", block, block) for block in rotated])
 
     def largest_projection2(self, directions: np.ndarray) -> float:
-        """max_i ||x_i^T D||^2 for the columns of D."""
-        largest = 0.0
-        for block in self.blocks(np.float64):
-            rotated = block @ directions
-            largest = max(largest, float(np.einsum("ij,ij->i", rotated, rotated).max()))
-        return largest
+        """max_i c_i ||x_i^T D||^2 for the columns of D."""
+        return float(self.weighted(self.projections2(directions)).max())
 
     @property
     def gram_fits(self) -> bool:
@@ -214,7 +208,9 @@ class LinearProblem:
 
     @cached_property
     def gram(self) -> np.ndarray:
-        """X^T X / n."""
+        """sum_i c_i x_i x_i^T / n."""
+        if self.weight is not None:
+            return self.weighted_gram(self.weight)
         if self.sparse:
             X = self.X.astype(np.float64, copy=False)
             G = (X.T @ X).toarray()
@@ -255,13 +251,43 @@ class LinearProblem:
 
     # -- the objective ---------------------------------------------------------------------------
 
-    def losses(self, z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    def loss(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """loss(z_i, y_i)."""
         raise NotImplementedError
 
-    def slopes(self, z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    def slope(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The derivative of the loss at z_i."""
         raise NotImplementedError
+
+    def weighted(self, values: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """c_i times the value of row i."""
+        if self.weight is None:
+            return values
+        return values * (self.weight if rows is None else self.weight[rows])
+
+    def losses(self, z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """c_i loss(z_i, y_i)."""
+        return self.weighted(self.loss(z, self.y if rows is None else self.y[rows]), rows)
+
+    def slopes(self, z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """c_i times the derivative of the loss at z_i."""
+        return self.weighted(self.slope(z, self.y if rows is None else self.y[rows]), rows)
+
+    @property
+    def ridge(self) -> Any:
+        """l2, or where there is a penalty, l2 r_j."""
+        return self.l2 if self.penalty is None else self.l2 * self.penalty
+
+    def needs_one_ridge(self, what: str) -> None:
+        if self.penalty is not None:
+            raise ValueError(
+                f"{type(self).__name__}: penalty must be left out for {what}, which is defined for "
+                "one l2 on all columns."
+            )
+
+    def ridge_value(self, w: np.ndarray) -> float:
+        """l2/2 sum_j r_j w_j^2."""
+        return 0.5 * float((self.ridge * w) @ w)
 
     def point(self, w: Any, name: str = "w") -> np.ndarray:
         """``w`` as a float64 vector of length d, checked."""
@@ -283,21 +309,23 @@ class LinearProblem:
         """f(w), or the mean over ``rows`` plus the l2 term."""
         w = self.point(w)
         loss = self.losses(self.predict(w, rows), rows)
-        return float(loss.mean() + 0.5 * self.l2 * (w @ w))
+        return float(loss.mean()) + self.ridge_value(w)
 
     def gradient(self, w: Any, rows: np.ndarray | None = None) -> np.ndarray:
         """The gradient of f, or of the mean over ``rows`` plus the l2 term."""
         w = self.point(w)
         slopes = self.slopes(self.predict(w, rows), rows)
-        return self.combine(slopes, rows) / slopes.size + self.l2 * w
+        return self.combine(slopes, rows) / slopes.size + self.ridge * w
 
     def row_gradient_mean2(self, w: Any) -> float:
         """mean_i ||grad f_i(w)||^2, f_i with its l2 term."""
         w = self.point(w)
         z = self.predict(w)
         slopes = self.slopes(z)
-        squares = slopes**2 * self.row_norms2 + 2 * self.l2 * slopes * z
-        return float(max(0.0, squares.mean() + self.l2**2 * (w @ w)))
+        pull = self.ridge * w
+        across = self.l2 * z if self.penalty is None else self.predict(pull)
+        squares = slopes**2 * self.row_norms2 + 2 * slopes * across
+        return float(max(0.0, squares.mean() + pull @ pull))
 
     def constants(self) -> Constants:
         """L, mu, L_max, kappa~ of the objective (for logistic loss, upper bounds of curvature).

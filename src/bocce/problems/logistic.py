@@ -42,12 +42,11 @@ class Logistic(LinearProblem):
         """The labels as +-1."""
         return self.y
 
-    def losses(self, z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        return np.logaddexp(0.0, -(self.y if rows is None else self.y[rows]) * z)
+    def loss(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.logaddexp(0.0, -y * z)
 
-    def slopes(self, z: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        s = self.y if rows is None else self.y[rows]
-        return -s * _sigmoid(-s * z)
+    def slope(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return -y * _sigmoid(-y * z)
 
     def minimiser(self) -> np.ndarray:
         """w*, by Newton's method (conjugate gradients inside where d is large)."""
@@ -91,14 +90,14 @@ class Logistic(LinearProblem):
     def _newton_direction(self, w: np.ndarray, g: np.ndarray) -> np.ndarray:
         if self.gram_fits:
             H = self.hessian(w)
-            H[np.diag_indices(self.d)] += self.l2 + 1e-14 * max(np.trace(H), 1e-300)
+            H[np.diag_indices(self.d)] += self.ridge + 1e-14 * max(np.trace(H), 1e-300)
             return -np.linalg.solve(H, g)
         from scipy.sparse.linalg import LinearOperator, cg
 
         weights = self._curvatures(w)
 
         def multiply(v: np.ndarray) -> np.ndarray:
-            return self.combine(weights * self.predict(v)) / self.n + self.l2 * v
+            return self.combine(weights * self.predict(v)) / self.n + self.ridge * v
 
         H = LinearOperator((self.d, self.d), matvec=multiply, dtype=np.float64)
         return cg(H, -g, rtol=1e-6, maxiter=500)[0]
@@ -109,22 +108,23 @@ class Logistic(LinearProblem):
 
     def _curvatures(self, w: np.ndarray) -> np.ndarray:
         q = _sigmoid(self.predict(w))
-        return q * (1.0 - q)
+        return self.weighted(q * (1.0 - q))
 
     def noise(self) -> Noise:
         """The gradient noise at the minimiser."""
         return self.noise_at(self.minimiser())
 
     def noise_at(self, w: np.ndarray) -> Noise:
-        values = self.losses(self.predict(w)) + 0.5 * self.l2 * (w @ w)
+        self.needs_one_ridge("noise")
+        values = self.losses(self.predict(w)) + self.ridge_value(w)
         sigma2 = max(0.0, float((values - self._lowest()).mean()))
         return Noise(self.row_gradient_mean2(w), sigma2)
 
     def _lowest(self) -> np.ndarray:
-        """min over w of f_i: along x_i, min over m of log(1 + e^-m) + l2 m^2/(2 |x_i|^2)."""
-        norms2 = self.row_norms2
+        """min over w of f_i: c_i times min over m of log(1 + e^-m) + l2 m^2/(2 c_i |x_i|^2)."""
+        norms2 = self.weighted(self.row_norms2)  # c_i comes out in front of both terms
         if self.l2 == 0.0:
-            return np.where(norms2 > 0, 0.0, np.log(2.0))
+            return self.weighted(np.where(norms2 > 0, 0.0, np.log(2.0)))
         pull = np.divide(self.l2, norms2, where=norms2 > 0, out=np.full(self.n, np.inf))
         margin = np.zeros(self.n)
         live = norms2 > 0
@@ -133,7 +133,7 @@ class Logistic(LinearProblem):
             slope = pull[live] * margin[live] - q
             margin[live] -= slope / (pull[live] + q * (1.0 - q))
         penalty = np.where(live, 0.5 * np.where(live, pull, 0.0) * margin**2, 0.0)
-        return np.logaddexp(0.0, -margin) + penalty
+        return self.weighted(np.logaddexp(0.0, -margin) + penalty)
 
 
 def _sigmoid(z: np.ndarray) -> np.ndarray:
