@@ -10,41 +10,35 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from . import engines
 from .engines import checkpoint as checkpoints
+from .engines.whole import WholeEngine
+from .finish import CHECK_EVERY, HESSIAN_FLOPS, Finish
 from .policies import anytime
-from .policies.guard import MOST_RETREATS, VALUE_FACTOR
-from .problems import LeastSquares, LinearProblem
+from .policies.guard import VALUE_FACTOR
+from .problems import GRAM_COLUMNS, LeastSquares, LinearProblem, estimated
 from .result import Progress, Result
 
 PASSES = 100  # over the data, when no tolerance is asked for
 PASSES_TO_TOL = 10_000
 LEAST_STEPS = 1000
-CHECK_EVERY = 8  # full-batch steps between looks at f
-MOST_STALLS = 25
 SLACK = 1e-14  # of f: smaller differences are rounding
 CUT_SECONDS = 0.2
 SAVE_SECONDS = 10.0
-VECTORS = ("w", "v", "tally", "before", "best_w")
+VECTORS = ("w", "v", "tally", "before", "best_w", "best_g", "anchor")
 NUMBERS = (
     *("k", "evaluations", "start", "middle", "end", "halved", "recorded", "retreats", "restarts"),
     *("j", "stalls", "first_b", "stage_value", "best_value", "best_grad2", "first_value"),
-    *("first_grad2", "slack"),
+    *("first_grad2", "slack", "anchor_grad2"),
 )
 MOVING = ("mu", "b", "cuts", "doublings")
 
 
-class Measured(NamedTuple):
-    w: np.ndarray
-    value: float
-    grad2: float
-
-
-class Course:
+class Course(Finish):
     """One anytime run: where it is (all of it in a checkpoint) and how it goes on."""
 
     def __init__(
@@ -61,33 +55,38 @@ class Course:
         self.name = name
         self.checkpoint: Path | None = None
         cheap = isinstance(p, LeastSquares) and p.gram_fits
-        c = p.constants()
+        small = p.d <= GRAM_COLUMNS and not p.in_parts
+        self.whitens = self.tol > 0 and small and hasattr(p, "hessian")
+        c = estimated(p) if self.whitens else p.constants()
         # the longest certified steps: here averages and batches take care of the noise
         R2, tilde = c.sharpest
         tilde = None if name == "auto-shb" else tilde
         L = c.L if c.L > 0 else 1.0  # f does not depend on w: the first look ends the run
         mu = min(L, max(c.mu, L * anytime.FIRST_SHARE))
         first = b or p.whole_batch(anytime.accelerating_batch(p.n, L, mu, max(c.L_max, L)))
-        if b is None and self.tol > 0 and 2 * first > p.n:
-            first = p.n  # the full batch would follow soon
+        if b is None and self.tol > 0 and (2 * first > p.n or (cheap and self.whitens)):
+            first = p.n  # the full batch would follow soon, or costs no more than a few rows
         self.plan = anytime.Course(
             *(p.n, L, max(R2, L), tilde, c.mu, isinstance(p, LeastSquares)),
             *(float(p.d if cheap else p.n), b is not None, self.tol > 0, mu, first),
+            brief=self.whitens and b is None,
         )
         usual = max((PASSES_TO_TOL if self.tol > 0 else PASSES) * p.n, LEAST_STEPS * first)
         self.budget = usual if passes is None else max(1, math.ceil(passes * p.n))
         self.w, self.v, self.best_w = start, np.zeros(p.d), start.copy()
         self.tally, self.before = np.zeros(p.d), np.zeros(p.d)
+        self.best_g, self.anchor = np.zeros(0), np.zeros(0)
         self.k = self.evaluations = self.start = self.middle = self.end = 0
         self.halved = self.recorded = self.retreats = self.restarts = self.j = self.stalls = 0
         self.first_b = first
         self._make_engine()
-        zero = self.engine.measure(np.zeros(p.d))[0]
         self.first_value, self.first_grad2 = self.engine.measure(start)
+        zero = self.engine.measure(np.zeros(p.d))[0] if start.any() else self.first_value
         self.slack = SLACK * max(zero, self.first_value)
         self.stage_value = self.best_value = self.first_value
-        self.best_grad2 = self.first_grad2
-        scale2 = max(self.first_grad2, p.row_gradient_mean2(start))
+        self.best_grad2 = self.anchor_grad2 = self.first_grad2
+        self.some = p.sample(HESSIAN_FLOPS) if self.whitens and not cheap else p
+        scale2 = max(self.first_grad2, self.some.row_gradient_mean2(start))
         self.limit2 = scale2 * engines.DIVERGENCE_FACTOR**2 if scale2 > 0 else math.inf
         self.goal2 = self.tol**2 * self.first_grad2 if self.tol > 0 else -1.0
         self.history: list[tuple[float, float, float, float]] = []
@@ -96,6 +95,11 @@ class Course:
 
     def _make_engine(self) -> None:
         settings = self.settings
+        if self.plan.full and self.whitens:
+            self.engine = WholeEngine(self.p, engines.compiles(settings["engine"], self.p))
+            if self.anchor.size:
+                self._set_metric()
+            return
         table = self.plan.ramp()  # any schedule: it decides who can step
         self.engine = engines.make(
             settings["engine"], self.p, table, self.plan.b, self.seed, settings["sampling"]
@@ -170,6 +174,8 @@ class Course:
         left = (self.budget - self.evaluations) // self.plan.b
         if left < 1:
             return "budget"
+        if self.plan.full and self.whitens:
+            return self._polish(tell)
         if self.plan.full:
             return self._whole(tell, min(CHECK_EVERY, left))
         length = self.plan.length(self.k, left)
@@ -178,29 +184,6 @@ class Course:
         self.tally[:], self.before[:] = 0.0, 0.0
         self.recorder = self.table = None
         return ""
-
-    def _record(self, tell: Callable[..., bool], w: np.ndarray, value: float, grad2: float) -> bool:
-        self.history.append((self.k, value, grad2, self.evaluations))
-        return tell(self.k, w, grad2, value)
-
-    def _measure(self, w: np.ndarray) -> Measured:
-        return Measured(w, *self.engine.measure(w))
-
-    def _better(self, a: Measured, value: float, grad2: float) -> bool:
-        """A smaller f, or where that is rounding, a smaller gradient."""
-        if abs(a.value - value) <= self.slack:
-            return a.grad2 < grad2
-        return a.value < value
-
-    def _keep(self, point: Measured) -> None:
-        if self._better(point, self.best_value, self.best_grad2):
-            self.best_w, self.best_value, self.best_grad2 = point.w.copy(), point.value, point.grad2
-
-    def _converged(self, point: Measured) -> bool:
-        if point.grad2 > self.goal2:
-            return False
-        self.best_w, self.best_value, self.best_grad2 = point.w.copy(), point.value, point.grad2
-        return True
 
     def _result(self, verdict: str) -> Result:
         k, value, grad2, evaluations = np.array(self.history).T
@@ -299,22 +282,13 @@ class Course:
             self._converged(self._measure(self.w))
         return self._retreat() if verdict == "diverged" else verdict
 
-    def _retreat(self) -> str:
-        """The guard: back to the best point, at rest, with constants doubled."""
-        if self.retreats >= MOST_RETREATS:
-            return "diverged"
-        self.retreats += 1
-        self.plan.doublings += 1
-        self._restart_from(self.best_w, self.best_value)
-        return ""
-
-    def _restart_from(self, w: np.ndarray, value: float) -> None:
-        self.w, self.v, self.j = w.copy(), np.zeros(self.p.d), 0
-        self.stage_value = value
-        self.start = self.end = self.k
-
     def _checkpoint(self, tell: Callable[..., bool]) -> str:
         """Measure the last iterate and the averages; keep the best, and choose the next stage."""
+        if self.plan.brief:
+            self._restart_from(self.tally / (self.end - self.middle or 1), self.first_value)
+            self.plan.b = self.p.n
+            self._make_engine()
+            return ""
         last = self._measure(self.w)
         if not last.value <= VALUE_FACTOR * self.first_value + self.slack:
             return self._retreat()
@@ -344,43 +318,3 @@ class Course:
         # told last: whoever interrupts here finds the run where the next stage begins
         stop = self._record(tell, self.best_w, self.best_value, self.best_grad2)
         return "stopped" if stop else ""
-
-    # -- the full batch --------------------------------------------------------------------------
-
-    def _whole(self, tell: Callable[..., bool], steps: int) -> str:
-        """A few accelerated steps on all rows; momentum starts anew where f rises."""
-        if self.table is None or self.table.T != anytime.RAMP:
-            self.table = self.plan.ramp()
-        if self.j + steps > self.table.T:
-            self.j = self.table.T // 2
-        nobody = engines.Recorder(np.zeros(0, dtype=np.int64), math.inf, -1.0)
-        state = engines.State(self.w, self.v, self.j)
-        verdict = self.engine.advance(state, self.table, self.j + steps, nobody)
-        taken = state.k - self.j
-        self.k, self.evaluations = self.k + taken, self.evaluations + taken * self.p.n
-        point = self._measure(state.w)
-        if verdict == "diverged" or not point.value <= self.stage_value + self.slack:
-            return self._step_back()
-        stalled = self.stage_value - point.value <= self.slack and point.grad2 >= self.best_grad2
-        self.stalls = self.stalls + 1 if stalled else 0
-        self.w, self.v, self.j, self.stage_value = state.w, state.v, state.k, point.value
-        self.start = self.end = self.k
-        self._keep(point)
-        met = self._converged(point)
-        if self._record(tell, self.best_w, self.best_value, self.best_grad2):
-            return "stopped"
-        if met:
-            return "converged"
-        return "stalled" if self.stalls > MOST_STALLS else ""
-
-    def _step_back(self) -> str:
-        """f rose: without momentum from the last check; without even that, the step is too long."""
-        self.restarts += 1
-        fresh = self.j < CHECK_EVERY
-        value = self.stage_value
-        if fresh and self.restarts > 1:
-            verdict = self._retreat()
-            self.table = None
-            return verdict
-        self._restart_from(self.w, value)
-        return ""

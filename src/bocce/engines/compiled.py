@@ -47,7 +47,7 @@ def pack(problem: LinearProblem) -> SquaredRows | LogisticRows | SparseRows | Fr
     if isinstance(X, Framed):
         rows = kind(read_only(X.X), y, weight, np.zeros(2), False)
         scratch = (np.zeros(X.centre.size), np.zeros(X.centre.size))
-        return FramedRows(rows, read_only(X.centre), read_only(X.scale), *scratch)
+        return FramedRows(rows, read_only(X.centre), read_only(X.scale), X.unit, *scratch)
     width = problem.d + squared
     lanes = LINE // X.dtype.itemsize
     p = -(-width // lanes) * lanes

@@ -47,11 +47,12 @@ class LogisticRows(NamedTuple):
 
 
 class FramedRows(NamedTuple):
-    """Rows (x - centre) * scale and perhaps a 1 behind, made of x as they are summed."""
+    """Rows (x - centre) * scale and perhaps ``unit`` behind, made of x as they are summed."""
 
     rows: SquaredRows | LogisticRows
     centre: np.ndarray
     scale: np.ndarray
+    unit: float
     at: np.ndarray  # scratch, as long as a row x
     sums: np.ndarray
 
@@ -271,9 +272,9 @@ def _logistic_rows(rows, source, start, count, listed, w, g, want_loss):
 
 
 def _framed_rows(rows, source, start, count, listed, w, g, want_loss):
-    inner, centre, scale, at, sums = rows
+    inner, centre, scale, unit, at, sums = rows
     d = centre.size
-    offset = w[d] if w.size > d else 0.0
+    offset = unit * w[d] if w.size > d else 0.0
     for j in range(d):
         at[j] = scale[j] * w[j]
         offset -= centre[j] * at[j]
@@ -283,7 +284,7 @@ def _framed_rows(rows, source, start, count, listed, w, g, want_loss):
     for j in range(d):
         g[j] = scale[j] * (sums[j] - centre[j] * slopes)
     if w.size > d:
-        g[d] = slopes
+        g[d] = unit * slopes
     return loss
 
 

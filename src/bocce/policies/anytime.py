@@ -20,6 +20,11 @@ MOST_CUTS = 2  # of the step, on the squared loss (to a quarter); on others it h
 GROW = 4  # the batch, when noise keeps the run from its tolerance
 SHORTEST = 16
 PASSES_A_LOOK = 4.0  # steps between checkpoints touch so many times the rows a checkpoint does
+ANEW = 4  # steps of the whitened finish, in which the gradient should shrink
+SHRINKS = 1.0 / 16.0  # by this factor: if not, the Hessian is taken anew
+WHITENED = 1.25  # what a Hessian may be in the variables in which it was 1,
+SMALLEST = 0.25  # and the share of that down to which momentum is short,
+SHORT = 24  # for so many steps
 RAMP = 4096  # steps after which the momentum of the full-batch phase has stopped growing
 
 
@@ -48,6 +53,7 @@ class Course:
     wants_tol: bool
     mu: float
     b: int
+    brief: bool = False  # one pass in batches, then all rows
     cuts: int = 0
     doublings: int = 0
 
@@ -83,6 +89,8 @@ class Course:
     def length(self, taken: int, left: int) -> int:
         """Steps of the next stage, after ``taken`` and with ``left`` in the budget."""
         least = max(SHORTEST, math.ceil(PASSES_A_LOOK * self.look_rows / self.b))
+        if self.brief:
+            return max(1, min(max(SHORTEST, math.ceil(self.n / self.b)), left))
         wanted = max(least, math.ceil(TIME_CONSTANTS * self.time_constant()))
         if self.cuts:
             wanted = max(wanted, taken)  # averages over a share of all steps
@@ -101,6 +109,12 @@ class Course:
         j = np.arange(RAMP)
         beta = np.minimum(j / (j + 3.0), (1.0 - ratio) / (1.0 + ratio))
         return Schedule(np.full(RAMP, 1.0 / L), beta, beta, "auto")
+
+    def whitened(self, j: int) -> tuple[float, float]:
+        """alpha and beta = theta of full-batch step j where the Hessian is about the identity."""
+        ratio = math.sqrt(SMALLEST)
+        short = (1.0 - ratio) / (1.0 + ratio) if j < SHORT else 1.0
+        return 1.0 / (self.scale * WHITENED), min(j / (j + 3.0), short)
 
     def proceed(self, noisy: bool, left: int) -> None:
         """After a checkpoint: fight the noise, and remember longer if the budget allows it."""

@@ -1,14 +1,15 @@
 """What is minimised: least squares and logistic loss on rows of data."""
 
-from .curvature import Constants
+from .curvature import Constants, estimated
 from .frame import Frame, Framed
 from .least_squares import LeastSquares, Noise
 from .line import Line
-from .linear import LinearProblem
+from .linear import GRAM_COLUMNS, LinearProblem
 from .logistic import Logistic
 from .parts import BlockProblem, PartedProblem
 
 __all__ = [
+    "GRAM_COLUMNS",
     "BlockProblem",
     "Constants",
     "Frame",
@@ -19,4 +20,5 @@ __all__ = [
     "Logistic",
     "Noise",
     "PartedProblem",
+    "estimated",
 ]

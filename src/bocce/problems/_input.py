@@ -66,10 +66,11 @@ def check_weights(where: str, weights: Any, n: int) -> np.ndarray | None:
             f"{where}: sample_weight has shape {weights.shape}, must be ({n},) as X has {n} rows; "
             "give one weight a row."
         )
-    if not (np.isfinite(weights).all() and weights.min() > 0.0):
+    wrong = ~(np.isfinite(weights) & (weights > 0.0))
+    if wrong.any():
         raise ValueError(
-            f"{where}: sample_weight has a value of {weights[~(weights > 0.0)][:1].tolist() or 'inf'}, "
-            "must be finite and > 0; leave out rows of weight 0."
+            f"{where}: sample_weight has the value {weights[wrong][0]}, must be finite and > 0; "
+            "leave out rows of weight 0."
         )
     return np.asarray(weights / weights.mean())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 LANCZOS_STEPS = 16
 LANCZOS_MARGIN = 1.1
 ROW_MOMENT_FLOPS = 1e10
+SAMPLE_FLOPS = 1e8
+SAMPLE_MARGINS = (1.1, 1.15)  # on L, and on what single rows decide
 
 
 @dataclass(frozen=True)
@@ -157,3 +159,20 @@ def constants(problem: LinearProblem) -> Constants:
     reads = 1 + 2 * min(LANCZOS_STEPS, problem.d)
     mu = float(np.min(problem.ridge))
     return Constants(min(L, L_max), mu, L_max, None, exact=False, reads=reads)
+
+
+def estimated(problem: LinearProblem) -> Constants:
+    """Constants from a sample of the rows where all would take long: for runs under a guard.
+
+    A Gram matrix of the sample must fit, and the rows be in memory.
+    """
+    if "_constants" in problem.__dict__:
+        return problem.constants()
+    sample = problem.sample(SAMPLE_FLOPS)
+    c = sample.constants()
+    if sample is problem:
+        return c
+    margin, wider = SAMPLE_MARGINS
+    rows = {"L_max": c.L_max, "kappa_tilde": c.kappa_tilde, "R2": c.R2, "R2_tilde": c.R2_tilde}
+    rows = {name: None if size is None else wider * size for name, size in rows.items()}
+    return replace(c, L=margin * c.L, mu=min(c.mu, margin * c.L), exact=False, reads=1, **rows)

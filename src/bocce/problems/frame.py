@@ -16,23 +16,23 @@ import scipy.sparse as sp
 
 COPIED_BYTES = 1 << 26  # dense data up to this size are copied
 SAMPLE = 1 << 14  # rows that are looked at for centre and scale, where there are more
-UNEVEN = 100.0  # sparse columns whose largest entries differ by less are left as they are
+BETTER = 2.0  # columns are scaled where that makes the diagonal so many times more even
 CONSTANT = 1e-13  # of a column's size: a smaller spread is rounding
 
 
 class Framed:
-    """The rows (x - centre) * scale, and a 1 behind each where ``ones``; made when asked for."""
+    """The rows (x - centre) * scale, and ``unit`` behind each if it is not 0; made when asked."""
 
     ndim = 2
 
-    def __init__(self, X: np.ndarray, centre: np.ndarray, scale: np.ndarray, ones: bool) -> None:
-        self.X, self.centre, self.scale, self.ones = X, centre, scale, ones
-        self.shape = (X.shape[0], X.shape[1] + ones)
+    def __init__(self, X: np.ndarray, centre: np.ndarray, scale: np.ndarray, unit: float) -> None:
+        self.X, self.centre, self.scale, self.unit = X, centre, scale, unit
+        self.shape = (X.shape[0], X.shape[1] + (unit > 0))
         self.dtype, self.nbytes = X.dtype, X.nbytes
 
     def __getitem__(self, rows: Any) -> np.ndarray:
         x = np.asarray(self.X[rows], dtype=np.float64)
-        made = np.ones((x.shape[0], self.shape[1]))
+        made = np.full((x.shape[0], self.shape[1]), self.unit)
         np.subtract(x, self.centre, out=made[:, : x.shape[1]])
         made[:, : x.shape[1]] *= self.scale
         return made
@@ -62,40 +62,50 @@ class Frame:
     ) -> Frame:
         """Look at the columns of X; h is the loss's largest second derivative.
 
-        Dense columns are centred (where an intercept takes that up) and divided by their standard
-        deviation, l2/h added to its square, so that the Hessian has a diagonal of about h.
-        Sparse ones are not centred, and divided by their largest entry if these are uneven.
+        Dense columns are centred (where an intercept takes that up). A column is divided by the
+        spread of its entries other than zero: rare ones stay as rare as they are, for blown up to
+        the size of the others they would be the noise of every batch. No column is scaled where
+        that would not help: where tr A is not nearer to d min A_jj, A the Hessian with its l2.
         """
         if sp.issparse(X):
-            return cls._of_sparse(X, fit_intercept)
+            return cls._of_sparse(X, l2 / h, fit_intercept)
         rows = slice(None, None, -(-X.shape[0] // SAMPLE) if X.nbytes > COPIED_BYTES else 1)
         sample = np.asarray(X[rows], dtype=np.float64)
         weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
         d = X.shape[1]
         centre = np.average(sample, axis=0, weights=weights) if fit_intercept else np.zeros(d)
         spread2 = np.average(np.square(sample - centre), axis=0, weights=weights)
+        share = np.count_nonzero(sample, axis=0) / sample.shape[0]
         flat = spread2 <= np.square(CONSTANT * centre)
         if rows.step > 1 and flat.any():  # rare in the sample, perhaps not in the data
-            whole = np.asarray(X[:, flat], dtype=np.float64) - centre[flat]
-            spread2[flat] = np.square(whole).mean(axis=0)
+            whole = np.asarray(X[:, flat], dtype=np.float64)
+            spread2[flat] = np.square(whole - centre[flat]).mean(axis=0)
+            share[flat] = np.count_nonzero(whole, axis=0) / X.shape[0]
             flat = spread2 <= np.square(CONSTANT * centre)
         spread2[flat] = 0.0
-        inverse2 = spread2 + l2 / h
-        scale = np.where(inverse2 > 0, 1.0 / np.sqrt(np.where(inverse2 > 0, inverse2, 1.0)), 1.0)
-        return cls(centre, scale, float(fit_intercept))
+        return cls._with_unit(centre, spread2, share, l2 / h, fit_intercept)
 
     @classmethod
-    def _of_sparse(cls, X: Any, fit_intercept: bool) -> Frame:
-        d = X.shape[1]
-        columns = X.tocsc() if X.nnz else X
-        largest = np.asarray(abs(columns).max(axis=0).todense()).ravel().astype(np.float64)
-        used = largest > 0
-        scale = np.ones(d)
-        if used.any() and largest[used].max() > UNEVEN * largest[used].min():
-            scale[used] = 1.0 / largest[used]
-        size2 = np.asarray(X.multiply(X).mean(axis=0)).ravel() * scale**2
-        unit = np.sqrt(size2.max()) if used.any() else 1.0
-        return cls(np.zeros(d), scale, float(unit) if fit_intercept else 0.0)
+    def _of_sparse(cls, X: Any, ridge: float, fit_intercept: bool) -> Frame:
+        n, d = X.shape
+        X = X.tocsr()
+        size2 = np.bincount(X.indices, np.square(X.data, dtype=np.float64), minlength=d) / n
+        share = np.bincount(X.indices, minlength=d) / n
+        return cls._with_unit(np.zeros(d), size2, share, ridge, fit_intercept)
+
+    @classmethod
+    def _with_unit(
+        cls,
+        centre: np.ndarray,
+        spread2: np.ndarray,
+        share: np.ndarray,
+        ridge: float,
+        fit_intercept: bool,
+    ) -> Frame:
+        """The intercept's column is as large as the largest of the others."""
+        scale = _scales(spread2, share, ridge)
+        unit = float(np.sqrt(np.max(spread2 * scale**2)) or 1.0)
+        return cls(centre, scale, unit if fit_intercept else 0.0)
 
     @property
     def penalty(self) -> np.ndarray | None:
@@ -107,17 +117,16 @@ class Frame:
 
     def design(self, X: Any) -> Any:
         """X in the inner variables."""
-        ones = int(self.unit > 0)
         if sp.issparse(X):
             X = sp.csr_array(X)
             if (self.scale != 1.0).any():
                 data = X.data * self.scale[X.indices].astype(X.dtype)
                 X = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
-            if ones:
+            if self.unit > 0:
                 column = np.full((X.shape[0], 1), self.unit, dtype=X.dtype)
                 X = sp.csr_array(sp.hstack([X, sp.csr_array(column)], format="csr"))
             return X
-        framed = Framed(X, self.centre, self.scale, bool(ones))
+        framed = Framed(X, self.centre, self.scale, self.unit)
         return framed if X.nbytes > COPIED_BYTES else framed[:]
 
     def out(self, u: np.ndarray) -> tuple[np.ndarray, float]:
@@ -135,3 +144,17 @@ class Frame:
         """A gradient in the inner variables as that in (coef, intercept)."""
         by_intercept = float(g[-1] / self.unit) if self.unit > 0 else 0.0
         return g[: self.scale.size] / self.scale + self.centre * by_intercept, by_intercept
+
+
+def _scales(spread2: np.ndarray, share: np.ndarray, ridge: float) -> np.ndarray:
+    """What to multiply columns by, given their mean squares and the share of their entries."""
+    entry2 = np.divide(spread2, share, where=share > 0, out=np.zeros(share.size)) + ridge
+    scale2 = np.divide(1.0, entry2, where=entry2 > 0, out=np.ones(share.size))
+
+    def uneven(scale2: np.ndarray) -> float:
+        diagonal = (spread2 + ridge) * scale2
+        diagonal = diagonal[diagonal > 0]
+        return float(diagonal.mean() / diagonal.min()) if diagonal.size else 1.0
+
+    even = np.ones(share.size)
+    return np.sqrt(scale2) if BETTER * uneven(scale2) < uneven(even) else even

@@ -45,6 +45,10 @@ class LeastSquares(LinearProblem):
     def slope(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
         return z - y
 
+    def hessian(self, w: np.ndarray) -> np.ndarray:
+        """The Hessian of f, which is the same everywhere, without the l2 term."""
+        return self.gram
+
     def minimiser(self) -> np.ndarray:
         """w*, of least norm when there are several; by eigenvalues, or LSQR where d is large."""
         return self._minimiser.copy()

@@ -18,8 +18,10 @@ from .curvature import Constants
 from .frame import Framed
 
 BLOCK_BYTES = 1 << 23  # rows are taken this many bytes at a time where a copy must be made
+FRAMED_BYTES = 1 << 20  # and this many where they are computed
 GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is formed
 GRAM_FLOPS = 1e11
+SPARSE_COST = 8.0  # of a sparse multiplication, in dense ones
 
 
 class Summary(NamedTuple):
@@ -126,6 +128,8 @@ class LinearProblem:
         """The rows (all, or those named) a block at a time, as ``dtype`` when dense."""
         count = self.n if rows is None else len(rows)
         step = max(1, BLOCK_BYTES // (8 * self.d))
+        if isinstance(self.X, Framed):
+            step = max(1, FRAMED_BYTES // (8 * self.d))
         lies_ready = isinstance(self.X, np.ndarray) and self.X.dtype == np.float64
         if self.sparse or (rows is None and lies_ready):
             step = max(step, count)  # no copy is made: one block
@@ -206,6 +210,25 @@ class LinearProblem:
         stored = self.X.nnz * self.d if self.sparse else self.n * self.d**2
         return self.d <= GRAM_COLUMNS and 2.0 * stored <= GRAM_FLOPS
 
+    @property
+    def row_flops(self) -> float:
+        """What one row adds to the cost of a Gram matrix."""
+        return 2.0 * (self.X.nnz / self.n * SPARSE_COST if self.sparse else self.d) ** 2
+
+    def sample(self, flops: float) -> Any:
+        """The problem on rows spread over the data, so many that a Gram matrix costs ``flops``.
+
+        At least 20 d of them, and itself where those are all; the weights stay as they are.
+        """
+        rows = int(max(20 * self.d, flops / max(self.row_flops, 1.0)))
+        if 2 * rows >= self.n:
+            return self
+        chosen = np.sort(np.random.default_rng(0).choice(self.n, rows, replace=False))
+        other = type(self).of_checked(self.X[chosen], self.y[chosen], self.l2)
+        other.penalty = self.penalty
+        other.weight = None if self.weight is None else self.weight[chosen]
+        return other
+
     @cached_property
     def gram(self) -> np.ndarray:
         """sum_i c_i x_i x_i^T / n."""
@@ -215,18 +238,24 @@ class LinearProblem:
             X = self.X.astype(np.float64, copy=False)
             G = (X.T @ X).toarray()
         else:
-            G = np.zeros((self.d, self.d))
+            G, moment, start = np.zeros((self.d, self.d)), np.zeros(self.d), 0
             for block in self.blocks(np.float64):
                 G += block.T @ block
+                moment += block.T @ self.y[start : start + block.shape[0]]
+                start += block.shape[0]
+            self.__dict__["_moment"] = moment / self.n  # whoever wants the one wants the other
         return G / self.n
 
     def weighted_gram(self, weights: np.ndarray) -> np.ndarray:
         """1/n sum_i s_i x_i x_i^T."""
+        if self.sparse:
+            X = self.X.astype(np.float64, copy=False)
+            data = X.data * np.repeat(weights, np.diff(X.indptr))
+            scaled = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+            return np.asarray((X.T @ scaled).toarray()) / self.n
         total, start = np.zeros((self.d, self.d)), 0
         for block in self.blocks(np.float64):
-            s = weights[start : start + block.shape[0], None]
-            product = block.T @ (block.multiply(s) if self.sparse else block * s)
-            total += product.toarray() if self.sparse else product
+            total += block.T @ (block * weights[start : start + block.shape[0], None])
             start += block.shape[0]
         return total / self.n
 
