@@ -1,8 +1,6 @@
 """The command line: what it prints, what it writes, and how it fails."""
 
 import json
-import os
-import pty
 import re
 import subprocess
 import sys
@@ -78,55 +76,7 @@ def test_exit_codes_of_the_real_command(table):
     assert subprocess_run("nonsense").returncode == 2
 
 
-def test_tracebacks_only_with_debug():
-    assert "Traceback" not in subprocess_run("solve", "absent").stderr
-    assert "Traceback" in subprocess_run("--debug", "solve", "absent").stderr
-
-
-def test_a_closed_pipe_is_no_error():
-    words = [sys.executable, "-m", "bocce", "theory", "--json"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-        child.stdout.close()
-        assert child.stderr.read() == b""
-
-
-def test_a_bar_is_shown_on_a_terminal_only(table):
-    main_end, terminal = pty.openpty()
-    words = [sys.executable, "-m", "bocce", "solve", str(table), "-T", "50"]
-    environment = {**os.environ, "TERM": "xterm"}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=terminal, env=environment) as child:
-        os.close(terminal)
-        shown = read_all(main_end)
-        printed = child.stdout.read()
-    assert child.returncode == 0
-    assert b"\x1b" in shown
-    assert b"50/50" in shown
-    assert b"\x1b" not in printed
-
-
-def read_all(end):
-    """Read while the child writes, for a terminal holds only a few kilobytes."""
-    pieces = []
-    try:
-        while piece := os.read(end, 1 << 16):
-            pieces.append(piece)
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    finally:
-        os.close(end)
-    return b"".join(pieces)
-
-
 COMMANDS = [("methods",), ("doctor",), ("theory", "-b", 9000), ("solve", "TABLE", "-T", 20)]
-
-
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-def test_tables_fit_in_80_columns_without_colours(words, table):
-    result = run(*(table if word == "TABLE" else word for word in words))
-    assert result.exit_code == 0
-    lines = [line for line in result.stdout.splitlines() if str(table) not in line]
-    assert max(len(line.rstrip()) for line in lines if "/" not in line) <= 80
-    assert "\x1b" not in result.stdout
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
@@ -139,7 +89,7 @@ def test_json_is_json(words, table):
     json.loads(result.stdout, parse_constant=refuse)
 
 
-# ---------------------------------------------------------------- methods and doctor
+# ---------------------------------------------------------------- methods
 
 
 def test_methods_lists_the_registry():
@@ -150,17 +100,6 @@ def test_methods_lists_the_registry():
     }.items()
     text = run("methods").stdout
     assert all(re.search(rf"^{re.escape(name)} ", text, re.M) for name in registry())
-
-
-def test_doctor_finds_versions_and_data(tmp_path, monkeypatch):
-    (tmp_path / "a9a.bz2").write_bytes(b"")
-    monkeypatch.setenv("BOCCE_DATA", str(tmp_path))
-    monkeypatch.setenv("BOCCE_CACHE", str(tmp_path / "cache"))
-    report = json.loads(run("doctor", "--json").stdout)
-    assert report["versions"]["numpy"] == np.__version__
-    assert report["data"]["a9a"] == str(tmp_path / "a9a.bz2")
-    assert report["data"]["w8a"] == "not here"
-    assert report["folders"]["cache"] == f"{tmp_path / 'cache'} (made when needed)"
 
 
 # ---------------------------------------------------------------- solve

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray
 
 from bocce.experiments import FIGURES, chosen, runner, store
 from bocce.experiments.compute import Outcome
@@ -55,7 +56,6 @@ def test_a_cell_comes_back_to_the_last_bit(tmp_path):
         assert kept.numbers[name].tobytes() == values.tobytes()
     assert provenance["seconds"] == "1.5000"
     assert provenance["bocce"]
-    xarray = pytest.importorskip("xarray")
     with xarray.open_dataset(store.cell_file(tmp_path, cell), engine="h5netcdf") as opened:
         assert opened["grad_norm"].dims == ("k",)
         assert "der_beta" in opened.attrs["specification"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import sys
+import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -17,32 +19,71 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 from typer.core import TyperGroup
+
+DIVERGED, BAD_INPUT, DEFECT, INTERRUPTED = 1, 2, 3, 130  # exit codes
+EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # what wrong input or machines raise
+Tell = Callable[..., None]  # tell(what is being done, how much of the total is done)
 
 
 class Commands(TyperGroup):
-    """Commands whose errors are one line on stderr and exit code 2; tracebacks with --debug."""
+    """Commands that end in one line on stderr and an exit code; tracebacks with --debug."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """--debug is an option of every command: it may stand anywhere."""
+        return super().parse_args(ctx, sorted(args, key=lambda word: word != "--debug"))
 
     def invoke(self, ctx: Any) -> Any:
         with _warnings_in_words():
             try:
                 return super().invoke(ctx)
-            except (ValueError, OSError, ImportError, MemoryError) as error:
-                if ctx.params.get("debug") or isinstance(error, BrokenPipeError):
-                    raise  # a closed pipe, as of `| head`, is ended quietly further up
-                complain(f"error: {error}")
-                raise typer.Exit(2) from None
+            except KeyboardInterrupt as stop:
+                complain("interrupted", str(stop))
+                raise typer.Exit(INTERRUPTED) from None
+            except Exception as error:
+                # typer's own exits and usage errors; and a closed pipe, as of `| head`, which is
+                # ended quietly further up
+                if hasattr(error, "exit_code") or isinstance(error, BrokenPipeError):
+                    raise
+                raise typer.Exit(_explained(error, ctx.params.get("debug", False))) from None
+
+
+def _explained(error: Exception, debug: bool) -> int:
+    """Say what went wrong; returns the exit code."""
+    expected = isinstance(error, EXPECTED)
+    if debug:
+        traceback.print_exception(error)
+    elif expected:
+        complain("error", str(error) or type(error).__name__)
+    else:
+        what = f"{type(error).__name__}: {error}"
+        complain("error", f"{what}. This is a defect of bocce; --debug shows where it is.")
+    return BAD_INPUT if expected else DEFECT
+
+
+@contextmanager
+def resumable(kept: Path | None) -> Iterator[None]:
+    """Ctrl-C in here says that the work can go on, if there is something to go on from."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        there = kept is not None and kept.exists()
+        hint = f"the same command goes on from what {kept} holds" if there else ""
+        raise KeyboardInterrupt(hint) from None
 
 
 @contextmanager
 def _warnings_in_words() -> Iterator[None]:
-    def show(message: Any, category: Any, *place: Any) -> None:
-        complain(f"warning: {message}")
+    def show(message: Any, *_: Any) -> None:
+        complain("warning", str(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -51,9 +92,11 @@ def _warnings_in_words() -> Iterator[None]:
         yield
 
 
-def complain(text: str) -> None:
-    """Plain text on stderr."""
-    typer.echo(text, err=True)
+def complain(kind: str, text: str) -> None:
+    """``kind: text`` on stderr, on one line however long; the kind in colour on a terminal."""
+    colour = "yellow" if kind == "warning" else "red"
+    line = Text.assemble((kind, colour), f": {text}" if text else "")
+    Console(stderr=True).print(line, soft_wrap=True)
 
 
 def say(text: str) -> None:
@@ -90,22 +133,39 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(column, no_wrap=place == 0, overflow="fold")
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    say("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def number(value: float) -> str:
-    """Six digits; whole numbers as such."""
+def number(value: float | None) -> str:
+    """Six digits; whole numbers as such; nothing where there is no number."""
+    if value is None:
+        return ""
     return f"{value}" if isinstance(value, int) else f"{value:.6g}"
 
 
+def watched() -> bool:
+    """Does someone look at stderr?"""
+    return sys.stderr.isatty()
+
+
 @contextmanager
-def bar(label: str, total: int | None) -> Iterator[Any]:
-    """A progress bar on stderr; where that is no terminal, nothing, and None is yielded."""
-    if not sys.stderr.isatty():
-        yield None
+def progress(label: str, total: float | None = None) -> Iterator[Tell]:
+    """What is being done, on stderr: with a bar where there is a total, and the time it takes.
+
+    Yields ``tell(label, done)``, which does nothing where stderr is no terminal.
+    """
+    if not watched():
+        yield lambda label, done=0.0: None
         return
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
-    columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(label, total=total)
-        yield progress
+    columns: list[ProgressColumn] = [SpinnerColumn("line"), TextColumn("{task.description}")]
+    if total is None:
+        columns += [TimeElapsedColumn()]
+    else:
+        columns += [BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn()]
+        columns += [TextColumn("left"), TimeRemainingColumn()]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(label, total=total)
+        yield lambda label, done=0.0: shown.update(task, description=label, completed=done)

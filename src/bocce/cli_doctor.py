@@ -1,61 +1,133 @@
-"""``bocce doctor``: what this machine has."""
+"""``bocce doctor``: what this machine has, and what it lacks."""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated
-
-import typer
+import re
+from pathlib import Path
 
 from . import __version__
-from ._terminal import say, show_json, show_table
+from ._options import Json
+from ._terminal import progress, say, show_json, show_table
 
-PACKAGES = (
-    *("numpy", "scipy", "numba", "typer", "rich"),
-    *("scikit-learn", "matplotlib", "pooch", "sympy", "torch", "jax", "optax", "ray"),
-)
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+DEVELOPERS = ("dev", "docs")  # extras that no command needs
+Section = dict[str, str]
 
 
-def doctor(
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
-    """Versions, threads, caches, and which data sets are here."""
-    import platform
-    import sys
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as version_of
+def doctor(json: Json = False) -> None:
+    """Versions, threads, memory, caches, data: what is here.
 
-    from .data import libsvm
+    It also compiles a kernel and compares it with the engine in plain Python.
 
-    def installed(package: str) -> str:
-        try:
-            return version_of(package)
-        except PackageNotFoundError:
-            return "not installed"
-
-    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-    cache = libsvm.cache_folder()
-    report: dict[str, dict[str, str]] = {
-        "versions": {
-            "bocce": __version__,
-            "python": f"{platform.python_version()} ({sys.executable})",
-            "system": platform.platform(),
-            **{package: installed(package) for package in PACKAGES},
-        },
-        "threads": {
-            "processors": str(os.cpu_count()),
-            **{name: os.environ.get(name, "not set") for name in threads},
-        },
-        "folders": {
-            "BOCCE_DATA": os.environ.get("BOCCE_DATA", "not set"),
-            "cache": f"{cache} ({'there' if cache.is_dir() else 'made when needed'})",
-            "compiled": os.environ.get("NUMBA_CACHE_DIR") or "beside the package",
-        },
-        "data": {name: str(libsvm.find(name) or "not here") for name in libsvm.KNOWN},
-    }
+    \b
+    Examples:
+      bocce doctor
+      bocce doctor --json > machine.json
+    """
+    with progress("looking around") as tell:
+        report = {
+            "versions": _versions(),
+            "machine": _machine(),
+            "threads": {name: os.environ.get(name, "not set") for name in THREADS},
+            "data": _data(),
+            "folders": _folders(),
+        }
+        tell("compiling a kernel (seconds, the first time)")
+        report["kernels"] = _kernels()
     if json:
         show_json(report)
         return
     for title, entries in report.items():
         show_table((title, ""), list(entries.items()))
         say("")
+
+
+def _versions() -> Section:
+    import platform
+    import sys
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    found = {"bocce": __version__, "python": f"{platform.python_version()} ({sys.executable})"}
+    try:
+        needed = requires("bocce") or []
+    except PackageNotFoundError:  # run from a folder of sources
+        needed = []
+    for line in needed:
+        package, extra = re.match(r"([\w.-]+)[^;]*(?:;.*extra == ['\"](\w+))?", line).groups()
+        if extra in DEVELOPERS:
+            continue
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            wanted = f"bocce[{extra}]" if extra else "bocce"
+            found[package] = f"not installed; pip install '{wanted}'"
+    return found
+
+
+def _machine() -> Section:
+    import platform
+
+    from .experiments.runner import default_jobs
+
+    here = {"system": platform.platform(), "processors": f"{default_jobs()} of {os.cpu_count()}"}
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):  # not on Windows
+        here["memory"] = _size(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return here
+
+
+def _size(count: int) -> str:
+    """
+    >>> _size(3 * 2**20), _size(5 * 2**30)
+    ('3.0 MiB', '5.0 GiB')
+    """
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.1f} MiB"
+
+
+def _data() -> Section:
+    from .data import libsvm
+
+    return {name: str(libsvm.find(name) or "not here") for name in libsvm.KNOWN}
+
+
+def _folders() -> Section:
+    from .data import libsvm
+
+    chosen, cache = os.environ.get("BOCCE_DATA"), libsvm.cache_folder()
+    missing = "" if chosen is None or Path(chosen).is_dir() else " (there is no such folder)"
+    return {
+        "BOCCE_DATA": "not set" if chosen is None else chosen + missing,
+        "cache": f"{cache} ({_state(cache) if cache.is_dir() else 'made when needed'})",
+    }
+
+
+def _state(folder: Path, pattern: str = "*") -> str:
+    size = sum(path.stat().st_size for path in folder.glob(pattern) if path.is_file())
+    return f"{_size(size)}, {'' if os.access(folder, os.W_OK) else 'not '}writable"
+
+
+def _kernels() -> Section:
+    """Compile one, or take it from Numba's cache, and compare its run with the reference's."""
+    import time
+
+    import numpy as np
+
+    from . import LeastSquares, minimize
+
+    problem = LeastSquares([[1.0, 0.0], [1.0, 2.0], [0.0, 1.0]], [1.0, 0.0, 2.0])
+    started = time.perf_counter()
+    try:
+        run = minimize(problem, "shb", T=5, batch_size=2)
+        from .engines import loop
+    except Exception as error:  # whatever is wrong with it, the doctor says so
+        return {"state": f"broken: {type(error).__name__}: {error}"}
+    seconds = time.perf_counter() - started
+    twin = minimize(problem, "shb", T=5, batch_size=2, engine="reference")
+    agree = np.allclose(run.w, twin.w, rtol=1e-12)
+    cache, hits = Path(loop.advance.stats.cache_path), loop.advance.stats.cache_hits
+    how = "taken from the cache" if hits else "compiled"
+    verdict = "agrees" if agree else "DISAGREES"
+    return {
+        "state": f"{how} in {seconds:.1f} s; {verdict} with the reference",
+        "cache": f"{cache} ({_state(cache, '*.nb[ic]')})",
+    }

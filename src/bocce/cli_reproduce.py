@@ -7,12 +7,21 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ._terminal import bar, say, show_json, show_table
+from ._options import Json
+from ._terminal import progress, resumable, say, show_json, show_table
 
 Folder = Annotated[
     Path, typer.Argument(metavar="DIR", help="A folder that `bocce reproduce` filled.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def _figures(incomplete: str) -> list[tuple[str, str]]:
+    from .experiments import FIGURES
+
+    titles = {"all": "every figure"}
+    for figure in FIGURES.values():
+        titles |= {figure.label: figure.title, figure.alias: figure.title}
+    return [(name, title) for name, title in titles.items() if name.startswith(incomplete)]
 
 
 def reproduce(
@@ -21,6 +30,7 @@ def reproduce(
         typer.Argument(
             metavar="[NAMES]",
             help="Figures by the paper's label or number (shb_quad, fig3, table1, auto), or all.",
+            autocompletion=_figures,
         ),
     ] = None,
     profile: Annotated[
@@ -44,9 +54,16 @@ def reproduce(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Reproduce the paper: run what is not stored yet, then write claims, figures and a report.
+    """Reproduce figures of the paper, and judge its claims.
 
-    A run that was stopped goes on where it was; the numbers do not depend on --jobs.
+    Runs what is not stored yet, then writes claims, figures and a report. A run that was stopped
+    goes on where it was; the numbers do not depend on --jobs.
+
+    \b
+    Examples:
+      bocce reproduce fig3                    one figure, at a small size
+      bocce reproduce all --profile full      everything, at the paper's sizes
+      bocce reproduce fig4 --setting paper --out elsewhere
     """
     from ._checks import integer
     from .experiments import chosen, report, runner, store
@@ -62,38 +79,33 @@ def reproduce(
             f"reproduce: no cell of these figures begins with --only {only!r}; the report lists "
             "the paths."
         )
-    with bar("starting", 100) as progress:
+    with resumable(out), progress("starting", 100) as tell:
         results = runner.reproduce(
             out,
             figures,
             PROFILES[profile],
             settings,
-            workers,
-            fresh,
-            only,
-            _shown_on(progress),
-            backend,
+            jobs=workers,
+            fresh=fresh,
+            only=only,
+            tell=tell,
+            backend=backend,
         )
     if only:
         say(f"computed {len(planned)} cells below {out / 'cells'}; bocce report {out} shows them")
         return
-    every = runner.load(out)
-    report.draw(out, every, figures, workers)
-    verdicts, page = report.publish(out, every)
+    with resumable(out), progress("reading the cells") as tell:
+        every = runner.load(out)
+        tell("drawing the figures")
+        report.draw(out, every, figures, workers)
+        tell("judging the claims, writing the report")
+        verdicts, page = report.publish(out, every)
     if json:
         summary = {"profile": profile, "cells": len(results.outcomes), "report": str(page)}
         show_json(summary | {"verdicts": {v.claim.name: v.word for v in verdicts}})
         return
     _show_verdicts(verdicts)
-    say(f"wrote {page}, {out / 'claims.json'} and {out / 'figures'}")
-
-
-def _shown_on(progress: Any) -> Any:
-    def show(what: str, share: float) -> None:
-        if progress is not None:
-            progress.update(progress.task_ids[0], completed=share, description=what)
-
-    return show
+    say(f"wrote {page}; claims.json and figures/ are beside it")
 
 
 def _show_verdicts(verdicts: list[Any]) -> None:
@@ -104,11 +116,21 @@ def _show_verdicts(verdicts: list[Any]) -> None:
 
 
 def report(folder: Folder, json: Json = False) -> None:
-    """Write report.html and claims.json of DIR again, from what is stored there."""
+    """Write report.html and claims.json of DIR again.
+
+    They are made from what is stored there; nothing is run.
+
+    \b
+    Examples:
+      bocce report results
+    """
     from .experiments import report as reports
     from .experiments import runner
 
-    _, page = reports.publish(folder, runner.load(folder))
+    with progress("reading the cells") as tell:
+        results = runner.load(folder)
+        tell("judging the claims, writing the report")
+        _, page = reports.publish(folder, results)
     if json:
         show_json({"report": str(page)})
     else:
@@ -122,11 +144,22 @@ def claims(
         bool, typer.Option("--markdown", help="Print the table of docs/reproduction.md.")
     ] = False,
 ) -> None:
-    """Judge every claim on the results in DIR. The same results print the same bytes."""
+    """Judge every claim on the results in DIR.
+
+    The same results print the same bytes.
+
+    \b
+    Examples:
+      bocce claims results
+      bocce claims results --json > claims.json
+    """
     from .experiments import claims as judged
     from .experiments import runner
 
-    verdicts = judged.judge_all(runner.load(folder))
+    with progress("reading the cells") as tell:
+        results = runner.load(folder)
+        tell("judging the claims")
+        verdicts = judged.judge_all(results)
     if json:
         say(judged.as_json(verdicts, runner.noted(folder)["profile"]))
     elif markdown:

@@ -82,11 +82,14 @@ class Plan:
             ("knee; cheapest batch", f"{self.knee}; {self.cheapest}"),
             ("recommended batch", f"{self.recommended}"),
             ("planned batch", f"{self.batch_size} of n = {self.n}"),
-            ("method", f"{self.method}, with decay after 0.4 T"),
+            ("method", f"{self.method}, with decay after {DECAY_START:g} T"),
             ("alpha, beta, theta", f"{self.alpha:.4g}, {self.beta:.6g}, {self.theta:.4g}"),
             ("steps expected", f"{self.steps} to {self.accuracy:g} of f(0) - f*"),
         ]
-        lines = [f"{name:<24}{text}" for name, text in rows]
+        gap = " " * 24
+        lines = [
+            textwrap.fill(f"{name:<24}{text}", WIDTH, subsequent_indent=gap) for name, text in rows
+        ]
         return "\n".join([*lines, "", *textwrap.wrap(self.words, WIDTH)])
 
 
@@ -152,10 +155,21 @@ def plan(
     noise = 0.0 if residual2 is None else p.d * residual2 * p.curvature_bound  # tr(A^-1 S)
     floor = DECAY_LOSS * noise / (2.0 * accuracy * gap) if gap > 0 else 0.0
 
+    L_max = max(c.L_max, L)
+
     def course(b: int) -> Course:
-        squared, L_max = isinstance(p, LeastSquares), max(c.L_max, L)
         return Course(
-            *(p.n, L, L_max, c.kappa_tilde, mu, squared, float(p.n), True, False, mu, b),
+            n=p.n,
+            L=L,
+            L_max=L_max,
+            kappa_tilde=c.kappa_tilde,
+            floor=mu,
+            squared=isinstance(p, LeastSquares),
+            look_rows=float(p.n),
+            fixed=True,
+            wants_tol=False,
+            mu=mu,
+            b=b,
         )
 
     def bias_steps(b: int) -> float:
@@ -166,14 +180,10 @@ def plan(
 
     grid = sorted({1, p.n, *np.geomspace(1, p.n, 25).round().astype(int).tolist()})
     sweep = tuple(Point(b, steps(b), b * steps(b)) for b in grid)
-    fewest = min(point.evaluations for point in sweep)
-    knee = next(x.batch_size for x in sweep if x.steps <= KNEE * sweep[-1].steps)
-    cheapest = next(x.batch_size for x in sweep if x.evaluations == fewest)
-    recommended = max(x.batch_size for x in sweep if x.evaluations <= FLAT * fewest)
-    b = wanted or recommended
+    sizes = _sizes(sweep)
+    b = wanted or sizes["recommended"]
     table = shb(1, L, min(mu, L))
     step, momentum = float(table.alpha[0]), float(table.beta[0])
-    L_max = max(c.L_max, L)
     alpha, beta, theta = course(b).parameters()
     found = {
         "problem": repr(p),
@@ -187,9 +197,7 @@ def plan(
         "certified_batch": theory.certified_batch_size(p.n, step, momentum, L_max, mu, L),
         "exact_batch": _exact(p, step, momentum),
         "accelerating": accelerating_batch(p.n, L, mu, L_max),
-        "knee": knee,
-        "cheapest": cheapest,
-        "recommended": recommended,
+        **sizes,
         "batch_size": b,
         "method": "auto (lookahead)" if theta > 0 else "auto (heavy ball)",
         **{"alpha": alpha, "beta": beta, "theta": theta, "steps": steps(b)},
@@ -197,6 +205,16 @@ def plan(
     }
     noisy = theory.zeta2(p.n, b) * floor > bias_steps(b)
     return Plan(**found, words=_words(p, found, noisy, chi2 is None))
+
+
+def _sizes(sweep: tuple[Point, ...]) -> dict[str, int]:
+    """The batch sizes of a sweep that stand out."""
+    fewest = min(point.evaluations for point in sweep)
+    return {
+        "knee": next(x.batch_size for x in sweep if x.steps <= KNEE * sweep[-1].steps),
+        "cheapest": next(x.batch_size for x in sweep if x.evaluations == fewest),
+        "recommended": max(x.batch_size for x in sweep if x.evaluations <= FLAT * fewest),
+    }
 
 
 def _pilot(p: LinearProblem) -> tuple[float | None, float | None, float]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .files import _parsed, read_table, text_chunks
+from .files import kind_of, parsed_rows, read_table, text_chunks
 
 PIECE_BYTES = 1 << 23  # dense rows handled at once
 TABLE_ROWS = 1 << 16  # rows of a parquet file read at once
@@ -81,8 +81,7 @@ def _is_text(chunk: Any) -> bool:
     """Is it the path of LIBSVM text?"""
     if not isinstance(chunk, (str, os.PathLike)):
         return False
-    suffixes = [s.lower() for s in Path(chunk).suffixes if s not in (".bz2", ".gz", ".xz")]
-    return not suffixes or suffixes[-1] not in (".npz", ".csv", ".parquet")
+    return kind_of(Path(chunk)) not in (".npz", ".csv", ".parquet")
 
 
 def _file(path: Path) -> Iterator[tuple[Any, Any]]:
@@ -127,7 +126,7 @@ def _libsvm(paths: list[Path]) -> Iterator[tuple[Any, Any]]:
     """LIBSVM files that belong together: one pass for the columns, one for the rows."""
     lowest, highest = 1, 0
     for path in paths:
-        for rows in _parsed(text_chunks(path), path.name):
+        for rows in parsed_rows(text_chunks(path), path.name):
             if rows.indices.size:
                 lowest = min(lowest, int(rows.indices.min()))
                 highest = max(highest, int(rows.indices.max()))
@@ -136,7 +135,7 @@ def _libsvm(paths: list[Path]) -> Iterator[tuple[Any, Any]]:
     if columns < 1:
         raise ValueError(f"{WHERE}: {paths[0].name} holds no feature; expected LIBSVM text.")
     for path in paths:
-        for rows in _parsed(text_chunks(path), path.name):
+        for rows in parsed_rows(text_chunks(path), path.name):
             indptr = np.concatenate([[0], np.cumsum(rows.counts)])
             shape = (rows.labels.size, columns)
             yield sparse.csr_array((rows.values, rows.indices - base, indptr), shape), rows.labels

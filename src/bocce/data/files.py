@@ -61,13 +61,22 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"read_table: there is no file {str(path)!r}; check its name.")
-    suffixes = [suffix for suffix in path.suffixes if suffix not in _OPENERS]
-    kind = suffixes[-1].lower() if suffixes else ""
+    kind = kind_of(path)
     if kind == ".npz":
         return _read_npz(path)
     if kind == ".csv":
         return _read_csv(b"".join(text_chunks(path)), path.name)
     return libsvm_table(text_chunks(path), path.name)
+
+
+def kind_of(path: Path) -> str:
+    """The last suffix that is not a compression's, in lower case.
+
+    >>> kind_of(Path("rows.CSV.gz")), kind_of(Path("mushrooms.bz2"))
+    ('.csv', '')
+    """
+    suffixes = [suffix for suffix in path.suffixes if suffix not in _OPENERS]
+    return suffixes[-1].lower() if suffixes else ""
 
 
 def text_chunks(path: Path) -> Iterator[bytes]:
@@ -95,7 +104,7 @@ def _damaged(path: Path, error: Exception) -> str:
 
 def libsvm_table(chunks: Iterable[bytes], source: str) -> tuple[sparse.csr_array, FloatArray]:
     """CSR features and labels from pieces of LIBSVM text."""
-    parts = list(_parsed(chunks, source))
+    parts = list(parsed_rows(chunks, source))
     labels, counts, indices, values = (np.concatenate(column) for column in zip(*parts))
     if labels.size == 0:
         raise ValueError(f"{source}: holds no row; expected lines of label index:value ...")
@@ -111,7 +120,8 @@ def libsvm_table(chunks: Iterable[bytes], source: str) -> tuple[sparse.csr_array
     return X, labels
 
 
-def _parsed(chunks: Iterable[bytes], source: str) -> Iterator[Rows]:
+def parsed_rows(chunks: Iterable[bytes], source: str) -> Iterator[Rows]:
+    """The rows of LIBSVM text, piece by piece; pieces may end anywhere in a line."""
     rest, line = b"", 1
     for chunk in chunks:
         text = rest + chunk

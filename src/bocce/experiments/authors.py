@@ -10,10 +10,7 @@ import math
 import numpy as np
 
 from ..schedules import Schedule, stage_count
-
-
-def _table(alpha: np.ndarray, beta: np.ndarray, name: str) -> Schedule:
-    return Schedule(alpha, beta, np.zeros(alpha.size), name)
+from ..schedules._rules import heavy_ball, momentum
 
 
 def step_factor(n: int, b: int, kappa: float) -> float:
@@ -32,8 +29,7 @@ def shb(T: int, L: float, mu: float, n: int, b: int) -> Schedule:
     0.316
     """
     alpha = step_factor(n, b, L / mu) / L
-    beta = (1.0 - 0.5 * math.sqrt(alpha * mu)) ** 2
-    return _table(np.full(T, alpha), np.full(T, beta), "SHB (authors)")
+    return heavy_ball(np.full(T, alpha), np.full(T, momentum(alpha, mu)), "SHB (authors)")
 
 
 def _averaged(steps: np.ndarray, coming: np.ndarray, powers: np.ndarray, mu: float, omega: float):
@@ -58,7 +54,7 @@ def shb_exponential(T: int, L: float, mu: float) -> Schedule:
     k = np.arange(T)
     steps = gamma ** np.maximum(k, 1) / (2.0 * L)
     coming = gamma ** (k + 1.0) / (2.0 * L)
-    return _table(*_averaged(steps, coming, k + 1.0, mu, 1.0 - gamma), "SHB-EXP (authors)")
+    return heavy_ball(*_averaged(steps, coming, k + 1.0, mu, 1.0 - gamma), "SHB-EXP (authors)")
 
 
 def shb_constant(T: int, L: float, mu: float) -> Schedule:
@@ -68,7 +64,7 @@ def shb_constant(T: int, L: float, mu: float) -> Schedule:
     >>> s.alpha.tolist(), s.beta.tolist()
     ([0.5, 0.5, 0.5], [0.0, 0.0, 0.0])
     """
-    return _table(np.full(T, 0.5 / L), np.zeros(T), "SGD with 1/(2L)")
+    return heavy_ball(np.full(T, 0.5 / L), np.zeros(T), "SGD with 1/(2L)")
 
 
 def sgd_exponential(T: int, L: float, mu: float) -> Schedule:
@@ -78,7 +74,7 @@ def sgd_exponential(T: int, L: float, mu: float) -> Schedule:
     [0.25, 0.1768]
     """
     gamma = (5.0 * L / mu / T) ** (1.0 / T)
-    return _table(gamma ** np.arange(T) / L, np.zeros(T), "K-EXP (authors)")
+    return heavy_ball(gamma ** np.arange(T) / L, np.zeros(T), "K-EXP (authors)")
 
 
 def two_phase(T: int, L: float, mu: float) -> Schedule:
@@ -96,7 +92,7 @@ def two_phase(T: int, L: float, mu: float) -> Schedule:
     coming = gamma ** (s + 1.0) / (2.0 * L)
     tail = _averaged(gamma**s / (2.0 * L), coming, s + 1.0, mu, 1.0 - gamma)
     alpha[first:], beta[first:] = tail
-    return _table(alpha, beta, "2P-SHB (authors)")
+    return heavy_ball(alpha, beta, "2P-SHB (authors)")
 
 
 def _stage_of(ends: list[int], T: int) -> np.ndarray:
@@ -119,7 +115,7 @@ def multistage(T: int, L: float, mu: float, constant_momentum: bool = False) -> 
     ends[-1] = T
     alpha = 0.5 ** _stage_of(ends, T) / L
     beta = (1.0 - 0.5 * np.sqrt((np.full(T, 1.0 / L) if constant_momentum else alpha) * mu)) ** 2
-    return _table(alpha, beta, "Multi-SHB-CNST (authors)" if constant_momentum else "Multi-SHB")
+    return heavy_ball(alpha, beta, "Multi-SHB-CNST (authors)" if constant_momentum else "Multi-SHB")
 
 
 def pan(T: int, L: float, mu: float, C: float | None = 2.0) -> Schedule:
@@ -133,4 +129,4 @@ def pan(T: int, L: float, mu: float, C: float | None = 2.0) -> Schedule:
     length = math.ceil(T / (math.log(span) / math.log(base)))
     ends = [*range(length, T + 1, length), T]
     alpha = base ** -_stage_of(ends, T).astype(np.float64) / L
-    return _table(alpha, np.full(T, (1.0 - math.sqrt(mu / L)) ** 2), "Multi-SHB-PAN (authors)")
+    return heavy_ball(alpha, np.full(T, (1.0 - math.sqrt(mu / L)) ** 2), "Multi-SHB-PAN (authors)")

@@ -17,7 +17,6 @@ from .styles import style_of
 WIDTH, HEIGHT = 3.6, 2.7  # of a panel, in inches
 POINTS = 400  # of a line
 MARKS = 8  # markers on a line
-DECADES = 17  # that a log axis shows at most
 
 
 def save(picture: Picture, folder: Path) -> list[Path]:
@@ -146,9 +145,7 @@ def _plain_ticks(axis: Any) -> None:
 
 def _limit(ax: Any, panel: Panel) -> float:
     """Show no more decades than can be read; returns how many."""
-    values = np.concatenate([line.y for line in panel.lines if line.y.size] or [np.ones(1)])
-    top = float(values.max())
-    bottom = max(float(values.min()), top * 10.0**-DECADES)
+    bottom, top = panel.span()
     margin = (top / bottom) ** 0.05
     ax.set_ylim(bottom / margin, top * margin)
     return math.log10(top / bottom)
@@ -158,7 +155,7 @@ def _line(ax: Any, line: Line, place: int, over: bool, total: int) -> None:
     if line.x.size == 0:
         return
     style = style_of(line.name, place)
-    keep = np.unique(np.linspace(0, line.x.size - 1, min(POINTS, line.x.size)).astype(int))
+    keep = line.thinned(POINTS)
     x, y = line.x[keep], line.y[keep]
     guide = line.role == "guide"
     pattern: Any = (0, (4, 2)) if over else "-"

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .draw import DECADES
 from .pictures import Line, Panel, Picture, names_of, over_runs
 from .styles import SYMBOLS, style_of
 
@@ -100,9 +99,7 @@ def _axes(
 
 
 def _decades(panel: Panel) -> list[float]:
-    values = np.concatenate([line.y for line in panel.lines if line.y.size] or [np.ones(1)])
-    high = math.log10(float(values.max()))
-    low = max(math.log10(float(values.min())), high - DECADES)
+    low, high = map(math.log10, panel.span())
     margin = 0.05 * (high - low) + 0.02
     return _round([low - margin, high + margin])
 
@@ -131,7 +128,7 @@ def _traces(panel: Panel, place: int, names: list[str], seen: set[str]) -> list[
 
 
 def _trace(panel: Panel, line: Line, place: int, seen: set[str]) -> dict[str, Any]:
-    keep = np.unique(np.linspace(0, line.x.size - 1, min(POINTS, line.x.size)).astype(int))
+    keep = line.thinned(POINTS)
     style, over = style_of(line.name, place), over_runs(panel, line)
     guide = line.role == "guide"
     dash = "dash" if over or len(style.dash) > 1 else "solid"

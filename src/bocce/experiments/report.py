@@ -109,7 +109,7 @@ def _times(results: Results, cells: list[Cell]) -> dict[str, float]:
 
 
 def _versions(results: Results) -> dict[str, str]:
-    """Of the first cell; cells of another version are counted."""
+    """Every version that some cell was computed with."""
     entries = list(results.provenance.values())
     if not entries:
         return {}

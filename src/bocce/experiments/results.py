@@ -60,10 +60,6 @@ class Curve:
         hit = np.flatnonzero(values <= level)
         return float(k[hit[0]]) if hit.size else math.inf
 
-    def log_interval(self) -> tuple[float, float]:
-        """A 95 % interval for the mean of the logarithm of the last value over seeds."""
-        return interval(np.log(self.runs[:, -1]))
-
 
 def interval(values: np.ndarray) -> tuple[float, float]:
     """Student's 95 % interval for a mean; a single value is known to nothing.

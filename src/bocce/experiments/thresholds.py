@@ -60,7 +60,7 @@ class Row:
 
     group: str
     name: str
-    value: float
+    value: float | None  # None: not computed
     valid: bool | None = None
     note: str = ""
     quantity: str = ""
@@ -202,7 +202,7 @@ def _exact_row(
     group: str, name: str, ask: Callable[[Setting], float], s: Setting, note: str
 ) -> Row:
     if s.problem.d > EXACT_COLUMNS:
-        return Row(group, name, math.inf, note=f"not computed: slow beyond d = {EXACT_COLUMNS}")
+        return Row(group, name, None, note=f"not computed: slow beyond d = {EXACT_COLUMNS}")
     return Row(group, name, ask(s), note=note)
 
 

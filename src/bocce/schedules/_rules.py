@@ -32,6 +32,58 @@ def curvatures(where: str, L: object, mu: object) -> tuple[float, float]:
     return L_, mu_
 
 
+def row_smoothness(where: str, L: float, L_max: object, name: str = "L") -> float:
+    """L_max, which is at least L but for rounding."""
+    L_max_ = _checks.real(where, "L_max", L_max, above=0.0, remedy="the largest curvature of a row")
+    if L_max_ < L * (1.0 - 1e-12):
+        raise ValueError(
+            f"{where}: L_max={L_max_!r} must be >= {name}={L!r}; the largest row bounds the mean: "
+            "take both from problem.constants()."
+        )
+    return L_max_
+
+
+def leverage(where: str, kappa_tilde: object) -> float:
+    return _checks.real(
+        where, "kappa_tilde", kappa_tilde, above=0.0, remedy="the largest x_i^T A^-1 x_i"
+    )
+
+
+def condition_number(where: str, kappa: object) -> float:
+    return _checks.real(where, "kappa", kappa, least=1.0, remedy="kappa is L/mu")
+
+
+def scale(where: str, a: object) -> float:
+    return _checks.real(where, "a", a, above=0.0, most=1.0, remedy="a scales the step a/L")
+
+
+def rows(where: str, n: object, least: int = 1) -> int:
+    return _checks.integer(where, "n", n, least=least, remedy="n is the number of rows")
+
+
+def batch(where: str, b: object, n: int) -> int:
+    return _checks.integer(where, "b", b, most=n, remedy="b is the batch size in rows")
+
+
+def share(where: str, c: object) -> float:
+    return _checks.real(
+        where, "c", c, above=0.0, below=1.0, remedy="c is the share of the first phase"
+    )
+
+
+def phases(where: str, T: int, c: object, tau: object) -> tuple[int, int, float]:
+    """T_0 = ceil(cT), T_1 = T - T_0 and tau < T_1."""
+    c_ = share(where, c)
+    T_0 = math.ceil(c_ * T)
+    tau_ = _checks.real(where, "tau", tau, least=1.0, remedy="tau lies in [1, T - ceil(cT))")
+    if tau_ >= T - T_0:
+        raise ValueError(
+            f"{where}: T={T} leaves {T - T_0} steps for the second phase (c={c_:g}), must be more "
+            f"than tau={tau_:g}; raise T or lower c."
+        )
+    return T_0, T - T_0, tau_
+
+
 def decay(where: str, T: int, tau: object) -> float:
     """gamma = (tau/T)^(1/T), for 1 <= tau < T (steps would grow otherwise)."""
     tau_ = _checks.real(

@@ -17,19 +17,27 @@ DECAY_POWER = 0.9
 
 def sampling_noise(where: str, n: object, b: object) -> float:
     """zeta0^2 = (n - b)/((n - 1) b), the variance factor of a batch without replacement."""
-    n_ = _checks.integer(where, "n", n, remedy="n is the number of rows")
-    b_ = _checks.integer(where, "b", b, most=n_, remedy="b is the batch size in rows")
+    n_ = _rules.rows(where, n)
+    b_ = _rules.batch(where, b, n_)
     return 0.0 if b_ == n_ else (n_ - b_) / ((n_ - 1) * b_)
 
 
-def _row_smoothness(where: str, L: float, L_max: object) -> float:
-    L_max_ = _checks.real(where, "L_max", L_max, above=0.0, remedy="the largest curvature of a row")
-    if L_max_ < L * (1.0 - 1e-12):
-        raise ValueError(
-            f"{where}: L_max={L_max_!r} must be >= L={L!r}; the largest row bounds the mean: "
-            "take both from problem.constants()."
-        )
-    return L_max_
+def expected_smoothness(L: float, L_max: float, zeta2: float) -> float:
+    """The curvature of a batch, (1 - zeta0^2) L + zeta0^2 L_max: the constant of SGD's safe step.
+
+    >>> expected_smoothness(2.0, 10.0, 0.5)
+    6.0
+    """
+    return (1.0 - zeta2) * L + zeta2 * L_max
+
+
+def expected_leverage(kappa_tilde: float, zeta2: float) -> float:
+    """kappa~ of a batch, (1 - zeta0^2) + zeta0^2 kappa~, and at least 1.
+
+    >>> expected_leverage(3.0, 0.5)
+    2.0
+    """
+    return max(1.0, (1.0 - zeta2) + zeta2 * kappa_tilde)
 
 
 def heavy_ball_rule(L: float, mu: float, L_max: float, zeta2: float) -> tuple[float, float]:
@@ -53,8 +61,8 @@ def lookahead_rule(
     >>> alpha, round(beta, 12) == round(theta, 12) == round(1 / 3, 12)
     (0.25, True)
     """
-    L_m = (1.0 - zeta2) * L + zeta2 * L_max
-    kappa_m = max(1.0, (1.0 - zeta2) + zeta2 * kappa_tilde)
+    L_m = expected_smoothness(L, L_max, zeta2)
+    kappa_m = expected_leverage(kappa_tilde, zeta2)
     c = max(1.0, math.sqrt(kappa_m * L_m / mu))  # L_m >= mu, but for rounding
     beta = (c - 1.0) / (c + 1.0)
     e1 = 1.0 / L_m
@@ -99,10 +107,8 @@ def mass(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     """
     T = _rules.horizon("mass", T)
     L, mu = _rules.curvatures("mass", L, mu)
-    L_max = _row_smoothness("mass", L, L_max)
-    kappa_tilde = _checks.real(
-        "mass", "kappa_tilde", kappa_tilde, above=0.0, remedy="the largest x_i^T A^-1 x_i"
-    )
+    L_max = _rules.row_smoothness("mass", L, L_max)
+    kappa_tilde = _rules.leverage("mass", kappa_tilde)
     zeta2 = sampling_noise("mass", n, b)
     return _rules.constant(T, *lookahead_rule(L, mu, L_max, kappa_tilde, zeta2), "mass")
 
@@ -149,14 +155,12 @@ def auto(
     """
     T = _rules.horizon("auto", T)
     L, mu = _rules.curvatures("auto", L, mu)
-    L_max = _row_smoothness("auto", L, L_max)
+    L_max = _rules.row_smoothness("auto", L, L_max)
     zeta2 = sampling_noise("auto", n, b)
     if family is not None:
         _checks.choice("auto", "family", family, ["shb"])
     if kappa_tilde is not None:
-        kappa_tilde = _checks.real(
-            "auto", "kappa_tilde", kappa_tilde, above=0.0, remedy="the largest x_i^T A^-1 x_i"
-        )
+        kappa_tilde = _rules.leverage("auto", kappa_tilde)
     if family == "shb":
         kappa_tilde = None
     alpha, beta, theta = design(L, mu, L_max, kappa_tilde, zeta2, optimise)

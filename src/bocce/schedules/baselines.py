@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import math
 
-from .. import _checks
 from . import _rules
-from .adaptive import _row_smoothness, lookahead_rule, sampling_noise
+from .adaptive import expected_leverage, expected_smoothness, lookahead_rule, sampling_noise
 from .schedule import Schedule
-
-
-def _leverage(where: str, kappa_tilde: object) -> float:
-    return _checks.real(
-        where, "kappa_tilde", kappa_tilde, above=0.0, remedy="the largest x_i^T A^-1 x_i"
-    )
-
-
-def expected_smoothness(L: float, L_max: float, zeta2: float) -> float:
-    """The constant of SGD's safe step: (1 - zeta0^2) L + zeta0^2 L_max.
-
-    >>> expected_smoothness(2.0, 10.0, 0.5)
-    6.0
-    """
-    return (1.0 - zeta2) * L + zeta2 * L_max
 
 
 def sgd_safe(T: int, L: float, L_max: float, n: int, b: int) -> Schedule:
@@ -38,7 +22,7 @@ def sgd_safe(T: int, L: float, L_max: float, n: int, b: int) -> Schedule:
     0.1
     """
     T, L = _rules.horizon("sgd_safe", T), _rules.smoothness("sgd_safe", L)
-    L_max = _row_smoothness("sgd_safe", L, L_max)
+    L_max = _rules.row_smoothness("sgd_safe", L, L_max)
     zeta2 = sampling_noise("sgd_safe", n, b)
     return _rules.constant(T, 1.0 / expected_smoothness(L, L_max, zeta2), 0.0, 0.0, "sgd-safe")
 
@@ -61,9 +45,9 @@ def mass_published(
     where = "mass_published"
     T = _rules.horizon(where, T)
     L, mu = _rules.curvatures(where, L, mu)
-    L_max = _row_smoothness(where, L, L_max)
+    L_max = _rules.row_smoothness(where, L, L_max)
     sampling_noise(where, n, b)
-    three = lookahead_rule(L, mu, L_max, _leverage(where, kappa_tilde), 1.0 / b)
+    three = lookahead_rule(L, mu, L_max, _rules.leverage(where, kappa_tilde), 1.0 / b)
     return _rules.constant(T, *three, "mass-published")
 
 
@@ -89,10 +73,10 @@ def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     """
     T = _rules.horizon("asgd", T)
     L, mu = _rules.curvatures("asgd", L, mu)
-    L_max = _row_smoothness("asgd", L, L_max)
+    L_max = _rules.row_smoothness("asgd", L, L_max)
     zeta2 = sampling_noise("asgd", n, b)
     smooth = expected_smoothness(L, L_max, zeta2)
-    statistical = max(1.0, (1.0 - zeta2) + zeta2 * _leverage("asgd", kappa_tilde))
+    statistical = expected_leverage(_rules.leverage("asgd", kappa_tilde), zeta2)
     q = math.sqrt(statistical * smooth / mu)
     long = 3.0 * math.sqrt(5.0) * q
     p, a, delta, xi = 1.0 / (1.0 + 1.0 / long), 1.0 / (9.0 * q), 0.2 / smooth, 1.0 / (mu * long)

@@ -23,7 +23,7 @@ def sgd(T: int, L: float, a: float = 1.0) -> Schedule:
     array([0.1, 0.1, 0.1])
     """
     T, L = _rules.horizon("sgd", T), _rules.smoothness("sgd", L)
-    a = _checks.real("sgd", "a", a, above=0.0, most=1.0, remedy="a scales the step a/L")
+    a = _rules.scale("sgd", a)
     return _rules.constant(T, a / L, 0.0, 0.0, "sgd")
 
 
@@ -45,7 +45,7 @@ def shb(T: int, L: float, mu: float, a: float = 1.0) -> Schedule:
     """
     T = _rules.horizon("shb", T)
     L, mu = _rules.curvatures("shb", L, mu)
-    a = _checks.real("shb", "a", a, above=0.0, most=1.0, remedy="a scales the step a/L")
+    a = _rules.scale("shb", a)
     return _rules.constant(T, a / L, _rules.momentum(a / L, mu), 0.0, "shb")
 
 

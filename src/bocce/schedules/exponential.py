@@ -72,17 +72,7 @@ def two_phase(
     """
     T = _rules.horizon("two_phase", T)
     L, mu = _rules.curvatures("two_phase", L, mu)
-    c = _checks.real(
-        "two_phase", "c", c, above=0.0, below=1.0, remedy="c is the share of the first phase"
-    )
-    T_0 = math.ceil(c * T)
-    T_1 = T - T_0
-    tau = _checks.real("two_phase", "tau", tau, least=1.0, remedy="tau lies in [1, T - ceil(cT))")
-    if tau >= T_1:
-        raise ValueError(
-            f"two_phase: T={T} leaves {T_1} steps for the second phase (c={c:g}), must be more "
-            f"than tau={tau:g}; raise T or lower c."
-        )
+    T_0, T_1, tau = _rules.phases("two_phase", T, c, tau)
     second = shb_exponential(T_1, L, mu, tau, form)
     return shb(T_0, L, mu).then(second, name="2p-shb")
 

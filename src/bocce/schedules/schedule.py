@@ -36,7 +36,9 @@ def _column(
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Three numbers a step, put into one update::
+    """Three numbers a step, put into one update.
+
+    With g_k the gradient of batch k::
 
         y_k     = w_k + theta_k (w_k - w_{k-1})
         w_{k+1} = w_k + beta_k (w_k - w_{k-1}) - alpha_k g_k(y_k),      w_{-1} = w_0

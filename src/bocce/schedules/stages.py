@@ -47,7 +47,7 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
     (1, 9)
     """
     T = _rules.horizon("stage_count", T)
-    kappa = _checks.real("stage_count", "kappa", kappa, least=1.0, remedy="kappa is L/mu")
+    kappa = _rules.condition_number("stage_count", kappa)
     rule = _checks.choice("stage_count", "rule", rule, RULES)
     if rule == "theorem":
         return _lambert_stages(T, kappa, unit=384)

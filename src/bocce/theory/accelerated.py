@@ -6,17 +6,9 @@ import math
 
 from .. import _checks
 from ..schedules import _rules
-from .batch import above, batch_threshold, scale, zeta
-from .result import (
-    MEAN_NORM,
-    MEAN_SQUARE,
-    Bound,
-    distance,
-    grown,
-    nonnegative,
-    row_smoothness,
-    verdict,
-)
+from ._arguments import noise_root, nonnegative, run
+from .batch import above, batch_threshold, zeta
+from .result import MEAN_NORM, MEAN_SQUARE, Bound, grown, row_smoothness, verdict
 
 
 def bound_shb(
@@ -56,11 +48,9 @@ def bound_shb(
     """
     where = "bound_shb"
     which = _checks.choice(where, "which", which, ["corrected", "printed", "gronwall"])
-    T = _rules.horizon(where, T)
-    L, mu = _rules.curvatures(where, L, mu)
-    a = scale(where, a)
-    D = distance(where, D)
-    chi = nonnegative(where, "chi", chi, "chi is the root of noise().chi2")
+    T, L, mu, D = run(where, T, L, mu, D)
+    a = _rules.scale(where, a)
+    chi = noise_root(where, chi)
     kappa, noise = L / mu, zeta(where, n, b)
     speed = 0.5 * math.sqrt(a / kappa) * T
     conditions, trusted = row_smoothness(where, L, L_max)
@@ -126,10 +116,8 @@ def bound_bounded_noise(
     """
     where = "bound_bounded_noise"
     which = _checks.choice(where, "which", which, ["corrected", "printed", "sqrt"])
-    T = _rules.horizon(where, T)
-    L, mu = _rules.curvatures(where, L, mu)
-    a = scale(where, a)
-    D = distance(where, D)
+    T, L, mu, D = run(where, T, L, mu, D)
+    a = _rules.scale(where, a)
     sigma = nonnegative(where, "sigma", sigma, "the root of a bound on the rows' variance")
     kappa, noise = L / mu, zeta(where, n, b) / math.sqrt(3.0)
     trusted = "the noise stays below sigma along the run; L >= lambda_max"

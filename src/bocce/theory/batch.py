@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from .. import _checks
 from ..schedules import _rules
 from ..schedules.adaptive import sampling_noise
-from .result import Condition, distance, nonnegative, row_smoothness, verdict
+from ._arguments import distance, noise_root
+from .result import Condition, row_smoothness, verdict
 
 C = 3**5 * 2**6  # the constant of b*, 15552
 C_GRONWALL = 216  # the same constant when the induction is replaced by Gronwall's lemma
@@ -38,14 +39,6 @@ def fraction_for(n: int, zeta0_squared: float) -> float:
     return n / (1.0 + (n - 1) * zeta0_squared)
 
 
-def condition_number(where: str, kappa: object) -> float:
-    return _checks.real(where, "kappa", kappa, least=1.0, remedy="kappa is L/mu")
-
-
-def scale(where: str, a: object) -> float:
-    return _checks.real(where, "a", a, above=0.0, most=1.0, remedy="a scales the step a/L")
-
-
 def batch_threshold(
     n: int, kappa: float, a: float = 1.0, interpolation: bool = False, which: str = "printed"
 ) -> float:
@@ -66,9 +59,9 @@ def batch_threshold(
     >>> round(batch_threshold(20_000, 1.0), 1)
     8749.1
     """
-    n = _checks.integer("batch_threshold", "n", n, remedy="n is the number of rows")
-    kappa = condition_number("batch_threshold", kappa)
-    a = scale("batch_threshold", a)
+    n = _rules.rows("batch_threshold", n)
+    kappa = _rules.condition_number("batch_threshold", kappa)
+    a = _rules.scale("batch_threshold", a)
     which = _checks.choice("batch_threshold", "which", which, ["printed", "gronwall"])
     constant = C if which == "printed" else C_GRONWALL
     first = fraction_for(n, 1.0 / (constant * kappa * kappa))
@@ -121,7 +114,7 @@ def epsilon_target(
     where = "epsilon_target"
     epsilon = _checks.real(where, "epsilon", epsilon, above=0.0, remedy="the target is its root")
     L, mu = _rules.curvatures(where, L, mu)
-    chi = nonnegative(where, "chi", chi, "chi is the root of noise().chi2")
+    chi = noise_root(where, chi)
     D = distance(where, D)
     kappa, noise = L / mu, zeta(where, n, b)
     a = 1.0 if chi == 0.0 else min(1.0, (mu / (24.0 * chi)) ** 2 * epsilon)

@@ -5,31 +5,10 @@ from __future__ import annotations
 import math
 
 from .. import _checks
+from ..schedules import _rules
+from ._arguments import batch_share, nonnegative, spectrum, step
 from .batch import fraction_for
-from .result import Bound, nonnegative, verdict
-
-
-def spectrum(where: str, L_max: object, mu: object, lam_max: object) -> tuple[float, float, float]:
-    """0 < mu <= lam_max <= L_max."""
-    lam_max_ = _checks.real(
-        where, "lam_max", lam_max, above=0.0, remedy="the largest eigenvalue of the Hessian"
-    )
-    mu_ = _checks.real(
-        where, "mu", mu, above=0.0, most=lam_max_, remedy="the smallest eigenvalue of the Hessian"
-    )
-    L_max_ = _checks.real(where, "L_max", L_max, above=0.0, remedy="the largest curvature of a row")
-    if L_max_ < lam_max_ * (1.0 - 1e-12):
-        raise ValueError(
-            f"{where}: L_max={L_max_!r} must be >= lam_max={lam_max_!r}; the largest row bounds "
-            "the mean: take both from problem.constants()."
-        )
-    return max(L_max_, lam_max_), mu_, lam_max_
-
-
-def step(where: str, alpha: object, beta: object) -> tuple[float, float]:
-    alpha_ = _checks.real(where, "alpha", alpha, above=0.0, remedy="alpha is the step size")
-    beta_ = _checks.real(where, "beta", beta, least=0.0, below=1.0, remedy="beta is the momentum")
-    return alpha_, beta_
+from .result import Bound, verdict
 
 
 def _certified(
@@ -120,7 +99,7 @@ def certified_rate(
     where = "certified_rate"
     alpha, beta = step(where, alpha, beta)
     L_max, mu, lam_max = spectrum(where, L_max, mu, lam_max)
-    zeta2 = nonnegative(where, "zeta2", zeta2, "use theory.zeta2(n, b)")
+    zeta2 = batch_share(where, zeta2)
     low = max(_noise_free_rate(alpha, beta, mu), _noise_free_rate(alpha, beta, lam_max))
     if low >= 1.0 or _certified(alpha, beta, L_max, mu, lam_max, 1.0) < zeta2:
         return math.inf
@@ -149,7 +128,7 @@ def certified_batch_size(
     >>> round(certified_batch_size(10_000, 0.1, 0.7, L_max=100.0, mu=1.0, lam_max=10.0), 2)
     21.21
     """
-    n = _checks.integer("certified_batch_size", "n", n, remedy="n is the number of rows")
+    n = _rules.rows("certified_batch_size", n)
     alpha, beta = step("certified_batch_size", alpha, beta)
     L_max, mu, lam_max = spectrum("certified_batch_size", L_max, mu, lam_max)
     limit = _certified(alpha, beta, L_max, mu, lam_max, 1.0)
@@ -175,7 +154,7 @@ def bound_stationary(
     where = "bound_stationary"
     alpha, beta = step(where, alpha, beta)
     L_max, mu, lam_max = spectrum(where, L_max, mu, lam_max)
-    zeta2 = nonnegative(where, "zeta2", zeta2, "use theory.zeta2(n, b)")
+    zeta2 = batch_share(where, zeta2)
     chi2 = nonnegative(where, "chi2", chi2, "chi2 is noise().chi2")
     limit = _certified(alpha, beta, L_max, mu, lam_max, 1.0)
     stable = limit > 0.0 and zeta2 < limit

@@ -7,15 +7,8 @@ from dataclasses import dataclass
 
 from .. import _checks
 from ..schedules import _rules
-from .result import (
-    MEAN_SQUARE_BEFORE_LAST,
-    Bound,
-    distance,
-    grown,
-    nonnegative,
-    row_smoothness,
-    verdict,
-)
+from ._arguments import distance, nonnegative
+from .result import MEAN_SQUARE_BEFORE_LAST, Bound, grown, row_smoothness, verdict
 
 NOT_PROVED = "as printed this is no guarantee: its constants are wrong (docs/theory)"
 E2 = math.e**2
@@ -144,9 +137,9 @@ def bound_misestimated_L(
 ) -> Bound:
     """Theorem 1 when the schedule was built with L_hat = L/nu instead of the true L.
 
-    (c2/cL) {D^2 exp(-nu T gamma/(4 kappa ell)) + 8 kappa^2/(L e^2 gamma^2 T)
-             [ell^2 sigma_B^2 + 2 delta_f ((nu-1)/nu) ceil(k_0) ell^2/T  if nu > 1]},
-    c2 = exp(nu tau/(2 kappa ell)),  cL = (1 - gamma/2)(1 - exp(-nu tau gamma/(4 kappa))).
+        (c2/cL) {D^2 exp(-nu T gamma/(4 kappa ell)) + 8 kappa^2/(L e^2 gamma^2 T)
+                 [ell^2 sigma_B^2 + 2 delta_f ((nu-1)/nu) ceil(k_0) ell^2/T  if nu > 1]},
+        c2 = exp(nu tau/(2 kappa ell)),  cL = (1 - gamma/2)(1 - exp(-nu tau gamma/(4 kappa))).
 
     For nu > 1 (L under-estimated) the steps are too long for the first k_0 = T ln(nu)/ell steps;
     ``delta_f`` = max over k < k_0 of E f(w_k) - f* is then needed.
@@ -210,9 +203,10 @@ def bound_misestimated_mu(
 ) -> Bound:
     """Theorem 1 when the schedule was built with mu_hat = nu mu, nu <= 1, instead of the true mu.
 
-    (c2/c_mu) [D^2 exp(-nu T gamma/(4 kappa ell))
-               + 8 kappa^2 ell^2 sigma_B^2/(nu^2 L e^2 gamma^2 T)],
-    c2 = exp(nu tau/(2 kappa ell)),  c_mu = ((1 - gamma/2)/nu)(1 - exp(-nu tau gamma/(4 kappa))).
+        (c2/c_mu) [D^2 exp(-nu T gamma/(4 kappa ell))
+                   + 8 kappa^2 ell^2 sigma_B^2/(nu^2 L e^2 gamma^2 T)],
+        c2 = exp(nu tau/(2 kappa ell)),
+        c_mu = ((1 - gamma/2)/nu)(1 - exp(-nu tau gamma/(4 kappa))).
 
     Guarantee: L >= L_max, form "proof"; nothing is promised for mu over-estimated.
 

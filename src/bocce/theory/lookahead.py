@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _checks
+from ..schedules import _rules
 from ..schedules.optimise import gain_factors as _factors
 from ..schedules.schedule import FloatArray
-from .certificate import spectrum, step
-from .result import nonnegative
+from ._arguments import batch_share, lookahead, spectrum, step
 
 _BINOMIALS = {m: np.array([math.comb(m, i) for i in range(m + 1)], dtype=float) for m in range(5)}
 _DEPTH = 60
@@ -47,13 +47,9 @@ def _method(
     lam_max: object,
 ) -> _Method:
     alpha_, beta_ = step(where, alpha, beta)
-    theta_ = nonnegative(where, "theta", theta, "theta is the lookahead, 0 for heavy ball")
+    theta_ = lookahead(where, theta)
     L_max_, mu_, lam_max_ = spectrum(where, L_max, mu, lam_max)
-    tilde = math.inf
-    if kappa_tilde is not None:
-        tilde = _checks.real(
-            where, "kappa_tilde", kappa_tilde, above=0.0, remedy="the largest x_i^T A^-1 x_i"
-        )
+    tilde = math.inf if kappa_tilde is None else _rules.leverage(where, kappa_tilde)
     return _Method(alpha_, beta_, theta_, L_max_, tilde, mu_, lam_max_)
 
 
@@ -74,7 +70,7 @@ def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: fl
     """
     where = "lookahead_gain"
     alpha, beta = step(where, alpha, beta)
-    theta = nonnegative(where, "theta", theta, "theta is the lookahead, 0 for heavy ball")
+    theta = lookahead(where, theta)
     lam = _checks.real(where, "lam", lam, above=0.0, remedy="lam is an eigenvalue of the Hessian")
     rate = _rate(where, rate)
     top, *bottom = _factors(alpha, beta, theta, rate, lam)
@@ -290,7 +286,7 @@ def lookahead_rate(
     """
     where = "lookahead_rate"
     m = _method(where, alpha, beta, theta, L_max, kappa_tilde, mu, lam_max)
-    zeta2 = nonnegative(where, "zeta2", zeta2, "use theory.zeta2(n, b)")
+    zeta2 = batch_share(where, zeta2)
     second = math.isfinite(m.kappa_tilde)
 
     def certified(r: float) -> bool:

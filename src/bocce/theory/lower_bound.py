@@ -15,7 +15,7 @@ import numpy as np
 from .. import _checks
 from ..schedules import _rules
 from ..schedules.schedule import FloatArray
-from .batch import condition_number, zeta2
+from .batch import zeta2
 
 Moment = tuple[float, float, float]  # the symmetric matrix [[p, q], [q, s]]
 
@@ -51,11 +51,11 @@ def _smallest(moment: Moment) -> float:
     return (p * s - q * q) / largest if largest > 0.0 else 0.0
 
 
-def _arguments(
+def _checked(
     where: str, n: int, b: int, beta: float, theta: float, steps: int
 ) -> tuple[float, float, float, int]:
-    n = _checks.integer(where, "n", n, remedy="n is the number of rows")
-    b = _checks.integer(where, "b", b, most=n, remedy="b is the batch size in rows")
+    n = _rules.rows(where, n)
+    b = _rules.batch(where, b, n)
     beta = _checks.real(where, "beta", beta, least=0.0, most=1.0, remedy="beta is the momentum")
     theta = _checks.real(where, "theta", theta, remedy="theta is an angle in radians")
     steps = _checks.integer(where, "steps", steps, least=0, remedy="6 in the paper, 3 for n = 2")
@@ -75,7 +75,7 @@ def psi(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
     >>> round(psi(100, 70, 0.8, 0.5), 6)
     1.136388
     """
-    spread, beta, theta, steps = _arguments("psi", n, b, beta, theta, steps)
+    spread, beta, theta, steps = _checked("psi", n, b, beta, theta, steps)
     return _along(_moments(spread, beta, steps)[0], theta)
 
 
@@ -87,7 +87,7 @@ def psi_derivative(n: int, b: int, beta: float, theta: float, steps: int = 6) ->
     >>> round(psi_derivative(100, 70, 0.25, 0.0), 3)
     0.12
     """
-    spread, beta, theta, steps = _arguments("psi_derivative", n, b, beta, theta, steps)
+    spread, beta, theta, steps = _checked("psi_derivative", n, b, beta, theta, steps)
     return _along(_moments(spread, beta, steps)[1], theta)
 
 
@@ -97,7 +97,7 @@ def psi_minimum(n: int, b: int, beta: float, steps: int = 6) -> float:
     >>> round(psi_minimum(2, 1, 0.63, steps=3), 4)
     1.0843
     """
-    spread, beta, _, steps = _arguments("psi_minimum", n, b, beta, 0.0, steps)
+    spread, beta, _, steps = _checked("psi_minimum", n, b, beta, 0.0, steps)
     return _smallest(_moments(spread, beta, steps)[0])
 
 
@@ -111,7 +111,7 @@ def psi_two_samples(beta: float, theta: float) -> float:
     >>> round(psi_two_samples(0.63, 0.5), 12) == round(psi(2, 1, 0.63, 0.5, steps=3), 12)
     True
     """
-    _, x, theta, _ = _arguments("psi_two_samples", 2, 1, beta, theta, 3)
+    _, x, theta, _ = _checked("psi_two_samples", 2, 1, beta, theta, 3)
     sine, cosine = math.sin(2.0 * theta), math.cos(2.0 * theta)
     return (
         (-(x**6) + 3 * x**5 - 5 * x**4 + 2 * x**3 - 2 * x**2) * sine
@@ -162,7 +162,7 @@ def kappa_star(b: int, n: int = 100) -> float:
     >>> kappa_star(39), round(kappa_star(70), 2)
     (1.0, 18.28)
     """
-    n = _checks.integer("kappa_star", "n", n, least=2, remedy="n is the number of rows")
+    n = _rules.rows("kappa_star", n, least=2)
     b = _checks.integer("kappa_star", "b", b, most=n - 1, remedy="the full batch never diverges")
     spread = (n - b) / b
 
@@ -211,8 +211,8 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
     [81.3, 82.0, 87.4]
     """
     where = "lower_bound_threshold"
-    n = _checks.integer(where, "n", n, least=2, remedy="n is the number of rows")
-    kappa = condition_number(where, kappa)
+    n = _rules.rows(where, n, least=2)
+    kappa = _rules.condition_number(where, kappa)
     which = _checks.choice(where, "which", which, ["exact", "six-step", "printed"])
     if which == "printed":
         return n / (1.0 + (n - 1) / (math.exp(3.3) * math.pow(kappa, 0.6)))

@@ -9,15 +9,14 @@ from .. import _checks
 from ..schedules import _rules
 from ..schedules.adaptive import sampling_noise
 from ..schedules.stages import stage_count
-from .batch import above, batch_threshold, condition_number, zeta
+from ._arguments import noise_root, run
+from .batch import above, batch_threshold, zeta
 from .exponential import NOT_PROVED, Decay, batch_noise, corrected_terms, decay
 from .result import (
     MEAN_NORM,
     MEAN_NORM_BEFORE_LAST,
     Bound,
-    distance,
     grown,
-    nonnegative,
     row_smoothness,
     verdict,
 )
@@ -33,7 +32,7 @@ def multistage_horizon(kappa: float) -> float:
     >>> f"{multistage_horizon(200.0):.2e} {multistage_horizon(1000.0):.2e}"
     '1.25e+07 1.40e+08'
     """
-    kappa = condition_number("multistage_horizon", kappa)
+    kappa = _rules.condition_number("multistage_horizon", kappa)
     return 768.0 * math.sqrt(kappa) / math.log(2.0) * max(4.0 * kappa, math.e**2)
 
 
@@ -86,11 +85,9 @@ def bound_multistage(
     stages = _checks.choice(
         where, "stages", stages, ["theorem"] if which == "printed" else ["theorem", "fit"]
     )
-    T = _rules.horizon(where, T)
-    L, mu = _rules.curvatures(where, L, mu)
+    T, L, mu, D = run(where, T, L, mu, D)
     kappa = _checks.real(where, "L / mu", L / mu, above=1.0, remedy="use bound_shb for kappa = 1")
-    D = distance(where, D)
-    chi = nonnegative(where, "chi", chi, "chi is the root of noise().chi2")
+    chi = noise_root(where, chi)
     count = stage_count(T, kappa, stages)
     conditions, trusted = row_smoothness(where, L, L_max)
     conditions.append(above(b, batch_threshold(n, kappa, 2.0**-count)))
@@ -138,7 +135,7 @@ def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> 
     """
     where = "multistage_range"
     which = _checks.choice(where, "which", which, ["corrected", "sufficient", "printed"])
-    kappa = condition_number(where, kappa)
+    kappa = _rules.condition_number(where, kappa)
     noise2 = 3.0 * sampling_noise(where, n, b)
     low = multistage_horizon(kappa)
     ends = {"corrected": _exact_end, "sufficient": _sufficient_end, "printed": _printed_end}
@@ -191,14 +188,8 @@ def two_phase_exponent(kappa: float, c: float = 0.5) -> float:
     kappa = _checks.real(
         "two_phase_exponent", "kappa", kappa, above=1.0, remedy="ln kappa is the denominator"
     )
-    c = _share("two_phase_exponent", c)
+    c = _rules.share("two_phase_exponent", c)
     return 1.0 - math.log(c * math.sqrt(kappa) + 1.0 - c) / math.log(kappa)
-
-
-def _share(where: str, c: object) -> float:
-    return _checks.real(
-        where, "c", c, above=0.0, below=1.0, remedy="c is the share of the first phase"
-    )
 
 
 def bound_two_phase(
@@ -235,19 +226,10 @@ def bound_two_phase(
     """
     where = "bound_two_phase"
     which = _checks.choice(where, "which", which, ["corrected", "printed"])
-    T = _rules.horizon(where, T)
-    L, mu = _rules.curvatures(where, L, mu)
-    c = _share(where, c)
-    T_0 = math.ceil(c * T)
-    tau = _checks.real(where, "tau", tau, least=1.0, remedy="tau lies in [1, T - ceil(cT))")
-    if tau >= T - T_0:
-        raise ValueError(
-            f"{where}: T={T} leaves {T - T_0} steps for the second phase (c={c:g}), must be more "
-            f"than tau={tau:g}; raise T or lower c."
-        )
-    s = decay(where, T - T_0, L, mu, tau)
-    D = distance(where, D)
-    chi = nonnegative(where, "chi", chi, "chi is the root of noise().chi2")
+    T, L, mu, D = run(where, T, L, mu, D)
+    T_0, T_1, tau = _rules.phases(where, T, c, tau)
+    s = decay(where, T_1, L, mu, tau)
+    chi = noise_root(where, chi)
     noise = zeta(where, n, b)
     sigma2, sigma2_batch = batch_noise(where, sigma2, min(1.0, noise * noise / 3.0))
     if which == "printed":

@@ -75,11 +75,3 @@ def grown(value: float, exponent: float) -> float:
         return 0.0
     total = exponent + math.log(value)
     return math.exp(total) if total < 709.0 else math.inf
-
-
-def distance(where: str, D: object) -> float:
-    return _checks.real(where, "D", D, least=0.0, remedy="D is the distance ||w_0 - w*||")
-
-
-def nonnegative(where: str, name: str, value: object, remedy: str) -> float:
-    return _checks.real(where, name, value, least=0.0, remedy=remedy)

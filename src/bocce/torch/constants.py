@@ -19,6 +19,8 @@ Loss = Callable[[Any, Any], torch.Tensor]
 class Estimate:
     """Curvature and noise of a model on one batch.
 
+    Parameters
+    ----------
     L : largest Hessian eigenvalue, an upper estimate (Ritz value plus its residual).
     mu : smallest Hessian eigenvalue (Ritz value, so from above; negative where the loss is not
         convex), or None if not asked for.

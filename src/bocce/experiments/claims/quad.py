@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import schedules, theory
+from ..paper import QUAD_KAPPAS
 from ..results import Curve, Results
 from .base import SETTLED, SIMILAR, SMALLER, Claim, Finding, counted, ratio, within
 from .curves import EXACT_NORM, VARIANTS, all_curves, kappa_of, lasts
@@ -112,7 +113,7 @@ def similar_to_nesterov(results: Results, setting: str) -> Finding:
 def stages_exist(results: Results, setting: str) -> Finding:
     """How many stages Multi-SHB has at the paper's T."""
     rule = "theorem" if setting == "paper" else "authors"
-    counts = {f"kappa={k:g}": schedules.stage_count(7000, k, rule) for k in (1000.0, 500.0, 200.0)}
+    counts = {f"kappa={k:g}": schedules.stage_count(7000, k, rule) for k in QUAD_KAPPAS}
     cases = {name: count >= 1 for name, count in counts.items()}
     return Finding(
         cases,
@@ -126,7 +127,7 @@ def stages_exist(results: Results, setting: str) -> Finding:
 
 def batch_is_large_enough(results: Results, setting: str) -> Finding:
     n = 10_000 if setting == "paper" else 8000
-    needed = {k: theory.batch_threshold(n, k) for k in (1000.0, 500.0, 200.0)}
+    needed = {k: theory.batch_threshold(n, k) for k in QUAD_KAPPAS}
     cases = {f"kappa={k:g}": 0.9 * n >= b for k, b in needed.items()}
     curves = all_curves(results, QUAD, setting)
     speeds = {}

@@ -9,6 +9,7 @@ import numpy as np
 from ..results import Curve
 from ..specs import Figure
 
+DECADES = 17  # that a log axis shows at most
 HEADROOM = 1e3  # a curve that grows beyond so many times the start leaves the panel
 
 
@@ -23,6 +24,10 @@ class Line:
     low: np.ndarray | None = None
     high: np.ndarray | None = None
 
+    def thinned(self, points: int) -> np.ndarray:
+        """Which of its points to draw where so many are enough."""
+        return np.unique(np.linspace(0, self.x.size - 1, min(points, self.x.size)).astype(int))
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -34,6 +39,12 @@ class Panel:
     ylog: bool = True
     heat: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # x, y, values
     words: str = ""  # instead of a picture
+
+    def span(self) -> tuple[float, float]:
+        """The least and the largest y that a log axis shows."""
+        values = np.concatenate([line.y for line in self.lines if line.y.size] or [np.ones(1)])
+        top = float(values.max())
+        return max(float(values.min()), top * 10.0**-DECADES), top
 
 
 @dataclass(frozen=True)

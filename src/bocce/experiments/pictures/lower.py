@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..claims.lower import PRINTED_TABLE
+from ..claims.lower import PRINTED_TABLE, misprinted
 from ..results import Results
 from ..specs import Figure
 from .base import GRADIENT, Grid, Line, Panel, Picture, method_lines, picture, words_of
@@ -75,8 +75,7 @@ def expression(results: Results, figure: Figure, setting: str) -> Picture:
 def derivatives(results: Results, figure: Figure, setting: str) -> Picture:
     numbers = results.table(figure.label, "b=70", "Psi").numbers
     values = numbers["derivative"]
-    rounded, cut = np.round(values, 3), np.floor(values * 1000.0) / 1000.0
-    off = np.minimum(np.abs(rounded - PRINTED_TABLE), np.abs(cut - PRINTED_TABLE)) > 5e-4
+    off = misprinted(values)
     cells = tuple(
         tuple(f"{v:.4f} ({p:.3f})" if o else f"{v:.4f}" for v, p, o in zip(*row))
         for row in zip(values, PRINTED_TABLE, off)

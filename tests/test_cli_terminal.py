@@ -1,0 +1,333 @@
+"""How the command line behaves where it is used: terminals, pipes, shells, and Ctrl-C."""
+
+import json
+import os
+import pty
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import typer
+from typer.completion import get_completion_script
+from typer.testing import CliRunner
+
+import bocce
+from bocce import solve
+from bocce.cli import app
+from bocce.experiments import FIGURES
+from bocce.solve import registry
+
+GROUP = typer.main.get_command(app)
+COLOUR = re.compile(rb"\x1b\[[0-9;]*(3[0-7]|38;5)")
+
+
+def run(*words, **options):
+    return CliRunner(**options).invoke(app, [str(word) for word in words])
+
+
+def command(*words):
+    return [sys.executable, "-m", "bocce", *map(str, words)]
+
+
+def on_terminal(*words, until=None, **environment):
+    """Run with stdout and stderr on a terminal; Ctrl-C once ``until`` was shown.
+
+    Returns the exit code and all that was shown.
+    """
+    main_end, terminal = pty.openpty()
+    variables = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+    variables |= {"TERM": "xterm-256color", "COLUMNS": "80", **environment}
+    shown = b""
+    with subprocess.Popen(
+        command(*words), stdout=terminal, stderr=terminal, env=variables
+    ) as child:
+        os.close(terminal)
+        try:
+            while piece := os.read(main_end, 1 << 16):
+                shown += piece
+                if until is not None and until in shown:
+                    child.send_signal(signal.SIGINT)
+                    until = None
+        except OSError:  # how Linux says that the other side is closed
+            pass
+        finally:
+            os.close(main_end)
+    return child.returncode, shown
+
+
+@pytest.fixture
+def table(tmp_path):
+    X, y, _ = bocce.data.regression(60, 2, 5.0, noise_var=0.1)
+    path = tmp_path / "table.csv"
+    np.savetxt(path, np.column_stack([X, y]), delimiter=",", fmt="%.17g")
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A folder that reproduce filled, and what it printed."""
+    folder = tmp_path_factory.mktemp("results")
+    result = run("reproduce", "fig1", "table1", "--jobs", 1, "--out", folder)
+    assert result.exit_code == 0, result.stderr
+    return folder, result.stdout
+
+
+# ---------------------------------------------------------------- help
+
+
+@pytest.mark.parametrize("name", ["", *GROUP.commands])
+def test_help_fits_in_80_columns_and_shows_examples(name):
+    text = run(*filter(None, [name]), "--help").stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert "Examples:\n" in text
+
+
+@pytest.mark.parametrize("name", ["", *GROUP.commands])
+def test_the_examples_can_be_typed(name):
+    shown = re.findall(r"^ +bocce ([a-z].*)", run(*filter(None, [name]), "--help").stdout, re.M)
+    assert shown
+    for line in shown:
+        words = shlex.split(re.split(r" {3,}| > ", line)[0])
+        GROUP.commands[words[0]].make_context(words[0], words[1:])
+
+
+def test_every_command_is_summed_up_in_one_line():
+    listed = run("--help").stdout.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == list(GROUP.commands)
+    assert not any(line.endswith("...") for line in listed)
+
+
+# ---------------------------------------------------------------- tables and colours
+
+TABLES = [
+    ("methods",),
+    ("doctor",),
+    ("theory", "-b", 9000),
+    ("theory", "-n", 123_457, "--kappa", 98_765.4321, "--ratio", 12.3456789, "-b", 77_777),
+    ("theory", "TABLE"),
+    ("plan", "TABLE"),
+    ("solve", "TABLE", "-T", 20),
+    ("claims", "RESULTS"),
+]
+
+
+@pytest.mark.parametrize("words", TABLES, ids=lambda words: "-".join(map(str, words[:2])))
+def test_tables_fit_in_80_columns_without_colours(words, table, results):
+    known = {"TABLE": table, "RESULTS": results[0]}
+    result = run(*(known.get(word, word) for word in words), env={"COLUMNS": None})
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert "\x1b" not in result.stdout
+
+
+def test_reproduce_prints_the_verdicts(results):
+    folder, printed = results
+    *verdicts, wrote = printed.splitlines()
+    assert wrote == f"wrote {folder / 'report.html'}; claims.json and figures/ are beside it"
+    assert "\n".join(verdicts) == run("claims", folder).stdout.rstrip()
+    assert max(map(len, verdicts)) <= 80
+
+
+def test_a_long_plan_is_wrapped():
+    """As where L comes from Lanczos: that line is longer than the others."""
+    X, y, _ = bocce.data.regression(60, 5, 5.0)
+    plan = replace(bocce.plan(bocce.LeastSquares(X, y)), how="L from Lanczos; " * 8)
+    lines = str(plan).splitlines()
+    assert max(map(len, lines)) <= 80
+    place = next(i for i, line in enumerate(lines) if line.startswith("constants "))
+    assert lines[place + 1].startswith(" " * 24)
+
+
+def test_colours_on_a_terminal_unless_no_color():
+    words = ("solve", "absent.csv")
+    assert COLOUR.search(on_terminal(*words)[1])
+    code, shown = on_terminal(*words, NO_COLOR="1")
+    assert code == 2
+    assert b"error: read_table: there is no file 'absent.csv'" in shown
+    assert not COLOUR.search(shown)
+
+
+# ---------------------------------------------------------------- progress
+
+
+PROGRESS = [
+    (("solve", "TABLE", "-T", 50), b"50/50"),
+    (("plan", "TABLE"), b"constants, thresholds"),
+    (("theory", "TABLE"), b"thresholds and bounds"),
+    (("claims", "RESULTS"), b"judging the claims"),
+    (("report", "RESULTS"), b"writing the report"),
+    (("doctor",), b"compiling a kernel"),
+]
+
+
+@pytest.mark.parametrize(("words", "label"), PROGRESS, ids=lambda x: x[0] if len(x) < 5 else "")
+def test_progress_is_shown_on_a_terminal(words, label, table, results):
+    known = {"TABLE": table, "RESULTS": results[0]}
+    code, shown = on_terminal(*(known.get(word, word) for word in words))
+    assert code == 0
+    assert label in shown
+
+
+def test_no_progress_without_a_terminal(table):
+    found = subprocess.run(command("plan", table), capture_output=True, check=True, timeout=300)
+    assert found.stderr == b""
+    assert b"\x1b" not in found.stdout
+
+
+# ---------------------------------------------------------------- errors, Ctrl-C, pipes
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "variables"),
+    [(["--debug"], [], {}), ([], ["--debug"], {}), ([], [], {"BOCCE_DEBUG": "1"})],
+    ids=["before", "after", "variable"],
+)
+def test_tracebacks_only_with_debug(before, after, variables):
+    plain = run("solve", "absent")
+    assert plain.stderr.startswith("error: read_table: there is no file 'absent'")
+    assert "Traceback" not in plain.stderr
+    full = run(*before, "solve", "absent", *after, env=variables)
+    assert full.exit_code == plain.exit_code == 2
+    assert full.stderr.startswith("Traceback")
+    assert "there is no file 'absent'" in full.stderr
+
+
+def test_a_defect_is_called_one(monkeypatch):
+    monkeypatch.setattr(solve, "registry", lambda: {}["no such key"])
+    result = run("methods")
+    assert result.exit_code == 3
+    assert result.stderr.startswith("error: KeyError: 'no such key'. This is a defect of bocce")
+    assert "Traceback" in run("methods", "--debug").stderr
+
+
+def test_an_interrupt_is_one_line(table):
+    long = ("solve", table, "-T", 10**6, "--tol", 0, "--method", "sgd-sls-exp")  # in plain Python
+    code, shown = on_terminal(*long, until=b"gradient norm")
+    assert code == 130
+    assert shown.endswith(b"interrupted\x1b[0m\r\n")
+    assert b"Traceback" not in shown
+
+
+def test_an_interrupt_says_what_is_kept(monkeypatch, table, tmp_path):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(solve, "minimize", stopped)
+    kept = tmp_path / "run"
+    words = ("solve", table, "--checkpoint", kept)
+    assert run(*words).stderr == "interrupted\n"
+    kept.write_bytes(b"")
+    result = run(*words)
+    assert result.stderr == f"interrupted: the same command goes on from what {kept} holds\n"
+    assert (result.exit_code, result.stdout) == (130, "")
+
+
+def test_a_closed_pipe_is_no_error():
+    with subprocess.Popen(
+        command("theory", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        child.stdout.close()
+        assert child.stderr.read() == b""
+
+
+def test_head_is_silent():
+    line = f"{shlex.join(command('methods'))} | head -1"
+    found = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["method", "what", "it", "is", "needs"]
+    assert found.stderr == ""
+
+
+# ---------------------------------------------------------------- completion
+
+
+def completed(*words):
+    """What the shell is offered for the last of these words."""
+    asked = {"_BOCCE_COMPLETE": "complete_bash", "COMP_WORDS": shlex.join(["bocce", *words])}
+    asked["COMP_CWORD"] = str(len(words))
+    return CliRunner().invoke(app, prog_name="bocce", env=asked).stdout.split()
+
+
+def test_the_shell_completes_methods_figures_data_sets_and_choices():
+    assert completed("solve", "f", "--method", "m") == [m for m in registry() if m[0] == "m"]
+    assert completed("reproduce", "shb") == [label for label in FIGURES if label[:3] == "shb"]
+    assert completed("reproduce", "table") == ["table1"]
+    assert completed("plan", "mush") == ["mushrooms"]
+    assert completed("solve", "f", "--loss", "l") == ["logistic"]
+    assert completed("pl") == ["plan"]
+
+
+def test_files_are_left_to_the_shell():
+    """It completes them itself where a command offers nothing."""
+    assert completed("plan", "./") == []
+    assert completed("theory", "") == []
+    assert completed("solve", "f", "--out", "./") == []
+
+
+def test_bash_completes(tmp_path):
+    """With the very script that --install-completion puts into ~/.bash_completions."""
+    code = "import sys; sys.argv = ['bocce']; from bocce.cli import main; main()"
+    program = tmp_path / "bocce"
+    program.write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, '-c', code])}\n")
+    program.chmod(0o755)
+    script = get_completion_script(prog_name="bocce", complete_var="_BOCCE_COMPLETE", shell="bash")
+    script += f"""
+        COMP_WORDS=(bocce solve f --method multi-shb-) COMP_CWORD=4
+        _bocce_completion {program}
+        echo "${{COMPREPLY[@]}}"
+    """
+    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert found.stdout.split() == ["multi-shb-cnst", "multi-shb-pan"], found.stderr
+
+
+# ---------------------------------------------------------------- doctor
+
+
+def doctor():
+    return json.loads(run("doctor", "--json").stdout)
+
+
+def test_doctor_finds_versions_data_and_folders(tmp_path, monkeypatch):
+    (tmp_path / "a9a.bz2").write_bytes(b"")
+    monkeypatch.setenv("BOCCE_DATA", str(tmp_path))
+    monkeypatch.setenv("BOCCE_CACHE", str(tmp_path / "cache"))
+    report = doctor()
+    assert report["versions"]["numpy"] == np.__version__
+    assert {"scikit-learn", "torch", "optax", "ray", "pooch", "sympy"} <= set(report["versions"])
+    assert "pytest" not in report["versions"]
+    assert report["data"]["a9a"] == str(tmp_path / "a9a.bz2")
+    assert report["data"]["w8a"] == "not here"
+    assert report["folders"]["cache"] == f"{tmp_path / 'cache'} (made when needed)"
+    assert report["kernels"]["state"].endswith("agrees with the reference")
+    assert "writable" in report["kernels"]["cache"]
+    assert report["machine"]["memory"].endswith("iB")
+
+
+def test_doctor_says_how_to_get_what_is_missing(tmp_path, monkeypatch):
+    from importlib import metadata
+
+    def version(package):
+        if package in ("torch", "jax"):
+            raise metadata.PackageNotFoundError(package)
+        return "1.0"
+
+    monkeypatch.setattr(metadata, "version", version)
+    monkeypatch.setenv("BOCCE_DATA", str(tmp_path / "absent"))
+    report = doctor()
+    assert report["versions"]["torch"] == "not installed; pip install 'bocce[torch]'"
+    assert report["versions"]["jax"] == "not installed; pip install 'bocce[optax]'"
+    assert report["folders"]["BOCCE_DATA"].endswith("(there is no such folder)")
+
+
+def test_doctor_says_when_kernels_are_broken(monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("cannot cache function")
+
+    monkeypatch.setattr(solve, "minimize", broken)
+    assert doctor()["kernels"] == {"state": "broken: RuntimeError: cannot cache function"}
