@@ -8,12 +8,14 @@ Small data are copied into these coordinates, large dense data stay where they a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+BLOCK_BYTES = 1 << 20  # rows of other types become float64 this many bytes at a time
 COPIED_BYTES = 1 << 26  # dense data up to this size are copied
 SAMPLE = 1 << 14  # rows that are looked at for centre and scale, where there are more
 BETTER = 2.0  # columns are scaled where that makes the diagonal so many times more even
@@ -36,6 +38,28 @@ class Framed:
         np.subtract(x, self.centre, out=made[:, : x.shape[1]])
         made[:, : x.shape[1]] *= self.scale
         return made
+
+    def times(self, u: np.ndarray) -> np.ndarray:
+        """All rows times u, from x where it lies."""
+        w = self.scale * u[: self.scale.size]
+        offset = self.unit * u[-1] if self.unit > 0 else 0.0
+        return np.concatenate([x @ w for x in self._blocks()]) + (offset - self.centre @ w)
+
+    def combined(self, c: np.ndarray) -> np.ndarray:
+        """sum_i c_i times row i."""
+        total, start = np.zeros(self.scale.size), 0
+        for x in self._blocks():
+            total += c[start : start + x.shape[0]] @ x
+            start += x.shape[0]
+        total = self.scale * (total - self.centre * c.sum())
+        return np.append(total, self.unit * c.sum()) if self.unit > 0 else total
+
+    def _blocks(self) -> Iterator[np.ndarray]:
+        step = self.X.shape[0]
+        if self.X.dtype != np.float64:
+            step = max(1, BLOCK_BYTES // (8 * self.X.shape[1]))
+        for start in range(0, self.X.shape[0], step):
+            yield np.asarray(self.X[start : start + step], dtype=np.float64)
 
 
 @dataclass(frozen=True)

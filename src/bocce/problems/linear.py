@@ -140,10 +140,14 @@ class LinearProblem:
 
     def predict(self, w: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """x_i . w for all rows, or those named."""
+        if isinstance(self.X, Framed) and rows is None:
+            return self.X.times(w)
         return np.concatenate([block @ w for block in self.blocks(np.float64, rows)])
 
     def combine(self, coefficients: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """sum_i c_i x_i over all rows, or those named."""
+        if isinstance(self.X, Framed) and rows is None:
+            return self.X.combined(coefficients)
         total, start = np.zeros(self.d), 0
         for block in self.blocks(np.float64, rows):
             total += block.T @ coefficients[start : start + block.shape[0]]
