@@ -57,7 +57,7 @@ class Course(Finish):
         cheap = isinstance(p, LeastSquares) and p.gram_fits
         small = p.d <= GRAM_COLUMNS and not p.in_parts
         self.whitens = self.tol > 0 and small and hasattr(p, "hessian")
-        c = estimated(p) if self.whitens else p.constants()
+        c = p.constants() if self.tol == 0 or p.in_parts else estimated(p)
         # the longest certified steps: here averages and batches take care of the noise
         R2, tilde = c.sharpest
         tilde = None if name == "auto-shb" else tilde

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LANCZOS_STEPS = 16
 LANCZOS_MARGIN = 1.1
+GUARDED_STEPS = 5
 ROW_MOMENT_FLOPS = 1e10
 SAMPLE_FLOPS = 1e8
 SAMPLE_MARGINS = (1.1, 1.15)  # on L, and on what single rows decide
@@ -153,22 +154,29 @@ def constants(problem: LinearProblem) -> Constants:
         R2 = None if R2 is None else min(max(R2, L), max(L, L_max))  # but for rounding
         reads = 3 if R2 is None else 6  # row norms, Gram, leverages, and again with two weights
         return Constants(L, mu, max(L, L_max), kappa_tilde, True, R2, R2_tilde, reads)
-    ritz, residual = lanczos_top(problem)
-    trace = problem.mean_row2
-    L = h * min(LANCZOS_MARGIN * (ritz + residual), trace) + ridge
-    reads = 1 + 2 * min(LANCZOS_STEPS, problem.d)
-    mu = float(np.min(problem.ridge))
-    return Constants(min(L, L_max), mu, L_max, None, exact=False, reads=reads)
+    return _by_lanczos(problem, L_max, LANCZOS_STEPS)
+
+
+def _by_lanczos(problem: LinearProblem, L_max: float, steps: int) -> Constants:
+    """L from above but for bad luck with the start; mu is what l2 gives."""
+    h, ridge = problem.curvature_bound, problem.ridge
+    ritz, residual = lanczos_top(problem, steps)
+    L = h * min(LANCZOS_MARGIN * (ritz + residual), problem.mean_row2) + float(np.max(ridge))
+    reads = 1 + 2 * min(steps, problem.d)
+    return Constants(min(L, L_max), float(np.min(ridge)), L_max, None, exact=False, reads=reads)
 
 
 def estimated(problem: LinearProblem) -> Constants:
-    """Constants from a sample of the rows where all would take long: for runs under a guard.
+    """Constants from a sample of the rows, or few Lanczos steps, where all would take long.
 
-    A Gram matrix of the sample must fit, and the rows be in memory.
+    For runs under a guard, and rows in memory.
     """
     if "_constants" in problem.__dict__:
         return problem.constants()
     sample = problem.sample(SAMPLE_FLOPS)
+    if not sample.gram_fits:
+        L_max = problem.curvature_bound * problem.largest_row2 + float(np.max(problem.ridge))
+        return _by_lanczos(problem, L_max, GUARDED_STEPS)
     c = sample.constants()
     if sample is problem:
         return c
