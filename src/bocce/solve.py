@@ -21,6 +21,7 @@ from .schedules import Schedule
 CUT_SECONDS = 0.2  # a compiled stretch lasts about this long: Ctrl-C is heard in between
 SAVE_SECONDS = 10.0
 ROUNDING = 1e-12  # of the rows' gradients: smaller full gradients are not judged
+MOST_STEPS = 10**8  # a table of more would take gigabytes
 GUARDED = ("auto", "auto-shb")  # methods that have the divergence guard on
 
 
@@ -135,7 +136,8 @@ def _prepare(
             'steps, must be a schedule for data in parts; use method "auto".'
         )
     if T is not None:
-        T = _checks.integer(where, "T", T, remedy="give the number of steps")
+        remedy = "give the number of steps; to go on, start from w0=result.w"
+        T = _checks.integer(where, "T", T, most=MOST_STEPS, remedy=remedy)
     if passes is not None:
         passes = _checks.real(where, "passes", passes, above=0.0, remedy="give a number of passes")
         if T is not None:
