@@ -20,7 +20,7 @@ from .engines.whole import WholeEngine
 from .finish import CHECK_EVERY, HESSIAN_FLOPS, Finish
 from .policies import anytime
 from .policies.guard import VALUE_FACTOR
-from .problems import GRAM_COLUMNS, LeastSquares, LinearProblem, estimated
+from .problems import GRAM_COLUMNS, LeastSquares, LinearProblem
 from .result import Progress, Result
 
 PASSES = 100  # over the data, when no tolerance is asked for
@@ -33,7 +33,7 @@ VECTORS = ("w", "v", "tally", "before", "best_w", "best_g", "anchor")
 NUMBERS = (
     *("k", "evaluations", "start", "middle", "end", "halved", "recorded", "retreats", "restarts"),
     *("j", "stalls", "first_b", "stage_value", "best_value", "best_grad2", "first_value"),
-    *("first_grad2", "slack", "anchor_grad2"),
+    *("first_grad2", "slack", "anchor_grad2", "doubts"),
 )
 MOVING = ("mu", "b", "cuts", "doublings")
 
@@ -57,7 +57,7 @@ class Course(Finish):
         cheap = isinstance(p, LeastSquares) and p.gram_fits
         small = p.d <= GRAM_COLUMNS and not p.in_parts
         self.whitens = self.tol > 0 and small and hasattr(p, "hessian")
-        c = p.constants() if self.tol == 0 or p.in_parts else estimated(p)
+        c = p.constants() if self.tol == 0 or p.in_parts else p.estimated()
         # the longest certified steps: here averages and batches take care of the noise
         R2, tilde = c.sharpest
         tilde = None if name == "auto-shb" else tilde
@@ -78,6 +78,7 @@ class Course(Finish):
         self.best_g, self.anchor = np.zeros(0), np.zeros(0)
         self.k = self.evaluations = self.start = self.middle = self.end = 0
         self.halved = self.recorded = self.retreats = self.restarts = self.j = self.stalls = 0
+        self.doubts = 0
         self.first_b = first
         self._make_engine()
         self.first_value, self.first_grad2 = self.engine.measure(start)

@@ -49,6 +49,7 @@ class Finish:
     j: int
     stalls: int
     restarts: int
+    doubts: int
     retreats: int
     stage_value: float
     best_value: float
@@ -170,10 +171,14 @@ class Finish:
         self.w, self.j = self.w + self.v, self.j + 1
 
     def _judge_metric(self) -> None:
-        """Where the gradient does not shrink as it should, take the Hessian at the best point."""
+        """Where the gradient does not shrink as it should, take the Hessian at the best point.
+
+        From four times as many rows, for it may have been the sample.
+        """
         slow = self.best_grad2 > self.anchor_grad2 * anytime.SHRINKS**2
         self.anchor_grad2 = self.best_grad2
         if slow:
+            self.doubts += 1
             self._anchor_at(self.best_w)
             self._go_on_from_best()
 
@@ -204,4 +209,6 @@ class Finish:
 
     def _set_metric(self) -> None:
         ridge = np.diag(np.broadcast_to(self.p.ridge, self.p.d))
+        if self.some is not self.p:
+            self.some = self.p.sample(HESSIAN_FLOPS * 4.0**self.doubts)
         self.engine.set_metric(self.some.hessian(self.anchor) + ridge)

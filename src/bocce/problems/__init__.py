@@ -1,6 +1,6 @@
 """What is minimised: least squares and logistic loss on rows of data."""
 
-from .curvature import Constants, estimated
+from .curvature import Constants
 from .frame import Frame, Framed
 from .least_squares import LeastSquares, Noise
 from .line import Line
@@ -20,5 +20,4 @@ __all__ = [
     "Logistic",
     "Noise",
     "PartedProblem",
-    "estimated",
 ]

@@ -167,12 +167,7 @@ def _by_lanczos(problem: LinearProblem, L_max: float, steps: int) -> Constants:
 
 
 def estimated(problem: LinearProblem) -> Constants:
-    """Constants from a sample of the rows, or few Lanczos steps, where all would take long.
-
-    For runs under a guard, and rows in memory.
-    """
-    if "_constants" in problem.__dict__:
-        return problem.constants()
+    """Constants from a sample of the rows, or few Lanczos steps, where all would take long."""
     sample = problem.sample(SAMPLE_FLOPS)
     if not sample.gram_fits:
         L_max = problem.curvature_bound * problem.largest_row2 + float(np.max(problem.ridge))

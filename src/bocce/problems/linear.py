@@ -106,7 +106,7 @@ class LinearProblem:
 
     def with_targets(self, y: Any) -> Any:
         """The same rows, weights and penalty with other targets; what was computed is shared."""
-        self.constants()  # computed once, for all
+        self.estimated()  # computed once, for all
         other = copy(self)
         for name in ("_moment", "_minimiser"):
             other.__dict__.pop(name, None)
@@ -371,3 +371,16 @@ class LinearProblem:
     @cached_property
     def _constants(self) -> Constants:
         return curvature.constants(self)
+
+    def estimated(self) -> Constants:
+        """The constants, from a sample of the rows where all would take long.
+
+        For runs under a guard. Rows must be in memory.
+        """
+        if "_constants" in self.__dict__:
+            return self.constants()
+        return self._estimated
+
+    @cached_property
+    def _estimated(self) -> Constants:
+        return curvature.estimated(self)

@@ -1,0 +1,214 @@
+"""What both estimators share: parameters, checks of the input, and the fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from .. import sampling
+from ..problems import LinearProblem
+from ..problems.frame import Frame
+from ..solve import registry
+from . import _words
+from ._compat import CallbackSupportMixin
+from ._display import HistoryDisplay
+from ._report import Reporter
+from ._run import Ask, Outcome, constant, dense_pays, descend
+
+DTYPES = [np.float64, np.float32]
+
+
+class HeavyBall(CallbackSupportMixin, BaseEstimator):
+    """A linear model, fitted output by output: see HeavyBallRegressor and HeavyBallClassifier."""
+
+    kind: ClassVar[type[LinearProblem]]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "l2": [Interval(Real, 0, None, closed="left")],
+        "method": [StrOptions(set(registry()))],
+        "batch_size": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+            None,
+        ],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, 1, closed="left")],
+        "fit_intercept": ["boolean"],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- input -----------------------------------------------------------------------------------
+
+    def _weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
+        if sample_weight is None:
+            return None
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if weights.min() < 0.0 or weights.max() == 0.0:
+            raise ValueError(
+                f"{type(self).__name__}: sample_weight from {weights.min():g} to "
+                f"{weights.max():g} must be >= 0 and not all zero; a weight of zero leaves its "
+                "row out."
+            )
+        return weights
+
+    @staticmethod
+    def _weighted_rows(
+        X: Any, y: np.ndarray, weights: np.ndarray | None
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """Without the rows of weight zero: they are no part of the objective."""
+        if weights is None or weights.min() > 0.0:
+            return X, y, weights
+        kept = np.flatnonzero(weights)
+        return X[kept], y[kept], weights[kept]
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _started(self, outputs: int, d: int, warm: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients and intercepts of zero, or those of the last fit."""
+        if not warm:
+            return np.zeros((outputs, d)), np.zeros(outputs)
+        coef = np.array(self.coef_, dtype=np.float64, ndmin=2)
+        if coef.shape != (outputs, d):
+            raise ValueError(
+                f"{type(self).__name__}: coef_ of the last fit has shape {coef.shape}, must be "
+                f"{(outputs, d)} to go on from it; set warm_start=False, or fit a clone."
+            )
+        return coef, np.array(self.intercept_, dtype=np.float64, ndmin=1)
+
+    # -- the fit ---------------------------------------------------------------------------------
+
+    def _fit(
+        self,
+        X: Any,
+        targets: Iterable[np.ndarray],
+        weights: np.ndarray | None,
+        report: Reporter,
+    ) -> None:
+        """One run for each of ``targets``, all on the same rows, weights and constants."""
+        labels, dtype = report.labels, X.dtype
+        if self.batch_size is not None:
+            sampling.batch_rows(type(self).__name__, self.batch_size, X.shape[0])
+        if sp.issparse(X) and dense_pays(X):
+            X = X.toarray()
+        warm = self.warm_start and hasattr(self, "coef_")
+        coef, intercept = self._started(len(labels), X.shape[1], warm)
+        ask = Ask(self.method, self.batch_size, self.max_iter, self.tol, self._seed())
+        frame = self._frame(X, weights)
+        problem, outcomes = None, []
+        for j, target in enumerate(targets):
+            problem = self._problem(problem, frame, X, target, weights)
+
+            def tell(k, u, value, ratio, share, j=j):
+                def attributes():
+                    coef[j], intercept[j] = frame.out(u)
+                    return self._fitted(coef, intercept, dtype)
+
+                return report.step(k, value, ratio, share, attributes)
+
+            report.begin(j)
+            if self.fit_intercept and not warm:
+                intercept[j] = constant(problem)
+            start = frame.into(coef[j], intercept[j])
+            outcome = descend(problem, frame, start, ask, tell if report.listened_to else None)
+            outcomes.append(outcome)
+            coef[j], intercept[j] = frame.out(outcome.u)
+            report.end()
+        for name, value in self._fitted(coef, intercept, dtype).items():
+            setattr(self, name, value)
+        self._stream = None
+        self._keep(frame, problem, outcomes, ask, labels)
+
+    def _frame(self, X: Any, weights: np.ndarray | None) -> Frame:
+        with np.errstate(over="ignore", invalid="ignore"):  # told where the gradient overflows
+            return Frame.fit(
+                X,
+                l2=self.l2,
+                fit_intercept=self.fit_intercept,
+                h=self.kind.curvature_bound,
+                sample_weight=weights,
+            )
+
+    def _problem(
+        self,
+        shared: LinearProblem | None,
+        frame: Frame,
+        X: Any,
+        target: np.ndarray,
+        weights: np.ndarray | None,
+    ) -> Any:
+        if shared is not None:
+            return shared.with_targets(target)
+        return self.kind(
+            frame.design(X), target, self.l2, sample_weight=weights, penalty=frame.penalty
+        )
+
+    def _keep(
+        self,
+        frame: Frame,
+        problem: Any,
+        outcomes: list[Outcome],
+        ask: Ask,
+        labels: list[str],
+    ) -> None:
+        """What a fit leaves behind besides the coefficients."""
+        names = list(outcomes[0].history)
+        self.history_ = {
+            name: np.concatenate([o.history[name] for o in outcomes]) for name in names
+        }
+        self.history_["output"] = np.repeat(
+            np.arange(len(outcomes)), [o.history["passes"].size for o in outcomes]
+        )
+        self.n_iter_ = max(1, *(round(o.passes) for o in outcomes))
+        self.optimality_ = max(o.ratio for o in outcomes)
+        self.plan_ = _words.plan(self, frame, problem, outcomes, ask, labels)
+        trouble = _words.trouble(self, problem, outcomes, ask, labels)
+        if trouble:
+            warnings.warn(trouble, ConvergenceWarning, stacklevel=5)
+
+    def _fitted(self, coef: np.ndarray, intercept: np.ndarray, dtype: Any) -> dict[str, Any]:
+        """coef_ and intercept_ as this kind of estimator has them."""
+        with np.errstate(over="ignore"):
+            coef, intercept = coef.astype(dtype), intercept.astype(dtype)
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            raise ValueError(
+                f"{type(self).__name__}: a coefficient is too large for {np.dtype(dtype)}; give X "
+                "as float64, or multiply columns of tiny values."
+            )
+        return self._shaped(coef, intercept)
+
+    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
+        raise NotImplementedError
+
+    # -- use -------------------------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """x . coef + intercept, a column for each output."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+
+    def plot_history(self, *, ax: Any = None, **keywords: Any) -> HistoryDisplay:
+        """Plot ``history_``: the gradient's norm, or the objective, against passes.
+
+        Parameters are those of :meth:`HistoryDisplay.plot`.
+        """
+        return HistoryDisplay.from_estimator(self, ax=ax, **keywords)

@@ -1,0 +1,197 @@
+"""Ridge regression."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.utils.validation import validate_data
+
+from ..problems import LeastSquares
+from . import _stream
+from ._base import DTYPES, HeavyBall
+from ._report import Reporter
+
+
+class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
+    """Ridge regression by stochastic heavy ball, with nothing to tune.
+
+    Minimises, with weights c_i divided by their mean (1 unless given),
+
+        1/(2n) sum_i c_i (x_i . coef + intercept - y_i)^2 + l2/2 ||coef||^2,
+
+    the intercept unpenalised; ``Ridge(alpha=n * l2)`` has the same minimiser. Columns are centred
+    and scaled inside and the result is scaled back: the objective is unchanged. ``method="auto"``
+    takes small reshuffled batches first, larger ones where their noise dominates, and ends with
+    accelerated steps on all rows; it goes back by itself before it diverges.
+
+    Parameters
+    ----------
+    l2 : float, default=1e-4
+        The penalty on ||coef||^2/2, per row: it does not grow with n. 0 is none.
+    method : str, default="auto"
+        A method of bocce (``bocce methods`` lists them). Others than "auto" and "auto-shb" follow
+        their schedule for ``max_iter`` passes and may not reach ``tol``.
+    batch_size : int, float or None, default=None
+        Rows, or a share of n in (0, 1]; None chooses. With "auto" it is the first batch.
+    max_iter : int or None, default=None
+        The most passes over the data: 10,000 with "auto" (100 if tol is 0), else 100.
+    tol : float, default=1e-4
+        Stop when the norm of the gradient is tol times the first: that of the best constant
+        prediction (or at zero, if that is smaller). Where X has few entries (20,000) "auto" goes
+        on as far as rounding allows, for it takes milliseconds.
+    fit_intercept : bool, default=True
+    warm_start : bool, default=False
+        Start from the last fit's coefficients.
+    random_state : int, RandomState or None, default=None
+        Draws the batches.
+    verbose : int, default=0
+        Not 0 prints a line at each look at the objective.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Of X's precision: float32 for float32.
+    intercept_ : float or ndarray of shape (n_outputs,)
+    n_iter_ : int
+        Passes over the data, rounded, of the output that took most; after ``partial_fit``, calls.
+    history_ : dict of arrays
+        ``iteration``, ``passes``, ``value`` of the objective, ``gradient_norm`` (in the scaled
+        variables) and ``output``, a row for each look.
+    optimality_ : float
+        The gradient's norm at the end over the first, in coef and intercept themselves: what
+        ``tol`` is compared with. The largest over outputs; fitted by ``fit`` only.
+    plan_ : str
+        What was done and why, in words.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    HeavyBallClassifier : logistic regression.
+
+    Notes
+    -----
+    Several outputs are one run each, which share the constants of X. With few columns
+    ``Ridge(solver="cholesky")`` does less work; ``plan_`` says so where it is true.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bocce.sklearn import HeavyBallRegressor
+    >>> X = np.array([[1.0, 2e6], [2.0, 1e6], [3.0, 4e6], [4.0, 3e6]])
+    >>> y = X @ np.array([1.0, 2e-6]) + 3.0
+    >>> model = HeavyBallRegressor(l2=0.0).fit(X, y)
+    >>> (model.coef_ * [1.0, 1e6]).round(6), round(float(model.intercept_), 6)
+    (array([1., 2.]), 3.0)
+    """
+
+    kind: ClassVar[Any] = LeastSquares
+
+    def __init__(
+        self,
+        l2=1e-4,
+        *,
+        method="auto",
+        batch_size=None,
+        max_iter=None,
+        tol=1e-4,
+        fit_intercept=True,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+    ):
+        self.l2 = l2
+        self.method = method
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=DTYPES,
+            multi_output=True,
+            y_numeric=True,
+            reset=reset,
+        )
+        weights = self._weights(sample_weight, X)
+        return self._weighted_rows(X, np.asarray(y, dtype=np.float64), weights)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows X and targets y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Dense, or sparse of any format (CSR is used as it is); float32 stays float32.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight k is the same as the row k times; 0 leaves the row out.
+
+        Returns
+        -------
+        self
+        """
+        given = X, y, sample_weight
+        X, y, weights = self._checked(X, y, sample_weight, reset=True)
+        self._one_output = y.ndim == 1
+        y = y.reshape(y.shape[0], -1)
+        report = Reporter(self, *given, [f"output {j}" for j in range(y.shape[1])])
+        self._fit(X, y.T, weights, report)
+        report.close()
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, sample_weight=None):
+        """Go once over a chunk of a stream; the schedule goes on from call to call.
+
+        Frame, curvature and batch size come from the first chunk. With "auto" the steps are cut
+        in stages that double in length and ``coef_`` is an average of the later iterates; other
+        methods follow their schedule for ``max_iter`` passes of the first chunk, then hold its
+        last values. A chunk whose loss rises fourfold is taken back and done again with shorter
+        steps. ``tol`` is not used.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``; weights are relative within a call.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "coef_")
+        X, y, weights = self._checked(X, y, sample_weight, reset=first)
+        if first:
+            self._one_output = y.ndim == 1
+        y = y.reshape(y.shape[0], -1)
+        _stream.advance(self, X, y.T, weights)
+        return self
+
+    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
+        if self._one_output:
+            return {"coef_": coef[0], "intercept_": intercept[0]}
+        return {"coef_": coef, "intercept_": intercept}
+
+    def predict(self, X):
+        """x . coef + intercept for each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return self._scores(X)
