@@ -3,11 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/pytest
+CORE := not slow and not frameworks and not browser
 COMPILED := $(shell grep -rl --include='*.py' numba src/bocce)
 FRAMEWORK_BENCHMARKS := $(wildcard benchmarks/torch_*.py benchmarks/optax_*.py benchmarks/ray_*.py)
 BENCHMARKS := $(filter-out benchmarks/_% $(FRAMEWORK_BENCHMARKS),$(sort $(wildcard benchmarks/*.py)))
 
-.PHONY: help venv test test-frameworks test-slow test-browser lint bench reproduce clean
+.PHONY: help venv test test-frameworks test-slow test-browser test-oldest coverage lint bench docs reproduce dist clean
 .DEFAULT_GOAL := help
 
 help: ## show this text
@@ -16,7 +17,7 @@ help: ## show this text
 venv: .venv/installed ## make .venv and install bocce into it, editable
 
 test: .venv/installed .venv/kernels ## tests of the core, scikit-learn and plots, with doctests
-	$(PYTEST) -n 2 -m 'not slow and not frameworks and not browser'
+	$(PYTEST) -n 2 -m '$(CORE)'
 
 # One process a framework: Ray forks, which JAX in the same process forbids.
 test-frameworks: .venv/frameworks .venv/kernels ## tests of the torch, optax and ray adapters
@@ -31,6 +32,15 @@ test-slow: .venv/installed .venv/kernels ## the tests that take minutes
 test-browser: .venv/installed .venv/kernels ## the report in chromium (apt-get install chromium chromium-driver)
 	$(PYTEST) tests/browser -m browser -rs
 
+# Old packages warn of what newer neighbours will drop: those warnings alone are let be.
+test-oldest: .venv-oldest/installed ## the tests of the core with the oldest dependencies allowed
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/kernels OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} .venv-oldest/bin/pytest \
+		-p no:cacheprovider -W ignore::DeprecationWarning -m '$(CORE)' $(ARGS)
+
+# What Numba compiles is not traced: kernels count as untouched.
+coverage: .venv/installed .venv/kernels ## lines that the tests of the core reach: figures, not a target
+	$(PYTEST) -n 2 -m '$(CORE)' --cov=bocce --cov-report=term:skip-covered $(ARGS)
+
 lint: .venv/installed ## ruff, types of the checked packages, and the rooms' import contract
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -41,8 +51,19 @@ lint: .venv/installed ## ruff, types of the checked packages, and the rooms' imp
 bench: .venv/installed .venv/kernels ## measure: the ratios that docs/benchmarks.md quotes
 	@set -e; for script in $(BENCHMARKS) $(if $(wildcard .venv/frameworks),$(FRAMEWORK_BENCHMARKS)); do echo "== $$script"; $(BIN)/python $$script; done
 
+# From nothing each time: the gallery's cache does not see a change in the package.
+docs: .venv/docs .venv/kernels ## the site, into docs/_build/html: no warning, no broken link
+	rm -rf docs/_build docs/auto_examples docs/api/generated
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m sphinx -q -W --keep-going docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
+
 reproduce: .venv/installed .venv/kernels ## the paper's figures, quick profile, into results/
 	$(BIN)/bocce reproduce all --profile quick --out results
+
+dist: .venv/installed ## build wheel and sdist into dist/, and try them in a clean environment
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python tests/release/check_dist.py dist
 
 clean: ## remove caches, builds and compiled kernels; .venv and results/ stay
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -60,6 +81,20 @@ clean: ## remove caches, builds and compiled kernels; .venv and results/ stay
 	@echo "installing torch, optax and ray into .venv"
 	@$(PIP) torch==2.13.0
 	@$(PIP) --editable '.[torch,optax,ray]'
+	@touch $@
+
+# Each lower bound of pyproject.toml, exactly: the pins are derived, so that they cannot drift.
+.venv-oldest/installed: pyproject.toml $(COMPILED)
+	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	@echo "installing bocce and its oldest dependencies into .venv-oldest"
+	@.venv-oldest/bin/python -m pip install -qq --disable-pip-version-check --editable '.[dev]' \
+		$$(.venv-oldest/bin/python tests/release/oldest.py sklearn plots data symbolic)
+	@rm -rf .venv-oldest/kernels
+	@touch $@
+
+.venv/docs: .venv/frameworks
+	@echo "installing Sphinx and what it needs into .venv"
+	@$(PIP) --editable '.[docs]'
 	@touch $@
 
 # Numba's cache looks at a kernel's own file only: a change in what it imports would not be seen.

@@ -1,4 +1,4 @@
-"""Every number on the theory pages is what the command above it prints."""
+"""Every number on these pages is what the command above it prints."""
 
 import doctest
 import re
@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = [*sorted((DOCS / "theory").glob("*.md")), DOCS / "deviations.md"]
+OTHERS = ("deviations", "getting-started", "choosing")
+PAGES = [*sorted((DOCS / "theory").glob("*.md")), *(DOCS / f"{name}.md" for name in OTHERS)]
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

@@ -1,0 +1,138 @@
+"""Ours and the peers of benchmarks/peers.py: each a ladder of settings, refitted from scratch.
+
+All minimise mean loss + l2/2 ||w||^2 without intercept; the race checks that on our own objective.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from _peers_cells import Cell
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
+
+from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
+
+try:
+    import cyanure.estimators as cyanure
+except ImportError:
+    cyanure = None
+
+Fit = Callable[[Cell, float], tuple[np.ndarray, float | None]]  # w, and passes where known
+
+TOLERANCES = tuple(float(f"{m}e-{e}") for e in range(1, 9) for m in (3, 1))
+COUNTS = (1, 2, 3, 4, 6, 9, 13, 20, 30, 45, 70, 100, 150, 225, 340, 500, 750, 1100, 1700, 2500)
+TIGHT = 1e-12  # a peer's own tolerance, so that its number of iterations decides
+OURS = "bocce"
+HESSIAN_COLUMNS = 5000  # newton-cholesky forms a d x d matrix, 24 GB on sector
+SGD_GRID = (
+    {"learning_rate": "optimal", "average": True},
+    {"learning_rate": "constant", "eta0": 0.01, "average": True},
+    {"learning_rate": "constant", "eta0": 0.1, "average": True},
+    {"learning_rate": "invscaling", "eta0": 0.1, "average": True},
+    {"learning_rate": "invscaling", "eta0": 1.0, "average": True},
+    {"learning_rate": "adaptive", "eta0": 0.1},
+)
+
+
+@dataclass(frozen=True)
+class Solver:
+    """``label`` is what the tables say: the members of a grid share one, and one budget."""
+
+    label: str
+    kind: str  # "ours", "sklearn" or "cyanure"
+    first_order: bool  # gradient steps alone: no Newton, quasi-Newton, Krylov or direct solve
+    ladder: tuple[float, ...]
+    fit: Fit
+    share: float = 1.0  # of a solver's budget
+    name: str = ""
+
+
+def fit_ours(cell: Cell, tol: float) -> tuple[np.ndarray, float | None]:
+    """Defaults only, besides l2, tol, the intercept and the seed."""
+    kind = HeavyBallClassifier if cell.loss == "logistic" else HeavyBallRegressor
+    model = kind(l2=cell.l2, tol=tol, fit_intercept=False, random_state=0).fit(cell.X, cell.y)
+    return model.coef_, float(model.history_["passes"][-1])
+
+
+def _fit_sgd(settings: dict[str, Any]) -> Fit:
+    def fit(cell: Cell, passes: float) -> tuple[np.ndarray, float | None]:
+        common = {"alpha": cell.l2, "fit_intercept": False, "max_iter": int(passes), "tol": None}
+        common |= {"random_state": 0, **settings}
+        if cell.loss == "logistic":
+            model = SGDClassifier(loss="log_loss", **common)
+        else:
+            model = SGDRegressor(**common)
+        return model.fit(cell.X, cell.y).coef_, passes
+
+    return fit
+
+
+def _fit_logistic(solver: str, counts_passes: bool = False) -> Fit:
+    def fit(cell: Cell, count: float) -> tuple[np.ndarray, float | None]:
+        model = LogisticRegression(
+            C=1.0 / (cell.n * cell.l2), solver=solver, tol=TIGHT, max_iter=int(count),
+            fit_intercept=False, random_state=0,
+        )  # fmt: skip
+        model.fit(cell.X, cell.y)
+        return model.coef_, float(model.n_iter_[0]) if counts_passes else None
+
+    return fit
+
+
+def _fit_ridge(solver: str, counts_passes: bool = False) -> Fit:
+    def fit(cell: Cell, count: float) -> tuple[np.ndarray, float | None]:
+        model = Ridge(
+            alpha=cell.n * cell.l2, solver=solver, tol=TIGHT, max_iter=int(count),
+            fit_intercept=False, random_state=0,
+        )  # fmt: skip
+        model.fit(cell.X, cell.y)
+        return model.coef_, float(model.n_iter_[0]) if counts_passes else None
+
+    return fit
+
+
+def _fit_cyanure(cell: Cell, count: float) -> tuple[np.ndarray, float | None]:
+    settings = {
+        "penalty": "l2", "lambda_1": cell.l2, "fit_intercept": False, "tol": TIGHT,
+        "max_iter": int(count), "verbose": False, "n_threads": 1,
+    }  # fmt: skip
+    if cell.loss == "logistic":
+        model = cyanure.Classifier(loss="logistic", **settings)
+    else:
+        model = cyanure.Regression(**settings)
+    model.fit(cell.X, cell.y)
+    return model.coef_, float(np.ravel(model.n_iter_)[0])
+
+
+def solvers(cell: Cell) -> list[Solver]:
+    """Who runs on this cell, ours first."""
+    racers = [
+        Solver(OURS, "ours", True, TOLERANCES, fit_ours),
+        Solver("SGD", "sklearn", True, COUNTS, _fit_sgd({}), 0.25),
+    ]
+    for settings in SGD_GRID:
+        name = " ".join(str(value) for value in settings.values())
+        share = 0.5 / len(SGD_GRID)
+        racers.append(Solver("SGD best", "sklearn", True, COUNTS, _fit_sgd(settings), share, name))
+    if cell.loss == "logistic":
+        racers += [
+            Solver("saga", "sklearn", True, COUNTS, _fit_logistic("saga", True)),
+            Solver("lbfgs", "sklearn", False, COUNTS, _fit_logistic("lbfgs")),
+            Solver("liblinear", "sklearn", False, COUNTS, _fit_logistic("liblinear")),
+        ]
+        if cell.X.shape[1] <= HESSIAN_COLUMNS:
+            newton = _fit_logistic("newton-cholesky")
+            racers.append(Solver("newton-chol", "sklearn", False, COUNTS, newton))
+    else:
+        racers += [
+            Solver("sag", "sklearn", True, COUNTS, _fit_ridge("sag", True)),
+            Solver("saga", "sklearn", True, COUNTS, _fit_ridge("saga", True)),
+            Solver("lsqr", "sklearn", False, COUNTS, _fit_ridge("lsqr")),
+            Solver("cholesky", "sklearn", False, (1,), _fit_ridge("cholesky")),
+        ]
+    if cyanure is not None:
+        racers.append(Solver("cyanure", "cyanure", True, COUNTS, _fit_cyanure))
+    return racers

@@ -1,0 +1,141 @@
+"""The site: `make docs` builds it without a warning and without the network."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import bocce
+
+HERE = Path(__file__).parent
+
+project = "bocce"
+author = "the bocce developers"
+copyright = "2026, the bocce developers"
+version = release = bocce.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas are drawn by files of the site itself
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.json"]
+templates_path = ["_templates"]
+default_role = "code"
+nitpicky = True
+# Types of other packages, and words that numpydoc takes for types: there is no page to link to.
+nitpick_ignore_regex = [("py:class", r"(?!bocce\.).*")]
+
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autosummary_imported_members = True
+autosummary_ignore_module_all = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+maximum_signature_line_length = 110
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": "plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "write_computation_times": False,
+    "remove_config_comments": True,
+    "within_subsection_order": "FileNameSortKey",
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "bocce"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+ALONE = (
+    "index",
+    "getting-started",
+    "choosing",
+    "notation",
+    "contributing",
+    "security",
+    "changelog",
+)
+html_sidebars = {page: [] for page in ALONE}  # pages that have no others beside them
+html_theme_options = {
+    "logo": {"text": "bocce"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": False,
+}
+
+LITERAL = re.compile(r"(`+.*?`+)")
+PARAMETER = re.compile(r"^(\S+) : (.*)$")
+REMARK = re.compile(r"(^Parameters\n-+\n(?:.+\n)+\n)(?=\S)(?!.*\n---)", re.MULTILINE)
+
+
+def escape(line):
+    """No markup outside backticks: the star of w* and the bars of ||g|| are meant."""
+    parts = LITERAL.split(line)
+    parts[::2] = [re.sub(r"([*|]|_\b)", r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def plain_text(app, what, name, obj, options, lines):
+    """Make reStructuredText of our docstrings, which are plain text.
+
+    An indented paragraph is a formula. What follows a parameter's colon describes it (numpydoc
+    takes it for a type), but for the estimators, which keep scikit-learn's habit. A paragraph after
+    the parameters is a remark (numpydoc takes it for one more).
+    """
+    text, formula, listed = [], False, False
+    for line in REMARK.sub(r"\1Notes\n-----\n", "\n".join(lines)).split("\n"):
+        indented = line.startswith("    ")
+        if indented and text and not text[-1] and not formula:
+            formula = True
+            text += [] if text[-2].endswith("::") else ["::", ""]
+        elif line and not indented:
+            formula = False
+        listed = line == "Parameters" or (listed and bool(line))
+        parameter = PARAMETER.match(line) if listed and ".sklearn" not in name else None
+        if parameter:
+            text += [parameter[1], "    " + escape(parameter[2])]
+        else:
+            code = formula or line.lstrip().startswith((">>>", "..."))
+            text.append(line if code else escape(line))
+    lines[:] = text
+
+
+def public_name(app, env, node, content):
+    """Signatures name a class by the file it lives in; link to the page that shows it."""
+    name = "." + node.get("reftarget", "").rpartition(".")[2]
+    python = env.get_domain("py")
+    shown = [full for full in python.objects if full.endswith(name) and full.startswith("bocce.")]
+    if node.get("reftype") != "class" or not shown:
+        return None
+    node["reftarget"] = min(shown, key=len)
+    return python.resolve_xref(
+        env, node["refdoc"], app.builder, "class", node["reftarget"], node, content
+    )
+
+
+def draw_decision(app):
+    """The picture of choosing.md; that of the front page takes longer and is kept in the repo."""
+    runpy.run_path(str(HERE / "pictures" / "which.py"))["main"](HERE / "_static" / "which.svg")
+
+
+def setup(app):
+    app.connect("builder-inited", draw_decision)
+    app.connect("autodoc-process-docstring", plain_text, priority=100)
+    app.connect("missing-reference", public_name)
