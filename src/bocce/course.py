@@ -20,7 +20,7 @@ from .engines.whole import WholeEngine
 from .finish import CHECK_EVERY, HESSIAN_FLOPS, Finish
 from .policies import anytime
 from .policies.guard import VALUE_FACTOR
-from .problems import GRAM_COLUMNS, LeastSquares, LinearProblem
+from .problems import GRAM_COLUMNS, Constants, LeastSquares, LinearProblem
 from .result import Progress, Result
 
 PASSES = 100  # over the data, when no tolerance is asked for
@@ -35,6 +35,7 @@ NUMBERS = (
     *("j", "stalls", "first_b", "stage_value", "best_value", "best_grad2", "first_value"),
     *("first_grad2", "slack", "anchor_grad2", "doubts"),
 )
+UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
 MOVING = ("mu", "b", "cuts", "doublings")
 
 
@@ -57,14 +58,16 @@ class Course(Finish):
         cheap = isinstance(p, LeastSquares) and p.gram_fits
         small = p.d <= GRAM_COLUMNS and not p.in_parts
         self.whitens = self.tol > 0 and small and hasattr(p, "hessian")
-        c = p.constants() if self.tol == 0 or p.in_parts else p.estimated()
+        # where all rows cost next to nothing, whitened variables need no constants at all
+        straight = b is None and cheap and self.whitens
+        c = UNKNOWN if straight else self._constants()
         # the longest certified steps: here averages and batches take care of the noise
         R2, tilde = c.sharpest
         tilde = None if name == "auto-shb" else tilde
         L = c.L if c.L > 0 else 1.0  # f does not depend on w: the first look ends the run
         mu = min(L, max(c.mu, L * anytime.FIRST_SHARE))
         first = b or p.whole_batch(anytime.accelerating_batch(p.n, L, mu, max(c.L_max, L)))
-        if b is None and self.tol > 0 and (2 * first > p.n or (cheap and self.whitens)):
+        if b is None and self.tol > 0 and (2 * first > p.n or straight):
             first = p.n  # the full batch would follow soon, or costs no more than a few rows
         self.plan = anytime.Course(
             *(p.n, L, max(R2, L), tilde, c.mu, isinstance(p, LeastSquares)),
@@ -75,24 +78,32 @@ class Course(Finish):
         self.budget = usual if passes is None else max(1, math.ceil(passes * p.n))
         self.w, self.v, self.best_w = start, np.zeros(p.d), start.copy()
         self.tally, self.before = np.zeros(p.d), np.zeros(p.d)
-        self.best_g, self.anchor = np.zeros(0), np.zeros(0)
+        self.anchor = np.zeros(0)
         self.k = self.evaluations = self.start = self.middle = self.end = 0
         self.halved = self.recorded = self.retreats = self.restarts = self.j = self.stalls = 0
         self.doubts = 0
         self.first_b = first
         self._make_engine()
-        self.first_value, self.first_grad2 = self.engine.measure(start)
+        self.first_value, self.best_g = self.engine.look(start)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.first_grad2 = float(self.best_g @ self.best_g)
         zero = self.engine.measure(np.zeros(p.d))[0] if start.any() else self.first_value
         self.slack = SLACK * max(zero, self.first_value)
         self.stage_value = self.best_value = self.first_value
         self.best_grad2 = self.anchor_grad2 = self.first_grad2
-        self.some = p.sample(HESSIAN_FLOPS) if self.whitens and not cheap else p
-        scale2 = max(self.first_grad2, self.some.row_gradient_mean2(start))
+        some = p.sample(HESSIAN_FLOPS) if self.whitens else p
+        self.some = p if cheap else some
+        scale2 = max(self.first_grad2, some.row_gradient_mean2(start))
         self.limit2 = scale2 * engines.DIVERGENCE_FACTOR**2 if scale2 > 0 else math.inf
         self.goal2 = self.tol**2 * self.first_grad2 if self.tol > 0 else -1.0
         self.history: list[tuple[float, float, float, float]] = []
         self.recorder: engines.Recorder | None = None
         self.table: Any = None
+
+    def _constants(self) -> Constants:
+        """Those of all rows for a run that must be right by them alone, else an estimate."""
+        p = self.p
+        return p.constants() if self.tol == 0 or p.in_parts else p.estimated()
 
     def _make_engine(self) -> None:
         settings = self.settings
@@ -137,10 +148,10 @@ class Course(Finish):
     def go(self, callback: Callable[[Progress], Any] | None) -> Result:
         """Run to the tolerance or the budget."""
 
-        def tell(k: int, w: np.ndarray, grad2: float, value: float) -> bool:
+        def tell(k: int, w: np.ndarray, grad2: float, value: float, g: Any = None) -> bool:
             if callback is None:
                 return False
-            return bool(callback(Progress(int(k), w.copy(), math.sqrt(grad2), value)))
+            return bool(callback(Progress(int(k), w.copy(), math.sqrt(grad2), value, g)))
 
         return self._result(self._run(tell, callback is not None))
 
@@ -150,7 +161,9 @@ class Course(Finish):
             self.load(path)
         saved = time.monotonic()
         try:
-            if not self.history and self._record(tell, self.w, self.first_value, self.first_grad2):
+            if not self.history and self._record(
+                tell, self.best_w, self.first_value, self.first_grad2
+            ):
                 return "stopped"
             if self.first_grad2 <= max(self.goal2, 0.0) or self.best_grad2 <= self.goal2:
                 return "converged"

@@ -61,7 +61,8 @@ class Finish:
 
     def _record(self, tell: Callable[..., bool], w: np.ndarray, value: float, grad2: float) -> bool:
         self.history.append((self.k, value, grad2, self.evaluations))
-        return tell(self.k, w, grad2, value)
+        known = w is self.best_w and self.best_g.size > 0
+        return tell(self.k, w, grad2, value, self.best_g if known else None)
 
     def _measure(self, w: np.ndarray) -> Measured:
         return Measured(w, *self.engine.measure(w))
@@ -74,12 +75,16 @@ class Finish:
 
     def _keep(self, point: Measured) -> None:
         if self._better(point, self.best_value, self.best_grad2):
-            self.best_w, self.best_value, self.best_grad2 = point.w.copy(), point.value, point.grad2
+            self._set_best(point)
+
+    def _set_best(self, point: Measured, g: np.ndarray | None = None) -> None:
+        self.best_w, self.best_value, self.best_grad2 = point.w.copy(), point.value, point.grad2
+        self.best_g = np.zeros(0) if g is None else g
 
     def _converged(self, point: Measured) -> bool:
         if point.grad2 > self.goal2:
             return False
-        self.best_w, self.best_value, self.best_grad2 = point.w.copy(), point.value, point.grad2
+        self._set_best(point)
         return True
 
     def _retreat(self) -> str:
@@ -152,10 +157,9 @@ class Finish:
         stalled = self.stage_value - value <= self.slack and point.grad2 >= self.best_grad2
         self.stalls = self.stalls + 1 if stalled else 0
         self.stage_value = value
-        if self.j == 0 or self._better(point, self.best_value, self.best_grad2):
-            self.best_w, self.best_value, self.best_grad2 = at, value, point.grad2
-            self.best_g = g
-        met = self._converged(point)
+        met = point.grad2 <= self.goal2
+        if met or self.j == 0 or self._better(point, self.best_value, self.best_grad2):
+            self._set_best(point, g)
         if not met:
             self._advance_whitened(g, alpha, beta)
             if self.j % anytime.ANEW == 0:
@@ -190,11 +194,13 @@ class Finish:
     def _polish_again(self) -> str:
         """f rose: from the best point at rest; if that was tried, by shorter steps."""
         self.restarts += 1
-        if not self.best_g.size:  # the first stage has led nowhere
+        if not self.best_g.size:
             self._restart_from(self.best_w, self.best_value)
             self.anchor = np.zeros(0)
             return ""
-        if self.j <= 1:
+        if self.j == 0:  # the stage before has led nowhere
+            self._anchor_at(self.best_w)
+        elif self.j == 1:
             if self.retreats >= MOST_RETREATS:
                 return "stalled"
             self.retreats += 1

@@ -9,12 +9,16 @@ import numpy as np
 
 
 class Progress(NamedTuple):
-    """What a callback is shown at each recorded step; returning True stops the run."""
+    """What a callback is shown at each recorded step; returning True stops the run.
+
+    ``gradient`` is the full gradient at w where the run has it at hand, else None.
+    """
 
     k: int
     w: np.ndarray
     grad_norm: float
     value: float
+    gradient: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,12 @@ class CompiledEngine:
         self.kernel, self.grain = loop.advance, 1
         self.scratch = (np.zeros(n + 1 if listed else 1, dtype=np.int64),)
 
+    def look(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """The objective and its full gradient."""
+        value, _ = self.measure(w)
+        d = w.size
+        return value, self.point.total[:d] / self.objective.n + self.objective.ridge * w
+
     def measure(self, w: np.ndarray) -> tuple[float, float]:
         """The objective and the squared norm of its full gradient."""
         at = self.point.at

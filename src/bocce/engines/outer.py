@@ -43,12 +43,16 @@ class OuterEngine:
         product = p.gram @ at
         return float(0.5 * at @ product - p.moment @ at + 0.5 * p.target2), product - p.moment
 
+    def look(self, at: np.ndarray) -> tuple[float, np.ndarray]:
+        """The objective and its gradient."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss, mean = self._whole(at)
+            return max(loss, 0.0) + self.problem.ridge_value(at), mean + self.problem.ridge * at
+
     def measure(self, w: np.ndarray) -> tuple[float, float]:
         """The objective and the squared norm of its full gradient."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            loss, mean = self._whole(w)
-            g = mean + self.problem.ridge * w
-            return max(loss, 0.0) + self.problem.ridge_value(w), float(g @ g)
+        value, g = self.look(w)
+        return value, float(g @ g)
 
     def _batch_gradient(self, at: np.ndarray, k: int) -> np.ndarray:
         p = self.problem

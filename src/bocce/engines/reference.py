@@ -20,11 +20,16 @@ class ReferenceEngine:
     def __init__(self, problem: LinearProblem, b: int, seed: int, mode: str) -> None:
         self.problem, self.b, self.seed, self.mode = problem, b, seed, mode
 
+    def look(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """The objective and its full gradient."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.problem.value(w), self.problem.gradient(w)
+
     def measure(self, w: np.ndarray) -> tuple[float, float]:
         """The objective and the squared norm of its full gradient."""
+        value, g = self.look(w)
         with np.errstate(over="ignore", invalid="ignore"):
-            g = self.problem.gradient(w)
-            return self.problem.value(w), float(g @ g)
+            return value, float(g @ g)
 
     def advance(self, state: State, method: Any, stop: int, recorder: Recorder) -> str:
         """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""

@@ -38,12 +38,6 @@ class WholeEngine(OuterEngine):
         level = NEGLIGIBLE * max(float(np.trace(P)) / P.shape[0], 1e-300)
         self.factor = cho_factor(P + level * np.eye(P.shape[0]))
 
-    def look(self, at: np.ndarray) -> tuple[float, np.ndarray]:
-        """The objective and its gradient."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            loss, mean = self._whole(at)
-            return max(loss, 0.0) + self.problem.ridge_value(at), mean + self.problem.ridge * at
-
     def step(self, v: np.ndarray, g: np.ndarray, alpha: float, beta: float) -> np.ndarray:
         """v' for the gradient g."""
         return np.asarray(beta * v - alpha * cho_solve(self.factor, g))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ TINY = 20_000  # numbers in X: a pass takes microseconds, so all rows are taken 
 TINY_TOL = 1e-13  # as far as rounding allows: the result depends on the objective alone
 ROUNDING = 1e-9  # of the gradient at zero: less is no measure of anything
 FEW_WRONG, FURTHER = 0.01, 0.01  # of the rows; of tol, where classes may be separable
+OVERFLOW = "fit: the first gradient overflows, must be finite; scale y, or leave out columns of huge values."
 FAR_BELOW = 1e-3  # of the goal: what the run itself aims at, for it is stopped from outside
 
 
@@ -84,23 +86,29 @@ class Norms:
 
     def __init__(self, problem: LinearProblem, frame: Frame) -> None:
         self.problem, self.frame = problem, frame
-        self.last: tuple[np.ndarray, float] | None = None  # a look costs a pass
+        self.known: tuple[np.ndarray, np.ndarray] | None = None  # a point, its gradient
         self.gradient: Callable[[np.ndarray], np.ndarray] = problem.gradient
         if isinstance(problem.X, Framed):  # large: let the compiled sums read it once
             engine = WholeEngine(problem, compiled=True)
             self.gradient = lambda u: engine.look(u)[1]
-        zero = np.zeros(problem.d)
-        self.first = self._both(zero)
-        if frame.unit > 0.0:
-            flat = self._both(frame.into(zero[:-1], constant(problem)))
-            self.first = tuple(
-                min(at_zero, max(at_flat, ROUNDING * at_zero))
-                for at_zero, at_flat in zip(self.first, flat)
-            )
+
+    @cached_property
+    def first(self) -> tuple[float, ...]:
+        """Both norms where the run is said to begin."""
+        zero = np.zeros(self.problem.d)
+        first = flat = self._both(zero)
+        if self.frame.unit > 0.0:
+            flat = self._both(self.frame.into(zero[:-1], constant(self.problem)))
+        first = tuple(min(a, max(b, ROUNDING * a)) for a, b in zip(first, flat))
+        if not np.isfinite(first).all():
+            raise ValueError(OVERFLOW)
+        return first
 
     def _both(self, u: np.ndarray) -> tuple[float, ...]:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            g = self.gradient(u)
+            if self.known is None or not np.array_equal(u, self.known[0]):
+                self.known = u, self.gradient(u)
+            g = self.known[1]
             coef, intercept = self.frame.gradient_out(g)
             return float(np.linalg.norm(g)), float(np.linalg.norm(np.append(coef, intercept)))
 
@@ -108,10 +116,7 @@ class Norms:
         return norm / self.first[0] if self.first[0] > 0 else 0.0
 
     def outer(self, u: np.ndarray) -> float:
-        if self.last is None or not np.array_equal(u, self.last[0]):
-            ratio = self._both(u)[1] / self.first[1] if self.first[1] > 0 else 0.0
-            self.last = u, ratio
-        return self.last[1]
+        return self._both(u)[1] / self.first[1] if self.first[1] > 0 else 0.0
 
 
 def table(problem: LinearProblem, ask: Ask) -> tuple[Any, int]:
@@ -143,20 +148,24 @@ def descend(
 ) -> Outcome:
     """Run until the gradient is tol times the first in both sets of variables."""
     norms = Norms(problem, frame)
-    if not np.isfinite(norms.first).all():
-        raise ValueError(
-            "fit: the first gradient overflows, must be finite; scale y, or leave out columns "
-            "of huge values."
-        )
     goal = min(ask.tol, TINY_TOL) if tiny(problem.X) and ask.method in GUARDED else ask.tol
     watch = Watch(norms, goal, tell)
-    if ask.method in GUARDED:
-        u, history = _to_goal(problem, start, ask, watch)
-    else:
-        method, b = table(problem, ask)
-        result = minimize(problem, method, batch_size=b, w0=start, **_usual(ask, watch))
-        u, history = result.w, _columns(result, problem.n)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused at the first record
+        try:
+            u, history = _run(problem, start, ask, watch)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(OVERFLOW) from error
     return Outcome(u, norms.outer(u), history, watch.stopped, _wrong_side(problem, u) == 0.0)
+
+
+def _run(
+    problem: LinearProblem, start: np.ndarray, ask: Ask, watch: Watch
+) -> tuple[np.ndarray, Any]:
+    if ask.method in GUARDED:
+        return _to_goal(problem, start, ask, watch)
+    method, b = table(problem, ask)
+    result = minimize(problem, method, batch_size=b, w0=start, **_usual(ask, watch))
+    return result.w, _columns(result, problem.n)
 
 
 def _usual(ask: Ask, watch: Watch) -> dict[str, Any]:
@@ -231,6 +240,8 @@ class Watch:
         self.stopped = self.done = self.doubted = False
 
     def __call__(self, now: Progress) -> bool:
+        if now.gradient is not None:
+            self.norms.known = now.w, now.gradient
         inner = self.norms.inner(now.grad_norm)
         if self.tell is not None:
             self.stopped = self.tell(now.k, now.w, now.value, inner, self._share(inner))
