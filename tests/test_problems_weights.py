@@ -203,6 +203,14 @@ def test_line_and_noise(loss):
     assert p.noise_at(w).chi2 == pytest.approx(np.mean([g @ g for g in gradients]), rel=1e-10)
 
 
+def test_constants_at_hand():
+    p = made("squared", design("dense"))
+    assert p.gram is not None
+    glimpse, c = p.at_hand(), p.constants()
+    assert (glimpse.L, glimpse.mu, glimpse.L_max) == pytest.approx((c.L, c.mu, c.L_max))
+    assert p.at_hand() is c
+
+
 def test_other_targets_share_what_was_computed():
     p = made("squared", design("dense"))
     y = np.arange(N, dtype=float)

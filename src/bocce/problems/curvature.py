@@ -179,3 +179,11 @@ def estimated(problem: LinearProblem) -> Constants:
     rows = {"L_max": c.L_max, "kappa_tilde": c.kappa_tilde, "R2": c.R2, "R2_tilde": c.R2_tilde}
     rows = {name: None if size is None else wider * size for name, size in rows.items()}
     return replace(c, L=margin * c.L, mu=min(c.mu, margin * c.L), exact=False, reads=1, **rows)
+
+
+def glance(problem: LinearProblem) -> Constants:
+    """L and mu by the Gram matrix, which must be at hand, and L_max of a sample of the rows."""
+    whole, _, mu = _spectrum(problem)
+    sample = problem.sample(SAMPLE_FLOPS)
+    L_max = problem.curvature_bound * sample.largest_row2 + float(np.max(problem.ridge))
+    return Constants(float(whole[-1]), mu, max(float(whole[-1]), L_max), None, True)

@@ -93,7 +93,7 @@ class Frame:
         """
         if sp.issparse(X):
             return cls._of_sparse(X, l2 / h, fit_intercept)
-        rows = slice(None, None, -(-X.shape[0] // SAMPLE) if X.nbytes > COPIED_BYTES else 1)
+        rows = slice(None, None, -(-X.shape[0] // SAMPLE))
         sample = np.asarray(X[rows], dtype=np.float64)
         weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
         d = X.shape[1]

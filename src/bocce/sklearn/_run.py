@@ -25,7 +25,10 @@ TINY = 20_000  # numbers in X: a pass takes microseconds, so all rows are taken 
 TINY_TOL = 1e-13  # as far as rounding allows: the result depends on the objective alone
 ROUNDING = 1e-9  # of the gradient at zero: less is no measure of anything
 FEW_WRONG, FURTHER = 0.01, 0.01  # of the rows; of tol, where classes may be separable
-OVERFLOW = "fit: the first gradient overflows, must be finite; scale y, or leave out columns of huge values."
+OVERFLOW = (
+    "fit: the first gradient overflows, must be finite; scale y, or leave out columns of huge "
+    "values."
+)
 FAR_BELOW = 1e-3  # of the goal: what the run itself aims at, for it is stopped from outside
 
 

@@ -23,7 +23,7 @@ def plan(
     labels: list[str],
 ) -> str:
     """The paragraph for a practitioner."""
-    c = problem.estimated()
+    c = problem.at_hand()
     said = [
         f"{_loss(problem)}: {problem.n} rows, {frame.scale.size} columns, l2 = {problem.l2:g}.",
         _scaling(frame),
@@ -165,5 +165,5 @@ def _remedy(problem: LinearProblem, outcome: Outcome, ask: Ask) -> str:
             "no further progress can be measured in this precision: raise tol, scale y, or give X "
             "as float64."
         )
-    curvature = "" if problem.estimated().mu > 0 else " (some direction has no curvature)"
+    curvature = "" if problem.at_hand().mu > 0 else " (some direction has no curvature)"
     return f"raise max_iter (now {ask.passes}), tol or l2{curvature}."
