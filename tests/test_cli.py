@@ -190,7 +190,7 @@ WRONG = [
     (("--batch-size", 0), "batch_size=0"),
     (("--batch-size", 1.5), "batch_size=1.5"),
     (("--batch-size", "many"), "Invalid value for '--batch-size'"),
-    (("--steps", 0), "T=0 must be an integer >= 1"),
+    (("--steps", 0), "T=0 must be an integer from 1"),
     (("-T", "x"), "Invalid value for '--steps'"),
     (("--tol", -1), "tol=-1.0 must be"),
     (("--seed", -1), "seed=-1"),

@@ -95,6 +95,7 @@ def solve(
     with progress(f"reading {file}"):
         data = rows_of(file)
         problem = problem_of(data, loss, l2)
+    asked = watched()  # before the bar, which may take stderr's place
     with resumable(checkpoint), progress("starting", steps) as tell:
         options = {
             "T": steps,
@@ -102,7 +103,7 @@ def solve(
             "seed": seed,
             "tol": tol,
             "record_every": "auto",
-            "callback": _shown_by(tell, steps) if watched() else None,
+            "callback": _shown_by(tell, steps) if asked else None,
             "checkpoint": checkpoint,
         }
         if ray is None:

@@ -134,8 +134,8 @@ def pan(T: int, L: float, mu: float, C: float = 2.0) -> Schedule:
     Source: Pan et al. (2023), as compared with in ``app:pan-comparison``.
 
     >>> s = pan(100, L=4.0, mu=1.0)
-    >>> s.beta[0], [int(k) for k in np.flatnonzero(np.diff(s.alpha))[:2]]
-    (np.float64(0.25), [13, 27])
+    >>> float(s.beta[0]), [int(k) for k in np.flatnonzero(np.diff(s.alpha))[:2]]
+    (0.25, [13, 27])
     """
     T = _rules.horizon("pan", T)
     L, mu = _rules.curvatures("pan", L, mu)

@@ -125,7 +125,15 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         self.verbose = verbose
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=DTYPES,
+            order="C",  # batches are rows
+            reset=reset,
+        )
         check_classification_targets(y)
         return self._weighted_rows(X, y, self._weights(sample_weight, X))
 
@@ -213,7 +221,7 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         strange = np.setdiff1d(y, self.classes_)
         if strange.size:
             raise ValueError(
-                f"partial_fit: y has {strange[0]!r}, must be one of classes "
+                f"partial_fit: y has {strange.tolist()[0]!r}, must be one of classes "
                 f"{self.classes_.tolist()!r}; name all classes at the first call."
             )
         X, y, weights = self._weighted_rows(X, y, self._by_class_known(y, weights))

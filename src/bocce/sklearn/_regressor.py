@@ -23,8 +23,8 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
 
     the intercept unpenalised; ``Ridge(alpha=n * l2)`` has the same minimiser. Columns are centred
     and scaled inside and the result is scaled back: the objective is unchanged. ``method="auto"``
-    takes small reshuffled batches first, larger ones where their noise dominates, and ends with
-    accelerated steps on all rows; it goes back by itself before it diverges.
+    takes small reshuffled batches first and ends with accelerated steps on all rows (where a Gram
+    matrix makes those cheap, with nothing else); it goes back by itself before it diverges.
 
     Parameters
     ----------
@@ -119,6 +119,7 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
             y,
             accept_sparse="csr",
             dtype=DTYPES,
+            order="C",  # batches are rows
             multi_output=True,
             y_numeric=True,
             reset=reset,
