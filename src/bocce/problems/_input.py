@@ -56,16 +56,22 @@ def check_finite(
         start += block.shape[0]
 
 
+def _vector(where: str, name: str, values: Any, size: int, each: str) -> np.ndarray:
+    """``values`` as float64, one for each ``each`` of X."""
+    vector = np.array(values, dtype=np.float64)
+    if vector.shape != (size,):
+        raise ValueError(
+            f"{where}: {name} has shape {vector.shape}, must be ({size},) as X has {size} "
+            f"{each}s; give one number a {each}."
+        )
+    return vector
+
+
 def check_weights(where: str, weights: Any, n: int) -> np.ndarray | None:
     """Weights of the rows, divided by their mean; None stays None."""
     if weights is None:
         return None
-    weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != (n,):
-        raise ValueError(
-            f"{where}: sample_weight has shape {weights.shape}, must be ({n},) as X has {n} rows; "
-            "give one weight a row."
-        )
+    weights = _vector(where, "sample_weight", weights, n, "row")
     wrong = ~(np.isfinite(weights) & (weights > 0.0))
     if wrong.any():
         raise ValueError(
@@ -79,12 +85,7 @@ def check_penalty(where: str, penalty: Any, d: int) -> np.ndarray | None:
     """Factors of l2 for each column; None (all ones) stays None."""
     if penalty is None:
         return None
-    penalty = np.array(penalty, dtype=np.float64)
-    if penalty.shape != (d,):
-        raise ValueError(
-            f"{where}: penalty has shape {penalty.shape}, must be ({d},) as X has {d} columns; "
-            "give one factor of l2 a column."
-        )
+    penalty = _vector(where, "penalty", penalty, d, "column")
     if not (np.isfinite(penalty).all() and penalty.min() >= 0.0):
         raise ValueError(
             f"{where}: penalty has negative or infinite entries, must be finite and >= 0; "
