@@ -19,7 +19,8 @@ TIME_CONSTANTS = 2.0  # after so many time constants
 MOST_CUTS = 2  # of the step, on the squared loss (to a quarter); on others it has no limit
 GROW = 4  # the batch, when noise keeps the run from its tolerance
 SHORTEST = 16
-PASSES_A_LOOK = 4.0  # steps between checkpoints touch so many times the rows a checkpoint does
+PASSES_A_LOOK = 4.0  # steps between checkpoints touch so many times the rows a checkpoint does,
+PASSES_TO_TOL = 2.0  # and so many where a tolerance may be met
 ANEW = 4  # steps of the whitened finish, in which the gradient should shrink
 SHRINKS = 1.0 / 16.0  # by this factor: if not, the Hessian is taken anew
 WHITENED = 1.25  # what a Hessian may be in the variables in which it was 1,
@@ -88,7 +89,8 @@ class Course:
 
     def length(self, taken: int, left: int) -> int:
         """Steps of the next stage, after ``taken`` and with ``left`` in the budget."""
-        least = max(SHORTEST, math.ceil(PASSES_A_LOOK * self.look_rows / self.b))
+        apart = PASSES_TO_TOL if self.wants_tol else PASSES_A_LOOK
+        least = max(SHORTEST, math.ceil(apart * self.look_rows / self.b))
         if self.brief:
             return max(1, min(max(SHORTEST, math.ceil(self.n / self.b)), left))
         wanted = max(least, math.ceil(TIME_CONSTANTS * self.time_constant()))

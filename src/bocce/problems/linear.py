@@ -126,6 +126,9 @@ class LinearProblem:
 
     def blocks(self, dtype: Any = None, rows: np.ndarray | None = None) -> Iterator[Any]:
         """The rows (all, or those named) a block at a time, as ``dtype`` when dense."""
+        if self.sparse and rows is None:
+            yield self.X  # a slice would be a copy
+            return
         count = self.n if rows is None else len(rows)
         step = max(1, BLOCK_BYTES // (8 * self.d))
         if isinstance(self.X, Framed):
