@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..schedules import Schedule
-from ..schedules.adaptive import design, sampling_noise
+from ..schedules.adaptive import decay, design, sampling_noise
 
 FIRST_SHARE = 1.0 / 30.0  # the first stage is designed for mu = L/30,
 LOWER = 4.0  # each further one for a quarter of it,
@@ -102,7 +102,10 @@ class Course:
         """Steps start .. start+length-1, numbered from the start of the run."""
         alpha, beta, theta = self.parameters()
         T = start + length
-        return Schedule(np.full(T, alpha), np.full(T, beta), np.full(T, theta), "auto")
+        steps = np.full(T, alpha)
+        if self.brief:  # its length is known, and its end is all that is kept
+            steps[start:] *= decay(length)
+        return Schedule(steps, np.full(T, beta), np.full(T, theta), "auto")
 
     def ramp(self) -> Schedule:
         """Full-batch steps after a restart: momentum j/(j+3), up to what mu allows."""

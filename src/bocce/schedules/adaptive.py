@@ -9,7 +9,7 @@ import numpy as np
 from .. import _checks
 from . import _rules
 from .optimise import fastest
-from .schedule import Schedule
+from .schedule import FloatArray, Schedule
 
 DECAY_START = 0.4  # of T: chosen by exact dynamics over a grid of problems, see docs/auto.md
 DECAY_POWER = 0.9
@@ -164,15 +164,23 @@ def auto(
     if family == "shb":
         kappa_tilde = None
     alpha, beta, theta = design(L, mu, L_max, kappa_tilde, zeta2, optimise)
-    late = np.maximum(np.arange(T) - DECAY_START * T, 0.0) / ((1.0 - DECAY_START) * T)
-    if zeta2 == 0.0:
-        late = np.zeros(T)  # the full batch has no noise to average out
+    shape = decay(T) if zeta2 > 0.0 else np.ones(T)  # the full batch has no noise to average out
     return Schedule(
-        alpha * float(T) ** (-DECAY_POWER * late),
+        alpha * shape,
         np.full(T, beta),
         np.full(T, theta),
         "auto-shb" if family == "shb" else "auto",
     )
+
+
+def decay(T: int) -> FloatArray:
+    """What the steps of ``auto`` are multiplied by: 1 for 0.4 T, then down to T^-0.9.
+
+    >>> decay(10).round(3).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0, 0.708, 0.501, 0.355, 0.251, 0.178]
+    """
+    late = np.maximum(np.arange(T) - DECAY_START * T, 0.0) / ((1.0 - DECAY_START) * T)
+    return np.asarray(float(T) ** (-DECAY_POWER * late))
 
 
 def design(
