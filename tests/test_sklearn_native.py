@@ -50,7 +50,7 @@ def test_scaling_before_is_not_needed():
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_and_their_names(library):
-    frames = pytest.importorskip(library)
+    frames = pytest.importorskip(library, reason=f"{library} is not installed")
     names = [f"x{j}" for j in range(8)]
     frame = frames.DataFrame(dict(zip(names, X.T)))
     model = HeavyBallClassifier(random_state=0).fit(
