@@ -1,5 +1,6 @@
-"""Doctests of an adapter need its framework: they are not collected without it."""
+"""Doctests of an adapter need its framework: they are not collected without it; and Ctrl-C."""
 
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,3 +22,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(home == item.path.with_suffix("") or home in item.path.parents for home in homes):
             item.add_marker("frameworks")
+
+
+def pytest_configure() -> None:
+    """Started in the background, this process may ignore Ctrl-C, and so would those it starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
