@@ -142,7 +142,7 @@ class Finish:
     def _polish(self, tell: Callable[..., bool]) -> str:
         """One step on all rows where the Hessian at ``anchor`` is the identity.
 
-        Whatever f does there is what f does: a point where it is not lower is not kept.
+        A point where f is higher than at the last one is not kept, so nothing rests on the metric.
         """
         if not self.anchor.size:
             self._anchor_at(self.w)
