@@ -8,7 +8,7 @@ COMPILED := $(shell grep -rl --include='*.py' numba src/bocce)
 FRAMEWORK_BENCHMARKS := $(wildcard benchmarks/torch_*.py benchmarks/optax_*.py benchmarks/ray_*.py)
 BENCHMARKS := $(filter-out benchmarks/_% $(FRAMEWORK_BENCHMARKS),$(sort $(wildcard benchmarks/*.py)))
 
-.PHONY: help venv test test-frameworks test-slow test-browser test-oldest coverage lint bench docs reproduce dist clean
+.PHONY: help venv test test-explore test-frameworks test-slow test-browser test-oldest coverage lint bench docs reproduce dist clean
 .DEFAULT_GOAL := help
 
 help: ## show this text
@@ -18,6 +18,12 @@ venv: .venv/installed ## make .venv and install bocce into it, editable
 
 test: .venv/installed .venv/kernels ## tests of the core, scikit-learn and plots, with doctests
 	$(PYTEST) -n 2 -m '$(CORE)'
+
+# The seed is printed, so that what fails can be drawn again: make test-explore SEED=...
+SEED ?= $(shell date +%s)
+test-explore: .venv/installed .venv/kernels ## the tests of the core on examples never drawn before
+	@echo "hypothesis seed: $(SEED)"
+	HYPOTHESIS_PROFILE=explore $(PYTEST) -n 2 -m '$(CORE)' --hypothesis-seed=$(SEED) $(ARGS)
 
 # One process a framework: Ray forks, which JAX in the same process forbids.
 test-frameworks: .venv/frameworks .venv/kernels ## tests of the torch, optax and ray adapters

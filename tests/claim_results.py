@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from bocce.experiments import paper
-from bocce.experiments.compute import Outcome
-from bocce.experiments.ours import AUTO_METHODS, AUTO_SHARES, DESIGNS, MIS_L, MIS_MU
-from bocce.experiments.paper import SHARES, SWEEP_KAPPAS, panel_name
-from bocce.experiments.results import Results
+from bocce.paper import paper
+from bocce.paper.compute import Outcome
+from bocce.paper.ours import AUTO_METHODS, AUTO_SHARES, DESIGNS, MIS_L, MIS_MU
+from bocce.paper.paper import SHARES, SWEEP_KAPPAS, panel_name
+from bocce.paper.results import Results
 
 K = np.arange(0, 7001, 10)
 

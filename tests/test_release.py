@@ -171,7 +171,7 @@ def test_a_block_file_of_objects_is_refused(tmp_path):
 
 
 def test_the_report_escapes_all_but_its_own_scripts():
-    template = (SOURCE / "experiments/templates/report.html").read_text()
+    template = (SOURCE / "paper/templates/report.html").read_text()
     assert re.findall(r"{{\s*(\w+)\s*\|\s*safe\s*}}", template) == ["plotly", "charts"]
     assert template.count("safe") == 2
     assert "autoescape" not in template

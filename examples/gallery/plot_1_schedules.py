@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt
 from matplotlib.ticker import NullLocator
 
 import bocce
-from bocce.experiments.styles import BLUE, GREEN, RED
+from bocce.paper.styles import BLUE, GREEN, RED
 
 T = 3000
 constants = {"L": 1.0, "mu": 1 / 20, "L_max": 5.0, "kappa_tilde": 8.0, "n": 1000, "b": 500}

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bocce
-from bocce.experiments.styles import GREY, style_of
+from bocce.paper.styles import GREY, style_of
 
 X, y, _ = bocce.data.regression(n=2000, d=8, kappa=1000.0)
 problem = bocce.LeastSquares(X, y)

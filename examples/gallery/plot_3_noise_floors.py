@@ -16,7 +16,7 @@ lowers the floor, and what does it cost?
 import matplotlib.pyplot as plt
 
 import bocce
-from bocce.experiments.styles import LADDER, LADDER_MARKERS, Style, style_of
+from bocce.paper.styles import LADDER, LADDER_MARKERS, Style, style_of
 
 X, y, _ = bocce.data.regression(n=2000, d=6, kappa=50.0, noise_var=1.0)
 problem = bocce.LeastSquares(X, y)

@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bocce
-from bocce.experiments.styles import style_of
+from bocce.paper.styles import style_of
 
 n, d = 10_000, 8
 kappas = np.geomspace(2.0, 10_000.0, 9)

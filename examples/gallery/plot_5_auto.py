@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bocce
-from bocce.experiments.styles import style_of
+from bocce.paper.styles import style_of
 
 T, GOAL = 2000, 1e-6
 METHODS = ("sgd", "2p-shb", "nesterov-exp", "auto-shb", "auto")

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bocce
-from bocce.experiments.styles import BLACK, BLUE, ORANGE
+from bocce.paper.styles import BLACK, BLUE, ORANGE
 
 X, y, _ = bocce.data.regression(n=500, d=5, kappa=50.0, noise_var=1.0)
 problem = bocce.LeastSquares(X, y)

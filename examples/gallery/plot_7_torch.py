@@ -18,7 +18,7 @@ import torch
 from sklearn.datasets import load_digits
 
 import bocce
-from bocce.experiments.styles import BLACK, BLUE, GREEN, RED, SKY
+from bocce.paper.styles import BLACK, BLUE, GREEN, RED, SKY
 from bocce.torch import SHB
 
 torch.set_num_threads(1)

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bocce
-from bocce.experiments.styles import BLACK, BLUE, ORANGE, RED
+from bocce.paper.styles import BLACK, BLUE, ORANGE, RED
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
 
 X, y, _ = bocce.data.regression(n=5000, d=15, kappa=30.0, noise_var=1.0)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bocce.experiments import chosen, report, runner
-from bocce.experiments.specs import PROFILES, SETTINGS, Profile
+from bocce.paper import chosen, report, runner
+from bocce.paper.specs import PROFILES, SETTINGS, Profile
 
 pytestmark = pytest.mark.browser
 

@@ -15,15 +15,15 @@ import venv
 import zipfile
 from pathlib import Path
 
-IN_WHEEL = {"bocce/__init__.py", "bocce/py.typed", "bocce/experiments/templates/report.html"}
+IN_WHEEL = {"bocce/__init__.py", "bocce/py.typed", "bocce/paper/templates/report.html"}
 IN_SDIST = {
     *("README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md", "CONTRIBUTING.md", "CITATION.cff"),
     *("pyproject.toml", "Makefile", "conftest.py", "src/bocce/py.typed", "docs/deviations.md"),
-    *("tests/test_golden.py", "tests/golden/batches.json", "tests/release/check_dist.py"),
+    *("tests/run/test_golden.py", "tests/golden/batches.json", "tests/release/check_dist.py"),
 }
 GENERATED = ("__pycache__", ".nbi", ".nbc", "_build/", "auto_examples/", ".hypothesis")
 # of the core and quick: the rest of the suite is `make test`
-TESTS = ("test_golden", "test_sampling", "test_schedules", "test_policies", "test_release")
+TESTS = ("run/test_golden", "test_sampling", "schedules/test_schedules", "test_release")
 SMOKE = """
 import sys, bocce
 heavy = {"numba", "sklearn", "torch", "jax", "matplotlib", "ray"} & set(sys.modules)

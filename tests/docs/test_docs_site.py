@@ -9,7 +9,7 @@ import pytest
 import bocce
 from bocce.solve import registry
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 CONF = runpy.run_path(str(DOCS / "conf.py"))
 LINKS = runpy.run_path(str(DOCS / "check_links.py"))
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from bocce import data
 from bocce.cli import app
-from bocce.experiments import (
+from bocce.paper import (
     FIGURES,
     chosen,
     claims,
@@ -22,11 +22,11 @@ from bocce.experiments import (
     report,
     runner,
 )
-from bocce.experiments.compute import Outcome
-from bocce.experiments.interactive import chart
-from bocce.experiments.results import Results
-from bocce.experiments.specs import PROFILES, SETTINGS, Profile
-from bocce.experiments.styles import CYCLE, NAMED, style_of
+from bocce.paper.compute import Outcome
+from bocce.paper.interactive import chart
+from bocce.paper.results import Results
+from bocce.paper.specs import PROFILES, SETTINGS, Profile
+from bocce.paper.styles import CYCLE, NAMED, style_of
 
 TINY = Profile("quick", rows=60, columns=20, steps=0.004, seeds=1, passes=1.0)
 
@@ -172,7 +172,7 @@ def test_bad_input_writes_nothing(tmp_path, monkeypatch):
         result = bocce(command, tmp_path)
         assert result.exit_code == 2
         assert "holds no results" in result.stderr
-    monkeypatch.setattr("bocce.experiments.store.find_spec", lambda name: None)
+    monkeypatch.setattr("bocce.paper.store.find_spec", lambda name: None)
     result = bocce("reproduce", "--out", out)
     assert result.exit_code == 2
     assert "pip install 'bocce[plots]'" in result.stderr

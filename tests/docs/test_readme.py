@@ -8,7 +8,7 @@ import pytest
 import bocce
 from bocce.solve import registry
 
-README = Path(__file__).parent.parent / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 def example(word):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import xarray
 
-from bocce.experiments import FIGURES, chosen, runner, store
-from bocce.experiments.compute import Outcome
-from bocce.experiments.specs import SETTINGS, Profile
+from bocce.paper import FIGURES, chosen, runner, store
+from bocce.paper.compute import Outcome
+from bocce.paper.specs import SETTINGS, Profile
 
 TINY = Profile("tiny", rows=60, columns=20, steps=0.004, seeds=1, passes=1.0)
 NAMES = ["lower_bound_2", "misestimation", "der_beta"]
@@ -116,8 +116,8 @@ import os, signal, sys
 from contextlib import contextmanager
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from bocce.experiments import store
-import test_experiments_store as here
+from bocce.paper import store
+import test_paper_store as here
 
 writes, plain = [], store.atomic_write
 

@@ -10,14 +10,14 @@ import pytest
 
 import claim_results as made
 from bocce import theory
-from bocce.experiments import tables
-from bocce.experiments.claims import CLAIMS, as_json, as_markdown, judge_all
-from bocce.experiments.claims.base import Claim, Finding, Verdict
-from bocce.experiments.claims.extra import REFERENCE, REFERENCE_T, THEOREMS
-from bocce.experiments.claims.lower import PRINTED_TABLE
-from bocce.experiments.compute import Outcome
-from bocce.experiments.ours import REFERENCE_KAPPAS
-from bocce.experiments.results import Curve, Results, interval
+from bocce.paper import tables
+from bocce.paper.claims import CLAIMS, as_json, as_markdown, judge_all
+from bocce.paper.claims.base import Claim, Finding, Verdict
+from bocce.paper.claims.extra import REFERENCE, REFERENCE_T, THEOREMS
+from bocce.paper.claims.lower import PRINTED_TABLE
+from bocce.paper.compute import Outcome
+from bocce.paper.ours import REFERENCE_KAPPAS
+from bocce.paper.results import Curve, Results, interval
 
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 COMPUTED = {"quad_stages", "quad_batch"}  # from formulas alone: tested by value below
@@ -317,6 +317,6 @@ def test_the_observed_batch_is_where_runs_begin_to_settle():
 
 
 def test_the_documentation_has_every_claim():
-    text = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text()
     listed = re.findall(r"^\| `(\w+)`", text, re.M)
     assert listed == [claim.name for claim in CLAIMS]

@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "sklearn.md"
 
 

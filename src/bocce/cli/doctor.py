@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from . import __version__
+from .. import __version__
 from ._options import Json
 from ._terminal import progress, say, show_json, show_table
 
@@ -68,7 +68,7 @@ def _versions() -> Section:
 def _machine() -> Section:
     import platform
 
-    from .experiments.runner import default_jobs
+    from ..paper.runner import default_jobs
 
     here = {"system": platform.platform(), "processors": f"{default_jobs()} of {os.cpu_count()}"}
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):  # not on Windows
@@ -85,13 +85,13 @@ def _size(count: int) -> str:
 
 
 def _data() -> Section:
-    from .data import libsvm
+    from ..data import libsvm
 
     return {name: str(libsvm.find(name) or "not here") for name in libsvm.KNOWN}
 
 
 def _folders() -> Section:
-    from .data import libsvm
+    from ..data import libsvm
 
     chosen, cache = os.environ.get("BOCCE_DATA"), libsvm.cache_folder()
     missing = "" if chosen is None or Path(chosen).is_dir() else " (there is no such folder)"
@@ -112,13 +112,13 @@ def _kernels() -> Section:
 
     import numpy as np
 
-    from . import LeastSquares, minimize
+    from .. import LeastSquares, minimize
 
     problem = LeastSquares([[1.0, 0.0], [1.0, 2.0], [0.0, 1.0]], [1.0, 0.0, 2.0])
     started = time.perf_counter()
     try:
         run = minimize(problem, "shb", T=5, batch_size=2)
-        from .engines import loop
+        from ..engines import loop
     except Exception as error:  # whatever is wrong with it, the doctor says so
         return {"state": f"broken: {type(error).__name__}: {error}"}
     seconds = time.perf_counter() - started

@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_engines import assert_same_steps
 
 import bocce
 from bocce.engines import compiled, scaled
 from bocce.engines.compiled import CompiledEngine
 from bocce.problems import Frame, Framed, Line
 from helpers import constants, design, schedule
-from test_engines import assert_same_steps
 
 N, D = 30, 4
 BATCHES = (1, 10, 16, 29, 30)

@@ -35,7 +35,7 @@ from ._terminal import (
 
 
 def _methods(incomplete: str) -> list[tuple[str, str]]:
-    from .solve import registry
+    from ..solve import registry
 
     known = registry().values()
     return [(m.name, m.summary) for m in known if m.name.startswith(incomplete)]
@@ -89,7 +89,7 @@ def solve(
       bocce solve train.csv --method 2p-shb -T 5000 --batch-size 0.9
       bocce solve train.csv --checkpoint run     stop it, repeat it: it goes on
     """
-    from . import minimize
+    from .. import minimize
 
     check_folder("--out", out)
     with progress(f"reading {file}"):
@@ -133,7 +133,7 @@ def _on_ray(
     l2: float,
     options: dict[str, Any],
 ) -> Any:
-    from . import ray as on_ray
+    from .. import ray as on_ray
 
     if sampling != "independent":
         raise ValueError(
@@ -177,7 +177,7 @@ def _cell(value: Any) -> str:
 def _write_result(out: Path, result: Any, summary: dict[str, Any]) -> None:
     import numpy as np
 
-    from ._atomic import atomic_write
+    from .._atomic import atomic_write
 
     with atomic_write(out.with_name(out.name + ".npz")) as stream:
         np.savez(stream, w=result.w, **result.history)
@@ -208,8 +208,8 @@ def plan(
       bocce plan train.csv --loss logistic --l2 0.001 -T 5000
       bocce plan train.csv --plot steps.png
     """
-    from . import plan as make_plan
-    from .experiments import plans
+    from .. import plan as make_plan
+    from ..paper import plans
 
     check_plot(plot)
     with progress(f"reading {file}") as tell:

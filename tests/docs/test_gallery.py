@@ -11,7 +11,7 @@ import pytest
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-GALLERY = Path(__file__).parents[1] / "examples" / "gallery"
+GALLERY = Path(__file__).parents[2] / "examples" / "gallery"
 PAGES = sorted(GALLERY.glob("*.py"))
 NEEDS_TORCH = ("plot_7_torch",)  # run by tests/frameworks/test_torch_gallery.py
 LONG = ("plot_5_auto",)

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import matplotlib
 import numpy as np
 import pytest
-import sklearn
 from sklearn.compose import make_column_transformer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bocce
+import sklearn
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, HistoryDisplay, _compat
 from bocce.sklearn._report import Reporter
 

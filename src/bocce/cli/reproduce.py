@@ -16,7 +16,7 @@ Folder = Annotated[
 
 
 def _figures(incomplete: str) -> list[tuple[str, str]]:
-    from .experiments import FIGURES
+    from ..paper import FIGURES
 
     titles = {"all": "every figure"}
     for figure in FIGURES.values():
@@ -65,9 +65,9 @@ def reproduce(
       bocce reproduce all --profile full      everything, at the paper's sizes
       bocce reproduce fig4 --setting paper --out elsewhere
     """
-    from ._checks import integer
-    from .experiments import chosen, report, runner, store
-    from .experiments.specs import PROFILES, SETTINGS
+    from .._checks import integer
+    from ..paper import chosen, report, runner, store
+    from ..paper.specs import PROFILES, SETTINGS
 
     figures = chosen(names or ["all"])
     workers = runner.default_jobs() if jobs is None else integer("reproduce", "--jobs", jobs)
@@ -124,8 +124,8 @@ def report(folder: Folder, json: Json = False) -> None:
     Examples:
       bocce report results
     """
-    from .experiments import report as reports
-    from .experiments import runner
+    from ..paper import report as reports
+    from ..paper import runner
 
     with progress("reading the cells") as tell:
         results = runner.load(folder)
@@ -153,8 +153,8 @@ def claims(
       bocce claims results
       bocce claims results --json > claims.json
     """
-    from .experiments import claims as judged
-    from .experiments import runner
+    from ..paper import claims as judged
+    from ..paper import runner
 
     with progress("reading the cells") as tell:
         results = runner.load(folder)
