@@ -16,16 +16,27 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_MODULES = ("data", "engines", "exact", "policies", "problems", "sampling", "schedules", "theory")
+_MODULES = (
+    "data",
+    "engines",
+    "exact",
+    "losses",
+    "policies",
+    "problems",
+    "sampling",
+    "schedules",
+    "theory",
+)
 _NAMES = {
     "BlockFile": "blockfile",
     "LeastSquares": "problems",
     "Logistic": "problems",
-    "Plan": "planning",
-    "Result": "solve",
+    "Plan": "run.plan",
+    "Problem": "problems",
+    "Result": "run",
     "Schedule": "schedules",
-    "minimize": "solve",
-    "plan": "planning",
+    "minimize": "run",
+    "plan": "run.plan",
 }
 __all__ = ["__version__", *_MODULES, *_NAMES]
 

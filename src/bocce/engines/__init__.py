@@ -1,38 +1,74 @@
-"""Who steps: the readable reference, and the compiled engine."""
+"""Who steps: the readable reference, the compiled engine, the plane, and files."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..problems import BlockProblem, LeastSquares, LinearProblem, Logistic
+from .. import _checks
+from ..control.plane import Plane
+from ..problems import Problem
 from ..schedules import Schedule
-from .state import DIVERGENCE_FACTOR, Recorder, State, record_steps
+from .base import (
+    DIVERGENCE_FACTOR,
+    Engine,
+    MakeEngine,
+    Recorder,
+    State,
+    norm2,
+    record_steps,
+    unit_of,
+)
 
 NAMES = ("compiled", "reference")
 
 
-def compiles(name: str, problem: LinearProblem) -> bool:
-    """Is the compiled engine asked for, and does it know the loss?"""
-    return name == "compiled" and isinstance(problem, LeastSquares | Logistic)
+def check_engine(where: str, engine: Any) -> Any:
+    """A name, or somebody's own engine: called with (problem, b, seed, sampling)."""
+    if isinstance(engine, str) or not callable(engine):
+        return _checks.choice(where, "engine", engine, NAMES)
+    return engine
 
 
-def make(name: str, problem: LinearProblem, method: Any, b: int, seed: int, mode: str) -> Any:
-    """The engine for a run. The reference runs policies, which look at each batch in Python, and
-    losses that are not compiled.
+def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str) -> Engine:
+    """The engine for a stage. Policies, which look at each batch in Python, and rows that have no
+    kernel run on the reference.
     """
+    if isinstance(steps, Plane):
+        from .whole import PlaneEngine
+
+        return PlaneEngine(problem, steps.memory)
+    if callable(engine):
+        made: Engine = engine(problem, b, seed, mode)
+        return made
     if problem.engine is not None:
-        return problem.engine(problem, b, seed)
-    if isinstance(problem, BlockProblem) and compiles(name, problem):
-        from .blocks import BlockEngine
+        made = problem.engine(problem, b, seed, mode)
+        return made
+    if engine == "compiled" and isinstance(steps, Schedule):
+        if problem.in_parts:
+            from .blocks import BlockEngine
 
-        return BlockEngine(problem, b, seed, mode)
-    if compiles(name, problem) and isinstance(method, Schedule):
-        from .compiled import CompiledEngine
+            return BlockEngine(problem, b, seed, mode)
+        from .numba.pack import PACKERS
 
-        return CompiledEngine(problem, b, seed, mode)
+        if type(problem.rows) in PACKERS:
+            from .numba import CompiledEngine
+
+            return CompiledEngine(problem, b, seed, mode)
     from .reference import ReferenceEngine
 
     return ReferenceEngine(problem, b, seed, mode)
 
 
-__all__ = ["DIVERGENCE_FACTOR", "NAMES", "Recorder", "State", "compiles", "make", "record_steps"]
+__all__ = [
+    "DIVERGENCE_FACTOR",
+    "NAMES",
+    "Engine",
+    "MakeEngine",
+    "Recorder",
+    "State",
+    "check_engine",
+    "make",
+    "norm2",
+    "record_steps",
+    "unit_of",
+]

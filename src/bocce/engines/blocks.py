@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from ..problems import BlockProblem
+from ..problems import Problem
+from ..rows import Array
 from ..schedules import Schedule
+from .base import Recorder, State
+from .numba.sums import BlockSums, Draws
 from .outer import OuterEngine
-from .state import Recorder, State
-from .sums import BlockSums, Draws
 
 
 class BlockEngine(OuterEngine):
@@ -21,31 +23,31 @@ class BlockEngine(OuterEngine):
     Which blocks is a function of (seed, k), so the reader knows them before the step is due.
     """
 
-    def __init__(self, problem: BlockProblem, b: int, seed: int, mode: str) -> None:
+    def __init__(self, problem: Problem, b: int, seed: int, mode: str) -> None:
         super().__init__(problem, b)
         self.sums = BlockSums(problem)
         self.draws = Draws(seed, self.units, self.taken, mode)
-        self.ahead: Iterator | None = None  # the blocks of the stretch under way
+        self.ahead: Iterator[Any] | None = None  # the blocks of the stretch under way
 
-    def unit_sum(self, at: np.ndarray, k: int) -> np.ndarray:
+    def unit_sum(self, at: Array, k: int) -> Array:
         return self._take(self.fetched, at, False)[1]
 
-    def row_sum(self, at: np.ndarray) -> tuple[float, np.ndarray]:
+    def row_sum(self, at: Array) -> tuple[float, Array]:
         if self.ahead is not None:
             return self._take(self.units, at, True)
         return self.sums.everything(at)
 
-    def _take(self, count: int, at: np.ndarray, want_loss: bool) -> tuple[float, np.ndarray]:
+    def _take(self, count: int, at: Array, want_loss: bool) -> tuple[float, Array]:
         assert self.ahead is not None
         return self.sums.add(islice(self.ahead, count), at, want_loss)
 
-    def advance(self, state: State, schedule: Schedule, stop: int, recorder: Recorder) -> str:
+    def advance(self, state: State, steps: Schedule, stop: int, recorder: Recorder) -> str:
         """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
         swept = set() if self.has_gram else set(recorder.when[recorder.count :].tolist())
         plan = self._plan(range(state.k, stop), swept)
-        with closing(self.problem.X.stream(plan)) as self.ahead:
+        with closing(self.problem.given.X.stream(plan)) as self.ahead:
             try:
-                return super().advance(state, schedule, stop, recorder)
+                return super().advance(state, steps, stop, recorder)
             finally:
                 self.ahead = None
 

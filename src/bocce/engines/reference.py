@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import sampling
-from ..problems import Line, LinearProblem
+from ..problems import Line, Look, Problem
+from ..rows import Array, Index
 from ..schedules import Schedule
-from .state import Recorder, State
+from .base import Recorder, State
 
 
 class ReferenceEngine:
@@ -17,50 +18,44 @@ class ReferenceEngine:
 
     grain = 1  # a run may be cut after any step
 
-    def __init__(self, problem: LinearProblem, b: int, seed: int, mode: str) -> None:
+    def __init__(self, problem: Problem, b: int, seed: int, mode: str) -> None:
         self.problem, self.b, self.seed, self.mode = problem, b, seed, mode
 
-    def look(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+    def look(self, w: Array) -> Look:
         """The objective and its full gradient."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self.problem.value(w), self.problem.gradient(w)
+            return self.problem.look(w)
 
-    def measure(self, w: np.ndarray) -> tuple[float, float]:
-        """The objective and the squared norm of its full gradient."""
-        value, g = self.look(w)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return value, float(g @ g)
-
-    def advance(self, state: State, method: Any, stop: int, recorder: Recorder) -> str:
+    def advance(self, state: State, steps: Any, stop: int, recorder: Recorder) -> str:
         """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
-        w, v = state.w, state.v
+        p = self.problem
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(state.k, stop):
-                if recorder.due(k) and (verdict := recorder.keep(*self.measure(w))):
+                w, v = state.w, state.v
+                if recorder.due(k) and (verdict := recorder.keep(self.look(w))):
                     return verdict
-                rows = sampling.batch(
-                    self.seed, k, self.problem.units, self.problem.units_in(self.b), self.mode
-                )
-                alpha, beta, theta = self._decide(state, method, rows)
-                g = self.problem.batch_gradient(w + theta * v, rows)
-                if not np.isfinite(g @ g):
+                units = sampling.batch(self.seed, k, p.units, p.units_in(self.b), self.mode)
+                alpha, beta, theta = self._decide(state, steps, units)
+                g = p.batch_gradient(w + theta * v, units)
+                if not np.isfinite(g).all():
                     return "diverged"
                 v = beta * v - alpha * g
-                w = w + v
-                state.move(w, v)
+                state.move(w + v, v)
         return ""
 
-    def _decide(self, state: State, method: Any, rows: np.ndarray) -> tuple[float, float, float]:
+    def _decide(self, state: State, steps: Any, units: Index) -> tuple[float, float, float]:
         """A schedule knows its three numbers; a policy looks at the batch first."""
-        k = state.k
-        if isinstance(method, Schedule):
-            return method.alpha[k], method.beta[k], method.theta[k]
+        row = state.row
+        if isinstance(steps, Schedule):
+            return steps.alpha[row], steps.beta[row], steps.theta[row]
 
         def look(search: str) -> Line:
             if search == "independent":
-                others = sampling.search_batch(self.seed, k, self.problem.n, self.b)
-                return Line(self.problem, state.w, others)
-            return Line(self.problem, state.w, rows)
+                units_ = sampling.search_batch(self.seed, state.k, self.problem.n, self.b)
+                return Line(self.problem, state.w, units_)
+            return Line(self.problem, state.w, units)
 
-        three, state.memory = method.decide(k, state.memory, look)
+        memory = tuple(state.memory.get("policy", steps.begin()))
+        three, memory = steps.decide(row, memory, look)
+        state.memory["policy"] = np.array(memory)
         return three

@@ -1,43 +1,55 @@
-"""The one update on all rows, in variables in which a matrix P is the identity.
-
-    v' = beta v - alpha P^-1 grad f(w + theta v),   w' = w + v'
-
-which is the plain update of u = P^(1/2) w: with P near the Hessian every direction is as steep.
-"""
+"""The engine that steps on all rows: the plane, as a run sees it."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
-from ..problems import LinearProblem
-from .outer import OuterEngine
+from ..problems import Look, Problem
+from ..rows import Array
+from .base import Recorder, State
+from .plane import Plane
 
-NEGLIGIBLE = 1e-10  # of P's mean diagonal, added where P may be singular
 
+class PlaneEngine:
+    """Takes the best steps on a plane; a look at where it stands is ``free``."""
 
-class WholeEngine(OuterEngine):
-    """Full gradients, and steps in the metric that was set last."""
+    grain = 1
+    free = True
 
-    def __init__(self, problem: LinearProblem, compiled: bool) -> None:
-        super().__init__(problem, problem.n)
-        self.sums = None
-        if compiled and not self.has_gram:
-            from .sums import RowSums
+    def __init__(self, problem: Problem, memory: int) -> None:
+        self.problem, self.displacements = problem, memory
+        self.plane: Plane | None = None
 
-            self.sums = RowSums(problem)
+    def look(self, w: Array) -> Look:
+        """The objective and its full gradient."""
+        plane = self._at(w, {})
+        return Look(plane.value, plane.gradient.copy())
 
-    def row_sum(self, at: np.ndarray) -> tuple[float, np.ndarray]:
-        if self.sums is not None:
-            return self.sums.everything(at)
-        p = self.problem
-        z = p.predict(at)
-        return float(p.losses(z).sum()), p.combine(p.slopes(z))
+    def _at(self, w: Array, memory: dict[str, Array]) -> Plane:
+        """The plane at w: the one at hand, or one from a checkpoint, or a new one."""
+        if self.plane is None or not np.array_equal(self.plane.w, w):
+            if memory:
+                self.plane = Plane.from_state(self.problem, memory, memory=self.displacements)
+            else:
+                self.plane = Plane(self.problem, w, memory=self.displacements)
+        return self.plane
 
-    def set_metric(self, P: np.ndarray) -> None:
-        level = NEGLIGIBLE * max(float(np.trace(P)) / P.shape[0], 1e-300)
-        self.factor = cho_factor(P + level * np.eye(P.shape[0]))
+    def advance(self, state: State, steps: Any, stop: int, recorder: Recorder) -> str:
+        """Steps state.k .. stop-1; returns "", "stalled" or "unbounded"."""
+        plane = self._at(state.w, state.memory)
+        state.memory = {}
+        for _ in range(state.k, stop):
+            taken = plane.step()
+            w = plane.w.copy()
+            state.move(w, w - state.w)
+            if taken.verdict:
+                return taken.verdict
+        return ""
 
-    def step(self, v: np.ndarray, g: np.ndarray, alpha: float, beta: float) -> np.ndarray:
-        """v' for the gradient g."""
-        return np.asarray(beta * v - alpha * cho_solve(self.factor, g))
+    def memory(self, state: State) -> dict[str, Array]:
+        """What a checkpoint needs beside the state to go on bit for bit."""
+        if self.plane is None or not np.array_equal(self.plane.w, state.w):
+            return {}
+        return self.plane.state()

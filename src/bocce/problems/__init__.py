@@ -1,23 +1,24 @@
-"""What is minimised: least squares and logistic loss on rows of data."""
+"""What is minimised: a loss over rows of data, and a penalty."""
 
 from .curvature import Constants
-from .frame import Frame, Framed
-from .least_squares import LeastSquares, Noise
+from .frame import Frame
 from .line import Line
-from .linear import GRAM_COLUMNS, LinearProblem
-from .logistic import Logistic
-from .parts import BlockProblem, PartedProblem
+from .minimum import Noise
+from .named import LeastSquares, Logistic
+from .parts import FileProblem, PartedProblem, Summary
+from .problem import GRAM_COLUMNS, Look, Problem
 
 __all__ = [
     "GRAM_COLUMNS",
-    "BlockProblem",
     "Constants",
+    "FileProblem",
     "Frame",
-    "Framed",
     "LeastSquares",
     "Line",
-    "LinearProblem",
     "Logistic",
+    "Look",
     "Noise",
     "PartedProblem",
+    "Problem",
+    "Summary",
 ]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from ..rows import Array, Rows
 
 
 def check_design(where: str, X: Any) -> Any:
@@ -16,6 +17,7 @@ def check_design(where: str, X: Any) -> Any:
             X = X.copy()  # summing works in place, and the arrays are the caller's
             X.sum_duplicates()
     else:
+        _refuse_masks(where, "X", X)
         X = np.asarray(X)
     if X.dtype.kind not in "fiub":
         raise TypeError(
@@ -38,25 +40,51 @@ def check_design(where: str, X: Any) -> Any:
     return X
 
 
-def check_finite(
-    where: str, name: str, blocks: Iterator[np.ndarray], indptr: np.ndarray | None = None
-) -> None:
-    """Every number of the rows in ``blocks``, or of the stored entries that ``indptr`` cuts up."""
+def check_finite(where: str, rows: Rows) -> None:
+    """Every number of the rows."""
     start = 0
-    for block in blocks:
-        with np.errstate(over="ignore", invalid="ignore"):
-            quick = np.isfinite(block.sum(dtype=np.float64))
-        if not quick and not np.isfinite(block).all():  # a sum may overflow on its own
-            at = int(np.argmax(~np.isfinite(block.reshape(block.shape[0], -1)).all(axis=1)))
-            row = start + at if indptr is None else np.searchsorted(indptr, at, side="right") - 1
-            raise ValueError(
-                f"{where}: {name} has NaN or infinity (first at row {row}), must be "
-                "finite; remove or impute such rows."
-            )
+    for block in rows.blocks():
+        numbers = block.data if rows.sparse else block
+        if not _finite(numbers):
+            at = int(np.argmax(~np.isfinite(numbers.reshape(numbers.shape[0], -1)).all(axis=1)))
+            found = np.searchsorted(block.indptr, at, side="right") - 1 if rows.sparse else at
+            raise _not_finite(where, "X", start + int(found))
         start += block.shape[0]
 
 
-def _vector(where: str, name: str, values: Any, size: int, each: str) -> np.ndarray:
+def check_finite_targets(where: str, y: Array) -> None:
+    if y.dtype.kind == "f" and not _finite(y):
+        raise _not_finite(where, "y", int(np.argmin(np.isfinite(y))))
+
+
+def _finite(numbers: Array) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        quick = np.isfinite(numbers.sum(dtype=np.float64))
+    return bool(quick or np.isfinite(numbers).all())  # a sum may overflow on its own
+
+
+def _not_finite(where: str, name: str, row: int) -> ValueError:
+    return ValueError(
+        f"{where}: {name} has NaN or infinity (first at row {row}), must be finite; remove or "
+        "impute such rows."
+    )
+
+
+def check_vector(where: str, y: Any) -> Array:
+    """Targets as an array; an entry that is masked has no value."""
+    _refuse_masks(where, "y", y)
+    return np.asarray(y)
+
+
+def _refuse_masks(where: str, name: str, values: Any) -> None:
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        raise ValueError(
+            f"{where}: {name} is a masked array with masked entries, must have a value "
+            "everywhere; remove such rows, or fill them with .filled(...)."
+        )
+
+
+def _vector(where: str, name: str, values: Any, size: int, each: str) -> Array:
     """``values`` as float64, one for each ``each`` of X."""
     vector = np.array(values, dtype=np.float64)
     if vector.shape != (size,):
@@ -67,7 +95,7 @@ def _vector(where: str, name: str, values: Any, size: int, each: str) -> np.ndar
     return vector
 
 
-def check_weights(where: str, weights: Any, n: int) -> np.ndarray | None:
+def check_weights(where: str, weights: Any, n: int) -> Array | None:
     """Weights of the rows, divided by their mean; None stays None."""
     if weights is None:
         return None
@@ -81,7 +109,7 @@ def check_weights(where: str, weights: Any, n: int) -> np.ndarray | None:
     return np.asarray(weights / weights.mean())
 
 
-def check_penalty(where: str, penalty: Any, d: int) -> np.ndarray | None:
+def check_penalty(where: str, penalty: Any, d: int) -> Array | None:
     """Factors of l2 for each column; None (all ones) stays None."""
     if penalty is None:
         return None

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..rows import Array
+
 if TYPE_CHECKING:
-    from .linear import LinearProblem
+    from .problem import Problem
 
 LANCZOS_STEPS = 16
 LANCZOS_MARGIN = 1.1
@@ -51,12 +53,23 @@ class Constants:
         return self.L / self.mu if self.mu > 0 else math.inf
 
 
-def lanczos_top(problem: LinearProblem, steps: int = LANCZOS_STEPS) -> tuple[float, float]:
+def bound(problem: Problem) -> float:
+    """The loss's bound on its second derivative, which every constant rests on."""
+    if problem.loss.curvature is None:
+        raise ValueError(
+            f"{problem.loss.title}: the {problem.loss.name} loss has no bound on its curvature, "
+            "must have one for constants, and so for steps of a given length; use the method "
+            '"plane", or a line search.'
+        )
+    return problem.loss.curvature
+
+
+def lanczos_top(problem: Problem, steps: int = LANCZOS_STEPS) -> tuple[float, float]:
     """The largest Ritz value of X^T X/n and its residual norm, from a fixed random start.
 
     Costs two passes over the data a step; the basis is kept orthogonal.
     """
-    d = problem.d
+    d = problem.width
     steps = min(steps, d)
     basis = np.zeros((steps + 1, d))
     start = np.random.default_rng(0).standard_normal(d)
@@ -80,18 +93,18 @@ def lanczos_top(problem: LinearProblem, steps: int = LANCZOS_STEPS) -> tuple[flo
 
 
 def _largest_leverage(
-    problem: LinearProblem, eigenvalues: np.ndarray, vectors: np.ndarray
+    problem: Problem, eigenvalues: Array, vectors: Array
 ) -> float | None:
     """max_i h c_i x_i^T A^-1 x_i, given the eigenvalues and vectors of A."""
-    usable = eigenvalues > problem.d * np.finfo(float).eps * eigenvalues[-1]
+    usable = eigenvalues > problem.width * np.finfo(float).eps * eigenvalues[-1]
     if not usable.all() and problem.l2 > 0:
         return None
     root = vectors[:, usable] / np.sqrt(eigenvalues[usable])
-    return problem.curvature_bound * problem.largest_projection2(root)
+    return bound(problem) * problem.largest_projection2(root)
 
 
 def _row_moments(
-    problem: LinearProblem, whole: np.ndarray, vectors: np.ndarray
+    problem: Problem, whole: Array, vectors: Array
 ) -> tuple[float | None, float | None]:
     """R2 and R2_tilde, as the largest eigenvalues of whitened second moments of the A_i.
 
@@ -99,11 +112,11 @@ def _row_moments(
     E[A_i M A_i] = h^2 E[c^2 (x^T M x) x x^T] + R M A_0 + A_0 M R + R M R
     for M = I and M = A^-1; ``whole`` and ``vectors`` are the eigenvalues and vectors of A.
     """
-    dear = 4.0 * problem.n * problem.d**2 > ROW_MOMENT_FLOPS
+    dear = 4.0 * problem.n * problem.width**2 > ROW_MOMENT_FLOPS
     if problem.in_parts or dear:
         return None, None
-    h, l2 = problem.curvature_bound, problem.l2
-    usable = whole > problem.d * np.finfo(float).eps * whole[-1]
+    h, l2 = bound(problem), problem.l2
+    usable = whole > problem.width * np.finfo(float).eps * whole[-1]
     basis, whole = vectors[:, usable], whole[usable]
     root = basis / np.sqrt(whole)
     ridge = l2 * np.eye(whole.size)
@@ -113,23 +126,23 @@ def _row_moments(
     square = problem.weighted(np.ones(problem.n)) ** 2
     # where no row reaches, A_i = l2 I
     cases = (
-        (problem.row_norms2, np.ones(whole.size), l2),
-        (problem.projections2(root), 1.0 / whole, 1.0),
+        (problem.rows.norms2, np.ones(whole.size), l2),
+        (problem.rows.projections2(root), 1.0 / whole, 1.0),
     )
     found = []
     for sizes, inverse, elsewhere in cases:
         across = ridge @ (inverse[:, None] * rest)
         pulled = across + across.T + ridge @ (inverse[:, None] * ridge)
-        moment = root.T @ (h * h * problem.weighted_gram(square * sizes)) @ root
+        moment = root.T @ (h * h * problem.rows.gram(square * sizes)) @ root
         moment += pulled / np.sqrt(np.outer(whole, whole))
         top = float(np.linalg.eigvalsh(moment)[-1])
         found.append(top if usable.all() or l2 == 0.0 else max(top, elsewhere))
     return found[0], found[1]
 
 
-def _spectrum(problem: LinearProblem) -> tuple[np.ndarray, np.ndarray, float]:
+def _spectrum(problem: Problem) -> tuple[Array, Array, float]:
     """Eigenvalues and vectors of A = h sum_i c_i x_i x_i^T / n + R, and mu."""
-    h, l2 = problem.curvature_bound, problem.l2
+    h, l2 = bound(problem), problem.l2
     if problem.penalty is not None:
         whole, vectors = np.linalg.eigh(h * problem.gram + np.diag(problem.ridge))
         whole = np.maximum(whole, 0.0)
@@ -139,12 +152,12 @@ def _spectrum(problem: LinearProblem) -> tuple[np.ndarray, np.ndarray, float]:
         eigenvalues, vectors = np.linalg.eigh(h * problem.gram)
         whole = np.maximum(eigenvalues, 0.0) + l2
         least, smallest = l2, float(whole[0])
-    above = smallest - least > problem.d * np.finfo(float).eps * whole[-1]
-    return whole, vectors, smallest if above and problem.strongly_convex_loss else least
+    above = smallest - least > problem.width * np.finfo(float).eps * whole[-1]
+    return whole, vectors, smallest if above and problem.loss.quadratic else least
 
 
-def constants(problem: LinearProblem) -> Constants:
-    h, ridge = problem.curvature_bound, float(np.max(problem.ridge))
+def constants(problem: Problem) -> Constants:
+    h, ridge = bound(problem), float(np.max(problem.ridge))
     L_max = h * problem.largest_row2 + ridge
     if problem.gram_fits:
         whole, vectors, mu = _spectrum(problem)
@@ -157,20 +170,20 @@ def constants(problem: LinearProblem) -> Constants:
     return _by_lanczos(problem, L_max, LANCZOS_STEPS)
 
 
-def _by_lanczos(problem: LinearProblem, L_max: float, steps: int) -> Constants:
+def _by_lanczos(problem: Problem, L_max: float, steps: int) -> Constants:
     """L from above but for bad luck with the start; mu is what l2 gives."""
-    h, ridge = problem.curvature_bound, problem.ridge
+    h, ridge = bound(problem), problem.ridge
     ritz, residual = lanczos_top(problem, steps)
     L = h * min(LANCZOS_MARGIN * (ritz + residual), problem.mean_row2) + float(np.max(ridge))
-    reads = 1 + 2 * min(steps, problem.d)
+    reads = 1 + 2 * min(steps, problem.width)
     return Constants(min(L, L_max), float(np.min(ridge)), L_max, None, exact=False, reads=reads)
 
 
-def estimated(problem: LinearProblem) -> Constants:
+def estimated(problem: Problem) -> Constants:
     """Constants from a sample of the rows, or few Lanczos steps, where all would take long."""
     sample = problem.sample(SAMPLE_FLOPS)
     if not sample.gram_fits:
-        L_max = problem.curvature_bound * problem.largest_row2 + float(np.max(problem.ridge))
+        L_max = bound(problem) * problem.largest_row2 + float(np.max(problem.ridge))
         return _by_lanczos(problem, L_max, GUARDED_STEPS)
     c = sample.constants()
     if sample is problem:
@@ -179,11 +192,3 @@ def estimated(problem: LinearProblem) -> Constants:
     rows = {"L_max": c.L_max, "kappa_tilde": c.kappa_tilde, "R2": c.R2, "R2_tilde": c.R2_tilde}
     rows = {name: None if size is None else wider * size for name, size in rows.items()}
     return replace(c, L=margin * c.L, mu=min(c.mu, margin * c.L), exact=False, reads=1, **rows)
-
-
-def glance(problem: LinearProblem) -> Constants:
-    """L and mu by the Gram matrix, which must be at hand, and L_max of a sample of the rows."""
-    whole, _, mu = _spectrum(problem)
-    sample = problem.sample(SAMPLE_FLOPS)
-    L_max = problem.curvature_bound * sample.largest_row2 + float(np.max(problem.ridge))
-    return Constants(float(whole[-1]), mu, max(float(whole[-1]), L_max), None, True)

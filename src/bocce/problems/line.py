@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
-
-from .least_squares import LeastSquares
-from .linear import LinearProblem
+from ..rows import Array, Index
+from .problem import Problem
 
 
 class Line:
     """s -> f_B(w - s g), g the gradient of f_B at w; the rows are read once."""
 
-    def __init__(self, problem: LinearProblem, w: np.ndarray, rows: np.ndarray) -> None:
+    def __init__(self, problem: Problem, w: Array, rows: Index) -> None:
         self.problem, self.w, self.rows = problem, w, rows
         self._at = problem.predict(w, rows)
         slopes = problem.slopes(self._at, rows)
@@ -27,15 +25,15 @@ class Line:
         return float(losses.mean()) + self.problem.ridge_value(self.w)
 
     @cached_property
-    def _along(self) -> np.ndarray:
+    def _along(self) -> Array:
         return self.problem.predict(self.gradient, self.rows)
 
     def decrease(self, s: float) -> float:
         """f_B(w) - f_B(w - s g), by differences so that small decreases keep their digits."""
         p, g = self.problem, self.gradient
-        if isinstance(p, LeastSquares):
+        if p.loss.quadratic:
             bend = float(p.weighted(self._along**2, self.rows).mean()) + (p.ridge * g) @ g
-            return s * self.slope2 - 0.5 * s**2 * bend
+            return float(s * self.slope2 - 0.5 * s**2 * bend)
         before = p.losses(self._at, self.rows)
         after = p.losses(self._at - s * self._along, self.rows)
         pull = s * ((p.ridge * self.w) @ g) - 0.5 * s**2 * ((p.ridge * g) @ g)

@@ -1,40 +1,57 @@
 """A problem in parts: the mean of smaller ones, looked at one at a time.
 
 f = sum_p (n_p/n) f_p, so every pass over the data is a weighted mean (or a maximum) of what the
-parts answer, and no array as long as the data is ever made. Parts are the blocks of a file
-(``BlockProblem``), or live on other machines (``bocce.ray``).
+parts answer, and batches need no array as long as the data. Parts are the blocks of a file
+(``FileProblem``), or live on other machines (``bocce.ray``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import _checks
-from ..blockfile import BlockFile
-from .least_squares import LeastSquares, Noise
-from .linear import GRAM_COLUMNS, LinearProblem, Summary
-from .logistic import Logistic
+from ..losses import loss_of
+from ..rows import Array, Dense, FileRows, Index
+from .minimum import Noise
+from .problem import GRAM_COLUMNS, Look, Problem
+
+Ask = Callable[..., Any]  # a function of a part, such as Problem.value
 
 
-class PartedProblem(LinearProblem):
+class Summary(NamedTuple):
+    """What one pass over the rows gives: means, and the largest ||x_i||^2."""
+
+    gram: Array  # X^T X / n, or 0 x 0 where it is not wanted
+    moment: Array  # X^T y / n
+    target2: float  # the mean of y^2
+    column2: Array  # the mean square of each column
+    largest_row2: float
+
+    @classmethod
+    def of(cls, p: Problem, with_gram: bool) -> Summary:
+        gram = p.gram if with_gram else np.zeros((0, 0))
+        column2 = np.diag(gram) if with_gram else p.rows.squares()
+        return cls(gram, p.moment, p.target2, column2, p.largest_row2)
+
+
+class PartedProblem(Problem):
     """What is asked of a whole problem, asked of its parts; ``over`` is where they are."""
 
-    in_parts = True
-    sparse = False
-    identity: str  # a hash of all the rows
+    weight = None
+    penalty = None
+    intercept = False
 
-    def over(self, name: str, *args: Any) -> Iterator[tuple[int, Any]]:
-        """(rows, answer) of each part to the method ``name``."""
+    def over(self, ask: Ask, *args: Any) -> Iterator[tuple[int, Any]]:
+        """(rows, answer) of each part: what ``ask(part, *args)`` gives."""
         raise NotImplementedError
 
-    def mean(self, name: str, *args: Any) -> Any:
+    def mean(self, ask: Ask, *args: Any) -> Any:
         """The mean over rows of the parts' own means."""
-        return sum(rows * answer for rows, answer in self.over(name, *args)) / self.n
+        return sum(rows * answer for rows, answer in self.over(ask, *args)) / self.n
 
     def units_in(self, b: int) -> int:
         return max(1, round(b * self.units / self.n))
@@ -47,21 +64,18 @@ class PartedProblem(LinearProblem):
         """One pass of 2 n d^2 flops costs less than the Lanczos passes that it replaces."""
         return self.d <= GRAM_COLUMNS
 
-    def summary(self, with_gram: bool) -> Summary:
-        means: list[Any] = [0.0] * 4
-        largest = 0.0
-        for rows, part in self.over("summary", with_gram):
-            means = [mean + rows / self.n * theirs for mean, theirs in zip(means, part.means)]
-            largest = max(largest, part.largest_row2)
-        return Summary(*means, largest)
-
     @cached_property
     def _summary(self) -> Summary:
         """All that one pass gives."""
-        return self.summary(self.gram_fits)
+        means: list[Any] = [0.0] * 4
+        largest = 0.0
+        for rows, part in self.over(Summary.of, self.gram_fits):
+            means = [mean + rows / self.n * theirs for mean, theirs in zip(means, part[:4])]
+            largest = max(largest, part.largest_row2)
+        return Summary(means[0], means[1], means[2], means[3], largest)
 
     @property
-    def gram(self) -> np.ndarray:  # type: ignore[override]
+    def gram(self) -> Array:  # type: ignore[override]
         """X^T X / n."""
         self._needs_gram()
         return self._summary.gram
@@ -69,17 +83,17 @@ class PartedProblem(LinearProblem):
     def _needs_gram(self) -> None:
         if not self.gram_fits:
             raise ValueError(
-                f"{type(self).__name__}: d={self.d} must be at most {GRAM_COLUMNS} for a d x d "
-                "matrix of data in parts; use minimize, which needs none."
+                f"{self.loss.title}: d={self.d} must be at most {GRAM_COLUMNS} for a d x d matrix "
+                "of data in parts; use minimize, which needs none."
             )
 
-    def minimiser(self) -> np.ndarray:
+    def minimiser(self) -> Array:
         """w*, of least norm when there are several; for d up to 1024."""
         self._needs_gram()
         return self._minimiser.copy()
 
     @property
-    def moment(self) -> np.ndarray:
+    def moment(self) -> Array:  # type: ignore[override]
         """X^T y / n."""
         return self._summary.moment
 
@@ -96,31 +110,41 @@ class PartedProblem(LinearProblem):
         return float(self._summary.column2.sum())
 
     @property
-    def column_scales(self) -> np.ndarray:
+    def column_scales(self) -> Array:
         """The root mean square of each column."""
         return np.sqrt(self._summary.column2)
 
-    def gram_times(self, v: np.ndarray) -> np.ndarray:
-        return np.asarray(self.mean("gram_times", v))
+    def gram_times(self, v: Array) -> Array:
+        return np.asarray(self.mean(Problem.gram_times, v))
 
-    def largest_projection2(self, directions: np.ndarray) -> float:
-        return max(answer for _, answer in self.over("largest_projection2", directions))
+    def largest_projection2(self, directions: Array) -> float:
+        return max(float(answer) for _, answer in self.over(Problem.largest_projection2, directions))
 
     def row_gradient_mean2(self, w: Any) -> float:
-        return float(self.mean("row_gradient_mean2", self.point(w)))
+        return float(self.mean(Problem.row_gradient_mean2, self.point(w)))
 
-    def hessian(self, w: np.ndarray) -> np.ndarray:
-        return np.asarray(self.mean("hessian", w))
+    def hessian(self, w: Array) -> Array:
+        return np.asarray(self.mean(Problem.hessian, w))
 
-    def noise_at(self, w: np.ndarray) -> Noise:
+    def estimated(self) -> Any:
+        return self.constants()
+
+    def look(self, w: Array, rows: Index | None = None) -> Look:
+        value, gradient = 0.0, np.zeros(self.d)
+        for count, part in self.over(Problem.look, w):
+            value += count / self.n * part.value
+            gradient += count / self.n * part.gradient
+        return Look(value, gradient)
+
+    def noise_at(self, w: Array) -> Noise:
         chi2 = sigma2 = 0.0
-        for rows, part in self.over("noise_at", w):
+        for rows, part in self.over(Problem.noise_at, w):
             chi2 += rows / self.n * part.chi2
             sigma2 += rows / self.n * part.sigma2
         return Noise(chi2, sigma2)
 
 
-class BlockProblem(PartedProblem):
+class FileProblem(PartedProblem):
     """A problem whose rows lie in a block file; a batch is made of whole blocks.
 
     m of M blocks, uniformly without replacement, estimate the gradient by Horvitz and Thompson:
@@ -130,71 +154,87 @@ class BlockProblem(PartedProblem):
     which is unbiased whatever the sizes of the blocks, and the batch mean when they are equal.
     """
 
-    kind: type[LinearProblem]
+    given: FileRows
 
-    def __init__(self, X: BlockFile, y: Any = None, l2: float = 0.0) -> None:
-        where = self.kind.__name__
-        if y is not None:
-            raise TypeError(f"{where}: y must be left out, for a block file holds its targets.")
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        loss: Any = "squared",
+        l2: float = 0.0,
+        *,
+        sample_weight: Any = None,
+        penalty: Any = None,
+        intercept: bool = False,
+        labels: Any = None,
+    ) -> None:
+        self.loss = loss_of("Problem", loss)
+        where = self.loss.title
+        left_out = {"y": y, "sample_weight": sample_weight, "penalty": penalty}
+        left_out["intercept"] = intercept or None
+        for name, value in left_out.items():
+            if value is not None:
+                raise TypeError(
+                    f"{where}: {name} must be left out, for a block file holds its targets and "
+                    "nothing else; write a column of ones for an intercept."
+                )
         self.l2 = _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
-        self.X, self.n, self.d, self.identity = X, X.n, X.d, X.identity
+        self.given = FileRows(X)
+        self.n, self.d = X.n, X.d
+        self.labels = X.labels if labels is None else labels
+        self.classes = self.encoded(np.zeros(0))[1]
 
-    def parts(self, blocks: Any = None) -> Iterator[LinearProblem]:
+    def encoded(self, y: Array) -> tuple[Array, Any]:
+        """Stored targets as the loss wants them; no labels stand for more than were counted."""
+        return self.loss.targets(self.loss.title, y, self.labels or ())
+
+    @cached_property
+    def y(self) -> Array:  # type: ignore[override]
+        """All targets, as the loss wants them: n numbers in memory."""
+        return self.encoded(self.given.targets())[0]
+
+    def fingerprint(self) -> str:
+        return f"{self.loss.title} {self.loss!r} {self.given.fingerprint()} l2={self.l2!r}"
+
+    def parts(self, blocks: Any = None) -> Iterator[Problem]:
         """The problem of each block (all, or those named), valid until the next is taken."""
-        named = range(self.X.n_blocks) if blocks is None else blocks
-        with closing(self.X.stream(named)) as stream:  # type: ignore[type-var]
-            for X, y in stream:
-                yield self.kind.of_checked(X, self.encoded(y), self.l2)
+        for X, y in self.given.read(blocks):
+            yield self._part(X, y)
 
-    def encoded(self, y: np.ndarray) -> np.ndarray:
-        """Stored targets as the loss wants them."""
-        return y
+    def _part(self, X: Array, y: Array) -> Problem:
+        return Problem.of(Dense(X), self.encoded(y)[0], self.loss, self.l2)
 
-    def over(self, name: str, *args: Any) -> Iterator[tuple[int, Any]]:
+    def over(self, ask: Ask, *args: Any) -> Iterator[tuple[int, Any]]:
         for part in self.parts():
-            yield part.n, getattr(part, name)(*args)
+            yield part.n, ask(part, *args)
 
-    def blocks(self, dtype: Any = None, rows: np.ndarray | None = None) -> Iterator[Any]:
-        if rows is not None:
-            for part, local in self._named(rows):
-                yield from part.blocks(dtype, local)
-            return
-        for part in self.parts():
-            yield np.array(part.X, dtype=dtype)
-
-    def _named(self, rows: np.ndarray) -> Iterator[tuple[LinearProblem, np.ndarray]]:
-        """The parts that hold the rows, in the order asked for, and their numbers there."""
-        starts = np.array([self.X.start(i) for i in range(self.X.n_blocks)])
-        home = np.searchsorted(starts, rows, side="right") - 1
-        ends = np.flatnonzero(np.diff(home, append=-1)) + 1
-        first = 0
-        for end, part in zip(ends, self.parts(home[ends - 1])):
-            yield part, np.asarray(rows[first:end] - starts[home[first]])
-            first = end
-
-    def value(self, w: Any, rows: np.ndarray | None = None) -> float:
+    def value(self, w: Any, rows: Index | None = None) -> float:
         """f(w), or the mean over ``rows`` plus the l2 term."""
         w = self.point(w)
         if rows is None:
-            return float(self.mean("value", w))
-        return float(sum(part.value(w, i) * i.size for part, i in self._named(rows)) / len(rows))
+            return float(self.mean(Problem.value, w))
+        return float(sum(p.value(w, i) * i.size for p, i in self._named(rows)) / len(rows))
 
-    def gradient(self, w: Any, rows: np.ndarray | None = None) -> np.ndarray:
+    def gradient(self, w: Any, rows: Index | None = None) -> Array:
         """The gradient of f, or of the mean over ``rows`` plus the l2 term."""
         w = self.point(w)
         if rows is None:
-            return np.asarray(self.mean("gradient", w))
-        total = sum(part.gradient(w, i) * i.size for part, i in self._named(rows))
+            return np.asarray(self.mean(Problem.gradient, w))
+        total = sum(p.gradient(w, i) * i.size for p, i in self._named(rows))
         return np.asarray(total / len(rows))
+
+    def _named(self, rows: Index) -> Iterator[tuple[Problem, Index]]:
+        for X, y, local in self.given.named(rows):
+            yield self._part(X, y), local
 
     # -- batches of whole blocks -----------------------------------------------------------------
 
     @property
     def units(self) -> int:
         """What a batch is drawn from: the blocks."""
-        return self.X.n_blocks
+        return int(self.given.X.n_blocks)
 
-    def batch_gradient(self, w: np.ndarray, units: np.ndarray) -> np.ndarray:
+    def batch_gradient(self, w: Array, units: Index) -> Array:
         """The estimate from the blocks named."""
         total = sum(part.n * (part.gradient(w) - self.l2 * w) for part in self.parts(units))
         return np.asarray(total * (self.units / (units.size * self.n)) + self.l2 * w)
@@ -221,35 +261,3 @@ class BlockProblem(PartedProblem):
         if M == 1 or within <= 0.0:
             return 1.0  # no batch but the whole, or rows that are all alike: no noise
         return max(0.0, (self.n - 1) / (M - 1) * spread / within)
-
-
-class BlockLeastSquares(BlockProblem, LeastSquares):
-    kind = LeastSquares
-
-
-class BlockLogistic(BlockProblem, Logistic):
-    kind = Logistic
-
-    def __init__(self, X: BlockFile, y: Any = None, l2: float = 0.0, classes: Any = None) -> None:
-        super().__init__(X, y, l2)
-        self.classes = two_labels(str(X.path), X.labels) if classes is None else classes
-
-    def encoded(self, y: np.ndarray) -> np.ndarray:
-        return np.where(y == self.classes[1], 1.0, -1.0)
-
-
-def two_labels(where: str, labels: Any) -> np.ndarray:
-    """The labels, sorted, if they are two; None stands for more than could be counted."""
-    if labels is None or len(labels) != 2:
-        found = "more than two" if labels is None else str(len(labels))
-        raise ValueError(
-            f"Logistic: y in {where!r} has {found} different labels, must have exactly two; make "
-            "one class against the rest first."
-        )
-    return np.sort(labels)
-
-
-OF_BLOCKS: dict[type[LinearProblem], type[BlockProblem]] = {
-    LeastSquares: BlockLeastSquares,
-    Logistic: BlockLogistic,
-}

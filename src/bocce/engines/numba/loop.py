@@ -10,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .rows import KERNEL, accumulate
+from ...rows import Array
+from .entry import KERNEL, Entry
+from .rows import accumulate
 from .stream import draw, forget
 
 DONE, DIVERGED, CONVERGED = 0, 1, 2
@@ -18,9 +20,9 @@ LARGEST = np.finfo(np.float64).max  # comparisons, for reordering may fold np.is
 
 
 class Table(NamedTuple):
-    alpha: np.ndarray
-    beta: np.ndarray
-    theta: np.ndarray
+    alpha: Array
+    beta: Array
+    theta: Array
 
 
 class Objective(NamedTuple):
@@ -31,10 +33,10 @@ class Objective(NamedTuple):
 
     n: int
     d: int
-    ridge: np.ndarray
-    odd: np.ndarray
-    gram: np.ndarray
-    moment: np.ndarray
+    ridge: Array
+    odd: Array
+    gram: Array
+    moment: Array
     y2: float
     has_gram: bool
 
@@ -45,23 +47,24 @@ class Point(NamedTuple):
     ``tally`` gathers the iterates, for an average; of length 0 it gathers nothing.
     """
 
-    w: np.ndarray
-    v: np.ndarray
-    at: np.ndarray
-    g: np.ndarray
-    total: np.ndarray
-    tally: np.ndarray
+    w: Array
+    v: Array
+    at: Array
+    g: Array
+    total: Array
+    tally: Array
 
 
 class Record(NamedTuple):
     """What is measured: at steps ``when``, from place ``cursor[0]`` on."""
 
-    when: np.ndarray
-    grad2: np.ndarray
-    value: np.ndarray
-    cursor: np.ndarray
+    when: Array
+    grad2: Array
+    value: Array
+    cursor: Array
     limit2: float
     goal2: float
+    unit: float
 
 
 @njit(**KERNEL)
@@ -86,18 +89,20 @@ def total_gradient(rows, objective, at, total, want_loss):
 NOTHING = np.zeros(1, dtype=np.int64)
 
 
-@njit(**KERNEL)
-def measure(rows, objective, at, total):
-    """(value, squared gradient norm) of the objective; ``total`` is left as the row sum."""
+def _measure(rows, objective, at, total, unit):
+    """(value, squared gradient norm in units of unit^2); ``total`` is left as the row sum."""
     mean_loss = total_gradient(rows, objective, at, total, True)
     n, ridge = objective.n, objective.ridge
     grad2 = 0.0
     penalty = 0.0
     for j in range(objective.d):
-        gj = total[j] / n + ridge[j] * at[j]
+        gj = (total[j] / n + ridge[j] * at[j]) / unit
         grad2 += gj * gj
         penalty += ridge[j] * at[j] * at[j]
     return mean_loss + 0.5 * penalty, grad2
+
+
+measure = njit(**KERNEL)(_measure)
 
 
 @njit(**KERNEL)
@@ -124,9 +129,8 @@ def measured(record, k):
     return i > 0 and record.when[i - 1] == k
 
 
-@njit(**KERNEL)
-def advance(rows, objective, stream, table, point, record, k, stop, kept):
-    """Steps k .. stop-1. Returns (k reached, DONE | DIVERGED | CONVERGED).
+def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
+    """Steps k .. stop-1, by the table's rows from ``row`` on. Returns (k reached, DONE | DIVERGED | CONVERGED).
 
     With more than half the rows in a batch, those left out are taken from the sum over all rows
     where that sum is at hand: by the Gram matrix, or because w_k has just been measured.
@@ -136,12 +140,12 @@ def advance(rows, objective, stream, table, point, record, k, stop, kept):
     averaging = point.tally.size > 0
     leave_out = 2 * b > n
     while k < stop:
-        alpha, beta, theta = table.alpha[k], table.beta[k], table.theta[k]
+        alpha, beta, theta = table.alpha[row], table.beta[row], table.theta[row]
         have_total = False
         if due(record, k):
             for j in range(d):
                 at[j] = w[j]
-            value, grad2 = measure(rows, objective, at, total)
+            value, grad2 = measure(rows, objective, at, total, record.unit)
             verdict = record_here(record, k, value, grad2)
             if verdict != DONE:
                 return k, verdict
@@ -171,7 +175,7 @@ def advance(rows, objective, stream, table, point, record, k, stop, kept):
         grad2 = 0.0
         for j in range(d):
             g[j] = g[j] / b + ridge[j] * at[j]
-            grad2 += g[j] * g[j]
+            grad2 += (g[j] / record.unit) * (g[j] / record.unit)
         if not grad2 <= LARGEST:
             return k, DIVERGED
         for j in range(d):
@@ -181,4 +185,9 @@ def advance(rows, objective, stream, table, point, record, k, stop, kept):
             for j in range(d):
                 point.tally[j] += w[j]
         k += 1
+        row += 1
     return k, DONE
+
+
+advance = Entry(_advance, **KERNEL)
+look = Entry(_measure, **KERNEL)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from .. import sampling
+from ... import sampling
+from ...rows import Array
 
 GOLDEN = np.uint64(sampling.GOLDEN)
 MIX_1 = np.uint64(sampling.MIX_1)
@@ -25,10 +26,10 @@ class Stream(NamedTuple):
     n: int
     b: int
     reshuffle: bool
-    rows: np.ndarray  # (max(1, min(b, n-b)),) the rows drawn
-    seen: np.ndarray  # (n,) bytes, all zero between draws
-    order: np.ndarray  # (n,) the permutation of the current epoch, when reshuffling
-    epoch: np.ndarray  # (1,) which epoch that is
+    rows: Array  # (max(1, min(b, n-b)),) the rows drawn
+    seen: Array  # (n,) bytes, all zero between draws
+    order: Array  # (n,) the permutation of the current epoch, when reshuffling
+    epoch: Array  # (1,) which epoch that is
 
 
 def make_stream(seed: int, n: int, b: int, mode: str) -> Stream:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
+from ..rows import Array
 
 
 class Progress(NamedTuple):
@@ -15,26 +15,41 @@ class Progress(NamedTuple):
     """
 
     k: int
-    w: np.ndarray
+    w: Array
     grad_norm: float
     value: float
-    gradient: np.ndarray | None = None
+    gradient: Array | None = None
+    intercept: float = 0.0
+
+
+class StageRun(NamedTuple):
+    """A stage as it was run."""
+
+    method: str
+    steps: int
+    batch: int
 
 
 @dataclass(frozen=True)
 class Result:
     """A finished run. ``status``: "finished" (all steps taken, or a callback said stop),
     "converged" (gradient norm at most tol times the first) or "diverged" (``w`` is the last
-    finite iterate and ``message`` names the remedy)."""
+    finite iterate and ``message`` names the remedy).
 
-    w: np.ndarray
+    ``schedule`` is the table (or policy) of the steps taken in batches, None where there were none;
+    ``stages`` says what was run, as (method, steps, batch).
+    """
+
+    w: Array
     status: str
     n_iter: int
-    history: dict[str, np.ndarray]
+    history: dict[str, Array]
     schedule: Any
     seed: int
     batch_size: int
     message: str
+    intercept: float = 0.0
+    stages: list[StageRun] = field(default_factory=list)
 
     def __repr__(self) -> str:
         final = self.history["grad_norm"]

@@ -1,9 +1,9 @@
-"""Sums of row gradients, compiled: dense squared, dense logistic, framed, and CSR rows.
+"""Sums of row gradients, compiled: dense rows (two shapes), rows in other units, and CSR rows.
 
 ``accumulate`` adds slope_i x_i over a list of rows into ``g`` and returns the sum of the losses
-where asked. The kinds of data are named tuples; Numba picks the body by their type, so one
-loop (``loop.py``) serves them all. ``problems`` holds the readable twin. ``weight`` holds the
-weights of the rows, or nothing where all are 1.
+where asked. The kinds of rows are named tuples that hold their loss; Numba picks the body by their
+types, so one loop (``loop.py``) serves them all. ``problems`` holds the readable twin. ``weight``
+holds the weights of the rows, or nothing where all are 1.
 """
 
 from __future__ import annotations
@@ -16,54 +16,53 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-# Sums may be reordered and contracted, but NaN and infinity keep their meaning.
-FAST = {"reassoc", "contract", "nsz", "arcp"}
-KERNEL: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "nogil": True, "cache": True}
+from ...rows import Array
+from .entry import FAST
+from .loss import slope as slope_of
+from .loss import value as value_of
+
 AHEAD = 16  # rows between a prefetch and its use
-BLOCK = 64  # logistic rows a block
+BLOCK = 64  # rows whose slopes are taken together, where a slope is dear
 
 
-class SquaredRows(NamedTuple):
-    """Dense rows; ``own`` rows are padded copies with y as one more column (w holds -1 there).
+class DenseRows(NamedTuple):
+    """Dense rows, perhaps padded copies.
 
+    ``folded``: y is part of the copy, as one more column behind the others where the loss is
+    quadratic (w holds -1 there), as the sign of the row where it depends on y z alone.
     ``link``: a number added to every x_i . w, and room for the sum of the slopes.
     """
 
-    X: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    link: np.ndarray
-    own: bool
+    X: Array
+    y: Array
+    weight: Array
+    link: Array
+    folded: bool
+    loss: Any
 
 
-class LogisticRows(NamedTuple):
-    """Dense rows; ``own`` rows are padded copies already multiplied by their sign (no ``link``)."""
-
-    X: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    link: np.ndarray
-    own: bool
-
-
-class FramedRows(NamedTuple):
+class ScaledRows(NamedTuple):
     """Rows (x - centre) * scale and perhaps ``unit`` behind, made of x as they are summed."""
 
-    rows: SquaredRows | LogisticRows
-    centre: np.ndarray
-    scale: np.ndarray
+    rows: DenseRows
+    centre: Array
+    scale: Array
     unit: float
-    at: np.ndarray  # scratch, as long as a row x
-    sums: np.ndarray
+    at: Array  # scratch, as long as a row x
+    sums: Array
+
+    @property
+    def loss(self) -> Any:
+        return self.rows.loss
 
 
 class SparseRows(NamedTuple):
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    logistic: bool
+    data: Array
+    indices: Array
+    indptr: Array
+    y: Array
+    weight: Array
+    loss: Any
 
 
 @intrinsic
@@ -99,13 +98,11 @@ def accumulate(rows, source, start, count, listed, w, g, want_loss):
 
 @overload(accumulate, jit_options={"fastmath": FAST, "error_model": "numpy"})
 def _accumulate(rows, source, start, count, listed, w, g, want_loss):
-    bodies = {
-        SquaredRows: _squared_rows,
-        LogisticRows: _logistic_rows,
-        FramedRows: _framed_rows,
-        SparseRows: _sparse_rows,
-    }
-    return bodies[rows.instance_class]
+    kind = rows.instance_class
+    if kind is DenseRows:
+        loss = rows.types[rows.fields.index("loss")].instance_class
+        return _fused_rows if loss.quadratic else _blocked_rows
+    return {ScaledRows: _scaled_rows, SparseRows: _sparse_rows}[kind]
 
 
 @njit(fastmath=FAST)
@@ -116,8 +113,9 @@ def _half_squares(weight, a, b, c, d, ta, tb, tc, td):
     return 0.5 * (pair + weight[c] * tc * tc + weight[d] * td * td)
 
 
-def _squared_rows(rows, source, start, count, listed, w, g, want_loss):
-    X, y, weight, link, own = rows
+def _fused_rows(rows, source, start, count, listed, w, g, want_loss):
+    """The squared loss, four rows at a time: a slope is a subtraction."""
+    X, y, weight, link, folded, _ = rows
     p = X.shape[1]
     for j in range(p):
         g[j] = 0.0
@@ -140,7 +138,7 @@ def _squared_rows(rows, source, start, count, listed, w, g, want_loss):
             tb += X[b, j] * wj
             tc += X[c, j] * wj
             td += X[d, j] * wj
-        if not own:
+        if not folded:
             ta -= y[a]
             tb -= y[b]
             tc -= y[c]
@@ -160,7 +158,7 @@ def _squared_rows(rows, source, start, count, listed, w, g, want_loss):
         ta = link[0]
         for j in range(p):
             ta += X[a, j] * w[j]
-        if not own:
+        if not folded:
             ta -= y[a]
         if want_loss:
             loss += _half_squares(weight, a, a, a, a, ta, 0.0, 0.0, 0.0)
@@ -173,62 +171,17 @@ def _squared_rows(rows, source, start, count, listed, w, g, want_loss):
     return loss
 
 
-@njit(fastmath={"contract"}, error_model="numpy")  # reordering would undo the two-part ln 2
-def _exp(x):
-    """e^x for -708 <= x <= 0, branch-free so that loops over it vectorise (error 4e-16)."""
-    k = np.floor(x * 1.4426950408889634 + 0.5)
-    r = x - k * 6.93145751953125e-1 - k * 1.42860682030941723212e-6
-    s = 1.0 / 6227020800.0
-    s = s * r + 1.0 / 479001600.0
-    s = s * r + 1.0 / 39916800.0
-    s = s * r + 1.0 / 3628800.0
-    s = s * r + 1.0 / 362880.0
-    s = s * r + 1.0 / 40320.0
-    s = s * r + 1.0 / 5040.0
-    s = s * r + 1.0 / 720.0
-    s = s * r + 1.0 / 120.0
-    s = s * r + 1.0 / 24.0
-    s = s * r + 1.0 / 6.0
-    s = s * r + 0.5
-    s = s * r + 1.0
-    s = s * r + 1.0
-    return s * _power_of_two(k)
-
-
-@intrinsic
-def _power_of_two(typingctx, k):  # pragma: no cover - runs in the compiler
-    """2^k for a whole k in the normal range, by writing the exponent's bits."""
-
-    def codegen(context, builder, signature, args):
-        i64 = ir.IntType(64)
-        whole = builder.fptosi(args[0], i64)
-        bits = builder.shl(builder.add(whole, i64(1023)), i64(52))
-        return builder.bitcast(bits, ir.DoubleType())
-
-    return types.float64(types.float64), codegen
-
-
-@njit(fastmath=FAST, error_model="numpy")
-def logistic_slope(margin):
-    """-1/(1 + e^margin), through e^-|margin|: the slope of log(1 + e^-margin)."""
-    e = _exp(max(-abs(margin), -700.0))
-    return -(e if margin > 0.0 else 1.0) / (1.0 + e)
-
-
-@njit
-def logistic_loss(margin):
-    return max(-margin, 0.0) + np.log1p(np.exp(-abs(margin)))
-
-
-def _logistic_rows(rows, source, start, count, listed, w, g, want_loss):
-    X, y, weight, link, own = rows
+def _blocked_rows(rows, source, start, count, listed, w, g, want_loss):
+    """Any loss, 64 rows at a time, so that the slopes are a loop of their own that vectorises."""
+    X, y, weight, link, folded, loss = rows
     p = X.shape[1]
     for j in range(p):
         g[j] = 0.0
-    loss = 0.0
+    total = 0.0
     slopes = 0.0
     stop = start + count
-    margin = np.empty(BLOCK)
+    score = np.empty(BLOCK)
+    target = np.ones(BLOCK)
     slope = np.empty(BLOCK)
     for first in range(start, stop, BLOCK):
         size = min(BLOCK, stop - first)
@@ -239,16 +192,16 @@ def _logistic_rows(rows, source, start, count, listed, w, g, want_loss):
             t = link[0]
             for j in range(p):
                 t += X[a, j] * w[j]
-            margin[i] = t if own else t * y[a]
+            score[i] = t
+        if not folded:
+            for i in range(size):
+                target[i] = y[_row(source, listed, first + i)]
         for i in range(size):
-            slope[i] = logistic_slope(margin[i])
+            slope[i] = slope_of(loss, score[i], target[i])
         if want_loss:
             for i in range(size):
-                one = logistic_loss(margin[i])
-                loss += one if weight.size == 0 else one * weight[_row(source, listed, first + i)]
-        if not own:
-            for i in range(size):
-                slope[i] *= y[_row(source, listed, first + i)]
+                one = value_of(loss, score[i], target[i])
+                total += one if weight.size == 0 else one * weight[_row(source, listed, first + i)]
         if weight.size > 0:
             for i in range(size):
                 slope[i] *= weight[_row(source, listed, first + i)]
@@ -268,10 +221,10 @@ def _logistic_rows(rows, source, start, count, listed, w, g, want_loss):
             for j in range(p):
                 g[j] += slope[i] * X[a, j]
     link[1] = slopes
-    return loss
+    return total
 
 
-def _framed_rows(rows, source, start, count, listed, w, g, want_loss):
+def _scaled_rows(rows, source, start, count, listed, w, g, want_loss):
     inner, centre, scale, unit, at, sums = rows
     d = centre.size
     offset = unit * w[d] if w.size > d else 0.0
@@ -289,24 +242,19 @@ def _framed_rows(rows, source, start, count, listed, w, g, want_loss):
 
 
 def _sparse_rows(rows, source, start, count, listed, w, g, want_loss):
-    data, indices, indptr, y, weight, logistic = rows
+    data, indices, indptr, y, weight, loss = rows
     for j in range(g.size):
         g[j] = 0.0
-    loss = 0.0
+    total = 0.0
     for i in range(start, start + count):
         a = _row(source, listed, i)
         t = 0.0
         for q in range(indptr[a], indptr[a + np.uint64(1)]):
             t += data[q] * w[indices[q]]
         one = 1.0 if weight.size == 0 else weight[a]
-        if logistic:
-            slope = one * y[a] * logistic_slope(y[a] * t)
-            if want_loss:
-                loss += one * logistic_loss(y[a] * t)
-        else:
-            slope = one * (t - y[a])
-            if want_loss:
-                loss += 0.5 * slope * (t - y[a])
+        slope = one * slope_of(loss, t, y[a])
+        if want_loss:
+            total += one * value_of(loss, t, y[a])
         for q in range(indptr[a], indptr[a + np.uint64(1)]):
             g[indices[q]] += slope * data[q]
-    return loss
+    return total

@@ -20,16 +20,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .entry import SPARSE, Entry
 from .loop import DIVERGED, DONE, due, measure, record_here
-from .rows import KERNEL, logistic_slope
+from .loss import slope as slope_of
 from .stream import draw, forget
 
 GRAIN = 1024
 WORST_CONDITION = 1e5
 MOST_ODD = 8  # columns with an l2 of their own
 PAYS_BELOW = 0.3  # touched entries a step, as a share of d
-
-SPARSE = {**KERNEL, "fastmath": False}  # gathers are slower than scalar loads here
 
 
 @njit(**SPARSE)
@@ -49,7 +48,7 @@ def _fold(pair, c, tally, e):
 @njit(**SPARSE)
 def _slopes(rows, source, start, count, e0, e1, pair, slopes):
     """The slope of each row of the batch at e0 p + e1 q; false when one is not finite."""
-    data, indices, indptr, y, weight, logistic = rows
+    data, indices, indptr, y, weight, loss = rows
     size2 = 0.0
     for i in range(count):
         a = np.uint64(source[start + i])
@@ -57,7 +56,7 @@ def _slopes(rows, source, start, count, e0, e1, pair, slopes):
         for q in range(indptr[a], indptr[a + np.uint64(1)]):
             j = indices[q]
             t += data[q] * (e0 * pair[j, 0] + e1 * pair[j, 1])
-        slopes[i] = y[a] * logistic_slope(y[a] * t) if logistic else t - y[a]
+        slopes[i] = slope_of(loss, t, y[a])
         if weight.size > 0:
             slopes[i] *= weight[a]
         size2 += slopes[i] * slopes[i]
@@ -79,8 +78,7 @@ def _touch(pair, tally, j, change, to_p, to_q, past):
         tally[j] -= past * change
 
 
-@njit(**SPARSE)
-def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair, slopes, pulls):
+def _advance(rows, objective, stream, table, point, record, k, row, stop, pair, slopes, pulls):
     """Steps k .. stop-1; the same contract as ``loop.advance``."""
     d, l2, b = objective.d, objective.ridge[0], stream.b  # one l2 for all columns
     T = table.alpha.size
@@ -92,14 +90,14 @@ def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair,
         pair[j, 0], pair[j, 1] = point.w[j], point.v[j]
     verdict = DONE
     while k < stop:
-        alpha, beta, theta = table.alpha[k], table.beta[k], table.theta[k]
+        alpha, beta, theta = table.alpha[row], table.beta[row], table.theta[row]
         recording = due(record, k)
         if recording or k % GRAIN == 0:
             _fold(pair, c, tally, e)
         if recording:
             for j in range(d):
                 point.at[j] = pair[j, 0]
-            value, grad2 = measure(rows, objective, point.at, point.total)
+            value, grad2 = measure(rows, objective, point.at, point.total, record.unit)
             verdict = record_here(record, k, value, grad2)
             if verdict != DONE:
                 break
@@ -115,7 +113,7 @@ def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair,
             pulls[i] = (objective.ridge[j] - l2) * (e0 * pair[j, 0] + e1 * pair[j, 1])
         shrink, carry = alpha * l2, beta - alpha * l2 * theta
         at_rest = beta == 0.0 and theta == 0.0
-        if at_rest and (k + 1 == T or (table.beta[k + 1] == 0.0 and table.theta[k + 1] == 0.0)):
+        if at_rest and row + 1 < T and table.beta[row + 1] == 0.0 and table.theta[row + 1] == 0.0:
             # nobody will read the velocity: leave it as it is, and w needs no fold
             c[0] *= 1.0 - shrink
             c[1] *= 1.0 - shrink
@@ -139,7 +137,11 @@ def advance_scaled(rows, objective, stream, table, point, record, k, stop, pair,
         e[0] += c[0]
         e[1] += c[1]
         k += 1
+        row += 1
     _fold(pair, c, tally, e)
     for j in range(d):
         point.w[j], point.v[j] = pair[j, 0], pair[j, 1]
     return k, verdict
+
+
+advance_scaled = Entry(_advance, **SPARSE)

@@ -1,0 +1,50 @@
+"""Who decides what comes next: a table, a line search, a guard, a run without a number of steps."""
+
+from ..schedules import REGISTRY as SCHEDULES
+from ..schedules import Method
+from .anytime import Anytime
+from .base import Best, Controller, End, Fixed, Limits, Seen, Stage
+from .guard import Guarded, GuardedRun, Levels, Recipe, guard
+from .line_search import LineSearchPolicy, armijo, sgd_sls_exponential, shb_sls_exponential
+from .plane import Plane, plane
+
+POLICIES: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("sgd-sls-exp", sgd_sls_exponential, "SGD, Armijo line search, exponential steps"),
+        Method("shb-sls-exp", shb_sls_exponential, "heavy ball, Armijo line search"),
+        Method("plane", plane, "heavy ball, the best step and momentum, all rows"),
+    )
+}
+GUARDED = ("auto", "auto-shb")  # methods that have the divergence guard on
+
+
+def registry() -> dict[str, Method]:
+    """All methods by name: schedules, then policies."""
+    return {**SCHEDULES, **POLICIES}
+
+
+__all__ = [
+    "GUARDED",
+    "POLICIES",
+    "Anytime",
+    "Best",
+    "Controller",
+    "End",
+    "Fixed",
+    "Guarded",
+    "GuardedRun",
+    "Levels",
+    "Limits",
+    "LineSearchPolicy",
+    "Plane",
+    "Recipe",
+    "Seen",
+    "Stage",
+    "armijo",
+    "guard",
+    "plane",
+    "registry",
+    "sgd_sls_exponential",
+    "shb_sls_exponential",
+]

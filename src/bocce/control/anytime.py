@@ -1,0 +1,282 @@
+"""A run without a number of steps: batches while they pay, then the best steps on all rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from ..problems import Look
+from ..rows import Array
+from ..schedules import Schedule
+from ..schedules.adaptive import decay, design, sampling_noise
+from .base import Best, End, Limits, Seen, Stage
+from .guard import VALUE_FACTOR
+from .plane import Plane
+
+FIRST_SHARE = 1.0 / 30.0  # the first stage is designed for mu = L/30,
+LOWER = 4.0  # each further one for a quarter of it,
+TIME_CONSTANTS = 2.0  # after so many time constants
+MOST_CUTS = 2  # of the step, on the squared loss (to a quarter); on others it has no limit
+GROW = 4  # the batch, when noise keeps the run from its tolerance
+SHORTEST = 16  # steps of a stage
+PASSES_A_LOOK = 4.0  # steps between looks touch so many times the rows a look does,
+PASSES_TO_TOL = 2.0  # and so many where a tolerance may be met
+
+
+def accelerating_batch(n: int, L: float, mu: float, L_max: float) -> int:
+    """The smallest batch with zeta0^2 L_max <= sqrt(mu L): full acceleration, certified.
+
+    >>> accelerating_batch(10_000, L=100.0, mu=1.0, L_max=400.0)
+    40
+    """
+    ratio = L_max / math.sqrt(mu * L)
+    return min(n, max(1, math.ceil(n / (1.0 + (n - 1) / ratio))))
+
+
+@dataclass(frozen=True)
+class Design:
+    """The constants that stages of batches are designed for, as they are trusted now."""
+
+    n: int
+    L: float
+    L_max: float
+    kappa_tilde: float | None
+    floor: float  # mu; 0 where nothing is known
+    mu: float  # what the stage is designed for
+    b: int
+    cuts: int = 0  # of the step, against noise
+    doublings: int = 0  # of the constants, after retreats
+
+    def parameters(self, mu: float | None = None) -> tuple[float, float, float]:
+        """(alpha, beta, theta) of a stage, certified on least squares for every mu it may have."""
+        scale = 2.0**self.doublings
+        tilde = None if self.kappa_tilde is None else scale * self.kappa_tilde
+        zeta2 = sampling_noise("anytime", self.n, self.b)
+        three = design(scale * self.L, mu or self.mu, scale * self.L_max, tilde, zeta2)
+        return three[0] * 0.5**self.cuts, three[1], three[2]
+
+    def time_constant(self, mu: float | None = None) -> float:
+        """Steps that a direction of curvature mu takes to shrink by e."""
+        mu = mu or self.mu
+        alpha, beta, theta = self.parameters(mu)
+        # the slower root of z^2 - (1 + beta - alpha mu (1+theta)) z + beta - alpha mu theta
+        trace, product = 1.0 + beta - alpha * mu * (1.0 + theta), beta - alpha * mu * theta
+        spread = trace * trace - 4.0 * product
+        gap = alpha * mu  # (1 - z1)(1 - z2)
+        if spread <= 0.0:
+            return -2.0 / math.log(product) if product > 0.0 else 1.0
+        other = 1.0 - 0.5 * (trace - math.sqrt(spread))
+        return max(1.0, other / gap)
+
+    def table(self, length: int, decays: bool) -> Schedule:
+        alpha, beta, theta = self.parameters()
+        steps = alpha * decay(length) if decays else np.full(length, alpha)
+        return Schedule(steps, np.full(length, beta), np.full(length, theta), "auto")
+
+
+@dataclass
+class Place:
+    """Where an anytime run is between looks: plain numbers, all of them in a checkpoint."""
+
+    phase: int = 0  # 0 begins, 1 and 2 are the halves of a stage of batches, 3 is the plane
+    began: int = 0  # the step at which the stage began
+    length: int = 0  # of the stage, both halves
+    retreats: int = 0
+    stage_value: float = 0.0  # f where the stage began
+    first_value: float = 0.0
+
+
+class Anytime:
+    """Stages of batches, then ``plane``.
+
+    ``brief``: one pass in batches with ``auto``'s decay, and the mean of its second half is where
+    the plane begins. Otherwise stages of constant parameters; after each the last iterate and two
+    averages are measured, and the best point ever is kept. When an average wins, noise dominates:
+    the step is cut, or where a tolerance is wanted, the batch grows until the plane takes over.
+    """
+
+    open_ended = True
+
+    def __init__(
+        self,
+        start: Design,
+        *,
+        name: str,
+        brief: bool,
+        wants_tol: bool,
+        quadratic: bool,
+        look_rows: float,
+        budget: int,
+        fixed_batch: bool,
+        memory: int = 5,
+        limits: Limits | None = None,
+    ) -> None:
+        self.design, self.name = start, name
+        self.brief, self.wants_tol = brief, wants_tol
+        self.quadratic, self.look_rows, self.budget = quadratic, look_rows, budget
+        self.fixed_batch = fixed_batch  # the caller chose the batch
+        self.plane = Plane(memory)
+        self.limits = limits or Limits()
+        self.place = Place()
+        self.before = np.zeros(0)  # the mean over the first half of the stage
+
+    @property
+    def retreats(self) -> int:
+        return self.place.retreats
+
+    def begin(self, w: Array, first: Look) -> None:
+        self.best = Best.of(w.copy(), first)
+        self.place.first_value = self.place.stage_value = first.value
+
+    # -- stages ----------------------------------------------------------------------------------
+
+    def current(self) -> Stage:
+        place, at = self.place, self.design
+        if place.phase == 3:
+            return Stage("plane", self.plane, at.n, place.length)
+        table = at.table(place.length, self.brief)
+        half = (place.length + 1) // 2
+        if place.phase == 1:
+            return Stage(self.name, table, at.b, half, average=not self.brief)
+        return Stage(self.name, table, at.b, place.length - half, row=half, average=True)
+
+    def next(self, seen: Seen | None) -> Stage | End:
+        place = self.place
+        if seen is None:
+            return self._stage(0, 0, None)
+        if place.phase == 3:
+            return End(seen.verdict or "budget")
+        if seen.verdict == "diverged":
+            return self._retreat(seen)
+        if place.phase == 1 and place.length > 1:
+            place.phase = 2
+            self.before = seen.w if seen.mean is None else seen.mean
+            return self.current()
+        return self._look(seen)
+
+    def _stage(self, k: int, spent: int, start: Array | None) -> Stage | End:
+        """The next stage of batches, or the plane where batches are as large as the data."""
+        place, at = self.place, self.design
+        left = (self.budget - spent) // at.b
+        left = max(1, left) if k == 0 else left
+        if left < 1:
+            return End("budget")
+        place.phase, place.began, place.length = 1, k, self._length(k, left)
+        if at.b == at.n:
+            place.phase, place.length = 3, left
+        self.before = np.zeros(0)
+        return replace(self.current(), start=start)
+
+    def _length(self, taken: int, left: int) -> int:
+        """Steps of the next stage, after ``taken`` and with ``left`` in the budget."""
+        at = self.design
+        if self.brief:
+            return max(1, min(max(SHORTEST, math.ceil(at.n / at.b)), left))
+        apart = PASSES_TO_TOL if self.wants_tol else PASSES_A_LOOK
+        least = max(SHORTEST, math.ceil(apart * self.look_rows / at.b))
+        wanted = max(least, math.ceil(TIME_CONSTANTS * at.time_constant()))
+        if at.cuts:
+            wanted = max(wanted, taken)  # averages over a share of all steps
+        return max(1, min(wanted, left))
+
+    def answer(self, w: Array, verdict: str) -> Array:
+        return w if self.place.phase == 3 or verdict == "converged" else self.best.w
+
+    # -- decisions -------------------------------------------------------------------------------
+
+    def _look(self, seen: Seen) -> Stage | End:
+        """Measure the last iterate and the averages; keep the best, and choose the next stage."""
+        if self.brief:
+            mean = seen.w if seen.mean is None else seen.mean
+            self._keep(Best.of(mean, seen.look(mean)))
+            self.design = replace(self.design, b=self.design.n)
+            return self._stage(seen.k, seen.spent, self.best.w)
+        place = self.place
+        last = Best.of(seen.w, seen.look(seen.w))
+        if not last.value <= VALUE_FACTOR * place.first_value + self._slack():
+            return self._retreat(seen)
+        winner = self._winner(seen, last)
+        self._keep(winner)
+        # averaging helps more than the steps of the stage did: noise dominates
+        progress = max(place.stage_value - last.value, self._slack())
+        noisy = winner is not last and last.value - winner.value > progress
+        place.stage_value = last.value
+        self._proceed(noisy, (self.budget - seen.spent) // self.design.b)
+        rest = noisy or self.design.b == self.design.n
+        if rest:
+            place.stage_value = winner.value
+        return self._stage(seen.k, seen.spent, winner.w if rest else None)
+
+    def _winner(self, seen: Seen, last: Best) -> Best:
+        """The best of the last iterate, the mean of the second half, and that of all."""
+        if seen.mean is None or self.place.length < 2:
+            return last
+        half = Best.of(seen.mean, seen.look(seen.mean))
+        if not self._better(half, last):
+            return last
+        first, length = (self.place.length + 1) // 2, self.place.length
+        whole = (first * self.before + (length - first) * seen.mean) / length
+        other = Best.of(whole, seen.look(whole))
+        return other if self._better(other, half) else half
+
+    def _better(self, a: Best, b: Best) -> bool:
+        """A smaller f, or where that is rounding, a smaller gradient."""
+        if abs(a.value - b.value) <= self._slack():
+            return a.norm < b.norm
+        return a.value < b.value
+
+    def _slack(self) -> float:
+        return 1e-14 * abs(self.place.first_value)
+
+    def _keep(self, point: Best) -> None:
+        if math.isfinite(point.value) and self._better(point, self.best):
+            self.best = Best(point.w.copy(), point.value, point.norm)
+
+    def _proceed(self, noisy: bool, left: int) -> None:
+        """Fight the noise, and remember longer if the budget allows it."""
+        at = self.design
+        if noisy and self.wants_tol:
+            cheap_whole = self.look_rows <= at.b  # by a Gram matrix all rows cost few
+            grown = at.n if cheap_whole or GROW * at.b > at.n // 8 else GROW * at.b
+            at = replace(at, b=grown)
+        elif noisy and (not self.quadratic or at.cuts < MOST_CUTS):
+            at = replace(at, cuts=at.cuts + 1)
+        lower = max(at.floor, at.mu / LOWER)
+        if lower < at.mu and TIME_CONSTANTS * at.time_constant(lower) <= left:
+            at = replace(at, mu=lower)
+            if at.kappa_tilde is None and not self.fixed_batch:
+                wanted = accelerating_batch(at.n, at.L, at.mu, at.L_max)
+                at = replace(at, b=max(at.b, wanted if 2 * wanted <= at.n else at.n))
+        self.design = at
+
+    def _retreat(self, seen: Seen) -> Stage | End:
+        """The guard: back to the best point, at rest, with constants doubled."""
+        place = self.place
+        if place.retreats >= self.limits.most_retreats:
+            return End("diverged")
+        place.retreats += 1
+        place.stage_value = self.best.value
+        self.design = replace(self.design, doublings=self.design.doublings + 1)
+        return self._stage(seen.k, seen.spent, self.best.w)
+
+    # -- on disk ---------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Array]:
+        place, at, best = self.place, self.design, self.best
+        numbers = [float(getattr(place, f.name)) for f in fields(Place)]
+        # floats hold every step and count below 2^53
+        numbers += [at.mu, float(at.b), float(at.cuts), float(at.doublings), best.value, best.norm]
+        return {"numbers": np.array(numbers), "best": best.w, "before": self.before}
+
+    def load(self, state: dict[str, Array]) -> None:
+        numbers = state["numbers"].tolist()
+        own = len(fields(Place))
+        phase, began, length, retreats = (int(x) for x in numbers[:4])
+        self.place = Place(phase, began, length, retreats, *numbers[4:own])
+        mu, b, cuts, doublings, value, norm = numbers[own:]
+        self.design = replace(
+            self.design, mu=mu, b=int(b), cuts=int(cuts), doublings=int(doublings)
+        )
+        self.best, self.before = Best(state["best"], value, norm), state["before"]

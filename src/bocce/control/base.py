@@ -1,0 +1,129 @@
+"""Who decides what comes next: the contract between a run and its controller.
+
+A controller decides, it never touches data and never takes a step. The driver (``bocce.run``)
+asks it for a stage, has an engine take the stage's steps, and shows it what came of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..problems import Look
+from ..rows import Array
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Numbers that decide how a run is cut and when it is given up; tests change them."""
+
+    cut_seconds: float = 0.2  # a stretch of steps lasts about this long: Ctrl-C is heard between
+    save_seconds: float = 10.0
+    most_steps: int = 10**8  # a table of more would take gigabytes
+    passes: int = 100  # over the data, where neither T nor a tolerance is given
+    passes_to_tol: int = 10_000
+    most_retreats: int = 64
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Steps of one table (or policy) with batches of one size.
+
+    ``count`` steps by the table's rows from ``row`` on, from ``start`` at rest where that is not
+    None, else from where the last stage ended; ``average``: are the iterates summed up?
+    """
+
+    name: str
+    steps: Any
+    batch: int
+    count: int
+    row: int = 0
+    start: Array | None = None
+    average: bool = False
+
+
+class End(NamedTuple):
+    """No further stage; ``verdict``: "" (all steps taken), "budget", "stalled", "diverged", ..."""
+
+    verdict: str
+
+
+class Seen(NamedTuple):
+    """What a controller may know of the run when a stage is over."""
+
+    w: Array
+    k: int  # steps taken, in all
+    mean: Array | None  # the mean of the stage's iterates, where it was asked for
+    look: Callable[[Array], Look]  # the objective and its gradient; reads all rows
+    norms: Array  # gradient norms recorded in the stage
+    verdict: str  # "", "diverged", or what the engine says of itself
+    spent: int  # gradients of rows, in all
+
+
+class Best(NamedTuple):
+    """A point, the objective there, and the norm of its gradient."""
+
+    w: Array
+    value: float
+    norm: float
+
+    @classmethod
+    def of(cls, w: Array, look: Look) -> Best:
+        return cls(w, look.value, float(np.linalg.norm(look.gradient)))
+
+
+class Controller(Protocol):
+    """Decides stages. ``state`` is all that a checkpoint keeps of it."""
+
+    best: Best | None  # the best point seen, where the controller looks
+    retreats: int  # how often it went back to that point
+    open_ended: bool  # is the number of steps unknown before the run?
+
+    def begin(self, w: Array, first: Look) -> None:
+        """The run starts at w."""
+
+    def next(self, seen: Seen | None) -> Stage | End:
+        """What comes after what was seen; None where nothing was run yet."""
+
+    def current(self) -> Stage:
+        """The stage under way: the one that ``next`` returned last, built from ``state``."""
+
+    def answer(self, w: Array, verdict: str) -> Array:
+        """What to return of a run that ended at w."""
+
+    def state(self) -> dict[str, Array]: ...
+
+    def load(self, state: dict[str, Array]) -> None: ...
+
+
+class Fixed:
+    """One stage: a table or policy from its first row to its last."""
+
+    best = None
+    retreats = 0
+    open_ended = False
+
+    def __init__(self, steps: Any, batch: int, name: str = "") -> None:
+        self.steps, self.batch = steps, batch
+        self.name = name or getattr(steps, "name", "") or "schedule"
+
+    def begin(self, w: Array, first: Look) -> None:
+        """Nothing depends on the start."""
+
+    def next(self, seen: Seen | None) -> Stage | End:
+        return self.current() if seen is None else End(seen.verdict)
+
+    def current(self) -> Stage:
+        return Stage(self.name, self.steps, self.batch, self.steps.T)
+
+    def answer(self, w: Array, verdict: str) -> Array:
+        return w
+
+    def state(self) -> dict[str, Array]:
+        return {}
+
+    def load(self, state: dict[str, Array]) -> None:
+        """There is nothing to load."""

@@ -1,0 +1,210 @@
+"""The divergence guard: notice, go back to the best iterate, halve the step, and say so."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..problems import Look
+from ..rows import Array
+from ..schedules import Method, Schedule
+from .base import Best, End, Limits, Seen, Stage
+
+VALUE_FACTOR = 4.0  # f above so many times f(w0) is divergence
+NORM_FACTOR = 10.0  # so is a gradient norm so many times the best, three records running
+RUNNING = 3
+FIRST_LOOK = 16
+LOOKS = 8  # a run is looked at at least so often
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A method that ``minimize`` runs under the guard; made by ``guard``."""
+
+    method: Any
+
+
+def guard(method: Any) -> Guarded:
+    """``method`` (a schedule, or a registry name) under the divergence guard.
+
+    At steps spaced geometrically the run is looked at. It is taken back when it overflowed, when
+    f > 4 f(w0) (at full batch, f(w0)), or when the last three recorded gradient norms exceed 10
+    times the best (or what sampling noise alone explains at w0) and grow. Then: the best iterate
+    seen at a look, from rest; a named method is built again for the steps left with L, L_max and
+    kappa~ doubled, a schedule goes on with half its steps. Each retreat is counted and told in
+    ``Result.message``. What is returned is the best iterate seen at a look, the last one among
+    them, so f is never above f(w0).
+
+    Guarantee: none is needed of the constants: after j retreats L is 2^j times what was given,
+    so an L too small by a factor nu costs at most about log2(nu) + 1 retreats.
+
+    Source: not in the paper.
+
+    Examples
+    --------
+    >>> import bocce
+    >>> X, y, _ = bocce.data.regression(n=200, d=5, kappa=10.0)
+    >>> p = bocce.LeastSquares(X, y)
+    >>> wild = bocce.schedules.nesterov(500, L=0.2 * p.constants().L, mu=1.0)
+    >>> bocce.minimize(p, wild, batch_size=200).status
+    'diverged'
+    >>> r = bocce.minimize(p, guard(wild), batch_size=200)
+    >>> r.status, bool(r.history["grad_norm"][-1] < 1e-6)
+    ('finished', True)
+    """
+    if not isinstance(method, (str, Schedule)):
+        raise TypeError(
+            f"guard: method={method!r} must be a schedule or a registry name; a line search "
+            "needs no guard, it looks before it steps."
+        )
+    return Guarded(method)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to build a named method again: the registry entry and the constants it was built with."""
+
+    method: Method
+    constants: dict[str, Any]
+
+    def build(self, T: int, doublings: int = 0) -> Any:
+        """The method for T steps with L, L_max and kappa~ doubled so many times."""
+        scale = 2.0**doublings
+        grown = {
+            name: scale * value if name in ("L", "L_max", "kappa_tilde") and value else value
+            for name, value in self.constants.items()
+        }
+        return self.method.build(T, grown)
+
+
+class Levels(NamedTuple):
+    """Below what the guard does not judge."""
+
+    rounding: float  # of a gradient norm
+    noise: float  # the gradient norm that sampling noise alone explains
+    slack: float  # the rounding of f
+    gap: int = FIRST_LOOK  # steps to the first look, so that looks cost little
+
+
+class GuardedRun:
+    """A table under the guard: stages end where it is looked at."""
+
+    open_ended = False
+
+    def __init__(
+        self,
+        table: Schedule,
+        batch: int,
+        name: str,
+        levels: Levels,
+        recipe: Recipe | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.first_table = self.table = table
+        self.batch, self.name = batch, name
+        self.levels, self.recipe = levels, recipe
+        self.limits = limits or Limits()
+        self.went_back: list[int] = []
+        self.highest = math.inf  # the largest recorded norm before the last look
+        self.k = 0  # where the stage under way began
+        self.origin, self.coming = 0, levels.gap
+
+    @property
+    def retreats(self) -> int:
+        return len(self.went_back)
+
+    def answer(self, w: Array, verdict: str) -> Array:
+        return w if verdict in ("converged", "stopped") else self.best.w
+
+    def begin(self, w: Array, first: Look) -> None:
+        self.best = Best.of(w.copy(), first)
+        self.first_value = first.value
+        self.best_norm = self.best.norm
+
+    def current(self) -> Stage:
+        end = min(self.coming, self.table.T)
+        return Stage(self.name, self.table, self.batch, end - self.k, row=self.k)
+
+    def next(self, seen: Seen | None) -> Stage | End:
+        if seen is None:
+            return self.current()
+        look = seen.look(seen.w)
+        norm = float(np.linalg.norm(look.gradient))
+        self.k = seen.k
+        why = self._why(look.value, norm, seen.norms) or seen.verdict
+        if why:
+            return self._retreat()
+        self._keep(seen.w, look.value, norm, seen.norms)
+        return self.current() if seen.k < self.table.T else End("")
+
+    def _why(self, value: float, norm: float, norms: Array) -> str:
+        """Why the run should be taken back, or ""."""
+        if not (math.isfinite(value) and math.isfinite(norm)):
+            return "overflow"
+        levels = self.levels
+        factor = VALUE_FACTOR if levels.noise > 0.0 else 1.0  # nothing excuses a full batch
+        if value > factor * self.first_value + levels.slack and norm > levels.rounding:
+            return f"f rose above {factor:g} f(w0)"
+        level = NORM_FACTOR * max(self.best_norm, levels.noise, levels.rounding)
+        running = norms[-RUNNING:]
+        if running.size == RUNNING and running.min() > level and norms.max() > self.highest:
+            return f"the gradient norm rose above {NORM_FACTOR:g} times its best"
+        return ""
+
+    def _keep(self, w: Array, value: float, norm: float, norms: Array) -> None:
+        """The look was fine: remember the best, and when to look next."""
+        if value <= self.best.value + (self.levels.slack if norm <= self.best.norm else 0.0):
+            self.best = Best(w.copy(), value, norm)
+        self.best_norm = min(self.best_norm, norm, norms.min(initial=math.inf))
+        self.highest = float(norms.max(initial=0.0)) if norms.size else self.highest
+        apart = min(self.coming - self.origin, self.table.T // LOOKS)
+        self.coming += max(self.levels.gap, apart)
+
+    def _retreat(self) -> Stage | End:
+        if len(self.went_back) >= self.limits.most_retreats:
+            return End("diverged")
+        self.went_back.append(self.k)
+        if self.k >= self.table.T:
+            return End("")
+        self.table = shorter(self.table, self.k, len(self.went_back), self.recipe)
+        self.origin, self.highest = self.k, math.inf
+        self.coming = self.k + self.levels.gap
+        stage = self.current()
+        return Stage(stage.name, stage.steps, stage.batch, stage.count, stage.row, self.best.w)
+
+    def state(self) -> dict[str, Array]:
+        best = self.best
+        numbers = [self.first_value, best.value, best.norm, self.best_norm, self.highest]
+        return {
+            "numbers": np.array(numbers),
+            "counts": np.array([self.k, self.origin, self.coming], dtype=np.int64),
+            "retreats": np.array(self.went_back, dtype=np.int64),
+            "best": best.w,
+        }
+
+    def load(self, state: dict[str, Array]) -> None:
+        numbers = [float(x) for x in state["numbers"]]
+        self.first_value, value, norm, self.best_norm, self.highest = numbers
+        self.best = Best(state["best"], value, norm)
+        self.k, self.origin, self.coming = (int(x) for x in state["counts"])
+        self.table = self.first_table
+        self.went_back = state["retreats"].tolist()
+        for count, k in enumerate(self.went_back, start=1):
+            self.table = shorter(self.table, k, count, self.recipe)
+
+
+def shorter(table: Schedule, k: int, retreats: int, recipe: Recipe | None) -> Schedule:
+    """``table`` up to step k, then from rest with shorter steps."""
+    if k >= table.T:
+        return table
+    if recipe is not None:
+        rest = recipe.build(table.T - k, retreats)
+    else:
+        rest = Schedule(0.5 * table.alpha[k:], table.beta[k:], table.theta[k:])
+    if k == 0:
+        return Schedule(rest.alpha, rest.beta, rest.theta, table.name)
+    past = Schedule(table.alpha[:k], table.beta[:k], table.theta[:k], table.name)
+    return past.then(rest, name=table.name)

@@ -1,0 +1,5 @@
+"""The compiled engine: the one update, with sums over rows by Numba kernels."""
+
+from .engine import CompiledEngine
+
+__all__ = ["CompiledEngine"]

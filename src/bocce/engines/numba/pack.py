@@ -1,0 +1,119 @@
+"""A problem's rows as the kernels want them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...problems import Problem
+from ...rows import Array, Csr, Dense, Rows, Scaled
+from .loop import Objective
+from .rows import DenseRows, ScaledRows, SparseRows
+
+OWN_BYTES = 1 << 26  # dense data up to this size are copied into rows of whole cache lines
+LINE = 64
+
+
+def read_only(array: Array) -> Array:
+    """A read-only view: one compiled type whatever the caller's flags were."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def pack(problem: Problem) -> Any:
+    """The rows of a problem; large dense data are used where they lie."""
+    return PACKERS[type(problem.rows)](problem)
+
+
+def _weights(problem: Problem) -> Array:
+    return read_only(np.zeros(0) if problem.weight is None else problem.weight)
+
+
+def _sparse(problem: Problem) -> SparseRows:
+    X = problem.rows.X
+    return SparseRows(
+        read_only(X.data),
+        read_only(X.indices.astype(np.uint32)),
+        read_only(X.indptr.astype(np.int64)),
+        read_only(problem.y),
+        _weights(problem),
+        problem.loss,
+    )
+
+
+def _where_they_lie(problem: Problem) -> DenseRows:
+    X, y = read_only(problem.rows.X), read_only(problem.y)
+    return DenseRows(X, y, _weights(problem), np.zeros(2), False, problem.loss)
+
+
+def _scaled(problem: Problem) -> ScaledRows:
+    rows = problem.rows
+    assert isinstance(rows, Scaled)
+    d = rows.centre.size
+    return ScaledRows(
+        _where_they_lie(problem),
+        read_only(rows.centre),
+        read_only(rows.scale),
+        rows.unit,
+        np.zeros(d),
+        np.zeros(d),
+    )
+
+
+def _dense(problem: Problem) -> DenseRows:
+    """Rows of whole cache lines with y folded in, where they are few enough to be copied."""
+    X, loss, d = problem.rows.X, problem.loss, problem.width
+    lanes = LINE // X.dtype.itemsize
+    width = -(-(d + loss.quadratic) // lanes) * lanes
+    large = problem.n * width * X.dtype.itemsize > OWN_BYTES
+    if large or (loss.quadratic and X.dtype != np.float64):
+        return _where_they_lie(problem)
+    own = _aligned(problem.n, width, X.dtype)
+    own[:, :d] = X
+    weight = _weights(problem)
+    if loss.quadratic:
+        own[:, d] = problem.y
+        if problem.weight is not None:
+            own *= np.sqrt(problem.weight)[:, None]
+            weight = read_only(np.zeros(0))
+    elif loss.margin:
+        own[:, :d] *= problem.y[:, None].astype(X.dtype)
+    folded = loss.quadratic or loss.margin
+    return DenseRows(read_only(own), read_only(problem.y), weight, np.zeros(2), folded, loss)
+
+
+PACKERS: dict[type[Rows], Any] = {Csr: _sparse, Scaled: _scaled, Dense: _dense}
+
+
+def _aligned(n: int, p: int, dtype: np.dtype[Any]) -> Array:
+    """Zeros of shape (n, p) that start on a cache line."""
+    raw = np.zeros(n * p * dtype.itemsize + LINE, dtype=np.uint8)
+    start = -raw.ctypes.data % LINE
+    return raw[start : start + n * p * dtype.itemsize].view(dtype).reshape(n, p)
+
+
+def at_vector(rows: Any, d: int) -> Array:
+    """Room for the point at which rows are multiplied: as long as they are, y's place filled."""
+    if not isinstance(rows, DenseRows):
+        return np.zeros(d)
+    at = np.zeros(rows.X.shape[1])
+    if rows.folded and rows.loss.quadratic:
+        at[d] = -1.0
+    return at
+
+
+def objective(problem: Problem) -> Objective:
+    ridge = problem.ridges
+    has_gram = problem.has_gram
+    return Objective(
+        problem.n,
+        problem.width,
+        ridge,
+        np.flatnonzero(ridge != ridge[0]),
+        problem.gram if has_gram else np.zeros((1, 1)),
+        problem.moment if has_gram else np.zeros(1),
+        problem.target2,
+        has_gram,
+    )

@@ -1,0 +1,9 @@
+"""What one row costs: a loss a file, each with its value, slope and bend."""
+
+from .huber import Huber
+from .logistic import Logistic
+from .loss import REGISTRY, Loss, loss, loss_of
+from .squared import Squared
+from .squared_hinge import SquaredHinge
+
+__all__ = ["REGISTRY", "Huber", "Logistic", "Loss", "Squared", "SquaredHinge", "loss", "loss_of"]

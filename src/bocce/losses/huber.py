@@ -1,0 +1,31 @@
+"""Huber's loss: least squares that outliers pull with bounded force."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .loss import loss
+
+
+@loss("huber")
+class Huber(NamedTuple):
+    """r^2/2 for |r| <= delta, and delta |r| - delta^2/2 beyond, r = z - y.
+
+    >>> Huber(1.0).value(3.0, 0.0), Huber(1.0).slope(-3.0, 0.0)
+    (2.5, -1.0)
+    """
+
+    delta: float = 1.0
+
+    words = "Huber regression"
+    curvature = 1.0
+
+    def value(loss, z: Any, y: Any) -> Any:
+        near = np.minimum(np.maximum(z - y, -loss.delta), loss.delta)
+        return near * (z - y - 0.5 * near)
+
+    def slope(loss, z: Any, y: Any) -> Any:
+        return np.minimum(np.maximum(z - y, -loss.delta), loss.delta)
+
+    def bend(loss, z: Any, y: Any) -> Any:
+        return 1.0 * (np.abs(z - y) <= loss.delta)

@@ -1,0 +1,138 @@
+"""How a loss is written: three functions and a few facts, in one file.
+
+A loss is a named tuple (its fields are its parameters) under the decorator ``loss``:
+
+    @loss("log-cosh")
+    class LogCosh(NamedTuple):
+        curvature = 1.0                           # an upper bound on ``bend``, or None
+
+        def value(loss, z, y): ...                # what a row costs whose prediction is z
+        def slope(loss, z, y): ...                # its derivative in z
+        def bend(loss, z, y): ...                 # the second derivative
+
+The functions are made of NumPy's element-wise functions (``np.exp``, ``np.maximum``, ...): those
+mean the same on an array and on one number, so the same lines are the readable form and the body of
+the compiled kernels. The first argument is the loss itself, for its parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _checks
+from .targets import real_targets
+
+Array = npt.NDArray[Any]
+Body = Callable[..., Any]
+
+
+class Loss(Protocol):
+    """What the rest of the package may ask of a loss."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]  # what a problem with this loss calls itself in messages
+    words: ClassVar[str]  # the model, for a sentence
+    quadratic: ClassVar[bool]  # is slope = z - y, so that second moments close?
+    margin: ClassVar[bool]  # is value a function of y z alone, with y = -1 or 1?
+    curvature: ClassVar[float | None]  # bend is at most this; None where it has no bound
+
+    def value(self, z: Any, y: Any) -> Any: ...
+    def slope(self, z: Any, y: Any) -> Any: ...
+    def bend(self, z: Any, y: Any) -> Any: ...
+    def floor(self, y: Any) -> Any:
+        """The infimum of ``value`` over z."""
+
+    def constant(self, mean: float) -> float:
+        """The prediction that costs least where the same is predicted for all rows, given the mean
+        of y; 0 where that is not known in closed form."""
+
+    @staticmethod
+    def targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array | None]:
+        """y as the loss wants it, checked, and the classes; ``labels``: those of all the data,
+        where ``y`` is a part of them."""
+
+    @staticmethod
+    def compiled() -> dict[str, Body]:
+        """Bodies that the kernels should take instead of the functions above; called only where
+        Numba is at hand."""
+
+
+REGISTRY: dict[str, Any] = {}
+NEEDED = ("value", "slope", "bend", "curvature")
+L = TypeVar("L", bound=type)
+
+
+def _floor(loss: Any, y: Any) -> Any:
+    return np.zeros(np.shape(y))
+
+
+def _constant(loss: Any, mean: float) -> float:
+    return 0.0
+
+
+def _nothing_of_its_own() -> dict[str, Body]:
+    return {}
+
+
+def _defaults() -> dict[str, Any]:
+    return {
+        "title": "Problem",
+        "quadratic": False,
+        "margin": False,
+        "floor": _floor,
+        "constant": _constant,
+        "targets": staticmethod(real_targets),
+        "compiled": staticmethod(_nothing_of_its_own),
+    }
+
+
+def loss(name: str) -> Callable[[L], L]:
+    """Make a loss of a named tuple: check what it must have, fill in what it may leave out, and
+    register it under ``name``.
+
+    >>> from typing import NamedTuple
+    >>> @loss("quartic")
+    ... class Quartic(NamedTuple):
+    ...     curvature = None
+    ...     def value(loss, z, y):
+    ...         return 0.25 * (z - y) ** 4
+    ...     def slope(loss, z, y):
+    ...         return (z - y) ** 3
+    ...     def bend(loss, z, y):
+    ...         return 3.0 * (z - y) ** 2
+    >>> Quartic().slope(np.array([1.0, 3.0]), 1.0).tolist(), Quartic.words
+    ([0.0, 8.0], 'the quartic loss')
+    >>> del REGISTRY["quartic"]
+    """
+
+    def register(kind: L) -> L:
+        missing = [need for need in NEEDED if not hasattr(kind, need)]
+        if missing or not hasattr(kind, "_fields"):
+            raise TypeError(
+                f"loss: {kind.__name__} must be a NamedTuple with {', '.join(NEEDED)}; add "
+                f"{', '.join(missing) or 'NamedTuple as its base'}."
+            )
+        kind.name = name  # type: ignore[attr-defined]
+        for fact, usual in {**_defaults(), "words": f"the {name} loss"}.items():
+            if fact not in vars(kind):
+                setattr(kind, fact, usual)
+        REGISTRY[name] = kind
+        return kind
+
+    return register
+
+
+def loss_of(where: str, given: Any) -> Any:
+    """A loss, from an instance or a registered name."""
+    if isinstance(given, str):
+        return REGISTRY[_checks.choice(where, "loss", given, REGISTRY)]()
+    if isinstance(given, type) or not hasattr(given, "quadratic"):
+        raise TypeError(
+            f"{where}: loss={given!r} must be a loss such as bocce.losses.Huber(1.0), or a name: "
+            f"{', '.join(REGISTRY)}."
+        )
+    return given

@@ -1,0 +1,31 @@
+"""The squared loss: least squares, ridge regression."""
+
+from typing import Any, NamedTuple
+
+from .loss import loss
+
+
+@loss("squared")
+class Squared(NamedTuple):
+    """(z - y)^2/2.
+
+    >>> Squared().value(3.0, 1.0), Squared().slope(3.0, 1.0)
+    (2.0, 2.0)
+    """
+
+    title = "LeastSquares"
+    words = "Least squares"
+    quadratic = True
+    curvature = 1.0
+
+    def value(loss, z: Any, y: Any) -> Any:
+        return 0.5 * (z - y) ** 2
+
+    def slope(loss, z: Any, y: Any) -> Any:
+        return z - y
+
+    def bend(loss, z: Any, y: Any) -> Any:
+        return 0.0 * z + 1.0
+
+    def constant(loss, mean: float) -> float:
+        return mean

@@ -1,0 +1,34 @@
+"""The squared hinge: support vector machines that can be differentiated."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .loss import loss
+from .targets import sign_targets
+
+
+@loss("squared_hinge")
+class SquaredHinge(NamedTuple):
+    """max(0, 1 - y z)^2 with y = -1 or 1.
+
+    >>> SquaredHinge().value(-1.0, 1.0), SquaredHinge().slope(2.0, 1.0)
+    (4.0, 0.0)
+    """
+
+    words = "A linear support vector machine with the squared hinge"
+    margin = True
+    curvature = 2.0
+    targets = staticmethod(sign_targets)
+
+    def value(loss, z: Any, y: Any) -> Any:
+        return np.maximum(1.0 - y * z, 0.0) ** 2
+
+    def slope(loss, z: Any, y: Any) -> Any:
+        return -2.0 * y * np.maximum(1.0 - y * z, 0.0)
+
+    def bend(loss, z: Any, y: Any) -> Any:
+        return 2.0 * (y * z < 1.0)
+
+    def constant(loss, mean: float) -> float:
+        return mean

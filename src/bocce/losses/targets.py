@@ -1,0 +1,37 @@
+"""Targets as losses want them: numbers, or two classes as -1 and 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def real_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None]:
+    """Numbers, as float64."""
+    if y.dtype.kind not in "fiub":
+        raise TypeError(
+            f"{where}: y has dtype {y.dtype}, must be numeric; use Logistic for labels."
+        )
+    return np.array(y, dtype=np.float64), None
+
+
+def sign_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array]:
+    """Two classes: the second of the sorted labels is 1, the first -1.
+
+    >>> sign_targets("Logistic", np.array(["b", "a", "b"]))[0].tolist()
+    [1.0, -1.0, 1.0]
+    """
+    classes = np.unique(y) if labels is None else np.sort(np.asarray(labels))
+    if classes.size != 2:
+        shown = ", ".join(repr(c) for c in classes[:5].tolist())
+        found = f"{classes.size} different labels ({shown}{', ...' * (classes.size > 5)})"
+        if classes.size == 0:
+            found = "more than two different labels"  # too many to be counted, said their source
+        raise ValueError(
+            f"{where}: y has {found}, must have exactly two; make one class against the rest first."
+        )
+    return np.where(y == classes[1], 1.0, -1.0), classes

@@ -1,0 +1,27 @@
+"""Methods that look at the batch, or at the run, before they decide a step: the public names."""
+
+from .control import (
+    POLICIES as REGISTRY,
+)
+from .control import (
+    Guarded,
+    LineSearchPolicy,
+    Plane,
+    armijo,
+    guard,
+    plane,
+    sgd_sls_exponential,
+    shb_sls_exponential,
+)
+
+__all__ = [
+    "REGISTRY",
+    "Guarded",
+    "LineSearchPolicy",
+    "Plane",
+    "armijo",
+    "guard",
+    "plane",
+    "sgd_sls_exponential",
+    "shb_sls_exponential",
+]

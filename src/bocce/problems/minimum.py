@@ -1,0 +1,151 @@
+"""Minimisers to rounding, for reference, and the gradient noise there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..rows import Array
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+NEWTON_STEPS = 100
+
+
+@dataclass(frozen=True)
+class Noise:
+    """chi2 = mean ||grad f_i(w*)||^2 and sigma2 = mean (f_i(w*) - min f_i)."""
+
+    chi2: float
+    sigma2: float
+
+
+def minimiser(p: Problem) -> Array:
+    """w*: least squares by eigenvalues (LSQR where d is large), other losses by Newton's method."""
+    if not p.loss.quadratic:
+        return _by_newton(p)
+    return _by_eigenvalues(p) if p.gram_fits else _by_lsqr(p)
+
+
+def _by_eigenvalues(p: Problem) -> Array:
+    """Of least norm when there are several."""
+    eigenvalues, vectors = np.linalg.eigh(p.gram + np.diag(p.ridges))
+    usable = eigenvalues > p.width * np.finfo(float).eps * max(eigenvalues[-1], 0.0)
+    inverse = np.divide(1.0, eigenvalues, where=usable, out=np.zeros(p.width))
+    w = vectors @ (inverse * (vectors.T @ p.moment))
+    for _ in range(2):  # refinement: the Gram matrix squares the condition number
+        w = w - vectors @ (inverse * (vectors.T @ p.gradient(w)))
+    return np.asarray(w)
+
+
+def _by_lsqr(p: Problem) -> Array:
+    """Rows times sqrt(c_i), then sqrt(n l2 r_j) on the diagonal: an ordinary least squares."""
+    from scipy.sparse.linalg import LinearOperator, lsqr
+
+    root = np.ones(p.n) if p.weight is None else np.sqrt(p.weight)
+    damp = np.sqrt(p.n * p.ridges)
+    operator = LinearOperator(
+        (p.n + p.width, p.width),
+        matvec=lambda w: np.concatenate([root * p.predict(w.ravel()), damp * w.ravel()]),
+        rmatvec=lambda z: p.combine(root * z[: p.n]) + damp * z[p.n :],
+        dtype=np.float64,
+    )
+    target = np.concatenate([root * p.y, np.zeros(p.width)])
+    return np.asarray(lsqr(operator, target, atol=1e-14, btol=1e-14, iter_lim=10_000)[0])
+
+
+def _by_newton(p: Problem) -> Array:
+    w = np.zeros(p.width)
+    value, g = p.look(w)
+    scale = np.sqrt(p.row_gradient_mean2(w))
+    for _ in range(NEWTON_STEPS):
+        if np.linalg.norm(g) <= 1e-13 * scale:
+            break
+        direction = _newton_direction(p, w, g)
+        step, decrease = 1.0, float(g @ direction)
+        slack = 1e-15 * abs(value)  # a decrease that drowns in rounding counts as made
+        while p.value(w + step * direction) > value + 1e-4 * step * decrease + slack:
+            step /= 2
+        trial = w + step * direction
+        new_value, new_g = p.look(trial)
+        if np.linalg.norm(new_g) >= np.linalg.norm(g) and new_value >= value:
+            break  # rounding: no further progress can be measured
+        w, value, g = trial, new_value, new_g
+    if np.linalg.norm(g) > 1e-8 * scale or _escapes(p, w, g):
+        raise ValueError(
+            f"{p.loss.title}: l2={p.l2!r} leaves no finite minimiser that could be reached "
+            "(separable data?), must be > 0 then; add regularisation, for example l2=1e-4."
+        )
+    return w
+
+
+def _escapes(p: Problem, w: Array, g: Array) -> bool:
+    """Would Newton's method still move some x_i . w by a good part of 1?
+
+    On the way to infinity the gradient vanishes but the steps do not.
+    """
+    if p.l2 > 0 or not g.any():
+        return False
+    step = _newton_direction(p, w, g)
+    return p.largest_projection2(step[:, None]) > 0.01**2
+
+
+def _newton_direction(p: Problem, w: Array, g: Array) -> Array:
+    if p.gram_fits:
+        H = p.hessian(w)
+        H = H + np.diag(p.ridges + 1e-14 * max(float(np.trace(H)), 1e-300))
+        return np.asarray(-np.linalg.solve(H, g))
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    weights = p.bends(p.predict(w))
+
+    def multiply(v: Any) -> Array:
+        return p.combine(weights * p.predict(v)) / p.n + p.ridge * v
+
+    H = LinearOperator((p.width, p.width), matvec=multiply, dtype=np.float64)
+    return np.asarray(cg(H, -g, rtol=1e-6, maxiter=500)[0])
+
+
+def noise_at(p: Problem, w: Array) -> Noise:
+    if p.penalty is not None:
+        raise ValueError(
+            f"{p.loss.title}: penalty and intercept must be left out for noise, which is defined "
+            "for one l2 on all variables."
+        )
+    values = p.losses(p.predict(w)) + p.ridge_value(w)
+    sigma2 = max(0.0, float((values - _lowest(p)).mean()))
+    return Noise(p.row_gradient_mean2(w), sigma2)
+
+
+def _lowest(p: Problem) -> Array:
+    """min over w of f_i, which is the minimum over z = x_i . w of c_i loss(z) + l2 z^2/(2 |x_i|^2).
+
+    A row of zeros cannot be fitted at all; without l2 any other one can.
+    """
+    norms2 = p.rows.norms2
+    live = norms2 > 0
+    at_zero = p.losses(np.zeros(p.n))
+    if p.l2 == 0.0:
+        return np.where(live, p.weighted(p.loss.floor(p.y)), at_zero)
+    y = p.y[live]
+    pull = p.l2 / p.weighted(norms2)[live]  # c_i comes out in front of both terms
+    z = _root(lambda z: (p.loss.slope(z, y) + pull * z, p.loss.bend(z, y) + pull), y.size)
+    lowest = at_zero.copy()
+    weight = 1.0 if p.weight is None else p.weight[live]
+    lowest[live] = weight * (p.loss.value(z, y) + 0.5 * pull * z**2)
+    return lowest
+
+
+def _root(slope_and_bend: Any, size: int) -> Array:
+    """Where an increasing function of each of many numbers is zero: Newton kept in a bracket."""
+    z, low, high = np.zeros(size), np.full(size, -np.inf), np.full(size, np.inf)
+    for _ in range(NEWTON_STEPS):
+        slope, bend = slope_and_bend(z)
+        low, high = np.where(slope < 0, z, low), np.where(slope > 0, z, high)
+        step = z - slope / bend
+        inside = (step >= low) & (step <= high)
+        z = np.where(inside, step, 0.5 * (low + high))
+    return z

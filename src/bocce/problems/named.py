@@ -1,0 +1,35 @@
+"""The problems that most people have, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .problem import Problem
+
+
+def LeastSquares(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Problem:
+    """f(w) = 1/(2n) ||X w - y||^2 + l2/2 ||w||^2: ``Problem`` with the squared loss.
+
+    Keywords are those of ``Problem``: sample_weight, penalty, intercept.
+
+    >>> import numpy as np
+    >>> p = LeastSquares(np.diag([2.0, 1.0]), np.array([2.0, 1.0]))
+    >>> p.minimiser(), p.constants().kappa
+    (array([1., 1.]), 4.0)
+    """
+    return Problem(X, y, "squared", l2, **keywords)
+
+
+def Logistic(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Problem:
+    """f(w) = 1/n sum_i log(1 + exp(-s_i x_i . w)) + l2/2 ||w||^2, s_i = +-1: ``Problem`` with the
+    logistic loss.
+
+    The labels may be any two values; ``classes`` holds them sorted, and the second is +1. Keywords
+    are those of ``Problem``: sample_weight, penalty, intercept.
+
+    >>> import numpy as np
+    >>> p = Logistic(np.array([[1.0], [2.0], [-1.0]]), ["yes", "no", "no"], l2=0.1)
+    >>> p.classes.tolist(), p.y.tolist(), round(p.value(np.zeros(1)), 6)
+    (['no', 'yes'], [1.0, -1.0, -1.0], 0.693147)
+    """
+    return Problem(X, y, "logistic", l2, **keywords)

@@ -1,0 +1,406 @@
+"""Rows, a loss and a penalty: what is minimised."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _checks
+from ..losses import Loss, loss_of
+from ..rows import Array, Index, Rows, digest, rows_of
+from . import curvature, minimum
+from ._input import (
+    check_design,
+    check_finite,
+    check_finite_targets,
+    check_penalty,
+    check_vector,
+    check_weights,
+)
+from .curvature import Constants
+from .minimum import Noise
+
+GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is formed
+GRAM_FLOPS = 1e11
+
+
+class Look(NamedTuple):
+    """The objective and its full gradient at a point."""
+
+    value: float
+    gradient: Array
+
+
+class Problem:
+    """f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2.
+
+    Parameters
+    ----------
+    X : dense array (float32 or float64, any memory order, or ``np.memmap``; used where it lies),
+        SciPy sparse matrix (converted to CSR), or a ``BlockFile``, which holds y as well.
+    y : one target a row: numbers, or labels for a loss on classes (``classes`` holds them).
+    loss : an instance such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
+    l2 : the penalty's factor.
+    sample_weight : the weights c_i > 0; they are divided by their mean.
+    penalty : the factors r_j >= 0, one a column; 1 unless given.
+    intercept : add an unpenalised constant to every x_i . w. The variables are w and then the
+        constant: points and gradients have length d + 1.
+
+    Examples
+    --------
+    >>> import numpy as np, bocce
+    >>> p = bocce.Problem(np.array([[1.0], [2.0], [3.0]]), [1.0, 2.0, 90.0], bocce.losses.Huber())
+    >>> p.minimiser().round(3), p.value(np.zeros(1))
+    (array([1.]), 30.5)
+    >>> bocce.Problem(np.array([[1.0], [2.0]]), [5.0, 7.0], "squared", intercept=True).minimiser()
+    array([2., 3.])
+    """
+
+    engine: Any = None  # of rows that live elsewhere, where they do
+
+    def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> Problem:
+        if hasattr(X, "n_blocks"):
+            from .parts import FileProblem
+
+            cls = FileProblem
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        loss: Any = "squared",
+        l2: float = 0.0,
+        *,
+        sample_weight: Any = None,
+        penalty: Any = None,
+        intercept: bool = False,
+    ) -> None:
+        self.loss: Loss = loss_of("Problem", loss)
+        where = self.loss.title
+        self.l2 = _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
+        rows = X if isinstance(X, Rows) else rows_of(check_design(where, X))
+        y = check_vector(where, y)
+        if y.shape != (rows.n,):
+            raise ValueError(
+                f"{where}: y has shape {y.shape}, must be ({rows.n},) as X has {rows.n} rows; "
+                "give one target a row."
+            )
+        self.n, self.d = rows.n, rows.d
+        self.weight = check_weights(where, sample_weight, self.n)
+        self.penalty = check_penalty(where, penalty, self.d)
+        if not isinstance(X, Rows):
+            check_finite(where, rows)
+        self.intercept, self.given = bool(intercept), rows
+        if self.intercept:
+            factors = np.ones(self.d) if self.penalty is None else self.penalty
+            self.penalty = np.append(factors, 0.0)
+        self.y, self.classes = self._targets(y)
+
+    def _targets(self, y: Array) -> tuple[Array, Any]:
+        where = self.loss.title
+        check_finite_targets(where, y)
+        encoded, classes = self.loss.targets(where, y)
+        encoded.flags.writeable = False
+        return encoded, classes
+
+    @classmethod
+    def of(cls, rows: Rows, y: Array, loss: Loss, l2: float, **extras: Any) -> Problem:
+        """A problem of rows and encoded targets that are known to be right.
+
+        ``extras``: ``weight``, ``penalty``, ``classes``, ``intercept`` (is the last variable one?).
+        """
+        self: Problem = object.__new__(Problem)
+        self.rows, self.given = rows, rows
+        self.y, self.loss, self.l2 = y, loss, l2
+        self.weight, self.penalty = extras.get("weight"), extras.get("penalty")
+        self.classes = extras.get("classes")
+        self.intercept = extras.get("intercept", False)
+        self.n, self.d = rows.n, rows.d - self.intercept
+        return self
+
+    def with_targets(self, y: Any) -> Problem:
+        """The same rows, weights and penalty with other targets; what was computed is shared."""
+        other = copy(self)
+        other.y, other.classes = other._targets(np.asarray(y))
+        other._forget("moment", "_minimiser")
+        return other
+
+    def with_l2(self, l2: float) -> Problem:
+        """The same rows, weights and targets with another l2."""
+        other = copy(self)
+        other.l2 = _checks.real(
+            self.loss.title, "l2", l2, least=0.0, remedy="0 is no regularisation"
+        )
+        other._forget("_constants", "_estimated", "_minimiser")
+        return other
+
+    def _forget(self, *names: str) -> None:
+        for name in names:
+            vars(self).pop(name, None)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """One number a variable: the rows that were given, with a 1 behind for an intercept."""
+        return self.given.with_column() if self.intercept else self.given
+
+    @property
+    def X(self) -> Any:
+        """The caller's array."""
+        return self.given.X
+
+    @property
+    def width(self) -> int:
+        """How many variables there are: d, and one more for an intercept."""
+        return self.d + self.intercept
+
+    @property
+    def sparse(self) -> bool:
+        return self.given.sparse
+
+    @property
+    def in_parts(self) -> bool:
+        """Are the rows read from elsewhere, a part at a time?"""
+        return self.given.in_parts
+
+    def __repr__(self) -> str:
+        kind = "CSR " if self.sparse else ""
+        name = self.loss.title
+        shown = f"{self.loss.name}, " if name == "Problem" else ""
+        end = ", intercept" if self.intercept else ""
+        return f"{name}({shown}{kind}{self.n} x {self.d} {self.given.dtype}, l2={self.l2:g}{end})"
+
+    def fingerprint(self) -> str:
+        """What the problem is, for a checkpoint: a hash of the data, and the loss and l2."""
+        extras = (np.zeros(0) if a is None else a for a in (self.weight, self.penalty))
+        data = digest(self.y, *extras)
+        return f"{self.loss.title} {self.loss!r} {self.given.fingerprint()} {data} l2={self.l2!r}"
+
+    # -- what one pass over the rows gives -------------------------------------------------------
+
+    def weighted(self, values: Array, rows: Index | None = None) -> Array:
+        """c_i times the value of row i."""
+        if self.weight is None:
+            return values
+        weight = self.weight if rows is None else self.weight[rows]
+        return values * weight.reshape(-1, *(1,) * (values.ndim - 1))
+
+    def predict(self, w: Array, rows: Index | None = None) -> Array:
+        """x_i . w for all rows, or those named."""
+        return self.rows.times(w, rows)
+
+    def combine(self, coefficients: Array, rows: Index | None = None) -> Array:
+        """sum_i c_i x_i over all rows, or those named."""
+        return self.rows.combine(coefficients, rows)
+
+    @property
+    def largest_row2(self) -> float:
+        """max_i c_i ||x_i||^2."""
+        return float(self.weighted(self.rows.norms2).max())
+
+    @property
+    def mean_row2(self) -> float:
+        return float(self.weighted(self.rows.norms2).mean())
+
+    @property
+    def target2(self) -> float:
+        """The mean of c_i y_i^2."""
+        return float(self.weighted(self.y) @ self.y) / self.n
+
+    @cached_property
+    def moment(self) -> Array:
+        """sum_i c_i y_i x_i / n."""
+        return self.combine(self.weighted(self.y)) / self.n
+
+    @cached_property
+    def gram(self) -> Array:
+        """sum_i c_i x_i x_i^T / n."""
+        return self.rows.gram(self.weight)
+
+    def gram_times(self, v: Array) -> Array:
+        """sum_i c_i x_i x_i^T v / n."""
+        return self.combine(self.weighted(self.predict(v))) / self.n
+
+    def largest_projection2(self, directions: Array) -> float:
+        """max_i c_i ||x_i^T D||^2 for the columns of D."""
+        return float(self.weighted(self.rows.projections2(directions)).max())
+
+    @property
+    def gram_fits(self) -> bool:
+        """Is the matrix of all pairs of columns cheap enough to form?"""
+        return self.width <= GRAM_COLUMNS and 2.0 * self.rows.cost * self.width <= GRAM_FLOPS
+
+    @property
+    def has_gram(self) -> bool:
+        """Does a Gram matrix give the full gradient without touching the rows?"""
+        return self.loss.quadratic and self.gram_fits
+
+    def sample(self, flops: float) -> Problem:
+        """The problem on rows spread over the data, so many that a Gram matrix costs ``flops``.
+
+        At least 20 d of them, and itself where those are all; the weights stay as they are.
+        """
+        rows = int(max(20 * self.width, flops * self.n / max(2.0 * self.rows.gram_cost, 1.0)))
+        if 2 * rows >= self.n:
+            return self
+        chosen = np.sort(np.random.default_rng(0).choice(self.n, rows, replace=False))
+        return self.on(chosen)
+
+    def on(self, chosen: Index) -> Problem:
+        """The problem on those rows; the weights stay as they are."""
+        return Problem.of(
+            self.rows.take(chosen),
+            self.y[chosen],
+            self.loss,
+            self.l2,
+            weight=None if self.weight is None else self.weight[chosen],
+            penalty=self.penalty,
+            classes=self.classes,
+            intercept=self.intercept,
+        )
+
+    # -- what a batch is made of -----------------------------------------------------------------
+
+    @property
+    def units(self) -> int:
+        """How many things a batch is drawn from: the rows (in a block file, the blocks)."""
+        return self.n
+
+    def units_in(self, b: int) -> int:
+        """How many of them a batch of b rows takes."""
+        return b
+
+    def whole_batch(self, b: int) -> int:
+        """The rows of a batch that can be drawn, nearest to b."""
+        return b
+
+    def batch_gradient(self, w: Array, units: Index) -> Array:
+        """The unbiased estimate of the gradient from the units drawn."""
+        return self.gradient(w, units)
+
+    # -- the objective ---------------------------------------------------------------------------
+
+    def losses(self, z: Array, rows: Index | None = None) -> Array:
+        """c_i loss(z_i, y_i)."""
+        return self.weighted(self.loss.value(z, self._of(rows)), rows)
+
+    def slopes(self, z: Array, rows: Index | None = None) -> Array:
+        """c_i times the derivative of the loss at z_i."""
+        return self.weighted(self.loss.slope(z, self._of(rows)), rows)
+
+    def bends(self, z: Array, rows: Index | None = None) -> Array:
+        """c_i times the second derivative of the loss at z_i."""
+        return self.weighted(self.loss.bend(z, self._of(rows)), rows)
+
+    def _of(self, rows: Index | None) -> Array:
+        return self.y if rows is None else self.y[rows]
+
+    @property
+    def ridge(self) -> Any:
+        """l2, or where there is a penalty, l2 r_j."""
+        return self.l2 if self.penalty is None else self.l2 * self.penalty
+
+    @property
+    def ridges(self) -> Array:
+        """l2 r_j for every variable."""
+        return np.array(np.broadcast_to(self.ridge, self.width), dtype=np.float64)
+
+    def ridge_value(self, w: Array) -> float:
+        """l2/2 sum_j r_j w_j^2."""
+        return 0.5 * float((self.ridge * w) @ w)
+
+    def point(self, w: Any, name: str = "w") -> Array:
+        """``w`` as a float64 vector, one number a variable, checked."""
+        where = self.loss.title
+        vector = np.asarray(w)
+        if vector.dtype.kind not in "fiub":
+            raise TypeError(
+                f"{where}: {name} has dtype {vector.dtype}, must be numeric; give a float vector."
+            )
+        vector = vector.astype(np.float64, copy=False)
+        if vector.shape != (self.width,):
+            more = " and the intercept is one more variable" if self.intercept else ""
+            raise ValueError(
+                f"{where}: {name} has shape {vector.shape}, must be ({self.width},); X has "
+                f"{self.d} columns{more}."
+            )
+        return vector
+
+    def parted(self, u: Array) -> tuple[Array, float]:
+        """The variables as (w, intercept)."""
+        return (u[:-1], float(u[-1])) if self.intercept else (u, 0.0)
+
+    def look(self, w: Array, rows: Index | None = None) -> Look:
+        """The objective and its gradient, or those of the mean over ``rows`` plus the l2 term."""
+        z = self.predict(w, rows)
+        slopes = self.slopes(z, rows)
+        value = float(self.losses(z, rows).mean()) + self.ridge_value(w)
+        return Look(value, self.combine(slopes, rows) / slopes.shape[0] + self.ridge * w)
+
+    def value(self, w: Any, rows: Index | None = None) -> float:
+        """f(w), or the mean over ``rows`` plus the l2 term."""
+        w = self.point(w)
+        return float(self.losses(self.predict(w, rows), rows).mean()) + self.ridge_value(w)
+
+    def gradient(self, w: Any, rows: Index | None = None) -> Array:
+        """The gradient of f, or of the mean over ``rows`` plus the l2 term."""
+        w = self.point(w)
+        slopes = self.slopes(self.predict(w, rows), rows)
+        return self.combine(slopes, rows) / slopes.shape[0] + self.ridge * w
+
+    def hessian(self, w: Array) -> Array:
+        """The Hessian of f at w, without the l2 term."""
+        if self.loss.quadratic:
+            return self.gram
+        return self.rows.gram(self.bends(self.predict(w)))
+
+    def row_gradient_mean2(self, w: Any) -> float:
+        """mean_i ||grad f_i(w)||^2, f_i with its l2 term."""
+        w = self.point(w)
+        z = self.predict(w)
+        slopes = self.slopes(z)
+        pull = self.ridge * w
+        across = self.l2 * z if self.penalty is None else self.predict(pull)
+        squares = slopes**2 * self.rows.norms2 + 2 * slopes * across
+        return float(max(0.0, squares.mean() + pull @ pull))
+
+    # -- constants and the minimiser -------------------------------------------------------------
+
+    def constants(self) -> Constants:
+        """L, mu, L_max, kappa~ of the objective (bounds of curvature where that varies).
+
+        Exact by eigenvalues where the Gram matrix fits (``gram_fits``), otherwise L is an upper
+        estimate by Lanczos and mu is l2, the only lower bound that is certain.
+        """
+        return self._constants
+
+    @cached_property
+    def _constants(self) -> Constants:
+        return curvature.constants(self)
+
+    def estimated(self) -> Constants:
+        """The constants, from a sample of the rows where all would take long: for runs under a
+        guard."""
+        return vars(self).get("_constants") or self._estimated
+
+    @cached_property
+    def _estimated(self) -> Constants:
+        return curvature.estimated(self)
+
+    def minimiser(self) -> Array:
+        """w*, of least norm when there are several."""
+        return self._minimiser.copy()
+
+    @cached_property
+    def _minimiser(self) -> Array:
+        return minimum.minimiser(self)
+
+    def noise(self) -> Noise:
+        """The gradient noise at the minimiser."""
+        return self.noise_at(self.minimiser())
+
+    def noise_at(self, w: Array) -> Noise:
+        return minimum.noise_at(self, w)

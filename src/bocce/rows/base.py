@@ -1,0 +1,116 @@
+"""What is asked of rows, wherever they lie.
+
+A kind of storage (a file of this room) says how its rows are had a block at a time; products, sums
+and Gram matrices follow from that, and a storage that knows a shorter way has its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Index = npt.NDArray[np.int64]
+HASHED_BYTES = 1 << 22  # at a time
+
+
+class Rows:
+    """n rows of d numbers.
+
+    ``X`` is what the caller gave. ``in_parts``: are the rows read from elsewhere, a part at a time?
+    """
+
+    X: Any
+    n: int
+    d: int
+    dtype: np.dtype[Any]
+    sparse = False
+    in_parts = False
+
+    def blocks(self, rows: Index | None = None) -> Iterator[Any]:
+        """The rows (all, or those named) a block at a time, as float64 where they are dense."""
+        raise NotImplementedError
+
+    def take(self, rows: Index) -> Rows:
+        """Those rows, in memory."""
+        raise NotImplementedError
+
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays that hold the rows."""
+        raise NotImplementedError
+
+    def with_column(self) -> Rows:
+        """The rows with a 1 behind each: an intercept is the last variable then."""
+        raise NotImplementedError
+
+    @property
+    def cost(self) -> float:
+        """Multiplications of one product with a vector."""
+        return float(self.n) * self.d
+
+    @property
+    def gram_cost(self) -> float:
+        """Multiplications, as cheap as dense ones, of a Gram matrix."""
+        return float(self.n) * self.d**2
+
+    def times(self, w: Array, rows: Index | None = None) -> Array:
+        """x_i . w for all rows, or those named."""
+        return np.concatenate([block @ w for block in self.blocks(rows)])
+
+    def combine(self, c: Array, rows: Index | None = None) -> Array:
+        """sum_i c_i x_i over all rows, or those named."""
+        total, start = np.zeros((self.d, *c.shape[1:])), 0
+        for block in self.blocks(rows):
+            total += block.T @ c[start : start + block.shape[0]]
+            start += block.shape[0]
+        return total
+
+    @cached_property
+    def norms2(self) -> Array:
+        """||x_i||^2."""
+        return np.concatenate([np.einsum("ij,ij->i", block, block) for block in self.blocks()])
+
+    def squares(self, weights: Array | None = None) -> Array:
+        """1/n sum_i s_i x_ij^2 for each column, s_i the weights (1 unless given)."""
+        total, start = np.zeros(self.d), 0
+        for block in self.blocks():
+            part = slice(start, start + block.shape[0])
+            shares = np.ones(block.shape[0]) if weights is None else weights[part]
+            total += shares @ np.square(block)
+            start = part.stop
+        return total / self.n
+
+    def projections2(self, directions: Array) -> Array:
+        """||x_i^T D||^2 for the columns of D."""
+        rotated = (block @ directions for block in self.blocks())
+        return np.concatenate([np.einsum("ij,ij->i", block, block) for block in rotated])
+
+    def gram(self, weights: Array | None = None) -> Array:
+        """1/n sum_i s_i x_i x_i^T, s_i the weights (1 unless given)."""
+        total, start = np.zeros((self.d, self.d)), 0
+        for block in self.blocks():
+            part = slice(start, start + block.shape[0])
+            total += block.T @ (block if weights is None else block * weights[part, None])
+            start = part.stop
+        return total / self.n
+
+    def fingerprint(self) -> str:
+        """A hash of the shape, the type and every number."""
+        return digest(*self.arrays())
+
+
+def digest(*arrays: Array) -> str:
+    """A hash of shapes, types and contents, taken a block at a time."""
+    sha = hashlib.sha256()
+    for array in arrays:
+        sha.update(f"{array.shape}{array.dtype}".encode())
+        flat = np.atleast_1d(array)
+        step = max(1, HASHED_BYTES * len(flat) // max(1, flat.nbytes))
+        for start in range(0, len(flat), step):
+            sha.update(np.ascontiguousarray(flat[start : start + step]).data)
+    return sha.hexdigest()

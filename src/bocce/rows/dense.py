@@ -1,0 +1,44 @@
+"""Rows of a dense array: in memory, mapped from a file, of any order, float32 or float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .base import Array, Index, Rows
+
+BLOCK_BYTES = 1 << 23  # rows are taken this many bytes at a time where a copy must be made
+COPIED_BYTES = 1 << 26  # up to this size rows are copied to have a column behind them
+
+
+class Dense(Rows):
+    """The rows of an array, used where they lie."""
+
+    def __init__(self, X: Array) -> None:
+        self.X = X.view(np.ndarray)
+        self.X.flags.writeable = False
+        self.n, self.d = (int(size) for size in X.shape)
+        self.dtype = X.dtype
+
+    def blocks(self, rows: Index | None = None) -> Iterator[Array]:
+        count = self.n if rows is None else len(rows)
+        step = max(1, BLOCK_BYTES // (8 * self.d))
+        if rows is None and self.dtype == np.float64:
+            step = max(step, count)  # no copy is made: one block
+        for start in range(0, count, step):
+            part = slice(start, start + step)
+            yield np.asarray(self.X[part if rows is None else rows[part]], dtype=np.float64)
+
+    def take(self, rows: Index) -> Dense:
+        return Dense(self.X[rows])
+
+    def arrays(self) -> tuple[Array, ...]:
+        return (self.X,)
+
+    def with_column(self) -> Rows:
+        from .scaled import Scaled
+
+        d = self.d
+        rows = Scaled(self.X, np.zeros(d), np.ones(d), 1.0)
+        return rows if self.X.nbytes > COPIED_BYTES else Dense(rows.made(slice(None), self.dtype))

@@ -1,0 +1,66 @@
+"""Rows in a file larger than memory, read a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from .base import Array, Index, Rows
+
+
+class FileRows(Rows):
+    """The rows of a block file (or of anything that streams blocks as it does).
+
+    Products with all rows read the file once; what they give, n numbers, is kept in memory.
+    """
+
+    in_parts = True
+
+    def __init__(self, file: Any) -> None:
+        self.X = file
+        self.n, self.d, self.dtype = file.n, file.d, file.dtype
+
+    def read(self, blocks: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
+        """X and y of each block (all, or those named), valid until the next is taken."""
+        named = range(self.X.n_blocks) if blocks is None else blocks
+        with closing(self.X.stream(named)) as stream:
+            yield from stream
+
+    def blocks(self, rows: Index | None = None) -> Iterator[Array]:
+        if rows is not None:
+            for X, _, local in self.named(rows):
+                yield np.asarray(X[local], dtype=np.float64)
+            return
+        for X, _ in self.read():
+            yield np.asarray(X, dtype=np.float64)
+
+    def named(self, rows: Index) -> Iterator[tuple[Array, Array, Index]]:
+        """The blocks that hold the rows, in the order asked for, and the rows' numbers there."""
+        starts = np.array([self.X.start(i) for i in range(self.X.n_blocks)])
+        home = np.searchsorted(starts, rows, side="right") - 1
+        ends = np.flatnonzero(np.diff(home, append=-1)) + 1
+        first = 0
+        for end, (X, y) in zip(ends, self.read(home[ends - 1])):
+            yield X, y, np.asarray(rows[first:end] - starts[home[first]])
+            first = end
+
+    def targets(self) -> Array:
+        """y of all rows, as stored."""
+        return np.concatenate([y.copy() for _, y in self.read()])
+
+    def take(self, rows: Index) -> Rows:
+        from .dense import Dense
+
+        return Dense(np.concatenate([np.array(X[local]) for X, _, local in self.named(rows)]))
+
+    def with_column(self) -> Rows:
+        raise ValueError(
+            "Problem: intercept=True must be left out for rows in a file; write a column of ones, "
+            "and give it no penalty."
+        )
+
+    def fingerprint(self) -> str:
+        return str(self.X.identity)

@@ -1,0 +1,62 @@
+"""How ``auto`` without a number of steps begins, from what is known of a problem."""
+
+from __future__ import annotations
+
+import math
+
+from ..control import GUARDED, Anytime, Limits
+from ..control.anytime import FIRST_SHARE, Design, accelerating_batch
+from ..problems import Constants, Problem
+
+LEAST_STEPS = 1000
+FEW = 1 << 20  # numbers in X: all rows at each step cost less than finding out about batches
+UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
+LIMITS = Limits()
+
+
+def usual_passes(tol: float) -> int:
+    """Over the data, where the caller sets no limit."""
+    return LIMITS.passes_to_tol if tol > 0 else LIMITS.passes
+
+
+def anytime(
+    p: Problem, name: str, b: int | None, *, tol: float, passes: float | None, memory: int
+) -> Anytime:
+    """Batches first where they pay: where the caller gave their size, or there are many rows and a
+    full gradient costs a pass over them."""
+    assert name in GUARDED
+    straight = b is None and not batches_pay(p)
+    c = UNKNOWN if straight else _constants(p, tol)
+    # the longest certified steps: here averages and batches take care of the noise
+    R2, tilde = c.sharpest
+    tilde = None if name == "auto-shb" or not p.loss.quadratic else tilde
+    L = c.L if c.L > 0 else 1.0  # f does not depend on w: the first look ends the run
+    mu = min(L, max(c.mu, L * FIRST_SHARE))
+    first = p.n if straight else b
+    if first is None:
+        first = p.whole_batch(accelerating_batch(p.n, L, mu, max(c.L_max, L)))
+        first = p.n if 2 * first > p.n else first
+    usual = max(usual_passes(tol) * p.n, LEAST_STEPS * first)
+    return Anytime(
+        Design(p.n, L, max(R2, L), tilde, c.mu, mu, first),
+        name=name,
+        brief=b is None,
+        wants_tol=tol > 0,
+        quadratic=p.loss.quadratic,
+        look_rows=float(p.width if p.has_gram else p.n),
+        budget=usual if passes is None else max(1, math.ceil(passes * p.n)),
+        fixed_batch=b is not None,
+        memory=memory,
+    )
+
+
+def batches_pay(p: Problem) -> bool:
+    """Is a pass in batches worth its set-up?"""
+    if p.loss.curvature is None:
+        return False
+    return p.in_parts or (not p.has_gram and p.rows.cost > FEW)
+
+
+def _constants(p: Problem, tol: float) -> Constants:
+    """Those of all rows for a run that must be right by them alone, else an estimate."""
+    return p.constants() if p.in_parts else p.estimated()

@@ -1,0 +1,307 @@
+"""The one driver: has stages run, keeps the history, saves, tells and stops.
+
+A controller says what comes next, an engine takes the steps; neither knows of the other.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import engines
+from ..control import Controller, End, Limits, Seen, Stage
+from ..engines import Engine, Recorder, State
+from ..problems import Frame, Look, Problem
+from ..rows import Array
+from ..schedules import Schedule
+from .checkpoint import Keeper
+from .result import Progress, StageRun
+from .stop import Stop, norm
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run was asked for, besides the problem and the controller."""
+
+    seed: int = 0
+    sampling: str = "independent"
+    engine: Any = "compiled"
+    record_every: int | str = 1
+    callback: Callable[[Progress], Any] | None = None
+    checkpoint: Path | None = None
+    identity: Callable[[], dict[str, Any]] = dict
+    limits: Limits = field(default_factory=Limits)
+
+
+class Run:
+    """One run of ``problem``, in the variables of ``frame``, from ``start``."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        frame: Frame,
+        start: Array,
+        controller: Controller,
+        stop: Stop,
+        settings: Settings,
+    ) -> None:
+        self.problem, self.frame, self.controller = problem, frame, controller
+        self.stop, self.settings = stop, settings
+        self.start, self.state = start, State.at_rest(start)
+        # at each record: step, value, gradient norm in the caller's variables, gradients of rows
+        self.history: list[tuple[float, float, float, float]] = []
+        self.evaluations = 0
+        self.stages: list[StageRun] = []
+        self.stage: Stage | None = None
+        self.end = 0  # the step at which the stage under way is over
+        self.norms: list[float] = []  # recorded in the stage
+        self.engine: Engine | None = None
+        self.made_for: tuple[Any, ...] = ()  # what the engine was made for
+
+    # -- beginning and ending ----------------------------------------------------------------------
+
+    def go(self) -> str:
+        """Run to the end; returns the verdict."""
+        answer = self.controller.next(None)
+        assert isinstance(answer, Stage)
+        self._use_engine_of(answer)
+        first = self._look(self.state.w)
+        self.unit = engines.unit_of(first.gradient)
+        self.controller.begin(self.state.w, self._outer(first))
+        self.stop.begin(first.gradient)
+        with Keeper(self) as keeper:
+            if keeper.ended is not None:
+                return keeper.ended
+            if keeper.found:
+                pass  # it goes on where it was
+            elif self._record(self.state.w, first):
+                return "stopped"
+            elif self.stop.met(first.gradient):
+                keeper.ended = "converged"
+                return "converged"
+            else:
+                self._enter(answer)
+            keeper.ended = self._loop(keeper)
+            return keeper.ended
+
+    def answer(self, verdict: str) -> Array:
+        """The point that the run gives back; the last record is of it."""
+        w, best = self.controller.answer(self.state.w, verdict), self.controller.best
+        if w is not self.state.w and best is not None:
+            if self.history[-1][0] == self.state.k:
+                self.history.pop()
+            self._note(best.value, best.norm)
+        return w
+
+    # -- the loop ----------------------------------------------------------------------------------
+
+    def _loop(self, keeper: Keeper) -> str:
+        verdict = ""
+        while True:
+            keeper.complete()
+            if self.stage is None:
+                answer = self.controller.next(self._seen(verdict))
+                if self.controller.open_ended and (verdict := self._tell_best()):
+                    return verdict
+                if isinstance(answer, End):
+                    return answer.verdict or self._last_record()
+                self._enter(answer)
+            verdict = self._stretch()
+            if verdict in ("converged", "stopped"):
+                return verdict
+            if verdict or self.state.k >= self.end:
+                self.stage = None
+
+    def _seen(self, verdict: str) -> Seen:
+        state, taken = self.state, self.stages[-1].steps
+        mean = None if state.tally is None or taken == 0 else state.tally / taken
+        norms = np.array(self.norms)
+        look = self._outer_look
+        return Seen(state.w, state.k, mean, look, norms, verdict, self.evaluations)
+
+    def _enter(self, stage: Stage) -> None:
+        if stage.start is not None:
+            self.state = State.at_rest(stage.start, self.state.k)
+        self.state.row = stage.row
+        self.state.tally = np.zeros_like(self.state.w) if stage.average else None
+        self.end, self.norms = self.state.k + stage.count, []
+        self.stages.append(StageRun(stage.name, 0, stage.batch))
+        self.resume(stage)
+
+    def resume(self, stage: Stage) -> None:
+        """Go on with a stage from where the state is."""
+        self.stage = stage
+        self._use_engine_of(stage)
+        self.recorder = self._recorder(stage)
+        self.pace = 16
+
+    def _use_engine_of(self, stage: Stage) -> None:
+        """Made anew only where the batch or the kind of step changes."""
+        s, steps = self.settings, stage.steps
+        wanted = (stage.batch, Schedule if isinstance(steps, Schedule) else steps)
+        if self.engine is None or self.made_for != wanted:
+            self.engine = engines.make(
+                s.engine, self.problem, steps, stage.batch, s.seed, s.sampling
+            )
+            self.made_for = wanted
+
+    def _stretch(self) -> str:
+        """Some steps: to the end of the stage, to a record that is told, or for a while."""
+        assert self.engine is not None and self.stage is not None
+        state, recorder, grain = self.state, self.recorder, self.engine.grain
+        told = self.settings.callback is not None
+        if told and recorder.due(state.k):
+            return self._record_here()
+        stop = min(self.end, (state.k // grain + self.pace) * grain)
+        if told and recorder.count < recorder.when.size:
+            stop = min(stop, int(recorder.when[recorder.count]))
+        if self.free:
+            stop = state.k + 1
+        before, work = time.monotonic(), state.copy()
+        verdict = self.engine.advance(work, self.stage.steps, stop, recorder)
+        self._took(work)
+        quick = time.monotonic() - before < self.settings.limits.cut_seconds
+        self.pace = max(1, self.pace * 2 if quick else self.pace // 2)
+        return self._after_free_step(verdict) if self.free else self._checked(verdict)
+
+    @property
+    def free(self) -> bool:
+        """Does the engine know the gradient where it stands, so that a look costs nothing?"""
+        return bool(getattr(self.engine, "free", False))
+
+    def _took(self, state: State) -> None:
+        """The steps are complete."""
+        assert self.stage is not None
+        steps = state.k - self.state.k
+        self.state = state
+        self.evaluations += steps * self.stage.batch
+        last = self.stages[-1]
+        self.stages[-1] = last._replace(steps=last.steps + steps)
+        self._harvest()
+
+    def _after_free_step(self, verdict: str) -> str:
+        look, k, every = self._look(self.state.w), self.state.k, self.settings.record_every
+        met = self.stop.met(look.gradient)
+        if met or verdict or every == "auto" or k % int(every) == 0:
+            if self._record(self.state.w, look):
+                return "stopped"
+        return "converged" if met else verdict
+
+    # -- records -----------------------------------------------------------------------------------
+
+    def _recorder(self, stage: Stage) -> Recorder:
+        """Measures at the steps of the stage that are to be recorded."""
+        if self.free or self.controller.open_ended:
+            return Recorder(np.zeros(0, dtype=np.int64))
+        every, per_epoch = self.settings.record_every, max(1, self.problem.n // stage.batch)
+        when = engines.record_steps(stage.steps.T, every, per_epoch)
+        done = self.history[-1][0]
+        when = when[(when > done) & (when < self.end)]
+        return Recorder(when, self._limit2, self._goal2(), self.unit)
+
+    @cached_property
+    def _limit2(self) -> float:
+        """From here on it is divergence: squared, in units that neither vanish nor overflow."""
+        rows = math.sqrt(self.problem.row_gradient_mean2(self.start))
+        scale = max(self.unit, rows) * engines.DIVERGENCE_FACTOR / self.unit
+        return scale * scale
+
+    def _goal2(self) -> float:
+        goal = self.stop.wanted / self.unit
+        return goal * goal if self.stop.tol > 0.0 else -1.0
+
+    def _harvest(self) -> None:
+        """New records into the history."""
+        assert self.stage is not None
+        recorder, new = self.recorder, slice(0, self.recorder.count)
+        if not recorder.count:
+            return
+        k = recorder.when[new]
+        norms = self.unit * np.sqrt(recorder.grad2[new])
+        done = self.evaluations - (self.state.k - k) * self.stage.batch
+        columns = (k, recorder.value[new], norms, done)
+        self.history.extend(zip(*(column.astype(float).tolist() for column in columns)))
+        self.norms.extend(norms.tolist())
+        rest = recorder.when[recorder.count :]
+        self.recorder = Recorder(rest, recorder.limit2, recorder.goal2, self.unit)
+
+    def _checked(self, verdict: str) -> str:
+        """Is a run that has converged in its own variables over in the caller's?"""
+        if verdict != "converged" or self.stop.met(self._look(self.state.w).gradient):
+            return verdict
+        self.recorder.goal2 = self._goal2()
+        return ""
+
+    def _record_here(self) -> str:
+        look = self._look(self.state.w)
+        verdict = self.recorder.keep(look)
+        self._harvest()
+        if verdict == "diverged":
+            return verdict
+        return "stopped" if self._tell(self.state.w, look) else self._checked(verdict)
+
+    def _note(self, value: float, size: float) -> None:
+        self.history.append((float(self.state.k), value, size, float(self.evaluations)))
+
+    def _record(self, w: Array, look: Look) -> bool:
+        """A record of its own; returns True if the callback says stop."""
+        self._note(look.value, self.stop.outer(look.gradient))
+        return self._tell(w, look)
+
+    def _tell(self, w: Array, look: Look) -> bool:
+        callback = self.settings.callback
+        if callback is None:
+            return False
+        coef, intercept = self.problem.parted(self.frame.out(w))
+        gradient = self.frame.gradient_out(look.gradient)
+        shown = Progress(
+            self.state.k, coef.copy(), norm(gradient), look.value, gradient, intercept
+        )
+        return bool(callback(shown))
+
+    def _tell_best(self) -> str:
+        """Runs without a number of steps record the best point where their controller looks."""
+        best = self.controller.best
+        assert best is not None
+        if (best.value, best.norm) == self.history[-1][1:3]:
+            return ""
+        self._note(best.value, best.norm)
+        if self.settings.callback is not None and self._tell(best.w, self._look(best.w)):
+            return "stopped"
+        if best.norm > self.stop.goal:
+            return ""
+        self.state = State.at_rest(best.w, self.state.k)
+        return "converged"
+
+    def _last_record(self) -> str:
+        """All steps are taken: the last record is of where they led."""
+        if self.history[-1][0] == self.state.k or self.controller.best is not None:
+            return ""
+        look = self._look(self.state.w)
+        beyond = engines.norm2(look.gradient, self.unit) > self._limit2
+        if beyond or not math.isfinite(look.value):
+            return "diverged"
+        stopped = self._record(self.state.w, look)
+        if self.stop.tol > 0.0 and self.stop.met(look.gradient):
+            return "converged"
+        return "stopped" if stopped else ""
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def _look(self, w: Array) -> Look:
+        assert self.engine is not None
+        return self.engine.look(w)
+
+    def _outer(self, look: Look) -> Look:
+        return Look(look.value, self.frame.gradient_out(look.gradient))
+
+    def _outer_look(self, w: Array) -> Look:
+        """What a controller is shown: the gradient in the caller's variables."""
+        return self._outer(self._look(w))

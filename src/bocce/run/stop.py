@@ -1,0 +1,66 @@
+"""When a run is over: judged in the caller's variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..problems import Frame
+from ..rows import Array
+
+
+def norm(g: Array) -> float:
+    """||g||, of numbers of any size.
+
+    >>> norm(np.array([3e200, 4e200]))
+    5e+200
+    """
+    largest = float(np.abs(g).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return largest
+    return largest * float(np.linalg.norm(g / largest))
+
+
+@dataclass
+class Stop:
+    """Is the gradient, in the caller's variables, at most ``tol`` times ``first``?
+
+    ``first`` is the norm at the start unless it is given. A run looks at gradients in its own
+    (framed) variables; ``wanted`` is how small they should be before the caller's are worth a
+    look.
+    """
+
+    tol: float
+    frame: Frame
+    first: float = -1.0
+    wanted: float = 0.0
+
+    @property
+    def goal(self) -> float:
+        """The gradient norm to reach; below 0 where only zero will do."""
+        return self.tol * self.first if self.tol > 0.0 else -1.0
+
+    def begin(self, gradient: Array) -> None:
+        """The run starts where the (framed) gradient is this."""
+        outer = self.outer(gradient)
+        self.first = outer if self.first < 0.0 else self.first
+        # as if both shrank alike
+        self.wanted = self.tol * self.first * (norm(gradient) / outer if outer > 0.0 else 1.0)
+
+    def outer(self, gradient: Array) -> float:
+        """The norm of the gradient in the caller's variables."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return norm(self.frame.gradient_out(gradient))
+
+    def ratio(self, gradient: Array) -> float:
+        """The caller's gradient norm over the first."""
+        return self.outer(gradient) / self.first if self.first > 0.0 else 0.0
+
+    def met(self, gradient: Array) -> bool:
+        outer = self.outer(gradient)
+        if outer <= max(self.goal, 0.0):
+            return True
+        nearer = max(0.1, self.tol * self.first / outer)
+        self.wanted = min(self.wanted, norm(gradient) * nearer)
+        return False

@@ -1,0 +1,84 @@
+"""What a run says of itself when it is over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..engines import DIVERGENCE_FACTOR
+
+if TYPE_CHECKING:
+    from .driver import Run
+
+
+def message(run: Run, verdict: str, tol: float) -> str:
+    text = _open_ended(run, verdict, tol) if _is_open(run) else _with_table(run, verdict, tol)
+    return text + _retreats(run)
+
+
+def _is_open(run: Run) -> bool:
+    return run.controller.open_ended or run.free
+
+
+def _with_table(run: Run, verdict: str, tol: float) -> str:
+    k, stage = run.state.k, run.controller.current()
+    name = "the schedule" if stage.name == "schedule" else stage.name
+    if verdict == "diverged":
+        return (
+            f"{name} diverged at step {k}: the gradient norm passed {DIVERGENCE_FACTOR:g} times "
+            f"its start or overflowed. The step is too long for batch_size={stage.batch} of "
+            f"n={run.problem.n} (or L is under-estimated): use method \"auto\", a larger batch, or "
+            "a schedule with L = constants().L_max."
+        )
+    if verdict == "converged":
+        return f"{name}: gradient norm at most {tol:g} times the first at step {k}."
+    if verdict == "stopped":
+        return f"{name}: stopped by the callback at step {k}."
+    return f"{name}: all {k} steps taken."
+
+
+def _open_ended(run: Run, verdict: str, tol: float) -> str:
+    name = getattr(run.controller, "name", "plane")
+    spent = f"{run.state.k} steps, {run.evaluations / run.problem.n:.3g} passes{_stages(run)}"
+    if verdict == "converged":
+        if run.stop.first == 0.0:
+            return f"{name}: the gradient is zero where the run begins."
+        return f"{name}: gradient norm at most {tol:g} times the first after {spent}."
+    if verdict == "stopped":
+        return f"{name}: stopped by the callback after {spent}."
+    if verdict == "diverged":
+        return f"{name}: diverged after {spent}: check the data for rows of very different size."
+    reached = run.history[-1][2] / run.stop.first if run.stop.first > 0 else 0.0
+    missed = f" The gradient norm is {reached:.3g} times the first"
+    missed += f", not tol={tol:g}" if tol > 0 else ""
+    if verdict == "stalled":
+        remedy = ": raise tol, or scale the data" if tol > 0 else ""
+        return f"{name}: no further fall of f can be measured after {spent}.{missed}{remedy}."
+    if verdict == "unbounded":
+        return (
+            f"{name}: f falls while w grows without end, after {spent}: there is no finite "
+            f"minimiser (classes that a plane separates, and l2 = {run.problem.l2:g}).{missed}: "
+            "set l2 > 0, for example 1e-4."
+        )
+    remedy = ": raise passes, tol or l2, or go on from w0=result.w" if tol > 0 else ""
+    return f"{name}: the passes that were allowed are used: {spent}.{missed}{remedy}."
+
+
+def _stages(run: Run) -> str:
+    """The batches, first and last, of n rows."""
+    sizes = [stage.batch for stage in run.stages if stage.steps]
+    n = run.problem.n
+    if not sizes or all(size == n for size in sizes):
+        return f" of all n={n} rows" if sizes else ""
+    ends = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+    return f", batches of {ends} of n={n}"
+
+
+def _retreats(run: Run) -> str:
+    count = run.controller.retreats
+    if not count:
+        return ""
+    times = f"{count} time{'s' * (count > 1)}"
+    return (
+        f" The guard went back to the best point {times}: the steps are now {2**count} times "
+        "shorter."
+    )
