@@ -78,7 +78,7 @@ def methods(json: Json = False) -> None:
       bocce methods
       bocce methods --json
     """
-    from ..solve import registry
+    from ..control import registry
 
     known = registry()
     if json:

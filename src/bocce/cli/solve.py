@@ -35,7 +35,7 @@ from ._terminal import (
 
 
 def _methods(incomplete: str) -> list[tuple[str, str]]:
-    from ..solve import registry
+    from ..control import registry
 
     known = registry().values()
     return [(m.name, m.summary) for m in known if m.name.startswith(incomplete)]

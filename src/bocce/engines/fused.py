@@ -64,7 +64,9 @@ class Sweep:
             if out is None or moved is None:
                 at = z[rows]
             else:
-                np.dot(c, U[:, rows], out=moved[rows]) if U.ndim == 2 else self._turn(U, c, moved, rows)
+                np.dot(c, U[:, rows], out=moved[rows]) if U.ndim == 2 else self._turn(
+                    U, c, moved, rows
+                )
                 at = np.add(z[rows], moved[rows], out=out[rows])
             value, slope = self._derivatives(at, rows)
             values.append(float(value.sum()))

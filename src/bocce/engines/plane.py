@@ -57,9 +57,7 @@ def norm(g: Array) -> float:
 class Plane:
     """f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + 1/2 sum_j ridge_j w_j^2, a step at a time."""
 
-    def __init__(
-        self, problem: Any, w0: Array, *, memory: int = 5, metric: str = "auto"
-    ) -> None:
+    def __init__(self, problem: Any, w0: Array, *, memory: int = 5, metric: str = "auto") -> None:
         self.problem, self.memory, self.metric_name = problem, memory, metric
         self.w = np.array(w0, dtype=np.float64)
         self.ridge = np.asarray(problem.ridge, dtype=np.float64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..problems import LeastSquares
+from ..problems import Problem
 from ..sampling import batch_rows
 from ..schedules import Schedule
 from ..theory.batch import zeta2
@@ -29,7 +29,7 @@ class Curve:
 
 
 def expected(
-    p: LeastSquares,
+    p: Problem,
     schedule: Schedule,
     batch_size: int | float,
     w0: npt.ArrayLike | None = None,

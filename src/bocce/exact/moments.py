@@ -24,7 +24,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from ..problems import LeastSquares
+from ..problems import Problem
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class Frame:
     the eigenvalue l2, so it is left out here and counted apart.
     """
 
-    p: LeastSquares
+    p: Problem
     basis: FloatArray  # (d, r) orthonormal, r the rank of X
     lam0: FloatArray  # (r,) eigenvalues of A_0, increasing, > 0
     minimiser: FloatArray  # (d,)
@@ -97,10 +97,10 @@ class Frame:
         return inside, float(outside @ outside)
 
 
-def row_blocks(p: LeastSquares, width: int) -> Iterator[tuple[slice, Any]]:
+def row_blocks(p: Problem, width: int) -> Iterator[tuple[slice, Any]]:
     """Blocks of rows (dense as float64, CSR as it is), for ``width`` numbers of work a row."""
     step, first = max(1, BLOCK_NUMBERS // width), 0
-    for large in p.blocks(np.float64):
+    for large in p.rows.blocks():
         for start in range(0, large.shape[0], step):
             block = large[start : start + step]
             rows = slice(first, first + block.shape[0])
@@ -108,11 +108,12 @@ def row_blocks(p: LeastSquares, width: int) -> Iterator[tuple[slice, Any]]:
             yield rows, block
 
 
-def frame_of(where: str, p: LeastSquares) -> Frame:
+def frame_of(where: str, p: Problem) -> Frame:
     """Eigenbasis, spectrum and residuals of a least-squares problem, memory asked for first."""
-    if not isinstance(p, LeastSquares):
+    if not (isinstance(p, Problem) and p.loss.quadratic):
+        name = p.loss.title if isinstance(p, Problem) else type(p).__name__
         raise TypeError(
-            f"{where}: p={type(p).__name__} must be a LeastSquares problem, moments close for "
+            f"{where}: p={name} must be a LeastSquares problem, moments close for "
             "quadratics alone; run bocce.minimize over several seeds instead."
         )
     if p.weight is not None or p.penalty is not None:

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
 from .. import _checks
-from ..problems import LeastSquares
+from ..problems import Problem
 from ..sampling import batch_rows
 from ..theory.batch import zeta2
 from .moments import FloatArray, Frame, Noise, frame_of, noise_of
@@ -97,7 +97,7 @@ def _slowness(c1: FloatArray, c2: FloatArray, step: FloatArray, rate: float) -> 
 
 
 def mean_square_rate(
-    p: LeastSquares, alpha: float, beta: float, batch_size: int | float, theta: float = 0.0
+    p: Problem, alpha: float, beta: float, batch_size: int | float, theta: float = 0.0
 ) -> float:
     """The factor a step of the root mean square error: sqrt of the operator's spectral radius.
 
@@ -147,7 +147,7 @@ def mean_square_rate(
     return float(brentq(excess, low, high, xtol=1e-15, rtol=1e-14))
 
 
-def critical_batch_size(p: LeastSquares, alpha: float, beta: float, theta: float = 0.0) -> float:
+def critical_batch_size(p: Problem, alpha: float, beta: float, theta: float = 0.0) -> float:
     """The real number b_c above which constant parameters are stable in mean square.
 
     The update as in `mean_square_rate`. The formula::
@@ -184,7 +184,7 @@ def _critical(update: _Update, frame: Frame, noise: Noise) -> float:
 
 
 def stationary(
-    p: LeastSquares, alpha: float, beta: float, batch_size: int | float, theta: float = 0.0
+    p: Problem, alpha: float, beta: float, batch_size: int | float, theta: float = 0.0
 ) -> Stationary:
     """What constant parameters leave: the limits of E||w - w*||^2, E||grad f||^2 and E f - f*.
 
@@ -276,7 +276,7 @@ def _injected(noise: Noise, G: FloatArray, strength: float) -> FloatArray:
 
 
 def _prepared(
-    where: str, p: LeastSquares, alpha: float, beta: float, theta: float
+    where: str, p: Problem, alpha: float, beta: float, theta: float
 ) -> tuple[_Update, Frame]:
     """Arguments checked, the problem in its eigenbasis."""
     update = _Update(

@@ -12,10 +12,10 @@ import numpy as np
 
 from .. import data as sources
 from .. import exact
-from ..problems import LeastSquares, LinearProblem, Logistic
+from ..problems import LeastSquares, Logistic, Problem
+from ..run import minimize
 from ..sampling import batch_rows
 from ..schedules import Schedule
-from ..solve import minimize
 from .methods import Told, build
 from .specs import EXACT, Cell, Data, Run, Table
 
@@ -50,7 +50,7 @@ def compute(cell: Cell) -> Outcome:
 
 
 @lru_cache(maxsize=4)
-def problem(data: Data) -> LinearProblem:
+def problem(data: Data) -> Problem:
     """The problem that ``data`` specifies."""
     if data.source == "diagonal":
         X, y, _ = sources.diagonal(data.n, data.kappa)
@@ -97,7 +97,7 @@ def _signs(name: str, y: np.ndarray) -> np.ndarray:
     return np.asarray(y, dtype=np.float64)
 
 
-def told(run: Run, p: LinearProblem, b: int, T: int) -> Told:
+def told(run: Run, p: Problem, b: int, T: int) -> Told:
     """The constants as the method is given them."""
     c = p.constants()
     L, mu = c.L, c.mu
@@ -107,7 +107,7 @@ def told(run: Run, p: LinearProblem, b: int, T: int) -> Told:
     return Told(T, p.n, b, L, mu, max(c.L_max, L), c.kappa_tilde)
 
 
-def prepared(run: Run) -> tuple[LinearProblem, Any, int, np.ndarray]:
+def prepared(run: Run) -> tuple[Problem, Any, int, np.ndarray]:
     """The problem, the schedule or policy, the batch in rows, and the start."""
     p = problem(run.data)
     b = min(p.n, batch_rows("reproduce", run.batch, p.n))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import policies, schedules
-from ..solve import registry
+from ..control import registry
 from . import authors
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import exact, schedules, theory
 from ..problems import LeastSquares
-from ..solve import minimize
+from ..run import minimize
 from . import authors, thresholds
 from .compute import Outcome, problem
 from .specs import Data

@@ -92,9 +92,7 @@ def lanczos_top(problem: Problem, steps: int = LANCZOS_STEPS) -> tuple[float, fl
     return float(values[-1]), float(off[used - 1] * abs(vectors[-1, -1]))
 
 
-def _largest_leverage(
-    problem: Problem, eigenvalues: Array, vectors: Array
-) -> float | None:
+def _largest_leverage(problem: Problem, eigenvalues: Array, vectors: Array) -> float | None:
     """max_i h c_i x_i^T A^-1 x_i, given the eigenvalues and vectors of A."""
     usable = eigenvalues > problem.width * np.finfo(float).eps * eigenvalues[-1]
     if not usable.all() and problem.l2 > 0:

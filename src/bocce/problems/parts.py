@@ -118,7 +118,9 @@ class PartedProblem(Problem):
         return np.asarray(self.mean(Problem.gram_times, v))
 
     def largest_projection2(self, directions: Array) -> float:
-        return max(float(answer) for _, answer in self.over(Problem.largest_projection2, directions))
+        return max(
+            float(answer) for _, answer in self.over(Problem.largest_projection2, directions)
+        )
 
     def row_gradient_mean2(self, w: Any) -> float:
         return float(self.mean(Problem.row_gradient_mean2, self.point(w)))

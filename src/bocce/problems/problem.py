@@ -60,6 +60,7 @@ class Problem:
     """
 
     engine: Any = None  # of rows that live elsewhere, where they do
+    seen_once = False  # a Gram matrix would cost more than the one pass that is made
 
     def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> Problem:
         if hasattr(X, "n_blocks"):
@@ -122,10 +123,35 @@ class Problem:
         self.n, self.d = rows.n, rows.d - self.intercept
         return self
 
+    @classmethod
+    def given_rows(
+        cls,
+        rows: Rows,
+        y: Array,
+        loss: Loss,
+        l2: float,
+        weight: Array | None,
+        penalty: Array | None,
+        intercept: bool,
+    ) -> Problem:
+        """The same, of rows without the intercept's column."""
+        self = cls.of(rows, y, loss, l2, weight=weight, penalty=penalty)
+        if intercept:
+            self.intercept = True
+            self._forget("rows")
+        return self
+
     def with_targets(self, y: Any) -> Problem:
         """The same rows, weights and penalty with other targets; what was computed is shared."""
+        encoded, classes = self._targets(np.asarray(y))
+        other = self.with_encoded(encoded)
+        other.classes = classes
+        return other
+
+    def with_encoded(self, y: Array) -> Problem:
+        """The same with targets that are as the loss wants them."""
         other = copy(self)
-        other.y, other.classes = other._targets(np.asarray(y))
+        other.y = y
         other._forget("moment", "_minimiser")
         return other
 
@@ -236,7 +262,7 @@ class Problem:
     @property
     def has_gram(self) -> bool:
         """Does a Gram matrix give the full gradient without touching the rows?"""
-        return self.loss.quadratic and self.gram_fits
+        return self.loss.quadratic and self.gram_fits and not self.seen_once
 
     def sample(self, flops: float) -> Problem:
         """The problem on rows spread over the data, so many that a Gram matrix costs ``flops``.

@@ -74,7 +74,8 @@ class Run:
         self._use_engine_of(answer)
         first = self._look(self.state.w)
         self.unit = engines.unit_of(first.gradient)
-        self.controller.begin(self.state.w, self._outer(first))
+        shown = self._outer(first) if self.controller.open_ended else first
+        self.controller.begin(self.state.w, shown)
         self.stop.begin(first.gradient)
         with Keeper(self) as keeper:
             if keeper.ended is not None:
@@ -97,7 +98,9 @@ class Run:
         if w is not self.state.w and best is not None:
             if self.history[-1][0] == self.state.k:
                 self.history.pop()
-            self._note(best.value, best.norm)
+            known = self.controller.open_ended or self.frame.plain
+            size = best.norm if known else self.stop.outer(self._look(w).gradient)
+            self._note(best.value, size)
         return w
 
     # -- the loop ----------------------------------------------------------------------------------
@@ -123,7 +126,7 @@ class Run:
         state, taken = self.state, self.stages[-1].steps
         mean = None if state.tally is None or taken == 0 else state.tally / taken
         norms = np.array(self.norms)
-        look = self._outer_look
+        look = self._outer_look if self.controller.open_ended else self._look
         return Seen(state.w, state.k, mean, look, norms, verdict, self.evaluations)
 
     def _enter(self, stage: Stage) -> None:
@@ -156,7 +159,7 @@ class Run:
         """Some steps: to the end of the stage, to a record that is told, or for a while."""
         assert self.engine is not None and self.stage is not None
         state, recorder, grain = self.state, self.recorder, self.engine.grain
-        told = self.settings.callback is not None
+        told = self.settings.callback is not None or not self.frame.plain
         if told and recorder.due(state.k):
             return self._record_here()
         stop = min(self.end, (state.k // grain + self.pace) * grain)
@@ -242,9 +245,11 @@ class Run:
     def _record_here(self) -> str:
         look = self._look(self.state.w)
         verdict = self.recorder.keep(look)
-        self._harvest()
         if verdict == "diverged":
             return verdict
+        self._harvest()
+        k, value, _, done = self.history[-1]
+        self.history[-1] = (k, value, self.stop.outer(look.gradient), done)
         return "stopped" if self._tell(self.state.w, look) else self._checked(verdict)
 
     def _note(self, value: float, size: float) -> None:
@@ -261,9 +266,7 @@ class Run:
             return False
         coef, intercept = self.problem.parted(self.frame.out(w))
         gradient = self.frame.gradient_out(look.gradient)
-        shown = Progress(
-            self.state.k, coef.copy(), norm(gradient), look.value, gradient, intercept
-        )
+        shown = Progress(self.state.k, coef.copy(), norm(gradient), look.value, gradient, intercept)
         return bool(callback(shown))
 
     def _tell_best(self) -> str:

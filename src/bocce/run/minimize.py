@@ -32,7 +32,7 @@ from . import words
 from .anytime import anytime, usual_passes
 from .checkpoint import fingerprint, writable
 from .driver import Run, Settings
-from .result import Progress, Result
+from .result import Progress, Result, StageRun
 from .stop import Stop
 
 ROUNDING = 1e-12  # of the rows' gradients: smaller full gradients are not judged
@@ -202,14 +202,21 @@ def _known(where: str, p: Problem, method: Any) -> Any:
     return method
 
 
-def go(p: Problem, asked: Asked, stop: Stop | None = None, frame: Frame | None = None) -> Result:
-    """Run what was asked for. ``stop`` and ``frame``: other than the usual ones."""
+def go(
+    p: Problem,
+    asked: Asked,
+    stop: Stop | None = None,
+    frame: Frame | None = None,
+    inner: Problem | None = None,
+) -> Result:
+    """Run what was asked for. ``stop``, ``frame``, and ``inner`` (the problem in the frame's
+    variables): other than the usual ones, or known already."""
     method, open_ended = asked.method, asked.method in ("plane", *GUARDED) and asked.T is None
     if isinstance(method, Plane):
         method, open_ended = "plane", True
     if frame is None:
         frame = Frame.of(p) if open_ended else own_variables(p)
-    inner = frame.problem(p)
+    inner = inner or frame.problem(p)
     start = frame.into(asked.start) if asked.start.any() else np.zeros(inner.width)
     controller = _controller(inner, asked, method, start)
     run = Run(
@@ -230,9 +237,7 @@ def _controller(p: Problem, asked: Asked, method: Any, start: Array) -> Controll
         T = asked.T or math.ceil(asked.passes or usual_passes(asked.tol))
         return Fixed(Plane(steps.memory, min(T, steps.T)), p.n)
     if isinstance(method, str) and method in GUARDED and asked.T is None:
-        return anytime(
-            p, method, asked.b, tol=asked.tol, passes=asked.passes, memory=asked.memory
-        )
+        return anytime(p, method, asked.b, tol=asked.tol, passes=asked.passes, memory=asked.memory)
     guarded = isinstance(method, Guarded) or (isinstance(method, str) and method in GUARDED)
     method = method.method if isinstance(method, Guarded) else method
     steps, b, recipe = _resolve(p, method, asked)
@@ -357,5 +362,15 @@ def _result(p: Problem, run: Run, asked: Asked, verdict: str) -> Result:
         run.stages[0].batch if run.stages else controller.current().batch,
         words.message(run, verdict, asked.tol),
         intercept,
-        [stage for stage in run.stages if stage.steps],
+        _joined(run.stages),
     )
+
+
+def _joined(stages: list[StageRun]) -> list[StageRun]:
+    """Stages of the same method and batch, one after the other, are one."""
+    joined: list[StageRun] = []
+    for stage in stages:
+        if joined and joined[-1][::2] == stage[::2]:
+            stage = stage._replace(steps=joined.pop().steps + stage.steps)
+        joined.append(stage)
+    return [stage for stage in joined if stage.steps]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from . import _checks, exact, sampling, theory
-from .policies.anytime import Course, accelerating_batch
-from .problems import Constants, LeastSquares, LinearProblem
-from .schedules import shb
-from .schedules.adaptive import DECAY_START
+from .. import _checks, exact, sampling, theory
+from ..control.anytime import Design, accelerating_batch
+from ..problems import Constants, Problem
+from ..schedules import shb
+from ..schedules.adaptive import DECAY_START
 
 EXACT_COLUMNS, EXACT_FLOPS = 40, 2e9  # beyond, no exact critical batch size
 DECAY_LOSS = 4.0  # the decay's final error over the statistical limit
@@ -108,7 +108,7 @@ def _ratio(c: Constants) -> float:
 
 
 def plan(
-    p: LinearProblem,
+    p: Problem,
     batch_size: float | None = None,
     T: int | None = None,
     accuracy: float = 1e-6,
@@ -139,7 +139,7 @@ def plan(
     >>> plan.batch_size <= 100, plan.steps < 1000
     (True, True)
     """
-    if not isinstance(p, LinearProblem):
+    if not isinstance(p, Problem):
         raise TypeError(
             f"plan: p={type(p).__name__} must be a problem; build one with "
             "bocce.LeastSquares(X, y) or bocce.Logistic(X, y)."
@@ -152,25 +152,14 @@ def plan(
     L = c.L if c.L > 0 else 1.0
     mu = c.mu if c.mu > 0 else accuracy * L
     chi2, residual2, gap = _pilot(p)
-    noise = 0.0 if residual2 is None else p.d * residual2 * p.curvature_bound  # tr(A^-1 S)
+    noise = 0.0 if residual2 is None else p.d * residual2 * (p.loss.curvature or 1.0)  # tr(A^-1 S)
     floor = DECAY_LOSS * noise / (2.0 * accuracy * gap) if gap > 0 else 0.0
 
     L_max = max(c.L_max, L)
 
-    def course(b: int) -> Course:
-        return Course(
-            n=p.n,
-            L=L,
-            L_max=L_max,
-            kappa_tilde=c.kappa_tilde,
-            floor=mu,
-            squared=isinstance(p, LeastSquares),
-            look_rows=float(p.n),
-            fixed=True,
-            wants_tol=False,
-            mu=mu,
-            b=b,
-        )
+    def course(b: int) -> Design:
+        tilde = c.kappa_tilde if p.loss.quadratic else None
+        return Design(p.n, L, L_max, tilde, mu, mu, b)
 
     def bias_steps(b: int) -> float:
         return course(b).time_constant() * math.log(1.0 / accuracy) / (2.0 * DECAY_START)
@@ -217,9 +206,9 @@ def _sizes(sweep: tuple[Point, ...]) -> dict[str, int]:
     }
 
 
-def _pilot(p: LinearProblem) -> tuple[float | None, float | None, float]:
+def _pilot(p: Problem) -> tuple[float | None, float | None, float]:
     """Gradient noise and mean squared residual at the minimiser, and f(0) - f*."""
-    start = p.value(np.zeros(p.d))
+    start = p.value(np.zeros(p.width))
     if p.d > 4096:
         return None, None, start
     try:
@@ -227,15 +216,15 @@ def _pilot(p: LinearProblem) -> tuple[float | None, float | None, float]:
     except ValueError:  # logistic loss on separable data
         return None, None, start
     value = p.value(w)
-    slopes2 = 2.0 * value if isinstance(p, LeastSquares) else value  # of the loss, about
+    slopes2 = 2.0 * value if p.loss.quadratic else value  # of the loss, about
     chi2 = p.row_gradient_mean2(w)
     gap = start - value
     return chi2, (slopes2 if chi2 > 1e-20 * max(start, 1e-300) else 0.0), max(gap, 0.0)
 
 
-def _exact(p: LinearProblem, alpha: float, beta: float) -> float | None:
+def _exact(p: Problem, alpha: float, beta: float) -> float | None:
     small = p.d <= EXACT_COLUMNS and p.n * float(p.d) ** 4 <= 4 * EXACT_FLOPS
-    if not isinstance(p, LeastSquares) or p.in_parts or not small or p.constants().L <= 0:
+    if not p.loss.quadratic or p.in_parts or not small or p.constants().L <= 0:
         return None
     return exact.critical_batch_size(p, alpha, beta)
 
@@ -245,7 +234,7 @@ def _how(c: Constants) -> str:
     return f"{kind}; the data were read {c.reads} times"
 
 
-def _words(p: LinearProblem, found: dict[str, Any], noisy: bool, unknown: bool) -> str:
+def _words(p: Problem, found: dict[str, Any], noisy: bool, unknown: bool) -> str:
     """The paragraph for a practitioner."""
     c, b, n, steps = found["constants"], found["batch_size"], p.n, found["steps"]
     if c.L <= 0.0:
@@ -275,9 +264,9 @@ def _words(p: LinearProblem, found: dict[str, Any], noisy: bool, unknown: bool) 
             "so the steps count the bias alone."
         )
     said.append(_direct(p, b, steps))
-    if not isinstance(p, LeastSquares):
+    if not p.loss.quadratic:
         said.append(
-            "For logistic loss nothing is proved at b < n: the constants bound the curvature "
+            f"For the {p.loss.name} loss nothing is proved at b < n: the constants bound the curvature "
             "everywhere, the parameters are those of least squares with these constants, and the "
             "guard watches the run; near the minimiser it is usually faster than planned."
         )
@@ -314,13 +303,13 @@ def _enough(found: dict[str, Any]) -> str:
     )
 
 
-def _direct(p: LinearProblem, b: int, steps: int) -> str:
+def _direct(p: Problem, b: int, steps: int) -> str:
     """Would forming a d x d matrix and solving be cheaper?"""
     if p.d > 4096:
         return ""
-    solves = 1.0 if isinstance(p, LeastSquares) else 10.0
+    solves = 1.0 if p.loss.quadratic else 10.0
     matrix = solves * (p.n * p.d**2 + p.d**3 / 3.0)
     if matrix > 4.0 * steps * min(b, p.n) * p.d:
         return ""
-    name = "the normal equations" if isinstance(p, LeastSquares) else "Newton's method"
+    name = "the normal equations" if p.loss.quadratic else "Newton's method"
     return f"With d = {p.d} a direct solver would be faster: {name}."

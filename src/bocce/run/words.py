@@ -26,7 +26,7 @@ def _with_table(run: Run, verdict: str, tol: float) -> str:
         return (
             f"{name} diverged at step {k}: the gradient norm passed {DIVERGENCE_FACTOR:g} times "
             f"its start or overflowed. The step is too long for batch_size={stage.batch} of "
-            f"n={run.problem.n} (or L is under-estimated): use method \"auto\", a larger batch, or "
+            f'n={run.problem.n} (or L is under-estimated): use method "auto", a larger batch, or '
             "a schedule with L = constants().L_max."
         )
     if verdict == "converged":

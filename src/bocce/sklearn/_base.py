@@ -17,9 +17,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .. import sampling
-from ..problems import LinearProblem
-from ..problems.frame import Frame
-from ..solve import registry
+from ..control import registry
+from ..problems import Frame, Problem
+from ..rows import Array, rows_of
 from . import _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
@@ -31,8 +31,6 @@ DTYPES = [np.float64, np.float32]
 
 class HeavyBall(CallbackSupportMixin, BaseEstimator):
     """A linear model, fitted output by output: see HeavyBallRegressor and HeavyBallClassifier."""
-
-    kind: ClassVar[type[LinearProblem]]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "l2": [Interval(Real, 0, None, closed="left")],
@@ -57,7 +55,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
 
     # -- input -----------------------------------------------------------------------------------
 
-    def _weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:
+    def _weights(self, sample_weight: Any, X: Any) -> Array | None:
         if sample_weight is None:
             return None
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -70,9 +68,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         return weights
 
     @staticmethod
-    def _weighted_rows(
-        X: Any, y: np.ndarray, weights: np.ndarray | None
-    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    def _weighted_rows(X: Any, y: Array, weights: Array | None) -> tuple[Any, Array, Array | None]:
         """Without the rows of weight zero: they are no part of the objective."""
         if weights is None or weights.min() > 0.0:
             return X, y, weights
@@ -82,7 +78,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _started(self, outputs: int, d: int, warm: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _started(self, outputs: int, d: int, warm: bool) -> tuple[Array, Array]:
         """Coefficients and intercepts of zero, or those of the last fit."""
         if not warm:
             return np.zeros((outputs, d)), np.zeros(outputs)
@@ -96,14 +92,24 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
 
     # -- the fit ---------------------------------------------------------------------------------
 
+    def _loss(self) -> Any:
+        """What a row costs, with this estimator's parameters."""
+        raise NotImplementedError
+
+    def _problem(self, X: Any, y: Array, weights: Array | None) -> Problem:
+        """The objective, of rows and encoded targets that were checked."""
+        n = X.shape[0]
+        weight = None if weights is None else weights * (n / weights.sum())
+        penalty = np.append(np.ones(X.shape[1]), 0.0) if self.fit_intercept else None
+        rows = rows_of(sp.csr_array(X) if sp.issparse(X) else X)
+        return Problem.given_rows(
+            rows, y, self._loss(), self.l2, weight, penalty, self.fit_intercept
+        )
+
     def _fit(
-        self,
-        X: Any,
-        targets: Iterable[np.ndarray],
-        weights: np.ndarray | None,
-        report: Reporter,
+        self, X: Any, targets: Iterable[Array], weights: Array | None, report: Reporter
     ) -> None:
-        """One run for each of ``targets``, all on the same rows, weights and constants."""
+        """One run for each of ``targets``, all on the same rows and weights."""
         labels, dtype = report.labels, X.dtype
         if self.batch_size is not None:
             sampling.batch_rows(type(self).__name__, self.batch_size, X.shape[0])
@@ -112,54 +118,41 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         warm = self.warm_start and hasattr(self, "coef_")
         coef, intercept = self._started(len(labels), X.shape[1], warm)
         ask = Ask(self.method, self.batch_size, self.max_iter, self.tol, self._seed())
-        frame = self._frame(X, weights)
-        problem, outcomes = None, []
+        p = inner = frame = None
+        outcomes: list[Outcome] = []
         for j, target in enumerate(targets):
-            problem = self._problem(problem, frame, X, target, weights)
+            y = np.asarray(target, dtype=np.float64)
+            if p is None:
+                p = self._problem(X, y, weights)
+                frame = Frame.of(p)
+                inner = frame.problem(p)
+            else:
+                p, inner = p.with_encoded(y), inner.with_encoded(y)
 
-            def tell(k, u, value, ratio, share, j=j):
+            def tell(k, w, value, ratio, share, j=j):
                 def attributes():
-                    coef[j], intercept[j] = frame.out(u)
+                    self._put(coef, intercept, j, w)
                     return self._fitted(coef, intercept, dtype)
 
                 return report.step(k, value, ratio, share, attributes)
 
             report.begin(j)
             if self.fit_intercept and not warm:
-                intercept[j] = constant(problem)
-            start = frame.into(coef[j], intercept[j])
-            outcome = descend(problem, frame, start, ask, tell if report.listened_to else None)
+                intercept[j] = constant(p)
+            start = np.append(coef[j], intercept[j]) if self.fit_intercept else coef[j]
+            outcome = descend(p, inner, frame, start, ask, tell if report.listened_to else None)
             outcomes.append(outcome)
-            coef[j], intercept[j] = frame.out(outcome.u)
+            self._put(coef, intercept, j, outcome.w)
             report.end()
         for name, value in self._fitted(coef, intercept, dtype).items():
             setattr(self, name, value)
         self._stream = None
-        self._keep(frame, problem, outcomes, ask, labels)
+        self._keep(frame, inner, outcomes, ask, labels)
 
-    def _frame(self, X: Any, weights: np.ndarray | None) -> Frame:
-        with np.errstate(over="ignore", invalid="ignore"):  # told where the gradient overflows
-            return Frame.fit(
-                X,
-                l2=self.l2,
-                fit_intercept=self.fit_intercept,
-                h=self.kind.curvature_bound,
-                sample_weight=weights,
-            )
-
-    def _problem(
-        self,
-        shared: LinearProblem | None,
-        frame: Frame,
-        X: Any,
-        target: np.ndarray,
-        weights: np.ndarray | None,
-    ) -> Any:
-        if shared is not None:
-            return shared.with_targets(target)
-        return self.kind(
-            frame.design(X), target, self.l2, sample_weight=weights, penalty=frame.penalty
-        )
+    def _put(self, coef: Array, intercept: Array, j: int, w: Array) -> None:
+        """The variables of a run into the coefficients of output j."""
+        coef[j] = w[: coef.shape[1]]
+        intercept[j] = w[-1] if self.fit_intercept else 0.0
 
     def _keep(
         self,
@@ -184,7 +177,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         if trouble:
             warnings.warn(trouble, ConvergenceWarning, stacklevel=5)
 
-    def _fitted(self, coef: np.ndarray, intercept: np.ndarray, dtype: Any) -> dict[str, Any]:
+    def _fitted(self, coef: Array, intercept: Array, dtype: Any) -> dict[str, Any]:
         """coef_ and intercept_ as this kind of estimator has them."""
         with np.errstate(over="ignore"):
             coef, intercept = coef.astype(dtype), intercept.astype(dtype)
@@ -195,12 +188,12 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             )
         return self._shaped(coef, intercept)
 
-    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
+    def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:
         raise NotImplementedError
 
     # -- use -------------------------------------------------------------------------------------
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Any) -> Array:
         """x . coef + intercept, a column for each output."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)

@@ -9,13 +9,23 @@ from scipy.special import log_expit, logsumexp
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ..problems import Logistic
+from ..losses import Logistic, SquaredHinge
 from . import _stream
 from ._base import DTYPES, HeavyBall
 from ._report import Reporter
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    if estimator.loss != "log_loss":
+        raise AttributeError(
+            f"HeavyBallClassifier: loss={estimator.loss!r} has no probabilities, must be "
+            "'log_loss' for them; or calibrate with CalibratedClassifierCV."
+        )
+    return True
 
 
 class HeavyBallClassifier(ClassifierMixin, HeavyBall):
@@ -38,6 +48,10 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
     l2 : float, default=1e-4
         The penalty on ||coef||^2/2, per row: it does not grow with n. 0 is none; then separable
         classes have no finite minimiser, and a warning says so.
+    loss : {"log_loss", "squared_hinge"}, default="log_loss"
+        Logistic regression, or a linear support vector machine with max(0, 1 - s z)^2 in place of
+        log(1 + exp(-s z)): ``LinearSVC(C=1 / (n * l2))`` without its penalty on the intercept. It
+        has no probabilities.
     method : str, default="auto"
         A method of bocce (``bocce methods`` lists them). Others than "auto" and "auto-shb" follow
         their schedule for ``max_iter`` passes and may not reach ``tol``.
@@ -92,17 +106,17 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
     (['low', 'high'], True)
     """
 
-    kind: ClassVar[Any] = Logistic
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **HeavyBall._parameter_constraints,
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "loss": [StrOptions({"log_loss", "squared_hinge"})],
     }
 
     def __init__(
         self,
         l2=1e-4,
         *,
+        loss="log_loss",
         method="auto",
         batch_size=None,
         max_iter=None,
@@ -114,6 +128,7 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         verbose=0,
     ):
         self.l2 = l2
+        self.loss = loss
         self.method = method
         self.batch_size = batch_size
         self.max_iter = max_iter
@@ -123,6 +138,9 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+
+    def _loss(self) -> Any:
+        return Logistic() if self.loss == "log_loss" else SquaredHinge()
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
         X, y = validate_data(
@@ -138,12 +156,11 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         return self._weighted_rows(X, y, self._weights(sample_weight, X))
 
     def _by_class(
-        self, y: np.ndarray, weights: np.ndarray | None, classes: np.ndarray
+        self, places: np.ndarray, weights: np.ndarray | None, classes: np.ndarray, y: np.ndarray
     ) -> np.ndarray | None:
         """The weights of the rows times those of their classes."""
         if self.class_weight is None:
             return weights
-        places = np.searchsorted(classes, y)
         if self.class_weight == "balanced":
             counts = np.bincount(places, weights)  # of weights: a row twice counts twice
             factors = counts.sum() / (classes.size * counts)
@@ -180,8 +197,12 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         """
         given = X, y, sample_weight
         X, y, weights = self._checked(X, y, sample_weight, reset=True)
-        X, y, weights = self._weighted_rows(X, y, self._by_class(y, weights, np.unique(y)))
         classes, places = np.unique(y, return_inverse=True)
+        weights = self._by_class(places, weights, classes, y)
+        X, places, weights = self._weighted_rows(X, places, weights)
+        present = np.bincount(places, minlength=classes.size) > 0
+        if not present.all():  # all rows of a class have weight zero
+            classes, places = classes[present], (np.cumsum(present) - 1)[places]
         if classes.size < 2:
             raise ValueError(
                 f"HeavyBallClassifier: y has {classes.size} class ({classes.tolist()!r}) in the "
@@ -190,7 +211,7 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         self.classes_ = classes
         sides = self._sides
         report = Reporter(self, *given, [f"class {classes[j]}" for j in sides])
-        self._fit(X, (places == j for j in sides), weights, report)
+        self._fit(X, (np.where(places == j, 1.0, -1.0) for j in sides), weights, report)
         report.close()
         return self
 
@@ -235,7 +256,7 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
                 "partial_fit: class_weight='balanced' must be a dict or None, for the counts of "
                 "the whole stream are not known; compute them with compute_class_weight."
             )
-        return self._by_class(y, weights, self.classes_)
+        return self._by_class(np.searchsorted(self.classes_, y), weights, self.classes_, y)
 
     def _agree_on(self, classes: Any, first: bool) -> None:
         """The classes of the stream, from the first call on."""
@@ -288,6 +309,7 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[places]
 
+    @available_if(_has_probabilities)
     def predict_log_proba(self, X):
         """Logarithms of the probabilities of the classes.
 
@@ -305,6 +327,7 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         logs = log_expit(scores)
         return logs - logsumexp(logs, axis=1, keepdims=True)
 
+    @available_if(_has_probabilities)
     def predict_proba(self, X):
         """Probabilities of the classes; with more than two, those of each against the rest,
         divided by their sum.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from ..problems import LeastSquares
+from ..losses import Huber, Squared
 from . import _stream
 from ._base import DTYPES, HeavyBall
 from ._report import Reporter
@@ -23,13 +25,18 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
 
     the intercept unpenalised; ``Ridge(alpha=n * l2)`` has the same minimiser. Columns are centred
     and scaled inside and the result is scaled back: the objective is unchanged. ``method="auto"``
-    takes small reshuffled batches first and ends with accelerated steps on all rows (where a Gram
-    matrix makes those cheap, with nothing else); it goes back by itself before it diverges.
+    takes a pass in small reshuffled batches first, where that pays, and ends with the best steps on
+    all rows (``plane``): the objective never rises there.
 
     Parameters
     ----------
     l2 : float, default=1e-4
         The penalty on ||coef||^2/2, per row: it does not grow with n. 0 is none.
+    loss : {"squared", "huber"}, default="squared"
+        Huber's loss is the squared one for residuals up to ``delta`` and linear beyond: outliers
+        pull with bounded force.
+    delta : float, default=1.0
+        Of Huber's loss, in the units of y.
     method : str, default="auto"
         A method of bocce (``bocce methods`` lists them). Others than "auto" and "auto-shb" follow
         their schedule for ``max_iter`` passes and may not reach ``tol``.
@@ -87,12 +94,18 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
     (array([1., 2.]), 3.0)
     """
 
-    kind: ClassVar[Any] = LeastSquares
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **HeavyBall._parameter_constraints,
+        "loss": [StrOptions({"squared", "huber"})],
+        "delta": [Interval(Real, 0, None, closed="neither")],
+    }
 
     def __init__(
         self,
         l2=1e-4,
         *,
+        loss="squared",
+        delta=1.0,
         method="auto",
         batch_size=None,
         max_iter=None,
@@ -103,6 +116,8 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         verbose=0,
     ):
         self.l2 = l2
+        self.loss = loss
+        self.delta = delta
         self.method = method
         self.batch_size = batch_size
         self.max_iter = max_iter
@@ -111,6 +126,9 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+
+    def _loss(self) -> Any:
+        return Squared() if self.loss == "squared" else Huber(float(self.delta))
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
         X, y = validate_data(

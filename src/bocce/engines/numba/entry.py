@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from numba import njit
@@ -23,17 +24,20 @@ class Entry:
 
     def __init__(self, body: Callable[..., Any], **options: Any) -> None:
         self._body, self._options = body, options
-        self._kept: Any = None
-        self._fresh: Any = None
 
     def __call__(self, rows: Any, *args: Any) -> Any:
-        if type(rows.loss).__module__.startswith("bocce.losses."):
-            if self._kept is None:
-                self._kept = on_disk(self._body, **self._options)
-            return self._kept(rows, *args)
-        if self._fresh is None:
-            self._fresh = njit(**self._options)(self._body)
-        return self._fresh(rows, *args)
+        ours = type(rows.loss).__module__.startswith("bocce.losses.")
+        return (self.kept if ours else self.fresh)(rows, *args)
+
+    @cached_property
+    def kept(self) -> Any:
+        """Compiled once, for losses of the package."""
+        return on_disk(self._body, **self._options)
+
+    @cached_property
+    def fresh(self) -> Any:
+        """Compiled in each process."""
+        return njit(**self._options)(self._body)
 
 
 _told: list[str] = []
