@@ -38,11 +38,11 @@ def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str
 
         return PlaneEngine(problem, steps.memory)
     if callable(engine):
-        made: Engine = engine(problem, b, seed, mode)
-        return made
+        own: Engine = engine(problem, b, seed, mode)
+        return own
     if problem.engine is not None:
-        made = problem.engine(problem, b, seed, mode)
-        return made
+        brought: Engine = problem.engine(problem, b, seed, mode)
+        return brought
     if engine == "compiled" and isinstance(steps, Schedule):
         if problem.in_parts:
             from .blocks import BlockEngine

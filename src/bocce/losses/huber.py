@@ -11,7 +11,7 @@ from .loss import loss
 class Huber(NamedTuple):
     """r^2/2 for |r| <= delta, and delta |r| - delta^2/2 beyond, r = z - y.
 
-    >>> Huber(1.0).value(3.0, 0.0), Huber(1.0).slope(-3.0, 0.0)
+    >>> float(Huber(1.0).value(3.0, 0.0)), float(Huber(1.0).slope(-3.0, 0.0))
     (2.5, -1.0)
     """
 

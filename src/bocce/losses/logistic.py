@@ -13,7 +13,7 @@ from .targets import sign_targets
 class Logistic(NamedTuple):
     """log(1 + exp(-y z)) with y = -1 or 1.
 
-    >>> round(Logistic().value(0.0, 1.0), 6), Logistic().slope(0.0, -1.0)
+    >>> round(float(Logistic().value(0.0, 1.0)), 6), float(Logistic().slope(0.0, -1.0))
     (0.693147, 0.5)
     """
 

@@ -12,7 +12,7 @@ from .targets import sign_targets
 class SquaredHinge(NamedTuple):
     """max(0, 1 - y z)^2 with y = -1 or 1.
 
-    >>> SquaredHinge().value(-1.0, 1.0), SquaredHinge().slope(2.0, 1.0)
+    >>> float(SquaredHinge().value(-1.0, 1.0)), abs(float(SquaredHinge().slope(2.0, 1.0)))
     (4.0, 0.0)
     """
 

@@ -26,6 +26,7 @@ CONSTANT = 1e-13  # of a column's size: a smaller spread is rounding
 class Frame:
     """Where the columns are centred, what they are multiplied by, and the intercept's unit.
 
+    >>> from bocce.rows import Dense
     >>> X = np.array([[1e6, 1.0], [3e6, 5.0]])
     >>> frame = Frame.of(Problem(X, [0.0, 1.0], intercept=True))
     >>> frame.rows(Dense(X)).X

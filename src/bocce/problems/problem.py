@@ -52,9 +52,10 @@ class Problem:
     Examples
     --------
     >>> import numpy as np, bocce
-    >>> p = bocce.Problem(np.array([[1.0], [2.0], [3.0]]), [1.0, 2.0, 90.0], bocce.losses.Huber())
-    >>> p.minimiser().round(3), p.value(np.zeros(1))
-    (array([1.]), 30.5)
+    >>> X = np.array([[1.0], [2.0], [3.0], [3.0]])
+    >>> p = bocce.Problem(X, [1.0, 2.0, 3.0, 90.0], bocce.losses.Huber(delta=0.5))
+    >>> p.minimiser().round(3)
+    array([1.107])
     >>> bocce.Problem(np.array([[1.0], [2.0]]), [5.0, 7.0], "squared", intercept=True).minimiser()
     array([2., 3.])
     """

@@ -157,7 +157,8 @@ class Run:
 
     def _stretch(self) -> str:
         """Some steps: to the end of the stage, to a record that is told, or for a while."""
-        assert self.engine is not None and self.stage is not None
+        assert self.engine is not None
+        assert self.stage is not None
         state, recorder, grain = self.state, self.recorder, self.engine.grain
         told = self.settings.callback is not None or not self.frame.plain
         if told and recorder.due(state.k):
@@ -192,9 +193,9 @@ class Run:
     def _after_free_step(self, verdict: str) -> str:
         look, k, every = self._look(self.state.w), self.state.k, self.settings.record_every
         met = self.stop.met(look.gradient)
-        if met or verdict or every == "auto" or k % int(every) == 0:
-            if self._record(self.state.w, look):
-                return "stopped"
+        due = met or verdict or every == "auto" or k % int(every) == 0
+        if due and self._record(self.state.w, look):
+            return "stopped"
         return "converged" if met else verdict
 
     # -- records -----------------------------------------------------------------------------------

@@ -266,9 +266,10 @@ def _words(p: Problem, found: dict[str, Any], noisy: bool, unknown: bool) -> str
     said.append(_direct(p, b, steps))
     if not p.loss.quadratic:
         said.append(
-            f"For the {p.loss.name} loss nothing is proved at b < n: the constants bound the curvature "
-            "everywhere, the parameters are those of least squares with these constants, and the "
-            "guard watches the run; near the minimiser it is usually faster than planned."
+            f"For the {p.loss.name} loss nothing is proved at b < n: the constants bound the "
+            "curvature everywhere, the parameters are those of least squares with these "
+            "constants, and the guard watches the run; near the minimiser it is usually faster "
+            "than planned."
         )
     return " ".join(text for text in said if text)
 

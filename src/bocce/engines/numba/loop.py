@@ -130,7 +130,9 @@ def measured(record, k):
 
 
 def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
-    """Steps k .. stop-1, by the table's rows from ``row`` on. Returns (k reached, DONE | DIVERGED | CONVERGED).
+    """Steps k .. stop-1, by the table's rows from ``row`` on.
+
+    Returns (k reached, DONE | DIVERGED | CONVERGED).
 
     With more than half the rows in a batch, those left out are taken from the sum over all rows
     where that sum is at hand: by the Gram matrix, or because w_k has just been measured.
