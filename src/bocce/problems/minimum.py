@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 NEWTON_STEPS = 100
+FLATTEST = 1e-22  # of the rows' size: the least curvature that Newton's method believes
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,10 @@ def _escapes(p: Problem, w: Array, g: Array) -> bool:
 def _newton_direction(p: Problem, w: Array, g: Array) -> Array:
     if p.gram_fits:
         H = p.hessian(w)
-        H = H + np.diag(p.ridges + 1e-14 * max(float(np.trace(H)), 1e-300))
-        return np.asarray(-np.linalg.solve(H, g))
+        level = 1e-14 * float(np.trace(H))
+        if not level > FLATTEST * p.mean_row2:  # no row bends here: Huber far away, a hinge behind
+            level = FLATTEST * max(p.mean_row2, 1e-300)
+        return np.asarray(-np.linalg.solve(H + np.diag(p.ridges + level), g))
     from scipy.sparse.linalg import LinearOperator, cg
 
     weights = p.bends(p.predict(w))
