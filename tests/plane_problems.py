@@ -25,9 +25,17 @@ class Dense:
         if weights is None:
             return X.T @ X / self.n
         total, step = np.zeros((self.d, self.d)), max(1, (1 << 17) // self.d)
+        root = np.sqrt(weights)
         for i in range(0, self.n, step):
-            part = X[i : i + step]
-            total += part.T @ (part * weights[i : i + step, None])
+            part = X[i : i + step] * root[i : i + step, None]
+            total += part.T @ part
+        return total / self.n
+
+    def squares(self, weights):
+        total, step = np.zeros(self.d), max(1, (1 << 17) // self.d)
+        for i in range(0, self.n, step):
+            part = np.asarray(self.X[i : i + step], dtype=float)
+            total += weights[i : i + step] @ (part * part)
         return total / self.n
 
     def take(self, rows):
@@ -54,6 +62,10 @@ class Csr:
         data = X.data * np.repeat(weights, np.diff(X.indptr)) if weights is not None else X.data
         other = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
         return np.asarray((self.T @ other).toarray()) / self.n
+
+    def squares(self, weights):
+        X = self.X
+        return sp.csr_array((X.data**2, X.indices, X.indptr), shape=X.shape).T @ weights / self.n
 
     def take(self, rows):
         return Csr(self.X[rows])
