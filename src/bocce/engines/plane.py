@@ -30,6 +30,7 @@ ROUNDING = 8.0  # units in the last place that a mean over blocks may be wrong b
 STALLS = 10  # steps by which neither f nor the gradient gets better
 ESCAPES = 5  # steps that move a score by ``FAR`` for next to nothing
 FAR = 0.5
+APART = 1e-8  # of a displacement: more than U may differ from X D
 NEXT_TO_NOTHING = 1e-6  # of one row's share of what f has fallen by
 
 
@@ -56,7 +57,7 @@ def norm(g: Array) -> float:
     (5e-200, 5e+200)
     """
     flat = g.reshape(-1)
-    largest = max(float(flat.max(initial=0.0)), -float(flat.min(initial=0.0)))
+    largest = _largest(flat)
     if largest == 0.0 or not math.isfinite(largest):
         return largest
     if 1e-100 < largest < 1e100:
@@ -120,7 +121,9 @@ class Plane:
         self.U = np.zeros((memory + 1, *scores))
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
-        self.held = 0
+        self.width = np.zeros(memory + 1)  # the largest of each row of D
+        self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
+        self.held, self.far = 0, 0.0
         self.z, self.other, self.moved = np.empty(scores), np.empty(scores), np.empty(scores)
         chooses = metric == "auto" and w.ndim == 1
         self.chooser = Chooser(problem) if chooses else None
@@ -133,14 +136,14 @@ class Plane:
     def refresh(self) -> None:
         """Compute scores, value and gradient from w alone; call it before convergence is declared,
         for the scores are otherwise sums of what the steps have added."""
-        self.z[...] = self.problem.rows.times(self.w)
-        self.products += 1
-        self._settle(self._look())
+        with np.errstate(all="ignore"):
+            self.z[...] = self.problem.rows.times(self.w)
+            self.products += 1
+            self._settle(self._look())
 
     def _look(self) -> Looked:
         self.sweeps += 1
-        with np.errstate(all="ignore"):
-            return self.sweep.look(self.z)
+        return self.sweep.look(self.z)
 
     def _settle(self, looked: Looked) -> None:
         """Value and gradient at w, where the sweep has looked."""
@@ -160,6 +163,10 @@ class Plane:
 
     def step(self) -> Step:
         """Go to the best point of the plane."""
+        with np.errstate(all="ignore"):  # a trial too far overflows, and is not taken
+            return self._take_step()
+
+    def _take_step(self) -> Step:
         if self.norm == 0.0:
             return self._step(0.0, "")
         if self.k and self.k % REFRESH == 0:
@@ -167,12 +174,17 @@ class Plane:
         self._choose_metric()
         before = self.norm
         self._new_direction()
-        with np.errstate(all="ignore"):
+        found = self._newton()
+        displacement = None if found is None else self._displacement(found[0])
+        if displacement is None and self.held:
+            self.held = 0
+            self._look()
             found = self._newton()
-        if found is None:
+            displacement = None if found is None else self._displacement(found[0])
+        if found is None or displacement is None:
             return self._nothing_fell()
-        c, looked, predicted = found
-        self._go(c)
+        _, looked, predicted = found
+        self._go(displacement)
         self._settle(looked)
         self.k += 1
         self.shrank = self.norm / before
@@ -184,29 +196,50 @@ class Plane:
             self.metric = sampled_metric(self.problem.rows, bend, ridge, self.chooser)
 
     def _new_direction(self) -> None:
-        """-P^-1 g into row 0, as long as moves the farthest score by 1."""
+        """-P^-1 g into row 0."""
         d = -self.metric.solve(self.gradient)
-        d /= max(float(d.max()), -float(d.min()))
-        u = self.problem.rows.times(d)
+        d /= _largest(d)
         self.products += 1
-        far = max(float(u.max()), -float(u.min()))
-        if not 0.0 < far < math.inf:
-            far = 1.0
-        np.divide(d, far, out=self.D[0])
-        np.divide(u, far, out=self.U[0])
-        self._weigh(0)
+        self._set(0, d, self.problem.rows.times(d))
 
-    def _go(self, c: Array) -> None:
-        """Move by D c, and keep that in the place of the oldest displacement."""
+    def _set(self, slot: int, d: Array, u: Array) -> None:
+        """Put a direction and its scores into a row, as long as moves the farthest score by 1: so
+        that squares neither vanish nor overflow, however short the steps have become."""
+        far = _largest(u)
+        if not 0.0 < far < math.inf:
+            far = _largest(d)
+        np.divide(d, far, out=self.D[slot])
+        np.divide(u, far, out=self.U[slot])
+        self.width[slot] = _largest(self.D[slot])
+        self.wrong[slot] = 0.0
+        self._weigh(slot)
+
+    def _displacement(self, c: Array) -> Array | None:
+        """D c; None where D c and U c, each rounded for itself, no longer belong together.
+
+        That is so where a step is a small difference of large displacements; ``wrong`` is carried
+        from them to the next ones.
+        """
         k = c.size
         displacement = (c @ self.D[:k].reshape(k, -1)).reshape(self.w.shape)
+        self.far = _largest(self.moved)
+        parts = np.abs(c) * (self.wrong[:k] + EPS)
+        by_scores, by_w = float(parts.sum()), float(parts @ self.width[:k])
+        size = _largest(displacement)
+        if not (by_scores <= APART * self.far and by_w <= APART * size):
+            return None
+        self.wrong[0] = max(by_scores / self.far, by_w / size)
+        return displacement
+
+    def _go(self, displacement: Array) -> None:
+        """Move, and keep the displacement in the place of the oldest one."""
         self.w += displacement
         self.z, self.other = self.other, self.z
         if self.memory:
-            slot = 1 + self.k % self.memory
-            self.held = min(self.memory, self.held + 1)
-            self.D[slot], self.U[slot] = displacement, self.moved
-            self._weigh(slot)
+            slot = 1 + self.k % self.memory if self.held == self.memory else self.held + 1
+            self.held = max(self.held, slot)
+            self._set(slot, displacement, self.moved)
+            self.wrong[slot] = self.wrong[0]
 
     def _weigh(self, slot: int) -> None:
         """Products of one direction with all."""
@@ -248,7 +281,7 @@ class Plane:
         little = NEXT_TO_NOTHING / self.problem.n * (self.start - self.value)
         if not self.free or self.quadratic or predicted > little:
             return False
-        return max(float(self.moved.max()), -float(self.moved.min())) >= FAR
+        return self.far >= FAR
 
     def _step(self, predicted: float, verdict: str) -> Step:
         return Step(
@@ -267,6 +300,8 @@ class Plane:
             "z": self.z.copy(),
             "D": self.D[1:k].copy(),
             "U": self.U[1:k].copy(),
+            "wrong": self.wrong.copy(),
+            "products": np.stack([self.pulled, self.bent]),
             "counts": np.array(counts, dtype=np.int64),
             "numbers": np.array(numbers),
         }
@@ -289,9 +324,12 @@ class Plane:
         self.z[...] = state["z"]
         self.held = len(state["D"])
         self.D[1 : self.held + 1], self.U[1 : self.held + 1] = state["D"], state["U"]
-        self._settle(self._look())
+        with np.errstate(all="ignore"):
+            self._settle(self._look())
+        self.pulled, self.bent = np.array(state["products"], dtype=np.float64)
         for slot in range(1, self.held + 1):
-            self._weigh(slot)
+            self.width[slot] = _largest(self.D[slot])
+        self.wrong[:] = state["wrong"]
         for name, count in zip(_COUNTS, state["counts"]):
             setattr(self, name, int(count))
         for name, number in zip(_NUMBERS, state["numbers"]):
@@ -356,6 +394,11 @@ class Plane:
         Qc = self.pulled[:k, :k] @ c
         penalty = self.penalty + float(c @ (self.pull + 0.5 * Qc))
         return looked, looked.value + penalty, looked.plane + self.pull + Qc
+
+
+def _largest(v: Array) -> float:
+    """max |v_i|."""
+    return max(float(v.max()), -float(v.min()))
 
 
 def _falls(change: float, slack: float, after: float, before: float) -> bool:
