@@ -1,13 +1,13 @@
 """Heavy ball with the best step and momentum: descent, conjugate gradients, every size of data."""
 
 import numpy as np
-import plane_problems as given
 import pytest
 import scipy.sparse as sp
 from hypothesis import example, settings
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
+import plane_problems as given
 from bocce.engines.metric import Metric
 from bocce.engines.plane import Plane, norm
 

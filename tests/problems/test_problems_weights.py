@@ -208,6 +208,8 @@ def test_line_and_noise(loss):
 def test_other_targets_share_what_was_computed():
     p = made("squared", design("dense"))
     y = np.arange(N, dtype=float)
+    assert p.gram is not None
+    assert p.estimated().exact
     q = p.with_targets(y)
     fresh = bocce.LeastSquares(p.X, y, 0.1, sample_weight=p.weight, penalty=PENALTY)
     assert q.gram is p.gram
@@ -241,7 +243,7 @@ def test_what_needs_plain_problems_says_so():
 
 def test_passes_are_a_budget():
     X = np.random.default_rng(0).standard_normal((200, 5))
-    p = bocce.LeastSquares(X, X @ np.ones(5) + 1.0)
+    p = bocce.Logistic(X, X @ np.ones(5) > 0.3 * np.sin(np.arange(200)), l2=1e-4)
     r = bocce.minimize(p, tol=1e-12, passes=3)
     assert r.status == "finished"
     assert r.history["gradient_evaluations"][-1] <= 3 * 200
