@@ -56,7 +56,12 @@ WIDE_LABELS = WIDE[:, 0] > RNG.logistic(size=6000)
             r"HeavyBallRegressor: batch_size=201 must be an integer from 1 to 200; .*",
         ),
         (HeavyBallRegressor(), np.full(200, np.nan), None, r"Input y contains NaN\."),
-        (HeavyBallRegressor(), 1e200 * Y, None, r"fit: the first gradient overflows, .*scale y.*"),
+        (
+            HeavyBallRegressor(),
+            1e200 * Y,
+            None,
+            r"fit: the objective or its .* overflows, .*scale y.*",
+        ),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(model, y, weights, message):
@@ -71,7 +76,7 @@ def test_what_cannot_be_fitted_is_refused(model, y, weights, message):
         (1j * X, "Complex data not supported"),
         (X[:0], "0 sample"),
         (np.full(X.shape, "a"), "could not convert"),
-        (1e200 * X, "the first gradient overflows"),
+        (1e200 * X, "first gradient overflows"),
         ((1e-38 * X).astype(np.float32), "a coefficient is too large for float32"),
     ],
 )
@@ -163,7 +168,6 @@ def test_without_curvature_the_value_converges():
     model = HeavyBallRegressor(l2=0.0, tol=1e-6, random_state=0).fit(twice, y)
     best = ((y - y.mean() - (WIDE - WIDE.mean(0)) @ _least_squares(WIDE, y)) ** 2).mean()
     assert ((model.predict(twice) - y) ** 2).mean() == pytest.approx(best, rel=1e-9)
-    assert "mu = 0, columns depend on one another" in model.plan_
     assert "LinearRegression()" in model.plan_
     few = HeavyBallRegressor(l2=0.0).fit(np.hstack([X, X**2, X**3])[:8], Y[:8])
     np.testing.assert_allclose(few.predict(np.hstack([X, X**2, X**3])[:8]), Y[:8], atol=1e-6)
