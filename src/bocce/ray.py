@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import ray
 import scipy.sparse as sp
 
 from . import _checks, sampling, solve
+from ._extras import extra
 from .blockfile import BlockFile
 from .data._sources import table_rows
 from .engines.checkpoint import contents
@@ -28,6 +28,9 @@ from .engines.outer import OuterEngine
 from .problems import LeastSquares, LinearProblem, Logistic, PartedProblem
 from .problems.parts import BlockLogistic, two_labels
 from .solve import Result
+
+with extra("ray"):
+    import ray
 
 WHERE = "ray.minimize"
 FAN_IN = 8  # sums that are added at one place of the tree
