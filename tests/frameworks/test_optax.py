@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 from bocce import schedules
 from bocce.optax import eval_params, heavy_ball
 
-pytestmark = pytest.mark.frameworks
-
 NAMES = sorted(quadratic.all_schedules())
 HEAVY = schedules.two_phase(40, L=4.0, mu=0.5)
 AHEAD = schedules.nesterov_exponential(40, L=4.0, mu=0.5)

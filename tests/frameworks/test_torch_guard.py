@@ -14,8 +14,6 @@ from test_torch_reference import loss_at, parameter
 from bocce import schedules
 from bocce.torch import SHB, guard
 
-pytestmark = pytest.mark.frameworks
-
 
 def too_fast(factor: float, T: int = 400) -> schedules.Schedule:
     c = quadratic.problem().constants()

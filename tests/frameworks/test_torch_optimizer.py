@@ -18,8 +18,6 @@ from test_torch_reference import loss_at, parameter
 from bocce import schedules
 from bocce.torch import SHB
 
-pytestmark = pytest.mark.frameworks
-
 HEAVY = schedules.two_phase(40, L=4.0, mu=0.5)
 AHEAD = schedules.nesterov_exponential(40, L=4.0, mu=0.5)
 

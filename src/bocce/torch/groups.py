@@ -16,6 +16,7 @@ from ..schedules import Schedule
 COLUMNS = ("alpha", "beta", "theta")
 # torch writes these itself: names of parameters, and what its schedulers and SWA remember
 TORCHS = ("params", "param_names", "initial_lr", "max_lr", "min_lr", "swa_lr")
+OURS = ("k", "evaluating", "memory")  # known, but nobody's option
 Group = dict[str, Any]
 
 
@@ -23,11 +24,12 @@ def refuse_unknown(where: str, group: Group, options: Collection[str]) -> None:
     """An option that nobody reads would be a silent mistake, such as ``momentum`` for SHB."""
     for key in group:
         if key not in options and key not in TORCHS:
-            near = difflib.get_close_matches(str(key), options, n=1)
+            shown = [option for option in options if option not in OURS]
+            near = difflib.get_close_matches(str(key), shown, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "leave it out."
             raise ValueError(
                 f"{where}: a group has the key {key!r}, must be one of "
-                f"{', '.join(map(repr, options))}; {hint}"
+                f"{', '.join(map(repr, shown))}; {hint}"
             )
 
 
