@@ -13,9 +13,10 @@ ADAPTERS = {"torch": ["torch"], "optax": ["jax", "optax"], "ray": ["ray"], "skle
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_a_missing_framework_names_its_extra(adapter, monkeypatch):
     home = f"bocce.{adapter}"
-    for name in list(sys.modules):  # as in a new process, until the test ends
-        if name == home or name.startswith(f"{home}."):
-            monkeypatch.delitem(sys.modules, name)
+    for root in (home, *ADAPTERS[adapter]):  # as in a new process, until the test ends
+        for name in list(sys.modules):
+            if name == root or name.startswith(f"{root}."):
+                monkeypatch.delitem(sys.modules, name)
     for module in ADAPTERS[adapter]:  # None is Python's own mark of a module that is not there
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ModuleNotFoundError) as caught:
