@@ -8,8 +8,9 @@ batch, the same number of steps for everyone. Each method runs at its defaults a
 learning rate of a small grid (chosen by training loss on two seeds), five seeds each. The defaults
 of SHB: lr = 1/L with L from ``estimate_constants`` at the start, kappa = 100, the guard on; "auto"
 is rule 1 of ``bocce.schedules.auto``, whose momentum falls with the batch. The table gives the
-final training loss (mean and standard deviation over seeds) and the test accuracy. Without
-``schedulefree`` its rows are left out. A few minutes on one core.
+final training loss (mean and standard deviation over seeds), the test accuracy, and in how many of
+the runs the guard had to act. Without ``schedulefree`` its rows are left out. A few minutes on one
+core.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # times each method's own defaul
 TRIED = 2  # seeds that choose from the grid
 L2 = 1e-3
 KAPPA = 100.0
+COLUMNS = ("at its defaults", "best of grid")
 ROWS = 50  # single rows whose curvature is looked at, for L_max
 Build = Callable[..., torch.optim.Optimizer]
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -168,7 +170,7 @@ def at_iterate(optimizer: torch.optim.Optimizer):
 
 
 def run(task: Task, build: Build, factor: float, b: int, T: int, seed: int):
-    """(training losses at 21 moments, test accuracy at the end)."""
+    """(training losses at 21 moments, test accuracy at the end, did the guard have to act)."""
     torch.manual_seed(seed)
     model = task.model()
     X, y = task.train
@@ -182,7 +184,7 @@ def run(task: Task, build: Build, factor: float, b: int, T: int, seed: int):
         loss.backward()
         optimizer.step(**({"loss": loss} if isinstance(optimizer, SHB) else {}))
     loss, accuracy = measure(task, model, optimizer)
-    return [*curve, loss], accuracy
+    return [*curve, loss], accuracy, getattr(optimizer, "restores", 0) > 0
 
 
 def measure(task: Task, model: torch.nn.Module, optimizer: torch.optim.Optimizer):
@@ -211,12 +213,13 @@ def compare(task: Task, b: int, T: int, seeds: int) -> dict[str, tuple]:
     return found
 
 
-def show(runs: list[tuple[list[float], float]]) -> str:
-    final = np.array([curve[-1] for curve, _ in runs])
-    accuracy = 100 * np.mean([accuracy for _, accuracy in runs])
+def show(runs: list[tuple[list[float], float, bool]]) -> str:
+    final = np.array([curve[-1] for curve, *_ in runs])
+    accuracy = 100 * np.mean([accuracy for _, accuracy, _ in runs])
+    guarded = f"{accuracy:6.1f} {sum(restored for *_, restored in runs):6d}"
     if not np.isfinite(final).all():
-        return f"{'diverged':>17s} {accuracy:6.1f}"
-    return f"{final.mean():8.4f} ±{final.std(ddof=1):7.4f} {accuracy:6.1f}"
+        return f"{'diverged':>17s} {guarded}"
+    return f"{final.mean():8.4f} ±{final.std(ddof=1):7.4f} {guarded}"
 
 
 def main() -> None:
@@ -233,12 +236,10 @@ def main() -> None:
     figure, axes = plt.subplots(1, len(panels), figsize=(4 * len(panels), 3.6))
     for axis, (task, b) in zip(axes, panels):
         print(f"\n{task.name}, batch {b}, {options.steps} steps, {options.seeds} seeds")
-        print(
-            f"{'':20s} {'at its defaults':>17s} {'test%':>6s}  {'best of grid':>17s} {'test%':>6s}"
-        )
+        print(f"{'':20s}" + "".join(f" {title:>17s}  test%  guard " for title in COLUMNS))
         for name, (default, best, tuned) in compare(task, b, options.steps, options.seeds).items():
             print(f"{name:20s} {show(default)}  {show(tuned)}  lr x {best:g}", flush=True)
-            curves = np.array([curve for curve, _ in tuned])
+            curves = np.array([curve for curve, *_ in tuned])
             moments = np.linspace(0, options.steps, curves.shape[1])
             axis.semilogy(moments, np.median(curves, axis=0), label=name)
         axis.set(title=f"{task.name}, batch {b}", xlabel="step", ylabel="training loss (best lr)")
