@@ -222,6 +222,11 @@ def show(runs: list[tuple[list[float], float, bool]]) -> str:
     return f"{final.mean():8.4f} ±{final.std(ddof=1):7.4f} {guarded}"
 
 
+def momentum_of_auto(task: Task, b: int, T: int) -> float:
+    torch.manual_seed(0)
+    return float(auto(task.model(), task, b, 1.0, T).param_groups[0]["schedule"].beta[0])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=200)
@@ -235,7 +240,9 @@ def main() -> None:
     panels = [(task, b) for task in tasks() for b in (32, len(task.train[0]))]
     figure, axes = plt.subplots(1, len(panels), figsize=(4 * len(panels), 3.6))
     for axis, (task, b) in zip(axes, panels):
-        print(f"\n{task.name}, batch {b}, {options.steps} steps, {options.seeds} seeds")
+        beta = momentum_of_auto(task, b, options.steps)
+        print(f"\n{task.name}, batch {b}, {options.steps} steps, {options.seeds} seeds", end="")
+        print(f"; momentum of SHB auto {beta:.2f} (first seed)")
         print(f"{'':20s}" + "".join(f" {title:>17s}  test%  guard " for title in COLUMNS))
         for name, (default, best, tuned) in compare(task, b, options.steps, options.seeds).items():
             print(f"{name:20s} {show(default)}  {show(tuned)}  lr x {best:g}", flush=True)
