@@ -160,9 +160,10 @@ def _combine(a: Any, x: jax.Array, b: Any, y: jax.Array) -> jax.Array:
 
 def _unrolled(schedule: Schedule, after: str) -> tuple[np.ndarray[Any, Any], int]:
     """The rows up to where they repeat, and how many of the last ones do, for ever."""
-    T = schedule.T
-    length, period = {"hold": (T + 2, 1), "restart": (2 * T, T)}.get(after, (T + 1, 1))
-    return np.array([row(schedule, k, after) for k in range(length)]), period
+    table = np.column_stack([schedule.alpha, schedule.beta, schedule.theta])
+    rest = {"hold": table[-1:], "restart": table[1:]}.get(after, table[:0])
+    period = schedule.T if after == "restart" else 1
+    return np.vstack([table, row(schedule, schedule.T, after), rest]), period
 
 
 def _tell_the_end(schedule: Schedule, after: str, k: jax.Array) -> None:
