@@ -11,11 +11,11 @@ import numpy as np
 from .. import sampling
 from ..control import GUARDED, Guarded, registry
 from ..control.anytime import FIRST_SHARE, accelerating_batch
-from ..problems import Frame, Problem
+from ..problems import Frame, Problem, norm
 from ..rows import Array
 from ..run.asked import Asked, go
 from ..run.result import Progress, Result
-from ..run.stop import Stop, norm
+from ..run.stop import Stop
 from ..schedules import Schedule
 
 PASSES_TO_TOL, PASSES = 10_000, 100  # of "auto"; of other methods, and of "auto" with tol = 0
