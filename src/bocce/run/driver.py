@@ -18,12 +18,12 @@ import numpy as np
 from .. import engines
 from ..control import Controller, End, Limits, Seen, Stage
 from ..engines import Engine, Recorder, State
-from ..problems import Frame, Look, Problem
+from ..problems import Frame, Look, Problem, norm
 from ..rows import Array
 from ..schedules import Schedule
 from .checkpoint import Keeper
 from .result import Progress, StageRun
-from .stop import Stop, norm
+from .stop import Stop
 
 
 @dataclass(frozen=True)
