@@ -210,7 +210,7 @@ def test_other_targets_share_what_was_computed():
     y = np.arange(N, dtype=float)
     assert p.gram is not None
     assert p.estimated().exact
-    q = p.with_targets(y)
+    q = p.with_encoded(y)
     fresh = bocce.LeastSquares(p.X, y, 0.1, sample_weight=p.weight, penalty=PENALTY)
     assert q.gram is p.gram
     assert q.estimated() is p.estimated()
