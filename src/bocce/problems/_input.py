@@ -125,6 +125,7 @@ def check_weights(where: str, weights: Any, n: int) -> Array | None:
             f"{where}: sample_weight has the value {weights[wrong][0]}, must be finite and > 0; "
             "leave out rows of weight 0."
         )
+    weights = weights / weights.max()  # so that the sum of huge ones is finite
     return np.asarray(weights / weights.mean())
 
 

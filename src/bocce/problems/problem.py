@@ -220,7 +220,8 @@ class Problem:
     @cached_property
     def gram(self) -> Array:
         """sum_i c_i x_i x_i^T / n."""
-        return self.rows.gram(self.weight)
+        with np.errstate(over="ignore", invalid="ignore"):  # told by who needs it to be finite
+            return self.rows.gram(self.weight)
 
     def gram_times(self, v: Array) -> Array:
         """sum_i c_i x_i x_i^T v / n."""

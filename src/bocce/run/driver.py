@@ -25,6 +25,8 @@ from .checkpoint import Keeper
 from .result import Progress, StageRun
 from .stop import Stop
 
+LITTLE = 0.01  # of what f has fallen by: less may be left where a tolerance is met
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -73,6 +75,11 @@ class Run:
         assert isinstance(answer, Stage)
         self._use_engine_of(answer)
         first = self._look(self.state.w)
+        if not (math.isfinite(first.value) and np.isfinite(first.gradient).all()):
+            raise ValueError(
+                f"minimize: f is {first.value:g} where the run begins, or its gradient overflows; "
+                "both must be finite: start nearer to zero, or scale X and y."
+            )
         self.unit = engines.unit_of(first.gradient)
         shown = self._outer(first) if self.controller.open_ended else first
         self.controller.begin(self.state.w, shown)
@@ -191,11 +198,21 @@ class Run:
 
     def _after_free_step(self, verdict: str) -> str:
         look, k, every = self._look(self.state.w), self.state.k, self.settings.record_every
-        met = self.stop.met(look.gradient)
+        met = self.stop.met(look.gradient) and self._little_is_left(look)
         due = met or verdict or every == "auto" or k % int(every) == 0
         if due and self._record(self.state.w, look):
             return "stopped"
         return "converged" if met else verdict
+
+    def _little_is_left(self, look: Look) -> bool:
+        """The gradient is small; is what f would still fall by, too?
+
+        One row a million times as large as the others makes the first gradient so large that any
+        other says nothing.
+        """
+        ask = getattr(self.engine, "still_to_fall", None)
+        fallen = self.history[0][1] - look.value
+        return ask is None or self.stop.tol == 0.0 or bool(ask() <= LITTLE * fallen)
 
     # -- records -----------------------------------------------------------------------------------
 
