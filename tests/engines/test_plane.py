@@ -1,13 +1,13 @@
 """Heavy ball with the best step and momentum: descent, conjugate gradients, every size of data."""
 
 import numpy as np
-import plane_problems as given
 import pytest
 import scipy.sparse as sp
 from hypothesis import example, settings
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
+import plane_problems as given
 from bocce.engines.metric import Metric
 from bocce.engines.plane import Plane, norm
 
@@ -122,7 +122,9 @@ def test_f_never_rises(loss, seed, power, n, d, memory, metric, weighted, ridge,
         assert np.isfinite(plane.w).all()
         before = step.value
     with np.errstate(all="ignore"):
-        assert step.value == pytest.approx(given.value(p, plane.w), rel=1e-9, abs=1e-12 * abs(first))
+        assert step.value == pytest.approx(
+            given.value(p, plane.w), rel=1e-9, abs=1e-12 * abs(first)
+        )
 
 
 @pytest.mark.parametrize("metric", ["identity", "auto"])
