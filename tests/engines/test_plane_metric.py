@@ -10,7 +10,6 @@ import plane_problems as given
 from bocce.engines.metric import Chooser, Metric, sampled_hessian, sampled_metric
 from bocce.engines.plane import Plane
 
-
 LOGISTIC = given.Logistic()
 
 
