@@ -34,7 +34,7 @@ APART = 1e-8  # of a displacement: more than U may differ from X D
 NEXT_TO_NOTHING = 1e-6  # of one row's share of what f has fallen by
 
 
-_COUNTS = ("memory", "k", "products", "sweeps", "held", "stalls", "escapes")
+_COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes")
 _NUMBERS = ("shrank", "start", "best_norm")
 
 
@@ -122,15 +122,20 @@ class Plane:
         self.U = np.zeros((memory + 1, *scores))
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
-        self.width = np.zeros(memory + 1)  # the largest of each row of D
+        self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
-        self.held, self.far = 0, 0.0
+        self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
         self.z, self.other, self.moved = np.empty(scores), np.empty(scores), np.empty(scores)
         chooses = metric == "auto" and w.ndim == 1
         self.chooser = Chooser(problem) if chooses else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
         self.k = self.products = self.sweeps = self.stalls = self.escapes = 0
         self.shrank = math.nan
+
+    @property
+    def directions(self) -> int:
+        """The new one, and the displacements in memory."""
+        return 1 + min(self.kept, self.memory)
 
     # -- the point ---------------------------------------------------------------------------
 
@@ -177,8 +182,8 @@ class Plane:
         self._new_direction()
         found = self._newton()
         displacement = None if found is None else self._displacement(found[0])
-        if displacement is None and self.held:
-            self.held = 0
+        if displacement is None and self.kept:
+            self.kept = 0
             self._look()
             found = self._newton()
             displacement = None if found is None else self._displacement(found[0])
@@ -211,9 +216,12 @@ class Plane:
             far = _largest(d)
         np.divide(d, far, out=self.D[slot])
         np.divide(u, far, out=self.U[slot])
-        self.width[slot] = _largest(self.D[slot])
+        self._measure(slot)
         self.wrong[slot] = 0.0
         self._weigh(slot)
+
+    def _measure(self, slot: int) -> None:
+        self.width[slot], self.reach[slot] = _largest(self.D[slot]), _largest(self.U[slot])
 
     def _displacement(self, c: Array) -> Array | None:
         """D c; None where D c and U c, each rounded for itself, no longer belong together.
@@ -224,12 +232,12 @@ class Plane:
         k = c.size
         displacement = (c @ self.D[:k].reshape(k, -1)).reshape(self.w.shape)
         self.far = _largest(self.moved)
-        parts = np.abs(c) * (self.wrong[:k] + EPS)
-        by_scores, by_w = float(parts.sum()), float(parts @ self.width[:k])
         size = _largest(displacement)
-        if not (by_scores <= APART * self.far and by_w <= APART * size):
+        parts = np.abs(c) * (self.wrong[:k] + EPS)
+        by_scores, by_w = float(parts @ self.reach[:k]), float(parts @ self.width[:k])
+        if not (by_scores <= APART * self.far and 0.0 < by_w <= APART * size):
             return None
-        self.wrong[0] = max(by_scores / self.far, by_w / size)
+        self.wrong[0] = max(by_scores / (self.far or 1.0), by_w / size)
         return displacement
 
     def _go(self, displacement: Array) -> None:
@@ -237,14 +245,14 @@ class Plane:
         self.w += displacement
         self.z, self.other = self.other, self.z
         if self.memory:
-            slot = 1 + self.k % self.memory if self.held == self.memory else self.held + 1
-            self.held = max(self.held, slot)
+            slot = 1 + self.kept % self.memory
+            self.kept += 1
             self._set(slot, displacement, self.moved)
             self.wrong[slot] = self.wrong[0]
 
     def _weigh(self, slot: int) -> None:
         """Products of one direction with all."""
-        k = self.held + 1
+        k = self.directions
         if self.penalised:
             row = self.D[:k].reshape(k, -1) @ (self.ridge * self.D[slot]).reshape(-1)
             self.pulled[slot, :k] = self.pulled[:k, slot] = row
@@ -261,8 +269,8 @@ class Plane:
 
     def _nothing_fell(self) -> Step:
         """From fresh scores by the plain gradient, and if that is tried, it is rounding."""
-        tried = self.held == 0 and self.metric.plain
-        self.held, self.metric, self.shrank = 0, Metric(), math.nan
+        tried = self.kept == 0 and self.metric.plain
+        self.kept, self.metric, self.shrank = 0, Metric(), math.nan
         self.stalls += 1
         self.refresh()
         return self._step(0.0, "stalled" if tried or self.stalls >= STALLS else "")
@@ -295,7 +303,7 @@ class Plane:
         """All that the next steps depend on: a run that goes on from here takes the same ones."""
         counts = [getattr(self, name) for name in _COUNTS]
         numbers = [getattr(self, name) for name in _NUMBERS]
-        k = self.held + 1
+        k = self.directions
         state = {
             "w": self.w.copy(),
             "z": self.z.copy(),
@@ -323,13 +331,13 @@ class Plane:
             self.chooser.restore(state["chooser"])
             self.metric = Metric(state.get("factor"), state.get("root"))
         self.z[...] = state["z"]
-        self.held = len(state["D"])
-        self.D[1 : self.held + 1], self.U[1 : self.held + 1] = state["D"], state["U"]
+        held = len(state["D"])
+        self.D[1 : held + 1], self.U[1 : held + 1] = state["D"], state["U"]
         with np.errstate(all="ignore"):
             self._settle(self._look())
         self.pulled, self.bent = np.array(state["products"], dtype=np.float64)
-        for slot in range(1, self.held + 1):
-            self.width[slot] = _largest(self.D[slot])
+        for slot in range(1, held + 1):
+            self._measure(slot)
         self.wrong[:] = state["wrong"]
         for name, count in zip(_COUNTS, state["counts"]):
             setattr(self, name, int(count))
@@ -342,7 +350,7 @@ class Plane:
     def _newton(self) -> tuple[Array, Looked, float] | None:
         """c that makes f(w + D c) nearly as small as can be, what the sweep saw there, and the fall
         that the first Newton step foresaw; None where no fall can be measured."""
-        k = self.held + 1
+        k = self.directions
         D = self.D[:k].reshape(k, -1)
         a = D @ self.gradient.reshape(-1)  # the gradient on the plane
         self.pull = D @ (self.ridge * self.w).reshape(-1) if self.penalised else np.zeros(k)
