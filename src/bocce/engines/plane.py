@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack  # type: ignore[import-untyped]
 
 from .fused import Looked, Sweep
 from .metric import Chooser, Metric, sampled_metric
+from .small import falls, largest, norm, solve, units
 
 Array = npt.NDArray[np.float64]
 
@@ -48,23 +48,6 @@ class Step(NamedTuple):
     products: int  # with X and X^T, so far
     sweeps: int  # over the scores, so far
     verdict: str  # "stalled": no fall of f can be measured; "unbounded": w runs away; else ""
-
-
-def norm(g: Array) -> float:
-    """||g||, of numbers of any size.
-
-    >>> tiny = 2.0**-600  # its square is 0
-    >>> norm(np.array([3.0 * tiny, -4.0 * tiny])) == 5.0 * tiny
-    True
-    """
-    flat = g.reshape(-1)
-    largest = _largest(flat)
-    if largest == 0.0 or not math.isfinite(largest):
-        return largest
-    if 1e-100 < largest < 1e100:
-        return math.sqrt(float(flat @ flat))
-    flat = flat / largest
-    return largest * math.sqrt(float(flat @ flat))
 
 
 class Plane:
@@ -204,16 +187,16 @@ class Plane:
     def _new_direction(self) -> None:
         """-P^-1 g into row 0."""
         d = -self.metric.solve(self.gradient)
-        d /= _largest(d)
+        d /= largest(d)
         self.products += 1
         self._set(0, d, self.problem.rows.times(d))
 
     def _set(self, slot: int, d: Array, u: Array) -> None:
         """Put a direction and its scores into a row, as long as moves the farthest score by 1: so
         that squares neither vanish nor overflow, however short the steps have become."""
-        far = _largest(u)
+        far = largest(u)
         if not 0.0 < far < math.inf:
-            far = _largest(d)
+            far = largest(d)
         np.divide(d, far, out=self.D[slot])
         np.divide(u, far, out=self.U[slot])
         self._measure(slot)
@@ -221,7 +204,7 @@ class Plane:
         self._weigh(slot)
 
     def _measure(self, slot: int) -> None:
-        self.width[slot], self.reach[slot] = _largest(self.D[slot]), _largest(self.U[slot])
+        self.width[slot], self.reach[slot] = largest(self.D[slot]), largest(self.U[slot])
 
     def _displacement(self, c: Array) -> Array | None:
         """D c; None where D c and U c, each rounded for itself, no longer belong together.
@@ -231,8 +214,8 @@ class Plane:
         """
         k = c.size
         displacement = (c @ self.D[:k].reshape(k, -1)).reshape(self.w.shape)
-        self.far = _largest(self.moved)
-        size = _largest(displacement)
+        self.far = largest(self.moved)
+        size = largest(displacement)
         parts = np.abs(c) * (self.wrong[:k] + EPS)
         by_scores, by_w = float(parts @ self.reach[:k]), float(parts @ self.width[:k])
         if not (by_scores <= APART * self.far and 0.0 < by_w <= APART * size):
@@ -355,11 +338,11 @@ class Plane:
         a = D @ self.gradient.reshape(-1)  # the gradient on the plane
         self.pull = D @ (self.ridge * self.w).reshape(-1) if self.penalised else np.zeros(k)
         H = self._curvature(k)
-        unit = _unit(H)
+        unit = units(H)
         goal = ENOUGH * float(np.abs(a * unit).max())
         c, value, looked, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0
         for _ in range(NEWTON):
-            p = _solve(H, a, unit)
+            p = solve(H, a, unit)
             p *= -stretch
             slope = float(a @ p)
             if not slope < 0.0:
@@ -378,7 +361,7 @@ class Plane:
                 stretch *= 4.0  # f bends less than its second derivative says: Huber's loss, far
                 continue
             stretch, H = 1.0, self._curvature(k)
-            unit = _unit(H)
+            unit = units(H)
         return None if looked is None else (c, looked, predicted)
 
     def _search(
@@ -388,7 +371,7 @@ class Plane:
         t = 1.0
         while t > SHORTEST:
             looked, new, a = self._try(c + t * p)
-            if _falls(new - value, self.slack, float(a @ p), slope):
+            if falls(new - value, self.slack, float(a @ p), slope):
                 return t, looked, new, a
             t *= 0.25
         return None
@@ -403,40 +386,3 @@ class Plane:
         Qc = self.pulled[:k, :k] @ c
         penalty = self.penalty + float(c @ (self.pull + 0.5 * Qc))
         return looked, looked.value + penalty, looked.plane + self.pull + Qc
-
-
-def _largest(v: Array) -> float:
-    """max |v_i|."""
-    return max(float(v.max()), -float(v.min()))
-
-
-def _falls(change: float, slack: float, after: float, before: float) -> bool:
-    """Does f fall? And where that is rounding, is the slope at the end such that it must?
-
-    ``before`` < 0 and ``after`` are the slopes along the step at its ends. A convex f falls if
-    after <= 0, and a nearly quadratic one, as f is wherever rounding matters, if after < -before.
-    """
-    if change < -slack:
-        return True
-    return change <= slack and after <= -0.9 * before
-
-
-def _unit(H: Array) -> Array:
-    """1/sqrt(H_jj), and 1 for a direction without curvature."""
-    diagonal = H.diagonal()
-    if diagonal.min() > 0.0:
-        return np.asarray(diagonal**-0.5)
-    return np.asarray(np.where(diagonal > 0.0, diagonal, 1.0) ** -0.5)
-
-
-def _solve(H: Array, a: Array, unit: Array) -> Array:
-    """H^-1 a, by H scaled to a unit diagonal, to which a little is added where it is singular."""
-    scaled = H * unit
-    scaled *= unit[:, None]
-    more = 1e-13
-    while True:
-        scaled.flat[:: a.size + 1] = 1.0 + more
-        _, x, failed = lapack.dposv(scaled, a * unit)
-        if not failed:
-            return np.asarray(x * unit)
-        more *= 100.0
