@@ -68,7 +68,8 @@ class Sweep:
 
     def move(self, z: Array, U: Array, c: Array, moved: Array, out: Array) -> Looked:
         """The same at z + c U, which goes into ``out``, and c U into ``moved``."""
-        self.at, values, sizes, plane = out, [], [], 0.0
+        self.at, values, sizes = out, [], []
+        plane: Any = 0.0
         for rows in self.blocks:
             part = U[:, rows].reshape(c.size, -1)
             shift = moved[rows]
