@@ -310,6 +310,8 @@ def _direct(p: Problem, found: dict[str, Any]) -> str:
     matrix = solves * (p.n * p.d**2 + p.d**3 / 3.0)
     steps, b = found["steps"] or 0, found["batch_size"]
     given = found["stages"][0].method != "plane" and len(found["stages"]) == 1
+    if p.has_gram and not given:
+        return ""  # that is what the run does
     touched = steps * b if given else found["passes"] * p.n
     if matrix > 4.0 * touched * p.d:
         return ""
