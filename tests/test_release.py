@@ -33,10 +33,16 @@ def text_of(name):
 
 
 def test_the_version_is_the_same_everywhere():
-    newest = re.search(r"^## \[(.+?)\]", text_of("CHANGELOG.md"), re.MULTILINE).group(1)
+    """pyproject reads it from the package; the rest are copies for other people's tools."""
+    assert PROJECT["dynamic"] == ["version"]
     cited = re.findall(r"^ *version: (.+)$", text_of("CITATION.cff"), re.MULTILINE)
-    assert len(cited) == 2
-    assert {PROJECT["version"], bocce.__version__, newest, *cited} == {bocce.__version__}
+    recipe = re.findall(r'^  version: "(.+)"$', text_of("recipe/recipe.yaml"), re.MULTILINE)
+    assert [*cited, *recipe] == [bocce.__version__] * 3
+
+
+def test_the_changelog_begins_with_this_version():
+    newest = re.search(r"^## \[(.+?)\]", text_of("CHANGELOG.md"), re.MULTILINE).group(1)
+    assert newest == bocce.__version__
 
 
 def test_the_paper_and_its_authors_are_cited():
@@ -54,6 +60,16 @@ def test_every_dependency_of_a_user_has_a_lower_bound():
     found = pins(extras)
     assert [name.split("==")[0] for name in found[:2]] == ["numpy", "scipy"]
     assert {"scikit-learn", "torch", "jinja2"} <= {name.split("==")[0] for name in found}
+
+
+def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
+    recipe = text_of("recipe/recipe.yaml")
+    oldest = re.search(r'^  python_min: "(.+)"$', recipe, re.MULTILINE)[1]
+    assert PROJECT["requires-python"] == f">={oldest}"
+    run = re.search(r"^  run:\n((?:    - .+\n)+)", recipe, re.MULTILINE)[1]
+    wanted = [line.strip("- ").replace(" ", "") for line in run.splitlines()]
+    assert wanted == ["python>=${{python_min}}", *PROJECT["dependencies"]]
+    assert f"- bocce = {PROJECT['scripts']['bocce']}\n" in recipe
 
 
 @pytest.mark.parametrize("requirement", ["numpy", "numpy>1.26", "numpy>=1.26,<3", "numpy==1.26"])

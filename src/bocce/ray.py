@@ -1,9 +1,8 @@
 """Data beyond one machine: the rows live in Ray actors, w and the schedule in the driver.
 
-A step k: the driver splits the batch over the parts by a multivariate hypergeometric draw keyed by
-(seed, k); each actor draws its rows from a stream keyed by (seed, part, k) and returns one sum of
-row gradients; the sums are added in a fixed tree. An actor holds nothing but its rows, so one that
-dies is started again from its source and answers as it would have: the trajectory is the same.
+A step k: the driver splits the batch over the parts by a draw keyed by (seed, k); each actor draws
+its rows by (seed, part, k) and returns one sum of row gradients, and these are added in a fixed
+tree. An actor that dies is started again from its source and answers as it would have.
 """
 
 from __future__ import annotations
@@ -17,17 +16,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import ray
 import scipy.sparse as sp
 
-from . import _checks, sampling, solve
+from . import _checks, _extras, sampling, solve
 from .blockfile import BlockFile
 from .data._sources import table_rows
 from .engines.checkpoint import contents
 from .engines.outer import OuterEngine
 from .problems import LeastSquares, LinearProblem, Logistic, PartedProblem
 from .problems.parts import BlockLogistic, two_labels
-from .solve import Result
+
+with _extras.extra("ray"):
+    import ray
 
 WHERE = "ray.minimize"
 FAN_IN = 8  # sums that are added at one place of the tree
@@ -51,7 +51,7 @@ def minimize(
     checkpoint: Any = None,
     workers: int | None = None,
     address: str | None = None,
-) -> Result:
+) -> solve.Result:
     """``bocce.minimize`` on rows that are spread over the machines of a Ray cluster.
 
     The batch is a sample without replacement of the rows of all parts, fresh at each step (of

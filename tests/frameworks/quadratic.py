@@ -64,3 +64,17 @@ def reference(method: Any, b: int = B) -> np.ndarray:
         assert engine.advance(state, method, k + 1, nothing) == ""
         path.append(state.w.copy())
     return np.array(path)
+
+
+def extended(schedule: schedules.Schedule, after: str) -> np.ndarray:
+    """w_0 .. w_2T of the table that goes on beyond T; written without the adapters' own rule."""
+    T_ = schedule.T
+    if after == "stop":
+        path = reference(schedule)
+        return np.concatenate([path, np.repeat(path[-1:], T_, axis=0)])
+    if after == "restart":
+        return reference(schedule.then(schedule))
+    columns = (schedule.alpha, schedule.beta, schedule.theta)
+    alpha, beta, theta = (np.pad(c, (0, T_), mode="edge") for c in columns)
+    theta[T_] = 0.0  # the parameters hold w_T: the next gradient is taken there
+    return reference(schedules.Schedule(alpha, beta, theta))

@@ -6,7 +6,7 @@ from .line import Line
 from .minimum import Noise
 from .named import LeastSquares, Logistic
 from .parts import FileProblem, PartedProblem, Summary
-from .problem import GRAM_COLUMNS, Look, Problem
+from .problem import GRAM_COLUMNS, Look, Problem, norm
 
 __all__ = [
     "GRAM_COLUMNS",
@@ -21,4 +21,5 @@ __all__ = [
     "PartedProblem",
     "Problem",
     "Summary",
+    "norm",
 ]

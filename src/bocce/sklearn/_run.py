@@ -11,11 +11,11 @@ import numpy as np
 from .. import sampling
 from ..control import GUARDED, Guarded, registry
 from ..control.anytime import FIRST_SHARE, accelerating_batch
-from ..problems import Frame, Problem
+from ..problems import Frame, Problem, norm
 from ..rows import Array
-from ..run.minimize import Asked, go
+from ..run.asked import Asked, go
 from ..run.result import Progress, Result
-from ..run.stop import Stop, norm
+from ..run.stop import Stop
 from ..schedules import Schedule
 
 PASSES_TO_TOL, PASSES = 10_000, 100  # of "auto"; of other methods, and of "auto" with tol = 0
@@ -24,8 +24,8 @@ TINY_TOL = 1e-13  # as far as rounding allows: the result depends on the objecti
 ROUNDING = 1e-9  # of the gradient at zero: less is no measure of anything
 ENDLESS = (*GUARDED, "plane")  # methods that need no number of steps
 OVERFLOW = (
-    "fit: the first gradient overflows, must be finite; scale y, or leave out columns of huge "
-    "values."
+    "fit: the objective or its first gradient overflows, must be finite; scale y, or leave out "
+    "columns of huge values."
 )
 Tell = Callable[[int, Array, float, float, float], bool]
 
@@ -90,10 +90,10 @@ def first_norm(p: Problem, inner: Problem, frame: Frame) -> float:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         zero = at(0.0)
         flat = at(constant(p)) if p.intercept else zero
-    first = min(zero, max(flat, ROUNDING * zero))
-    if not np.isfinite(first):
+        value = inner.losses(np.zeros(inner.n)).mean()
+    if not np.isfinite([zero, flat, value]).all():
         raise ValueError(OVERFLOW)
-    return first
+    return min(zero, max(flat, ROUNDING * zero))
 
 
 def table(p: Problem, ask: Ask) -> tuple[Any, int]:
@@ -151,8 +151,7 @@ def descend(
         passes=passes if method == ask.method else None,
         memory=5,
     )
-    with np.errstate(over="ignore", invalid="ignore"):  # refused where the first gradient is taken
-        result = go(p, asked, stop, frame, inner)
+    result = go(p, asked, stop, frame, inner)
     w = np.append(result.w, result.intercept) if p.intercept else result.w
     last = float(result.history["grad_norm"][-1])
     ratio = last / stop.first if stop.first > 0 else 0.0
