@@ -8,7 +8,7 @@ plain one decides alone what is an error; tests hold the two together.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -215,7 +215,7 @@ def _with_the_others(
     spaces = marks.at[marks.space]
     begins = marks.at[which[others]] + 1
     ends = spaces[np.searchsorted(spaces, begins)]
-    text = marks.eights.base
+    text: Any = marks.eights.base
     try:
         numbers[others] = [float(text[i:j]) for i, j in zip(begins.tolist(), ends.tolist())]
     except ValueError:

@@ -1,0 +1,295 @@
+"""Tables in files, part by part: Parquet's row groups, Arrow's record batches, a megabyte of CSV.
+
+A source knows its columns (`choice`), gives its parts one after the other, and reads a part again
+by its key, so that data larger than memory can be read in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..blockfile import arrow
+from . import _csv
+from ._columns import Choice, Where, check_types, choose, from_arrow, looks_like_text, single
+from ._csv import Columns
+from ._places import File
+from ._text import Lines, suffix_of
+
+BATCH_ROWS = 1 << 16  # where a format has no parts of its own
+Select = Callable[[Any, str], Choice]  # names of columns, name of the source
+
+
+class Part(NamedTuple):
+    """Some rows by column, where they came from, and how to have them again."""
+
+    key: Any  # None if they cannot be had alone
+    columns: Columns
+    where: Where
+
+
+class Source(Protocol):
+    name: str  # for messages
+    choice: Choice
+
+    def parts(self) -> Iterator[Part]: ...
+
+    def again(self, key: Any) -> Part: ...
+
+
+def selector(target: Any, columns: Any, dtype: Any, missing: str) -> Select:
+    def select(names: Any, source: str) -> Choice:
+        chosen = choose(names, target, columns, source)
+        return replace(chosen, dtype=dtype, missing=missing)
+
+    return select
+
+
+@contextmanager
+def named(place: str) -> Iterator[None]:
+    """Whatever pyarrow finds wrong is said of this place."""
+    pa = arrow()
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if getattr(error, "errno", None) is not None or isinstance(error, pa.ArrowMemoryError):
+            raise  # the disk's fault, or the machine's
+        first = str(error).strip().split("\n")[0]
+        raise ValueError(
+            f"{place}: truncated, altered, or not what its name says ({first[:200]}); fetch or "
+            "write it again."
+        ) from None
+
+
+def place_of(name: str, part: str, number: int, row: int) -> str:
+    return f"{name}, {part} {number}, row {row}"
+
+
+def typed(choice: Choice, schema: Any, source: str) -> Choice:
+    """With the types that the first file has."""
+    text = check_types(schema, choice, source)
+    kind = np.dtype(np.float32 if single(schema, choice) else np.float64)
+    return replace(choice, text=text, dtype=choice.dtype or kind)
+
+
+class _Schemas:
+    """Every file must have the columns of the first, and numbers where it has them."""
+
+    def __init__(self, name: str, schema: Any, select: Select, fixed: bool) -> None:
+        chosen = select(schema.names, name)
+        self.name, self.first, self.fixed = name, schema, fixed
+        self.choice = typed(chosen, schema, name)
+
+    def check(self, name: str, schema: Any) -> None:
+        wanted = self.choice.names if self.fixed else self.first.names
+        lacking = [column for column in wanted if schema.names.count(column) != 1]
+        extra = [] if self.fixed else [name for name in schema.names if name not in wanted]
+        if lacking or extra:
+            what = f"has no column {lacking[0]!r}" if lacking else f"has a column {extra[0]!r} more"
+            raise ValueError(
+                f"{name}: {what}, must have the columns of {self.name}; give the files of one "
+                "table, or name the columns= that all have."
+            )
+        if check_types(schema, self.choice, name) != self.choice.text:
+            raise ValueError(
+                f"{name}: the target {self.choice.target!r} is numbers in one file and text in "
+                f"another ({self.name}); write them alike."
+            )
+        if self.choice.dtype == np.float32 and not single(schema, self.choice) and not self.fixed:
+            raise ValueError(
+                f"{name}: has features beyond float32, must be float32 as {self.name}; give "
+                'dtype="float64" to keep all digits, or dtype="float32" to drop some.'
+            )
+
+
+class Parquet:
+    """Row groups of Parquet files, or of the fragments of a ``pyarrow.dataset.Dataset``."""
+
+    def __init__(self, name: str, fragments: list[Any], schema: Any, select: Select, given: Any):
+        self.name, self.fragments, self.schema = name, fragments, schema
+        columns, dtype, self.limit = given
+        self.names = [fragment.path.rsplit("/", 1)[-1] for fragment in fragments]
+        with named(self.names[0]):
+            first = schema or fragments[0].physical_schema
+        self.rule = _Schemas(
+            self.names[0], first, select, columns is not None and dtype is not None
+        )
+        self.choice = self.rule.choice
+
+    def parts(self) -> Iterator[Part]:
+        for number, fragment in enumerate(self.fragments):
+            with named(self.names[number]):
+                groups = fragment.row_groups
+                if self.schema is None:
+                    self.rule.check(self.names[number], fragment.physical_schema)
+            for group in groups:
+                if group.num_rows:
+                    yield self.again((number, group.id))
+
+    def again(self, key: Any) -> Part:
+        number, group = key
+        name = self.names[number]
+        with named(f"{name}, row group {group}"):
+            piece = self.fragments[number].subset(row_group_ids=[group])
+            self._check_size(name, group, piece.row_groups[0].num_rows)
+            table = piece.to_table(
+                schema=self.schema or self.rule_schema(number),
+                columns=self.choice.names,
+                use_threads=False,
+            )
+            columns = from_arrow(table, self.choice)
+        return Part(key, columns, partial(place_of, name, "row group", group))
+
+    def rule_schema(self, number: int) -> Any:
+        return self.fragments[number].physical_schema
+
+    def _check_size(self, name: str, group: int, rows: int) -> None:
+        """A few bytes can stand for any number of equal values."""
+        dtype = self.choice.dtype or np.dtype(np.float64)
+        size = rows * (len(self.choice.features) * dtype.itemsize + 8)
+        if size > self.limit:
+            raise ValueError(
+                f"{name}, row group {group}: its {rows} rows need {size} bytes, more than "
+                f"memory={self.limit}; raise memory, or write the file anew with smaller row "
+                "groups."
+            )
+
+
+def parquet_files(files: list[File], select: Select, given: Any) -> Parquet:
+    arrow()
+    from pyarrow import dataset
+
+    # a page that has a checksum is compared with it
+    options = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+    kind = dataset.ParquetFileFormat(default_fragment_scan_options=options)
+    fragments = []
+    for file in files:
+        system, path = file.for_arrow()
+        with named(file.name):
+            fragments.append(kind.make_fragment(path, system))
+    return Parquet(files[0].name, fragments, None, select, given)
+
+
+class Scan:
+    """Any other ``pyarrow.dataset.Dataset``, and tables in memory: from first to last row."""
+
+    def __init__(self, name: str, data: Any, select: Select, given: Any) -> None:
+        self.name, self.data = name, data
+        self.choice = _Schemas(name, data.schema, select, True).choice
+
+    def parts(self) -> Iterator[Part]:
+        start = 0
+        with named(self.name):
+            batches = self.data.to_batches(
+                **({"columns": self.choice.names} if hasattr(self.data, "scanner") else {}),
+                **({"batch_size": BATCH_ROWS} if hasattr(self.data, "scanner") else {}),
+            )
+            for batch in batches:
+                for first in range(0, batch.num_rows, BATCH_ROWS):
+                    piece = batch.slice(first, BATCH_ROWS)
+                    where = partial(_row_of_all, self.name, start + first)
+                    yield Part(None, from_arrow(piece, self.choice), where)
+                start += batch.num_rows
+
+    def again(self, key: Any) -> Part:
+        raise NotImplementedError
+
+
+def _row_of_all(name: str, start: int, row: int) -> str:
+    return f"{name}, row {start + row}"
+
+
+class Arrow:
+    """Record batches of Arrow IPC (Feather) files."""
+
+    def __init__(self, files: list[File], select: Select, given: Any) -> None:
+        self.name, self.files = files[0].name, files
+        columns, dtype, self.limit = given
+        with self._opened(0) as reader:
+            first = reader.schema
+        self.rule = _Schemas(self.name, first, select, columns is not None and dtype is not None)
+        self.choice = self.rule.choice
+
+    @contextmanager
+    def _opened(self, number: int) -> Iterator[Any]:
+        pa, file = arrow(), self.files[number]
+        system, path = file.for_arrow()
+        with named(file.name), system.open_input_file(path) as stream:
+            if stream.read(6) != b"ARROW1":
+                raise pa.ArrowInvalid("no Arrow file begins so; a stream must be saved as a file")
+            yield pa.ipc.open_file(stream)
+
+    def parts(self) -> Iterator[Part]:
+        for number, file in enumerate(self.files):
+            with self._opened(number) as reader:
+                count = reader.num_record_batches
+                self.rule.check(file.name, reader.schema)
+            for batch in range(count):
+                part = self.again((number, batch))
+                if len(part.columns[self.choice.target]):
+                    yield part
+
+    def again(self, key: Any) -> Part:
+        number, i = key
+        name = self.files[number].name
+        with self._opened(number) as reader, named(f"{name}, record batch {i}"):
+            batch = reader.get_batch(i)
+            batch.validate(full=True)  # offsets and lengths may be forged
+            columns = from_arrow(batch, self.choice)
+        return Part(key, columns, partial(place_of, name, "record batch", i))
+
+
+class Csv:
+    """CSV files, about a megabyte of text at a time."""
+
+    def __init__(self, files: list[File], select: Select) -> None:
+        self.name, self.files = files[0].name, files
+        self.looks = {0: _csv.look(files[0])}
+        self.choice = select(self.looks[0].names, self.name)
+        first = next(_csv.blocks(files[0], self.looks[0]), None)
+        if first is None:
+            raise ValueError(f"{self.name}: holds no row of numbers.")
+        target = self.choice.target
+        seen = _csv.columns(first, self.looks[0], [], target, self.name)[target]
+        dtype = self.choice.dtype or np.dtype(np.float64)
+        self.choice = replace(self.choice, text=looks_like_text(seen), dtype=dtype)
+
+    def parts(self) -> Iterator[Part]:
+        for number, file in enumerate(self.files):
+            look = self.looks.setdefault(number, _csv.look(file))
+            if look.names != self.looks[0].names:
+                raise ValueError(
+                    f"{file.name}: has the columns {_few(look.names)}, must have those of "
+                    f"{self.name}, {_few(self.looks[0].names)}; give the files of one table."
+                )
+            alone = not suffix_of(file.name)  # what is compressed is read from its beginning
+            for lines in _csv.blocks(file, look):
+                key = (number, lines.offset, len(lines.text), lines.line) if alone else None
+                yield self._part(key, number, lines)
+
+    def again(self, key: Any) -> Part:
+        number, offset, length, line = key
+        with self.files[number].open() as stream:
+            stream.seek(offset)
+            text = stream.read(length)
+        return self._part(key, number, Lines(text, line, offset))
+
+    def _part(self, key: Any, number: int, lines: Lines) -> Part:
+        choice, name = self.choice, self.files[number].name
+        numbers = choice.features if choice.text else choice.names
+        text = choice.target if choice.text else ""
+        columns = _csv.columns(lines, self.looks[number], numbers, text, name)
+        return Part(key, columns, partial(_line_of, name, lines))
+
+
+def _line_of(name: str, lines: Lines, row: int) -> str:
+    return f"{name}, line {_csv.row_lines(lines)[row]}"
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f", ... ({len(names)})" if len(names) > 8 else "")
