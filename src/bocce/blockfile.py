@@ -251,7 +251,7 @@ class ArrowStore:
         self.starts, self.depth = self.layout.starts, DEPTH
         self.labels, self.columns = facts["labels"], facts["columns"]
         self.target, self.classes = facts["target"], facts["classes"]
-        self._verified = np.zeros(self.layout.blocks, dtype=bool)
+        self._verified: dict[int, tuple[int, int]] = {}  # where X and y lie in such a block
         self._room = int(self.table["length"].max()) // PAGE * PAGE + 3 * PAGE
         size = os.path.getsize(path)
         self._file = _open(Path(path), size > memory() // 2 if direct is None else direct)
@@ -261,28 +261,41 @@ class ArrowStore:
         return ArrowStore, (self.path, self._asked)
 
     def forget(self) -> None:
-        self._verified[:] = False
+        self._verified.clear()
 
     def buffer(self) -> mmap.mmap:
         return mmap.mmap(-1, self._room)  # begins at a page, as direct input needs
 
     def fill(self, i: int, buffer: mmap.mmap) -> Block:
-        entry, pa = self.table[i], arrow()
-        skip, length = int(entry["offset"]) % PAGE, int(entry["length"])
-        view = memoryview(buffer)
-        if _read_at(self._file, view, int(entry["offset"]) - skip, skip + length) < skip + length:
+        entry = self.table[i]
+        offset, length = int(entry["offset"]), int(entry["length"])
+        skip, view = offset % PAGE, memoryview(buffer)
+        if _read_at(self._file, view, offset - skip, skip + length) < skip + length:
             raise self._fault(i, "truncated")
+        if i not in self._verified:
+            self._verified[i] = self._verify(i, view[skip : skip + length])
+        at_x, at_y = self._verified[i]
+        rows = self.layout.rows(i)
+        X = np.frombuffer(buffer, self.dtype, rows * self.d, skip + at_x).reshape(rows, self.d)
+        y = np.frombuffer(buffer, np.float64, rows, skip + at_y)
+        X.flags.writeable = y.flags.writeable = False
+        return X, y
+
+    def _verify(self, i: int, message: memoryview) -> tuple[int, int]:
+        """Take a record batch apart, compare its checksums, and say where X and y begin in it."""
+        pa = arrow()
         try:
-            message = pa.ipc.read_message(pa.py_buffer(view[skip : skip + length]))
-            batch = pa.ipc.read_record_batch(message, self.schema)
-            X, y = self._arrays(i, batch)
+            found = pa.ipc.read_message(pa.py_buffer(message))
+            X, y = self._arrays(i, pa.ipc.read_record_batch(found, self.schema))
         except (pa.ArrowException, OSError, ValueError, TypeError):
             raise self._fault(i, "corrupted (it is no record batch of this file)") from None
-        if not self._verified[i]:
-            if (zlib.crc32(X.data), zlib.crc32(y.data)) != (entry["x"], entry["y"]):
-                raise self._fault(i, "corrupted (its checksum differs)")
-            self._verified[i] = True
-        return X, y
+        if (zlib.crc32(X.data), zlib.crc32(y.data)) != (self.table["x"][i], self.table["y"][i]):
+            raise self._fault(i, "corrupted (its checksum differs)")
+        first = np.frombuffer(message, np.uint8).ctypes.data
+        at_x, at_y = X.ctypes.data - first, y.ctypes.data - first
+        if not (0 <= at_x <= len(message) - X.nbytes and 0 <= at_y <= len(message) - y.nbytes):
+            raise self._fault(i, "corrupted (it is compressed)")
+        return at_x, at_y
 
     def _arrays(self, i: int, batch: Any) -> Block:
         rows = self.layout.rows(i)

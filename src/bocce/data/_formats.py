@@ -33,6 +33,14 @@ class Part(NamedTuple):
     where: Where
 
 
+class Given(NamedTuple):
+    """What the caller said."""
+
+    columns: Any = None
+    dtype: Any = None
+    limit: int = int(np.iinfo(np.int64).max)  # bytes of memory
+
+
 class Source(Protocol):
     name: str  # for messages
     choice: Choice
@@ -80,15 +88,16 @@ def typed(choice: Choice, schema: Any, source: str) -> Choice:
 class _Schemas:
     """Every file must have the columns of the first, and numbers where it has them."""
 
-    def __init__(self, name: str, schema: Any, select: Select, fixed: bool) -> None:
+    def __init__(self, name: str, schema: Any, select: Select, given: Given) -> None:
         chosen = select(schema.names, name)
-        self.name, self.first, self.fixed = name, schema, fixed
+        self.name, self.first, self.given = name, schema, given
         self.choice = typed(chosen, schema, name)
 
     def check(self, name: str, schema: Any) -> None:
-        wanted = self.choice.names if self.fixed else self.first.names
+        named = self.given.columns is not None  # then others may come and go
+        wanted = self.choice.names if named else self.first.names
         lacking = [column for column in wanted if schema.names.count(column) != 1]
-        extra = [] if self.fixed else [name for name in schema.names if name not in wanted]
+        extra = [] if named else [column for column in schema.names if column not in wanted]
         if lacking or extra:
             what = f"has no column {lacking[0]!r}" if lacking else f"has a column {extra[0]!r} more"
             raise ValueError(
@@ -100,7 +109,11 @@ class _Schemas:
                 f"{name}: the target {self.choice.target!r} is numbers in one file and text in "
                 f"another ({self.name}); write them alike."
             )
-        if self.choice.dtype == np.float32 and not single(schema, self.choice) and not self.fixed:
+        if (
+            self.given.dtype is None
+            and self.choice.dtype == np.float32
+            and not single(schema, self.choice)
+        ):
             raise ValueError(
                 f"{name}: has features beyond float32, must be float32 as {self.name}; give "
                 'dtype="float64" to keep all digits, or dtype="float32" to drop some.'
@@ -108,45 +121,56 @@ class _Schemas:
 
 
 class Parquet:
-    """Row groups of Parquet files, or of the fragments of a ``pyarrow.dataset.Dataset``."""
+    """Row groups of Parquet files, or of the fragments of a ``pyarrow.dataset.Dataset``.
 
-    def __init__(self, name: str, fragments: list[Any], schema: Any, select: Select, given: Any):
-        self.name, self.fragments, self.schema = name, fragments, schema
-        columns, dtype, self.limit = given
-        self.names = [fragment.path.rsplit("/", 1)[-1] for fragment in fragments]
-        with named(self.names[0]):
-            first = schema or fragments[0].physical_schema
-        self.rule = _Schemas(
-            self.names[0], first, select, columns is not None and dtype is not None
-        )
+    A data set has one schema, and fits its files to it; files alone must agree with the first.
+    """
+
+    def __init__(self, homes: list[Any], schema: Any, select: Select, given: Given) -> None:
+        self.homes, self.schema, self.limit = homes, schema, given.limit
+        self.names = [
+            home.name if isinstance(home, File) else home.path.rsplit("/", 1)[-1] for home in homes
+        ]
+        self.name = self.names[0]
+        self._fragments: dict[int, Any] = {}  # each with the metadata of its file, once read
+        first = schema or self._fragment(0).physical_schema
+        self.rule = _Schemas(self.name, first, select, given)
         self.choice = self.rule.choice
 
-    def parts(self) -> Iterator[Part]:
-        for number, fragment in enumerate(self.fragments):
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_fragments": {}}
+
+    def _fragment(self, number: int) -> Any:
+        if number not in self._fragments:
+            home = self.homes[number]
             with named(self.names[number]):
-                groups = fragment.row_groups
-                if self.schema is None:
-                    self.rule.check(self.names[number], fragment.physical_schema)
-            for group in groups:
+                fragment = _fragment_of(home) if isinstance(home, File) else home
+                fragment.ensure_complete_metadata()
+            self._fragments[number] = fragment
+        return self._fragments[number]
+
+    def parts(self) -> Iterator[Part]:
+        for number, name in enumerate(self.names):
+            fragment = self._fragment(number)
+            if self.schema is None:
+                self.rule.check(name, fragment.physical_schema)
+            for group in fragment.row_groups:
                 if group.num_rows:
                     yield self.again((number, group.id))
 
     def again(self, key: Any) -> Part:
         number, group = key
-        name = self.names[number]
+        name, fragment = self.names[number], self._fragment(number)
         with named(f"{name}, row group {group}"):
-            piece = self.fragments[number].subset(row_group_ids=[group])
+            piece = fragment.subset(row_group_ids=[group])
             self._check_size(name, group, piece.row_groups[0].num_rows)
             table = piece.to_table(
-                schema=self.schema or self.rule_schema(number),
+                schema=self.schema or fragment.physical_schema,
                 columns=self.choice.names,
                 use_threads=False,
             )
             columns = from_arrow(table, self.choice)
         return Part(key, columns, partial(place_of, name, "row group", group))
-
-    def rule_schema(self, number: int) -> Any:
-        return self.fragments[number].physical_schema
 
     def _check_size(self, name: str, group: int, rows: int) -> None:
         """A few bytes can stand for any number of equal values."""
@@ -160,27 +184,22 @@ class Parquet:
             )
 
 
-def parquet_files(files: list[File], select: Select, given: Any) -> Parquet:
-    arrow()
+def _fragment_of(file: File) -> Any:
     from pyarrow import dataset
 
     # a page that has a checksum is compared with it
     options = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
     kind = dataset.ParquetFileFormat(default_fragment_scan_options=options)
-    fragments = []
-    for file in files:
-        system, path = file.for_arrow()
-        with named(file.name):
-            fragments.append(kind.make_fragment(path, system))
-    return Parquet(files[0].name, fragments, None, select, given)
+    system, path = file.for_arrow()
+    return kind.make_fragment(path, system)
 
 
 class Scan:
     """Any other ``pyarrow.dataset.Dataset``, and tables in memory: from first to last row."""
 
-    def __init__(self, name: str, data: Any, select: Select, given: Any) -> None:
+    def __init__(self, name: str, data: Any, select: Select, given: Given) -> None:
         self.name, self.data = name, data
-        self.choice = _Schemas(name, data.schema, select, True).choice
+        self.choice = _Schemas(name, data.schema, select, given).choice
 
     def parts(self) -> Iterator[Part]:
         start = 0
@@ -207,12 +226,11 @@ def _row_of_all(name: str, start: int, row: int) -> str:
 class Arrow:
     """Record batches of Arrow IPC (Feather) files."""
 
-    def __init__(self, files: list[File], select: Select, given: Any) -> None:
+    def __init__(self, files: list[File], select: Select, given: Given) -> None:
         self.name, self.files = files[0].name, files
-        columns, dtype, self.limit = given
         with self._opened(0) as reader:
             first = reader.schema
-        self.rule = _Schemas(self.name, first, select, columns is not None and dtype is not None)
+        self.rule = _Schemas(self.name, first, select, given)
         self.choice = self.rule.choice
 
     @contextmanager

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
 import stat
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
@@ -43,8 +45,7 @@ class File:
         """The bytes, from the first on; the stream can seek."""
         if not self.remote:
             return Path(self.path).open("rb")
-        system, inside = _system(self.path)
-        return cast(BinaryIO, system.open(inside, "rb"))
+        return _stream(*_system(self.path))
 
     def size(self) -> int:
         if not self.remote:
@@ -60,7 +61,7 @@ class File:
         if not self.remote:
             return fs.LocalFileSystem(), os.path.abspath(self.path)
         system, inside = _system(self.path)
-        return fs.PyFileSystem(fs.FSSpecHandler(system)), inside
+        return fs.PyFileSystem(_handler()(system)), inside
 
 
 def files_of(source: str | os.PathLike[str]) -> list[File]:
@@ -82,15 +83,16 @@ def _here(text: str) -> list[str]:
     elif path.exists() or not glob.has_magic(text):
         found = [text] if path.exists() else []
     else:
-        found = [file for file in sorted(glob.glob(text, recursive=True)) if Path(file).exists()]
+        found = sorted(glob.glob(text, recursive=True))
+        found = [file for file in found if os.path.exists(file) and not os.path.isdir(file)]
     for file in found:
         _check_regular(file)
     return found
 
 
 def _counts(path: Any) -> bool:
-    """Spark and others leave _SUCCESS, _metadata, .crc and the like beside the data."""
-    return not any(part.startswith((".", "_")) for part in path.parts)
+    """Spark and others leave _SUCCESS, _metadata, .crc beside the data, and we a folder."""
+    return not any(part.startswith((".", "_")) or ".writing-" in part for part in path.parts)
 
 
 def _check_regular(path: str) -> None:
@@ -101,6 +103,26 @@ def _check_regular(path: str) -> None:
             f"open: {path!r} is {KINDS.get(kind, 'no regular file')}, must be a file; save what it "
             "gives to a file first."
         )
+
+
+def _stream(system: Any, inside: str) -> BinaryIO:
+    """A stream of our own: a store in memory gives all its readers the same one."""
+    stream = system.open(inside, "rb")
+    if isinstance(stream, io.BytesIO):
+        return io.BytesIO(stream.getvalue())
+    return cast(BinaryIO, stream)
+
+
+@cache
+def _handler() -> Any:
+    from pyarrow import PythonFile
+    from pyarrow.fs import FSSpecHandler
+
+    return type(
+        "Handler",
+        (FSSpecHandler,),
+        {"open_input_file": lambda self, path: PythonFile(_stream(self.fs, path), mode="r")},
+    )
 
 
 def _system(url: str) -> tuple[Any, str]:

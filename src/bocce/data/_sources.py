@@ -13,14 +13,13 @@ from scipy import sparse
 from ..blockfile import BlockFile
 from . import _formats
 from ._columns import Rows, from_arrow, rows
-from ._formats import selector
+from ._formats import Given, selector
 from ._npz import read_npz
 from ._places import File, files_of
 from ._sparse import sparse_rows
 from .files import are_paths, dataset_source, format_of, in_memory, one_format, source_of
 
 PIECE_BYTES = 1 << 23  # dense rows handled at once
-WHOLE = int(np.iinfo(np.int64).max)  # no limit: parts are written as they come
 WHERE = "write_blocks"
 Array = npt.NDArray[Any]
 
@@ -92,7 +91,7 @@ class Pieces:
 
     def _table(self, table: Any) -> Any:
         data, name = in_memory(table)
-        return dataset_source(data, name, self._select(), (None, self.dtype, WHOLE))
+        return dataset_source(data, name, self._select(), Given(None, self.dtype))
 
     def _select(self) -> Any:
         return selector(*self.asked, self.dtype, self.missing)
@@ -113,7 +112,7 @@ class Pieces:
         elif format_ == "LIBSVM":
             yield from self._rows(sparse_rows(files, 0), named=False)
         else:
-            given = (self.asked[1], self.dtype, WHOLE)
+            given = Given(self.asked[1], self.dtype)
             yield from self._rows(source_of(files, format_, self._select(), given))
 
     def _rows(self, source: Any, named: bool = True) -> Iterator[tuple[Any, Any]]:

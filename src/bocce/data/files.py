@@ -129,7 +129,7 @@ def open(
     if dtype is not None:
         kind = np.dtype(_checks.choice("open", "dtype", dtype, ["float32", "float64"]))
     select = _formats.selector(target, columns, kind, missing)
-    given = (columns, kind, limit)
+    given = _formats.Given(columns, kind, limit)
     if not _is_path(source) and not are_paths(source):
         data, name = in_memory(source)
         return _finished(dataset_source(data, name, select, given), limit)
@@ -189,9 +189,9 @@ def one_format(files: list[File], asked: tuple[Any, Any] = (None, None)) -> str:
     return kinds[0]
 
 
-def source_of(files: list[File], format_: str, select: Any, given: Any) -> Source:
+def source_of(files: list[File], format_: str, select: Any, given: _formats.Given) -> Source:
     if format_ == "Parquet":
-        return _formats.parquet_files(files, select, given)
+        return _formats.Parquet(files, None, select, given)
     if format_ == "Arrow":
         return _formats.Arrow(files, select, given)
     return _formats.Csv(files, select)
@@ -241,11 +241,11 @@ def _from_pandas(frame: Any) -> Any:
     return table.rename_columns([str(name) for name in frame.columns])
 
 
-def dataset_source(data: Any, name: str, select: Any, given: Any) -> Source:
+def dataset_source(data: Any, name: str, select: Any, given: _formats.Given) -> Source:
     """Row groups where the data set has them, so that it can be read in parts."""
     fragments = list(data.get_fragments()) if hasattr(data, "get_fragments") else []
     if fragments and all(hasattr(fragment, "row_groups") for fragment in fragments):
-        return _formats.Parquet(name, fragments, data.schema, select, given)
+        return _formats.Parquet(fragments, data.schema, select, given)
     return _formats.Scan(name, data, select, given)
 
 
