@@ -29,7 +29,7 @@ from pyarrow import parquet
 from sklearn.linear_model import SGDClassifier
 
 import bocce
-from bocce.blockfile import PAGE
+from bocce._direct import PAGE
 from bocce.engines import Recorder, State
 from bocce.engines.blocks import BlockEngine
 

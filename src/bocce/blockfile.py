@@ -15,12 +15,10 @@ others. ``bocce.data.write_blocks`` writes such a file, shuffled; ``bocce.data.o
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import mmap
 import os
-import threading
 import weakref
 import zlib
 from collections import deque
@@ -33,16 +31,16 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ._direct import PAGE, machine_memory, open_file, read_at
+
 KEY = b"bocce.blocks"
 MAGIC = b"ARROW1"
-PAGE = 4096
 DEPTH = 6  # blocks in memory while streaming: one in use, the others read ahead
 READERS = 2  # threads that read: one asks the disk while the other hands over
 ENTRY = np.dtype([("offset", "<i8"), ("length", "<i8"), ("x", "<u4"), ("y", "<u4")])
 Array = npt.NDArray[Any]
 Block = tuple[Array, Array]
 _REMEDY = "write the file again from its source."
-_SEEKING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -254,7 +252,9 @@ class ArrowStore:
         self._verified: dict[int, tuple[int, int]] = {}  # where X and y lie in such a block
         self._room = int(self.table["length"].max()) // PAGE * PAGE + 3 * PAGE
         size = os.path.getsize(path)
-        self._file = _open(Path(path), size > memory() // 2 if direct is None else direct)
+        self._file = open_file(
+            Path(path), size > machine_memory() // 2 if direct is None else direct
+        )
         self._close = weakref.finalize(self, os.close, self._file)
 
     def __reduce__(self) -> Any:
@@ -270,7 +270,7 @@ class ArrowStore:
         entry = self.table[i]
         offset, length = int(entry["offset"]), int(entry["length"])
         skip, view = offset % PAGE, memoryview(buffer)
-        if _read_at(self._file, view, offset - skip, skip + length) < skip + length:
+        if read_at(self._file, view, offset - skip, skip + length) < skip + length:
             raise self._fault(i, "truncated")
         if i not in self._verified:
             self._verified[i] = self._verify(i, view[skip : skip + length])
@@ -365,51 +365,3 @@ def _are(kind: type, values: Any) -> bool:
     return values is None or (
         isinstance(values, list) and all(isinstance(value, kind) for value in values)
     )
-
-
-# -- reading -------------------------------------------------------------------------------------
-
-
-def memory() -> int:
-    """Bytes of the machine's memory; 8 GiB where the system does not say (Windows)."""
-    try:
-        return int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return 8 << 30
-
-
-def _open(path: Path, direct: bool) -> int:
-    """A descriptor for reading, past the cache where that is wanted and the file system can."""
-    if direct and hasattr(os, "O_DIRECT") and hasattr(os, "preadv"):
-        file = -1
-        try:
-            file = os.open(path, os.O_RDONLY | os.O_DIRECT)
-            os.preadv(file, [mmap.mmap(-1, PAGE)], 0)
-            return file
-        except OSError as error:
-            if file >= 0:
-                os.close(file)
-            if error.errno != errno.EINVAL:  # what a file system without direct input says
-                raise
-    return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-
-
-def _read_at(file: int, view: memoryview, offset: int, wanted: int) -> int:
-    """Fill ``view`` from ``offset`` of the file, in whole pages; returns how many bytes came."""
-    got, end = 0, -(-wanted // PAGE) * PAGE
-    while got < wanted:
-        count = _read_some(file, view[got:end], offset + got)
-        if count == 0:
-            break
-        got += count
-    return got
-
-
-def _read_some(file: int, view: memoryview, offset: int) -> int:
-    if hasattr(os, "preadv"):
-        return os.preadv(file, [view], offset)
-    with _SEEKING:  # Windows has no read at a place: one thread at a time seeks and reads
-        os.lseek(file, offset, os.SEEK_SET)
-        data = os.read(file, len(view))
-    view[: len(data)] = data
-    return len(data)

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from .. import _checks, sampling
 from .._atomic import atomic_write
-from ..blockfile import ENTRY, PAGE, BlockFile, Layout, arrow, schema, table_metadata
+from .._direct import PAGE
+from ..blockfile import ENTRY, BlockFile, Layout, arrow, schema, table_metadata
 from . import _shuffle
 from ._parts import Labels
 from ._shuffle import Buckets, in_order, keyed, record

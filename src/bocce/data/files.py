@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from .. import _checks
-from ..blockfile import MAGIC, BlockFile, arrow, is_block_file, memory
+from .._direct import machine_memory
+from ..blockfile import MAGIC, BlockFile, arrow, is_block_file
 from . import _formats
 from ._formats import Source
 from ._npz import read_npz
@@ -148,7 +149,7 @@ def open(
 def _limit(given: Any) -> int:
     remedy = "or None for half of the machine's memory"
     if given is None:
-        return memory() // 2
+        return machine_memory() // 2
     return _checks.integer("open", "memory", given, remedy=remedy)
 
 
