@@ -233,9 +233,49 @@ def test_a_few_bytes_of_parquet_that_stand_for_many_rows(tmp_path):
         pa.table({"a": zeros, "b": zeros, "y": zeros}), path, row_group_size=n, compression="zstd"
     )
     assert path.stat().st_size < 100_000
-    message = r"rows.parquet, row group 0: its 3000000 rows need 48000000 bytes, more than memory="
+    message = r"rows.parquet, row group 0: needs 48000000 bytes, more than memory=10000000; raise"
     with pytest.raises(ValueError, match=message):
         open_(path, memory=10_000_000)
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_a_few_bytes_of_arrow_that_stand_for_many_rows(tmp_path, codec):
+    path = tmp_path / "rows.arrow"
+    zeros = pa.array(np.zeros(3_000_000, np.float32))
+    made = pa.table({"a": zeros, "b": zeros, "y": zeros})
+    feather.write_feather(made, path, compression=codec, chunksize=3_000_000)
+    assert path.stat().st_size < 200_000
+    assert open_(path).X.shape == (3_000_000, 2)
+    before = pa.total_allocated_bytes()
+    message = r"rows.arrow, record batch 0: needs 36000000 bytes, more than memory=10000000"
+    with pytest.raises(ValueError, match=message):
+        open_(path, memory=10_000_000)
+    assert pa.total_allocated_bytes() - before < 1_000_000
+
+
+def test_an_arrow_buffer_that_lies_about_its_length(tmp_path):
+    """The eight bytes before a compressed buffer say what it inflates to."""
+    path = tmp_path / "rows.arrow"
+    made = table(1000, a=pa.array(np.zeros(1000)))
+    feather.write_feather(made, path, compression="lz4")
+    text = path.read_bytes()
+    at = text.index((8000).to_bytes(8, "little"))
+    path.write_bytes(text[:at] + (2**40).to_bytes(8, "little") + text[at + 8 :])
+    refused(path, "rows.arrow, record batch 0: ")
+
+
+def test_rows_of_nothing(tmp_path):
+    """A column of type null has no bytes, however many rows it says it has."""
+    path = tmp_path / "rows.arrow"
+    batch = pa.record_batch({"a": pa.nulls(10**9), "y": pa.nulls(10**9)})
+    with pa.ipc.new_file(str(path), batch.schema) as writer:
+        writer.write_batch(batch)
+    with pytest.raises(ValueError, match=r"rows.arrow: the target 'y' has type null"):
+        open_(path)
+    batch = pa.record_batch({"a": pa.nulls(3), "y": pa.array([1.0, 2.0, 3.0])})
+    with pa.ipc.new_file(str(path), batch.schema) as writer:
+        writer.write_batch(batch)
+    refused(path, "rows.arrow, record batch 0, row 0: column 'a' is missing or NaN")
 
 
 @pytest.mark.parametrize("index", [2**31 - 2, 10**8])

@@ -8,6 +8,8 @@ import http.server
 import lzma
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from contextlib import closing
 from functools import partial
@@ -502,6 +504,42 @@ def test_tables_repeat_and_pickle(rows):
     again = pickle.loads(pickle.dumps(data))
     assert (again.columns, again.target) == (NAMES, "y")
     np.testing.assert_array_equal(again.X, data.X)
+
+
+LIMITED = """
+import resource, sys, numpy as np, bocce, pyarrow as pa
+from pyarrow import parquet
+path, n, d = sys.argv[1], int(sys.argv[2]), 50
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+schema = pa.schema([(f"x{j}", pa.float32()) for j in range(d)] + [("y", pa.float64())])
+rng = np.random.default_rng(0)
+with parquet.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
+    for _ in range(n // 5000):
+        X = rng.standard_normal((d, 5000), dtype=np.float32)
+        writer.write_table(pa.table([*X, X.sum(axis=0) + rng.standard_normal(5000)], schema))
+before = peak()
+file = bocce.data.open(path, memory=4_000_000)
+p = bocce.LeastSquares(file)
+r = bocce.minimize(p, "auto", T=20, batch_size=0.2)
+assert np.abs(p.minimiser() - 1.0).max() < 0.05
+print(file.n_blocks, file.n * file.d * 4 >> 20, peak() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="megabytes as Linux counts them")
+def test_memory_in_parts_does_not_grow_with_the_data(tmp_path):
+    """Twenty times the rows, the same peak: within 30 MB, where the data grow by 90 MB."""
+    found = []
+    for n in (25_000, 500_000):
+        command = [sys.executable, "-c", LIMITED, str(tmp_path / "a.parquet"), str(n)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found.append([int(word) for word in done.stdout.split()])
+    assert [blocks for blocks, _, _ in found] == [5, 100]
+    assert found[1][1] - found[0][1] > 85
+    assert found[1][2] - found[0][2] < 30
 
 
 def test_nothing_is_left_open_or_running(tmp_path, rows):

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..blockfile import arrow
 from . import _csv
+from ._arrow_sizes import Damaged, inflated_size
 from ._columns import Choice, Where, check_types, choose, from_arrow, looks_like_text, single
 from ._csv import Columns
 from ._places import File
@@ -64,7 +65,7 @@ def named(place: str) -> Iterator[None]:
     pa = arrow()
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, Damaged) as error:
         if getattr(error, "errno", None) is not None or isinstance(error, pa.ArrowMemoryError):
             raise  # the disk's fault, or the machine's
         first = str(error).strip().split("\n")[0]
@@ -72,6 +73,20 @@ def named(place: str) -> Iterator[None]:
             f"{place}: truncated, altered, or not what its name says ({first[:200]}); fetch or "
             "write it again."
         ) from None
+
+
+def room(choice: Choice, rows: int) -> int:
+    """Bytes of X and y."""
+    dtype = choice.dtype or np.dtype(np.float64)
+    return rows * (len(choice.features) * dtype.itemsize + 8)
+
+
+def check_size(place: str, needed: int, limit: int) -> None:
+    if needed > limit:
+        raise ValueError(
+            f"{place}: needs {needed} bytes, more than memory={limit}; raise memory, or write the "
+            "file anew in smaller parts."
+        )
 
 
 def place_of(name: str, part: str, number: int, row: int) -> str:
@@ -163,7 +178,9 @@ class Parquet:
         name, fragment = self.names[number], self._fragment(number)
         with named(f"{name}, row group {group}"):
             piece = fragment.subset(row_group_ids=[group])
-            self._check_size(name, group, piece.row_groups[0].num_rows)
+            # a few bytes can stand for any number of equal values
+            needed = room(self.choice, piece.row_groups[0].num_rows)
+            check_size(f"{name}, row group {group}", needed, self.limit)
             table = piece.to_table(
                 schema=self.schema or fragment.physical_schema,
                 columns=self.choice.names,
@@ -171,17 +188,6 @@ class Parquet:
             )
             columns = from_arrow(table, self.choice)
         return Part(key, columns, partial(place_of, name, "row group", group))
-
-    def _check_size(self, name: str, group: int, rows: int) -> None:
-        """A few bytes can stand for any number of equal values."""
-        dtype = self.choice.dtype or np.dtype(np.float64)
-        size = rows * (len(self.choice.features) * dtype.itemsize + 8)
-        if size > self.limit:
-            raise ValueError(
-                f"{name}, row group {group}: its {rows} rows need {size} bytes, more than "
-                f"memory={self.limit}; raise memory, or write the file anew with smaller row "
-                "groups."
-            )
 
 
 def _fragment_of(file: File) -> Any:
@@ -227,8 +233,8 @@ class Arrow:
     """Record batches of Arrow IPC (Feather) files."""
 
     def __init__(self, files: list[File], select: Select, given: Given) -> None:
-        self.name, self.files = files[0].name, files
-        with self._opened(0) as reader:
+        self.name, self.files, self.limit = files[0].name, files, given.limit
+        with self._opened(0) as (_, reader):
             first = reader.schema
         self.rule = _Schemas(self.name, first, select, given)
         self.choice = self.rule.choice
@@ -240,11 +246,11 @@ class Arrow:
         with named(file.name), system.open_input_file(path) as stream:
             if stream.read(6) != b"ARROW1":
                 raise pa.ArrowInvalid("no Arrow file begins so; a stream must be saved as a file")
-            yield pa.ipc.open_file(stream)
+            yield stream, pa.ipc.open_file(stream)
 
     def parts(self) -> Iterator[Part]:
         for number, file in enumerate(self.files):
-            with self._opened(number) as reader:
+            with self._opened(number) as (_, reader):
                 count = reader.num_record_batches
                 self.rule.check(file.name, reader.schema)
             for batch in range(count):
@@ -255,9 +261,12 @@ class Arrow:
     def again(self, key: Any) -> Part:
         number, i = key
         name = self.files[number].name
-        with self._opened(number) as reader, named(f"{name}, record batch {i}"):
+        place = f"{name}, record batch {i}"
+        with self._opened(number) as (stream, reader), named(place):
+            check_size(place, inflated_size(stream, i), self.limit)
             batch = reader.get_batch(i)
             batch.validate(full=True)  # offsets and lengths may be forged
+            check_size(place, room(self.choice, batch.num_rows), self.limit)
             columns = from_arrow(batch, self.choice)
         return Part(key, columns, partial(place_of, name, "record batch", i))
 
