@@ -198,7 +198,8 @@ def main() -> None:
     bandwidth(bocce.BlockFile(path, direct=True))
     path.unlink()
     path.with_suffix(".parquet").unlink()
-    solve(args.folder, args.rows_solved, args.d)
+    if args.rows_solved:
+        solve(args.folder, args.rows_solved, args.d)
 
 
 if __name__ == "__main__":
