@@ -351,6 +351,10 @@ def test_folders_globs_and_lists(tmp_path, rows):
         np.testing.assert_array_equal(open_(source).X, X)
         np.testing.assert_array_equal(whole(open_(source, memory=SMALL))[0], X)
     np.testing.assert_array_equal(open_(paths[2:]).y, y[200:])
+    write(tmp_path / "day=2" / "part.parquet", table_of(X[:100] * np.nan, y[:100]))
+    with pytest.raises(ValueError, match=r"day=2.part.parquet, row group 0, row 0: column 'x0' is"):
+        open_(tmp_path)
+    write(tmp_path / "day=2" / "part.parquet", table_of(X[200:300], y[200:300]))
     literal = write(tmp_path / "a[1].parquet", table_of(X, y))
     np.testing.assert_array_equal(open_(literal).X, X)  # a name, though it looks like a glob
 

@@ -25,6 +25,7 @@ class Choice:
     missing: str = "refuse"  # or "drop": leave such rows out
     dtype: np.dtype[Any] | None = None  # of X; None is that of the first rows
     text: bool = False  # is the target text?
+    width: int = 0  # columns of X, where a feature may be a list of numbers; 0 is one a feature
 
     @property
     def names(self) -> list[str]:
@@ -191,6 +192,14 @@ def _is_real(kind: Any) -> bool:
         or types.is_boolean(kind)
         or types.is_decimal(kind)
     )
+
+
+def width(schema: Any, choice: Choice) -> int:
+    """The columns that X will have."""
+    from pyarrow import types
+
+    kinds = [schema.field(name).type for name in choice.features]
+    return sum(kind.list_size if types.is_fixed_size_list(kind) else 1 for kind in kinds)
 
 
 def single(schema: Any, choice: Choice) -> bool:

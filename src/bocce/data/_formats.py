@@ -17,7 +17,7 @@ import numpy as np
 from ..blockfile import arrow
 from . import _csv
 from ._arrow_sizes import Damaged, inflated_size
-from ._columns import Choice, Where, check_types, choose, from_arrow, looks_like_text, single
+from ._columns import Choice, Where, check_types, choose, from_arrow, looks_like_text, single, width
 from ._csv import Columns
 from ._places import File
 from ._text import Lines, suffix_of
@@ -78,7 +78,7 @@ def named(place: str) -> Iterator[None]:
 def room(choice: Choice, rows: int) -> int:
     """Bytes of X and y."""
     dtype = choice.dtype or np.dtype(np.float64)
-    return rows * (len(choice.features) * dtype.itemsize + 8)
+    return rows * ((choice.width or len(choice.features)) * dtype.itemsize + 8)
 
 
 def check_size(place: str, needed: int, limit: int) -> None:
@@ -97,7 +97,7 @@ def typed(choice: Choice, schema: Any, source: str) -> Choice:
     """With the types that the first file has."""
     text = check_types(schema, choice, source)
     kind = np.dtype(np.float32 if single(schema, choice) else np.float64)
-    return replace(choice, text=text, dtype=choice.dtype or kind)
+    return replace(choice, text=text, dtype=choice.dtype or kind, width=width(schema, choice))
 
 
 class _Schemas:
@@ -205,16 +205,16 @@ class Scan:
 
     def __init__(self, name: str, data: Any, select: Select, given: Given) -> None:
         self.name, self.data = name, data
+        self.in_memory = not hasattr(data, "scanner")
         self.choice = _Schemas(name, data.schema, select, given).choice
 
     def parts(self) -> Iterator[Part]:
         start = 0
+        options: dict[str, Any] = {}
+        if not self.in_memory:
+            options = {"columns": self.choice.names, "batch_size": BATCH_ROWS}
         with named(self.name):
-            batches = self.data.to_batches(
-                **({"columns": self.choice.names} if hasattr(self.data, "scanner") else {}),
-                **({"batch_size": BATCH_ROWS} if hasattr(self.data, "scanner") else {}),
-            )
-            for batch in batches:
+            for batch in self.data.to_batches(**options):
                 for first in range(0, batch.num_rows, BATCH_ROWS):
                     piece = batch.slice(first, BATCH_ROWS)
                     where = partial(_row_of_all, self.name, start + first)

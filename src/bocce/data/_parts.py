@@ -20,8 +20,8 @@ MOST_LABELS = 100  # of a target with more different values they are not kept
 class Labels:
     """The different targets; text is counted 0, 1, ... in the order of the alphabet at the end."""
 
-    def __init__(self, seen: list[Any] | None = None) -> None:
-        self.seen: set[Any] = set(seen or [])
+    def __init__(self) -> None:
+        self.seen: set[Any] = set()
 
     def add(self, y: Array) -> None:
         if len(self.seen) <= MOST_LABELS:

@@ -31,6 +31,7 @@ class File:
     """
 
     path: str  # of this machine, or a whole URL
+    label: str = ""  # what messages call it; its last part unless given
 
     @property
     def remote(self) -> bool:
@@ -38,6 +39,8 @@ class File:
 
     @property
     def name(self) -> str:
+        if self.label:
+            return self.label
         plain = self.path.split("?")[0] if self.remote else self.path
         return PurePosixPath(plain).name if self.remote else Path(plain).name
 
@@ -70,7 +73,10 @@ def files_of(source: str | os.PathLike[str]) -> list[File]:
     found = _behind(text) if "://" in text else _here(text)
     if not found:
         raise FileNotFoundError(f"open: there is no file {text!r}; check its name.")
-    return [File(path) for path in found]
+    files = [File(path) for path in found]
+    if len({file.name for file in files}) == len(files):
+        return files
+    return [File(path, path) for path in found]  # day=1/part.csv, day=2/part.csv, ...
 
 
 def _here(text: str) -> list[str]:

@@ -199,8 +199,9 @@ def source_of(files: list[File], format_: str, select: Any, given: _formats.Give
 
 
 def _finished(source: Source, limit: int) -> Table | BlockFile:
-    in_memory = isinstance(source, _formats.Scan) and not hasattr(source.data, "scanner")
-    kept, parts = survey(source, np.iinfo(np.int64).max if in_memory else limit)
+    if isinstance(source, _formats.Scan) and source.in_memory:
+        limit = _formats.Given().limit  # it is there already
+    kept, parts = survey(source, limit)
     if parts is not None:
         return BlockFile(parts)
     return Table(*kept.arrays(), source.choice.features, source.choice.target)
@@ -298,5 +299,5 @@ def read_table(path: str | os.PathLike[str]) -> tuple[Any, Any]:
     """
     if os.path.isdir(path) or not os.path.exists(path):
         raise FileNotFoundError(f"read_table: there is no file {str(path)!r}; check its name.")
-    X, y = open(path, memory=np.iinfo(np.int64).max)
+    X, y = open(path, memory=_formats.Given().limit)
     return X, y
