@@ -122,10 +122,10 @@ def draw(results: pd.DataFrame, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     panels = sorted(results["panel"].unique())
-    columns = min(3, len(panels))
+    columns = min(4, len(panels))
     rows = -(-len(panels) // columns)
     figure, axes = plt.subplots(
-        rows, columns, figsize=(4.4 * columns, 3.3 * rows), squeeze=False, layout="constrained"
+        rows, columns, figsize=(3.9 * columns, 3.0 * rows), squeeze=False, layout="constrained"
     )
     solvers = sorted(results["solver_name"].unique(), key=lambda name: ("bocce" not in name, name))
     colours = dict(zip(solvers, plt.get_cmap("tab10").colors * 3))
@@ -141,9 +141,10 @@ def draw(results: pd.DataFrame, path: Path) -> None:
                     middle["time"], reached, where="post", label=solver, color=colours[solver],
                     lw=width, zorder=width,
                 )  # fmt: skip
-        ax.set(xscale="log", yscale="log")
+        ax.set(xscale="log", yscale="log", ylim=(1e-11, 2))
+        ax.set_xlim(left=max(1e-3, ax.get_xlim()[0]))
+        ax.xaxis.set_minor_formatter("")
         ax.set_title(panel, fontsize=8)
-        ax.set_ylim(1e-11, 2)
         ax.grid(alpha=0.3)
     for ax in list(axes.flat)[len(panels) :]:
         ax.axis("off")
@@ -155,7 +156,7 @@ def draw(results: pd.DataFrame, path: Path) -> None:
     for ax in axes.flat:
         handles |= dict(zip(*reversed(ax.get_legend_handles_labels())))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, fontsize=8)
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=100)
     print(f"wrote {path}")
 
 
