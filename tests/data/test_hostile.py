@@ -291,6 +291,14 @@ def test_a_tiny_text_file_with_a_huge_index(tmp_path, index):
     assert os.listdir(tmp_path) == ["rows.svm"]
 
 
+def test_a_text_file_whose_dense_rows_are_more_than_its_memory(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:1\n-1 5000000:1\n" * 200)
+    message = r"rows.svm, line 1 and on: needs 16000003200 bytes, more than memory=1000"
+    with pytest.raises(ValueError, match=message):
+        open_(path, memory=1000)
+
+
 # -- files that do not belong together -------------------------------------------------------------
 
 OTHER = [

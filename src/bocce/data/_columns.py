@@ -97,7 +97,7 @@ def rows(found: Columns, choice: Choice, where: Where, out: Array | None = None)
         for column, width in zip(features, widths):
             X[:, place : place + width] = column if column.ndim == 2 else column[:, None]
             place += width
-    bad_y = np.array([label is None for label in y]) if choice.text else ~np.isfinite(y)
+    bad_y = ~np.isfinite(y) if not choice.text else np.array([v is None for v in y], dtype=bool)
     if bad_y.any() or not _finite(X):
         keep = _kept(X, y, bad_y, choice, where)
         X, y = X[keep], y[keep]

@@ -57,7 +57,7 @@ def look(file: File) -> Look:
 def _first_rows(file: File) -> list[str]:
     for lines in line_blocks(text_chunks(file), file.name):
         text = _decoded(lines.text, file.name, lines.offset).removeprefix("\ufeff")
-        if rows := [row for row in text.splitlines() if row.strip()]:
+        if rows := [row.rstrip("\r") for row in text.split("\n") if row.strip()]:
             return rows[:2]
     return []
 

@@ -16,7 +16,7 @@ from ._columns import Rows, from_arrow, rows
 from ._formats import Given, selector
 from ._npz import read_npz
 from ._places import File, files_of
-from ._sparse import sparse_rows
+from ._sparse import Dense, sparse_rows
 from .files import are_paths, dataset_source, format_of, in_memory, one_format, source_of
 
 PIECE_BYTES = 1 << 23  # dense rows handled at once
@@ -110,14 +110,14 @@ class Pieces:
             for file in files:
                 yield read_npz(file)
         elif format_ == "LIBSVM":
-            yield from self._rows(sparse_rows(files, 0), named=False)
+            found = sparse_rows(files, 0)
+            yield from found.matrices() if isinstance(found, Dense) else [found]
         else:
             given = Given(self.asked[1], self.dtype)
             yield from self._rows(source_of(files, format_, self._select(), given))
 
-    def _rows(self, source: Any, named: bool = True) -> Iterator[tuple[Any, Any]]:
-        if named:
-            self.columns, self.target = source.choice.features, source.choice.target
+    def _rows(self, source: Any) -> Iterator[tuple[Any, Any]]:
+        self.columns, self.target = source.choice.features, source.choice.target
         for part in source.parts():
             yield rows(part.columns, source.choice, part.where)
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ._columns import Choice
-from ._formats import Part
+from ._formats import Part, check_size
 from ._places import File
 from ._svmlight import Rows, parse
 from ._text import Lines, line_blocks, suffix_of, text_chunks
@@ -62,20 +62,31 @@ def sparse_rows(files: list[File], limit: int) -> Matrix | Dense:
     if kept is not None:
         return libsvm_table(kept, files[0].name)
     base = 0 if lowest == 0 else 1
-    return Dense(files, base, highest + 1 - base)
+    return Dense(files, base, highest + 1 - base, limit)
 
 
 class Dense:
     """LIBSVM text whose width is known, as dense rows: a part is about a megabyte of text."""
 
-    def __init__(self, files: list[File], base: int, d: int) -> None:
+    def __init__(self, files: list[File], base: int, d: int, limit: int) -> None:
         self.name, self.files, self.base, self.d = files[0].name, files, base, d
+        self.limit = limit
         self.choice = Choice(["x"], "y", dtype=np.dtype(np.float64))
         if not 0 < 8 * d <= DENSE_ROW:
             raise ValueError(
                 f"{self.name}: has {d} columns, must have from 1 to {DENSE_ROW // 8} to be read in "
                 "dense parts; raise memory, or drop the columns that are hardly used."
             )
+
+    def matrices(self) -> Iterator[Matrix]:
+        """The same rows as they are written: sparse."""
+        for file in self.files:
+            for rows in parsed_rows(text_chunks(file), file.name):
+                if rows.labels.size:
+                    yield self._matrix(rows), rows.labels
+
+    def _matrix(self, rows: Rows) -> sparse.csr_array:
+        return _csr(rows._replace(indices=rows.indices - self.base), self.d)
 
     def parts(self) -> Iterator[Part]:
         for number, file in enumerate(self.files):
@@ -94,9 +105,10 @@ class Dense:
         return self._part(key, number, parse(lines.text, self.files[number].name, line), line)
 
     def _part(self, key: Any, number: int, rows: Rows, line: int) -> Part:
-        X = _csr(rows._replace(indices=rows.indices - self.base), self.d).toarray()
-        where = partial(_after, self.files[number].name, line)
-        return Part(key, {"x": X, "y": rows.labels}, where)
+        name = self.files[number].name
+        check_size(f"{name}, line {line} and on", 8 * rows.labels.size * (self.d + 1), self.limit)
+        columns = {"x": self._matrix(rows).toarray(), "y": rows.labels}
+        return Part(key, columns, partial(_after, name, line))
 
 
 def _after(name: str, line: int, row: int) -> str:
