@@ -74,7 +74,7 @@ def test_the_problem_equals_the_one_in_memory(tmp_path, loss, dtype):
 def test_one_pass_gives_all_constants_but_the_leverage(pair, monkeypatch):
     p, _ = pair
     read, fill = [], type(p.X)._fill
-    monkeypatch.setattr(type(p.X), "_fill", lambda s, b, i: (read.append(i), fill(s, b, i)))
+    monkeypatch.setattr(type(p.X), "_fill", lambda s, i, b: (read.append(i), fill(s, i, b))[1])
     assert p.gram.shape == (D, D)
     assert p.moment.shape == p.column_scales.shape == (D,)
     assert p.largest_row2 > p.mean_row2 > 0
@@ -185,7 +185,7 @@ def test_only_the_blocks_that_matter_are_read(tmp_path, monkeypatch):
     schedule = bocce.schedules.shb(T=10, L=10.0, mu=1.0)
     p.constants()
     read, fill = [], type(p.X)._fill
-    monkeypatch.setattr(type(p.X), "_fill", lambda s, b, i: (read.append(i), fill(s, b, i)))
+    monkeypatch.setattr(type(p.X), "_fill", lambda s, i, b: (read.append(i), fill(s, i, b))[1])
     for b, most in ((N, 0), (0.9, 10), (0.1, 10)):  # of 11 blocks
         read.clear()
         bocce.minimize(p, schedule, batch_size=b)
@@ -218,7 +218,7 @@ def test_divergence_and_corruption_end_a_run_and_its_reader(tmp_path):
     assert np.isfinite(r.w).all()
     fresh = bocce.LeastSquares(bocce.BlockFile(p.X.path))
     with p.X.path.open("r+b") as stream:
-        stream.seek(p.X.layout.offset(3))
+        stream.seek(int(p.X.store.table["offset"][3]) + 400)
         stream.write(b"damage")
     with pytest.raises(ValueError, match="block 3 of 11"):
         bocce.minimize(fresh, wild, batch_size=20)
@@ -245,9 +245,9 @@ def test_what_does_not_fit_is_refused(tmp_path):
 LIMITED = """
 import os, resource, sys
 import numpy as np, bocce
-from bocce.data import blocks
+from bocce.data import _shuffle, blocks
 n, d, path = 500_000, 50, sys.argv[1]
-blocks.BUCKET_BYTES = 1 << 22
+_shuffle.BUCKET_BYTES = 1 << 22
 
 def chunks(rows, piece=5_000):
     rng = np.random.default_rng(0)

@@ -192,6 +192,27 @@ def test_fewer_rows_than_columns_and_columns_that_repeat(metric):
     assert len(steps) <= 40
 
 
+def test_what_no_row_sees_is_left_to_the_penalty():
+    X = np.array([[1.0, 0.0], [2.0, 0.0]])
+    p = given.problem(X, np.zeros(2), given.Squared(), 0.5)
+    plane = Plane(p, np.array([0.0, 3.0]), metric="identity")
+    assert plane.step().norm <= 1e-9
+    assert plane.w == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+def test_the_oldest_displacement_makes_room():
+    p = problem(given.Logistic(), d=9)
+    plane = Plane(p, np.zeros(9), memory=3, metric="identity")
+    points = [plane.w.copy()]
+    for _ in range(5):
+        plane.step()
+        points.append(plane.w.copy())
+    last = np.diff(points, axis=0)[-3:]
+    for row in plane.D[1:]:
+        along = [abs(row @ d) / norm(row) / norm(d) for d in last]
+        assert max(along) == pytest.approx(1.0)
+
+
 def test_softmax_is_a_matrix_of_scores():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((90, 4))

@@ -47,7 +47,7 @@ def test_one_huge_row_does_not_hide_the_others():
     X[7] *= 1e7
     p = bocce.Logistic(X, y, l2=1e-4, intercept=True)
     model = HeavyBallClassifier(l2=1e-4).fit(X, y)
-    best = p.value(bocce.minimize(p, "plane", tol=1e-12).w.tolist() + [0.0])
+    best = p.value([*bocce.minimize(p, "plane", tol=1e-12).w.tolist(), 0.0])
     ours = p.value(np.append(model.coef_[0], model.intercept_))
     start = p.value(np.zeros(41))
     assert ours - best < 0.05 * (start - best)
@@ -85,10 +85,13 @@ def test_sizes_that_squares_cannot_hold(method, size):
     """Solved, or refused with the remedy: never a false success, never a raw exception."""
     X, y = labelled(n=100, d=3)
     p = bocce.LeastSquares(size * X, y - 0.5)
+    refusal = ""
     try:
         r = bocce.minimize(p, method, T=None if method in ("auto", "plane") else 300, tol=1e-6)
     except ValueError as error:
-        assert any(word in str(error) for word in ("scale", "multiply X", "divide X"))
+        refusal = str(error)
+    if refusal:
+        assert any(word in refusal for word in ("scale", "multiply X", "divide X"))
         return
     assert r.status == "finished" or r.n_iter > 0
     if r.status == "converged":

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
+from scipy.linalg import lapack  # type: ignore[import-untyped]
 
 Array = npt.NDArray[np.float64]
 
@@ -130,10 +130,10 @@ class Chooser:
     def __init__(self, problem: Any) -> None:
         rows = problem.rows
         self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
-        self.entries = rows.cost / self.n  # in a row
+        self.entries = float(rows.cost) / self.n  # in a row
         self.sparse = self.entries < DENSE * self.d
         if self.sparse:
-            self.gram_row = PRICES.sparse_gram * self.entries**2
+            self.gram_row: float = PRICES.sparse_gram * self.entries**2
         else:
             self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
         self.step = (

@@ -51,6 +51,11 @@ class PlaneEngine:
                 return taken.verdict
         return ""
 
+    def verify(self) -> None:
+        """Compute all that is known of the point from w alone: scores gather rounding."""
+        assert self.plane is not None
+        self.plane.refresh()
+
     def still_to_fall(self) -> float:
         """About how far f is above its minimum: by Newton's method in the metric, or as far as it
         fell by the last step where there is no metric."""

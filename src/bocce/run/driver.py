@@ -25,6 +25,7 @@ from .checkpoint import Keeper
 from .result import Progress, StageRun
 from .stop import Stop
 
+TIGHT = 1e-6  # a smaller tolerance is verified from w alone before it counts as met
 LITTLE = 0.01  # of what f has fallen by: less may be left where a tolerance is met
 
 
@@ -198,7 +199,12 @@ class Run:
 
     def _after_free_step(self, verdict: str) -> str:
         look, k, every = self._look(self.state.w), self.state.k, self.settings.record_every
-        met = self.stop.met(look.gradient) and self._little_is_left(look)
+        met = self.stop.met(look.gradient)
+        if met and self.stop.tol < TIGHT and hasattr(self.engine, "verify"):
+            self.engine.verify()
+            look = self._look(self.state.w)
+            met = self.stop.met(look.gradient)
+        met = met and self._little_is_left(look)
         due = met or verdict or every == "auto" or k % int(every) == 0
         if due and self._record(self.state.w, look):
             return "stopped"
