@@ -160,7 +160,8 @@ class Chooser:
         else:
             gram = rows * (self.gram_row + PRICES.touch * self.entries)
             gram += self.sparse * PRICES.squares * self.entries * self.n
-        return gram + PRICES.factor * self.d**3 / 3.0 + PRICES.square * self.d**2 + PRICES.call
+        factor = PRICES.factor * self.d**3 / 3.0 + PRICES.square * self.d**2
+        return float(gram + factor + PRICES.call)
 
     def _first_rows(self) -> int:
         """All for a quadratic, if that pays; else 20 d, or as many as a step pays for."""

@@ -87,4 +87,4 @@ def _exp(x: float) -> float:
     s = s * r + 0.5
     s = s * r + 1.0
     s = s * r + 1.0
-    return s * np.int64((np.int64(k) + 1023) << 52).view(np.float64)
+    return s * np.int64((np.int64(k) + 1023) << 52).view(np.float64)  # type: ignore[no-any-return]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -195,6 +195,17 @@ def estimated(problem: Problem) -> Constants:
     if sample is problem:
         return c
     margin, wider = SAMPLE_MARGINS
-    rows = {"L_max": c.L_max, "kappa_tilde": c.kappa_tilde, "R2": c.R2, "R2_tilde": c.R2_tilde}
-    rows = {name: None if size is None else wider * size for name, size in rows.items()}
-    return replace(c, L=margin * c.L, mu=min(c.mu, margin * c.L), exact=False, reads=1, **rows)
+
+    def grown(size: float | None) -> float | None:
+        return None if size is None else wider * size
+
+    return Constants(
+        L=margin * c.L,
+        mu=min(c.mu, margin * c.L),
+        L_max=wider * c.L_max,
+        kappa_tilde=grown(c.kappa_tilde),
+        exact=False,
+        R2=grown(c.R2),
+        R2_tilde=grown(c.R2_tilde),
+        reads=1,
+    )

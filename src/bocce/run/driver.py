@@ -117,11 +117,12 @@ class Run:
             keeper.complete()
             if self.stage is None:
                 answer = self.controller.next(self._seen(verdict))
+                if isinstance(answer, Stage):
+                    self._enter(answer)  # before anybody may stop here: a run goes on with it
                 if self.controller.open_ended and (verdict := self._tell_best()):
                     return verdict
                 if isinstance(answer, End):
                     return answer.verdict or self._last_record()
-                self._enter(answer)
             verdict = self._stretch()
             if verdict in ("converged", "stopped"):
                 return verdict
