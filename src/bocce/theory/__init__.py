@@ -5,6 +5,8 @@ from .accelerated import bound_bounded_noise, bound_shb
 from .batch import Target, batch_threshold, epsilon_target, zeta2
 from .certificate import bound_stationary, certificate, certified_batch_size, certified_rate
 from .exponential import bound_exponential, bound_misestimated_L, bound_misestimated_mu
+from .finite import certify
+from .finite_run import certify_run, certify_words
 from .lookahead import lookahead_certificate, lookahead_gain, lookahead_phi, lookahead_rate
 from .lower_bound import (
     best_fit_line,
@@ -44,6 +46,9 @@ __all__ = [
     "certificate",
     "certified_batch_size",
     "certified_rate",
+    "certify",
+    "certify_run",
+    "certify_words",
     "epsilon_target",
     "kappa_star",
     "lookahead_certificate",
