@@ -28,6 +28,7 @@ import numpy as np  # noqa: E402
 
 import bocce  # noqa: E402
 from bocce import exact, theory  # noqa: E402
+from bocce.schedules.adaptive import heavy_ball_rule  # noqa: E402
 
 N, D, T = 4000, 10, 3000
 DESIGNS = (("haar", 100.0), ("haar", 1000.0), ("gaussian", 100.0), ("heavy", 100.0))
@@ -100,7 +101,29 @@ def finite() -> None:
         print(f"| {name} | " + " | ".join(x for other, _, x in ends if other == name) + " |")
 
 
-PARTS = {"finite": finite}
+def best() -> None:
+    noises = (0.0, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
+    print("| kappa, R | " + " | ".join(f"zeta0^2 = {z:g}" for z in noises) + " |")
+    print("|---|" + "---|" * len(noises))
+    for kappa, R in ((100.0, 2.0), (100.0, 30.0), (1e4, 2.0), (1e4, 30.0)):
+        found = [theory.best_heavy_ball(kappa, R, z) for z in noises]
+        row = [f"{1 - x.rate:.3g} ({1 - x.sgd_rate:.3g})" for x in found]
+        print(f"| {kappa:g}, {R:g} | " + " | ".join(row) + " |")
+    shares: dict[bool, list[float]] = {True: [], False: []}
+    for kappa in np.geomspace(10, 1e4, 7):
+        for R in np.geomspace(1.5, 1000, 7):
+            for z in np.geomspace(1e-6, 1.0, 13):
+                step = heavy_ball_rule(1.0, 1 / kappa, R, z)
+                rule = theory.certified_rate(*step, z, R, 1 / kappa, 1.0)
+                top = theory.best_heavy_ball(kappa, R, z).rate
+                shares[z * R * math.sqrt(kappa) >= 1].append((1 - rule) / (1 - top))
+    for noisy, found in shares.items():
+        where = ">= 1" if noisy else "< 1"
+        print(f"\nrule 1 over the best where zeta0^2 R sqrt(kappa) {where}: ", end="")
+        print(f"{min(found):.2f} to {max(found):.2f}")
+
+
+PARTS = {"finite": finite, "best": best}
 
 
 def main() -> None:

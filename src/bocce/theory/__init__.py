@@ -3,6 +3,7 @@
 from ..schedules.stages import stage_count
 from .accelerated import bound_bounded_noise, bound_shb
 from .batch import Target, batch_threshold, epsilon_target, zeta2
+from .best import BestHeavyBall, best_heavy_ball
 from .certificate import bound_stationary, certificate, certified_batch_size, certified_rate
 from .exponential import bound_exponential, bound_misestimated_L, bound_misestimated_mu
 from .finite import certify
@@ -30,11 +31,13 @@ from .result import Bound
 from .symbolic import psi_expression
 
 __all__ = [
+    "BestHeavyBall",
     "Bound",
     "Horizons",
     "Target",
     "batch_threshold",
     "best_fit_line",
+    "best_heavy_ball",
     "bound_bounded_noise",
     "bound_exponential",
     "bound_misestimated_L",

@@ -99,7 +99,7 @@ def _batch(where: str, batch_size: object, n: int) -> int:
     if isinstance(batch_size, numbers.Integral):
         return _checks.integer(where, "batch_size", batch_size, most=n, remedy=remedy)
     share = _checks.real(where, "batch_size", batch_size, above=0.0, most=1.0, remedy=remedy)
-    return max(1, int(share * n + 0.5))
+    return max(1, round(share * n))
 
 
 def _whitened_noise(p: Any, root: FloatArray) -> float:
