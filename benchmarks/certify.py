@@ -123,7 +123,26 @@ def best() -> None:
         print(f"{min(found):.2f} to {max(found):.2f}")
 
 
-PARTS = {"finite": finite, "best": best}
+def convex() -> None:
+    """kappa = 100 and R = 10, kappa~ = 20; and kappa = 1000: 1 - rate by batch, n = 10,000."""
+    n, R, tilde = 10_000, 10.0, 20.0
+    sizes = (n, 5000, 1000, 300, 100, 30, 10, 1)
+    for kappa in (100.0, 1000.0):
+        print(f"\n| kappa = {kappa:g}: b = | " + " | ".join(str(b) for b in sizes) + " |")
+        print("|---|" + "---|" * len(sizes))
+        known = {"L": kappa, "mu": 1.0, "L_max": R * kappa, "kappa_tilde": tilde, "n": n}
+        for method in ("sgd", "sgd-safe", "shb", "hb", "nesterov", "mass", "auto-shb", "auto"):
+            row = []
+            for b in sizes:
+                s = bocce.schedules.REGISTRY[method].build(2, {**known, "b": b})
+                three = float(s.alpha[0]), float(s.beta[0]), float(s.theta[0])
+                z = theory.zeta2(n, b)
+                found = theory.certify_convex(*three, 1.0, kappa, R * kappa, z)
+                row.append("-" if math.isinf(found.rate) else f"{1 - found.rate:.2g}")
+            print(f"| {method} | " + " | ".join(row) + " |", flush=True)
+
+
+PARTS = {"finite": finite, "best": best, "convex": convex}
 
 
 def main() -> None:

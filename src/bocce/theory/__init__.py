@@ -5,6 +5,7 @@ from .accelerated import bound_bounded_noise, bound_shb
 from .batch import Target, batch_threshold, epsilon_target, zeta2
 from .best import BestHeavyBall, best_heavy_ball
 from .certificate import bound_stationary, certificate, certified_batch_size, certified_rate
+from .convex import ConvexCertificate, certify_convex, convex_words
 from .exponential import bound_exponential, bound_misestimated_L, bound_misestimated_mu
 from .finite import certify
 from .finite_run import certify_run, certify_words
@@ -33,6 +34,7 @@ from .symbolic import psi_expression
 __all__ = [
     "BestHeavyBall",
     "Bound",
+    "ConvexCertificate",
     "Horizons",
     "Target",
     "batch_threshold",
@@ -50,8 +52,10 @@ __all__ = [
     "certified_batch_size",
     "certified_rate",
     "certify",
+    "certify_convex",
     "certify_run",
     "certify_words",
+    "convex_words",
     "epsilon_target",
     "kappa_star",
     "lookahead_certificate",
