@@ -131,7 +131,7 @@ def test_all_rows_have_one_rate():
 
 
 def test_diverges_in_mean_square_and_converges_in_nearly_every_run():
-    """Factors 3/4 and -5/4: their squares have mean 17/16, their logarithms are negative in mean."""
+    """Factors 3/4 and -5/4: their squares have mean 17/16, their logarithms a negative one."""
     p = bocce.LeastSquares(np.array([[1.0], [3.0]]), np.zeros(2))
     assert mean_square_rate(p, 0.25, 0.0, 1) == pytest.approx(math.sqrt(17 / 16))
     found = typical_rate(p, 0.25, 0.0, 1, steps=6000)

@@ -10,7 +10,7 @@ from .schedule import FloatArray
 
 _GRID = 65  # momenta looked at together
 _ZOOMS = 7  # times that the grid is narrowed around the best of them
-_HALVINGS = 60  # of the bracket of ln(1 - rate)
+_HALVINGS = 44  # of the bracket of ln(1 - rate)
 
 
 def step_range(
