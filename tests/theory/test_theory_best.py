@@ -51,7 +51,7 @@ def test_no_other_step_and_momentum_is_certified_faster(setting, beta, share):
     alpha = share * 2 * (1 + beta)
     for a, m in [(alpha, beta), (best.alpha * (0.5 + share), best.beta)]:
         other = theory.certified_rate(a, m, 10**power, R, 1 / kappa, 1.0)
-        assert 1 - other <= (1 - best.rate) * (1 + 1e-6)
+        assert 1 - other <= (1 - best.rate) * (1 + 2e-5)
 
 
 @limits(max_examples=80)
@@ -94,7 +94,7 @@ def test_without_noise_it_is_polyaks():
         best = theory.best_heavy_ball(kappa, 2.0, 0.0)
         polyak = bocce.schedules.polyak(1, 1.0, 1 / kappa)
         assert best.alpha == pytest.approx(polyak.alpha[0], rel=1e-3)
-        assert best.rate == pytest.approx(math.sqrt(polyak.beta[0]), abs=1e-6)
+        assert best.rate == pytest.approx(math.sqrt(polyak.beta[0]), abs=1e-5)
 
 
 @limits(max_examples=40)
@@ -141,7 +141,7 @@ def test_nothing_is_faster_on_the_instance():
     for _ in range(60):
         beta = rng.uniform(0.0, 0.95)
         alpha = rng.uniform(0.05, 1.9) * (1 + beta)
-        assert exact.mean_square_rate(p, alpha, beta, b) >= best.rate * (1 - 1e-9)
+        assert exact.mean_square_rate(p, alpha, beta, b) >= best.rate * (1 - 1e-6)
 
 
 @pytest.mark.parametrize(

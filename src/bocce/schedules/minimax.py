@@ -9,7 +9,7 @@ import numpy as np
 from .schedule import FloatArray
 
 _GRID = 65  # momenta looked at together
-_ZOOMS = 7  # times that the grid is narrowed around the best of them
+_ZOOMS = 5  # times that the grid is narrowed; more would tell points apart by rounding alone
 _HALVINGS = 44  # of the bracket of ln(1 - rate)
 
 
