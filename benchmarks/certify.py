@@ -134,8 +134,9 @@ def convex() -> None:
         for method in ("sgd", "sgd-safe", "shb", "hb", "nesterov", "mass", "auto-shb", "auto"):
             row = []
             for b in sizes:
-                s = bocce.schedules.REGISTRY[method].build(2, {**known, "b": b})
-                three = float(s.alpha[0]), float(s.beta[0]), float(s.theta[0])
+                s = bocce.schedules.REGISTRY[method].build(100_000, {**known, "b": b})
+                k = int(np.argmax(s.beta))  # auto's memory grows for a while
+                three = float(s.alpha[k]), float(s.beta[k]), float(s.theta[k])
                 z = theory.zeta2(n, b)
                 found = theory.certify_convex(*three, 1.0, kappa, R * kappa, z)
                 row.append("-" if math.isinf(found.rate) else f"{1 - found.rate:.2g}")
