@@ -65,8 +65,7 @@ class Sweep:
 
     def move(self, z: Array, U: Array, c: Array, moved: Array, out: Array) -> Looked:
         """The same at z + c U, which goes into ``out``, and c U into ``moved``."""
-        self.at, values, sizes = out, [], []
-        plane: Any = 0.0
+        self.at, values, sizes, plane = out, [], [], np.zeros(c.size)
         for rows in self.blocks:
             part = U[:, rows].reshape(c.size, -1)
             shift = moved[rows]
@@ -75,9 +74,7 @@ class Sweep:
             values.append(value)
             sizes.append(size)
             plane = plane + part @ self.slope[rows].reshape(-1)
-        return Looked(
-            math.fsum(values) / self.n, math.fsum(sizes) / self.n, np.asarray(plane) / self.n
-        )
+        return Looked(math.fsum(values) / self.n, math.fsum(sizes) / self.n, plane / self.n)
 
     def _derivatives(self, z: Array, rows: slice) -> tuple[float, float]:
         """The sum of the losses of a block, and its size; slopes and bends are kept."""
