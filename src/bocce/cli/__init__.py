@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import doctor, reproduce, solve, theory
+from . import claims, doctor, report, reproduce, solve, theory
 from ._options import Json
 from ._terminal import Commands, say, show_json, show_table
 
@@ -96,8 +96,8 @@ for command in (
     theory.theory,
     methods,
     reproduce.reproduce,
-    reproduce.report,
-    reproduce.claims,
+    report.report,
+    claims.claims,
     doctor.doctor,
 ):
     app.command()(command)

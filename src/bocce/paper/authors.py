@@ -1,6 +1,8 @@
 """What the released code does, as tables: each departs from the paper as docs/deviations.md says.
 
 They exist to show what the published figures show. None of them is offered as a method.
+`published_two_phase` is not in the released code: it is fitted to the one panel of the release's
+notebook.
 """
 
 from __future__ import annotations
@@ -93,6 +95,20 @@ def two_phase(T: int, L: float, mu: float) -> Schedule:
     tail = _averaged(gamma**s / (2.0 * L), coming, s + 1.0, mu, 1.0 - gamma)
     alpha[first:], beta[first:] = tail
     return heavy_ball(alpha, beta, "2P-SHB (authors)")
+
+
+def published_two_phase(T: int, L: float, mu: float) -> Schedule:
+    """2P-SHB of the published panel: phase 1 is SHB as printed, phase 2 as released.
+
+    >>> s = published_two_phase(10, L=4.0, mu=1.0)
+    >>> float(s.alpha[5]), bool(s.alpha[6] == two_phase(10, 4.0, 1.0).alpha[6])
+    (0.25, True)
+    """
+    released = two_phase(T, L, mu)
+    first = min(T, math.ceil(0.5 * T) + 1)
+    alpha, beta = released.alpha.copy(), released.beta.copy()
+    alpha[:first], beta[:first] = 1.0 / L, momentum(1.0 / L, mu)
+    return heavy_ball(alpha, beta, "2P-SHB (published)")
 
 
 def _stage_of(ends: list[int], T: int) -> np.ndarray:
