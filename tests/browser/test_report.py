@@ -15,7 +15,7 @@ from bocce.paper.specs import PROFILES, SETTINGS, Profile
 
 pytestmark = pytest.mark.browser
 
-TINY = Profile("quick", rows=60, columns=20, steps=0.01, seeds=2, passes=1.0)
+TINY = Profile("quick", rows=60, columns=20, share=0.01, seeds=2, passes=1.0)
 NAMES = ["fig1", "fig2", "fig5", "fig6", "fig7", "table1", "misestimation", "bounds"]
 ARTIFACTS = Path(__file__).parents[2] / "build" / "browser"
 FLAGS = (
@@ -77,8 +77,8 @@ def traces(browser, name):
 
 def test_every_figure_is_drawn_and_nothing_complains(opened):
     charts = opened.execute_script(
-        "return [...document.querySelectorAll('.chart')].map(c => "
-        "[c.id, c.querySelectorAll('.main-svg').length, c.querySelectorAll('.trace, .hm').length])"
+        "return [...document.querySelectorAll('.chart')].map(c => [c.id, "
+        "c.querySelectorAll('.main-svg').length, c.querySelectorAll('.trace, canvas').length])"
     )
     assert len(charts) == 8
     assert all(svgs > 0 and drawn > 0 for _, svgs, drawn in charts), charts

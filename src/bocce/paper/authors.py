@@ -34,7 +34,9 @@ def shb(T: int, L: float, mu: float, n: int, b: int) -> Schedule:
     return heavy_ball(np.full(T, alpha), np.full(T, momentum(alpha, mu)), "SHB (authors)")
 
 
-def _averaged(steps: np.ndarray, coming: np.ndarray, powers: np.ndarray, mu: float, omega: float):
+def _averaged(
+    steps: np.ndarray, coming: np.ndarray, powers: np.ndarray, mu: float, omega: float
+) -> tuple[np.ndarray, np.ndarray]:
     """(alpha, beta) with lambda = omega/eta * mu (...): mu multiplies where the paper divides.
 
     ``coming`` holds the next step's eta and ``powers`` the exponent that goes with it. Momentum
@@ -56,7 +58,8 @@ def shb_exponential(T: int, L: float, mu: float) -> Schedule:
     k = np.arange(T)
     steps = gamma ** np.maximum(k, 1) / (2.0 * L)
     coming = gamma ** (k + 1.0) / (2.0 * L)
-    return heavy_ball(*_averaged(steps, coming, k + 1.0, mu, 1.0 - gamma), "SHB-EXP (authors)")
+    alpha, beta = _averaged(steps, coming, k + 1.0, mu, 1.0 - gamma)
+    return heavy_ball(alpha, beta, "SHB-EXP (authors)")
 
 
 def shb_constant(T: int, L: float, mu: float) -> Schedule:

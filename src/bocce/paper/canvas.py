@@ -9,7 +9,7 @@ import numpy as np
 from .results import Curve, Results
 from .specs import SETTINGS
 
-DECADES = 17  # that a log axis shows at most
+DECADES = 17.0
 HEADROOM = 1e3  # a curve that grows beyond so many times the start leaves the panel
 GRADIENT = "gradient norm (log)"
 ITERATION = "iteration"
@@ -56,12 +56,13 @@ class Panel:
     ylog: bool = True
     surface: Surface | None = None
     words: str = ""  # instead of a picture
+    decades: float = DECADES  # that a log axis shows at most
 
     def span(self) -> tuple[float, float]:
         """The least and the largest y that a log axis shows."""
         values = np.concatenate([line.y for line in self.lines if line.y.size] or [np.ones(1)])
         top = float(values.max())
-        return max(float(values.min()), top * 10.0**-DECADES), top
+        return max(float(values.min()), top * 10.0**-self.decades), top
 
     def same(self) -> list[str]:
         """Lines that lie on one another, as "a = b = c"."""
@@ -76,11 +77,40 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Formula:
-    """Lines of mathematics: LaTeX for print, MathML for the screen."""
+class Sum:
+    """P_j = x^power (c beta^p + ...); ``j`` is 0 where the line before goes on."""
 
-    latex: tuple[str, ...]
-    mathml: str
+    j: int
+    power: int
+    terms: tuple[tuple[int, int], ...]  # coefficient and exponent of beta
+
+    @property
+    def latex(self) -> str:
+        r"""
+        >>> Sum(1, 0, ((2, 3), (-1, 0))).latex, Sum(0, 2, ((-1, 1), (4, 0))).latex
+        ('P_{1} = 2 \\beta^{3} - 1', '+ x^{2} (-\\beta + 4)')
+        """
+        inner = ""
+        for place, (coefficient, exponent) in enumerate(self.terms):
+            sign = "-" if coefficient < 0 else "+"
+            shown = "" if place == 0 and sign == "+" else f"{sign} " if place else sign
+            letter = {0: "", 1: r"\beta"}.get(exponent, rf"\beta^{{{exponent}}}")
+            size = abs(coefficient)
+            number = "" if size == 1 and letter else str(size)
+            inner += f"{' ' * bool(place)}{shown}{number}{' ' * bool(number and letter)}{letter}"
+        name = f"P_{{{self.j}}} = " if self.j else "+ "
+        if self.power == 0:
+            return name + inner
+        x = "x" if self.power == 1 else f"x^{{{self.power}}}"
+        return name + (f"{x} ({inner})" if inner != "1" else x)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A line of mathematics and the sums that it names."""
+
+    head: str  # LaTeX
+    lines: tuple[Sum, ...]
     note: str
 
 

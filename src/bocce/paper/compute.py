@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import LeastSquares, Logistic, exact, minimize
 from .. import data as sources
-from .. import exact
-from ..problems import LeastSquares, LinearProblem, Logistic
 from ..sampling import batch_rows
 from ..schedules import Schedule
-from ..solve import minimize
 from .methods import Told, build
 from .specs import EXACT, Cell, Data, Run, Table
 
@@ -51,7 +49,7 @@ def compute(cell: Cell) -> Outcome:
 
 
 @lru_cache(maxsize=4)
-def problem(data: Data) -> LinearProblem:
+def problem(data: Data) -> Any:
     """The problem that ``data`` specifies."""
     if data.source == "diagonal":
         X, y, _ = sources.diagonal(data.n, data.kappa)
@@ -98,7 +96,7 @@ def _signs(name: str, y: np.ndarray) -> np.ndarray:
     return np.asarray(y, dtype=np.float64)
 
 
-def told(run: Run, p: LinearProblem, b: int, T: int) -> Told:
+def told(run: Run, p: Any, b: int, T: int) -> Told:
     """The constants as the method is given them."""
     c = p.constants()
     L, mu = c.L, c.mu
@@ -108,7 +106,7 @@ def told(run: Run, p: LinearProblem, b: int, T: int) -> Told:
     return Told(T, p.n, b, L, mu, max(c.L_max, L), c.kappa_tilde)
 
 
-def prepared(run: Run) -> tuple[LinearProblem, Any, int, np.ndarray]:
+def prepared(run: Run) -> tuple[Any, Any, int, np.ndarray]:
     """The problem, the schedule or policy, the batch in rows, and the start."""
     p = problem(run.data)
     b = min(p.n, batch_rows("reproduce", run.batch, p.n))

@@ -17,7 +17,6 @@ from .styles import style_of
 WIDTH, HEIGHT = 3.6, 2.7  # of a panel, in inches
 POINTS = 400  # of a line
 MARKS = 7  # markers on a line
-FORMULA_WIDTH = 118  # characters of LaTeX on a line, about
 
 
 def save(picture: Picture, folder: Path) -> list[Path]:
@@ -217,41 +216,19 @@ def _darker(colour: str) -> str:
 
 
 def _formula(formula: Formula, title: str) -> Any:
-    """Lines of mathematics, set by matplotlib; long sums continue on the next line."""
+    """Lines of mathematics, set by matplotlib."""
     from matplotlib.figure import Figure
 
-    lines = [part for line in formula.latex for part in _broken(line)] or [""]
+    lines = [formula.head, *(line.latex for line in formula.lines)]
     height = 0.27 * (len(lines) + 4)
-    figure = Figure(figsize=(11.0, height))
+    figure = Figure(figsize=(7.5, height))
     figure.suptitle(title, fontsize=12)
     step = 1.0 / (len(lines) + 4)
     for place, line in enumerate(lines):
-        indent = 0.06 if line.startswith(("+", "-")) else 0.02
+        indent = 0.05 if line.startswith("+") else 0.02
         figure.text(indent, 1.0 - (place + 2.3) * step, f"${line}$" if line else "", fontsize=9.5)
-    figure.text(0.02, 0.4 * step, _wrapped(formula.note, 11.0), fontsize=8)
+    figure.text(0.02, 0.4 * step, _wrapped(formula.note, 7.5), fontsize=8)
     return figure
-
-
-def _broken(line: str) -> list[str]:
-    """A long line of LaTeX in parts, cut before a plus or minus outside of any brace.
-
-    >>> _broken("a + b")
-    ['a + b']
-    """
-    line = line.replace(r"\left(", "(").replace(r"\right)", ")")
-    terms, depth, start = [], 0, 0
-    for place, letter in enumerate(line):
-        depth += {"{": 1, "}": -1}.get(letter, 0)
-        if letter in "+-" and depth == 0 and line[place - 1] == " ":
-            terms.append(line[start:place])
-            start = place
-    terms.append(line[start:])
-    parts = [""]
-    for term in terms:
-        if parts[-1] and len(parts[-1]) + len(term) > FORMULA_WIDTH:
-            parts.append("")
-        parts[-1] += term
-    return parts
 
 
 def _grid(grid: Grid, title: str) -> Any:
@@ -269,13 +246,13 @@ def _grid(grid: Grid, title: str) -> Any:
     left = 0.078 * (side + 4) / width
     ax = figure.add_axes((left, 0.14, 0.99 - left, 0.74))
     ax.set_axis_off()
-    table = ax.table(
+    table: Any = ax.table(
         cellText=[list(row) for row in grid.cells],
         rowLabels=list(grid.rows),
         colLabels=list(grid.columns),
         colWidths=[w / sum(widths) for w in widths],
         cellLoc="center",
-        bbox=(0.0, 0.0, 1.0, 1.0),
+        bbox=[0.0, 0.0, 1.0, 1.0],  # type: ignore[arg-type]
     )
     table.auto_set_font_size(False)
     table.set_fontsize(8)

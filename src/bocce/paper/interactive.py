@@ -64,9 +64,7 @@ def _domain(place: int, columns: int, rows: int) -> dict[str, list[float]]:
     }
 
 
-def _axes(
-    layout: dict[str, Any], place: int, domain: dict[str, list[float]], panel: Panel
-) -> None:
+def _axes(layout: dict[str, Any], place: int, domain: dict[str, list[float]], panel: Panel) -> None:
     common = {"gridcolor": "#e5e5e5", "zeroline": False, "linecolor": "#444", "mirror": True}
     layout[f"xaxis{_suffix(place)}"] = {
         "domain": domain["x"],

@@ -30,9 +30,7 @@ def judge_all(results: Results, profile: Profile) -> list[Verdict]:
         data = _data(exhibit, results, profile)
         for claim in exhibit.claims if settings else ():
             findings = {setting: claim.judge(results, setting) for setting in settings}
-            verdicts.append(
-                Verdict(claim, exhibit.label, findings, f"{claim.judged_on}; {data}")
-            )
+            verdicts.append(Verdict(claim, exhibit.label, findings, f"{claim.judged_on}; {data}"))
     return verdicts
 
 
@@ -57,11 +55,16 @@ def bottom_line(verdicts: list[Verdict]) -> list[str]:
     def which(claims: tuple[str, ...], words: tuple[str, ...]) -> int:
         return sum(by_id[claim].word in words for claim in claims if claim in by_id)
 
+    def panel(setting: str) -> str:
+        found = by_id["published_panel"].score if "published_panel" in by_id else {}
+        return f"{setting} {found.get(setting, 'not judged')}"
+
     printed = tuple(claim for claim in by_id if claim.endswith("_printed"))
     corrected = tuple(claim for claim in by_id if claim.endswith("_corrected"))
     total = counts(verdicts)
     return [
-        f"Of the paper's {sum(total[OBSERVATION].values())} observations {_listed(total, OBSERVATION)}; "
+        f"Of the paper's {sum(total[OBSERVATION].values())} observations "
+        f"{_listed(total, OBSERVATION)}; "
         f"of its {sum(total[THEOREM].values())} theorems, corollaries and lemmas "
         f"{_listed(total, THEOREM)}.",
         f"That SHB accelerates when the batch is large {said('quad_i_faster')}; that smaller "
@@ -76,12 +79,9 @@ def bottom_line(verdicts: list[Verdict]) -> list[str]:
         f"{which(printed, ('true-where-tested', 'proved'))} true where tested; all "
         f"{which(corrected, ('proved',))} corrected ones are proved, and the threshold b* with the "
         f"experiments' L {said('thm2_lambda_max')}.",
-        "The released code is another algorithm on other data than the paper describes, so verdicts "
-        "are given for both; the one published panel in its notebook agrees with neither, but with "
-        f"a mixture ({by_id['published_panel'].score.get('published', 'not judged')} cases agree)."
-        if "published_panel" in by_id
-        else "The released code is another algorithm on other data than the paper describes, so "
-        "verdicts are given for both.",
+        "The released code is another algorithm on other data than the paper describes, so that "
+        "verdicts are given for both; the one published panel in its notebook agrees with "
+        f"neither ({panel('paper')}, {panel('authors')}) but with a mixture ({panel('published')}).",
     ]
 
 

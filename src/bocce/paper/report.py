@@ -41,7 +41,7 @@ def write(folder: Path, results: Results, found: list[Verdict]) -> Path:
 def render(folder: Path, results: Results, found: list[Verdict]) -> str:
     """The page as text. Everything that is not ours to write is escaped."""
     from jinja2 import Environment, PackageLoader
-    from plotly.offline import get_plotlyjs
+    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
     noted = runner.noted(folder)
     profile = PROFILES[noted["profile"]]
@@ -52,9 +52,7 @@ def render(folder: Path, results: Results, found: list[Verdict]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["slug"] = lambda word: COLOURS.get(word, "open")
-    sections = [
-        _section(results, EXHIBITS[label], found, profile) for label in noted["figures"]
-    ]
+    sections = [_section(results, EXHIBITS[label], found, profile) for label in noted["figures"]]
     return environment.get_template("report.html").render(
         version=__version__,
         profile=profile,
@@ -192,6 +190,6 @@ def draw(folder: Path, results: Results, exhibits: list[Exhibit], jobs: int = 1)
         for picture in drawn:
             save(picture, folder / "figures")
         return
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
     Parallel(n_jobs=jobs)(delayed(save)(picture, folder / "figures") for picture in drawn)

@@ -44,7 +44,8 @@ class Curve:
         if len(self.runs) < 2:
             return np.zeros_like(self.mean)
         with np.errstate(invalid="ignore"):
-            return self.runs.std(axis=0, ddof=1)
+            spread: np.ndarray = self.runs.std(axis=0, ddof=1)
+        return spread
 
     @property
     def best(self) -> tuple[np.ndarray, np.ndarray]:

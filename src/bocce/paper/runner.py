@@ -60,7 +60,7 @@ def cost(cell: Cell) -> float:
 @lru_cache(maxsize=1)
 def _thread_pools() -> Any:
     """BLAS and its kin, looked for once a process: numpy and scipy are loaded by now."""
-    from threadpoolctl import ThreadpoolController
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return ThreadpoolController()
 
@@ -126,26 +126,32 @@ def _each(
         return _on_ray(folder, waiting, jobs)
     if jobs == 1 or len(waiting) < 2:
         return (run_cell(folder, cell) for cell in waiting)
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
     pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size="auto")
     parent = os.getpid()
-    return pool(delayed(_in_worker)(folder, cell, parent) for cell in waiting)
+    done: Iterable[tuple[Cell, float]] = pool(
+        delayed(_in_worker)(folder, cell, parent) for cell in waiting
+    )
+    return done
 
 
 def _on_ray(folder: Path, waiting: list[Cell], jobs: int) -> Iterable[tuple[Cell, float]]:
     """On a Ray cluster whose machines share ``folder``; joblib's backend for Ray hands them out."""
     try:
-        from ray.util.joblib import register_ray
+        from ray.util.joblib import register_ray  # type: ignore[import-not-found,unused-ignore]
     except ImportError as error:
         raise ImportError(
             f"reproduce: --backend ray needs the extra ray ({error}); pip install 'bocce[ray]'."
         ) from error
     from joblib import Parallel, delayed, parallel_config
 
-    register_ray()
+    register_ray()  # type: ignore[no-untyped-call,unused-ignore]
     with parallel_config(backend="ray", n_jobs=jobs):
-        return Parallel()(delayed(run_cell)(folder.resolve(), cell) for cell in waiting)
+        jobs_done: list[tuple[Cell, float]] = Parallel()(
+            delayed(run_cell)(folder.resolve(), cell) for cell in waiting
+        )
+    return jobs_done
 
 
 def _in_worker(folder: Path, cell: Cell, parent: int) -> tuple[Cell, float]:

@@ -96,7 +96,7 @@ class Verdict:
 
     @property
     def score(self) -> dict[str, str]:
-        """Cases met of those evaluated, by setting ("9 of 9"); of a theorem, how many were tested."""
+        """By setting: cases met of those evaluated ("9 of 9"); of a theorem, how many tested."""
         theorem = self.claim.kind == THEOREM
         return {
             setting: f"{found.evaluated} tested" if theorem else f"{found.met} of {found.evaluated}"
@@ -108,12 +108,12 @@ class Verdict:
 def _observation(cases: list[bool]) -> str:
     if not cases:
         return "not-evaluated"
-    share = sum(cases) / len(cases)
-    if share in (0.0, 1.0):
-        return "holds" if share else "fails"
-    if share >= MOSTLY:
+    met, missed = sum(cases), len(cases) - sum(cases)
+    if not (met and missed):
+        return "holds" if met else "fails"
+    if met >= MOSTLY * len(cases):
         return "mostly"
-    return "mostly-not" if share <= 1.0 - MOSTLY else "mixed"
+    return "mostly-not" if missed >= MOSTLY * len(cases) else "mixed"
 
 
 def _theorem(cases: list[bool], proof: str) -> str:
@@ -149,6 +149,17 @@ def within(a: float, b: float, factor: float) -> Case:
     if a <= 0.0 or b <= 0.0:
         return False
     return bool(max(a, b) <= factor * min(a, b))
+
+
+def ratio(a: float, b: float) -> float:
+    """a / b for the tables of numbers: NaN where it has no meaning.
+
+    >>> ratio(1.0, 4.0), ratio(1.0, 0.0), ratio(math.inf, math.inf)
+    (0.25, inf, nan)
+    """
+    if b == 0.0:
+        return math.inf if a else math.nan
+    return float(a) / float(b)
 
 
 def all_of(*cases: Case) -> Case:

@@ -51,7 +51,7 @@ def _error(results: Results, panel: str, method: str, share: float) -> np.ndarra
 
 def _is_never_far(results: Results, setting: str) -> Finding:
     cases: dict[str, Case] = {}
-    numbers = {}
+    numbers: dict[str, float] = {}
     for panel in results.panels(LABEL, "paper"):
         for share in SHARES:
             last = {method: float(_error(results, panel, method, share)[-1]) for method in METHODS}

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import exact, schedules, theory
-from ...problems import LeastSquares
+from ... import LeastSquares, exact, schedules, theory
 from ..canvas import Line, Panel, Picture, visible
 from ..compute import Outcome, problem
 from ..exhibit import Exhibit
@@ -157,7 +156,7 @@ def _beside(p: LeastSquares, theorem: str, T: int) -> dict[str, float]:
         "exact": float(curve.error2[at]) if squared else math.sqrt(curve.error2[at]),
         "printed": printed.total,
         "corrected": corrected.total,
-        "applies": theorem != "thm4" or T >= theory.multistage_horizon(kappa),
+        "applies": theorem != "thm4" or theory.multistage_horizon(kappa) <= T,
     }
 
 
@@ -182,7 +181,7 @@ def _given(p: LeastSquares, theorem: str, T: int, b: int, curve: Any) -> dict[st
 
 def _holds(theorem: str, which: str, results: Results, setting: str) -> Finding:
     cases: dict[str, Case] = {}
-    numbers = {}
+    numbers: dict[str, float] = {}
     for mu in UNITS:
         columns = results.table(LABEL, f"{theorem}, mu={mu:g}", "bounds").numbers
         for T, error, bound, applies in zip(

@@ -76,9 +76,7 @@ def _picture(results: Results, setting: str) -> Picture:
         columns=2,
         panels=(
             Panel("step size", ITERATION, "α", (Line("SHB-EXP", k, alpha), standard)),
-            Panel(
-                "momentum", ITERATION, "β", (Line("SHB-EXP", k, numbers["beta"]),), ylog=False
-            ),
+            Panel("momentum", ITERATION, "β", (Line("SHB-EXP", k, numbers["beta"]),), ylog=False),
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp  # type: ignore[import-untyped]
 
 from ... import exact, sampling
 from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, picture_name, picture_title, visible
@@ -26,7 +26,12 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     T = profile.steps(10_000)
     made = [
         Cell(
-            LABEL, setting, PANEL, METHOD, str(seed), table("diverging_run", setting=setting, T=T, seed=seed)
+            LABEL,
+            setting,
+            PANEL,
+            METHOD,
+            str(seed),
+            table("diverging_run", setting=setting, T=T, seed=seed),
         )
         for seed in range(SEEDS)
     ]
@@ -84,7 +89,7 @@ def _diverges(results: Results, setting: str) -> Finding:
 def _variance_grows(results: Results, setting: str) -> Finding:
     """On the diagonal problem at b = 1 the variance is (n - 1) ||grad f||^2, exactly."""
     cases: dict[str, Case] = {}
-    numbers = {}
+    numbers: dict[str, float] = {}
     for i, run in enumerate(results.seeds(LABEL, setting, PANEL, METHOD)):
         logs = np.log(N - 1.0) + 2.0 * np.log(run.numbers["grad_norm"])
         at_peak = int(np.argmax(logs))
@@ -115,7 +120,7 @@ def _picture(results: Results, setting: str) -> Picture:
         picture_title(TITLE, setting, SETTINGS),
         columns=2,
         panels=(
-            Panel("gradient norm", ITERATION, GRADIENT, (*each, runs)),
+            Panel("gradient norm", ITERATION, GRADIENT, (*each, runs), decades=200.0),
             Panel(
                 "variance of the stochastic gradient",
                 ITERATION,

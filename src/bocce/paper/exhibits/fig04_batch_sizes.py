@@ -50,9 +50,7 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
             # the released code cuts an epoch into batches when they fit twice
             cut = setting == "authors" and share <= 0.5
             sampling = "reshuffle" if cut else "independent"
-            run = Run(
-                data, rule, setting, share, T=T, every=profile.every(T), sampling=sampling
-            )
+            run = Run(data, rule, setting, share, T=T, every=profile.every(T), sampling=sampling)
             place = (LABEL, setting, f"kappa={kappa}", method)
             cells += run_cells(*place, run, profile.runs(5), exact=not cut)
     return cells
@@ -89,7 +87,7 @@ def _shares(speeds: dict[str, float]) -> list[float]:
 
 def _small_batches_diverge(results: Results, setting: str) -> Finding:
     cases: dict[str, Case] = {}
-    numbers = {}
+    numbers: dict[str, float] = {}
     for kappa, methods in _speeds(results, setting).items():
         lost = [share for share, s in zip(SHARES, _shares(methods)) if s <= 0.0]
         numbers[f"kappa={kappa:g}: largest xi that diverges"] = max(lost, default=0.0)
@@ -123,7 +121,7 @@ def _threshold_grows(results: Results, setting: str) -> Finding:
 
 def _speed_depends_on_batch(results: Results, setting: str) -> Finding:
     cases: dict[str, Case] = {}
-    numbers = {}
+    numbers: dict[str, float] = {}
     monotone = 0
     speeds = _speeds(results, setting)
     for kappa, methods in speeds.items():
@@ -143,7 +141,7 @@ def _speed_depends_on_batch(results: Results, setting: str) -> Finding:
 
 def _sgd_and_averaged_are_slow(results: Results, setting: str) -> Finding:
     cases: dict[str, Case] = {}
-    numbers = {}
+    numbers: dict[str, float] = {}
     for kappa, methods in _speeds(results, setting).items():
         sgd, averaged, full = (methods[m] for m in ("SGD", "NON-ACC-SHB", "SHB-1.0"))
         cases[f"similar, kappa={kappa:g}"] = within(sgd, averaged, SIMILAR)
@@ -166,7 +164,7 @@ def _follows(
     results: Results, setting: str, methods: tuple[str, ...], root: float, baseline: str
 ) -> Finding:
     cases: dict[str, Case] = {}
-    numbers = {}
+    numbers: dict[str, float] = {}
     for kappa, speeds in _speeds(results, setting).items():
         for name in methods:
             scaled = speeds[name] * kappa**root

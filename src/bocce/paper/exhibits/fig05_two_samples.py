@@ -130,8 +130,8 @@ EXHIBIT = Exhibit(
             kind=OBSERVATION,
             source="fig:lb_2_case",
             text="2 samples, b = 1, kappa = 6: SHB diverges while SGD converges.",
-            criterion="The gradient norm of SHB ends above its start; that of SGD with the step 1/L "
-            "ends below 1e-3 of its start; both in exact mean square and in the mean of 5 runs.",
+            criterion="The gradient norm of SHB ends above its start; that of SGD with the step "
+            "1/L ends below 1e-3 of its start; in exact mean square and in the mean of 5 runs.",
             judge=diverges_while_sgd_converges(LABEL, RUNS),
             judged_on="exact root mean square, and 5 runs",
         ),

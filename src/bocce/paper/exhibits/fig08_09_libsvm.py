@@ -59,14 +59,16 @@ def _log_ratios(results: Results, label: str, setting: str, pairs: tuple[tuple[s
         methods = results.methods(label, setting, panel)
         for a, b in pairs:
             if a in methods and b in methods:
-                first, second = (results.curve(label, setting, panel, m).runs[:, -1] for m in (a, b))
+                first, second = (
+                    results.curve(label, setting, panel, m).runs[:, -1] for m in (a, b)
+                )
                 with np.errstate(invalid="ignore"):
                     found[f"{a} / {b}, {panel}"] = np.log(first) - np.log(second)
     return found
 
 
 def _numbers(ratios: dict[str, np.ndarray]) -> dict[str, float]:
-    numbers = {}
+    numbers: dict[str, float] = {}
     for name, values in ratios.items():
         low, high = interval(values)
         numbers[name] = float(np.exp(values.mean()))
@@ -158,8 +160,8 @@ def _claims(label: str, ours: bool = False) -> tuple[Claim, ...]:
             f"{label}_search",
             OBSERVATION,
             source,
-            f"Using stochastic line-search, SHB-SLS-EXP matches the performance of the variant with "
-            f"known smoothness{where}.",
+            f"Using stochastic line-search, SHB-SLS-EXP matches the performance of the variant "
+            f"with known smoothness{where}.",
             "Final gradient norms of SHB-SLS-EXP and SHB-EXP within a factor 3, in the geometric "
             "mean over seeds.",
             _close(label, SEARCH),

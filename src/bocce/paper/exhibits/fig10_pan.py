@@ -44,7 +44,7 @@ def _converges(results: Results, setting: str) -> Finding:
 def _similar(results: Results, setting: str) -> Finding:
     curves = judged_curves(results, LABEL, setting)
     cases: dict[str, Case] = {}
-    numbers = {}
+    numbers: dict[str, float] = {}
     for panel, methods in curves.items():
         for name in VARIANTS:
             ratios = {rival: methods[name].last / methods[rival].last for rival in EXTREMES}

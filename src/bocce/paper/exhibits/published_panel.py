@@ -1,4 +1,4 @@
-"""Ours: the one real panel in the release's notebook (kappa = 512, r = 0.01) beside each setting."""
+"""Ours: the one real panel in the release's notebook (kappa = 512, r = 0.01), by setting."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _typical(results: Results, setting: str, method: str, k: int) -> float:
 def _agrees(results: Results, setting: str) -> Finding:
     """Levels relative to SHB's floor, which 20 residuals decide; times as they are."""
     cases: dict[str, Case] = {}
-    numbers = {}
+    numbers: dict[str, float] = {}
     ran = int(results.curve(LABEL, setting, PANEL, "SHB").k[-1])
     floor = {
         "theirs": float(np.exp(np.mean(np.log(READ["SHB"])))),

@@ -66,7 +66,7 @@ def _ran(results: Results) -> int:
 def _agrees(results: Results, setting: str) -> Finding:
     """Haar rows as they are; heavy rows relative to SHB, for 20 residuals decide their floor."""
     cases: dict[str, Case] = {}
-    numbers = {}
+    numbers: dict[str, float] = {}
     comparable = _ran(results) == T
     for design, rows in VALUES.items():
         for place, kappa in enumerate(KAPPAS):
@@ -135,8 +135,8 @@ EXHIBIT = Exhibit(
             kind=OBSERVATION,
             source="docs/reproduction.md",
             text="Exact gradient norms agree with those computed independently.",
-            criterion="Within 5 % for haar rows; for heavy rows, whose floors move up to twentyfold "
-            "with the noise that was drawn, relative to SHB and within a factor 3.",
+            criterion="Within 5 % for haar rows; for heavy rows, whose floors move up to "
+            "twentyfold with the noise that was drawn, relative to SHB and within a factor 3.",
             judge=_agrees,
             judged_on="exact root mean square of the gradient norm",
             ours=True,

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from ... import schedules, theory
-from ...solve import minimize
+from ... import minimize, schedules, theory
 from .. import thresholds
 from ..canvas import Line, Panel, Picture
 from ..compute import Outcome, problem
@@ -98,7 +97,9 @@ def _rows(results: Results) -> dict[str, dict[str, float]]:
 def _certificate_is_safe(results: Results, setting: str) -> Finding:
     rows = _rows(results)
     cases = {panel: below(row["exact"], row["certified"], 1 + 1e-9) for panel, row in rows.items()}
-    numbers = {f"{panel}: certified / exact": r["certified"] / r["exact"] for panel, r in rows.items()}
+    numbers = {
+        f"{panel}: certified / exact": r["certified"] / r["exact"] for panel, r in rows.items()
+    }
     span = f"{min(numbers.values()):.2g} to {max(numbers.values()):.2g}"
     return Finding(cases, numbers, f"The certified batch is {span} times the exact one.")
 
@@ -119,7 +120,7 @@ def _paper_threshold_is_far(results: Results, setting: str) -> Finding:
 
 def _needs_row_smoothness(results: Results, setting: str) -> Finding:
     cases: dict[str, Case] = {}
-    numbers = {}
+    numbers: dict[str, float] = {}
     for n in DIAGONAL_ROWS:
         columns = results.table(LABEL, f"diagonal, n={n}", "rules").numbers
         wrong = columns["paper"] < columns["exact"]
