@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def noisy_cells(
     label: str,
     setting: str,
     profile: Profile,
-    panels: list[tuple[float, float]],
+    panels: Sequence[tuple[float, float]],
     methods: tuple[str, ...],
 ) -> list[Cell]:
     """b = 0.9 n, T = 7000, three runs and their expectation; and which methods are stable."""

@@ -47,7 +47,7 @@ PAPER_T, PAPER_N = 7000, 10_000
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
-    panels = [(float(kappa), r) for r in NOISES for kappa in KAPPAS]
+    panels = [(kappa, r) for r in NOISES for kappa in KAPPAS]
     cells = noisy_cells(LABEL, setting, profile, panels, METHODS)
     for kappa in KAPPAS:
         job = table(

@@ -21,7 +21,7 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     grid = table("psi_two_samples", points=61)
     return [
         table_cell(LABEL, "paper", "psi", "Psi", grid),
-        *against_sgd(LABEL, RUNS, n=2, kappa=6.0, b=1),
+        *against_sgd(LABEL, RUNS, n=2, kappa=6, b=1),
     ]
 
 

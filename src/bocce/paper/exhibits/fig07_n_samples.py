@@ -26,7 +26,7 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
         table_cell(LABEL, "paper", "b=70", "Psi", grid),
         table_cell(LABEL, "paper", "all b", "Psi", table("batch_factor", n=100)),
         table_cell(LABEL, "paper", "Polyak", "critical", table("polyak_critical", n=100)),
-        *against_sgd(LABEL, RUNS, n=100, kappa=10.0, b=10),
+        *against_sgd(LABEL, RUNS, n=100, kappa=10, b=10),
     ]
 
 
@@ -259,8 +259,8 @@ EXHIBIT = Exhibit(
             source="sec:lower-bound",
             text="The lower bound also holds for the step-size and momentum parameters used in "
             "Bollapragada et al.",
-            criterion="With Polyak's parameters, which are theirs, every integer b below the "
-            "printed threshold is below the exact critical batch size, kappa = 10, 100, 1000.",
+            criterion="With Polyak's parameters, of which type theirs are, every integer b below "
+            "the printed threshold is below the exact critical batch size, kappa = 10, 100, 1000.",
             judge=_polyak_diverges,
             judged_on="the exact critical batch size, n = 100",
         ),

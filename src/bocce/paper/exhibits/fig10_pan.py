@@ -27,7 +27,7 @@ BETWEEN = 2.0  # a factor by which a curve may leave the interval of the extreme
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
-    panels = [(float(kappa), r) for kappa in KAPPAS for r in NOISES]
+    panels = [(kappa, r) for kappa in KAPPAS for r in NOISES]
     return noisy_cells(LABEL, setting, profile, panels, METHODS)
 
 
