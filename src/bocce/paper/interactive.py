@@ -13,6 +13,7 @@ from .styles import SYMBOLS, style_of
 POINTS = 90  # of a line: enough for a panel that is a third of a screen wide
 GAP = 0.35  # of a panel's width or height, between panels
 ROW = 260  # pixels
+FEW = 12  # points: each has a marker
 
 
 def chart(picture: Picture) -> dict[str, Any]:
@@ -114,7 +115,7 @@ def _scene(
         "xaxis": {"title": {"text": panel.xlabel}},
         "yaxis": {"title": {"text": panel.ylabel}},
         "zaxis": {"title": {"text": surface.zlabel}},
-        "camera": {"eye": {"x": -1.5, "y": -1.5, "z": 0.9}},
+        "camera": {"eye": {"x": -1.7, "y": -1.7, "z": 1.0}, "center": {"x": 0, "y": 0, "z": -0.2}},
     }
 
 
@@ -155,11 +156,36 @@ def _traces(
     if panel.surface is not None:
         return [_sheet(panel.surface, place, domain)]
     axes = {"xaxis": f"x{_suffix(place)}", "yaxis": f"y{_suffix(place)}"}
-    return [
-        _trace(panel, line, names.index(line.name), seen) | axes
-        for line in panel.lines
-        if line.x.size
-    ]
+    shown = [line for line in panel.lines if line.x.size]
+    bands = [_band(line, names.index(line.name)) | axes for line in shown if _spread(line)]
+    return bands + [_trace(panel, line, names.index(line.name), seen) | axes for line in shown]
+
+
+def _spread(line: Line) -> bool:
+    """Has it a band that can be seen?"""
+    if line.low is None or line.high is None or line.x.size <= FEW:
+        return False
+    return bool((line.high > 1.02 * line.low).any())
+
+
+def _band(line: Line, place: int) -> dict[str, Any]:
+    """One standard deviation to either side, as a filled outline."""
+    assert line.low is not None and line.high is not None
+    keep = line.thinned(POINTS // 2)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": _short(np.concatenate([line.x[keep], line.x[keep][::-1]])),
+        "y": _short(np.concatenate([line.high[keep], line.low[keep][::-1]])),
+        "fill": "toself",
+        "fillcolor": style_of(line.name, place).colour,
+        "opacity": 0.15,
+        "line": {"width": 0},
+        "name": line.name,
+        "legendgroup": line.name,
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
 
 
 def _sheet(surface: Surface, place: int, domain: dict[str, list[float]]) -> dict[str, Any]:
@@ -189,7 +215,7 @@ def _trace(panel: Panel, line: Line, place: int, seen: set[str]) -> dict[str, An
     first = line.name not in seen and not over
     if first:
         seen.add(line.name)
-    few = line.x.size <= 12
+    few = line.x.size <= FEW
     kind = {"runs": "mean of runs", "guide": "guide"}.get(line.role, "exact")
     spread: dict[str, Any] = {}
     if few and line.high is not None:

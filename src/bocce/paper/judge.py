@@ -21,6 +21,19 @@ IN_WORDS = {
     "not-tested": "was not tested",
 }
 
+PLURAL = {
+    "holds": "hold",
+    "mostly": "mostly hold",
+    "mixed": "are mixed",
+    "mostly-not": "mostly do not hold",
+    "fails": "fail",
+    "not-evaluated": "could not be judged",
+    "proved": "are proved",
+    "true-where-tested": "are true where tested",
+    "false": "are false",
+    "not-tested": "were not tested",
+}
+
 
 def judge_all(results: Results, profile: Profile) -> list[Verdict]:
     """A verdict on every claim whose exhibit is there."""
@@ -81,13 +94,17 @@ def bottom_line(verdicts: list[Verdict]) -> list[str]:
         f"experiments' L {said('thm2_lambda_max')}.",
         "The released code is another algorithm on other data than the paper describes, so that "
         "verdicts are given for both; the one published panel in its notebook agrees with "
-        f"neither ({panel('paper')}, {panel('authors')}) but with a mixture ({panel('published')}).",
+        f"neither ({panel('paper')}, {panel('authors')}) but with a mixture of the two "
+        f"({panel('published')}).",
     ]
 
 
 def _listed(total: dict[str, dict[str, int]], kind: str) -> str:
     """
-    >>> _listed({"observation": {"holds": 2, "fails": 1}}, "observation")
-    'holds 2, fails 1'
+    >>> _listed({"observation": {"holds": 2, "mixed": 3, "fails": 1}}, "observation")
+    '2 hold, 3 are mixed and 1 fail'
     """
-    return ", ".join(f"{word} {count}" for word, count in total[kind].items()) or "none was run"
+    parts = [f"{count} {PLURAL[word]}" for word, count in total[kind].items()]
+    if len(parts) < 2:
+        return parts[0] if parts else "none was run"
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
