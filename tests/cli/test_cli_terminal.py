@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import bocce
 from bocce import solve
 from bocce.cli import app
-from bocce.paper import FIGURES
+from bocce.paper import EXHIBITS
 from bocce.solve import registry
 
 GROUP = typer.main.get_command(app)
@@ -256,7 +256,7 @@ def completed(*words):
 
 def test_the_shell_completes_methods_figures_data_sets_and_choices():
     assert completed("solve", "f", "--method", "m") == [m for m in registry() if m[0] == "m"]
-    assert completed("reproduce", "shb") == [label for label in FIGURES if label[:3] == "shb"]
+    assert completed("reproduce", "shb") == [label for label in EXHIBITS if label[:3] == "shb"]
     assert completed("reproduce", "table") == ["table1"]
     assert completed("plan", "mush") == ["mushrooms"]
     assert completed("solve", "f", "--loss", "l") == ["logistic"]

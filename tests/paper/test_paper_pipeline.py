@@ -142,7 +142,7 @@ def check_axes(name, layout):
             words = [a for a in layout["annotations"] if a["xref"] == f"x{key[5:]} domain"]
             assert axis["title"]["text"] or words, (name, key, place)
         if key.startswith("scene"):
-            assert all(axis[f"{letter}axis"]["title"]["text"] for letter in "xyz")
+            assert all(axis[f"{letter}axis"]["title"]["text"] for letter in "xy")
 
 
 def check_commands(folder):

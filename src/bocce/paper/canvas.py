@@ -69,9 +69,7 @@ class Panel:
         groups: dict[bytes, list[str]] = {}
         for line in self.lines:
             if line.role != "guide" and line.y.size > 2:
-                groups.setdefault(np.asarray(line.y, dtype=np.float32).tobytes(), []).append(
-                    line.name
-                )
+                groups.setdefault(line.y.tobytes(), []).append(line.name)
         joined = [list(dict.fromkeys(names)) for names in groups.values()]
         return list(dict.fromkeys(" = ".join(names) for names in joined if len(names) > 1))
 

@@ -114,8 +114,8 @@ def _scene(
         "domain": domain,
         "xaxis": {"title": {"text": panel.xlabel}},
         "yaxis": {"title": {"text": panel.ylabel}},
-        "zaxis": {"title": {"text": surface.zlabel}},
-        "camera": {"eye": {"x": -1.7, "y": -1.7, "z": 1.0}, "center": {"x": 0, "y": 0, "z": -0.2}},
+        "zaxis": {"title": {"text": ""}},  # the colour bar says it
+        "camera": {"eye": {"x": -2.0, "y": -2.0, "z": 1.2}, "center": {"x": 0, "y": 0, "z": -0.25}},
     }
 
 
@@ -170,7 +170,8 @@ def _spread(line: Line) -> bool:
 
 def _band(line: Line, place: int) -> dict[str, Any]:
     """One standard deviation to either side, as a filled outline."""
-    assert line.low is not None and line.high is not None
+    assert line.low is not None
+    assert line.high is not None
     keep = line.thinned(POINTS // 2)
     return {
         "type": "scatter",

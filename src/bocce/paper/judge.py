@@ -24,14 +24,14 @@ IN_WORDS = {
 PLURAL = {
     "holds": "hold",
     "mostly": "mostly hold",
-    "mixed": "are mixed",
-    "mostly-not": "mostly do not hold",
+    "mixed": "mixed",
+    "mostly-not": "mostly not",
     "fails": "fail",
-    "not-evaluated": "could not be judged",
-    "proved": "are proved",
-    "true-where-tested": "are true where tested",
-    "false": "are false",
-    "not-tested": "were not tested",
+    "not-evaluated": "not judged",
+    "proved": "proved",
+    "true-where-tested": "true where tested",
+    "false": "false",
+    "not-tested": "not tested",
 }
 
 
@@ -102,7 +102,7 @@ def bottom_line(verdicts: list[Verdict]) -> list[str]:
 def _listed(total: dict[str, dict[str, int]], kind: str) -> str:
     """
     >>> _listed({"observation": {"holds": 2, "mixed": 3, "fails": 1}}, "observation")
-    '2 hold, 3 are mixed and 1 fail'
+    '2 hold, 3 mixed and 1 fail'
     """
     parts = [f"{count} {PLURAL[word]}" for word, count in total[kind].items()]
     if len(parts) < 2:
