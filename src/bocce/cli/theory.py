@@ -153,9 +153,7 @@ def _show_ends(settings: list[Any], tables: list[list[Any]]) -> None:
         if any(row.quantity for row in members) or group.startswith("rate"):
             continue
         say("")
-        cells = [
-            (r.name, number(r.value), number(others[group, r.name]), r.note) for r in members
-        ]
+        cells = [(r.name, number(r.value), number(others[group, r.name]), r.note) for r in members]
         show_table((group, "alike", "one row", ""), cells, whole=(1, 2))
 
 
