@@ -138,7 +138,7 @@ def _show(setting: Any, rows: list[Any]) -> None:
 
 def _show_ends(settings: list[Any], tables: list[list[Any]]) -> None:
     """What depends on the steepest row, at both ends of what that may be."""
-    low, high = settings
+    low = settings[0]
     say(f"n={low.n} b={low.b} T={low.T} L={number(low.L)} mu={number(low.mu)}")
     say("")
     say(
@@ -153,9 +153,7 @@ def _show_ends(settings: list[Any], tables: list[list[Any]]) -> None:
         if any(row.quantity for row in members) or group.startswith("rate"):
             continue
         say("")
-        cells = [
-            (r.name, number(r.value), number(others[group, r.name]), r.note) for r in members
-        ]
+        cells = [(r.name, number(r.value), number(others[group, r.name]), r.note) for r in members]
         show_table((group, "alike", "one row", ""), cells, whole=(1, 2))
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _checks
-from ..problems import LeastSquares
+from ..problems import Problem
 from ..schedules import Schedule
 from .curves import Curve, curve_of, measures, walk
 from .moments import FloatArray, Frame, Noise
 
 
 def expected_average(
-    p: LeastSquares,
+    p: Problem,
     schedule: Schedule,
     batch_size: int | float,
     w0: npt.ArrayLike | None = None,

@@ -68,7 +68,7 @@ def expected(
 
 def curve_of(
     where: str,
-    p: LeastSquares,
+    p: Problem,
     schedule: Schedule,
     batch_size: int | float,
     w0: npt.ArrayLike | None,

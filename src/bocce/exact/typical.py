@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _checks
-from ..problems import LeastSquares
+from ..problems import Problem
 from ..sampling import batch, batch_rows
 from .moments import frame_of
 
@@ -25,7 +25,7 @@ class Typical:
 
 
 def typical_rate(
-    p: LeastSquares,
+    p: Problem,
     alpha: float,
     beta: float,
     batch_size: int | float,
@@ -72,7 +72,7 @@ def typical_rate(
 
 
 def _growth(
-    p: LeastSquares, alpha: float, beta: float, theta: float, b: int, steps: int, seed: int
+    p: Problem, alpha: float, beta: float, theta: float, b: int, steps: int, seed: int
 ) -> np.ndarray:
     """The logarithm of the growth of ||(e_k, e_{k-1})|| in each step, for a problem with w* = 0."""
     e = np.random.default_rng(seed).standard_normal(p.d)

@@ -17,7 +17,7 @@ from ..problems import Frame, Problem
 from ..problems.frame import identity as own_variables
 from ..rows import Array
 from ..schedules import Schedule
-from .minimize import Asked, _controller, minimize
+from .asked import Asked, _controller, minimize
 
 TRIAL_NUMBERS = 1 << 20  # of X in a trial
 TRIAL_ROWS_A_COLUMN = 5

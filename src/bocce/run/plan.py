@@ -16,7 +16,7 @@ from ..schedules import Schedule, shb
 from ..schedules.adaptive import DECAY_START
 from . import forecast, plan_words
 from .forecast import PlannedStage, Trial
-from .minimize import Asked
+from .asked import Asked
 
 EXACT_COLUMNS, EXACT_FLOPS = 40, 2e9  # beyond, no exact critical batch size
 DECAY_LOSS = 4.0  # the decay's final error over the statistical limit
