@@ -148,15 +148,19 @@ def _show_ends(settings: list[Any], tables: list[list[Any]]) -> None:
             "Data lie between: give --ratio, or a FILE, for one column, and for bounds and rates."
         )
     )
-    others = {(row.group, row.name): row.value for row in tables[1]}
+    others = {(row.group, row.name): row for row in tables[1]}
     for group, members in _groups(tables[0]):
         if any(row.quantity for row in members) or group.startswith("rate"):
             continue
         say("")
-        cells = [
-            (r.name, number(r.value), number(others[group, r.name]), r.note) for r in members
-        ]
+        cells = [_pair(row, others[group, row.name]) for row in members]
         show_table((group, "alike", "one row", ""), cells, whole=(1, 2))
+
+
+def _pair(one: Any, other: Any) -> tuple[str, str, str, str]:
+    """A line of both ends, with the note where it is about both."""
+    note = one.note if one.note == other.note else ""
+    return (one.name, number(one.value), number(other.value), note)
 
 
 def _groups(rows: list[Any]) -> list[tuple[str, list[Any]]]:

@@ -17,7 +17,8 @@ from ..problems import Frame, Problem
 from ..problems.frame import identity as own_variables
 from ..rows import Array
 from ..schedules import Schedule
-from .minimize import Asked, _controller, minimize
+from .asked import Asked, _controller, minimize
+from .result import Result
 
 TRIAL_NUMBERS = 1 << 20  # of X in a trial
 TRIAL_ROWS_A_COLUMN = 5
@@ -56,14 +57,19 @@ class Trial(NamedTuple):
 def trial(p: Problem, tol: float, memory: int) -> Trial:
     """``plane`` on a sample of the rows."""
     sample = _sample(p)
-    wanted = min(tol, TIGHT) if tol > 0 else 0.0
-    result = minimize(sample, "plane", tol=wanted, passes=TRIAL_STEPS, memory=memory)
-    w = np.concatenate([result.w, np.asarray(result.intercept)[None]]) if p.intercept else result.w
-    norms = result.history["grad_norm"]
-    reached = np.flatnonzero(norms <= max(tol, wanted) * norms[0])
-    k = result.history["k"][reached[0] if reached.size else -1]
-    met = bool(reached.size) or (tol == 0 and result.n_iter < TRIAL_STEPS)
-    return Trial(sample, sample is p, w, int(k), met)
+    how = {"passes": TRIAL_STEPS, "memory": memory}
+    result = minimize(sample, "plane", tol=tol, **how)
+    met = result.status == "converged" or (tol == 0 and result.n_iter < TRIAL_STEPS)
+    w = _variables(p, result)
+    if tol > TIGHT:
+        w = _variables(p, minimize(sample, "plane", tol=TIGHT, w0=w, **how))
+    return Trial(sample, sample is p, w, result.n_iter, met)
+
+
+def _variables(p: Problem, result: Result) -> Array:
+    if not p.intercept:
+        return result.w
+    return np.concatenate([result.w, np.asarray(result.intercept)[None]])
 
 
 def _sample(p: Problem) -> Problem:

@@ -15,8 +15,8 @@ from ..problems import Constants, Problem
 from ..schedules import Schedule, shb
 from ..schedules.adaptive import DECAY_START
 from . import forecast, plan_words
+from .asked import Asked
 from .forecast import PlannedStage, Trial
-from .minimize import Asked
 
 EXACT_COLUMNS, EXACT_FLOPS = 40, 2e9  # beyond, no exact critical batch size
 DECAY_LOSS = 4.0  # the decay's final error over the statistical limit

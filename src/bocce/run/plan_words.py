@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..control import Controller
 from ..problems import Constants, Problem
 from .anytime import FEW
+from .asked import Asked
 from .forecast import PlannedStage, Trial
-from .minimize import Asked
 
 if TYPE_CHECKING:
     from .plan import Plan, _Known
@@ -71,7 +71,9 @@ def _what(plan: Plan) -> str:
 def _stage(stage: PlannedStage, plan: Plan) -> str:
     if stage.method == "plane":
         count = "steps" if stage.steps is None else f"{_nearly(plan)}{_steps(stage.steps)}"
-        return f"plane: {count} on all {plan.n:,} rows, each with the best step and momentum there is"
+        return (
+            f"plane: {count} on all {plan.n:,} rows, each with the best step and momentum there is"
+        )
     assert stage.steps is not None
     rows = f"all {plan.n:,} rows" if stage.batch == plan.n else f"batches of {stage.batch:,} rows"
     count = _steps(stage.steps)
@@ -118,7 +120,9 @@ def _costs(plan: Plan) -> str:
     for x in plan.sweep:
         if x.batch_size in chosen:
             marks = [mark for name, mark in MARKS.items() if getattr(plan, name) == x.batch_size]
-            cells = f"  {x.batch_size:>11,}  {_count(x.steps):>11}  {_count(x.evaluations / plan.n):>8}"
+            cells = (
+                f"  {x.batch_size:>11,}  {_count(x.steps):>11}  {_count(x.evaluations / plan.n):>8}"
+            )
             lines.append(f"{cells}  {', '.join(marks)}".rstrip())
     return "\n".join(lines)
 
@@ -139,13 +143,18 @@ def _data(plan: Plan) -> str:
     assert plan.mu is not None
     least = f"{plan.mu:.3g}" if c.mu > 0 else f"taken for {plan.mu:.3g}"
     rows = [
-        ("curvature", f"largest {c.L:.4g}, smallest {least}: ratio {c.L / plan.mu:.4g} ({plan.how})"),
+        (
+            "curvature",
+            f"largest {c.L:.4g}, smallest {least}: ratio {c.L / plan.mu:.4g} ({plan.how})",
+        ),
         ("steepest row", f"{_ratio(c):.3g} times as curved as the mean of all rows"),
         ("noise", f"gradients of single rows at the minimum are {math.sqrt(plan.chi2):.3g} long"),
         ("heavy ball", _stable(plan)),
     ]
     gap = " " * 14
-    lines = [textwrap.fill(f"{name:<14}{text}", WIDTH, subsequent_indent=gap) for name, text in rows]
+    lines = [
+        textwrap.fill(f"{name:<14}{text}", WIDTH, subsequent_indent=gap) for name, text in rows
+    ]
     return "\n".join(["The data:", *(textwrap.indent(line, "  ") for line in lines)])
 
 
