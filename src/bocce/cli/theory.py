@@ -138,7 +138,7 @@ def _show(setting: Any, rows: list[Any]) -> None:
 
 def _show_ends(settings: list[Any], tables: list[list[Any]]) -> None:
     """What depends on the steepest row, at both ends of what that may be."""
-    low, high = settings
+    low = settings[0]
     say(f"n={low.n} b={low.b} T={low.T} L={number(low.L)} mu={number(low.mu)}")
     say("")
     say(

@@ -272,9 +272,9 @@ def _shape(p: Problem, c: Constants, known: _Known) -> list[str]:
             )
     if _ratio(c) > DOMINATED:
         said.append(
-            f"The steepest row is {_ratio(c):.3g} times as curved as the mean: a few rows dominate, "
-            "which small batches often miss. Scaling rows or columns would help more than any "
-            "method."
+            f"The steepest row is {_ratio(c):.3g} times as curved as the mean: a few rows "
+            "dominate, which small batches often miss. Scaling rows or columns would help more "
+            "than any method."
         )
     return said
 
