@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import doctor, methods, plan, reproduce, solve, theory
+from . import claims, doctor, methods, plan, report, reproduce, solve, theory
 from ._terminal import Commands, say
 
 HELP = """
@@ -76,8 +76,8 @@ for command in (
     theory.theory,
     methods.methods,
     reproduce.reproduce,
-    reproduce.report,
-    reproduce.claims,
+    report.report,
+    claims.claims,
     doctor.doctor,
 ):
     app.command()(command)

@@ -38,7 +38,7 @@ class Setting:
     D: float = 1.0
     chi2: float = 0.0
     sigma2: float = 0.0
-    problem: LeastSquares | None = None
+    problem: Any = None  # the data, where there are some
 
     @property
     def kappa(self) -> float:
@@ -187,10 +187,10 @@ def _horizons(s: Setting) -> Iterator[Row]:
 def _bounds(s: Setting) -> Iterator[Row]:
     """The theorems need L >= L_max, so they are asked with L = L_max."""
     zeta2, chi = theory.zeta2(s.n, s.b), math.sqrt(s.chi2)
-    start = {"T": s.T, "L": s.L_max, "mu": s.mu, "D": s.D}
+    start: dict[str, Any] = {"T": s.T, "L": s.L_max, "mu": s.mu, "D": s.D}
     rows, single = {"L_max": s.L_max}, {"sigma2": s.sigma2, "zeta2": zeta2}
-    batch = {"n": s.n, "b": s.b}
-    noisy = {**rows, **batch, "chi": chi}
+    batch: dict[str, Any] = {"n": s.n, "b": s.b}
+    noisy: dict[str, Any] = {**rows, **batch, "chi": chi}
     for name, bound, given in (
         ("Theorem 1", theory.bound_exponential, {**rows, **single}),
         ("  L twice too large", theory.bound_misestimated_L, {**rows, **single, "nu": 0.5}),
@@ -204,7 +204,7 @@ def _bounds(s: Setting) -> Iterator[Row]:
             yield _bound_row(f"{name}, {which}", partial(bound, **start, **given, which=which))
     sharper = partial(theory.bound_shb, **start, **noisy, which="gronwall")
     yield _bound_row("Theorem 2, Gronwall", sharper)
-    by_martingale = {**batch, "sigma": chi, "which": "sqrt"}
+    by_martingale: dict[str, Any] = {**batch, "sigma": chi, "which": "sqrt"}
     yield _bound_row(
         "noise below chi, sqrt(a)", partial(theory.bound_bounded_noise, **start, **by_martingale)
     )

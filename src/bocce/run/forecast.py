@@ -31,8 +31,8 @@ class PlannedStage:
     """Steps of one method with batches of one size, as expected.
 
     ``steps`` is None where nobody can know them before the run; ``certain``: will it be exactly so
-    many, unless the tolerance is met before? alpha, beta and theta are those of the first step,
-    None where each step finds its own.
+    many, unless the tolerance is met before? alpha, beta and theta are those where the momentum is
+    largest, None where each step finds its own.
     """
 
     method: str
@@ -122,7 +122,8 @@ def _in_batches(stage: Stage, steps: int, certain: bool) -> PlannedStage:
     table = stage.steps
     if not isinstance(table, Schedule):
         return PlannedStage(stage.name, steps, stage.batch, certain)
-    alpha, beta, theta = (float(a[stage.row]) for a in (table.alpha, table.beta, table.theta))
+    k = int(np.argmax(table.beta))  # momentum grows at first
+    alpha, beta, theta = (float(a[k]) for a in (table.alpha, table.beta, table.theta))
     return PlannedStage(stage.name, steps, stage.batch, certain, alpha, beta, theta)
 
 

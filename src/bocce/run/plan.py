@@ -56,7 +56,7 @@ class Plan:
     stages: tuple[PlannedStage, ...]
     passes: float | None  # over the data, expected; None: that cannot be said before the run
     batch_size: int  # the first stage's
-    alpha: float | None  # of its first step; on all rows, what ``auto`` would take
+    alpha: float | None  # of its largest momentum; on all rows, what ``auto`` would take
     beta: float | None
     theta: float | None
     steps: int | None  # expected; with T or a batch given, those ``auto`` needs at that batch
