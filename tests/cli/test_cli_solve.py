@@ -30,7 +30,8 @@ def test_solve_is_minimize(table, tmp_path, loss, chosen):
     printed = json.loads(result.stdout)
     written = printed.pop("wrote")
     assert written == [str(tmp_path / "fit.npz"), str(tmp_path / "fit.json")]
-    assert printed == json.loads((tmp_path / "fit.json").read_text())
+    kept = json.loads((tmp_path / "fit.json").read_text())
+    assert kept == {**printed, "columns": ["x0", "x1"], "target": "x2"}
     X, y = bocce.data.read_table(table)
     wanted = bocce.minimize(
         bocce.Problem(X, y, loss, 0.01, intercept=not chosen),
@@ -58,7 +59,7 @@ def test_solve_finds_the_solution_and_says_so(table):
     assert result.exit_code == 0
     assert re.search(r"^status +converged *$", result.stdout, re.M)
     assert re.search(r"^intercept .*--no-intercept fits none", result.stdout, re.M)
-    assert re.search(r"^column 1 +2\s", result.stdout, re.M)
+    assert re.search(r"^x0 +2\n", result.stdout, re.M)
     assert re.search(r"^intercept +none$", run("solve", table, "--no-intercept").stdout, re.M)
 
 
@@ -155,18 +156,17 @@ def test_a_bad_file_is_named_with_its_line(tmp_path):
 # ---------------------------------------------------------------- files
 
 
-def test_a_directory_is_called_a_directory(tmp_path):
+def test_a_folder_is_called_a_folder(tmp_path):
     result = run("solve", tmp_path)
     assert result.exit_code == 2
-    assert "directory" in result.stderr or "no file" in result.stderr
-    assert "Errno" not in result.stderr
+    assert result.stderr == f"error: there is no file in the folder '{tmp_path}'.\n"
 
 
 def test_a_misspelt_data_set_is_suggested(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run("solve", "mushroms")
     assert result.exit_code == 2
-    assert "there is no file 'mushroms'" in result.stderr
+    assert "there is no file 'mushroms'; did you mean the data set mushrooms?" in result.stderr
 
 
 def test_nothing_is_overwritten_without_force(table, tmp_path):
@@ -193,37 +193,40 @@ def test_a_full_disk_does_not_lose_the_result(table, tmp_path, monkeypatch):
     assert "could not be written: No space left on device" in result.stderr
 
 
-class Named(tuple):
-    """What bocce.data.open returns: a pair that knows its columns."""
-
-    columns, target = ("age", "height"), "score"
+PEOPLE = "age;height;sport\n20;1.8;yes\n40;1.6;no\n30;1.7;no\n25;;yes\n"
 
 
-def test_names_of_columns_are_kept(tmp_path, monkeypatch):
-    asked = []
-
-    def opened(source, target=None, columns=None):
-        asked.append((source, target, columns))
-        return Named((np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 5.0]]), np.array([1.0, 2.0, 4.0])))
-
-    monkeypatch.setattr(data, "open", opened, raising=False)
-    words = ("--target", "score", "--columns", "age,1", "--out", tmp_path / "fit")
-    result = run("solve", "people.csv", *words)
+def test_names_of_columns_are_kept(tmp_path):
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    words = ("solve", tmp_path / "people.csv", "--loss", "logistic", "--l2", 0.1)
+    lacking = run(*words)
+    assert lacking.exit_code == 2
+    assert "leave such rows out with --missing drop" in lacking.stderr
+    words += ("--target", "sport", "--columns", "age,1", "--missing", "drop")
+    result = run(*words, "--out", tmp_path / "fit")
     assert result.exit_code == 0, result.stderr
-    assert asked == [("people.csv", "score", ["age", 1])]
-    assert re.search(r"^age +0\.\d+\nheight +", result.stdout, re.M)
+    assert re.search(r"^age +-0\.\d+\nheight +\S+$", result.stdout, re.M)
     with np.load(tmp_path / "fit.npz", allow_pickle=False) as kept:
         assert kept["columns"].tolist() == ["age", "height"]
-        assert str(kept["target"]) == "score"
+        assert str(kept["target"]) == "sport"
     assert json.loads((tmp_path / "fit.json").read_text())["columns"] == ["age", "height"]
 
 
-def test_block_files_go_on_without_an_intercept(table, tmp_path):
+def test_a_data_set_has_no_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("solve", "mushrooms", "--target", 3)
+    assert result.exit_code == 2
+    assert "--target and --columns must be left out for the data set mushrooms" in result.stderr
+
+
+def test_data_in_parts_go_on_without_an_intercept(table, tmp_path, monkeypatch):
     X, y = bocce.data.read_table(table)
     bocce.data.write_blocks(tmp_path / "b", [(X, y)])
+    monkeypatch.setattr(data, "open", lambda path, *_, **__: bocce.BlockFile(path))  # as if large
     result = run("solve", tmp_path / "b", "--json")
     assert result.exit_code == 0, result.stderr
-    assert json.loads(result.stdout)["intercept"] in (None, pytest.approx(0.0, abs=1e-6))
+    assert json.loads(result.stdout)["intercept"] is None
+    assert result.stderr.startswith("note: data in parts are solved without an intercept")
 
 
 # ---------------------------------------------------------------- exit codes

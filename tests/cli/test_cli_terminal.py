@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import typer
-from bocce.solve import registry
 from typer.completion import get_completion_script
 from typer.testing import CliRunner
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -70,6 +70,9 @@ Columns = Annotated[
         help="The columns to predict from, by name or number; all others if not given.",
     ),
 ]
+Missing = Annotated[
+    Literal["refuse", "drop"], typer.Option(help="What to do with rows that lack a value.")
+]
 Loss = Annotated[
     str,
     typer.Option(
@@ -129,16 +132,23 @@ class Data(NamedTuple):
         return self.y is None
 
 
-def read(file: str, target: str | None = None, columns: str | None = None) -> Data:
+def read(
+    file: str, target: str | None = None, columns: str | None = None, missing: str = "refuse"
+) -> Data:
     """The data of a file, or of a known LIBSVM data set."""
     from .. import data
 
     chosen = [_name_or_number(word) for word in columns.split(",")] if columns else None
     if not Path(file).exists() and file in _known_sets():
+        if target is not None or columns is not None:
+            raise ValueError(
+                f"--target and --columns must be left out for the data set {file}, whose columns "
+                "have no names."
+            )
         return Data(*data.load(file))
     if not Path(file).exists() and (near := difflib.get_close_matches(file, _known_sets(), n=1)):
         raise FileNotFoundError(f"there is no file {file!r}; did you mean the data set {near[0]}?")
-    found = data.open(file, target=_name_or_number(target), columns=chosen)
+    found = data.open(file, _name_or_number(target), chosen, missing=missing)
     X, y = found
     return Data(X, y, found.columns, found.target)
 

@@ -10,6 +10,7 @@ import typer
 from ._options import (
     Columns,
     Json,
+    Missing,
     OptionalFile,
     Plot,
     Target,
@@ -45,6 +46,7 @@ def theory(
     l2: Annotated[float | None, typer.Option(help="Regularisation, with FILE (0).")] = None,
     target: Target = None,
     columns: Columns = None,
+    missing: Missing = "refuse",
     plot: Plot = None,
     json: Json = False,
 ) -> None:
@@ -74,7 +76,7 @@ def theory(
         if file is None:
             settings = thresholds.settings(T=steps, b=batch_size, **given)
         else:
-            problem = problem_of(read(file, target, columns), "squared", l2 or 0.0)
+            problem = problem_of(read(file, target, columns, missing), "squared", l2 or 0.0)
             tell("constants")
             settings = [thresholds.from_problem(problem, T=steps, b=batch_size)]
         tell("thresholds and bounds")
