@@ -106,7 +106,7 @@ def _whitened_noise(p: Any, root: FloatArray) -> float:
     """chi~^2 = mean ||grad f_i(w*)||^2 in the norm of A^-1 = root root^T, row by row."""
     w, total, first = p.minimiser(), 0.0, 0
     pull = root.T @ (p.l2 * w)
-    for block in p.blocks(np.float64):
+    for block in p.rows.blocks():
         rest = block @ w - p.y[first : first + block.shape[0]]
         whitened = np.asarray(block @ root)
         total += float((rest**2) @ (whitened**2).sum(axis=1))
