@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -39,11 +40,11 @@ def design(kind: str, n: int = 30, d: int = 4, seed: int = 0):
 def problem(loss: str, X, l2: float = 0.0, seed: int = 1):
     rng = np.random.default_rng(seed)
     y = rng.standard_normal(X.shape[0])
-    if loss == "squared":
-        return bocce.LeastSquares(X, y, l2=l2)
-    labels = np.where(y > 0, "b", "a")
-    labels[:2] = "a", "b"
-    return bocce.Logistic(X, labels, l2=l2)
+    if bocce.losses.REGISTRY[loss].margin:
+        labels = np.where(y > 0, "b", "a")
+        labels[:2] = "a", "b"
+        y = labels
+    return bocce.Problem(X, y, loss, l2=l2)
 
 
 def constants(p, b: int, kappa: float = 20.0) -> dict:
@@ -67,8 +68,26 @@ def schedule(name: str, T: int, values: dict):
 
 
 def recorder(T: int, every: int = 1) -> Recorder:
-    return Recorder(record_steps(T, every, 1), np.inf, -1.0)
+    return Recorder(record_steps(T, every, 1))
 
 
 def at_rest(p) -> State:
-    return State(np.zeros(p.d), np.zeros(p.d))
+    return State.at_rest(np.zeros(p.width))
+
+
+def misjudged(p, factor):
+    """The same problem, with every curvature of a row under-estimated by ``factor``."""
+    c = p.constants()
+    L = c.L / factor
+    wrong = dataclasses.replace(
+        c,
+        L=L,
+        mu=min(c.mu, L),
+        L_max=max(L, c.L_max / factor),
+        kappa_tilde=max(1.0, c.kappa_tilde / factor),
+        R2=max(L, c.R2 / factor),
+        R2_tilde=max(1.0, c.R2_tilde / factor),
+    )
+    other = bocce.Problem(p.X, p.y, p.loss, p.l2)
+    vars(other)["_constants"] = wrong
+    return other

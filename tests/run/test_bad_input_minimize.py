@@ -5,7 +5,7 @@ import pytest
 
 import bocce
 from bocce import LeastSquares, Logistic, schedules
-from bocce.problems import curvature, linear
+from bocce.problems import Problem, curvature
 from refusal import refused
 
 NAN, INF = float("nan"), float("inf")
@@ -24,8 +24,8 @@ def idle(monkeypatch):
     def work(*_, **__):
         raise AssertionError("work was done before the arguments were checked")
 
-    monkeypatch.setattr(linear.LinearProblem, "predict", work)
-    monkeypatch.setattr(linear.LinearProblem, "combine", work)
+    monkeypatch.setattr(Problem, "predict", work)
+    monkeypatch.setattr(Problem, "combine", work)
     monkeypatch.setattr(curvature, "constants", work)
 
 
@@ -40,8 +40,15 @@ ROWS = r"give rows \(1 to n=4\) as an int, or a share of n in \(0, 1\] as a floa
         ({"method": "sbh"}, ValueError, r"method='sbh' must be one of .*; did you mean 'shb'\?"),
         ({"method": "nestrov"}, ValueError, r"method=.*; did you mean 'nesterov'\?"),
         ({"method": "two-phase"}, ValueError, r"method='two-phase' must be one of 'sgd', .*"),
-        ({"method": 3}, TypeError, r"method=3 must be one of 'sgd', .*"),
-        ({"method": None}, TypeError, r"method=None must be one of 'sgd', .*"),
+        (
+            {"method": 3},
+            TypeError,
+            r"method=3 must be a registry name .*, a Schedule or a .*",
+        ),
+        ({"method": None}, TypeError, r"method=None must be a registry name .*"),
+        ({"memory": 0}, ValueError, r"memory=0 must be an integer from 1 to 10; 5 is usual\."),
+        ({"passes": 0.0}, ValueError, r"passes=0.0 must be .* > 0; give a number of passes\."),
+        ({"passes": 3, "T": 5}, ValueError, r"passes=3.0 must be left out where T=5 is given\."),
         ({"T": 0}, ValueError, r"T=0 must be an integer from 1 to 100000000; give .*"),
         ({"T": -5}, ValueError, r"T=-5 must be an integer from 1 to 100000000; give .*"),
         ({"T": 10.0}, TypeError, r"T=10.0 must be an integer from 1 to 100000000; give .*"),

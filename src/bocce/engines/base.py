@@ -76,10 +76,13 @@ class Recorder:
 
     def keep(self, look: Look) -> str:
         """Keep a measurement; returns "", "diverged" (not kept) or "converged"."""
-        grad2 = norm2(look.gradient, self.unit)
-        if not (math.isfinite(look.value) and grad2 <= self.limit2):
+        return self.keep_measured(look.value, norm2(look.gradient, self.unit))
+
+    def keep_measured(self, value: float, grad2: float) -> str:
+        """The same, where the squared norm is known in units of ``unit``^2."""
+        if not (math.isfinite(value) and grad2 <= self.limit2):
             return "diverged"
-        self.value[self.count], self.grad2[self.count] = look.value, grad2
+        self.value[self.count], self.grad2[self.count] = value, grad2
         self.cursor[0] += 1
         return "converged" if grad2 <= self.goal2 else ""
 

@@ -1,26 +1,31 @@
-"""All that a plane step does with the n scores: one sweep a block at a time, in cache.
+"""All that a step on the plane does with the n scores: one sweep, a block at a time, in cache.
 
-A block is read once and gives its part of the loss, the slopes and the bends, and of the gradient
-on the plane. So nothing as long as the data is made beyond what is kept, and an element-wise
-function finds its numbers in the cache.
+A block is read once and gives its part of the loss, of the slopes and bends, and of the gradient
+on the plane. Element-wise functions find their numbers in the cache, and nothing as long as the
+data is made beyond what is kept.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Three = Callable[[Array, Array], tuple[Array, Array, Array]]
 
 BLOCK = 1 << 13  # numbers of one vector: a dozen such blocks stay in the second-level cache
 
 
 class Looked(NamedTuple):
-    """What a sweep found: the mean loss, the mean of its absolute values, and U s / n."""
+    """What a sweep found: the mean loss, what rounding is a share of, and U s / n.
+
+    An error eps of every loss and score changes the mean by at most eps ``size``, a bound on the
+    mean of |loss| + |slope z|.
+    """
 
     value: float
     size: float
@@ -28,84 +33,82 @@ class Looked(NamedTuple):
 
 
 class Sweep:
-    """The element-wise part of f: sum_i c_i loss(z_i, y_i) / n, and its derivatives in z.
+    """The element-wise part of f: 1/n sum_i c_i loss(z_i, y_i), and its derivatives in z.
 
     ``slope`` and ``bend`` hold the derivatives (times the weights) at the scores last looked at.
-    Scores may be a matrix, a column an output; ``loss.bend_times(z, y, u)`` is then the product
-    with the second derivative of a row.
+    Scores may be a matrix, one column an output: bends are then not kept, and
+    ``loss.bend_times(z, y, u)`` is the product of a row's second derivative with u.
+
+    ``loss.together(z, y)``, where a loss has it, is its value, slope and bend at once.
     """
 
     def __init__(self, problem: Any, shape: tuple[int, ...]) -> None:
-        self.loss, self.y, self.n = problem.loss, problem.y, int(problem.n)
-        self.weight = problem.weight
+        self.loss, self.y, self.weight = problem.loss, problem.y, problem.weight
+        self.n = shape[0]
         self.slope = np.empty(shape)
-        self.bend = np.empty(shape) if len(shape) == 1 else None
-        self.at = np.zeros(0)  # the scores last looked at
-        per_row = int(np.prod(shape[1:], dtype=int))
-        self.rows_a_block = max(1, BLOCK // max(1, per_row))
-        together = getattr(self.loss, "together", None)
-        self._three = together if together is not None else self._one_by_one
+        self.vector = len(shape) == 1
+        self.bend = np.empty(shape) if self.vector else np.empty(0)
+        self.at = self.slope  # the scores last looked at
+        step = max(1, BLOCK // max(1, math.prod(shape[1:])))
+        self.blocks = [slice(start, start + step) for start in range(0, self.n, step)]
+        self.three: Three = getattr(self.loss, "together", self._one_by_one)
 
     def _one_by_one(self, z: Array, y: Array) -> tuple[Array, Array, Array]:
-        return self.loss.value(z, y), self.loss.slope(z, y), self.loss.bend(z, y)
-
-    def _blocks(self) -> Iterator[slice]:
-        for start in range(0, self.n, self.rows_a_block):
-            yield slice(start, start + self.rows_a_block)
+        bend = self.loss.bend(z, y) if self.vector else self.bend
+        return self.loss.value(z, y), self.loss.slope(z, y), bend
 
     def look(self, z: Array) -> Looked:
-        """The loss, the slopes and the bends at the scores z."""
-        return self.move(z, z[None], np.zeros(1), None, None)
+        """The loss and its derivatives at the scores z."""
+        self.at, values, sizes = z, [], []
+        for rows in self.blocks:
+            value, size = self._derivatives(z[rows], rows)
+            values.append(value)
+            sizes.append(size)
+        return Looked(math.fsum(values) / self.n, math.fsum(sizes) / self.n, np.zeros(0))
 
-    def move(self, z: Array, U: Array, c: Array, moved: Array | None, out: Array | None) -> Looked:
+    def move(self, z: Array, U: Array, c: Array, moved: Array, out: Array) -> Looked:
         """The same at z + c U, which goes into ``out``, and c U into ``moved``."""
-        values, sizes, plane = [], [], np.zeros(c.size)
-        for rows in self._blocks():
-            if out is None or moved is None:
-                at = z[rows]
-            else:
-                np.dot(c, U[:, rows], out=moved[rows]) if U.ndim == 2 else self._turn(
-                    U, c, moved, rows
-                )
-                at = np.add(z[rows], moved[rows], out=out[rows])
-            value, slope = self._derivatives(at, rows)
-            values.append(float(value.sum()))
-            sizes.append(values[-1] if value.min() >= 0.0 else float(np.abs(value).sum()))
-            if out is not None:
-                plane += U[:, rows].reshape(c.size, -1) @ slope.reshape(-1)
-        self.at = z if out is None else out
-        return Looked(math.fsum(values) / self.n, math.fsum(sizes) / self.n, plane / self.n)
+        self.at, values, sizes, plane = out, [], [], 0.0
+        for rows in self.blocks:
+            part = U[:, rows].reshape(c.size, -1)
+            shift = moved[rows]
+            np.dot(c, part, out=shift.reshape(-1))
+            value, size = self._derivatives(np.add(z[rows], shift, out=out[rows]), rows)
+            values.append(value)
+            sizes.append(size)
+            plane = plane + part @ self.slope[rows].reshape(-1)
+        return Looked(
+            math.fsum(values) / self.n, math.fsum(sizes) / self.n, np.asarray(plane) / self.n
+        )
 
-    @staticmethod
-    def _turn(U: Array, c: Array, moved: Array, rows: slice) -> None:
-        np.einsum("k,knj->nj", c, U[:, rows], out=moved[rows])
-
-    def _derivatives(self, z: Array, rows: slice) -> tuple[Array, Array]:
-        """The losses and slopes of a block; slopes and bends are kept."""
-        y, slope = self.y[rows], self.slope[rows]
-        if self.bend is None:
-            value, slope[...] = self.loss.value(z, y), self.loss.slope(z, y)
+    def _derivatives(self, z: Array, rows: slice) -> tuple[float, float]:
+        """The sum of the losses of a block, and its size; slopes and bends are kept."""
+        value, slope, bend = self.three(z, self.y[rows])
+        if self.weight is None:
+            self.slope[rows] = slope
+            if self.vector:
+                self.bend[rows] = bend
         else:
-            value, slope[...], self.bend[rows] = self._three(z, y)
-        if self.weight is not None:
             c = self.weight[rows]
             value = value * c
-            slope *= c if slope.ndim == 1 else c[:, None]
-            if self.bend is not None:
-                self.bend[rows] *= c
-        return value, slope
+            np.multiply(slope.T, c, out=self.slope[rows].T)
+            if self.vector:
+                np.multiply(bend, c, out=self.bend[rows])
+        total = float(np.add.reduce(value))
+        size = total if np.minimum.reduce(value) >= 0.0 else float(np.add.reduce(np.abs(value)))
+        s, z = self.slope[rows].reshape(-1), z.reshape(-1)
+        return total, size + math.sqrt(float(s @ s)) * math.sqrt(float(z @ z))
 
-    def gram(self, U: Array, V: Array | None = None) -> Array:
+    def gram(self, U: Array, V: Array) -> Array:
         """sum_i u_i^T bend_i v_i / n over the rows, for the directions U and V."""
-        V = U if V is None else V
-        total = np.zeros((U.shape[0], V.shape[0]))
-        for rows in self._blocks():
+        total: Any = 0.0
+        for rows in self.blocks:
             bent = self._bent(V[:, rows], rows).reshape(V.shape[0], -1)
-            total += U[:, rows].reshape(U.shape[0], -1) @ bent.T
-        return total / self.n
+            total = total + np.dot(U[:, rows].reshape(U.shape[0], -1), bent.T)
+        return np.asarray(total) / self.n
 
     def _bent(self, V: Array, rows: slice) -> Array:
-        if self.bend is not None:
+        if self.vector:
             return V * self.bend[rows]
         z, y = self.at[rows], self.y[rows]
         bent = np.stack([self.loss.bend_times(z, y, v) for v in V])

@@ -18,21 +18,26 @@ from scipy.linalg import lapack
 
 Array = npt.NDArray[np.float64]
 
+SELDOM = 0.5
+DENSE = 0.99  # of all entries: fewer are sparse rows
 MOST_COLUMNS = 2048  # of a d x d factor
 
 
 @dataclass(frozen=True)
 class Prices:
-    """What things cost: nanoseconds of one core of 2023, rounded."""
+    """What things cost: nanoseconds on one core, rounded."""
 
+    call: float = 1.2e5  # a step, in Python
+    row: float = 25.0  # a step's element-wise work on one row
+    column: float = 15.0
     dense: float = 0.45  # a multiplication of X v, read from memory
     sparse: float = 1.3
-    row: float = 25.0  # the element-wise work of a step on one row
-    column: float = 15.0
-    gram: float = 0.05  # a multiplication of a Gram matrix
-    copy: float = 1.5  # an entry of a sampled row
-    solve: float = 1.2  # an entry of the factor, twice
-    call: float = 5e4  # what Python costs a step
+    gram: float = 0.025  # a multiplication of a dense Gram matrix,
+    touch: float = 2.2  # and for each entry that is weighted
+    sparse_gram: float = 5.0
+    squares: float = 1.5  # an entry squared, weighted and summed
+    factor: float = 0.05  # a multiplication of Cholesky's method
+    square: float = 6.0  # an entry of a d x d matrix
 
 
 PRICES = Prices()
@@ -41,26 +46,29 @@ PRICES = Prices()
 class Metric:
     """P^-1 g by a Cholesky factor of P scaled to a unit diagonal; the identity without one.
 
-    >>> P = Metric.of(np.array([[4.0, 2.0], [2.0, 3.0]]), 1.0)
-    >>> P.solve(np.array([7.0, 6.0])).round(6)
+    >>> P = Metric.of(np.array([[4.0, 2.0], [2.0, 2.0]]), 1.0)
+    >>> P.solve(np.array([7.0, 5.0])).round(6)
     array([1., 1.])
     """
 
     def __init__(self, factor: Array | None = None, root: Array | None = None) -> None:
         self.factor, self.root = factor, root
 
-    @classmethod
-    def of(cls, H: Array, ridge: Any, unseen: float = 0.0) -> Metric:
-        """The metric H + ridge.
+    @property
+    def plain(self) -> bool:
+        """Is it the identity?"""
+        return self.factor is None
 
-        ``unseen``: what is taken for the curvature of a column that is zero in H, as a share of
-        the others' mean.
-        """
-        P = H.copy()
+    @classmethod
+    def of(cls, H: Array, ridge: Any, unseen: float = 1.0) -> Metric:
+        """The metric H + ridge. A column without any curvature gets that of the others, times
+        ``unseen``."""
+        P = np.array(H, dtype=np.float64)
         diagonal = P.diagonal() + ridge
-        blank = diagonal <= 0.0
+        blank = ~(diagonal > 0.0)
         if blank.any():
-            diagonal = np.where(blank, _mean_of_rest(diagonal, blank) * (unseen or 1.0), diagonal)
+            rest = diagonal[~blank]
+            diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
         root = np.sqrt(diagonal)
         P /= root
         P /= root[:, None]
@@ -75,93 +83,109 @@ class Metric:
     def solve(self, g: Array) -> Array:
         if self.factor is None or self.root is None:
             return g
-        x, _ = lapack.dpotrs(self.factor, (g.T / self.root).T, lower=1)
-        return np.asarray((x.T / self.root).T)
-
-
-def _mean_of_rest(diagonal: Array, blank: npt.NDArray[np.bool_]) -> float:
-    rest = diagonal[~blank]
-    return float(rest.mean()) if rest.size else 1.0
+        x, _ = lapack.dpotrs(self.factor, g / self.root, lower=1)
+        return np.asarray(x / self.root)
 
 
 def sampled_hessian(rows: Any, bend: Array, count: int, turn: int) -> Array:
     """sum_i b_i x_i x_i^T / n, from ``count`` rows drawn in proportion to b_i.
 
     One draw in each of ``count`` equal parts of the sum of all b_i: rows without curvature are
-    never taken, those with much always, and the mean is unbiased. All rows where it asks for most.
+    never taken, those with much always, and the mean is unbiased. A column that the sample has
+    missed, or seen too seldom, would look flat and be moved far too much: where the diagonal is
+    below half of that of all rows it is set right. (Elsewhere it is left alone, for more on the
+    diagonal spoils directions along which f is flat; and so are dense rows, of which as many can
+    be taken for the price.)
     """
     n = bend.size
-    if 2 * count >= n:
-        return np.asarray(rows.gram(bend))
     reach = np.cumsum(bend)
     total = float(reach[-1])
     draws = np.random.default_rng([n, turn]).random(count)
     draws += np.arange(count)
-    chosen = np.searchsorted(reach, draws * (total / count), side="right")
+    draws *= total / count
+    chosen = np.searchsorted(reach, draws, side="right")
     named, times = np.unique(np.minimum(chosen, n - 1), return_counts=True)
-    weights = times * (total / n * named.size / count)
-    return np.asarray(rows.take(named).gram(weights))
+    H = np.asarray(rows.take(named).gram(times * (total / n * named.size / count)))
+    if rows.cost < DENSE * n * rows.d:
+        truth = rows.squares(bend)
+        H.flat[:: H.shape[0] + 1] = np.where(H.diagonal() < SELDOM * truth, truth, H.diagonal())
+    return H
 
 
 class Chooser:
     """Decides before each step whether to take the Hessian (anew), and of how many rows.
 
-    A step that shrinks the gradient by less than a Hessian just taken would is a loss of so much
-    of its price; the Hessian is bought when the losses since the last one have come to ``share``
-    of what it costs. So never more is lost on waiting than a fixed share of what buying costs, and
-    where plain steps are as good it is never bought.
+    Like the skier who rents until the rents have come to the price of skis, then buys: a step that
+    shrinks the gradient by less than it would right after a Hessian was taken has lost a part of
+    its own price; when the losses since the last Hessian come to the price of the next one, that is
+    bought. So no more is lost by waiting than by buying, and where plain steps do as well it is
+    never bought.
     """
 
-    share = 0.5
     expected = 0.15  # how much a step shrinks the gradient, right after the Hessian was taken
     rows_a_column = 20
+    first = 1.0  # steps that a Hessian may cost to be bought before the first step,
+    exact = 6.0  # and where it is that of a quadratic, so that one step is all
 
     def __init__(self, problem: Any) -> None:
         rows = problem.rows
         self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
-        one = PRICES.sparse if rows.cost < 0.99 * self.n * self.d else PRICES.dense
-        self.gram_row = PRICES.gram * rows.gram_cost / self.n
-        self.copy_row = PRICES.copy * rows.cost / self.n
+        self.entries = rows.cost / self.n  # in a row
+        self.sparse = self.entries < DENSE * self.d
+        if self.sparse:
+            self.gram_row = PRICES.sparse_gram * self.entries**2
+        else:
+            self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
         self.step = (
-            2.0 * one * rows.cost + PRICES.row * self.n + PRICES.column * self.d + PRICES.call
+            PRICES.call
+            + 2.0 * (PRICES.sparse if self.sparse else PRICES.dense) * rows.cost
+            + PRICES.row * self.n
+            + PRICES.column * self.d
         )
         self.affordable = self.d <= MOST_COLUMNS
         self.rows = self._first_rows()
-        self.lost = self.step
+        self.lost = self.step * (self.exact if self.quadratic and self.whole else self.first)
         self.taken = 0
         self.age = 0  # steps since the Hessian was taken
 
-    def price(self, rows: float) -> float:
+    @property
+    def whole(self) -> bool:
+        """Are all rows taken?"""
+        return 2 * self.rows >= self.n
+
+    def price(self, rows: int) -> float:
         """Of a Hessian of so many rows, with its factor."""
-        whole = 2 * rows >= self.n
-        gram = self.n * self.gram_row if whole else rows * (self.gram_row + self.copy_row)
-        return gram + PRICES.gram * self.d**3 / 3.0 + 3.0 * self.d**2 + PRICES.call
+        if 2 * rows >= self.n:
+            gram = self.n * self.gram_row
+        else:
+            gram = rows * (self.gram_row + PRICES.touch * self.entries)
+            gram += self.sparse * PRICES.squares * self.entries * self.n
+        return gram + PRICES.factor * self.d**3 / 3.0 + PRICES.square * self.d**2 + PRICES.call
 
     def _first_rows(self) -> int:
-        least = self.rows_a_column * self.d
-        fixed = self.price(0)
-        if self.quadratic and self.price(self.n) <= self.price(least) + 6.0 * self.step:
+        """All for a quadratic, if that pays; else 20 d, or as many as a step pays for."""
+        least = min(self.n, self.rows_a_column * self.d)
+        if self.quadratic and self.price(self.n) <= self.price(least) + self.exact * self.step:
             return self.n
-        affordable = (1.0 * self.step - fixed) / (self.gram_row + self.copy_row)
+        affordable = (self.step - self.price(0)) / (self.gram_row + PRICES.touch * self.entries)
         return int(min(self.n, max(least, affordable)))
 
-    def wants(self, shrank: float | None) -> bool:
+    def wants(self, shrank: float) -> bool:
         """Take the Hessian now? ``shrank``: the last step's gradient norm over the one before."""
         if not self.affordable:
             return False
-        if shrank is not None:
-            rate = math.log(max(shrank, 1e-300)) / math.log(self.expected)
+        if shrank > 0.0:  # not at the first step
+            rate = math.log(shrank) / math.log(self.expected)
             self.lost = max(0.0, self.lost + self.step * (1.0 - rate))
             self.age += 1
-        if self.taken and self.quadratic and 2 * self.rows >= self.n:
+        if self.taken and self.quadratic and self.whole:
             return False
-        if self.lost < self.share * self.price(self.rows):
-            return False
+        return self.lost >= self.price(self.rows)
+
+    def take(self) -> None:
+        """Count a Hessian, of four times the rows if the last was of little use."""
         if self.taken and self.age <= 2:
             self.rows = min(self.n, 4 * self.rows)
-        return True
-
-    def took(self) -> None:
         self.taken += 1
         self.lost, self.age = 0.0, 0
 
@@ -171,3 +195,13 @@ class Chooser:
     def restore(self, state: Array) -> None:
         self.rows, self.taken, self.age = int(state[0]), int(state[2]), int(state[3])
         self.lost = float(state[1])
+
+
+def sampled_metric(rows: Any, bend: Array, ridge: Array, chooser: Chooser) -> Metric:
+    """The Hessian where the bends were taken, of as many rows as the chooser pays for."""
+    chooser.take()
+    if chooser.whole or not float(bend.max()) > 0.0:
+        H = np.asarray(rows.gram(bend))
+    else:
+        H = sampled_hessian(rows, bend, chooser.rows, chooser.taken)
+    return Metric.of(H, ridge, 1.0 / chooser.rows)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..problems import Look, Problem
 from ..rows import Array
 from ..schedules import Schedule
-from .base import Recorder, State
+from .base import Recorder, State, norm2
 
 
 class OuterEngine:
@@ -66,7 +68,7 @@ class OuterEngine:
                     return verdict
                 row = state.row
                 g = self._batch_gradient(state.w + steps.theta[row] * state.v, k)
-                if not np.isfinite(g).all():
+                if not math.isfinite(norm2(g, recorder.unit)):
                     return "diverged"
                 v = steps.beta[row] * state.v - steps.alpha[row] * g
                 state.move(state.w + v, v)

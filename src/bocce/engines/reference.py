@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from .. import sampling
 from ..problems import Line, Look, Problem
 from ..rows import Array, Index
 from ..schedules import Schedule
-from .base import Recorder, State
+from .base import Recorder, State, norm2
 
 
 class ReferenceEngine:
@@ -37,7 +38,7 @@ class ReferenceEngine:
                 units = sampling.batch(self.seed, k, p.units, p.units_in(self.b), self.mode)
                 alpha, beta, theta = self._decide(state, steps, units)
                 g = p.batch_gradient(w + theta * v, units)
-                if not np.isfinite(g).all():
+                if not math.isfinite(norm2(g, recorder.unit)):
                     return "diverged"
                 v = beta * v - alpha * g
                 state.move(w + v, v)

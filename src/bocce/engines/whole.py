@@ -31,7 +31,7 @@ class PlaneEngine:
         """The plane at w: the one at hand, or one from a checkpoint, or a new one."""
         if self.plane is None or not np.array_equal(self.plane.w, w):
             if memory:
-                self.plane = Plane.from_state(self.problem, memory, memory=self.displacements)
+                self.plane = Plane.from_state(self.problem, memory)
             else:
                 self.plane = Plane(self.problem, w, memory=self.displacements)
         return self.plane

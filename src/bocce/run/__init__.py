@@ -1,6 +1,6 @@
 """minimize: the one driver, what stops it, what it leaves on disk and what it gives back."""
 
-from .minimize import minimize
+from .asked import minimize
 from .result import Progress, Result, StageRun
 from .stop import Stop
 

@@ -11,16 +11,22 @@ from ..problems import Constants, Problem
 LEAST_STEPS = 1000
 FEW = 1 << 20  # numbers in X: all rows at each step cost less than finding out about batches
 UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
-LIMITS = Limits()
 
 
-def usual_passes(tol: float) -> int:
+def usual_passes(tol: float, limits: Limits) -> int:
     """Over the data, where the caller sets no limit."""
-    return LIMITS.passes_to_tol if tol > 0 else LIMITS.passes
+    return limits.passes_to_tol if tol > 0 else limits.passes
 
 
 def anytime(
-    p: Problem, name: str, b: int | None, *, tol: float, passes: float | None, memory: int
+    p: Problem,
+    name: str,
+    b: int | None,
+    *,
+    tol: float,
+    passes: float | None,
+    memory: int,
+    limits: Limits,
 ) -> Anytime:
     """Batches first where they pay: where the caller gave their size, or there are many rows and a
     full gradient costs a pass over them."""
@@ -36,7 +42,7 @@ def anytime(
     if first is None:
         first = p.whole_batch(accelerating_batch(p.n, L, mu, max(c.L_max, L)))
         first = p.n if 2 * first > p.n else first
-    usual = max(usual_passes(tol) * p.n, LEAST_STEPS * first)
+    usual = max(usual_passes(tol, limits) * p.n, LEAST_STEPS * first)
     return Anytime(
         Design(p.n, L, max(R2, L), tilde, c.mu, mu, first),
         name=name,
@@ -47,6 +53,7 @@ def anytime(
         budget=usual if passes is None else max(1, math.ceil(passes * p.n)),
         fixed_batch=b is not None,
         memory=memory,
+        limits=limits,
     )
 
 

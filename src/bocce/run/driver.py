@@ -95,12 +95,10 @@ class Run:
     def answer(self, verdict: str) -> Array:
         """The point that the run gives back; the last record is of it."""
         w, best = self.controller.answer(self.state.w, verdict), self.controller.best
-        if w is not self.state.w and best is not None:
+        if best is not None and w is best.w and self.history[-1][1] != best.value:
             if self.history[-1][0] == self.state.k:
                 self.history.pop()
-            known = self.controller.open_ended or self.frame.plain
-            size = best.norm if known else self.stop.outer(self._look(w).gradient)
-            self._note(best.value, size)
+            self._note(best.value, self.stop.outer(self._look(w).gradient))
         return w
 
     # -- the loop ----------------------------------------------------------------------------------
@@ -245,12 +243,16 @@ class Run:
 
     def _record_here(self) -> str:
         look = self._look(self.state.w)
-        verdict = self.recorder.keep(look)
+        if hasattr(self.engine, "record"):
+            verdict = self.engine.record(self.state.w, self.recorder)
+        else:
+            verdict = self.recorder.keep(look)
         if verdict == "diverged":
-            return verdict
+            return str(verdict)
         self._harvest()
-        k, value, _, done = self.history[-1]
-        self.history[-1] = (k, value, self.stop.outer(look.gradient), done)
+        if not self.frame.plain:
+            k, value, _, done = self.history[-1]
+            self.history[-1] = (k, value, self.stop.outer(look.gradient), done)
         return "stopped" if self._tell(self.state.w, look) else self._checked(verdict)
 
     def _note(self, value: float, size: float) -> None:
@@ -286,13 +288,14 @@ class Run:
 
     def _last_record(self) -> str:
         """All steps are taken: the last record is of where they led."""
-        if self.history[-1][0] == self.state.k or self.controller.best is not None:
+        if self.history[-1][0] == self.state.k or self.controller.open_ended:
             return ""
-        look = self._look(self.state.w)
+        w = self.controller.answer(self.state.w, "")
+        look = self._look(w)
         beyond = engines.norm2(look.gradient, self.unit) > self._limit2
         if beyond or not math.isfinite(look.value):
             return "diverged"
-        stopped = self._record(self.state.w, look)
+        stopped = self._record(w, look)
         if self.stop.tol > 0.0 and self.stop.met(look.gradient):
             return "converged"
         return "stopped" if stopped else ""

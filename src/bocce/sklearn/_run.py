@@ -13,7 +13,7 @@ from ..control import GUARDED, Guarded, registry
 from ..control.anytime import FIRST_SHARE, accelerating_batch
 from ..problems import Frame, Problem
 from ..rows import Array
-from ..run.minimize import Asked, go
+from ..run.asked import Asked, go
 from ..run.result import Progress, Result
 from ..run.stop import Stop, norm
 from ..schedules import Schedule

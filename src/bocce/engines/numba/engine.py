@@ -55,6 +55,12 @@ class CompiledEngine:
         value, _ = loop.look(self.rows, self.objective, at, total, 1.0)
         return Look(float(value), total[:d] / self.objective.n + self.objective.ridge * w)
 
+    def record(self, w: Array, recorder: Recorder) -> str:
+        """Keep a measurement at w, to the bit what ``advance`` would record there."""
+        self.point.at[: w.size] = w
+        found = loop.look(self.rows, self.objective, self.point.at, self.point.total, recorder.unit)
+        return recorder.keep_measured(float(found[0]), float(found[1]))
+
     def advance(self, state: State, steps: Schedule, stop: int, recorder: Recorder) -> str:
         """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
         point = self.point

@@ -16,6 +16,7 @@ from .rows import accumulate
 from .stream import draw, forget
 
 DONE, DIVERGED, CONVERGED = 0, 1, 2
+NEARLY = 10  # of so many rows one is left out, or fewer
 LARGEST = np.finfo(np.float64).max  # comparisons, for reordering may fold np.isfinite to True
 
 
@@ -123,19 +124,14 @@ def due(record, k):
     return i < record.when.size and record.when[i] == k
 
 
-@njit(**KERNEL)
-def measured(record, k):
-    i = record.cursor[0]
-    return i > 0 and record.when[i - 1] == k
-
-
 def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
     """Steps k .. stop-1, by the table's rows from ``row`` on.
 
     Returns (k reached, DONE | DIVERGED | CONVERGED).
 
     With more than half the rows in a batch, those left out are taken from the sum over all rows
-    where that sum is at hand: by the Gram matrix, or because w_k has just been measured.
+    where that sum is cheap: by the Gram matrix, or because nearly all rows are in the batch. (A
+    step must not depend on whether it is recorded, but a record then costs next to nothing.)
     """
     n, b, d, ridge = objective.n, stream.b, objective.d, objective.ridge
     w, v, at, g, total = point.w, point.v, point.at, point.g, point.total
@@ -155,9 +151,7 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
         for j in range(d):
             at[j] = w[j] + theta * v[j]
         source, start, count = draw(stream, k)
-        subtract = leave_out and (
-            objective.has_gram or count == 0 or (theta == 0.0 and measured(record, k))
-        )
+        subtract = leave_out and (objective.has_gram or NEARLY * count <= n)
         if subtract:
             if not have_total or theta != 0.0:
                 # the same sum, whoever measured: a run may be cut between record and step

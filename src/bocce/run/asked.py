@@ -234,10 +234,18 @@ def go(
 def _controller(p: Problem, asked: Asked, method: Any, start: Array) -> Controller:
     if method == "plane":
         steps = asked.method if isinstance(asked.method, Plane) else Plane(asked.memory)
-        T = asked.T or math.ceil(asked.passes or usual_passes(asked.tol))
+        T = asked.T or math.ceil(asked.passes or usual_passes(asked.tol, asked.settings.limits))
         return Fixed(Plane(steps.memory, min(T, steps.T)), p.n)
     if isinstance(method, str) and method in GUARDED and asked.T is None:
-        return anytime(p, method, asked.b, tol=asked.tol, passes=asked.passes, memory=asked.memory)
+        return anytime(
+            p,
+            method,
+            asked.b,
+            tol=asked.tol,
+            passes=asked.passes,
+            memory=asked.memory,
+            limits=asked.settings.limits,
+        )
     guarded = isinstance(method, Guarded) or (isinstance(method, str) and method in GUARDED)
     method = method.method if isinstance(method, Guarded) else method
     steps, b, recipe = _resolve(p, method, asked)
