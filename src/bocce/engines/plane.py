@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
-from .fused import Looked, Sweep
-from .metric import Chooser, Metric, sampled_metric
+from .fused import Looked
+from .metric import Chooser, Metric
+from .scores import Scores, largest
 
 Array = npt.NDArray[np.float64]
 
@@ -57,13 +58,13 @@ def norm(g: Array) -> float:
     (5e-200, 5e+200)
     """
     flat = g.reshape(-1)
-    largest = _largest(flat)
-    if largest == 0.0 or not math.isfinite(largest):
-        return largest
-    if 1e-100 < largest < 1e100:
+    most = largest(flat)
+    if most == 0.0 or not math.isfinite(most):
+        return most
+    if 1e-100 < most < 1e100:
         return math.sqrt(float(flat @ flat))
-    flat = flat / largest
-    return largest * math.sqrt(float(flat @ flat))
+    flat = flat / most
+    return most * math.sqrt(float(flat @ flat))
 
 
 class Plane:
@@ -114,17 +115,15 @@ class Plane:
         self.penalised = bool(self.ridge.any())
         self.free = not bool((self.ridge > 0.0).all())  # can w run away?
         self.quadratic = bool(problem.loss.quadratic)
-        scores = (int(problem.n), *w.shape[1:])
-        self.sweep = Sweep(problem, scores)
-        # row 0 is the new direction, the others hold displacements: their w and their scores
+        # rows in actors have scores of their own, that live there too
+        self.scores = getattr(problem, "scores", Scores)(problem, memory, w.shape[1:])
+        # row 0 is the new direction, the others hold displacements
         self.D = np.zeros((memory + 1, *w.shape))
-        self.U = np.zeros((memory + 1, *scores))
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
         self.width = np.zeros(memory + 1)  # the largest of each row of D
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
         self.held, self.far = 0, 0.0
-        self.z, self.other, self.moved = np.empty(scores), np.empty(scores), np.empty(scores)
         chooses = metric == "auto" and w.ndim == 1
         self.chooser = Chooser(problem) if chooses else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
@@ -137,18 +136,17 @@ class Plane:
         """Compute scores, value and gradient from w alone; call it before convergence is declared,
         for the scores are otherwise sums of what the steps have added."""
         with np.errstate(all="ignore"):
-            self.z[...] = self.problem.rows.times(self.w)
             self.products += 1
-            self._settle(self._look())
+            self.sweeps += 1
+            self._settle(self.scores.start(self.w))
 
     def _look(self) -> Looked:
         self.sweeps += 1
-        return self.sweep.look(self.z)
+        return self.scores.look()
 
     def _settle(self, looked: Looked) -> None:
         """Value and gradient at w, where the sweep has looked."""
-        g = np.asarray(self.problem.rows.combine(self.sweep.slope), dtype=np.float64)
-        g = g / self.problem.n
+        g = self.scores.gradient() / self.problem.n
         self.products += 1
         self.penalty = 0.0
         if self.penalised:
@@ -192,25 +190,21 @@ class Plane:
 
     def _choose_metric(self) -> None:
         if self.chooser is not None and self.chooser.wants(self.shrank):
-            bend, ridge = self.sweep.bend, self.ridge
-            self.metric = sampled_metric(self.problem.rows, bend, ridge, self.chooser)
+            self.metric = self.scores.metric(self.ridge, self.chooser)
 
     def _new_direction(self) -> None:
         """-P^-1 g into row 0."""
         d = -self.metric.solve(self.gradient)
-        d /= _largest(d)
+        d /= largest(d)
         self.products += 1
-        self._set(0, d, self.problem.rows.times(d))
+        far = _length(self.scores.aim(0, d), d)
+        self.scores.scale(0, far)
+        self._set(0, d, far)
 
-    def _set(self, slot: int, d: Array, u: Array) -> None:
-        """Put a direction and its scores into a row, as long as moves the farthest score by 1: so
-        that squares neither vanish nor overflow, however short the steps have become."""
-        far = _largest(u)
-        if not 0.0 < far < math.inf:
-            far = _largest(d)
+    def _set(self, slot: int, d: Array, far: float) -> None:
+        """Put a direction into a row; its scores are there."""
         np.divide(d, far, out=self.D[slot])
-        np.divide(u, far, out=self.U[slot])
-        self.width[slot] = _largest(self.D[slot])
+        self.width[slot] = largest(self.D[slot])
         self.wrong[slot] = 0.0
         self._weigh(slot)
 
@@ -222,10 +216,10 @@ class Plane:
         """
         k = c.size
         displacement = (c @ self.D[:k].reshape(k, -1)).reshape(self.w.shape)
-        self.far = _largest(self.moved)
+        self.far = self.scores.far
         parts = np.abs(c) * (self.wrong[:k] + EPS)
         by_scores, by_w = float(parts.sum()), float(parts @ self.width[:k])
-        size = _largest(displacement)
+        size = largest(displacement)
         if not (by_scores <= APART * self.far and by_w <= APART * size):
             return None
         self.wrong[0] = max(by_scores / self.far, by_w / size)
@@ -234,11 +228,13 @@ class Plane:
     def _go(self, displacement: Array) -> None:
         """Move, and keep the displacement in the place of the oldest one."""
         self.w += displacement
-        self.z, self.other = self.other, self.z
+        slot, far = 0, _length(self.far, displacement)
         if self.memory:
             slot = 1 + self.k % self.memory if self.held == self.memory else self.held + 1
+        self.scores.keep(slot, far)
+        if slot:
             self.held = max(self.held, slot)
-            self._set(slot, displacement, self.moved)
+            self._set(slot, displacement, far)
             self.wrong[slot] = self.wrong[0]
 
     def _weigh(self, slot: int) -> None:
@@ -248,12 +244,12 @@ class Plane:
             row = self.D[:k].reshape(k, -1) @ (self.ridge * self.D[slot]).reshape(-1)
             self.pulled[slot, :k] = self.pulled[:k, slot] = row
         if self.quadratic:
-            row = self.sweep.gram(self.U[:k], self.U[slot : slot + 1])[:, 0]
+            row = self.scores.gram(k, slot)[:, 0]
             self.bent[slot, :k] = self.bent[:k, slot] = row
 
     def _curvature(self, k: int) -> Array:
         """The Hessian of f on the plane, where the sweep has looked."""
-        bent = self.bent[:k, :k] if self.quadratic else self.sweep.gram(self.U[:k], self.U[:k])
+        bent = self.bent[:k, :k] if self.quadratic else self.scores.gram(k)
         return bent + self.pulled[:k, :k] if self.penalised else bent
 
     # -- what comes of it --------------------------------------------------------------------
@@ -297,9 +293,8 @@ class Plane:
         k = self.held + 1
         state = {
             "w": self.w.copy(),
-            "z": self.z.copy(),
             "D": self.D[1:k].copy(),
-            "U": self.U[1:k].copy(),
+            **self.scores.state(k),
             "wrong": self.wrong.copy(),
             "products": np.stack([self.pulled, self.bent]),
             "counts": np.array(counts, dtype=np.int64),
@@ -321,14 +316,14 @@ class Plane:
         if self.chooser is not None:
             self.chooser.restore(state["chooser"])
             self.metric = Metric(state.get("factor"), state.get("root"))
-        self.z[...] = state["z"]
         self.held = len(state["D"])
-        self.D[1 : self.held + 1], self.U[1 : self.held + 1] = state["D"], state["U"]
+        self.D[1 : self.held + 1] = state["D"]
+        self.scores.restore(state, self.w, self.D[1 : self.held + 1])
         with np.errstate(all="ignore"):
             self._settle(self._look())
         self.pulled, self.bent = np.array(state["products"], dtype=np.float64)
         for slot in range(1, self.held + 1):
-            self.width[slot] = _largest(self.D[slot])
+            self.width[slot] = largest(self.D[slot])
         self.wrong[:] = state["wrong"]
         for name, count in zip(_COUNTS, state["counts"]):
             setattr(self, name, int(count))
@@ -388,7 +383,7 @@ class Plane:
         """What the sweep sees at w + D c, f, and the gradient on the plane."""
         self.sweeps += 1
         k = c.size
-        looked = self.sweep.move(self.z, self.U[:k], c, self.moved, self.other)
+        looked = self.scores.move(c)
         if not self.penalised:
             return looked, looked.value, looked.plane
         Qc = self.pulled[:k, :k] @ c
@@ -396,9 +391,10 @@ class Plane:
         return looked, looked.value + penalty, looked.plane + self.pull + Qc
 
 
-def _largest(v: Array) -> float:
-    """max |v_i|."""
-    return max(float(v.max()), -float(v.min()))
+def _length(far: float, d: Array) -> float:
+    """What a direction is divided by so that it moves the farthest score by 1: squares neither
+    vanish nor overflow then, however short the steps have become."""
+    return far if 0.0 < far < math.inf else largest(d)
 
 
 def _falls(change: float, slack: float, after: float, before: float) -> bool:

@@ -17,6 +17,7 @@ from ..problems import PartedProblem, Problem
 from ..rows import Array, Index, Rows
 from .cluster import insist
 from .sources import Survey
+from .scores import ActorScores
 from .workers import reduced, shared, started
 
 
@@ -29,6 +30,11 @@ class ActorRows(Rows):
     def __init__(self, found: Survey, actors: dict[int, Any]) -> None:
         self.found, self.actors = found, actors
         self.n, self.d, self.dtype = sum(found.rows), found.d, found.dtype
+
+    @property
+    def cost(self) -> float:
+        """Multiplications of one product with a vector."""
+        return self.found.cost
 
     def fingerprint(self) -> str:
         """A hash of those of the parts."""
@@ -46,6 +52,7 @@ class ActorProblem(PartedProblem):
         self.given, self.loss, self.l2 = rows, loss, l2
         self.n, self.d, self.classes = rows.n, rows.d, rows.found.classes
         self.engine = ActorEngine
+        self.scores = ActorScores
 
     @property
     def units(self) -> int:
@@ -118,19 +125,19 @@ class ActorEngine(OuterEngine):
                 if counts[part]
             ]
             self.split = k + 1, self._counts(k + 1)  # while the workers work
-            return reduced(self.actors, pending)
+            return np.asarray(reduced(self.actors, pending))
 
-        return np.asarray(insist(total))
+        return np.asarray(insist(total))[1:]
 
     def row_sum(self, at: Array) -> tuple[float, Array]:
         sent = shared(at)
 
         def total() -> Array:
             asked = [(part, actor.row_sum.remote(sent)) for part, actor in self.actors.items()]
-            return reduced(self.actors, asked)
+            return np.asarray(reduced(self.actors, asked))
 
-        total_of_all = insist(total)
-        return float(total_of_all[0]), total_of_all[1:]
+        _, loss, *_ = found = insist(total)
+        return float(loss), found[2:]
 
     def _counts(self, k: int) -> Array:
         if self.split[0] == k:

@@ -30,6 +30,7 @@ class Survey(NamedTuple):
     d: int
     classes: Array | None
     dtype: np.dtype[Any]
+    cost: float  # multiplications of one product with a vector
 
 
 def split(X: Any, y: Any, workers: int) -> list[tuple[Any, Any]]:
@@ -96,7 +97,8 @@ def _of_arrays(parts: Any, loss: Any) -> Survey:
     sources: list[MakePart] = [
         _Arrays(next(problems).X, next(shares)) if count else _nothing for count in rows
     ]
-    return Survey(sources, rows, rows, d, classes, checked[0].given.dtype)
+    cost = sum(problem.given.cost for problem in checked)
+    return Survey(sources, rows, rows, d, classes, checked[0].given.dtype, cost)
 
 
 def _pair(part: int, given: Any) -> tuple[Any, Array]:
@@ -154,6 +156,7 @@ def _of_files(files: list[BlockFile], loss: Any) -> Survey:
         _one_width([file.d for file in files]),
         classes,
         files[0].dtype,
+        float(sum(file.n * file.d for file in files)),
     )
 
 
@@ -183,7 +186,8 @@ def _of_dataset(dataset: Any, loss: Any, workers: int | None) -> Survey:
     ends = _ends(n, min(count, n))
     sources: list[MakePart] = [_Shares(_shares(blocks, starts, *end), labels) for end in ends]
     rows = [b - a for a, b in ends]
-    return Survey(sources, rows, rows, len(columns) - 1, classes, np.dtype(np.float64))
+    d = len(columns) - 1
+    return Survey(sources, rows, rows, d, classes, np.dtype(np.float64), float(n * d))
 
 
 def _length(table: Any) -> int:
