@@ -122,7 +122,9 @@ def test_f_never_rises(loss, seed, power, n, d, memory, metric, weighted, ridge,
         assert np.isfinite(plane.w).all()
         before = step.value
     with np.errstate(all="ignore"):
-        assert step.value == pytest.approx(given.value(p, plane.w), rel=1e-9, abs=1e-12 * abs(first))
+        assert step.value == pytest.approx(
+            given.value(p, plane.w), rel=1e-9, abs=1e-12 * abs(first)
+        )
 
 
 @pytest.mark.parametrize("metric", ["identity", "auto"])

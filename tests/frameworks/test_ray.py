@@ -263,8 +263,8 @@ def test_an_error_in_the_driver_leaves_nothing_running(cluster, monkeypatch, tmp
 
 
 DRIVER = """
-import sys, time, numpy as np, bocce, bocce.ray
-running = sys.modules["bocce.run.minimize"]
+import sys, time, numpy as np, bocce, bocce.control, bocce.ray
+import bocce.run.asked as running
 running.LIMITS = bocce.control.Limits(save_seconds=0.1)
 X, y = np.load(sys.argv[1]), np.load(sys.argv[2])
 plan = bocce.schedules.nesterov(T=400, L=8.0, mu=0.1)

@@ -115,8 +115,7 @@ class Plane:
         self.penalised = bool(self.ridge.any())
         self.free = not bool((self.ridge > 0.0).all())  # can w run away?
         self.quadratic = bool(problem.loss.quadratic)
-        # rows in actors have scores of their own, that live there too
-        self.scores = getattr(problem, "scores", Scores)(problem, memory, w.shape[1:])
+        self.scores = _kind_of_scores(problem)(problem, memory, w.shape[1:])
         # row 0 is the new direction, the others hold displacements
         self.D = np.zeros((memory + 1, *w.shape))
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
@@ -389,6 +388,16 @@ class Plane:
         Qc = self.pulled[:k, :k] @ c
         penalty = self.penalty + float(c @ (self.pull + 0.5 * Qc))
         return looked, looked.value + penalty, looked.plane + self.pull + Qc
+
+
+def _kind_of_scores(problem: Any) -> Any:
+    """Rows that live elsewhere bring their own; rows in a file are read a block at a time."""
+    own = getattr(problem, "scores", None)
+    if own is None and getattr(problem, "in_parts", False):
+        from .filescores import FileScores
+
+        return FileScores
+    return own or Scores
 
 
 def _length(far: float, d: Array) -> float:

@@ -22,9 +22,9 @@ from .. import run as _run
 from ..control import GUARDED
 from ..losses import loss_of
 from ..run import Progress, Result
-from .cluster import connected
+from .cluster import WHERE, connected
 from .problem import placed
-from .sources import WHERE, split, survey
+from .sources import split, survey
 
 
 def minimize(

@@ -1,4 +1,4 @@
-"""Ray itself: connecting, what a call may ask of a cluster, and calls that outlive lost machines."""
+"""Ray itself: connecting, what may be asked of a cluster, and calls that outlive lost machines."""
 
 from __future__ import annotations
 
@@ -52,9 +52,14 @@ def _unreachable(address: str | None, error: Exception) -> ConnectionError:
     )
 
 
+def processors() -> int:
+    """CPUs of the cluster."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
+
+
 def check_parts(count: int) -> None:
     """As many workers as there are processors to run them, several times over."""
-    cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    cpus = processors()
     if count > PARTS_A_CPU * cpus:
         raise ValueError(
             f"{WHERE}: {count} parts (one a worker) must be at most {PARTS_A_CPU * cpus}, "

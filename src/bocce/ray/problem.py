@@ -16,8 +16,8 @@ from ..engines.outer import OuterEngine
 from ..problems import PartedProblem, Problem
 from ..rows import Array, Index, Rows
 from .cluster import insist
-from .sources import Survey
 from .scores import ActorScores
+from .sources import Survey
 from .workers import reduced, shared, started
 
 

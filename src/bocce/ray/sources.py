@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,9 +15,9 @@ from ..blockfile import BlockFile
 from ..data._sources import table_rows
 from ..problems import FileProblem, Problem
 from ..rows import Array, rows_of
-from .cluster import WHERE
+from .cluster import WHERE, processors
 
-MakePart = Callable[[Any, float], Problem]  # (loss, l2): what a worker calls to have its problem
+MakePart = Any  # called with (loss, l2) by a worker, to have its problem
 
 
 class Survey(NamedTuple):
@@ -173,7 +172,7 @@ class _Opened(NamedTuple):
 
 def _of_dataset(dataset: Any, loss: Any, workers: int | None) -> Survey:
     """Blocks stay where Ray Data has read them; a worker fetches the rows of its own share."""
-    count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+    count = workers or processors()
     rows_here = dataset.materialize()
     columns = rows_here.schema().names
     labels = rows_here.unique(columns[-1]) if _has_classes(loss) else None

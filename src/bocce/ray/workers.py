@@ -110,7 +110,7 @@ def started(found: Survey, loss: Any, l2: float, seed: int) -> Iterator[dict[int
         max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD"
     )
     held = [[ray.put(source)] for source in found.sources]  # for as long as they may be reloaded
-    actors = {
+    actors: dict[int, Any] = {
         part: remote.remote(source, loss, l2, sampling.part_seed(seed, part))
         for part, source in enumerate(held)
         if found.rows[part]
