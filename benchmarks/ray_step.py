@@ -73,7 +73,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     args = parser.parse_args()
     cores = os.cpu_count() or 1
-    ray.init(num_cpus=max(cores, *args.workers), include_dashboard=False, log_to_driver=False)
+    cpus = max(cores, *args.workers)
+    ray.init(address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False)
     print(f"{cores} cores, load {os.getloadavg()[0]:.1f}; ms a step: median (least)")
     messages = {}
     for d in (100, 50_000):

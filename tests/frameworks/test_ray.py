@@ -29,7 +29,7 @@ KINDS = {"squared": bocce.LeastSquares, "logistic": bocce.Logistic}
 
 @pytest.fixture(scope="module")
 def cluster():
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield
     ray.shutdown()
 

@@ -61,8 +61,8 @@ def minimize(
         machine can read; or a ``ray.data.Dataset`` whose last column is y. Parts may be empty.
     loss : an instance such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
     workers : for a Dataset, over how many workers it is split; None is one a CPU.
-    address : of a running cluster; None uses the one this process is connected to, or else
-        starts one on this machine for the duration of the call.
+    address : of a running cluster; None uses the one this process is connected to, or that of
+        RAY_ADDRESS, or else starts one on this machine for the duration of the call.
     method, T, batch_size, seed, w0, tol, record_every, callback, checkpoint, passes, memory
         as in ``bocce.minimize``. In batches a record is a pass over all rows, unless the loss is
         squared and d <= 1024: take ``record_every="auto"``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 import ray
 
 WHERE = "ray.minimize"
+LOCAL = "local"  # Ray's word for: start one here
 REACHED_WITHIN = 3.0  # seconds; a cluster that runs answers in milliseconds
 PARTS_A_CPU = 8  # a worker is a process of 100 MB: more of them take turns
 TRIES = 10  # of a round whose answers were lost with a machine
@@ -20,10 +22,10 @@ def connected(address: str | None) -> Iterator[None]:
     """Ray, running; what was started here ends here."""
     mine = not ray.is_initialized()
     if mine:
-        if address is not None:
-            _reach(address)
+        address = address or os.environ.get("RAY_ADDRESS") or LOCAL
+        _reach(address)
         try:
-            ray.init(address=address, include_dashboard=None if address else False)
+            ray.init(address=address, include_dashboard=False if address == LOCAL else None)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise _unreachable(address, error) from error
     try:
