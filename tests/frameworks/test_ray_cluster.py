@@ -170,7 +170,7 @@ def test_a_machine_lost_on_the_way_changes_nothing(cluster, watched, monkeypatch
         """The machine of the worker that was started last, if it is not the driver's own."""
         files = sorted(watched.glob("*.pid"), key=lambda file: -file.stat().st_mtime)
         order = [file.read_text() for file in files]
-        lost = min(cluster.nodes, key=lambda node: (order + [node.node_id]).index(node.node_id))
+        lost = min(cluster.nodes, key=lambda node: [*order, node.node_id].index(node.node_id))
         assert lost.node_id in order
         cluster.nodes.remove(lost)
         cluster.remove_node(lost)
