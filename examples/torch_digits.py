@@ -6,9 +6,11 @@
 Two tasks (a network 64-64-10, and softmax regression on fixed random features), a small and a full
 batch, the same number of steps for everyone. Each method runs at its defaults and at the best
 learning rate of a small grid (chosen by training loss on two seeds), five seeds each. The defaults
-of SHB: lr = 1/L with L from ``estimate_constants`` at the start, kappa = 100, the guard on. The
-table gives the final training loss (mean and standard deviation over seeds) and the test accuracy.
-Without ``schedulefree`` its rows are left out. A few minutes on one core.
+of SHB: lr = 1/L with L from ``estimate_constants`` at the start, kappa = 100, the guard on; "auto"
+is rule 1 of ``bocce.schedules.auto``, whose momentum falls with the batch. The table gives the
+final training loss (mean and standard deviation over seeds), the test accuracy, and in how many of
+the runs the guard had to act. Without ``schedulefree`` its rows are left out. A few minutes on one
+core.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
+from bocce import schedules
 from bocce.torch import SHB, estimate_constants
 
 matplotlib.use("Agg")
@@ -38,6 +41,10 @@ except ImportError:
 GRID = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # times each method's own default
 TRIED = 2  # seeds that choose from the grid
 L2 = 1e-3
+KAPPA = 100.0
+COLUMNS = ("at its defaults", "best of grid")
+ROWS = 50  # single rows whose curvature is looked at, for L_max
+Build = Callable[..., torch.optim.Optimizer]
 Batch = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -78,31 +85,59 @@ def loss_of(model: torch.nn.Module, X: torch.Tensor, y: torch.Tensor) -> torch.T
     return torch.nn.functional.cross_entropy(model(X), y) + 0.5 * L2 * penalty
 
 
-# -- methods: from a model, a multiple of the default learning rate and T to an optimizer ---------
+# -- methods: from a model, a batch size, a multiple of the default learning rate and T -----------
 
 
-def shb(method: str) -> Callable[..., torch.optim.Optimizer]:
-    def build(model: torch.nn.Module, task: Task, factor: float, T: int) -> SHB:
+def shb(method: str) -> Build:
+    def build(model: torch.nn.Module, task: Task, b: int, factor: float, T: int) -> SHB:
         mean_loss = torch.nn.functional.cross_entropy
         L = estimate_constants(model, mean_loss, task.train, steps=10).L + L2
-        return SHB.from_lr(model.parameters(), factor / L, 100.0, T, method, guard=True)
+        return SHB.from_lr(model.parameters(), factor / L, KAPPA, T, method, guard=True)
 
     return build
 
 
-def plain(make: Callable[..., torch.optim.Optimizer], lr: float, **options: Any):
-    def build(model: torch.nn.Module, task: Task, factor: float, T: int) -> torch.optim.Optimizer:
+def auto(model: torch.nn.Module, task: Task, b: int, factor: float, T: int) -> SHB:
+    """The noise of a batch limits alpha/(1 - beta): small batches get little momentum."""
+    mean_loss = torch.nn.functional.cross_entropy
+    found = estimate_constants(model, mean_loss, task.train, steps=10, rows=ROWS)
+    L, L_max, n = found.L + L2, found.L_max + L2, len(task.train[0])
+    schedule = schedules.auto(T, L, L / KAPPA, L_max, n, b, family="shb")
+    return SHB(model.parameters(), schedule, lr=factor, guard=True)
+
+
+def with_cosine(build: Build) -> Build:
+    """Torch's cosine over the run, taken with every step."""
+
+    def build_both(
+        model: torch.nn.Module, task: Task, b: int, factor: float, T: int
+    ) -> torch.optim.Optimizer:
+        optimizer = build(model, task, b, factor, T)
+        cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T)
+        optimizer.register_step_post_hook(lambda *_: cosine.step())
+        return optimizer
+
+    return build_both
+
+
+def plain(make: Build, lr: float, **options: Any) -> Build:
+    def build(
+        model: torch.nn.Module, task: Task, b: int, factor: float, T: int
+    ) -> torch.optim.Optimizer:
         return make(model.parameters(), lr=factor * lr, **options)
 
     return build
 
 
-def methods() -> dict[str, Callable[..., torch.optim.Optimizer]]:
+def methods() -> dict[str, Build]:
+    momentum = plain(torch.optim.SGD, 1e-3, momentum=0.9)
     found = {
+        "SHB auto": auto,
         "SHB two-phase": shb("2p-shb"),
         "SHB exponential": shb("shb-exp"),
         "Nesterov exp.": shb("nesterov-exp"),
-        "SGD, momentum 0.9": plain(torch.optim.SGD, 1e-3, momentum=0.9),
+        "SGD, momentum 0.9": momentum,
+        "the same, cosine": with_cosine(momentum),
         "AdamW": plain(torch.optim.AdamW, 1e-3, weight_decay=0.0),
     }
     if schedulefree is not None:
@@ -134,12 +169,12 @@ def at_iterate(optimizer: torch.optim.Optimizer):
     return nullcontext()
 
 
-def run(task: Task, build: Callable, factor: float, b: int, T: int, seed: int):
-    """(training losses at 21 moments, test accuracy at the end)."""
+def run(task: Task, build: Build, factor: float, b: int, T: int, seed: int):
+    """(training losses at 21 moments, test accuracy at the end, did the guard have to act)."""
     torch.manual_seed(seed)
     model = task.model()
     X, y = task.train
-    optimizer = build(model, task, factor, T)
+    optimizer = build(model, task, b, factor, T)
     every, curve = T // 20, []
     for k, rows in enumerate(batches(len(X), b, T, seed)):
         if k % every == 0:
@@ -149,7 +184,7 @@ def run(task: Task, build: Callable, factor: float, b: int, T: int, seed: int):
         loss.backward()
         optimizer.step(**({"loss": loss} if isinstance(optimizer, SHB) else {}))
     loss, accuracy = measure(task, model, optimizer)
-    return [*curve, loss], accuracy
+    return [*curve, loss], accuracy, getattr(optimizer, "restores", 0) > 0
 
 
 def measure(task: Task, model: torch.nn.Module, optimizer: torch.optim.Optimizer):
@@ -166,7 +201,7 @@ def compare(task: Task, b: int, T: int, seeds: int) -> dict[str, tuple]:
     found = {}
     for name, build in methods().items():
 
-        def final_loss(factor: float, build: Callable = build) -> float:
+        def final_loss(factor: float, build: Build = build) -> float:
             return sum(run(task, build, factor, b, T, seed)[0][-1] for seed in range(TRIED))
 
         best = min(GRID, key=final_loss)
@@ -178,12 +213,18 @@ def compare(task: Task, b: int, T: int, seeds: int) -> dict[str, tuple]:
     return found
 
 
-def show(runs: list[tuple[list[float], float]]) -> str:
-    final = np.array([curve[-1] for curve, _ in runs])
-    accuracy = 100 * np.mean([accuracy for _, accuracy in runs])
+def show(runs: list[tuple[list[float], float, bool]]) -> str:
+    final = np.array([curve[-1] for curve, *_ in runs])
+    accuracy = 100 * np.mean([accuracy for _, accuracy, _ in runs])
+    guarded = f"{accuracy:6.1f} {sum(restored for *_, restored in runs):6d}"
     if not np.isfinite(final).all():
-        return f"{'diverged':>17s} {accuracy:6.1f}"
-    return f"{final.mean():8.4f} ±{final.std(ddof=1):7.4f} {accuracy:6.1f}"
+        return f"{'diverged':>17s} {guarded}"
+    return f"{final.mean():8.4f} ±{final.std(ddof=1):7.4f} {guarded}"
+
+
+def momentum_of_auto(task: Task, b: int, T: int) -> float:
+    torch.manual_seed(0)
+    return float(auto(task.model(), task, b, 1.0, T).param_groups[0]["schedule"].beta[0])
 
 
 def main() -> None:
@@ -199,13 +240,13 @@ def main() -> None:
     panels = [(task, b) for task in tasks() for b in (32, len(task.train[0]))]
     figure, axes = plt.subplots(1, len(panels), figsize=(4 * len(panels), 3.6))
     for axis, (task, b) in zip(axes, panels):
-        print(f"\n{task.name}, batch {b}, {options.steps} steps, {options.seeds} seeds")
-        print(
-            f"{'':20s} {'at its defaults':>17s} {'test%':>6s}  {'best of grid':>17s} {'test%':>6s}"
-        )
+        beta = momentum_of_auto(task, b, options.steps)
+        print(f"\n{task.name}, batch {b}, {options.steps} steps, {options.seeds} seeds", end="")
+        print(f"; momentum of SHB auto {beta:.2f} (first seed)")
+        print(f"{'':20s}" + "".join(f" {title:>17s}  test%  guard " for title in COLUMNS))
         for name, (default, best, tuned) in compare(task, b, options.steps, options.seeds).items():
             print(f"{name:20s} {show(default)}  {show(tuned)}  lr x {best:g}", flush=True)
-            curves = np.array([curve for curve, _ in tuned])
+            curves = np.array([curve for curve, *_ in tuned])
             moments = np.linspace(0, options.steps, curves.shape[1])
             axis.semilogy(moments, np.median(curves, axis=0), label=name)
         axis.set(title=f"{task.name}, batch {b}", xlabel="step", ylabel="training loss (best lr)")

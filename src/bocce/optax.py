@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-import optax
+import numpy as np
 
 from . import _checks
+from ._adapters import AFTER, ended, row, unit_schedule
+from ._extras import extra
 from .schedules import Schedule
 
-EXTEND = ("stop", "hold", "restart")
+with extra("optax", "optax", "jax", "jaxlib"):
+    import jax
+    import jax.numpy as jnp
+    import optax  # type: ignore[import-untyped]
 
 
 class HeavyBallState(NamedTuple):
     """count: steps taken; velocity: w_k - w_{k-1}; theta: the lookahead the parameters hold."""
 
-    count: jax.Array
+    count: jax.Array  # type: ignore[assignment]  # Optax's word, though tuples have a count too
     velocity: Any
     theta: jax.Array
 
 
 def heavy_ball(
-    schedule: Schedule, scale: float = 1.0, extend: str = "stop"
+    schedule: Schedule, lr: float = 1.0, after: str = "hold"
 ) -> optax.GradientTransformationExtraArgs:
     """A schedule as a gradient transformation.
 
     With g_k the incoming updates and v_k = w_k - w_{k-1}, v_0 = 0::
 
-        v_{k+1} = beta_k v_k - scale alpha_k g_k,    w_{k+1} = w_k + v_{k+1}
+        v_{k+1} = beta_k v_k - lr alpha_k g_k,    w_{k+1} = w_k + v_{k+1}
 
     ``optax.sgd(momentum=...)`` keeps m <- beta m + g instead, which is the same method only
     while alpha stays constant. The sign is included: apply the result with
@@ -44,9 +48,11 @@ def heavy_ball(
     Parameters
     ----------
     schedule : the table.
-    scale : multiplies alpha; a number that ``optax.inject_hyperparams`` may take over.
-    extend : beyond step T ``"stop"`` leaves the parameters at w_T (compiled code cannot raise),
-        ``"hold"`` repeats the last row for ever, ``"restart"`` starts again from rest.
+    lr : multiplies alpha; a number that ``optax.inject_hyperparams`` may take over.
+    after : beyond step T ``"hold"`` repeats the last row, with one warning where the step is not
+        compiled (compiled, it holds in silence, as Optax's own schedules do); ``"restart"``
+        starts the table again from rest; ``"stop"`` leaves the parameters at w_T; ``"raise"`` is
+        an error, in compiled code too, where it costs a call from the device to Python.
 
     Source: ``eq:shb``.
 
@@ -60,22 +66,17 @@ def heavy_ball(
     >>> bool(jnp.abs(w).max() < 1e-8)
     True
     """
-    _check(schedule, scale, extend)
-    table = tuple(jnp.asarray(column) for column in (schedule.alpha, schedule.beta, schedule.theta))
-    T = schedule.T
+    _check(schedule, lr, after)
+    rows, period = _unrolled(schedule, after)
+    table = jnp.asarray(rows)
 
-    def row(k: jax.Array) -> tuple[jax.Array, ...]:
-        at = k % T if extend == "restart" else jnp.minimum(k, T - 1)
-        alpha, beta, theta = (column[at] for column in table)
-        if extend == "stop":
-            alpha, beta, theta = (jnp.where(k < T, x, 0.0) for x in (alpha, beta, theta))
-        if extend == "restart":  # a new round starts from rest, as Schedule.then does
-            beta, theta = (jnp.where((k >= T) & (at == 0), 0.0, x) for x in (beta, theta))
-        return alpha, beta, theta
+    def row_at(k: jax.Array) -> jax.Array:
+        start = len(rows) - period
+        return table[jnp.where(k < start, k, start + (k - start) % period)]
 
     def init(params: optax.Params) -> HeavyBallState:
         velocity = jax.tree.map(jnp.zeros_like, params)
-        return HeavyBallState(jnp.zeros([], jnp.int32), velocity, row(jnp.zeros([], jnp.int32))[2])
+        return HeavyBallState(jnp.zeros([], jnp.int32), velocity, table[0, 2])
 
     def update(
         updates: optax.Updates,
@@ -84,11 +85,12 @@ def heavy_ball(
         **extra_args: Any,
     ) -> tuple[optax.Updates, HeavyBallState]:
         del params, extra_args
-        alpha, beta, _ = row(state.count)
-        count = state.count + (state.count < jnp.iinfo(jnp.int32).max).astype(jnp.int32)
-        ahead = row(count)[2]
+        _tell_the_end(schedule, after, state.count)
+        alpha, beta, _ = row_at(state.count)
+        count = state.count + (state.count < np.iinfo(np.int32).max).astype(jnp.int32)
+        ahead = row_at(count)[2]
         velocity = jax.tree.map(
-            lambda v, g: _combine(beta, v, -scale * alpha, g), state.velocity, updates
+            lambda v, g: _combine(beta, v, -lr * alpha, g), state.velocity, updates
         )
         moves = jax.tree.map(
             lambda new, old: _combine(1.0 + ahead, new, -state.theta, old), velocity, state.velocity
@@ -96,6 +98,24 @@ def heavy_ball(
         return moves, HeavyBallState(count, velocity, ahead)
 
     return optax.GradientTransformationExtraArgs(init, update)
+
+
+def from_lr(
+    lr: float, kappa: float, T: int, method: str = "2p-shb", after: str = "hold"
+) -> optax.GradientTransformationExtraArgs:
+    """The method for L = 1/lr and mu = 1/(lr kappa): two numbers a network's user can try.
+
+    kappa sets how far the momentum reaches: about sqrt(kappa) steps. ``method`` is a name of
+    ``bocce.schedules.REGISTRY`` that needs L and mu only; ``after`` is ``heavy_ball``'s. To
+    drive lr, use ``optax.inject_hyperparams(heavy_ball)``.
+
+    >>> import jax.numpy as jnp
+    >>> tx = from_lr(lr=0.1, kappa=100.0, T=50)
+    >>> updates, state = tx.update(jnp.ones(1), tx.init(jnp.zeros(1)))
+    >>> round(float(updates[0]), 6)
+    -0.1
+    """
+    return heavy_ball(unit_schedule("from_lr", lr, kappa, T, method), lr, after)
 
 
 def eval_params(state: Any, params: optax.Params) -> optax.Params:
@@ -134,16 +154,49 @@ def eval_params(state: Any, params: optax.Params) -> optax.Params:
 
 def _combine(a: Any, x: jax.Array, b: Any, y: jax.Array) -> jax.Array:
     """a x + b y in the dtype of x, with coefficients of at least float32."""
-    wide = jnp.promote_types(jnp.float32, jnp.finfo(x.dtype).dtype)
+    wide = jnp.promote_types(jnp.float32, jnp.finfo(x.dtype).dtype)  # type: ignore[no-untyped-call]
     return (jnp.asarray(a, wide) * x + jnp.asarray(b, wide) * y).astype(x.dtype)
 
 
-def _check(schedule: Any, scale: Any, extend: Any) -> None:
+def _unrolled(schedule: Schedule, after: str) -> tuple[np.ndarray[Any, Any], int]:
+    """The rows up to where they repeat, and how many of the last ones do, for ever."""
+    table = np.column_stack([schedule.alpha, schedule.beta, schedule.theta])
+    rest = {"hold": table[-1:], "restart": table[1:]}.get(after, table[:0])
+    period = schedule.T if after == "restart" else 1
+    return np.vstack([table, row(schedule, schedule.T, after), rest]), period
+
+
+def _tell_the_end(schedule: Schedule, after: str, k: jax.Array) -> None:
+    """Warn or raise at a step beyond T, as far as a traced step can."""
+    traced = isinstance(k, jax.core.Tracer)
+    if after == "raise":
+
+        def refuse(k: Any) -> None:
+            if int(k) >= schedule.T:
+                raise RuntimeError(
+                    f"{ended('heavy_ball', schedule)}; give a longer one, or pass after='hold', "
+                    "'restart' or 'stop'."
+                )
+
+        if traced:
+            jax.debug.callback(refuse, k)
+        else:
+            refuse(k)
+    elif after == "hold" and not traced and int(k) == schedule.T:
+        warnings.warn(
+            f"{ended('heavy_ball', schedule)}; its last row is repeated from here on. Give a "
+            "longer one, or pass after='restart', 'stop' or 'raise'.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def _check(schedule: Any, lr: Any, after: Any) -> None:
     if not isinstance(schedule, Schedule):
         raise TypeError(
             f"heavy_ball: schedule={schedule!r} must be a bocce Schedule; make one with "
             "bocce.schedules."
         )
-    if isinstance(scale, numbers.Number):  # inject_hyperparams gives a traced array
-        _checks.real("heavy_ball", "scale", scale, above=0.0, remedy="it multiplies alpha")
-    _checks.choice("heavy_ball", "extend", extend, EXTEND)
+    if isinstance(lr, numbers.Number):  # inject_hyperparams gives a traced array
+        _checks.real("heavy_ball", "lr", lr, least=0.0, remedy="it multiplies the schedule's alpha")
+    _checks.choice("heavy_ball", "after", after, AFTER)

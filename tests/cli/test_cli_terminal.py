@@ -13,14 +13,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import typer
+from bocce.solve import registry
 from typer.completion import get_completion_script
 from typer.testing import CliRunner
 
 import bocce
 from bocce import solve
 from bocce.cli import app
-from bocce.paper import FIGURES
-from bocce.solve import registry
+from bocce.paper import EXHIBITS
 
 GROUP = typer.main.get_command(app)
 COLOUR = re.compile(rb"\x1b\[[0-9;]*(3[0-7]|38;5)")
@@ -256,7 +256,7 @@ def completed(*words):
 
 def test_the_shell_completes_methods_figures_data_sets_and_choices():
     assert completed("solve", "f", "--method", "m") == [m for m in registry() if m[0] == "m"]
-    assert completed("reproduce", "shb") == [label for label in FIGURES if label[:3] == "shb"]
+    assert completed("reproduce", "shb") == [label for label in EXHIBITS if label[:3] == "shb"]
     assert completed("reproduce", "table") == ["table1"]
     assert completed("plan", "mush") == ["mushrooms"]
     assert completed("solve", "f", "--loss", "l") == ["logistic"]

@@ -15,9 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bocce import schedules
-from bocce.optax import eval_params, heavy_ball
-
-pytestmark = pytest.mark.frameworks
+from bocce.optax import eval_params, from_lr, heavy_ball
 
 NAMES = sorted(quadratic.all_schedules())
 HEAVY = schedules.two_phase(40, L=4.0, mu=0.5)
@@ -34,16 +32,16 @@ def slope(w: jax.Array, X: jax.Array, y: jax.Array) -> jax.Array:
     return X.T @ (X @ w - y) / y.size + quadratic.problem().l2 * w
 
 
-def run(tx: optax.GradientTransformation, steps: int) -> np.ndarray:
+def run(tx: optax.GradientTransformation, steps: int, compiled: bool = True) -> np.ndarray:
     """The iterate after each step on the reference engine's batches."""
     w = jnp.asarray(quadratic.start())
     state = tx.init(w)
 
-    @jax.jit
     def step(w, state, X, y):
         updates, state = tx.update(slope(w, X, y), state, w)
         return optax.apply_updates(w, updates), state
 
+    step = jax.jit(step) if compiled else step
     path = []
     for k in range(steps):
         w, state = step(w, state, *quadratic.batch(k))
@@ -61,28 +59,74 @@ def test_every_schedule_follows_the_reference(name: str) -> None:
 @settings(max_examples=10, deadline=None)
 @given(
     rows=st.lists(
-        st.tuples(st.floats(1e-3, 0.3), st.floats(0, 0.95), st.floats(0, 3)), min_size=1, max_size=9
+        st.tuples(st.floats(1e-3, 0.3), st.floats(0, 0.95), st.floats(0, 3)), min_size=1, max_size=5
     )
 )
 def test_any_table_follows_the_reference(rows: list[tuple[float, float, float]]) -> None:
     schedule = schedules.Schedule(*np.array(rows).T)
     expected = quadratic.reference(schedule)[1:]
-    path = run(heavy_ball(schedule), schedule.T)
+    path = run(heavy_ball(schedule), schedule.T, compiled=False)
     assert np.abs(path - expected).max() <= 1e-12 * max(1.0, np.abs(expected).max())
 
 
+@pytest.mark.parametrize("after", ["hold", "restart", "stop"])
 @pytest.mark.parametrize("name", ["shb", "nesterov-exp", "random"])
-def test_beyond_T(name: str) -> None:
+def test_beyond_T_a_schedule_is_a_longer_table(name: str, after: str) -> None:
     schedule = quadratic.all_schedules()[name]
-    T = schedule.T
-    stopped = run(heavy_ball(schedule), T + 10)
-    assert (stopped[T:] == stopped[T - 1]).all()
-    columns = (schedule.alpha, schedule.beta, schedule.theta)
-    held = schedules.Schedule(*(np.pad(c, (0, 10), mode="edge") for c in columns))
-    path = run(heavy_ball(schedule, extend="hold"), T + 10)
-    assert np.abs(path - quadratic.reference(held)[1:]).max() <= 1e-12
-    path = run(heavy_ball(schedule, extend="restart"), 2 * T)
-    assert np.abs(path - quadratic.reference(schedule.then(schedule))[1:]).max() <= 1e-12
+    path = run(heavy_ball(schedule, after=after), 2 * schedule.T)
+    assert np.abs(path - quadratic.extended(schedule, after)[1:]).max() <= 1e-12
+
+
+def one_by_one(tx: optax.GradientTransformation, steps: int) -> None:
+    params, state = tree(), tx.init(tree())
+    for _ in range(steps):
+        params, state = _step(tx, params, state)
+
+
+def test_holding_warns_once_where_the_step_was_called() -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        one_by_one(heavy_ball(HEAVY), 45)
+    (warning,) = seen
+    assert warning.category is RuntimeWarning
+    assert "'2p-shb' ended at T=40; its last row is repeated" in str(warning.message)
+    assert warning.filename == __file__
+
+
+def test_raising_ends_a_run_compiled_or_not() -> None:
+    tx = heavy_ball(HEAVY, after="raise")
+    one_by_one(tx, 40)
+    with pytest.raises(RuntimeError, match=r"'2p-shb' ended at T=40; .*after='hold'"):
+        one_by_one(tx, 41)
+    jax.block_until_ready(descend(tx, tree(), 40))
+    with pytest.raises(RuntimeError, match="ended at T=40"):
+        jax.block_until_ready(descend(tx, tree(), 41))
+
+
+# -- lr and kappa --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["2p-shb", "shb", "nesterov-exp"])
+def test_from_lr_is_the_schedule_of_two_numbers(name: str) -> None:
+    """L = 1/lr and mu = 1/(lr kappa), and the same end."""
+    expected = schedules.REGISTRY[name].build(30, {"L": 8.0, "mu": 0.125})
+    for after in ("hold", "stop"):
+        params, _ = descend(from_lr(0.125, 64.0, 30, name, after=after), tree(), 35)
+        assert same(params, descend(heavy_ball(expected, after=after), tree(), 35)[0], 1e-12)
+
+
+def test_from_lr_names_what_two_numbers_do_not_give() -> None:
+    with pytest.raises(ValueError, match=r"from_lr: method='auto' also needs L_max, n, b, which"):
+        from_lr(0.125, 64.0, 30, method="auto")
+
+
+def test_from_lr_refuses_bad_numbers() -> None:
+    with pytest.raises(ValueError, match=r"from_lr: lr=0\.0 must be a finite number > 0; lr plays"):
+        from_lr(0.0, 10.0, 5)
+    with pytest.raises(ValueError, match=r"from_lr: kappa=0\.5 must be a finite number >= 1"):
+        from_lr(1.0, 0.5, 5)
+    with pytest.raises(ValueError, match=r"after='error' must be one of 'hold', 'restart'"):
+        from_lr(1.0, 2.0, 5, after="error")
 
 
 # -- a small tree, for Optax's own machinery -----------------------------------------------------
@@ -187,13 +231,24 @@ def test_chain_with_clipping() -> None:
     assert same([params["a"], params["b"][0]], [w["a"], w["b"]], 1e-12)
 
 
-def test_inject_hyperparams_moves_the_scale() -> None:
-    tx = optax.inject_hyperparams(heavy_ball)(schedule=HEAVY, scale=0.5)
+def test_inject_hyperparams_moves_lr() -> None:
+    tx = optax.inject_hyperparams(heavy_ball)(schedule=HEAVY, lr=0.5)
     half = schedules.Schedule(0.5 * HEAVY.alpha, HEAVY.beta, HEAVY.theta)
     params, state = descend(tx, tree(), 40)
     assert same(params, descend(heavy_ball(half), tree(), 40)[0], 1e-6)  # it injects float32
-    assert float(state.hyperparams["scale"]) == 0.5
+    assert float(state.hyperparams["lr"]) == 0.5
     assert same(eval_params(state, params), params)
+
+
+def test_a_schedule_of_optax_drives_lr() -> None:
+    """The run with lr_k is that of the table (lr_k alpha_k, beta_k, theta_k)."""
+    cosine = optax.cosine_decay_schedule(1.0, decay_steps=50)
+    tx = optax.inject_hyperparams(heavy_ball)(schedule=AHEAD, lr=cosine)
+    rates = np.array([float(cosine(k)) for k in range(AHEAD.T)])
+    driven = schedules.Schedule(rates * AHEAD.alpha, AHEAD.beta, AHEAD.theta)
+    params, _ = descend(tx, tree(), 40)
+    assert same(params, descend(heavy_ball(driven), tree(), 40)[0], 1e-6)  # it injects float32
+    assert not same(params, descend(heavy_ball(AHEAD), tree(), 40)[0], 1e-3)
 
 
 def test_multi_steps_accumulates_gradients() -> None:
@@ -269,9 +324,9 @@ def test_optax_sgd_is_another_method_when_alpha_varies() -> None:
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match=r"heavy_ball: schedule=0\.1 must be a bocce Schedule"):
         heavy_ball(0.1)
-    with pytest.raises(ValueError, match=r"heavy_ball: scale=-1\.0 must be a finite number > 0"):
-        heavy_ball(HEAVY, scale=-1.0)
-    with pytest.raises(ValueError, match=r"extend='error' must be one of 'stop', 'hold'"):
-        heavy_ball(HEAVY, extend="error")
+    with pytest.raises(ValueError, match=r"heavy_ball: lr=-1\.0 must be a finite number >= 0"):
+        heavy_ball(HEAVY, lr=-1.0)
+    with pytest.raises(ValueError, match=r"after='error' must be one of 'hold', 'restart'"):
+        heavy_ball(HEAVY, after="error")
     with pytest.raises(ValueError, match=r"eval_params: state=.* must contain the state of heavy"):
         eval_params(optax.sgd(0.1).init(tree()), tree())

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from bocce import schedules
 from bocce.torch import SHB, estimate_constants
 
-pytestmark = pytest.mark.frameworks
-
 
 def half_square(z: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return 0.5 * (z.squeeze(-1) - y).square().mean()

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.frameworks
-
 PAGE = Path(__file__).parents[2] / "docs" / "torch.md"
 
 

@@ -14,7 +14,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.frameworks
 
 
 @pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")  # what show() says here

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -16,8 +17,6 @@ from test_torch_reference import loss_at, parameter
 
 from bocce import schedules
 from bocce.torch import SHB
-
-pytestmark = pytest.mark.frameworks
 
 HEAVY = schedules.two_phase(40, L=4.0, mu=0.5)
 AHEAD = schedules.nesterov_exponential(40, L=4.0, mu=0.5)
@@ -92,9 +91,14 @@ def test_copies_go_on_alone(duplicate) -> None:
 
 def test_the_state_of_another_optimizer_is_refused() -> None:
     model = network()
+    optimizer = SHB(model.parameters(), HEAVY)
     other = torch.optim.SGD(model.parameters(), lr=0.1).state_dict()
-    with pytest.raises(ValueError, match="has no schedule, so another optimizer"):
-        SHB(model.parameters(), HEAVY).load_state_dict(other)
+    with pytest.raises(ValueError, match=r"has no schedule, .*so another optimizer or an older"):
+        optimizer.load_state_dict(other)
+    older = optimizer.state_dict()
+    older["param_groups"][0]["scale"] = older["param_groups"][0].pop("lr")
+    with pytest.raises(ValueError, match="has no lr, so another optimizer or an older bocce"):
+        optimizer.load_state_dict(older)
 
 
 # -- the iterate and the training point --------------------------------------------------------
@@ -165,47 +169,55 @@ def test_a_parameter_without_gradient_keeps_its_iterate() -> None:
 
 def test_beyond_T_is_an_error_that_names_T_and_changes_nothing() -> None:
     model = network()
-    optimizer = SHB(model.parameters(), HEAVY)
+    optimizer = SHB(model.parameters(), HEAVY, after="raise")
     train(model, optimizer, 40)
     before = weights(model)
-    with pytest.raises(RuntimeError, match=r"'2p-shb' ended at T=40; .*extend='hold'"):
+    with pytest.raises(RuntimeError, match=r"'2p-shb' ended at T=40; .*after='hold'"):
         train(model, optimizer, 1)
     assert torch.equal(weights(model), before)
 
 
-def joined(schedule: schedules.Schedule, extend: str) -> schedules.Schedule:
-    """The longer table that ``extend`` stands for."""
-    if extend == "restart":
-        return schedule.then(schedule)
-    columns = (schedule.alpha, schedule.beta, schedule.theta)
-    return schedules.Schedule(*(np.pad(c, (0, schedule.T), mode="edge") for c in columns))
-
-
-@pytest.mark.parametrize("extend", ["hold", "restart"])
+@pytest.mark.filterwarnings("ignore:SHB. the schedule .* ended")
+@pytest.mark.parametrize("after", ["hold", "restart", "stop"])
 @pytest.mark.parametrize("name", ["shb", "nesterov-exp", "random"])
-def test_extended_schedules_are_longer_tables(name: str, extend: str) -> None:
+def test_beyond_T_a_schedule_is_a_longer_table(name: str, after: str) -> None:
     schedule = quadratic.all_schedules()[name]
-    expected = quadratic.reference(joined(schedule, extend))
+    expected = quadratic.extended(schedule, after)
     w = parameter()
-    optimizer = SHB([w], schedule, extend=extend)
+    optimizer = SHB([w], schedule, after=after)
     for k in range(2 * schedule.T):
         optimizer.zero_grad()
         loss_at(w, k).backward()
         optimizer.step()
+        if k + 1 == schedule.T:  # in all of them the parameters hold w_T here
+            assert np.abs(w.detach().numpy() - expected[k + 1]).max() <= 1e-12
         with optimizer.eval_params():
             assert np.abs(w.detach().numpy() - expected[k + 1]).max() <= 1e-12
+
+
+def test_holding_warns_once_and_where_the_step_was_called() -> None:
+    model = network()
+    optimizer = SHB([{"params": [p]} for p in model.parameters()], HEAVY)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        train(model, optimizer, 45)
+        saved = optimizer.state_dict()
+        optimizer.load_state_dict(saved)  # a run resumed beyond T has been told already
+        train(model, optimizer, 5)
+    (warning,) = seen
+    assert warning.category is RuntimeWarning
+    assert "'2p-shb' ended at T=40; its last row is repeated" in str(warning.message)
+    assert warning.filename == __file__
 
 
 # -- groups --------------------------------------------------------------------------------------
 
 
-def test_groups_have_their_own_schedule_scale_and_clock() -> None:
+def test_groups_have_their_own_schedule_lr_and_clock() -> None:
     """Separable problem: each group must move as if it were alone."""
     start = torch.ones(2, dtype=torch.float64)
     a, b, c = (torch.nn.Parameter(start.clone()) for _ in range(3))
-    optimizer = SHB(
-        [{"params": [a], "scale": 0.5}, {"params": [b], "schedule": AHEAD}], HEAVY, extend="hold"
-    )
+    optimizer = SHB([{"params": [a], "lr": 0.5}, {"params": [b], "schedule": AHEAD}], HEAVY)
 
     def steps(count: int, of: torch.optim.Optimizer, ws: list[torch.nn.Parameter]) -> None:
         for _ in range(count):
@@ -240,10 +252,12 @@ def test_bad_arguments_are_refused() -> None:
     w = [torch.nn.Parameter(torch.ones(1))]
     with pytest.raises(TypeError, match=r"SHB: schedule=0\.1 must be a bocce Schedule; make one"):
         SHB(w, 0.1)
-    with pytest.raises(ValueError, match=r"SHB: scale=0\.0 must be a finite number > 0"):
-        SHB([{"params": w, "scale": 0.0}], HEAVY)
-    with pytest.raises(ValueError, match=r"extend='holds' must be one of .*did you mean 'hold'"):
-        SHB(w, HEAVY, extend="holds")
+    with pytest.raises(ValueError, match=r"SHB: lr=-1\.0 must be a finite number >= 0"):
+        SHB([{"params": w, "lr": -1.0}], HEAVY)
+    with pytest.raises(ValueError, match=r"SHB: weight_decay=-0\.1 must be a finite number >= 0"):
+        SHB(w, HEAVY, weight_decay=-0.1)
+    with pytest.raises(ValueError, match=r"after='holds' must be one of .*did you mean 'hold'"):
+        SHB(w, HEAVY, after="holds")
     with pytest.raises(ValueError, match="some parameters appear in more than one"):
         SHB(w, HEAVY).add_param_group({"params": w})
 
@@ -267,10 +281,16 @@ def test_from_lr_builds_every_method_that_two_numbers_give() -> None:
     for name, method in schedules.REGISTRY.items():
         w = [torch.nn.Parameter(torch.ones(1))]
         if set(method.needs) <= {"L", "mu"}:
-            optimizer = SHB.from_lr(w, lr=0.125, kappa=64.0, T=30, method=name, scale=0.5)
+            optimizer = SHB.from_lr(w, lr=0.125, kappa=64.0, T=30, method=name, weight_decay=0.5)
+            group = optimizer.param_groups[0]
             expected = method.build(30, {"L": 8.0, "mu": 0.125})
-            assert optimizer.param_groups[0]["schedule"] == expected
-            assert optimizer.param_groups[0]["scale"] == 0.5
+            for got, want in (
+                (group["lr"] * group["schedule"].alpha, expected.alpha),
+                (group["schedule"].beta, expected.beta),
+                (group["schedule"].theta, expected.theta),
+            ):
+                assert np.allclose(got, want, rtol=1e-12, atol=0.0)
+            assert (group["lr"], group["weight_decay"]) == (0.125, 0.5)
             built += 1
         else:
             with pytest.raises(ValueError, match=rf"method='{name}' also needs .*L_max"):

@@ -3,9 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
-pytestmark = pytest.mark.frameworks
 README = Path(__file__).parents[2] / "README.md"
 
 

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from bocce.schedules import Schedule
 from bocce.torch import SHB
 
-pytestmark = pytest.mark.frameworks
-
 NAMES = sorted(quadratic.all_schedules())
 
 

@@ -15,8 +15,6 @@ from test_torch_reference import loss_at, parameter
 from bocce import policies
 from bocce.torch import SLS
 
-pytestmark = pytest.mark.frameworks
-
 T, B = 60, 6
 POLICIES = [policies.sgd_sls_exponential(T), policies.shb_sls_exponential(T, mu=0.2)]
 

@@ -1,7 +1,8 @@
 """Try what would be released: ``python tests/release/check_dist.py dist``, after a build.
 
 What the wheel and the sdist hold is looked at; then the wheel is installed, without extras, into a
-new environment away from the checkout, and the sdist's own tests are run there against it.
+new environment away from the checkout, and the sdist's own tests are run there against it. Any
+Python that bocce allows can run this file: it needs no package, and tries the wheel with itself.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ IN_WHEEL = {"bocce/__init__.py", "bocce/py.typed", "bocce/paper/templates/report
 IN_SDIST = {
     *("README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md", "CONTRIBUTING.md", "CITATION.cff"),
     *("pyproject.toml", "Makefile", "conftest.py", "src/bocce/py.typed", "docs/deviations.md"),
+    "recipe/recipe.yaml",
     *("tests/run/test_golden.py", "tests/golden/batches.json", "tests/release/check_dist.py"),
 }
 GENERATED = ("__pycache__", ".nbi", ".nbc", "_build/", "auto_examples/", ".hypothesis")

@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import bocce
 from bocce import engines, sampling
 from bocce.engines import Recorder, State
-from bocce.problems.frame import Frame
+from bocce.problems import Frame, Problem
 from bocce.schedules.adaptive import design
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
 from helpers import recorder
@@ -26,6 +26,13 @@ def regression(n=6000, kappa=100.0, noise=0.1, seed=0):
 
 def labels(y, seed=0):
     return y / y.std() > np.random.default_rng(seed).logistic(size=y.size)
+
+
+def framed(X, y, l2) -> tuple[Frame, Problem]:
+    """The variables that an estimator steps in, and the problem there."""
+    p = bocce.LeastSquares(X, y, l2)
+    frame = Frame.of(p)
+    return frame, frame.problem(p)
 
 
 def stream(model, X, y, size=250, **keywords):
@@ -46,8 +53,7 @@ def test_calls_are_one_run_of_the_engine(method):
     calls = 40
     for _ in range(calls):
         model.partial_fit(X, y)
-    frame = Frame.fit(X, l2=model.l2, fit_intercept=False, h=1.0)
-    p = bocce.LeastSquares(frame.design(X), y, model.l2, penalty=frame.penalty)
+    frame, p = framed(X, y, model.l2)
     c = p.constants()
     values = {"L": c.L, "mu": c.mu, "L_max": c.L_max, "n": 300, "b": 300}
     table = bocce.schedules.REGISTRY[method].build(30, values)
@@ -57,7 +63,7 @@ def test_calls_are_one_run_of_the_engine(method):
     engines.make("reference", p, table, 300, 0, "reshuffle").advance(
         state, table, calls, recorder(calls)
     )
-    np.testing.assert_allclose(model.coef_, frame.out(state.w)[0], rtol=1e-9)
+    np.testing.assert_allclose(model.coef_, frame.out(state.w), rtol=1e-9)
     assert model.history_["iteration"].tolist() == list(range(1, calls + 1))
 
 
@@ -66,24 +72,23 @@ def test_the_batches_of_a_chunk_are_those_of_its_own_seed():
     X, y = regression(n=200)
     model = HeavyBallRegressor(method="sgd", batch_size=10, fit_intercept=False, random_state=3)
     model.partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
-    frame = Frame.fit(X[:100], l2=model.l2, fit_intercept=False, h=1.0)
+    frame, _ = framed(X[:100], y[:100], model.l2)
     seed = int(np.random.RandomState(3).randint(2**31 - 1))
     u, alpha = np.zeros(8), None
     for chunk, rows in enumerate((slice(0, 100), slice(100, 200))):
-        p = bocce.LeastSquares(frame.design(X[rows]), y[rows], model.l2, penalty=frame.penalty)
+        p = frame.problem(bocce.LeastSquares(X[rows], y[rows], model.l2))
         alpha = alpha or 1.0 / p.constants().L
         for k in range(10):
             batch = sampling.batch(sampling.part_seed(seed, chunk), k, 100, 10, "reshuffle")
             u = u - alpha * p.gradient(u, batch)
-    np.testing.assert_allclose(model.coef_, frame.out(u)[0], rtol=1e-9)
+    np.testing.assert_allclose(model.coef_, frame.out(u), rtol=1e-9)
 
 
 def test_auto_is_stages_that_double_and_a_mean_over_the_last_four():
     """Batches of 8: stages of 32, 64, ... steps, written out, and run by the readable engine."""
     X, y = regression(n=8 * 600)
     model = HeavyBallRegressor(fit_intercept=False, random_state=0).partial_fit(X, y)
-    frame = Frame.fit(X, l2=model.l2, fit_intercept=False, h=1.0)
-    p = bocce.LeastSquares(frame.design(X), y, model.l2, penalty=frame.penalty)
+    frame, p = framed(X, y, model.l2)
     c = p.constants()
     three = []
     for stage, length in enumerate((32, 64, 128, 256, 120)):
@@ -94,10 +99,10 @@ def test_auto_is_stages_that_double_and_a_mean_over_the_last_four():
     seed = sampling.part_seed(int(np.random.RandomState(0).randint(2**31 - 1)), 0)
     engine = engines.make("reference", p, table, 8, seed, "reshuffle")
     state = State(np.zeros(8), np.zeros(8))
-    engine.advance(state, table, 32, Recorder(np.zeros(0, dtype=np.int64), np.inf, -1.0))
+    engine.advance(state, table, 32, Recorder(np.zeros(0, dtype=np.int64)))
     state.tally = np.zeros(8)
-    engine.advance(state, table, 600, Recorder(np.zeros(0, dtype=np.int64), np.inf, -1.0))
-    np.testing.assert_allclose(model.coef_, frame.out(state.tally / 568)[0], rtol=1e-8)
+    engine.advance(state, table, 600, Recorder(np.zeros(0, dtype=np.int64)))
+    np.testing.assert_allclose(model.coef_, frame.out(state.tally / 568), rtol=1e-8)
 
 
 @pytest.mark.parametrize("kind", [HeavyBallRegressor, HeavyBallClassifier])
@@ -216,7 +221,7 @@ def test_chunks_shorter_than_a_batch_and_weights():
         (
             {"method": "sgd-sls-exp"},
             {"classes": [0, 1]},
-            r"partial_fit: method='sgd-sls-exp' looks at each batch before it steps, must be a "
+            r"partial_fit: method='sgd-sls-exp' looks at rows before it steps, must be a "
             r"schedule; use 'auto'\.",
         ),
     ],

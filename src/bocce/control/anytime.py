@@ -21,6 +21,7 @@ TIME_CONSTANTS = 2.0  # after so many time constants
 MOST_CUTS = 2  # of the step, on the squared loss (to a quarter); on others it has no limit
 GROW = 4  # the batch, when noise keeps the run from its tolerance
 SHORTEST = 16  # steps of a stage
+MOST_PASSES = 32  # in batches of a given size, before all rows are taken to reach a tolerance
 PASSES_A_LOOK = 4.0  # steps between looks touch so many times the rows a look does,
 PASSES_TO_TOL = 2.0  # and so many where a tolerance may be met
 
@@ -204,6 +205,8 @@ class Anytime:
         noisy = winner is not last and last.value - winner.value > progress
         place.stage_value = last.value
         self._proceed(noisy, (self.budget - seen.spent) // self.design.b)
+        if self.wants_tol and seen.spent >= MOST_PASSES * self.design.n:
+            self.design = replace(self.design, b=self.design.n)
         rest = noisy or self.design.b == self.design.n
         if rest:
             place.stage_value = winner.value

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from ..problems import Look
 from ..rows import Array
 
@@ -72,7 +70,7 @@ class Best(NamedTuple):
 
     @classmethod
     def of(cls, w: Array, look: Look) -> Best:
-        return cls(w, look.value, float(np.linalg.norm(look.gradient)))
+        return cls(w, look.value, look.norm)
 
 
 class Controller(Protocol):

@@ -132,7 +132,7 @@ class GuardedRun:
         if seen is None:
             return self.current()
         look = seen.look(seen.w)
-        norm = float(np.linalg.norm(look.gradient))
+        norm = look.norm
         self.k = seen.k
         why = self._why(look.value, norm, seen.norms) or seen.verdict
         if why:

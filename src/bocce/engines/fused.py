@@ -38,8 +38,6 @@ class Sweep:
     ``slope`` and ``bend`` hold the derivatives (times the weights) at the scores last looked at.
     Scores may be a matrix, one column an output: bends are then not kept, and
     ``loss.bend_times(z, y, u)`` is the product of a row's second derivative with u.
-
-    ``loss.together(z, y)``, where a loss has it, is its value, slope and bend at once.
     """
 
     def __init__(self, problem: Any, shape: tuple[int, ...]) -> None:
@@ -51,11 +49,10 @@ class Sweep:
         self.at = self.slope  # the scores last looked at
         step = max(1, BLOCK // max(1, math.prod(shape[1:])))
         self.blocks = [slice(start, start + step) for start in range(0, self.n, step)]
-        self.three: Three = getattr(self.loss, "together", self._one_by_one)
+        self.three: Three = self.loss.together if self.vector else self._without_bends
 
-    def _one_by_one(self, z: Array, y: Array) -> tuple[Array, Array, Array]:
-        bend = self.loss.bend(z, y) if self.vector else self.bend
-        return self.loss.value(z, y), self.loss.slope(z, y), bend
+    def _without_bends(self, z: Array, y: Array) -> tuple[Array, Array, Array]:
+        return self.loss.value(z, y), self.loss.slope(z, y), self.bend
 
     def look(self, z: Array) -> Looked:
         """The loss and its derivatives at the scores z."""
@@ -68,7 +65,7 @@ class Sweep:
 
     def move(self, z: Array, U: Array, c: Array, moved: Array, out: Array) -> Looked:
         """The same at z + c U, which goes into ``out``, and c U into ``moved``."""
-        self.at, values, sizes, plane = out, [], [], 0.0
+        self.at, values, sizes, plane = out, [], [], np.zeros(c.size)
         for rows in self.blocks:
             part = U[:, rows].reshape(c.size, -1)
             shift = moved[rows]
@@ -77,9 +74,7 @@ class Sweep:
             values.append(value)
             sizes.append(size)
             plane = plane + part @ self.slope[rows].reshape(-1)
-        return Looked(
-            math.fsum(values) / self.n, math.fsum(sizes) / self.n, np.asarray(plane) / self.n
-        )
+        return Looked(math.fsum(values) / self.n, math.fsum(sizes) / self.n, plane / self.n)
 
     def _derivatives(self, z: Array, rows: slice) -> tuple[float, float]:
         """The sum of the losses of a block, and its size; slopes and bends are kept."""

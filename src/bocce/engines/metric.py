@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
+from scipy.linalg import lapack  # type: ignore[import-untyped]
 
 Array = npt.NDArray[np.float64]
 
@@ -144,10 +144,10 @@ class Chooser:
     def __init__(self, problem: Any) -> None:
         rows = problem.rows
         self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
-        self.entries = rows.cost / self.n  # in a row
+        self.entries = float(rows.cost) / self.n  # in a row
         self.sparse = self.entries < DENSE * self.d
         if self.sparse:
-            self.gram_row = PRICES.sparse_gram * self.entries**2
+            self.gram_row: float = PRICES.sparse_gram * self.entries**2
         else:
             self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
         self.step = (
@@ -174,7 +174,8 @@ class Chooser:
         else:
             gram = rows * (self.gram_row + PRICES.touch * self.entries)
             gram += self.sparse * PRICES.squares * self.entries * self.n
-        return gram + PRICES.factor * self.d**3 / 3.0 + PRICES.square * self.d**2 + PRICES.call
+        factor = PRICES.factor * self.d**3 / 3.0 + PRICES.square * self.d**2
+        return float(gram + factor + PRICES.call)
 
     def _first_rows(self) -> int:
         """All for a quadratic, if that pays; else 20 d, or as many as a step pays for."""
@@ -194,7 +195,7 @@ class Chooser:
             self.age += 1
         if self.taken and self.quadratic and self.whole:
             return False
-        return self.lost >= self.price(self.rows)
+        return bool(self.lost >= self.price(self.rows))
 
     def take(self) -> None:
         """Count a Hessian, of four times the rows if the last was of little use."""

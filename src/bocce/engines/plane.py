@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
 
 from .fused import Looked
 from .metric import Chooser, Metric
-from .scores import Scores, largest
+from .scores import kind_of_scores
+from .small import falls, largest, norm, solve, units
 
 Array = npt.NDArray[np.float64]
 
@@ -35,7 +35,7 @@ APART = 1e-8  # of a displacement: more than U may differ from X D
 NEXT_TO_NOTHING = 1e-6  # of one row's share of what f has fallen by
 
 
-_COUNTS = ("memory", "k", "products", "sweeps", "held", "stalls", "escapes")
+_COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes")
 _NUMBERS = ("shrank", "start", "best_norm")
 
 
@@ -49,22 +49,6 @@ class Step(NamedTuple):
     products: int  # with X and X^T, so far
     sweeps: int  # over the scores, so far
     verdict: str  # "stalled": no fall of f can be measured; "unbounded": w runs away; else ""
-
-
-def norm(g: Array) -> float:
-    """||g||, of numbers of any size.
-
-    >>> norm(np.array([3e-200, 4e-200])), norm(np.array([3e200, -4e200]))
-    (5e-200, 5e+200)
-    """
-    flat = g.reshape(-1)
-    most = largest(flat)
-    if most == 0.0 or not math.isfinite(most):
-        return most
-    if 1e-100 < most < 1e100:
-        return math.sqrt(float(flat @ flat))
-    flat = flat / most
-    return most * math.sqrt(float(flat @ flat))
 
 
 class Plane:
@@ -115,19 +99,24 @@ class Plane:
         self.penalised = bool(self.ridge.any())
         self.free = not bool((self.ridge > 0.0).all())  # can w run away?
         self.quadratic = bool(problem.loss.quadratic)
-        self.scores = _kind_of_scores(problem)(problem, memory, w.shape[1:])
+        self.scores = kind_of_scores(problem)(problem, memory, w.shape[1:])
         # row 0 is the new direction, the others hold displacements
         self.D = np.zeros((memory + 1, *w.shape))
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
-        self.width = np.zeros(memory + 1)  # the largest of each row of D
+        self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
-        self.held, self.far = 0, 0.0
+        self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
         chooses = metric == "auto" and w.ndim == 1
         self.chooser = Chooser(problem) if chooses else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
         self.k = self.products = self.sweeps = self.stalls = self.escapes = 0
         self.shrank = math.nan
+
+    @property
+    def directions(self) -> int:
+        """The new one, and the displacements in memory."""
+        return 1 + min(self.kept, self.memory)
 
     # -- the point ---------------------------------------------------------------------------
 
@@ -173,8 +162,8 @@ class Plane:
         self._new_direction()
         found = self._newton()
         displacement = None if found is None else self._displacement(found[0])
-        if displacement is None and self.held:
-            self.held = 0
+        if displacement is None and self.kept:
+            self.kept = 0
             self._look()
             found = self._newton()
             displacement = None if found is None else self._displacement(found[0])
@@ -196,14 +185,16 @@ class Plane:
         d = -self.metric.solve(self.gradient)
         d /= largest(d)
         self.products += 1
-        far = _length(self.scores.aim(0, d), d)
-        self.scores.scale(0, far)
+        far = self.scores.aim(0, d)
+        self.scores.scale(0, _length(far, d))
         self._set(0, d, far)
 
     def _set(self, slot: int, d: Array, far: float) -> None:
-        """Put a direction into a row; its scores are there."""
-        np.divide(d, far, out=self.D[slot])
-        self.width[slot] = largest(self.D[slot])
+        """Put a direction into a row, as long as moves the farthest score by 1 (and not by ``far``,
+        as it does): so that squares neither vanish nor overflow, however short the steps have
+        become. Its scores have been put there."""
+        np.divide(d, _length(far, d), out=self.D[slot])
+        self.width[slot], self.reach[slot] = largest(self.D[slot]), far / _length(far, d)
         self.wrong[slot] = 0.0
         self._weigh(slot)
 
@@ -216,29 +207,27 @@ class Plane:
         k = c.size
         displacement = (c @ self.D[:k].reshape(k, -1)).reshape(self.w.shape)
         self.far = self.scores.far
-        parts = np.abs(c) * (self.wrong[:k] + EPS)
-        by_scores, by_w = float(parts.sum()), float(parts @ self.width[:k])
         size = largest(displacement)
-        if not (by_scores <= APART * self.far and by_w <= APART * size):
+        parts = np.abs(c) * (self.wrong[:k] + EPS)
+        by_scores, by_w = float(parts @ self.reach[:k]), float(parts @ self.width[:k])
+        if not (by_scores <= APART * self.far and 0.0 < by_w <= APART * size):
             return None
-        self.wrong[0] = max(by_scores / self.far, by_w / size)
+        self.wrong[0] = max(by_scores / (self.far or 1.0), by_w / size)
         return displacement
 
     def _go(self, displacement: Array) -> None:
         """Move, and keep the displacement in the place of the oldest one."""
         self.w += displacement
-        slot, far = 0, _length(self.far, displacement)
-        if self.memory:
-            slot = 1 + self.k % self.memory if self.held == self.memory else self.held + 1
-        self.scores.keep(slot, far)
+        slot = 1 + self.kept % self.memory if self.memory else 0
+        self.scores.keep(slot, _length(self.far, displacement))
         if slot:
-            self.held = max(self.held, slot)
-            self._set(slot, displacement, far)
+            self.kept += 1
+            self._set(slot, displacement, self.far)
             self.wrong[slot] = self.wrong[0]
 
     def _weigh(self, slot: int) -> None:
         """Products of one direction with all."""
-        k = self.held + 1
+        k = self.directions
         if self.penalised:
             row = self.D[:k].reshape(k, -1) @ (self.ridge * self.D[slot]).reshape(-1)
             self.pulled[slot, :k] = self.pulled[:k, slot] = row
@@ -255,8 +244,8 @@ class Plane:
 
     def _nothing_fell(self) -> Step:
         """From fresh scores by the plain gradient, and if that is tried, it is rounding."""
-        tried = self.held == 0 and self.metric.plain
-        self.held, self.metric, self.shrank = 0, Metric(), math.nan
+        tried = self.kept == 0 and self.metric.plain
+        self.kept, self.metric, self.shrank = 0, Metric(), math.nan
         self.stalls += 1
         self.refresh()
         return self._step(0.0, "stalled" if tried or self.stalls >= STALLS else "")
@@ -289,12 +278,12 @@ class Plane:
         """All that the next steps depend on: a run that goes on from here takes the same ones."""
         counts = [getattr(self, name) for name in _COUNTS]
         numbers = [getattr(self, name) for name in _NUMBERS]
-        k = self.held + 1
+        k = self.directions
         state = {
             "w": self.w.copy(),
             "D": self.D[1:k].copy(),
             **self.scores.state(k),
-            "wrong": self.wrong.copy(),
+            "wrong": np.stack([self.wrong, self.width, self.reach]),
             "products": np.stack([self.pulled, self.bent]),
             "counts": np.array(counts, dtype=np.int64),
             "numbers": np.array(numbers),
@@ -315,15 +304,13 @@ class Plane:
         if self.chooser is not None:
             self.chooser.restore(state["chooser"])
             self.metric = Metric(state.get("factor"), state.get("root"))
-        self.held = len(state["D"])
-        self.D[1 : self.held + 1] = state["D"]
-        self.scores.restore(state, self.w, self.D[1 : self.held + 1])
+        held = len(state["D"])
+        self.D[1 : held + 1] = state["D"]
+        self.scores.restore(state, self.w, self.D[1 : held + 1])
         with np.errstate(all="ignore"):
             self._settle(self._look())
         self.pulled, self.bent = np.array(state["products"], dtype=np.float64)
-        for slot in range(1, self.held + 1):
-            self.width[slot] = largest(self.D[slot])
-        self.wrong[:] = state["wrong"]
+        self.wrong, self.width, self.reach = np.array(state["wrong"], dtype=np.float64)
         for name, count in zip(_COUNTS, state["counts"]):
             setattr(self, name, int(count))
         for name, number in zip(_NUMBERS, state["numbers"]):
@@ -335,16 +322,16 @@ class Plane:
     def _newton(self) -> tuple[Array, Looked, float] | None:
         """c that makes f(w + D c) nearly as small as can be, what the sweep saw there, and the fall
         that the first Newton step foresaw; None where no fall can be measured."""
-        k = self.held + 1
+        k = self.directions
         D = self.D[:k].reshape(k, -1)
         a = D @ self.gradient.reshape(-1)  # the gradient on the plane
         self.pull = D @ (self.ridge * self.w).reshape(-1) if self.penalised else np.zeros(k)
         H = self._curvature(k)
-        unit = _unit(H)
+        unit = units(H)
         goal = ENOUGH * float(np.abs(a * unit).max())
         c, value, looked, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0
         for _ in range(NEWTON):
-            p = _solve(H, a, unit)
+            p = solve(H, a, unit)
             p *= -stretch
             slope = float(a @ p)
             if not slope < 0.0:
@@ -363,7 +350,7 @@ class Plane:
                 stretch *= 4.0  # f bends less than its second derivative says: Huber's loss, far
                 continue
             stretch, H = 1.0, self._curvature(k)
-            unit = _unit(H)
+            unit = units(H)
         return None if looked is None else (c, looked, predicted)
 
     def _search(
@@ -373,7 +360,7 @@ class Plane:
         t = 1.0
         while t > SHORTEST:
             looked, new, a = self._try(c + t * p)
-            if _falls(new - value, self.slack, float(a @ p), slope):
+            if falls(new - value, self.slack, float(a @ p), slope):
                 return t, looked, new, a
             t *= 0.25
         return None
@@ -390,49 +377,6 @@ class Plane:
         return looked, looked.value + penalty, looked.plane + self.pull + Qc
 
 
-def _kind_of_scores(problem: Any) -> Any:
-    """Rows that live elsewhere bring their own; rows in a file are read a block at a time."""
-    own = getattr(problem, "scores", None)
-    if own is None and getattr(problem, "in_parts", False):
-        from .filescores import FileScores
-
-        return FileScores
-    return own or Scores
-
-
 def _length(far: float, d: Array) -> float:
-    """What a direction is divided by so that it moves the farthest score by 1: squares neither
-    vanish nor overflow then, however short the steps have become."""
+    """What a direction is divided by that moves the farthest score by ``far``."""
     return far if 0.0 < far < math.inf else largest(d)
-
-
-def _falls(change: float, slack: float, after: float, before: float) -> bool:
-    """Does f fall? And where that is rounding, is the slope at the end such that it must?
-
-    ``before`` < 0 and ``after`` are the slopes along the step at its ends. A convex f falls if
-    after <= 0, and a nearly quadratic one, as f is wherever rounding matters, if after < -before.
-    """
-    if change < -slack:
-        return True
-    return change <= slack and after <= -0.9 * before
-
-
-def _unit(H: Array) -> Array:
-    """1/sqrt(H_jj), and 1 for a direction without curvature."""
-    diagonal = H.diagonal()
-    if diagonal.min() > 0.0:
-        return np.asarray(diagonal**-0.5)
-    return np.asarray(np.where(diagonal > 0.0, diagonal, 1.0) ** -0.5)
-
-
-def _solve(H: Array, a: Array, unit: Array) -> Array:
-    """H^-1 a, by H scaled to a unit diagonal, to which a little is added where it is singular."""
-    scaled = H * unit
-    scaled *= unit[:, None]
-    more = 1e-13
-    while True:
-        scaled.flat[:: a.size + 1] = 1.0 + more
-        _, x, failed = lapack.dposv(scaled, a * unit)
-        if not failed:
-            return np.asarray(x * unit)
-        more *= 100.0

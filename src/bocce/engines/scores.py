@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .fused import Looked, Sweep
 from .metric import Chooser, Metric, sampled_metric
+from .small import largest
 
 Array = npt.NDArray[np.float64]
 
@@ -82,6 +83,11 @@ class Scores:
         self.U[1 : len(D) + 1] = state["U"]
 
 
-def largest(v: Array) -> float:
-    """max |v_i|."""
-    return max(float(v.max()), -float(v.min()))
+def kind_of_scores(problem: Any) -> Any:
+    """Rows that live elsewhere bring their own; rows in a file are read a block at a time."""
+    own = getattr(problem, "scores", None)
+    if own is None and getattr(problem, "in_parts", False):
+        from .filescores import FileScores
+
+        return FileScores
+    return own or Scores

@@ -43,6 +43,9 @@ class Loss(Protocol):
     def value(self, z: Any, y: Any) -> Any: ...
     def slope(self, z: Any, y: Any) -> Any: ...
     def bend(self, z: Any, y: Any) -> Any: ...
+    def together(self, z: Any, y: Any) -> tuple[Any, Any, Any]:
+        """Value, slope and bend at once, where they share work."""
+
     def floor(self, y: Any) -> Any:
         """The infimum of ``value`` over z."""
 
@@ -74,6 +77,10 @@ def _constant(loss: Any, mean: float) -> float:
     return 0.0
 
 
+def _together(loss: Any, z: Any, y: Any) -> tuple[Any, Any, Any]:
+    return loss.value(z, y), loss.slope(z, y), loss.bend(z, y)
+
+
 def _nothing_of_its_own() -> dict[str, Body]:
     return {}
 
@@ -85,6 +92,7 @@ def _defaults() -> dict[str, Any]:
         "margin": False,
         "floor": _floor,
         "constant": _constant,
+        "together": _together,
         "targets": staticmethod(real_targets),
         "compiled": staticmethod(_nothing_of_its_own),
     }
@@ -115,6 +123,12 @@ def loss(name: str) -> Callable[[L], L]:
             raise TypeError(
                 f"loss: {kind.__name__} must be a NamedTuple with {', '.join(NEEDED)}; add "
                 f"{', '.join(missing) or 'NamedTuple as its base'}."
+            )
+        bare = [field for field in kind._fields if field not in kind._field_defaults]
+        if bare:
+            raise TypeError(
+                f"loss: {kind.__name__} has the field {bare[0]} without a default, must have one, "
+                f"for a loss may be asked for by name; write {bare[0]}: float = 1.0, for example."
             )
         kind.name = name  # type: ignore[attr-defined]
         for fact, usual in {**_defaults(), "words": f"the {name} loss"}.items():

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import LeastSquares, Logistic, exact, minimize
 from .. import data as sources
-from .. import exact
-from ..problems import LeastSquares, Logistic, Problem
-from ..run import minimize
+from ..problems import Problem
 from ..sampling import batch_rows
 from ..schedules import Schedule
 from .methods import Told, build
@@ -35,12 +34,13 @@ def compute(cell: Cell) -> Outcome:
     """The cell's numbers; data that cannot be had are an outcome, not an error."""
     job = cell.job
     try:
-        if isinstance(job, Table):
-            from .tables import TABLES
-
-            return TABLES[job.name](**dict(job.arguments))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # one stage only: a claim says so
+            if isinstance(job, Table):
+                from .exhibits import TABLES
+
+                outcome: Outcome = TABLES[job.name](**dict(job.arguments))
+                return outcome
             return _expected(job) if cell.seed == EXACT else _sampled(job, int(cell.seed))
     except FileNotFoundError as error:
         return Outcome({}, {"missing": str(error)})

@@ -106,7 +106,7 @@ def _newton_direction(p: Problem, w: Array, g: Array) -> Array:
     weights = p.bends(p.predict(w))
 
     def multiply(v: Any) -> Array:
-        return p.combine(weights * p.predict(v)) / p.n + p.ridge * v
+        return np.asarray(p.combine(weights * p.predict(v)) / p.n + p.ridge * v)
 
     H = LinearOperator((p.width, p.width), matvec=multiply, dtype=np.float64)
     return np.asarray(cg(H, -g, rtol=1e-6, maxiter=500)[0])

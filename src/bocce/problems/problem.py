@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,21 +17,16 @@ from ._input import (
     check_finite,
     check_finite_targets,
     check_penalty,
+    check_point,
     check_vector,
     check_weights,
 )
 from .curvature import Constants
+from .look import Look
 from .minimum import Noise
 
 GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is formed
 GRAM_FLOPS = 1e11
-
-
-class Look(NamedTuple):
-    """The objective and its full gradient at a point."""
-
-    value: float
-    gradient: Array
 
 
 class Problem:
@@ -85,12 +80,7 @@ class Problem:
         where = self.loss.title
         self.l2 = _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
         rows = X if isinstance(X, Rows) else rows_of(check_design(where, X))
-        y = check_vector(where, y)
-        if y.shape != (rows.n,):
-            raise ValueError(
-                f"{where}: y has shape {y.shape}, must be ({rows.n},) as X has {rows.n} rows; "
-                "give one target a row."
-            )
+        y = check_vector(where, y, rows.n)
         self.n, self.d = rows.n, rows.d
         self.weight = check_weights(where, sample_weight, self.n)
         self.penalty = check_penalty(where, penalty, self.d)
@@ -142,27 +132,12 @@ class Problem:
             self._forget("rows")
         return self
 
-    def with_targets(self, y: Any) -> Problem:
-        """The same rows, weights and penalty with other targets; what was computed is shared."""
-        encoded, classes = self._targets(np.asarray(y))
-        other = self.with_encoded(encoded)
-        other.classes = classes
-        return other
-
     def with_encoded(self, y: Array) -> Problem:
-        """The same with targets that are as the loss wants them."""
+        """The same rows, weights and penalty with other targets, which are as the loss wants them;
+        what was computed is shared."""
         other = copy(self)
         other.y = y
         other._forget("moment", "_minimiser")
-        return other
-
-    def with_l2(self, l2: float) -> Problem:
-        """The same rows, weights and targets with another l2."""
-        other = copy(self)
-        other.l2 = _checks.real(
-            self.loss.title, "l2", l2, least=0.0, remedy="0 is no regularisation"
-        )
-        other._forget("_constants", "_estimated", "_minimiser")
         return other
 
     def _forget(self, *names: str) -> None:
@@ -245,7 +220,8 @@ class Problem:
     @cached_property
     def gram(self) -> Array:
         """sum_i c_i x_i x_i^T / n."""
-        return self.rows.gram(self.weight)
+        with np.errstate(over="ignore", invalid="ignore"):  # told by who needs it to be finite
+            return self.rows.gram(self.weight)
 
     def gram_times(self, v: Array) -> Array:
         """sum_i c_i x_i x_i^T v / n."""
@@ -341,20 +317,8 @@ class Problem:
 
     def point(self, w: Any, name: str = "w") -> Array:
         """``w`` as a float64 vector, one number a variable, checked."""
-        where = self.loss.title
-        vector = np.asarray(w)
-        if vector.dtype.kind not in "fiub":
-            raise TypeError(
-                f"{where}: {name} has dtype {vector.dtype}, must be numeric; give a float vector."
-            )
-        vector = vector.astype(np.float64, copy=False)
-        if vector.shape != (self.width,):
-            more = " and the intercept is one more variable" if self.intercept else ""
-            raise ValueError(
-                f"{where}: {name} has shape {vector.shape}, must be ({self.width},); X has "
-                f"{self.d} columns{more}."
-            )
-        return vector
+        more = " and the intercept is one more variable" if self.intercept else ""
+        return check_point(self.loss.title, name, w, self.width, f"X has {self.d} columns{more}")
 
     def parted(self, u: Array) -> tuple[Array, float]:
         """The variables as (w, intercept)."""
@@ -376,7 +340,7 @@ class Problem:
         """The gradient of f, or of the mean over ``rows`` plus the l2 term."""
         w = self.point(w)
         slopes = self.slopes(self.predict(w, rows), rows)
-        return self.combine(slopes, rows) / slopes.shape[0] + self.ridge * w
+        return np.asarray(self.combine(slopes, rows) / slopes.shape[0] + self.ridge * w)
 
     def hessian(self, w: Array) -> Array:
         """The Hessian of f at w, without the l2 term."""

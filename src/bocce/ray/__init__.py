@@ -17,14 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import _checks, sampling
+from .. import _checks, _extras, sampling
 from .. import run as _run
 from ..control import GUARDED
 from ..losses import loss_of
 from ..run import Progress, Result
-from .cluster import WHERE, connected
-from .problem import placed
-from .sources import split, survey
+
+with _extras.extra("ray"):
+    from .cluster import WHERE, connected
+    from .problem import placed
+    from .sources import split, survey
 
 
 def minimize(

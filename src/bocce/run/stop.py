@@ -6,20 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..problems import Frame
+from ..problems import Frame, norm
 from ..rows import Array
-
-
-def norm(g: Array) -> float:
-    """||g||, of numbers of any size.
-
-    >>> round(norm(np.array([3e200, 4e200])) / 1e200, 12)
-    5.0
-    """
-    largest = float(np.abs(g).max(initial=0.0))
-    if not 0.0 < largest < np.inf:
-        return largest
-    return largest * float(np.linalg.norm(g / largest))
 
 
 @dataclass

@@ -24,7 +24,7 @@ from . import _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
 from ._report import Reporter
-from ._run import Ask, Outcome, constant, dense_pays, descend
+from ._run import Ask, Outcome, constant, dense_pays, descend, judged
 
 DTYPES = [np.float64, np.float32]
 
@@ -146,6 +146,11 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             report.end()
         for name, value in self._fitted(coef, intercept, dtype).items():
             setattr(self, name, value)
+        if dtype == np.float32:  # what was cast is what is judged
+            outcomes = [
+                judged(o, inner, frame, np.append(c, i)[: p.width])
+                for o, c, i in zip(outcomes, coef.astype(dtype), intercept.astype(dtype))
+            ]
         self._stream = None
         self._keep(frame, inner, outcomes, ask, labels)
 

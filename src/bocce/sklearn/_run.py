@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,11 @@ import numpy as np
 from .. import sampling
 from ..control import GUARDED, Guarded, registry
 from ..control.anytime import FIRST_SHARE, accelerating_batch
-from ..problems import Frame, Problem
+from ..problems import Frame, Problem, norm
 from ..rows import Array
 from ..run.asked import Asked, go
 from ..run.result import Progress, Result
-from ..run.stop import Stop, norm
+from ..run.stop import Stop
 from ..schedules import Schedule
 
 PASSES_TO_TOL, PASSES = 10_000, 100  # of "auto"; of other methods, and of "auto" with tol = 0
@@ -24,8 +24,8 @@ TINY_TOL = 1e-13  # as far as rounding allows: the result depends on the objecti
 ROUNDING = 1e-9  # of the gradient at zero: less is no measure of anything
 ENDLESS = (*GUARDED, "plane")  # methods that need no number of steps
 OVERFLOW = (
-    "fit: the first gradient overflows, must be finite; scale y, or leave out columns of huge "
-    "values."
+    "fit: the objective or its first gradient overflows, must be finite; scale y, or leave out "
+    "columns of huge values."
 )
 Tell = Callable[[int, Array, float, float, float], bool]
 
@@ -65,6 +65,7 @@ class Outcome:
     stopped: bool  # by a callback
     separated: bool  # classes, without l2: there is no finite minimiser
     result: Result
+    first: float  # that first norm
 
     @property
     def passes(self) -> float:
@@ -90,10 +91,10 @@ def first_norm(p: Problem, inner: Problem, frame: Frame) -> float:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         zero = at(0.0)
         flat = at(constant(p)) if p.intercept else zero
-    first = min(zero, max(flat, ROUNDING * zero))
-    if not np.isfinite(first):
+        value = inner.losses(np.zeros(inner.n)).mean()
+    if not np.isfinite([zero, flat, value]).all():
         raise ValueError(OVERFLOW)
-    return first
+    return min(zero, max(flat, ROUNDING * zero))
 
 
 def table(p: Problem, ask: Ask) -> tuple[Any, int]:
@@ -151,12 +152,19 @@ def descend(
         passes=passes if method == ask.method else None,
         memory=5,
     )
-    with np.errstate(over="ignore", invalid="ignore"):  # refused where the first gradient is taken
-        result = go(p, asked, stop, frame, inner)
+    result = go(p, asked, stop, frame, inner)
     w = np.append(result.w, result.intercept) if p.intercept else result.w
     last = float(result.history["grad_norm"][-1])
     ratio = last / stop.first if stop.first > 0 else 0.0
-    return Outcome(w, ratio, _columns(result, p.n), stopped, _separated(inner, frame, w), result)
+    apart = _separated(inner, frame, w)
+    return Outcome(w, ratio, _columns(result, p.n), stopped, apart, result, stop.first)
+
+
+def judged(outcome: Outcome, inner: Problem, frame: Frame, w: Array) -> Outcome:
+    """The same run, judged at w: what is left of it after rounding."""
+    gradient = frame.gradient_out(inner.gradient(frame.into(np.asarray(w, dtype=np.float64))))
+    first = outcome.first
+    return replace(outcome, ratio=norm(gradient) / first if first > 0 else 0.0)
 
 
 def _share(ratio: float, goal: float) -> float:

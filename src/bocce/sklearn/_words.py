@@ -19,6 +19,8 @@ def plan(
     labels: list[str],
 ) -> str:
     """The paragraph for a practitioner."""
+    if not any(outcome.result.stages for outcome in outcomes):
+        return "The objective does not depend on the coefficients, or is least where it began."
     said = [
         f"{problem.loss.words}: {problem.n} rows, {frame.scale.size} columns, l2 = {problem.l2:g}.",
         _scaling(frame),

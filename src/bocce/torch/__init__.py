@@ -1,7 +1,10 @@
 """The package's schedules as PyTorch optimizers (extra ``torch``)."""
 
-from .constants import Estimate, estimate_constants
-from .shb import SHB
-from .sls import SLS
+from .._extras import extra
+
+with extra("torch"):
+    from .constants import Estimate, estimate_constants
+    from .shb import SHB
+    from .sls import SLS
 
 __all__ = ["SHB", "SLS", "Estimate", "estimate_constants"]

@@ -21,6 +21,11 @@ def fresh() -> dict[str, Any]:
     return {"first": None, "mean": 0.0, "noise": 0.0, "lowest": math.inf, "restores": 0}
 
 
+def halved(memory: dict[str, Any] | None) -> float:
+    """What the guard multiplies every step with; ``lr`` is left to the user and his scheduler."""
+    return 0.5 ** int(memory["restores"]) if memory else 1.0
+
+
 def check_loss(loss: Any) -> float:
     """The loss as a float, or an error that says how to give it."""
     if loss is None:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import torch
 
-from .. import _checks
-from ..schedules import REGISTRY, Schedule
+from .._adapters import ended, row, unit_schedule
+from ..schedules import Schedule
+from . import groups
 from . import guard as guarding
 from .update import (
     buckets,
     has_kernels,
-    lookahead,
     move_each,
     move_together,
+    penalised,
     refuse_sparse,
-    row,
     velocity_of,
 )
 
-EXTEND = ("error", "hold", "restart")
-COLUMNS = ("alpha", "beta", "theta")
 Closure = Callable[[], Any]
 
 
@@ -32,7 +31,7 @@ class SHB(torch.optim.Optimizer):
 
     With g_k the gradient that backward() left in ``.grad`` and v_k = w_k - w_{k-1}, v_0 = 0::
 
-        v_{k+1} = beta_k v_k - scale alpha_k g_k,    w_{k+1} = w_k + v_{k+1}
+        v_{k+1} = beta_k v_k - lr alpha_k g_k,    w_{k+1} = w_k + v_{k+1}
 
     ``torch.optim.SGD(momentum=...)`` keeps m <- beta m + g instead, which is the same method
     only while alpha stays constant. Where theta > 0 (Nesterov, MaSS, auto) the parameters hold
@@ -45,18 +44,25 @@ class SHB(torch.optim.Optimizer):
 
     Parameters
     ----------
-    params : parameters, named parameters or groups. A group may set any option but ``guard``.
+    params : parameters, named parameters or groups. A group may set any option but ``guard``;
+        a key that is no option is refused.
     schedule : the table; every group has its own clock, which starts when the group is added.
-    scale : multiplies alpha, such as a smaller step for one group.
-    extend : beyond step T ``"error"`` raises, ``"hold"`` repeats the last row for ever,
-        ``"restart"`` starts the table again from rest.
-    maximize : go up instead of down.
+    lr : multiplies alpha. The schedulers of ``torch.optim.lr_scheduler`` drive it; a run with
+        lr_k is the run of the table (lr_k alpha_k, beta_k, theta_k).
+    weight_decay : adds weight_decay y to the gradient taken at y, which is the gradient of
+        f + weight_decay |w|^2/2: coupled, as in ``torch.optim.SGD``, so that the method stays
+        heavy ball on that function, with its guarantee. (AdamW decouples it because Adam would
+        rescale it; here nothing does.)
+    after : beyond step T ``"hold"`` repeats the last row, with one warning; ``"restart"`` starts
+        the table again from rest; ``"stop"`` leaves the parameters at w_T; ``"raise"`` is an
+        error.
+    maximize : go up instead of down (``weight_decay`` still pulls towards 0).
     foreach : multi-tensor kernels (the same numbers as the plain loop, faster).
     guard : when a loss is not finite or beyond 4 times the first one, or the running mean of the
         losses rises above its lowest by a quarter of the first loss (and by 4 times the mean
         deviation of one batch), restore the parameters of the lowest running mean, zero the
-        velocity, halve ``scale`` in every group, warn, and count it in ``restores``. Needs the
-        loss: ``step(closure)`` or ``step(loss=loss)``.
+        velocity, halve all steps from here on (``lr`` stays the scheduler's), warn, and count it
+        in ``restores``. Needs the loss: ``step(closure)`` or ``step(loss=loss)``.
 
     Source: ``eq:shb``.
 
@@ -77,20 +83,23 @@ class SHB(torch.optim.Optimizer):
         params: Iterable[Any],
         schedule: Schedule,
         *,
-        scale: float = 1.0,
-        extend: str = "error",
+        lr: float = 1.0,
+        weight_decay: float = 0.0,
+        after: str = "hold",
         maximize: bool = False,
         foreach: bool = True,
         guard: bool = False,
     ) -> None:
         defaults = {
             "schedule": schedule,
-            "scale": scale,
-            "extend": extend,
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "after": after,
             "maximize": maximize,
             "foreach": foreach,
             "k": 0,
             "evaluating": False,
+            "memory": None,  # the guard's, in the first group
         }
         super().__init__(params, defaults)
         if guard:
@@ -99,7 +108,7 @@ class SHB(torch.optim.Optimizer):
                     "SHB: guard=True must go with maximize=False, as it watches for a loss that "
                     "grows; minimise the negative instead."
                 )
-            self._named["guard"] = guarding.fresh()
+            self.param_groups[0]["memory"] = guarding.fresh()
 
     @classmethod
     def from_lr(
@@ -113,78 +122,72 @@ class SHB(torch.optim.Optimizer):
     ) -> Self:
         """The method for L = 1/lr and mu = 1/(lr kappa): two numbers a network's user can try.
 
-        kappa sets how far the momentum reaches: about sqrt(kappa) steps. ``options`` are those
-        of ``SHB``.
+        kappa sets how far the momentum reaches: about sqrt(kappa) steps. The schedule is made
+        for L = 1, so that ``lr`` of the group is the given one. ``options`` are those of ``SHB``.
 
         >>> import torch
         >>> w = torch.nn.Parameter(torch.ones(2))
-        >>> optimizer = SHB.from_lr([w], lr=0.1, kappa=100.0, T=50)
-        >>> schedule = optimizer.param_groups[0]["schedule"]
-        >>> float(schedule.alpha[0]), round(float(schedule.beta[0]), 4)
-        (0.1, 0.9025)
+        >>> group = SHB.from_lr([w], lr=0.1, kappa=100.0, T=50).param_groups[0]
+        >>> group["lr"], float(group["schedule"].alpha[0])
+        (0.1, 1.0)
+        >>> round(float(group["schedule"].beta[0]), 4)
+        0.9025
         """
-        where = "SHB.from_lr"
-        lr = _checks.real(where, "lr", lr, above=0.0, remedy="lr plays 1/L")
-        kappa = _checks.real(where, "kappa", kappa, least=1.0, remedy="100 is a start for networks")
-        constants = {"L": 1.0 / lr, "mu": 1.0 / (lr * kappa)}
-        name = _checks.choice(where, "method", method, REGISTRY)
-        missing = [need for need in REGISTRY[name].needs if need not in constants]
-        if missing:
-            raise ValueError(
-                f"{where}: method={name!r} also needs {', '.join(missing)}, which lr and kappa do "
-                "not give; build the schedule with bocce.schedules and call SHB(params, schedule)."
-            )
-        return cls(params, REGISTRY[name].build(T, constants), **options)
+        schedule = unit_schedule("SHB.from_lr", lr, kappa, T, method)
+        return cls(params, schedule, lr=lr, **options)
 
     # -- groups and state ------------------------------------------------------------------------
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group; its clock starts at step 0."""
         if isinstance(param_group, dict):  # torch itself refuses anything else
+            groups.refuse_unknown("SHB", param_group, self.defaults)
             if self.param_groups:
                 param_group.setdefault("evaluating", self.param_groups[0]["evaluating"])
-            _check_group({**self.defaults, **param_group})
+            groups.check({**self.defaults, **param_group})
         super().add_param_group(param_group)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything a resumed run needs, the schedules as tensors (``weights_only`` loads it)."""
+        """Everything a resumed run needs, the schedules as tensors (``weights_only`` loads it).
+
+        What belongs to a parameter is a tensor of its shape, what belongs to the run is in the
+        groups: so FSDP and ``torch.distributed.checkpoint`` can shard and gather it.
+        """
         packed = super().state_dict()
         for group in packed["param_groups"]:
-            schedule = group["schedule"]
-            columns = {c: torch.tensor(getattr(schedule, c), dtype=torch.float64) for c in COLUMNS}
-            group["schedule"] = {**columns, "name": schedule.name}
-        if "guard" in packed["state"]:
-            packed["state"]["guard"] = dict(self._named["guard"])
+            group["schedule"] = groups.pack(group["schedule"])
+            group["memory"] = group["memory"] and dict(group["memory"])
         return packed
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Resume: schedules, clocks, velocities, mode and guard, as saved."""
-        if not all("schedule" in group for group in state_dict["param_groups"]):
-            raise ValueError(
-                "SHB.load_state_dict: a group of state_dict has no schedule, so another optimizer "
-                "wrote it; load what SHB.state_dict() returned."
-            )
+        for group in state_dict["param_groups"]:
+            absent = [key for key in self.defaults if key not in group]
+            if absent:
+                raise ValueError(
+                    f"SHB.load_state_dict: a group of state_dict has no {', '.join(absent)}, so "
+                    "another optimizer or an older bocce wrote it; load what SHB.state_dict() "
+                    "returned."
+                )
         super().load_state_dict(state_dict)
         for group in self.param_groups:
-            packed = group["schedule"]
-            alpha, beta, theta = (packed[c].cpu().numpy() for c in COLUMNS)
-            group["schedule"] = Schedule(alpha, beta, theta, packed["name"])
-        if "guard" in self._named:  # torch hands over the caller's own dictionary
-            self._named["guard"] = dict(self._named["guard"])
+            group["schedule"] = groups.unpack(group["schedule"])
 
     @property
-    def _named(self) -> dict[Any, Any]:
-        """State that belongs to no parameter, by name; torch saves, loads and copies it too."""
-        return self.state
+    def _memory(self) -> dict[str, Any] | None:
+        """What the guard remembers, or None without a guard."""
+        memory: dict[str, Any] | None = self.param_groups[0]["memory"]
+        return memory
 
     @property
     def restores(self) -> int:
         """How often the guard went back to the best parameters."""
-        return int(self._named["guard"]["restores"]) if "guard" in self._named else 0
+        return int(self._memory["restores"]) if self._memory else 0
 
     # -- the step --------------------------------------------------------------------------------
 
-    @torch.compiler.disable  # k indexes the table: traced, every step would be a new graph
+    # k indexes the table: traced, every step would be a new graph
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     @torch.no_grad()
     def step(self, closure: Closure | None = None, *, loss: Any = None) -> Any:
         """One step of every group; returns the closure's loss, or ``loss`` as given.
@@ -192,26 +195,32 @@ class SHB(torch.optim.Optimizer):
         A parameter whose ``.grad`` is None stays where it is.
         """
         for group in self.param_groups:
-            _check_ready(group)
+            groups.check_ready(group)
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
         refuse_sparse("SHB", self._parameters())
-        if "guard" in self._named and self._restored(guarding.check_loss(loss)):
+        self._warn_at_the_end()
+        if self._memory and self._restored(loss):
             return loss
         for group in self.param_groups:
             self._advance(group)
         return loss
 
     def _advance(self, group: dict[str, Any]) -> None:
-        k, schedule, extend = group["k"], group["schedule"], group["extend"]
-        alpha, beta, theta = row(schedule, k, extend)
-        ahead = lookahead(schedule, k + 1, extend)
-        step = group["scale"] * alpha * (1.0 if group["maximize"] else -1.0)
+        k, schedule, after = group["k"], group["schedule"], group["after"]
+        alpha, beta, theta = row(schedule, k, after)
+        ahead = row(schedule, k + 1, after)[2]
+        sign = 1.0 if group["maximize"] else -1.0
+        step = sign * float(group["lr"]) * alpha * guarding.halved(self._memory)
         moved = [p for p in group["params"] if p.grad is not None]
         tensors = ((p, p.grad, velocity_of(self.state[p], p)) for p in moved)
         for points, gradients, velocities in buckets(tensors):
-            move = move_together if group["foreach"] and has_kernels(points[0]) else move_each
+            together = group["foreach"] and has_kernels(points[0])
+            if group["weight_decay"]:
+                weight = -sign * group["weight_decay"]
+                gradients = penalised(gradients, points, weight, together)
+            move = move_together if together else move_each
             move(points, gradients, velocities, step, beta, theta, 1.0 + ahead)
         if theta != ahead:
             for p in group["params"]:
@@ -219,20 +228,38 @@ class SHB(torch.optim.Optimizer):
                     p.add_(self.state[p]["velocity"], alpha=ahead - theta)  # its w stays
         group["k"] = k + 1
 
+    def _warn_at_the_end(self) -> None:
+        """Once, at the first step beyond T of a schedule that is held."""
+        held = (
+            group["schedule"]
+            for group in self.param_groups
+            if group["after"] == "hold" and group["k"] == group["schedule"].T
+        )
+        for schedule in held:
+            warnings.warn(
+                f"{ended('SHB', schedule)}; its last row is repeated from here on. Give a longer "
+                "one, or pass after='restart', 'stop' or 'raise'.",
+                RuntimeWarning,
+                stacklevel=6,
+            )
+            return
+
     def _parameters(self) -> Iterator[torch.Tensor]:
         for group in self.param_groups:
             yield from group["params"]
 
-    def _restored(self, loss: float) -> bool:
+    def _restored(self, loss: Any) -> bool:
         """Let the guard see the loss; if it blew up, go back instead of stepping."""
-        memory = self._named["guard"]
+        memory = self._memory
+        if memory is None or (loss is None and all(g["lr"] == 0.0 for g in self.param_groups)):
+            return False  # torch.distributed.checkpoint steps so, to make the state it will fill
+        value = guarding.check_loss(loss)
         points = {p: self.state[p] for p in self._parameters()}
-        if not guarding.blown_up(memory, loss):
+        if not guarding.blown_up(memory, value):
             guarding.remember(memory, points)
             return False
-        guarding.restore(memory, loss, points)
+        guarding.restore(memory, value, points)
         for group in self.param_groups:
-            group["scale"] *= 0.5
             group["k"] += 1  # a call is a step: T calls end the schedule, whatever happened
         return True
 
@@ -249,7 +276,7 @@ class SHB(torch.optim.Optimizer):
             return contextlib.nullcontext()
         for group in self.param_groups:
             group["evaluating"] = True
-            theta = lookahead(group["schedule"], group["k"], group["extend"])
+            theta = row(group["schedule"], group["k"], group["after"])[2]
             for p in group["params"] if theta else ():
                 if "velocity" in self.state[p]:
                     self.state[p]["training"] = p.detach().clone()
@@ -266,27 +293,3 @@ class SHB(torch.optim.Optimizer):
             for p in group["params"]:
                 if "training" in self.state[p]:
                     p.copy_(self.state[p].pop("training"))
-
-
-def _check_group(group: dict[str, Any]) -> None:
-    if not isinstance(group["schedule"], Schedule):
-        raise TypeError(
-            f"SHB: schedule={group['schedule']!r} must be a bocce Schedule; make one with "
-            "bocce.schedules, or use SHB.from_lr."
-        )
-    _checks.real("SHB", "scale", group["scale"], above=0.0, remedy="it multiplies alpha")
-    _checks.choice("SHB", "extend", group["extend"], EXTEND)
-
-
-def _check_ready(group: dict[str, Any]) -> None:
-    if group["evaluating"]:
-        raise RuntimeError(
-            "SHB.step: the parameters hold the iterate since eval_params(), but the gradient "
-            "belongs at the training point; call train_params() before computing it."
-        )
-    T = group["schedule"].T
-    if group["extend"] == "error" and group["k"] >= T:
-        raise RuntimeError(
-            f"SHB.step: the schedule {group['schedule'].name!r} ended at T={T}; give a longer one, "
-            "or pass extend='hold' or extend='restart'."
-        )

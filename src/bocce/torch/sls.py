@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..policies import LineSearchPolicy
+from .groups import refuse_unknown
 from .update import move_each, refuse_sparse, velocity_of
 
 Closure = Callable[[], Any]
@@ -62,6 +63,8 @@ class SLS(torch.optim.Optimizer):
                 "SLS: a second parameter group was given, must be one, as the search is over all "
                 "parameters together; pass them in one list."
             )
+        if isinstance(param_group, dict):
+            refuse_unknown("SLS", param_group, self.defaults)
         super().add_param_group(param_group)
 
     def state_dict(self) -> dict[str, Any]:
@@ -87,7 +90,8 @@ class SLS(torch.optim.Optimizer):
         """The last accepted step of the search."""
         return float(self.param_groups[0]["memory"][0])
 
-    @torch.compiler.disable  # how often the closure runs depends on its values
+    # how often the closure runs depends on its values: nothing to trace
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     @torch.no_grad()
     def step(self, closure: Closure, loss_only: Closure | None = None) -> Any:
         """Search, then step; returns the closure's loss at w_k.

@@ -1,4 +1,4 @@
-"""The one update on lists of tensors, and which row of a schedule a step reads."""
+"""The one update on lists of tensors."""
 
 from __future__ import annotations
 
@@ -7,35 +7,17 @@ from typing import Any
 
 import torch
 
-from ..schedules import Schedule
-
-Row = tuple[float, float, float]
-
-
-def row(schedule: Schedule, k: int, extend: str) -> Row:
-    """(alpha, beta, theta) of step k, which may lie beyond T if ``extend`` says how."""
-    T = schedule.T
-    at = min(k, T - 1) if extend == "hold" else k % T
-    alpha = float(schedule.alpha[at])
-    if k >= T and at == 0:  # a new round starts from rest, as Schedule.then does
-        return alpha, 0.0, 0.0
-    return alpha, float(schedule.beta[at]), float(schedule.theta[at])
-
-
-def lookahead(schedule: Schedule, k: int, extend: str) -> float:
-    """theta_k; 0 at the end, where the parameters are to hold the last iterate."""
-    if extend == "error" and k >= schedule.T:
-        return 0.0
-    return row(schedule, k, extend)[2]
-
 
 def buckets(
     tensors: Iterable[tuple[torch.Tensor, ...]],
 ) -> list[tuple[list[torch.Tensor], ...]]:
-    """Lists of one device and dtype each, as the multi-tensor kernels want them."""
-    found: dict[tuple[torch.device, torch.dtype], list[tuple[torch.Tensor, ...]]] = {}
-    for row_ in tensors:
-        found.setdefault((row_[0].device, row_[0].dtype), []).append(row_)
+    """Lists of one class, device and dtype each, as the multi-tensor kernels want them.
+
+    The class, since a shard of a parameter (DTensor) and a plain one do not go into one call.
+    """
+    found: dict[tuple[type, torch.device, torch.dtype], list[tuple[torch.Tensor, ...]]] = {}
+    for row in tensors:
+        found.setdefault((type(row[0]), row[0].device, row[0].dtype), []).append(row)
     return [tuple(list(column) for column in zip(*rows)) for rows in found.values()]
 
 
@@ -64,6 +46,15 @@ def has_kernels(point: torch.Tensor) -> bool:
     multiplies, and 0.999 becomes 1.
     """
     return not (point.device.type == "cpu" and point.dtype in (torch.float16, torch.bfloat16))
+
+
+def penalised(
+    gradients: list[torch.Tensor], points: list[torch.Tensor], weight: float, together: bool
+) -> list[torch.Tensor]:
+    """The gradients of f + weight |y|^2/2, as new tensors: ``.grad`` is the caller's."""
+    if together:
+        return list(torch._foreach_add(gradients, points, alpha=weight))
+    return [g.add(y, alpha=weight) for g, y in zip(gradients, points)]
 
 
 def move_each(
