@@ -71,7 +71,7 @@ def show(figures: dict[str, Any], problem: Any, result: Any, data: Data, said: b
     """The same for people; ``said``: the message is told on stderr."""
     shown = {name: value for name, value in figures.items() if name != "message" or not said}
     show_table(("", ""), [(name, _cell(name, value)) for name, value in shown.items()])
-    names = data.columns or [f"column {j}" for j in range(1, problem.d + 1)]
+    names = data.columns or [f"x{j}" for j in range(problem.d)]
     if problem.d <= SHOWN_WEIGHTS and result.w.ndim == 1:
         weights = [(str(name), number(float(w))) for name, w in zip(names, result.w)]
         say("")

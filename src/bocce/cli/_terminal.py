@@ -60,7 +60,8 @@ class Commands(TyperGroup):
 
 def _explained(error: Exception, debug: bool) -> int:
     """Say what went wrong; returns the exit code."""
-    expected = isinstance(error, EXPECTED)
+    ours = isinstance(error, ImportError) and (error.name or "").startswith("bocce")
+    expected = isinstance(error, EXPECTED) and not ours
     if debug:
         traceback.print_exception(error)
     elif expected:
@@ -146,11 +147,14 @@ def show_table(
 ) -> None:
     """A table within the terminal's width, or 80 columns where there is no terminal.
 
-    Columns without a name at all get no header line; the ``whole`` ones are never broken.
+    Columns without a name at all get no header line; the ``whole`` ones are never broken, and the
+    words of others not if there is room.
     """
     table = Table(box=None, pad_edge=False, show_header=any(columns))
     for place, column in enumerate(columns):
-        width = max((len(row[place]) for row in rows), default=0) if place in whole else None
+        cells = [column, *(row[place] for row in rows)]
+        pieces = cells if place in whole else [word for cell in cells for word in cell.split()]
+        width = max(map(len, pieces), default=0)
         table.add_column(column, no_wrap=place in whole, overflow="fold", min_width=width)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))

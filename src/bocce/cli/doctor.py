@@ -61,7 +61,7 @@ def _versions() -> Section:
             found[package] = version(package)
         except PackageNotFoundError:
             wanted = f"bocce[{extra}]" if extra else "bocce"
-            found[package] = f"not installed; pip install '{wanted}'"
+            found[package] = f'not installed; pip install "{wanted}"'
     return found
 
 
