@@ -130,7 +130,8 @@ class Plane:
 
     def _look(self) -> Looked:
         self.sweeps += 1
-        return self.scores.look()
+        looked: Looked = self.scores.look()
+        return looked
 
     def _settle(self, looked: Looked) -> None:
         """Value and gradient at w, where the sweep has looked."""
