@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Trial(NamedTuple):
 def trial(p: Problem, tol: float, memory: int) -> Trial:
     """``plane`` on a sample of the rows."""
     sample = _sample(p)
-    how = {"passes": TRIAL_STEPS, "memory": memory}
+    how: dict[str, Any] = {"passes": TRIAL_STEPS, "memory": memory}
     result = minimize(sample, "plane", tol=tol, **how)
     met = result.status == "converged" or (tol == 0 and result.n_iter < TRIAL_STEPS)
     w = _variables(p, result)
