@@ -231,7 +231,7 @@ def test_blocks_of_rows_change_nothing_but_the_order_of_sums(monkeypatch):
     whole = run(p, steps=5)[0]
     monkeypatch.setattr("bocce.engines.fused.BLOCK", 64)
     parts = run(p, steps=5)[0]
-    assert len(parts.sweep.blocks) == 5
+    assert len(parts.scores.sweep.blocks) == 5
     assert parts.w == pytest.approx(whole.w, rel=1e-10)
     assert parts.value == pytest.approx(whole.value, rel=1e-14)
 
@@ -326,6 +326,6 @@ def test_scores_are_computed_anew_now_and_then(monkeypatch):
     plane = Plane(p, np.zeros(5), metric="identity")
     for _ in range(3):
         plane.step()
-    plane.z += 1e-3  # as if rounding had gathered
+    plane.scores.z += 1e-3  # as if rounding had gathered
     plane.step()
     assert plane.value == pytest.approx(given.value(p, plane.w), rel=1e-14)

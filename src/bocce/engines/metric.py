@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack  # type: ignore[import-untyped]
+from scipy.linalg import lapack
 
 Array = npt.NDArray[np.float64]
 
@@ -97,18 +97,32 @@ def sampled_hessian(rows: Any, bend: Array, count: int, turn: int) -> Array:
     diagonal spoils directions along which f is flat; and so are dense rows, of which as many can
     be taken for the price.)
     """
-    n = bend.size
-    reach = np.cumsum(bend)
-    total = float(reach[-1])
+    H = part_of_hessian(rows, bend, count, turn, (bend.size, 0.0, float(bend.sum())))
+    return H if rows.cost >= DENSE * rows.n * rows.d else set_right(H, rows.squares(bend))
+
+
+def part_of_hessian(
+    rows: Any, bend: Array, count: int, turn: int, whole: tuple[int, float, float]
+) -> Array:
+    """What some of the rows add to it. ``whole``: how many rows there are, the sum of the b_i of
+    those before these, and that of all."""
+    n, before, total = whole
+    reach = before + np.cumsum(bend)
     draws = np.random.default_rng([n, turn]).random(count)
     draws += np.arange(count)
     draws *= total / count
+    if bend.size < n:
+        draws = draws[(draws >= before) & (draws < reach[-1])]
     chosen = np.searchsorted(reach, draws, side="right")
-    named, times = np.unique(np.minimum(chosen, n - 1), return_counts=True)
-    H = np.asarray(rows.take(named).gram(times * (total / n * named.size / count)))
-    if rows.cost < DENSE * n * rows.d:
-        truth = rows.squares(bend)
-        H.flat[:: H.shape[0] + 1] = np.where(H.diagonal() < SELDOM * truth, truth, H.diagonal())
+    named, times = np.unique(np.minimum(chosen, bend.size - 1), return_counts=True)
+    if named.size == 0:
+        return np.zeros((rows.d, rows.d))
+    return np.asarray(rows.take(named).gram(times * (total / n * named.size / count)))
+
+
+def set_right(H: Array, truth: Array) -> Array:
+    """Diagonal entries below half the true ones, replaced by them."""
+    H.flat[:: H.shape[0] + 1] = np.where(H.diagonal() < SELDOM * truth, truth, H.diagonal())
     return H
 
 

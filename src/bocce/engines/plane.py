@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .fused import Looked, Sweep
-from .metric import Chooser, Metric, sampled_metric
+from .fused import Looked
+from .metric import Chooser, Metric
+from .scores import kind_of_scores
 from .small import falls, largest, norm, solve, units
 
 Array = npt.NDArray[np.float64]
@@ -98,17 +99,14 @@ class Plane:
         self.penalised = bool(self.ridge.any())
         self.free = not bool((self.ridge > 0.0).all())  # can w run away?
         self.quadratic = bool(problem.loss.quadratic)
-        scores = (int(problem.n), *w.shape[1:])
-        self.sweep = Sweep(problem, scores)
-        # row 0 is the new direction, the others hold displacements: their w and their scores
+        self.scores = kind_of_scores(problem)(problem, memory, w.shape[1:])
+        # row 0 is the new direction, the others hold displacements
         self.D = np.zeros((memory + 1, *w.shape))
-        self.U = np.zeros((memory + 1, *scores))
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
         self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
         self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
-        self.z, self.other, self.moved = np.empty(scores), np.empty(scores), np.empty(scores)
         chooses = metric == "auto" and w.ndim == 1
         self.chooser = Chooser(problem) if chooses else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
@@ -126,18 +124,17 @@ class Plane:
         """Compute scores, value and gradient from w alone; call it before convergence is declared,
         for the scores are otherwise sums of what the steps have added."""
         with np.errstate(all="ignore"):
-            self.z[...] = self.problem.rows.times(self.w)
             self.products += 1
-            self._settle(self._look())
+            self.sweeps += 1
+            self._settle(self.scores.start(self.w))
 
     def _look(self) -> Looked:
         self.sweeps += 1
-        return self.sweep.look(self.z)
+        return self.scores.look()
 
     def _settle(self, looked: Looked) -> None:
         """Value and gradient at w, where the sweep has looked."""
-        g = np.asarray(self.problem.rows.combine(self.sweep.slope), dtype=np.float64)
-        g = g / self.problem.n
+        g = self.scores.gradient() / self.problem.n
         self.products += 1
         self.penalty = 0.0
         if self.penalised:
@@ -181,30 +178,25 @@ class Plane:
 
     def _choose_metric(self) -> None:
         if self.chooser is not None and self.chooser.wants(self.shrank):
-            bend, ridge = self.sweep.bend, self.ridge
-            self.metric = sampled_metric(self.problem.rows, bend, ridge, self.chooser)
+            self.metric = self.scores.metric(self.ridge, self.chooser)
 
     def _new_direction(self) -> None:
         """-P^-1 g into row 0."""
         d = -self.metric.solve(self.gradient)
         d /= largest(d)
         self.products += 1
-        self._set(0, d, self.problem.rows.times(d))
+        far = self.scores.aim(0, d)
+        self.scores.scale(0, _length(far, d))
+        self._set(0, d, far)
 
-    def _set(self, slot: int, d: Array, u: Array) -> None:
-        """Put a direction and its scores into a row, as long as moves the farthest score by 1: so
-        that squares neither vanish nor overflow, however short the steps have become."""
-        far = largest(u)
-        if not 0.0 < far < math.inf:
-            far = largest(d)
-        np.divide(d, far, out=self.D[slot])
-        np.divide(u, far, out=self.U[slot])
-        self._measure(slot)
+    def _set(self, slot: int, d: Array, far: float) -> None:
+        """Put a direction into a row, as long as moves the farthest score by 1 (and not by ``far``,
+        as it does): so that squares neither vanish nor overflow, however short the steps have
+        become. Its scores have been put there."""
+        np.divide(d, _length(far, d), out=self.D[slot])
+        self.width[slot], self.reach[slot] = largest(self.D[slot]), far / _length(far, d)
         self.wrong[slot] = 0.0
         self._weigh(slot)
-
-    def _measure(self, slot: int) -> None:
-        self.width[slot], self.reach[slot] = largest(self.D[slot]), largest(self.U[slot])
 
     def _displacement(self, c: Array) -> Array | None:
         """D c; None where D c and U c, each rounded for itself, no longer belong together.
@@ -214,7 +206,7 @@ class Plane:
         """
         k = c.size
         displacement = (c @ self.D[:k].reshape(k, -1)).reshape(self.w.shape)
-        self.far = largest(self.moved)
+        self.far = self.scores.far
         size = largest(displacement)
         parts = np.abs(c) * (self.wrong[:k] + EPS)
         by_scores, by_w = float(parts @ self.reach[:k]), float(parts @ self.width[:k])
@@ -226,11 +218,11 @@ class Plane:
     def _go(self, displacement: Array) -> None:
         """Move, and keep the displacement in the place of the oldest one."""
         self.w += displacement
-        self.z, self.other = self.other, self.z
-        if self.memory:
-            slot = 1 + self.kept % self.memory
+        slot = 1 + self.kept % self.memory if self.memory else 0
+        self.scores.keep(slot, _length(self.far, displacement))
+        if slot:
             self.kept += 1
-            self._set(slot, displacement, self.moved)
+            self._set(slot, displacement, self.far)
             self.wrong[slot] = self.wrong[0]
 
     def _weigh(self, slot: int) -> None:
@@ -240,12 +232,12 @@ class Plane:
             row = self.D[:k].reshape(k, -1) @ (self.ridge * self.D[slot]).reshape(-1)
             self.pulled[slot, :k] = self.pulled[:k, slot] = row
         if self.quadratic:
-            row = self.sweep.gram(self.U[:k], self.U[slot : slot + 1])[:, 0]
+            row = self.scores.gram(k, slot)[:, 0]
             self.bent[slot, :k] = self.bent[:k, slot] = row
 
     def _curvature(self, k: int) -> Array:
         """The Hessian of f on the plane, where the sweep has looked."""
-        bent = self.bent[:k, :k] if self.quadratic else self.sweep.gram(self.U[:k], self.U[:k])
+        bent = self.bent[:k, :k] if self.quadratic else self.scores.gram(k)
         return bent + self.pulled[:k, :k] if self.penalised else bent
 
     # -- what comes of it --------------------------------------------------------------------
@@ -289,10 +281,9 @@ class Plane:
         k = self.directions
         state = {
             "w": self.w.copy(),
-            "z": self.z.copy(),
             "D": self.D[1:k].copy(),
-            "U": self.U[1:k].copy(),
-            "wrong": self.wrong.copy(),
+            **self.scores.state(k),
+            "wrong": np.stack([self.wrong, self.width, self.reach]),
             "products": np.stack([self.pulled, self.bent]),
             "counts": np.array(counts, dtype=np.int64),
             "numbers": np.array(numbers),
@@ -313,15 +304,13 @@ class Plane:
         if self.chooser is not None:
             self.chooser.restore(state["chooser"])
             self.metric = Metric(state.get("factor"), state.get("root"))
-        self.z[...] = state["z"]
         held = len(state["D"])
-        self.D[1 : held + 1], self.U[1 : held + 1] = state["D"], state["U"]
+        self.D[1 : held + 1] = state["D"]
+        self.scores.restore(state, self.w, self.D[1 : held + 1])
         with np.errstate(all="ignore"):
             self._settle(self._look())
         self.pulled, self.bent = np.array(state["products"], dtype=np.float64)
-        for slot in range(1, held + 1):
-            self._measure(slot)
-        self.wrong[:] = state["wrong"]
+        self.wrong, self.width, self.reach = np.array(state["wrong"], dtype=np.float64)
         for name, count in zip(_COUNTS, state["counts"]):
             setattr(self, name, int(count))
         for name, number in zip(_NUMBERS, state["numbers"]):
@@ -380,9 +369,14 @@ class Plane:
         """What the sweep sees at w + D c, f, and the gradient on the plane."""
         self.sweeps += 1
         k = c.size
-        looked = self.sweep.move(self.z, self.U[:k], c, self.moved, self.other)
+        looked = self.scores.move(c)
         if not self.penalised:
             return looked, looked.value, looked.plane
         Qc = self.pulled[:k, :k] @ c
         penalty = self.penalty + float(c @ (self.pull + 0.5 * Qc))
         return looked, looked.value + penalty, looked.plane + self.pull + Qc
+
+
+def _length(far: float, d: Array) -> float:
+    """What a direction is divided by that moves the farthest score by ``far``."""
+    return far if 0.0 < far < math.inf else largest(d)
