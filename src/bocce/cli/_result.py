@@ -98,7 +98,9 @@ def write(files: list[Path], result: Any, figures: dict[str, Any], data: Data) -
     from .._atomic import atomic_write
 
     npz, page = files
-    named = {} if data.columns is None else {"columns": np.array(data.columns, dtype=str)}
+    named: dict[str, Any] = (
+        {} if data.columns is None else {"columns": np.array(data.columns, dtype=str)}
+    )
     if data.target is not None:
         named["target"] = np.array(data.target)
     with atomic_write(npz) as stream:

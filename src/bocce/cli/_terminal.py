@@ -91,7 +91,7 @@ def _warnings_in_words() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = show
+        warnings.showwarning = show  # type: ignore[assignment]
         yield
 
 
@@ -209,7 +209,7 @@ def compiling(tell: Tell) -> Iterator[None]:
     """
     finder = _Kernels(tell)
     if watched():
-        sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
@@ -226,7 +226,7 @@ class _Kernels:
 
     def _unseen(self) -> None:
         if self in sys.meta_path:
-            sys.meta_path.remove(self)  # type: ignore[arg-type]
+            sys.meta_path.remove(self)
 
     def find_spec(self, name: str, *_: Any) -> None:
         """Finds nothing: others do."""
@@ -235,9 +235,11 @@ class _Kernels:
         self._unseen()
         from numba.core import event
 
+        register: Any = event.register
+        unregister: Any = event.unregister
         tell, words = self.tell, self.words
 
-        class Listener(event.Listener):  # type: ignore[misc]
+        class Listener(event.Listener):
             def on_start(self, event: Any) -> None:
                 tell(words)
 
@@ -245,5 +247,5 @@ class _Kernels:
                 """What comes next tells of itself."""
 
         listener = Listener()
-        event.register("numba:compile", listener)
-        self.leave = lambda: event.unregister("numba:compile", listener)
+        register("numba:compile", listener)
+        self.leave = lambda: unregister("numba:compile", listener)

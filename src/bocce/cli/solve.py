@@ -107,12 +107,13 @@ def solve(
             "batch_size": batch_size,
             "seed": seed,
             "tol": goal,
+            "passes": passes,
             "record_every": "auto",
             "callback": _shown_by(tell, steps) if asked else None,
             "checkpoint": checkpoint,
         }
         if ray is None:
-            result = minimize(problem, method, sampling=sampling, passes=passes, **options)
+            result = minimize(problem, method, sampling=sampling, **options)
         else:
             result = _on_ray(ray, workers, file, data, method, loss, l2, options)
     figures = _result.summary(file, method, problem, result, goal)

@@ -68,7 +68,7 @@ def theory(
 
     check_plot(plot)
     numbers = {"n": n, "kappa": kappa, "ratio": ratio}
-    given = {name: value for name, value in numbers.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
     _check_use(file, given, {"--l2": l2, "--target": target, "--columns": columns})
     if method is not None:
         thresholds.check_method(method)
