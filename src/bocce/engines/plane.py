@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .fused import Looked
 from .metric import Chooser, Metric
-from .scores import kind_of_scores
+from .scores import Scores, kind_of_scores
 from .small import falls, largest, norm, solve, units
 
 Array = npt.NDArray[np.float64]
@@ -94,7 +94,7 @@ class Plane:
         self.penalised = bool(self.ridge.any())
         self.free = not bool((self.ridge > 0.0).all())  # can w run away?
         self.quadratic = bool(problem.loss.quadratic)
-        self.scores = kind_of_scores(problem)(problem, memory, w.shape[1:])
+        self.scores: Scores = kind_of_scores(problem)(problem, memory, w.shape[1:])
         # row 0 is the new direction, the others hold displacements
         self.D = np.zeros((memory + 1, *w.shape))
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
