@@ -146,6 +146,15 @@ def test_arrays_and_numbers_agree(name, z, seed):
 
 
 @each
+@given(z=st.lists(scores, min_size=N, max_size=N), seed=seeds)
+def test_the_three_together_are_the_three(name, z, seed):
+    loss, z, y = made(name), np.array(z), targets(name, seed)
+    three = loss.value(z, y), loss.slope(z, y), loss.bend(z, y)
+    for one, alone in zip(loss.together(z, y), three):
+        np.testing.assert_allclose(one, alone, rtol=1e-13, atol=1e-300)
+
+
+@each
 @given(z=scores)
 def test_facts_are_true(name, z):
     """``margin``: a function of y z alone. ``quadratic``: the slope is z - y."""
