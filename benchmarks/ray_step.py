@@ -3,10 +3,9 @@
     python benchmarks/ray_step.py [--numbers 100000000] [--workers 1 2]
 
 Messages: the three of a step on two rows a worker, so that nothing but messages is left. Work: the
-same step of logistic regression on ``--numbers`` float32 numbers a worker (d = 100). Each is the
-median, and the least, over steps; on a machine that others use at the same time the least is the
-better guess. The last lines are what benchmarks/scale.py takes: messages = call + worker P, and the
-work of one worker.
+same step of logistic regression on ``--numbers`` float32 numbers a worker (d = 100), and the time
+that a worker's processor spends on it: on a machine that others use at the same time that, and the
+least of the messages, is what to go by. The last lines are what benchmarks/scale.py takes.
 """
 
 from __future__ import annotations
@@ -43,8 +42,20 @@ class Made(NamedTuple):
         return Problem.of(Dense(X), y, loss, l2)
 
 
-def milliseconds(rows: int, d: int, workers: int, steps: int = STEPS) -> tuple[float, float]:
-    """The median and the least time of a step on so many rows a worker."""
+class Times(NamedTuple):
+    """ms of a step: the median, the least, and what the busiest worker's processor spends."""
+
+    median: float
+    least: float
+    processor: float
+
+
+def processor_time(problem: Problem) -> float:
+    return time.process_time()
+
+
+def milliseconds(rows: int, d: int, workers: int, steps: int = STEPS) -> Times:
+    """A step on so many rows a worker."""
     counts = [rows] * workers
     sources = [Made(rows, d, part) for part in range(workers)]
     kind, cost = np.dtype(np.float32), float(workers * rows * d)
@@ -55,6 +66,7 @@ def milliseconds(rows: int, d: int, workers: int, steps: int = STEPS) -> tuple[f
         scores.start(np.zeros(d))
         for slot in range(1, HELD):
             scores.scale(slot, scores.aim(slot, rng.standard_normal(d)))
+        before = [spent for _, spent in problem.over(processor_time)]
         for k in range(steps + WARM):
             direction = rng.standard_normal(d)
             begin = time.perf_counter()
@@ -64,7 +76,13 @@ def milliseconds(rows: int, d: int, workers: int, steps: int = STEPS) -> tuple[f
             scores.keep(1 + k % (HELD - 1), 1.0)
             scores.gradient()
             times.append(1e3 * (time.perf_counter() - begin))
-    return float(np.median(times[WARM:])), min(times[WARM:])
+        after = [spent for _, spent in problem.over(processor_time)]
+    spent = 1e3 * max(np.subtract(after, before)) / (steps + WARM)
+    return Times(float(np.median(times[WARM:])), min(times[WARM:]), float(spent))
+
+
+def show(what: str, count: int, times: Times) -> None:
+    print(f"{what:24s}{count:9d}{times.median:9.2f}{times.least:9.2f}{times.processor:12.2f}")
 
 
 def main() -> None:
@@ -75,30 +93,25 @@ def main() -> None:
     cores = os.cpu_count() or 1
     cpus = max(cores, *args.workers)
     ray.init(address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False)
-    print(f"{cores} cores, load {os.getloadavg()[0]:.1f}; ms a step: median (least)")
-    messages = {}
-    for d in (100, 50_000):
-        for count in args.workers:
-            messages[d, count] = milliseconds(2, d, count)
-            median, least = messages[d, count]
-            print(f"messages  d = {d:6d}  workers {count:3d}  {median:9.2f} ({least:.2f})")
-    whole = {}
+    print(f"{cores} cores, load {os.getloadavg()[0]:.1f}")
+    print("ms a step                 workers   median    least   processor")
+    messages, whole = {}, {}
     for count in args.workers:
-        whole[count] = milliseconds(int(args.numbers / 100), 100, count, 12)
-        median, least = whole[count]
-        print(f"with work d =    100  workers {count:3d}  {median:9.1f} ({least:.1f})")
-    first, last = args.workers[0], args.workers[-1]
-    for which, name in enumerate(("median", "least")):
         for d in (100, 50_000):
-            a, b = messages[d, first][which], messages[d, last][which]
-            slope = (b - a) / max(1, last - first)
-            print(f"{name}: d = {d}: call {a - slope * first:.2f} ms, worker {slope:.2f} ms")
-        work = whole[first][which] - messages[100, first][which]
-        ratio = last / first * whole[first][which] / whole[last][which]
-        print(
-            f"{name}: work {work:.1f} ms for {args.numbers:.0e} numbers; {last} workers on "
-            f"{last // first} times the data of {first}: {ratio:.2f} times its speed"
-        )
+            messages[d, count] = milliseconds(2, d, count)
+            show(f"messages, d = {d}", count, messages[d, count])
+    for count in args.workers:
+        whole[count] = milliseconds(int(args.numbers / 100), 100, count, 8)
+        show(f"{args.numbers:.0e} numbers each", count, whole[count])
+    first, last = args.workers[0], args.workers[-1]
+    for d in (100, 50_000):
+        a, b = messages[d, first].least, messages[d, last].least
+        each = (b - a) / max(1, last - first)
+        print(f"d = {d}: --call-ms {max(0.0, a - each * first):.2f} --worker-ms {each:.2f}")
+    print(f"--work-ms {whole[first].processor:.0f}")
+    alone = last / first * whole[first].processor
+    speed = alone / (whole[last].processor + messages[100, last].least)
+    print(f"{last} workers, each on a core of its own: {speed:.2f} times one machine")
     ray.shutdown()
 
 

@@ -1,6 +1,6 @@
 """The cost model of docs/scale.md: what P workers make of P times the data, and which batch pays.
 
-    python benchmarks/scale.py [--work-ms 190] [--call-ms 2] [--worker-ms 1] [--row-us 0.23]
+    python benchmarks/scale.py [--work-ms 151] [--call-ms 1.24] [--worker-ms 1.87] [--row-us 0.23]
 
 Plane: a step on P parts of 10^8 numbers takes work + call + worker P + the d numbers' way through
 the tree; one machine that could hold all of it takes P work. Batches: time to divide the error by
@@ -77,9 +77,9 @@ def batches(args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--work-ms", type=float, default=190.0)
-    parser.add_argument("--call-ms", type=float, default=2.0)
-    parser.add_argument("--worker-ms", type=float, default=1.0)
+    parser.add_argument("--work-ms", type=float, default=151.0)
+    parser.add_argument("--call-ms", type=float, default=1.24)
+    parser.add_argument("--worker-ms", type=float, default=1.87)
     parser.add_argument("--row-us", type=float, default=0.23)
     args = parser.parse_args()
     plane(args)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import bocce
-from bocce import sampling
+from bocce import blockfile, sampling
 from bocce.blockfile import BlockFile, Layout
 from bocce.data import _shuffle, blocks, write_blocks
 from tables_on_disk import whole
@@ -146,6 +146,15 @@ def test_arrow_tables_and_parquet_files(tmp_path, rows):
     text = table.set_column(0, "x0", pa.array(["a"] * N))
     with pytest.raises(ValueError, match=r"column 'x0' has type .* must be real numbers"):
         write_blocks(tmp_path / "b", text)
+
+
+def test_many_long_names_are_kept(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    names = [f"a rather long name of column {j}" for j in range(2000)] + ["y"]
+    table = pa.table({name: np.arange(3.0) for name in names})
+    file = write_blocks(tmp_path / "a", table)
+    assert (BlockFile(file.path).columns, file.d) == (names[:-1], 2000)
+    assert blockfile.is_block_file(file.path)
 
 
 def test_labels_that_are_text(tmp_path, rows):

@@ -2,7 +2,7 @@
 
 A look from scratch takes the loss, its derivatives and the gradient in one read, targets included;
 a step takes two, one for the direction and one for the gradient. The sampled Hessian takes a few
-blocks, one after the other: the file is shuffled, so any of them are a sample of all rows.
+whole blocks from all over the file.
 """
 
 from __future__ import annotations
@@ -61,13 +61,12 @@ class FileScores(Scores):
         return super().gradient() if self.total is None else self.total
 
     def metric(self, ridge: Array, chooser: Chooser) -> Metric:
-        """Of blocks in a row, others at each turn."""
+        """Of blocks spread over the file, others at each turn."""
         chooser.take()
         M, blocks = self.rows.X.n_blocks, self.sweep.blocks
         most = max(blocks[0].stop, 1)  # rows of the largest block
         count = M if chooser.whole else min(M, -(-chooser.rows // most))
-        first = (chooser.taken - 1) * count % M
-        named = [(first + i) % M for i in range(count)]
+        named = sorted((chooser.taken - 1 + i * M // count) % M for i in range(count))
         H, taken = np.zeros((self.problem.d, self.problem.d)), 0
         for i, (X, _) in zip(named, self.rows.read(named)):
             block = np.asarray(X, dtype=np.float64)

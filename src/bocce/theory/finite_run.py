@@ -77,12 +77,9 @@ def certify_run(
 
 
 def _require_least_squares(where: str, p: Any) -> None:
-    quadratic = getattr(getattr(p, "loss", None), "quadratic", None)
-    if quadratic is None:
-        quadratic = getattr(p, "strongly_convex_loss", False)
-    if not quadratic:
+    if not p.loss.quadratic:
         raise TypeError(
-            f"{where}: p={type(p).__name__} must be a LeastSquares problem, for weights are known "
+            f"{where}: p={p.loss.title} must be a LeastSquares problem, for weights are known "
             "for quadratics alone; for convex losses see theory.certify_convex."
         )
     if p.weight is not None or p.penalty is not None:
