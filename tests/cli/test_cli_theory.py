@@ -126,9 +126,21 @@ def test_numbers_are_whole_at_60_columns(words):
     assert set(number.findall(narrow)) == set(number.findall(wide))
 
 
-@pytest.mark.skipif(not hasattr(bocce.theory, "certify"), reason="no certificate of a run")
 def test_the_error_of_a_method_is_certified(table):
-    found = json.loads(run("theory", table, "-b", 40, "--method", "auto", "--json").stdout)
-    row = found["rows"][-1]
-    assert row["name"] == "certified, auto"
-    assert row["valid"]
+    words = ("-b", 40, "-T", 300, "--method", "auto")
+    row = json.loads(run("theory", table, *words, "--json").stdout)["rows"]
+    row = next(r for r in row if r["name"] == "certified, auto")
+    p = bocce.LeastSquares(*bocce.data.read_table(table))
+    c = p.constants()
+    schedule = bocce.schedules.auto(300, c.L, c.mu, c.L_max, 60, 40, c.kappa_tilde)
+    bound = bocce.theory.certify_run(p, schedule, 40)
+    assert (row["value"], row["valid"]) == (bound.total, True)
+    truth = bocce.exact.expected(p, schedule, 40).error2[-1]
+    assert truth <= row["value"] * (1 + 1e-9) + 1e-25
+
+
+def test_the_error_of_a_method_is_certified_at_both_ends():
+    words = ("-n", 1000, "--kappa", 10, "-b", 800, "-T", 99)
+    shown = run("theory", *words, "--method", "auto").stdout
+    low, high = re.search(r"^certified, auto +(\S+) +(\S+)", shown, re.M).groups()
+    assert 0.0 < float(low) <= float(high)

@@ -196,7 +196,6 @@ def test_weights_penalties_and_an_intercept_have_a_plan():
     assert plan.exact_batch is None
 
 
-@pytest.mark.skipif(not hasattr(theory, "certify_run"), reason="no certificate of a run")
 def test_the_certified_error_is_the_theory_s(haar):
     plan = bocce.plan(haar, batch_size=100, T=300)
     c = haar.constants()

@@ -157,6 +157,11 @@ def _show_ends(settings: list[Any], tables: list[list[Any]]) -> None:
         say("")
         cells = [_pair(row, others[group, row.name]) for row in members]
         show_table((group, "alike", "one row", ""), cells, whole=(1, 2))
+    certified = [row for row in tables[0] if row.name.startswith("certified, ")]
+    if certified:
+        say("")
+        cells = [_pair(row, others[row.group, row.name]) for row in certified]
+        show_table((f"E||w_T - w*||^2, T={low.T}", "alike", "one row", ""), cells, whole=(1, 2))
 
 
 def _pair(one: Any, other: Any) -> tuple[str, str, str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -329,8 +328,7 @@ def _exact(p: Problem, alpha: float, beta: float) -> float | None:
 
 def _certified_error(p: Problem, steps: Any, b: int) -> float | None:
     """A bound on the root mean square of ||w_T - w*||, where the theory has one."""
-    certify: Callable[..., theory.Bound] | None = getattr(theory, "certify_run", None)
-    if certify is None or not isinstance(steps, Schedule) or not _plain(p) or not p.gram_fits:
+    if not isinstance(steps, Schedule) or not _plain(p) or not p.gram_fits:
         return None
-    bound = certify(p, steps, b)
+    bound = theory.certify_run(p, steps, b)
     return math.sqrt(bound.total) if bound.valid else None
