@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ... import exact, schedules, theory
-from ..canvas import Picture, curve_panels, picture_name, picture_title
+from ..canvas import Picture, curve_panels, runs_picture
 from ..compute import Outcome, prepared
 from ..exhibit import Exhibit
 from ..results import Curve, Results
@@ -230,13 +230,8 @@ def _batch_is_covered(results: Results, setting: str) -> Finding:
 
 
 def _picture(results: Results, setting: str) -> Picture:
-    return Picture(
-        picture_name(LABEL, setting, SETTINGS),
-        picture_title(TITLE, setting, SETTINGS),
-        columns=3,
-        panels=tuple(curve_panels(results, LABEL, setting, METHODS)),
-        seeds=results.seed_count(LABEL, setting),
-    )
+    panels = curve_panels(results, LABEL, setting, METHODS)
+    return runs_picture(results, LABEL, TITLE, setting, SETTINGS, 3, panels)
 
 
 EXHIBIT = Exhibit(

@@ -15,14 +15,13 @@ from ..canvas import (
     Panel,
     Picture,
     method_lines,
-    picture_name,
-    picture_title,
+    runs_picture,
     words_of,
 )
 from ..exhibit import Exhibit
 from ..results import Curve, Results
 from ..specs import Cell, Profile, Run, run_cells
-from ..verdicts import OBSERVATION, Case, Claim, Finding, below, counted, within
+from ..verdicts import OBSERVATION, Case, Claim, Finding, Judge, below, counted, within
 from ._synthetic import SIMILAR, SMALLER, kappa_of, sizes, synthetic
 
 LABEL, TITLE = "shb_batch_sizes", "Feasible systems: SHB with batch size b = ξ n"
@@ -200,13 +199,7 @@ def _picture(results: Results, setting: str) -> Picture:
             lines.append(Line(name, k, first * np.exp(-k / slow), "guide"))
         kept = tuple(_above(line, FLOOR * first) for line in lines)
         panels.append(Panel(words_of(panel), ITERATION, GRADIENT, kept))
-    return Picture(
-        picture_name(LABEL, setting, SETTINGS),
-        picture_title(TITLE, setting, SETTINGS),
-        columns=3,
-        panels=tuple(panels),
-        seeds=results.seed_count(LABEL, setting),
-    )
+    return runs_picture(results, LABEL, TITLE, setting, SETTINGS, 3, panels)
 
 
 def _above(line: Line, floor: float) -> Line:
@@ -217,7 +210,7 @@ def _above(line: Line, floor: float) -> Line:
     return replace(line, x=line.x[:stop], y=line.y[:stop], low=low, high=high)
 
 
-def _claim(id: str, source: str, text: str, criterion: str, judge) -> Claim:  # type: ignore[no-untyped-def]
+def _claim(id: str, source: str, text: str, criterion: str, judge: Judge) -> Claim:
     return Claim(id, OBSERVATION, f"sec:experiments {source}", text, criterion, judge, JUDGED_ON)
 
 

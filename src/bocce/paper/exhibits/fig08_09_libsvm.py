@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..canvas import GRADIENT, Line, Panel, Picture, method_lines, picture_name, picture_title
+from ..canvas import GRADIENT, Line, Panel, Picture, method_lines, runs_picture
 from ..exhibit import Exhibit
 from ..results import Results, interval
 from ..specs import Cell, Data, Profile, Run, run_cells
@@ -50,7 +50,9 @@ def _data(name: str, loss: str, setting: str) -> Data:
 # ---------------------------------------------------------------- claims
 
 
-def _log_ratios(results: Results, label: str, setting: str, pairs: tuple[tuple[str, str], ...]):  # type: ignore[no-untyped-def]
+def _log_ratios(
+    results: Results, label: str, setting: str, pairs: tuple[tuple[str, str], ...]
+) -> dict[str, np.ndarray]:
     """ln(last value of a / last value of b), seed by seed, for each pair on each data set."""
     found = {}
     for panel in results.panels(label, setting):
@@ -192,13 +194,7 @@ def _panel(results: Results, label: str, setting: str, panel: str) -> Panel:
 
 def _drawn(results: Results, label: str, title: str, setting: str) -> Picture:
     panels = [_panel(results, label, setting, p) for p in results.panels(label, setting)]
-    return Picture(
-        picture_name(label, setting, SETTINGS),
-        picture_title(title, setting, SETTINGS),
-        columns=2,
-        panels=tuple(panels),
-        seeds=results.seed_count(label, setting),
-    )
+    return runs_picture(results, label, title, setting, SETTINGS, 2, panels)
 
 
 def _caption(profile: Profile) -> str:

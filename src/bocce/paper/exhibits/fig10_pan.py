@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..canvas import Picture, curve_panels, picture_name, picture_title
+from ..canvas import Picture, curve_panels, runs_picture
 from ..exhibit import Exhibit
 from ..results import Results
-from ..specs import SETTINGS, Cell, Profile
+from ..specs import Cell, Profile
 from ..verdicts import OBSERVATION, Case, Claim, Finding, below, counted, within
 from ._synthetic import (
     JUDGED_ON,
@@ -20,6 +20,7 @@ from ._synthetic import (
 
 LABEL = "pan_multistage_compare"
 TITLE = "Comparison with the multi-stage method of Pan et al."
+SETTINGS = ("paper", "authors")  # no published panel of this figure could be had
 KAPPAS, NOISES = (2000, 1000, 500, 200, 100), (1e-2, 1e-4, 1e-6, 1e-8)
 EXTREMES = ("Multi-SHB-PAN-2", "Multi-SHB-PAN-T-KAP")
 METHODS = (*VARIANTS, *EXTREMES)
@@ -83,13 +84,8 @@ def _inside(low: float, last: float, high: float, slack: float) -> Case:
 
 
 def _picture(results: Results, setting: str) -> Picture:
-    return Picture(
-        picture_name(LABEL, setting, SETTINGS),
-        picture_title(TITLE, setting, SETTINGS),
-        columns=4,
-        panels=tuple(curve_panels(results, LABEL, setting, METHODS)),
-        seeds=results.seed_count(LABEL, setting),
-    )
+    panels = curve_panels(results, LABEL, setting, METHODS)
+    return runs_picture(results, LABEL, TITLE, setting, SETTINGS, 4, panels)
 
 
 EXHIBIT = Exhibit(
