@@ -37,9 +37,7 @@ def _converges(results: Results, setting: str) -> Finding:
     cases: dict[str, Case] = {
         f"{m}, {p}": not curves[p][m].diverged for p in curves for m in EXTREMES
     }
-    return Finding(
-        cases, lasts(curves, EXTREMES), f"It ends below its start at b = 0.9 n in {counted(cases)}."
-    )
+    return Finding(cases, lasts(curves, EXTREMES), "At b = 0.9 n it ends far below its start.")
 
 
 def _similar(results: Results, setting: str) -> Finding:
@@ -55,8 +53,7 @@ def _similar(results: Results, setting: str) -> Finding:
     return Finding(
         cases,
         numbers,
-        f"At T within a factor {SIMILAR:g} of C = 2 or of C = T sqrt(kappa) in {counted(cases)}; "
-        "the two are themselves decades apart.",
+        "The two extremes are themselves decades apart at T, and so are the variants.",
     )
 
 
@@ -73,8 +70,8 @@ def _between(results: Results, setting: str) -> Finding:
     return Finding(
         cases,
         lasts(curves, METHODS),
-        f"Within a factor {BETWEEN:g} of the interval between the extremes in {counted(cases)}, "
-        f"strictly in it (with 5 % to spare) in {counted(strict)}.",
+        f"Strictly between (with 5 % to spare) lie {counted(strict)}, the others that count within "
+        f"a factor {BETWEEN:g}.",
     )
 
 
