@@ -93,9 +93,8 @@ def bottom_line(verdicts: list[Verdict]) -> list[str]:
         f"{which(corrected, ('proved',))} corrected ones are proved, and the threshold b* with the "
         f"experiments' L {said('thm2_lambda_max')}.",
         "The released code is another algorithm on other data than the paper describes, so that "
-        "verdicts are given for both; the one published panel in its notebook agrees with "
-        f"neither ({panel('paper')}, {panel('authors')}) but with a mixture of the two "
-        f"({panel('published')}).",
+        "verdicts are given for both; the one published panel in its notebook agrees best with a "
+        f"mixture of the two ({panel('published')}; {panel('paper')}, {panel('authors')}).",
     ]
 
 
