@@ -37,7 +37,9 @@ def _converges(results: Results, setting: str) -> Finding:
     cases: dict[str, Case] = {
         f"{m}, {p}": not curves[p][m].diverged for p in curves for m in EXTREMES
     }
-    return Finding(cases, lasts(curves, EXTREMES), "At b = 0.9 n it ends far below its start.")
+    worst = max(curves[p][m].last / curves[p][m].start for p in curves for m in EXTREMES)
+    said = f"At b = 0.9 n it ends at {worst:.0e} of its start or less."
+    return Finding(cases, lasts(curves, EXTREMES), said)
 
 
 def _similar(results: Results, setting: str) -> Finding:
