@@ -82,7 +82,7 @@ def bottom_line(verdicts: list[Verdict]) -> list[str]:
         f"{_listed(total, THEOREM)}.",
         f"That SHB accelerates when the batch is large {said('quad_i_faster')}; that smaller "
         f"batches make it diverge {said('sweep_i_divergence')}, because it takes rows of very "
-        "unlike size: where rows are alike a hundredth of the data is enough.",
+        "unlike size: where rows are alike a fiftieth of the data is enough.",
         f"That the three variants beat the noise {said('quad_ii_variants')}, because the printed "
         "number of stages is zero at the paper's T and Multi-SHB is then SHB; that the two-phase "
         f"method beats it {said('quad_iv_two_phase')}, and similarity to Nesterov-EXP "
