@@ -209,7 +209,7 @@ def rates(slope=-1.0, two_phase=0.5, pan=0.9):
             "rates",
             "feasible",
             "errors",
-            {"T": T, "Multi-SHB": np.exp(-T / 100), "Multi-SHB-PAN-2": np.exp(-(T**pan) / 100)},
+            {"T": T, "Multi-SHB": np.exp(-T / 400), "Multi-SHB-PAN-2": np.exp(-(T**pan) / 400)},
         ),
     )
     curves = {

@@ -159,6 +159,25 @@ def picture_title(title: str, setting: str, settings: tuple[str, ...]) -> str:
     return title if len(settings) == 1 else f"{title} ({SETTING_WORDS[setting]})"
 
 
+def runs_picture(
+    results: Results,
+    label: str,
+    title: str,
+    setting: str,
+    settings: tuple[str, ...],
+    columns: int,
+    panels: list[Panel],
+) -> Picture:
+    """A picture of sampled curves, which says how many runs they are the mean of."""
+    return Picture(
+        picture_name(label, setting, settings),
+        picture_title(title, setting, settings),
+        columns=columns,
+        panels=tuple(panels),
+        seeds=results.seed_count(label, setting),
+    )
+
+
 def names_of(picture: Picture) -> list[str]:
     """Every line's name once: its place decides the style of one without a style of its own."""
     return list(dict.fromkeys(line.name for panel in picture.panels for line in panel.lines))

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from ..canvas import GRADIENT, Line, Panel, Picture, method_lines, picture_name, picture_title
+from ..canvas import GRADIENT, Line, Panel, Picture, method_lines, runs_picture
 from ..exhibit import Exhibit
 from ..results import Results, interval
 from ..specs import Cell, Data, Profile, Run, run_cells
-from ..verdicts import OBSERVATION, Case, Claim, Finding, Judge, counted
+from ..verdicts import OBSERVATION, Case, Claim, Finding, Judge
 
 METHODS = ("K-CNST", "K-EXP", "SLS-EXP", "SHB-CNST", "SHB-EXP", "SHB-SLS-EXP")
 SEARCHES = ("SLS-EXP", "SHB-SLS-EXP")
@@ -50,7 +50,9 @@ def _data(name: str, loss: str, setting: str) -> Data:
 # ---------------------------------------------------------------- claims
 
 
-def _log_ratios(results: Results, label: str, setting: str, pairs: tuple[tuple[str, str], ...]):  # type: ignore[no-untyped-def]
+def _log_ratios(
+    results: Results, label: str, setting: str, pairs: tuple[tuple[str, str], ...]
+) -> dict[str, np.ndarray]:
     """ln(last value of a / last value of b), seed by seed, for each pair on each data set."""
     found = {}
     for panel in results.panels(label, setting):
@@ -99,8 +101,7 @@ def _close(label: str, pairs: tuple[tuple[str, str], ...]) -> Judge:
         return Finding(
             cases,
             _numbers(ratios),
-            f"The ratio of final gradient norms is {_span(ratios)}: within a factor 3 in "
-            f"{counted(cases)}.",
+            f"The ratios of final gradient norms are {_span(ratios)}.",
         )
 
     return judge
@@ -122,7 +123,7 @@ def _better(label: str, pairs: tuple[tuple[str, str], ...]) -> Judge:
             cases,
             _numbers(ratios),
             f"The final gradient norm with decreasing steps is {_span(ratios)} times that with "
-            f"constant ones: smaller, with its 95 % interval, in {counted(cases)}.",
+            "constant ones.",
         )
 
     return judge
@@ -192,13 +193,7 @@ def _panel(results: Results, label: str, setting: str, panel: str) -> Panel:
 
 def _drawn(results: Results, label: str, title: str, setting: str) -> Picture:
     panels = [_panel(results, label, setting, p) for p in results.panels(label, setting)]
-    return Picture(
-        picture_name(label, setting, SETTINGS),
-        picture_title(title, setting, SETTINGS),
-        columns=2,
-        panels=tuple(panels),
-        seeds=results.seed_count(label, setting),
-    )
+    return runs_picture(results, label, title, setting, SETTINGS, 2, panels)
 
 
 def _caption(profile: Profile) -> str:

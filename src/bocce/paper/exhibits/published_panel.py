@@ -19,8 +19,8 @@ from ..canvas import (
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import SETTINGS, Cell, Profile
-from ..verdicts import OBSERVATION, Case, Claim, Finding, counted, within
-from ._synthetic import noisy_cells, panel_name, sizes
+from ..verdicts import OBSERVATION, Case, Claim, Finding, within
+from ._synthetic import VARIANTS, noisy_cells, panel_name, sizes
 from .fig03_quad import METHODS
 
 LABEL = "published_panel"
@@ -39,7 +39,7 @@ READ = {
 }
 REACHED_1 = {"SHB": 500.0, "Multi-SHB": 500.0, "SGD": 1230.0, "Nesterov-EXP": 110.0}
 NEAR = 2.0  # two runs of noisy curves, read off a picture
-LATE = (4000, 7000)  # where the methods differ
+TOGETHER, APART = (1000, 2000), (4000, 7000)
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
@@ -54,32 +54,43 @@ def _typical(results: Results, setting: str, method: str, k: int) -> float:
         return float(np.exp(np.log(curve.mean[near]).mean())) if near.any() else math.nan
 
 
+def _levels(results: Results, setting: str) -> dict[str, tuple[float, float]]:
+    """(ours, theirs) by case: over SHB at the same k while they lie together, then its floor.
+
+    SGD is left out: where it stands at a given k depends on the minimiser that was drawn.
+    """
+    ours_floor = _typical(results, setting, "SHB", T - 150)
+    their_floor = float(np.exp(np.mean(np.log(READ["SHB"]))))
+    found = {}
+    for k in TOGETHER:
+        for method in VARIANTS:
+            at = READ_K.index(k)
+            ours = _typical(results, setting, method, k) / _typical(results, setting, "SHB", k)
+            found[f"{method} over SHB at k={k}"] = (ours, READ[method][at] / READ["SHB"][at])
+    for k in APART:
+        for method in (*VARIANTS, "Nesterov-EXP"):
+            ours = _typical(results, setting, method, min(k, T - 150)) / ours_floor
+            theirs = READ[method][READ_K.index(k)] / their_floor
+            found[f"{method} over SHB's floor at k={k}"] = (ours, theirs)
+    return found
+
+
 def _agrees(results: Results, setting: str) -> Finding:
-    """Levels relative to SHB's floor, which 20 residuals decide; times as they are."""
     cases: dict[str, Case] = {}
     numbers: dict[str, float] = {}
     ran = int(results.curve(LABEL, setting, PANEL, "SHB").k[-1])
-    floor = {
-        "theirs": float(np.exp(np.mean(np.log(READ["SHB"])))),
-        "ours": _typical(results, setting, "SHB", T - 150),
-    }
-    for method in METHODS:
-        for k in LATE:
-            ours = _typical(results, setting, method, min(k, T - 150)) / floor["ours"]
-            theirs = READ[method][READ_K.index(k)] / floor["theirs"]
-            name = f"{method} at k={k}, over SHB's floor"
-            cases[name] = within(ours, theirs, NEAR) if ran == T else None
-            numbers[f"{name}: ours / theirs"] = ours / theirs
+    pairs = _levels(results, setting)
     for method, theirs in REACHED_1.items():
         ours = results.curve(LABEL, setting, PANEL, method).on_runs().first_below(1.0)
-        name = f"{method} reaches 1"
+        pairs[f"{method} reaches 1"] = (ours, theirs)
+    for name, (ours, theirs) in pairs.items():
         cases[name] = within(ours, theirs, NEAR) if ran == T else None
-        numbers[f"{name}: k, ours"], numbers[f"{name}: k, theirs"] = ours, theirs
+        numbers[f"{name}: ours"], numbers[f"{name}: theirs"] = ours, theirs
     if ran != T:
         return Finding(cases, numbers, f"T = {ran} is not the notebook's {T}.")
-    return Finding(
-        cases, numbers, f"Levels and times agree within a factor {NEAR:g} in {counted(cases)}."
-    )
+    wrong = [name for name, case in cases.items() if case is False]
+    said = f"Not within a factor {NEAR:g}: {', '.join(wrong)}." if wrong else "All agree."
+    return Finding(cases, numbers, said)
 
 
 def _picture(results: Results, setting: str) -> Picture:
@@ -121,8 +132,9 @@ EXHIBIT = Exhibit(
             kind=OBSERVATION,
             source="results.ipynb of the release",
             text="The setting is what the published panel was made with.",
-            criterion="At k = 4000 and 7000 each method, over SHB's floor, and the steps to a "
-            "gradient norm of 1 are within a factor 2 of the notebook's picture.",
+            criterion="Within a factor 2 of the notebook's picture: the variants over SHB at "
+            "k = 1000 and 2000, where they lie on one another; they and Nesterov-EXP over SHB's "
+            "floor at k = 4000 and 7000; the steps to a gradient norm of 1.",
             judge=_agrees,
             judged_on="runs",
             ours=True,

@@ -98,7 +98,7 @@ CLAIMS = (
         "two_phase_exponent",
         "q is at most {ratio:.3g} of 0.7.",
         "The counterexample is {case}, where q is {ratio:.3f} times 0.7: false by a hair, 0.7075 "
-        "at kappa = 4, and true from kappa = 5 on.",
+        "at kappa = 4, and true from kappa = 5.2 on.",
     ),
     _claim(
         "bounded_noise",
