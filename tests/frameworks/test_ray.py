@@ -335,7 +335,7 @@ def test_solve_on_the_command_line(cluster, tmp_path):
     table, blocks = tmp_path / "t.npz", tmp_path / "t.blocks"
     np.savez(table, X=X, y=y)
     bocce.data.write_blocks(blocks, [(X, y)], block_rows=20)
-    run = ["--method", "shb", "-T", "30", "--batch-size", "60", "--tol", "0", "--json"]
+    run = ["--method", "shb", "-T", "30", "--batch-size", "60", "--tol", "0", "--no-intercept", "--json"]
     alone = json.loads(CliRunner().invoke(app, ["solve", str(table), *run]).stdout)
     for file in (table, blocks):
         outcome = CliRunner().invoke(app, ["solve", str(file), *run, "--ray", "local"])

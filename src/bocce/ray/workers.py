@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,25 @@ class Worker:
     """One part: rows from their source, and sums over them. Killed, it is made anew the same."""
 
     def __init__(self, source: Any, loss: Any, l2: float, seed: int) -> None:
-        from ..engines.numba.sums import BlockSums, Draws, RowSums
-
         self.problem: Problem = ray.get(source[0])(loss, l2)
-        self.sums = (RowSums, BlockSums)[self.problem.in_parts](self.problem)
+        self.seed = seed
         self.key: Key = (0, 0)  # the last message on scores that was answered
         self.answer: Array | None = None
         self.scores: Any = None
-        self.draws = Draws(seed, self.problem.units, self.problem.units)
+
+    # kernels, and their compilation, are for batches: the plane needs neither
+
+    @cached_property
+    def sums(self) -> Any:
+        from ..engines.numba.sums import BlockSums, RowSums
+
+        return (RowSums, BlockSums)[self.problem.in_parts](self.problem)
+
+    @cached_property
+    def draws(self) -> Any:
+        from ..engines.numba.sums import Draws
+
+        return Draws(self.seed, self.problem.units, self.problem.units)
 
     def ask(self, ask: Callable[..., Any], *args: Any) -> Any:
         """The part's answer to a function of a problem, in the part's own way if it has one."""
