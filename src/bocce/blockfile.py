@@ -35,6 +35,7 @@ from ._direct import PAGE, machine_memory, open_file, read_at
 
 KEY = b"bocce.blocks"
 MAGIC = b"ARROW1"
+LONGEST_SCHEMA = 1 << 26  # bytes: a million names of columns
 DEPTH = 6  # blocks in memory while streaming: one in use, the others read ahead
 READERS = 2  # threads that read: one asks the disk while the other hands over
 ENTRY = np.dtype([("offset", "<i8"), ("length", "<i8"), ("x", "<u4"), ("y", "<u4")])
@@ -98,10 +99,11 @@ def is_block_file(path: str | os.PathLike[str]) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            head = file.read(len(MAGIC) + 2 * PAGE)
+            head = file.read(16)  # the magic, two zeros, four marks, the length of the schema
+            length = int.from_bytes(head[12:], "little")
+            return head.startswith(MAGIC) and KEY in file.read(min(length, LONGEST_SCHEMA))
     except OSError:
         return False
-    return head.startswith(MAGIC) and KEY in head
 
 
 class BlockFile:

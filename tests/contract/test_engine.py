@@ -214,6 +214,23 @@ def test_records_are_looks_at_the_iterates(name, p):
 
 
 @each
+@pytest.mark.parametrize("b", [8, 27])
+def test_a_record_is_the_same_to_the_bit_whoever_asks(name, p, b):
+    """A run with a callback looks from outside, one without has the engine record."""
+    b = p.whole_batch(b)
+    when = np.array([0], dtype=np.int64)
+    inside, outside = Recorder(when, unit=4.0), Recorder(when, unit=4.0)
+    state = State.at_rest(np.linspace(-0.2, 0.3, p.width))
+    engine, w = engine_of(name, p, b), state.w
+    engine.advance(state, table_for(p, 2, b), 1, inside)
+    if hasattr(engine, "record"):
+        engine.record(w, outside)
+    else:
+        outside.keep(engine.look(w))
+    assert (inside.value[0], inside.grad2[0]) == (outside.value[0], outside.grad2[0])
+
+
+@each
 def test_a_look_is_the_objective_and_its_gradient(name, p):
     engine, points = engine_of(name, p, p.whole_batch(8)), np.eye(3, p.width) - 0.3
     found = [engine.look(w) for w in points]

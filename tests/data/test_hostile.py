@@ -22,32 +22,9 @@ from bocce.data._places import File
 pa = pytest.importorskip("pyarrow")
 from pyarrow import feather, parquet  # noqa: E402
 
+from tables_on_disk import refused, three_columns  # noqa: E402
+
 PACKERS = {".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compress}
-
-
-def table(n=100, **columns):
-    rng = np.random.default_rng(0)
-    made = {"a": rng.standard_normal(n), "b": rng.standard_normal(n), "y": rng.standard_normal(n)}
-    return pa.table({**made, **columns})
-
-
-def refused(source, *words, **options):
-    """By `open` in memory and in parts, and by `write_blocks`, which leaves nothing behind."""
-    folder = os.path.dirname(source if isinstance(source, str) else str(source))
-    before = sorted(os.listdir(folder))
-    for call in (
-        lambda: open_(source, **options),
-        lambda: open_(source, memory=200_000, **options),
-        lambda: write_blocks(os.path.join(folder, "out.blocks"), source),
-    ):
-        with pytest.raises(ValueError) as caught:
-            call()
-        assert type(caught.value) is ValueError
-        text = str(caught.value)
-        for word in words:
-            assert word in text, text
-        assert len(text) < 600
-    assert sorted(os.listdir(folder)) == before
 
 
 # -- truncated and altered -------------------------------------------------------------------------
@@ -58,7 +35,7 @@ def refused(source, *words, **options):
 def test_truncated_files(tmp_path, suffix, share):
     path = tmp_path / f"rows{suffix}"
     write = parquet.write_table if suffix == ".parquet" else feather.write_feather
-    write(table(), path)
+    write(three_columns(), path)
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
     refused(
         path, f"rows{suffix}", "truncated, altered, or not what its name says", "write it again"
@@ -75,7 +52,7 @@ def test_files_that_are_not_what_their_name_says(tmp_path, suffix, text):
 def test_an_altered_parquet_page_is_found_by_its_checksum(tmp_path):
     path = tmp_path / "rows.parquet"
     options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
-    made = table(300)
+    made = three_columns(300)
     parquet.write_table(made, path, row_group_size=100, **options)
     text = path.read_bytes()
     value = made["b"][150].as_py()
@@ -88,7 +65,7 @@ def test_an_altered_parquet_page_is_found_by_its_checksum(tmp_path):
 def test_altered_bytes_never_raise_anything_raw(tmp_path, suffix):
     """Every 31st byte turned around: refused with the name, or read as numbers."""
     path = tmp_path / f"rows{suffix}"
-    made = table(40)
+    made = three_columns(40)
     if suffix == ".npz":
         np.savez(path, X=np.ones((20, 2)), y=np.arange(20.0))
     elif suffix == ".csv":
@@ -256,7 +233,7 @@ def test_a_few_bytes_of_arrow_that_stand_for_many_rows(tmp_path, codec):
 def test_an_arrow_buffer_that_lies_about_its_length(tmp_path):
     """The eight bytes before a compressed buffer say what it inflates to."""
     path = tmp_path / "rows.arrow"
-    made = table(1000, a=pa.array(np.zeros(1000)))
+    made = three_columns(1000, a=pa.array(np.zeros(1000)))
     feather.write_feather(made, path, compression="lz4")
     text = path.read_bytes()
     at = text.index((8000).to_bytes(8, "little"))
@@ -299,87 +276,6 @@ def test_a_text_file_whose_dense_rows_are_more_than_its_memory(tmp_path):
         open_(path, memory=1000)
 
 
-# -- files that do not belong together -------------------------------------------------------------
-
-OTHER = [
-    (
-        lambda t: t.drop_columns(["b"]),
-        "part-3.parquet: has no column 'b', must have the columns of",
-    ),
-    (lambda t: t.append_column("c", t["a"]), "part-3.parquet: has a column 'c' more"),
-    (lambda t: t.rename_columns(["a", "B", "y"]), "part-3.parquet: has no column 'b'"),
-    (
-        lambda t: t.set_column(1, "b", pa.array(["x"] * 100)),
-        "part-3.parquet: column 'b' has type string, must be real numbers",
-    ),
-    (
-        lambda t: t.set_column(2, "y", pa.array(["x"] * 100)),
-        "part-3.parquet: the target 'y' is numbers in one file and text in another",
-    ),
-    (
-        lambda t: t.set_column(1, "b", pa.array([None] * 100)),
-        "part-3.parquet, row group 0, row 0: column 'b' is missing or NaN",
-    ),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), OTHER)
-def test_a_schema_that_changes_between_files(tmp_path, change, message):
-    folder = tmp_path / "data"
-    folder.mkdir()
-    for i in range(5):
-        made = change(table()) if i == 3 else table()
-        parquet.write_table(made, folder / f"part-{i}.parquet")
-    refused(str(folder / "*.parquet"), message)
-
-
-def test_columns_in_another_order_are_the_same_columns(tmp_path):
-    parquet.write_table(table(), tmp_path / "0.parquet")
-    parquet.write_table(table().select(["y", "b", "a"]), tmp_path / "1.parquet")
-    X, y = open_(tmp_path)
-    np.testing.assert_array_equal(X[:100], X[100:])
-    np.testing.assert_array_equal(y[:100], y[100:])
-
-
-def test_digits_are_not_dropped_in_silence(tmp_path):
-    single = table().select(["a", "y"])
-    single = single.set_column(0, "a", single["a"].cast(pa.float32()))
-    parquet.write_table(single, tmp_path / "0.parquet")
-    parquet.write_table(table().select(["a", "y"]), tmp_path / "1.parquet")
-    with pytest.raises(ValueError, match=r"1.parquet: has features beyond float32, .* 0.parquet"):
-        open_(tmp_path)
-    assert open_(tmp_path, dtype="float32").X.dtype == np.float32
-    assert open_(tmp_path, dtype="float64").X.dtype == np.float64
-
-
-def test_csv_files_with_other_columns_and_mixed_formats(tmp_path):
-    (tmp_path / "0.csv").write_text("a,b,y\n1,2,3\n")
-    (tmp_path / "1.csv").write_text("a,c,y\n1,2,3\n")
-    with pytest.raises(
-        ValueError, match=r"1.csv: has the columns a, c, y, must have those of 0.csv"
-    ):
-        open_(tmp_path)
-    (tmp_path / "1.csv").rename(tmp_path / "1.svm")
-    with pytest.raises(ValueError, match=r"1.svm is LIBSVM and 0.csv CSV, must be of one format"):
-        open_(tmp_path)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, None])
-def test_one_bad_value_in_the_middle_of_file_400(tmp_path, bad):
-    folder = tmp_path / "data"
-    folder.mkdir()
-    made = table(30)
-    for i in range(410):
-        parquet.write_table(made, folder / f"{i:03d}.parquet", row_group_size=10)
-    column = made["b"].to_pylist()
-    column[17] = bad
-    parquet.write_table(
-        made.set_column(1, "b", pa.array(column, from_pandas=False)), folder / "400.parquet",
-        row_group_size=10,
-    )  # fmt: skip
-    refused(str(folder / "*"), "400.parquet, row group 1, row 7: column 'b' is ")
-
-
 # -- what is no file -------------------------------------------------------------------------------
 
 
@@ -412,7 +308,9 @@ def test_empty_folders_broken_links_and_no_files(tmp_path):
 def test_files_without_rows(tmp_path, suffix):
     path = tmp_path / f"rows{suffix}"
     if suffix in (".parquet", ".arrow"):
-        (parquet.write_table if suffix == ".parquet" else feather.write_feather)(table(0), path)
+        (parquet.write_table if suffix == ".parquet" else feather.write_feather)(
+            three_columns(0), path
+        )
     else:
         path.write_text("a,y\n" if suffix == ".csv" else "\n# nothing\n\n")
     with pytest.raises(ValueError, match=rf"rows{suffix}: holds no row"):

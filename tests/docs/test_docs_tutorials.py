@@ -44,7 +44,7 @@ def test_there_is_a_tutorial_for_each_part():
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_the_tutorial_runs_and_its_checks_hold(page, own_registry, capsys):
+def test_the_tutorial_runs_and_its_checks_hold(page, own_registries, capsys):
     text = page.read_text(encoding="utf-8")
     check = text.split("\n## The check\n")[1]
     assert sum("assert" in block for block in FENCE.findall(check)) >= 3

@@ -34,6 +34,10 @@ REMEDIES = {
     "raise tol, or scale the data": "raise --tol, or scale the data",
     "; to go on, start from w0=result.w": "",
     " as an int, or a share of n in (0, 1] as a float": ", or a share of n in (0, 1]",
+    "add l2 regularisation, or use a method without mu (sgd)": "give --l2 and --no-intercept, or "
+    "use a method that needs no mu (auto, sgd)",
+    'with missing="drop"': "with --missing drop",
+    "out with columns=.": "out with --columns.",
     'method "auto"': "--method auto",
     'the method "plane"': "--method plane",
     "set l2 > 0, for example 1e-4": "give --l2 1e-4, for example",

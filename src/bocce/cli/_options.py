@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -70,6 +70,9 @@ Columns = Annotated[
         help="The columns to predict from, by name or number; all others if not given.",
     ),
 ]
+Missing = Annotated[
+    Literal["refuse", "drop"], typer.Option(help="What to do with rows that lack a value.")
+]
 Loss = Annotated[
     str,
     typer.Option(
@@ -129,39 +132,25 @@ class Data(NamedTuple):
         return self.y is None
 
 
-def read(file: str, target: str | None = None, columns: str | None = None) -> Data:
+def read(
+    file: str, target: str | None = None, columns: str | None = None, missing: str = "refuse"
+) -> Data:
     """The data of a file, or of a known LIBSVM data set."""
     from .. import data
 
     chosen = [_name_or_number(word) for word in columns.split(",")] if columns else None
     if not Path(file).exists() and file in _known_sets():
+        if target is not None or columns is not None:
+            raise ValueError(
+                f"--target and --columns must be left out for the data set {file}, whose columns "
+                "have no names."
+            )
         return Data(*data.load(file))
-    if hasattr(data, "open"):
-        found = data.open(file, target=_name_or_number(target), columns=chosen)
-        X, y = found
-        return Data(X, y, getattr(found, "columns", None), getattr(found, "target", None))
-    return _read_table(file, target or columns)
-
-
-def _read_table(file: str, named: str | None) -> Data:
-    from ..blockfile import BlockFile, is_block_file
-    from ..data import read_table
-
-    if named is not None:
-        raise ValueError(
-            "--target and --columns need a reader that knows the names of columns, which is not "
-            "installed; leave them out, and the last column is the target."
-        )
-    if Path(file).is_dir():
-        raise IsADirectoryError(f"{file!r} is a directory; name a file in it.")
-    if not Path(file).exists():
-        raise FileNotFoundError(f"there is no file {file!r}{_did_you_mean(file)}")
-    return Data(BlockFile(file), None) if is_block_file(file) else Data(*read_table(file))
-
-
-def _did_you_mean(file: str) -> str:
-    near = difflib.get_close_matches(file, _known_sets(), n=1)
-    return f"; did you mean the data set {near[0]}?" if near else "; check its name."
+    if not Path(file).exists() and (near := difflib.get_close_matches(file, _known_sets(), n=1)):
+        raise FileNotFoundError(f"there is no file {file!r}; did you mean the data set {near[0]}?")
+    found = data.open(file, _name_or_number(target), chosen, missing=missing)
+    X, y = found
+    return Data(X, y, found.columns, found.target)
 
 
 def _name_or_number(text: str | None) -> str | int | None:

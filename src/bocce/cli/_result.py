@@ -71,7 +71,7 @@ def show(figures: dict[str, Any], problem: Any, result: Any, data: Data, said: b
     """The same for people; ``said``: the message is told on stderr."""
     shown = {name: value for name, value in figures.items() if name != "message" or not said}
     show_table(("", ""), [(name, _cell(name, value)) for name, value in shown.items()])
-    names = data.columns or [f"column {j}" for j in range(1, problem.d + 1)]
+    names = data.columns or [f"x{j}" for j in range(problem.d)]
     if problem.d <= SHOWN_WEIGHTS and result.w.ndim == 1:
         weights = [(str(name), number(float(w))) for name, w in zip(names, result.w)]
         say("")
@@ -98,7 +98,9 @@ def write(files: list[Path], result: Any, figures: dict[str, Any], data: Data) -
     from .._atomic import atomic_write
 
     npz, page = files
-    named = {} if data.columns is None else {"columns": np.array(data.columns, dtype=str)}
+    named: dict[str, Any] = (
+        {} if data.columns is None else {"columns": np.array(data.columns, dtype=str)}
+    )
     if data.target is not None:
         named["target"] = np.array(data.target)
     with atomic_write(npz) as stream:

@@ -60,7 +60,8 @@ class Commands(TyperGroup):
 
 def _explained(error: Exception, debug: bool) -> int:
     """Say what went wrong; returns the exit code."""
-    expected = isinstance(error, EXPECTED)
+    ours = isinstance(error, ImportError) and (error.name or "").startswith("bocce")
+    expected = isinstance(error, EXPECTED) and not ours
     if debug:
         traceback.print_exception(error)
     elif expected:
@@ -90,7 +91,7 @@ def _warnings_in_words() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = show
+        warnings.showwarning = show  # type: ignore[assignment]
         yield
 
 
@@ -146,11 +147,14 @@ def show_table(
 ) -> None:
     """A table within the terminal's width, or 80 columns where there is no terminal.
 
-    Columns without a name at all get no header line; the ``whole`` ones are never broken.
+    Columns without a name at all get no header line; the ``whole`` ones are never broken, and the
+    words of others not if there is room.
     """
     table = Table(box=None, pad_edge=False, show_header=any(columns))
     for place, column in enumerate(columns):
-        width = max((len(row[place]) for row in rows), default=0) if place in whole else None
+        cells = [column, *(row[place] for row in rows)]
+        pieces = cells if place in whole else [word for cell in cells for word in cell.split()]
+        width = max(map(len, pieces), default=0)
         table.add_column(column, no_wrap=place in whole, overflow="fold", min_width=width)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
@@ -205,7 +209,7 @@ def compiling(tell: Tell) -> Iterator[None]:
     """
     finder = _Kernels(tell)
     if watched():
-        sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
@@ -222,7 +226,7 @@ class _Kernels:
 
     def _unseen(self) -> None:
         if self in sys.meta_path:
-            sys.meta_path.remove(self)  # type: ignore[arg-type]
+            sys.meta_path.remove(self)
 
     def find_spec(self, name: str, *_: Any) -> None:
         """Finds nothing: others do."""
@@ -231,9 +235,11 @@ class _Kernels:
         self._unseen()
         from numba.core import event
 
+        register: Any = event.register
+        unregister: Any = event.unregister
         tell, words = self.tell, self.words
 
-        class Listener(event.Listener):  # type: ignore[misc]
+        class Listener(event.Listener):
             def on_start(self, event: Any) -> None:
                 tell(words)
 
@@ -241,5 +247,5 @@ class _Kernels:
                 """What comes next tells of itself."""
 
         listener = Listener()
-        event.register("numba:compile", listener)
-        self.leave = lambda: event.unregister("numba:compile", listener)
+        register("numba:compile", listener)
+        self.leave = lambda: unregister("numba:compile", listener)

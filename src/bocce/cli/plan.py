@@ -15,6 +15,7 @@ from ._options import (
     Json,
     Loss,
     MethodName,
+    Missing,
     Passes,
     Plot,
     Steps,
@@ -33,6 +34,7 @@ def plan(
     file: File,
     target: Target = None,
     columns: Columns = None,
+    missing: Missing = "refuse",
     loss: Loss = "squared",
     l2: L2 = 0.0,
     intercept: Intercept = True,
@@ -64,7 +66,7 @@ def plan(
     check_loss("plan", loss)
     check_plot(plot)
     with progress(f"reading {file}") as tell:
-        problem = problem_of(read(file, target, columns), loss, l2, intercept)
+        problem = problem_of(read(file, target, columns, missing), loss, l2, intercept)
         tell("a trial, constants, and what batch sizes cost")
         found = make_plan(
             problem, batch_size, steps, accuracy, method=method, tol=tol, passes=passes

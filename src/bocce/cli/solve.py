@@ -19,6 +19,7 @@ from ._options import (
     Json,
     Loss,
     MethodName,
+    Missing,
     Passes,
     Steps,
     Target,
@@ -45,6 +46,7 @@ def solve(
     file: File,
     target: Target = None,
     columns: Columns = None,
+    missing: Missing = "refuse",
     loss: Loss = "squared",
     l2: L2 = 0.0,
     intercept: Intercept = True,
@@ -95,7 +97,7 @@ def solve(
     files = _result.out_files(out, force)
     intercept = _without_ray(ray, sampling, intercept)
     with progress(f"reading {file}"):
-        data = read(file, target, columns)
+        data = read(file, target, columns, missing)
         problem = problem_of(data, loss, l2, intercept)
     goal = usual_tol(steps) if tol is None else tol
     asked = watched()  # before the bar, which may take stderr's place
@@ -105,12 +107,13 @@ def solve(
             "batch_size": batch_size,
             "seed": seed,
             "tol": goal,
+            "passes": passes,
             "record_every": "auto",
             "callback": _shown_by(tell, steps) if asked else None,
             "checkpoint": checkpoint,
         }
         if ray is None:
-            result = minimize(problem, method, sampling=sampling, passes=passes, **options)
+            result = minimize(problem, method, sampling=sampling, **options)
         else:
             result = _on_ray(ray, workers, file, data, method, loss, l2, options)
     figures = _result.summary(file, method, problem, result, goal)

@@ -10,6 +10,7 @@ import typer
 from ._options import (
     Columns,
     Json,
+    Missing,
     OptionalFile,
     Plot,
     Target,
@@ -45,6 +46,7 @@ def theory(
     l2: Annotated[float | None, typer.Option(help="Regularisation, with FILE (0).")] = None,
     target: Target = None,
     columns: Columns = None,
+    missing: Missing = "refuse",
     plot: Plot = None,
     json: Json = False,
 ) -> None:
@@ -66,7 +68,7 @@ def theory(
 
     check_plot(plot)
     numbers = {"n": n, "kappa": kappa, "ratio": ratio}
-    given = {name: value for name, value in numbers.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
     _check_use(file, given, {"--l2": l2, "--target": target, "--columns": columns})
     if method is not None:
         thresholds.check_method(method)
@@ -74,7 +76,7 @@ def theory(
         if file is None:
             settings = thresholds.settings(T=steps, b=batch_size, **given)
         else:
-            problem = problem_of(read(file, target, columns), "squared", l2 or 0.0)
+            problem = problem_of(read(file, target, columns, missing), "squared", l2 or 0.0)
             tell("constants")
             settings = [thresholds.from_problem(problem, T=steps, b=batch_size)]
         tell("thresholds and bounds")
@@ -148,13 +150,19 @@ def _show_ends(settings: list[Any], tables: list[list[Any]]) -> None:
             "Data lie between: give --ratio, or a FILE, for one column, and for bounds and rates."
         )
     )
-    others = {(row.group, row.name): row.value for row in tables[1]}
+    others = {(row.group, row.name): row for row in tables[1]}
     for group, members in _groups(tables[0]):
         if any(row.quantity for row in members) or group.startswith("rate"):
             continue
         say("")
-        cells = [(r.name, number(r.value), number(others[group, r.name]), r.note) for r in members]
+        cells = [_pair(row, others[group, row.name]) for row in members]
         show_table((group, "alike", "one row", ""), cells, whole=(1, 2))
+
+
+def _pair(one: Any, other: Any) -> tuple[str, str, str, str]:
+    """A line of both ends, with the note where it is about both."""
+    note = one.note if one.note == other.note else ""
+    return (one.name, number(one.value), number(other.value), note)
 
 
 def _groups(rows: list[Any]) -> list[tuple[str, list[Any]]]:

@@ -64,13 +64,8 @@ class Plane:
 
     Source: Nemirovski and Yudin's subspace minimisation, and SESOP of Narkiss and Zibulevsky.
 
-    >>> from types import SimpleNamespace
-    >>> X, y = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([2.0, 1.0])
-    >>> rows = SimpleNamespace(d=2, cost=4.0, times=X.__matmul__, combine=X.T.__matmul__)
-    >>> loss = SimpleNamespace(
-    ...     value=lambda z, y: (z - y) ** 2 / 2, slope=lambda z, y: z - y,
-    ...     bend=lambda z, y: np.ones_like(z), quadratic=True)
-    >>> p = SimpleNamespace(n=2, rows=rows, loss=loss, y=y, weight=None, ridge=0.0)
+    >>> from bocce.problems import LeastSquares
+    >>> p = LeastSquares(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([2.0, 1.0]))
     >>> plane = Plane(p, np.zeros(2), memory=1, metric="identity")
     >>> for _ in range(2):
     ...     step = plane.step()
@@ -130,7 +125,8 @@ class Plane:
 
     def _look(self) -> Looked:
         self.sweeps += 1
-        return self.scores.look()
+        looked: Looked = self.scores.look()
+        return looked
 
     def _settle(self, looked: Looked) -> None:
         """Value and gradient at w, where the sweep has looked."""

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack  # type: ignore[import-untyped]
+from scipy.linalg import lapack
 
 Array = npt.NDArray[np.float64]
 

@@ -131,11 +131,10 @@ def walk(
     lam, r = frame.lam, frame.rank
     m, m_v = start, np.zeros(r)
     C, C_ev, C_v = np.zeros((3, r, r))  # covariances of e, of e with v, of v
-    alive = noise is not None
     for alpha, beta, theta in zip(schedule.alpha, schedule.beta, schedule.theta):
         x = alpha * lam
         s = beta - theta * x
-        if alive:
+        if noise is not None:
             C_y = C + theta * (C_ev + C_ev.T) + theta**2 * C_v
             m_y = m + theta * m_v
             injected = noise.covariance(C_y + np.outer(m_y, m_y), m_y)
@@ -145,7 +144,8 @@ def walk(
             C_v = 0.5 * (C_v + C_v.T)  # symmetric to the last bit, and so is C: an
             C = C + (e_next + e_next.T) + C_v  # antisymmetric rounding error would never die
             C_ev = e_next + C_v
-            alive = bool(np.isfinite(C.diagonal()).all())
+            if not np.isfinite(C.diagonal()).all():
+                noise = None  # it has overflown, and stays so
         m_v = s * m_v - x * m
         m = m + m_v
         yield Step(m, C, C_ev, x, s)

@@ -124,13 +124,14 @@ def loss(name: str) -> Callable[[L], L]:
                 f"loss: {kind.__name__} must be a NamedTuple with {', '.join(NEEDED)}; add "
                 f"{', '.join(missing) or 'NamedTuple as its base'}."
             )
-        bare = [field for field in kind._fields if field not in kind._field_defaults]
+        named: Any = kind
+        bare = [field for field in named._fields if field not in named._field_defaults]
         if bare:
             raise TypeError(
                 f"loss: {kind.__name__} has the field {bare[0]} without a default, must have one, "
                 f"for a loss may be asked for by name; write {bare[0]}: float = 1.0, for example."
             )
-        kind.name = name  # type: ignore[attr-defined]
+        named.name = name
         for fact, usual in {**_defaults(), "words": f"the {name} loss"}.items():
             if fact not in vars(kind):
                 setattr(kind, fact, usual)

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import LeastSquares, Logistic, exact, minimize
 from .. import data as sources
-from ..problems import Problem
+from .. import exact
+from ..problems import LeastSquares, Logistic, Problem
+from ..run import minimize
 from ..sampling import batch_rows
 from ..schedules import Schedule
 from .methods import Told, build

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _checks, exact, theory
 from ..data import regression
-from ..problems import LeastSquares
+from ..problems import LeastSquares, Problem
 from ..schedules import REGISTRY, shb
 from .figures import blank
 
@@ -91,7 +91,7 @@ def settings(
     return [from_numbers(T, n, kappa, b, end) for end in (1.0, float(n))]
 
 
-def from_problem(problem: LeastSquares, T: int, b: int | None = None) -> Setting:
+def from_problem(problem: Problem, T: int, b: int | None = None) -> Setting:
     """The constants and the noise of data; w_0 = 0, and b = n where none is given."""
     T = _checks.integer("theory", "T", T)
     n = _checks.integer("theory", "n", problem.n, least=2)
@@ -148,8 +148,16 @@ def _certified(s: Setting, method: str) -> Row:
         schedule = REGISTRY[method].build(s.T, {**known, "kappa_tilde": tilde})
         if s.problem is not None:
             return theory.certify_run(s.problem, schedule, s.b)
-        rows = {"n": s.n, "b": s.b, "L_max": s.L_max, "kappa_tilde": None, "chi2": s.chi2}
-        return theory.certify(schedule, **rows, mu=s.mu, lam_max=s.L, error0=s.D**2)
+        rows: dict[str, Any] = {
+            "n": s.n,
+            "b": s.b,
+            "L_max": s.L_max,
+            "kappa_tilde": None,
+            "chi2": s.chi2,
+        }
+        return theory.certify(
+            schedule, kappa_tilde=None, **rows, mu=s.mu, lam_max=s.L, error0=s.D**2
+        )
 
     return _bound_row(f"certified, {method}", ask)
 
@@ -264,7 +272,7 @@ def sweep(setting: Setting) -> dict[str, Any]:
     return {name: _curve(problems) for name, problems in families.items()}
 
 
-def _regularised(problem: LeastSquares) -> Iterator[LeastSquares]:
+def _regularised(problem: Problem) -> Iterator[Problem]:
     """The same data with l2 raised so that kappa falls, evenly in its logarithm, down to 2."""
     constants = problem.constants()
     top, bottom = constants.L - problem.l2, constants.mu - problem.l2
@@ -274,7 +282,7 @@ def _regularised(problem: LeastSquares) -> Iterator[LeastSquares]:
     yield problem
 
 
-def _curve(problems: list[LeastSquares]) -> dict[str, list[float]]:
+def _curve(problems: list[Problem]) -> dict[str, list[float]]:
     settings = [from_problem(problem, T=2) for problem in problems]
     return {
         "kappa": [s.kappa for s in settings],

@@ -305,7 +305,7 @@ def recipe_of(
     if name in GUARDED:
         # without strong convexity, T steps see no curvature below about L/T^2
         mu = max(mu, c.L / T**2)
-    values = {"L": c.L, "mu": mu, "L_max": c.L_max, "n": p.n, "b": b}
+    values: dict[str, Any] = {"L": c.L, "mu": mu, "L_max": c.L_max, "n": p.n, "b": b}
     # lookahead is certified where the Hessian is the same everywhere
     values["kappa_tilde"] = c.kappa_tilde if p.loss.quadratic or name not in GUARDED else None
     return Recipe(method, values), T, b

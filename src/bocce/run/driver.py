@@ -200,8 +200,9 @@ class Run:
     def _after_free_step(self, verdict: str) -> str:
         look, k, every = self._look(self.state.w), self.state.k, self.settings.record_every
         met = self.stop.met(look.gradient)
-        if met and self.stop.tol < TIGHT and hasattr(self.engine, "verify"):
-            self.engine.verify()
+        verify = getattr(self.engine, "verify", None)
+        if met and self.stop.tol < TIGHT and verify is not None:
+            verify()
             look = self._look(self.state.w)
             met = self.stop.met(look.gradient)
         met = met and self._little_is_left(look)
@@ -267,12 +268,10 @@ class Run:
 
     def _record_here(self) -> str:
         look = self._look(self.state.w)
-        if hasattr(self.engine, "record"):
-            verdict = self.engine.record(self.state.w, self.recorder)
-        else:
-            verdict = self.recorder.keep(look)
+        record = getattr(self.engine, "record", None)
+        verdict: str = record(self.state.w, self.recorder) if record else self.recorder.keep(look)
         if verdict == "diverged":
-            return str(verdict)
+            return verdict
         self._harvest()
         if not self.frame.plain:
             k, value, _, done = self.history[-1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..problems.frame import identity as own_variables
 from ..rows import Array
 from ..schedules import Schedule
 from .asked import Asked, _controller, minimize
+from .result import Result
 
 TRIAL_NUMBERS = 1 << 20  # of X in a trial
 TRIAL_ROWS_A_COLUMN = 5
@@ -30,8 +31,8 @@ class PlannedStage:
     """Steps of one method with batches of one size, as expected.
 
     ``steps`` is None where nobody can know them before the run; ``certain``: will it be exactly so
-    many, unless the tolerance is met before? alpha, beta and theta are those of the first step,
-    None where each step finds its own.
+    many, unless the tolerance is met before? alpha, beta and theta are those where the momentum is
+    largest, None where each step finds its own.
     """
 
     method: str
@@ -56,14 +57,19 @@ class Trial(NamedTuple):
 def trial(p: Problem, tol: float, memory: int) -> Trial:
     """``plane`` on a sample of the rows."""
     sample = _sample(p)
-    wanted = min(tol, TIGHT) if tol > 0 else 0.0
-    result = minimize(sample, "plane", tol=wanted, passes=TRIAL_STEPS, memory=memory)
-    w = np.concatenate([result.w, np.asarray(result.intercept)[None]]) if p.intercept else result.w
-    norms = result.history["grad_norm"]
-    reached = np.flatnonzero(norms <= max(tol, wanted) * norms[0])
-    k = result.history["k"][reached[0] if reached.size else -1]
-    met = bool(reached.size) or (tol == 0 and result.n_iter < TRIAL_STEPS)
-    return Trial(sample, sample is p, w, int(k), met)
+    how: dict[str, Any] = {"passes": TRIAL_STEPS, "memory": memory}
+    result = minimize(sample, "plane", tol=tol, **how)
+    met = result.status == "converged" or (tol == 0 and result.n_iter < TRIAL_STEPS)
+    w = _variables(p, result)
+    if tol > TIGHT:
+        w = _variables(p, minimize(sample, "plane", tol=TIGHT, w0=w, **how))
+    return Trial(sample, sample is p, w, result.n_iter, met)
+
+
+def _variables(p: Problem, result: Result) -> Array:
+    if not p.intercept:
+        return result.w
+    return np.concatenate([result.w, np.asarray(result.intercept)[None]])
 
 
 def _sample(p: Problem) -> Problem:
@@ -116,7 +122,8 @@ def _in_batches(stage: Stage, steps: int, certain: bool) -> PlannedStage:
     table = stage.steps
     if not isinstance(table, Schedule):
         return PlannedStage(stage.name, steps, stage.batch, certain)
-    alpha, beta, theta = (float(a[stage.row]) for a in (table.alpha, table.beta, table.theta))
+    k = int(np.argmax(table.beta))  # momentum grows at first
+    alpha, beta, theta = (float(a[k]) for a in (table.alpha, table.beta, table.theta))
     return PlannedStage(stage.name, steps, stage.batch, certain, alpha, beta, theta)
 
 

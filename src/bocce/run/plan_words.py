@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..control import Controller
 from ..problems import Constants, Problem
 from .anytime import FEW
-from .forecast import PlannedStage, Trial
 from .asked import Asked
+from .forecast import PlannedStage, Trial
 
 if TYPE_CHECKING:
     from .plan import Plan, _Known
@@ -273,8 +273,8 @@ def _shape(p: Problem, c: Constants, known: _Known) -> list[str]:
     if _ratio(c) > DOMINATED:
         said.append(
             f"The steepest row is {_ratio(c):.3g} times as curved as the mean: a few rows "
-            "dominate, which small batches often miss. Scaling rows or columns would help more than any "
-            "method."
+            "dominate, which small batches often miss. Scaling rows or columns would help more "
+            "than any method."
         )
     return said
 

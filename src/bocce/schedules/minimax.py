@@ -10,6 +10,7 @@ from .schedule import FloatArray
 
 _GRID = 65  # momenta looked at together
 _ZOOMS = 5  # times that the grid is narrowed; more would tell points apart by rounding alone
+_TIE = 1e-9  # of 1 - rate: momentum that gains less is none
 _HALVINGS = 44  # of the bracket of ln(1 - rate)
 
 
@@ -91,15 +92,19 @@ def minimax_heavy_ball(
     """
     width = math.log(100.0 * math.sqrt(lam_max / mu) + 10.0)
     centre = -0.5 * width
-    best = (-1.0, 0.0, 0.0)
+    best = plain = (-1.0, 0.0, 0.0)
     for zoom in range(_ZOOMS):
         x = centre + np.linspace(-0.5, 0.5, _GRID) * width
         beta = -np.expm1(np.minimum(x, 0.0))
         if zoom == 0:
             beta[-1] = 0.0
         slow, alpha = best_steps(beta, zeta2, L_max, mu, lam_max, longest)
+        if zoom == 0:
+            plain = (float(slow[-1]), float(alpha[-1]), 0.0)
         i = int(np.argmax(slow))
         if slow[i] > best[0] * (1.0 + 1e-12):
             best = (float(slow[i]), float(alpha[i]), float(beta[i]))
         centre, width = min(float(x[i]), 0.0), width * 6.0 / _GRID
+    if plain[0] >= best[0] * (1.0 - _TIE):
+        best = plain
     return best[1], best[2], 1.0 - best[0]

@@ -25,6 +25,7 @@ from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
 from ._report import Reporter
 from ._run import Ask, Outcome, constant, dense_pays, descend, judged
+from ._threads import few_threads
 
 DTYPES = [np.float64, np.float32]
 
@@ -140,7 +141,9 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             if self.fit_intercept and not warm:
                 intercept[j] = constant(p)
             start = np.append(coef[j], intercept[j]) if self.fit_intercept else coef[j]
-            outcome = descend(p, inner, frame, start, ask, tell if report.listened_to else None)
+            with few_threads(float(X.shape[0]) * X.shape[1]):
+                watch = tell if report.listened_to else None
+                outcome = descend(p, inner, frame, start, ask, watch)
             outcomes.append(outcome)
             self._put(coef, intercept, j, outcome.w)
             report.end()

@@ -77,12 +77,9 @@ def certify_run(
 
 
 def _require_least_squares(where: str, p: Any) -> None:
-    quadratic = getattr(getattr(p, "loss", None), "quadratic", None)
-    if quadratic is None:
-        quadratic = getattr(p, "strongly_convex_loss", False)
-    if not quadratic:
+    if not p.loss.quadratic:
         raise TypeError(
-            f"{where}: p={type(p).__name__} must be a LeastSquares problem, for weights are known "
+            f"{where}: p={p.loss.title} must be a LeastSquares problem, for weights are known "
             "for quadratics alone; for convex losses see theory.certify_convex."
         )
     if p.weight is not None or p.penalty is not None:
@@ -106,7 +103,7 @@ def _whitened_noise(p: Any, root: FloatArray) -> float:
     """chi~^2 = mean ||grad f_i(w*)||^2 in the norm of A^-1 = root root^T, row by row."""
     w, total, first = p.minimiser(), 0.0, 0
     pull = root.T @ (p.l2 * w)
-    for block in p.blocks(np.float64):
+    for block in p.rows.blocks():
         rest = block @ w - p.y[first : first + block.shape[0]]
         whitened = np.asarray(block @ root)
         total += float((rest**2) @ (whitened**2).sum(axis=1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp  # type: ignore[import-untyped]
+from scipy.special import logsumexp
 
 from ... import exact, sampling
 from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, picture_name, picture_title, visible
