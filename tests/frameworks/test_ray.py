@@ -335,7 +335,8 @@ def test_solve_on_the_command_line(cluster, tmp_path):
     table, blocks = tmp_path / "t.npz", tmp_path / "t.blocks"
     np.savez(table, X=X, y=y)
     bocce.data.write_blocks(blocks, [(X, y)], block_rows=20)
-    run = ["--method", "shb", "-T", "30", "--batch-size", "60", "--tol", "0", "--no-intercept", "--json"]
+    run = ["--method", "shb", "-T", "30", "--batch-size", "60", "--tol", "0", "--json"]
+    run.append("--no-intercept")
     alone = json.loads(CliRunner().invoke(app, ["solve", str(table), *run]).stdout)
     for file in (table, blocks):
         outcome = CliRunner().invoke(app, ["solve", str(file), *run, "--ray", "local"])
