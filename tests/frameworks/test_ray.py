@@ -336,6 +336,7 @@ def test_solve_on_the_command_line(cluster, tmp_path):
     np.savez(table, X=X, y=y)
     bocce.data.write_blocks(blocks, [(X, y)], block_rows=20)
     run = ["--method", "shb", "-T", "30", "--batch-size", "60", "--tol", "0", "--json"]
+    run.append("--no-intercept")
     alone = json.loads(CliRunner().invoke(app, ["solve", str(table), *run]).stdout)
     for file in (table, blocks):
         outcome = CliRunner().invoke(app, ["solve", str(file), *run, "--ray", "local"])

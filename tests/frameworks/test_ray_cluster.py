@@ -24,7 +24,7 @@ N, D = 600, 8
 SIZES = (250, 0, 150, 200)
 QUICK = {  # a node that is gone is missed within seconds
     "health_check_initial_delay_ms": 0,
-    "health_check_period_ms": 1000,
+    "health_check_period_ms": 500,
     "health_check_failure_threshold": 3,
 }
 

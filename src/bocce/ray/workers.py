@@ -24,14 +24,12 @@ class Worker:
     """One part: rows from their source, and sums over them. Killed, it is made anew the same."""
 
     def __init__(self, source: Any, loss: Any, l2: float, seed: int) -> None:
-        from ..engines.numba.sums import BlockSums, Draws, RowSums
-
         self.problem: Problem = ray.get(source[0])(loss, l2)
-        self.sums = (RowSums, BlockSums)[self.problem.in_parts](self.problem)
+        self.seed = seed
         self.key: Key = (0, 0)  # the last message on scores that was answered
         self.answer: Array | None = None
         self.scores: Any = None
-        self.draws = Draws(seed, self.problem.units, self.problem.units)
+        self.kernels: Any = None
 
     def ask(self, ask: Callable[..., Any], *args: Any) -> Any:
         """The part's answer to a function of a problem, in the part's own way if it has one."""
@@ -42,12 +40,23 @@ class Worker:
 
     def unit_sum(self, at: Array, k: int, count: int) -> Array:
         """0, and the sum of row gradients over ``count`` units of step k."""
-        return np.append(0.0, self.sums.of(at, self.draws.units(k, count)))
+        sums, draws = self._compiled()
+        return np.append(0.0, sums.of(at, draws.units(k, count)))
 
     def row_sum(self, at: Array) -> Array:
         """0, the sum of all losses, and that of all row gradients."""
-        loss, total = self.sums.everything(at)
+        loss, total = self._compiled()[0].everything(at)
         return np.concatenate([[0.0, loss], total])
+
+    def _compiled(self) -> Any:
+        """Sums and draws by compiled kernels: made for batches only, the plane needs neither."""
+        if self.kernels is None:
+            from ..engines.numba.sums import BlockSums, Draws, RowSums
+
+            p = self.problem
+            sums = BlockSums(p) if p.in_parts else RowSums(p)
+            self.kernels = sums, Draws(self.seed, p.units, p.units)
+        return self.kernels
 
     # -- the plane's scores ----------------------------------------------------------------------
 
