@@ -31,7 +31,8 @@ def check_engine(where: str, engine: Any) -> Any:
 
 def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str) -> Engine:
     """The engine for a stage. Policies, which look at each batch in Python, and rows that have no
-    kernel run on the reference.
+    kernel run on the reference, and so do losses on several classes, whose batches are products of
+    matrices.
     """
     if isinstance(steps, Plane):
         from .whole import PlaneEngine
@@ -43,7 +44,7 @@ def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str
     if problem.engine is not None:
         brought: Engine = problem.engine(problem, b, seed, mode)
         return brought
-    if engine == "compiled" and isinstance(steps, Schedule):
+    if engine == "compiled" and isinstance(steps, Schedule) and not problem.loss.outputs:
         if problem.in_parts:
             from .blocks import BlockEngine
 

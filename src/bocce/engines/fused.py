@@ -37,7 +37,8 @@ class Sweep:
 
     ``slope`` and ``bend`` hold the derivatives (times the weights) at the scores last looked at.
     Scores may be a matrix, one column an output: bends are then not kept, and
-    ``loss.bend_times(z, y, u)`` is the product of a row's second derivative with u.
+    ``loss.bend_times(z, y, V)`` is the product of a row's second derivative with its part of each
+    of the directions V.
 
     ``loss.together(z, y)``, where a loss has it, is its value, slope and bend at once.
     """
@@ -107,9 +108,19 @@ class Sweep:
             total = total + np.dot(U[:, rows].reshape(U.shape[0], -1), bent.T)
         return np.asarray(total) / self.n
 
+    def row_bends(self) -> Array:
+        """What a row's second derivative is, as one number: with several outputs, the mean of its
+        diagonal."""
+        if self.vector:
+            return self.bend
+        means = np.empty(self.n)
+        for rows in self.blocks:
+            means[rows] = self.loss.bend(self.at[rows], self.y[rows]).mean(axis=1)
+        return means if self.weight is None else means * self.weight
+
     def _bent(self, V: Array, rows: slice) -> Array:
         if self.vector:
             return V * self.bend[rows]
         z, y = self.at[rows], self.y[rows]
-        bent = np.stack([self.loss.bend_times(z, y, v) for v in V])
+        bent = self.loss.bend_times(z, y, V)
         return bent if self.weight is None else bent * self.weight[rows][:, None]

@@ -21,6 +21,7 @@ Array = npt.NDArray[np.float64]
 SELDOM = 0.5
 DENSE = 0.99  # of all entries: fewer are sparse rows
 MOST_COLUMNS = 2048  # of a d x d factor
+SHARED = 0.5  # how much a step shrinks the gradient where several outputs share a metric
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ class Metric:
     def solve(self, g: Array) -> Array:
         if self.factor is None or self.root is None:
             return g
-        x, _ = lapack.dpotrs(self.factor, g / self.root, lower=1)
-        return np.asarray(x / self.root)
+        x, _ = lapack.dpotrs(self.factor, (g.T / self.root).T, lower=1)
+        return np.asarray((x.T / self.root).T)
 
 
 def sampled_hessian(rows: Any, bend: Array, count: int, turn: int) -> Array:
@@ -127,7 +128,7 @@ class Chooser:
     first = 1.0  # steps that a Hessian may cost to be bought before the first step,
     exact = 6.0  # and where it is that of a quadratic, so that one step is all
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Any, outputs: int = 1) -> None:
         rows = problem.rows
         self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
         self.entries = rows.cost / self.n  # in a row
@@ -136,12 +137,11 @@ class Chooser:
             self.gram_row = PRICES.sparse_gram * self.entries**2
         else:
             self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
-        self.step = (
-            PRICES.call
-            + 2.0 * (PRICES.sparse if self.sparse else PRICES.dense) * rows.cost
-            + PRICES.row * self.n
-            + PRICES.column * self.d
-        )
+        entry = PRICES.sparse * outputs if self.sparse else max(PRICES.dense, PRICES.gram * outputs)
+        scores = PRICES.row * self.n + PRICES.column * self.d
+        self.step = PRICES.call + 2.0 * entry * rows.cost + scores * outputs
+        if outputs > 1:
+            self.expected = SHARED
         self.affordable = self.d <= MOST_COLUMNS
         self.rows = self._first_rows()
         self.lost = self.step * (self.exact if self.quadratic and self.whole else self.first)

@@ -125,8 +125,7 @@ class Plane:
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
         self.held, self.far = 0, 0.0
         self.z, self.other, self.moved = np.empty(scores), np.empty(scores), np.empty(scores)
-        chooses = metric == "auto" and w.ndim == 1
-        self.chooser = Chooser(problem) if chooses else None
+        self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
         self.k = self.products = self.sweeps = self.stalls = self.escapes = 0
         self.shrank = math.nan
@@ -192,7 +191,7 @@ class Plane:
 
     def _choose_metric(self) -> None:
         if self.chooser is not None and self.chooser.wants(self.shrank):
-            bend, ridge = self.sweep.bend, self.ridge
+            bend, ridge = self.sweep.row_bends(), self.ridge.reshape(-1)
             self.metric = sampled_metric(self.problem.rows, bend, ridge, self.chooser)
 
     def _new_direction(self) -> None:

@@ -38,6 +38,7 @@ class Loss(Protocol):
     words: ClassVar[str]  # the model, for a sentence
     quadratic: ClassVar[bool]  # is slope = z - y, so that second moments close?
     margin: ClassVar[bool]  # is value a function of y z alone, with y = -1 or 1?
+    outputs: ClassVar[bool]  # has a row a score for each class (z is a matrix)? See Softmax
     curvature: ClassVar[float | None]  # bend is at most this; None where it has no bound
 
     def value(self, z: Any, y: Any) -> Any: ...
@@ -46,9 +47,9 @@ class Loss(Protocol):
     def floor(self, y: Any) -> Any:
         """The infimum of ``value`` over z."""
 
-    def constant(self, mean: float) -> float:
+    def constant(self, mean: Any) -> Any:
         """The prediction that costs least where the same is predicted for all rows, given the mean
-        of y; 0 where that is not known in closed form."""
+        of y (of classes, their shares); 0 where that is not known in closed form."""
 
     @staticmethod
     def targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array | None]:
@@ -83,6 +84,7 @@ def _defaults() -> dict[str, Any]:
         "title": "Problem",
         "quadratic": False,
         "margin": False,
+        "outputs": False,
         "floor": _floor,
         "constant": _constant,
         "targets": staticmethod(real_targets),

@@ -39,6 +39,11 @@ def norm(g: Array) -> float:
     return largest * float(np.linalg.norm(g / largest))
 
 
+def _by_row(values: Array) -> Array:
+    """Sums over the scores of a row."""
+    return np.asarray(values.reshape(values.shape[0], -1).sum(axis=1))
+
+
 class Look(NamedTuple):
     """The objective and its full gradient at a point."""
 
@@ -64,6 +69,9 @@ class Problem:
     penalty : the factors r_j >= 0, one a column; 1 unless given.
     intercept : add an unpenalised constant to every x_i . w. The variables are w and then the
         constant: points and gradients have length d + 1.
+
+    With a loss on several classes at once (``"softmax"``, K of them) w, points and gradients have a
+    column for each class, so their shape is (d, K), or (d + 1, K) with an intercept.
 
     Examples
     --------
@@ -150,9 +158,10 @@ class Problem:
         weight: Array | None,
         penalty: Array | None,
         intercept: bool,
+        classes: Any = None,
     ) -> Problem:
         """The same, of rows without the intercept's column."""
-        self = cls.of(rows, y, loss, l2, weight=weight, penalty=penalty)
+        self = cls.of(rows, y, loss, l2, weight=weight, penalty=penalty, classes=classes)
         if intercept:
             self.intercept = True
             self._forget("rows")
@@ -199,6 +208,11 @@ class Problem:
     def width(self) -> int:
         """How many variables there are: d, and one more for an intercept."""
         return self.d + self.intercept
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of w: a vector, or where a row has a score for each class, a column for each."""
+        return (self.width, len(self.classes)) if self.loss.outputs else (self.width,)
 
     @property
     def sparse(self) -> bool:
@@ -252,6 +266,13 @@ class Problem:
     def target2(self) -> float:
         """The mean of c_i y_i^2."""
         return float(self.weighted(self.y) @ self.y) / self.n
+
+    @property
+    def mean_target(self) -> Any:
+        """The mean of c_i y_i; of several classes, the share of each."""
+        if self.loss.outputs:
+            return np.bincount(self.y, self.weight, minlength=len(self.classes)) / self.n
+        return float(self.weighted(self.y).mean())
 
     @cached_property
     def moment(self) -> Array:
@@ -338,6 +359,12 @@ class Problem:
         """c_i times the second derivative of the loss at z_i."""
         return self.weighted(self.loss.bend(z, self._of(rows)), rows)
 
+    def bend_times(self, z: Array, u: Array) -> Array:
+        """c_i times the second derivative of the loss at z_i, times u_i."""
+        if self.loss.outputs:
+            return self.weighted(self.loss.bend_times(z, self.y, u))  # type: ignore[attr-defined]
+        return self.bends(z) * u
+
     def _of(self, rows: Index | None) -> Array:
         return self.y if rows is None else self.y[rows]
 
@@ -351,12 +378,16 @@ class Problem:
         """l2 r_j for every variable."""
         return np.array(np.broadcast_to(self.ridge, self.width), dtype=np.float64)
 
+    def pull(self, w: Array) -> Array:
+        """The gradient of the penalty: l2 r_j w_j, for the variables of column j."""
+        return np.asarray((self.ridge * w.T).T)
+
     def ridge_value(self, w: Array) -> float:
         """l2/2 sum_j r_j w_j^2."""
-        return 0.5 * float((self.ridge * w) @ w)
+        return 0.5 * float(np.vdot(self.pull(w), w))
 
     def point(self, w: Any, name: str = "w") -> Array:
-        """``w`` as a float64 vector, one number a variable, checked."""
+        """``w`` as a float64 array, one number a variable, checked."""
         where = self.loss.title
         vector = np.asarray(w)
         if vector.dtype.kind not in "fiub":
@@ -364,24 +395,31 @@ class Problem:
                 f"{where}: {name} has dtype {vector.dtype}, must be numeric; give a float vector."
             )
         vector = vector.astype(np.float64, copy=False)
-        if vector.shape != (self.width,):
+        if vector.shape != self.shape:
             more = " and the intercept is one more variable" if self.intercept else ""
+            more += f"; y has {len(self.classes)} classes" if self.loss.outputs else ""
             raise ValueError(
-                f"{where}: {name} has shape {vector.shape}, must be ({self.width},); X has "
+                f"{where}: {name} has shape {vector.shape}, must be {self.shape}; X has "
                 f"{self.d} columns{more}."
             )
         return vector
 
-    def parted(self, u: Array) -> tuple[Array, float]:
-        """The variables as (w, intercept)."""
-        return (u[:-1], float(u[-1])) if self.intercept else (u, 0.0)
+    def parted(self, u: Array) -> tuple[Array, Any]:
+        """The variables as (w, intercept): a number, or one for each class."""
+        if not self.intercept:
+            return u, 0.0
+        return u[:-1], (u[-1].copy() if self.loss.outputs else float(u[-1]))
+
+    def joined(self, w: Array, intercept: Any) -> Array:
+        """The variables, from their parts."""
+        return np.concatenate([w, np.asarray(intercept)[None]]) if self.intercept else w
 
     def look(self, w: Array, rows: Index | None = None) -> Look:
         """The objective and its gradient, or those of the mean over ``rows`` plus the l2 term."""
         z = self.predict(w, rows)
         slopes = self.slopes(z, rows)
         value = float(self.losses(z, rows).mean()) + self.ridge_value(w)
-        return Look(value, self.combine(slopes, rows) / slopes.shape[0] + self.ridge * w)
+        return Look(value, self.combine(slopes, rows) / slopes.shape[0] + self.pull(w))
 
     def value(self, w: Any, rows: Index | None = None) -> float:
         """f(w), or the mean over ``rows`` plus the l2 term."""
@@ -392,7 +430,7 @@ class Problem:
         """The gradient of f, or of the mean over ``rows`` plus the l2 term."""
         w = self.point(w)
         slopes = self.slopes(self.predict(w, rows), rows)
-        return self.combine(slopes, rows) / slopes.shape[0] + self.ridge * w
+        return self.combine(slopes, rows) / slopes.shape[0] + self.pull(w)
 
     def hessian(self, w: Array) -> Array:
         """The Hessian of f at w, without the l2 term."""
@@ -405,10 +443,10 @@ class Problem:
         w = self.point(w)
         z = self.predict(w)
         slopes = self.slopes(z)
-        pull = self.ridge * w
+        pull = self.pull(w)
         across = self.l2 * z if self.penalty is None else self.predict(pull)
-        squares = slopes**2 * self.rows.norms2 + 2 * slopes * across
-        return float(max(0.0, squares.mean() + pull @ pull))
+        squares = _by_row(slopes**2) * self.rows.norms2 + 2 * _by_row(slopes * across)
+        return float(max(0.0, squares.mean() + np.vdot(pull, pull)))
 
     # -- constants and the minimiser -------------------------------------------------------------
 

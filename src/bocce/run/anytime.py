@@ -59,8 +59,8 @@ def anytime(
 
 def batches_pay(p: Problem) -> bool:
     """Is a pass in batches worth its set-up?"""
-    if p.loss.curvature is None:
-        return False
+    if p.loss.curvature is None or p.loss.outputs:
+        return False  # of many classes the bound on the curvature is far above what there is
     return p.in_parts or (not p.has_gram and p.rows.cost > FEW)
 
 

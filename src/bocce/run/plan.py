@@ -208,7 +208,7 @@ def _sizes(sweep: tuple[Point, ...]) -> dict[str, int]:
 
 def _pilot(p: Problem) -> tuple[float | None, float | None, float]:
     """Gradient noise and mean squared residual at the minimiser, and f(0) - f*."""
-    start = p.value(np.zeros(p.width))
+    start = p.value(np.zeros(p.shape))
     if p.d > 4096:
         return None, None, start
     try:

@@ -30,7 +30,8 @@ DTYPES = [np.float64, np.float32]
 
 
 class HeavyBall(CallbackSupportMixin, BaseEstimator):
-    """A linear model, fitted output by output: see HeavyBallRegressor and HeavyBallClassifier."""
+    """A linear model, fitted output by output, or where the loss is on all classes at once, in one
+    run: see HeavyBallRegressor and HeavyBallClassifier."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "l2": [Interval(Real, 0, None, closed="left")],
@@ -103,8 +104,23 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         penalty = np.append(np.ones(X.shape[1]), 0.0) if self.fit_intercept else None
         rows = rows_of(sp.csr_array(X) if sp.issparse(X) else X)
         return Problem.given_rows(
-            rows, y, self._loss(), self.l2, weight, penalty, self.fit_intercept
+            rows,
+            y,
+            self._loss(),
+            self.l2,
+            weight,
+            penalty,
+            self.fit_intercept,
+            getattr(self, "classes_", None),
         )
+
+    def _outputs(self, runs: int) -> int:
+        """Rows of coef_, for so many runs: one each, or one a class where one run is for all."""
+        return len(self.classes_) if self._loss().outputs else runs
+
+    def _place(self, j: int) -> Any:
+        """Of the run j in coef_."""
+        return slice(None) if self._loss().outputs else j
 
     def _fit(
         self, X: Any, targets: Iterable[Array], weights: Array | None, report: Reporter
@@ -116,12 +132,12 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         if sp.issparse(X) and dense_pays(X):
             X = X.toarray()
         warm = self.warm_start and hasattr(self, "coef_")
-        coef, intercept = self._started(len(labels), X.shape[1], warm)
+        coef, intercept = self._started(self._outputs(len(labels)), X.shape[1], warm)
         ask = Ask(self.method, self.batch_size, self.max_iter, self.tol, self._seed())
         p = inner = frame = None
         outcomes: list[Outcome] = []
         for j, target in enumerate(targets):
-            y = np.asarray(target, dtype=np.float64)
+            y, place = target, self._place(j)
             if p is None:
                 p = self._problem(X, y, weights)
                 frame = Frame.of(p)
@@ -129,30 +145,30 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             else:
                 p, inner = p.with_encoded(y), inner.with_encoded(y)
 
-            def tell(k, w, value, ratio, share, j=j):
+            def tell(k, w, value, ratio, share, place=place):
                 def attributes():
-                    self._put(coef, intercept, j, w)
+                    self._put(coef, intercept, place, w)
                     return self._fitted(coef, intercept, dtype)
 
                 return report.step(k, value, ratio, share, attributes)
 
             report.begin(j)
             if self.fit_intercept and not warm:
-                intercept[j] = constant(p)
-            start = np.append(coef[j], intercept[j]) if self.fit_intercept else coef[j]
+                intercept[place] = constant(p)
+            start = p.joined(coef[place].T, intercept[place])
             outcome = descend(p, inner, frame, start, ask, tell if report.listened_to else None)
             outcomes.append(outcome)
-            self._put(coef, intercept, j, outcome.w)
+            self._put(coef, intercept, place, outcome.w)
             report.end()
         for name, value in self._fitted(coef, intercept, dtype).items():
             setattr(self, name, value)
         self._stream = None
         self._keep(frame, inner, outcomes, ask, labels)
 
-    def _put(self, coef: Array, intercept: Array, j: int, w: Array) -> None:
-        """The variables of a run into the coefficients of output j."""
-        coef[j] = w[: coef.shape[1]]
-        intercept[j] = w[-1] if self.fit_intercept else 0.0
+    def _put(self, coef: Array, intercept: Array, place: Any, w: Array) -> None:
+        """The variables of a run into its place in the coefficients."""
+        coef[place] = w[: coef.shape[1]].T
+        intercept[place] = w[-1] if self.fit_intercept else 0.0
 
     def _keep(
         self,

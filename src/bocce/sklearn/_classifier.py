@@ -1,11 +1,12 @@
-"""Logistic regression."""
+"""Logistic regression, of two classes or more."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import log_expit, logsumexp
+from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
@@ -13,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ..losses import Logistic, SquaredHinge
+from ..losses import Logistic, Softmax, SquaredHinge
 from . import _stream
 from ._base import DTYPES, HeavyBall
 from ._report import Reporter
@@ -38,10 +39,14 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
     the intercept unpenalised; ``LogisticRegression(C=1 / (n * l2))`` has the same minimiser.
     Columns are centred and scaled inside and the result is scaled back: the objective is unchanged.
 
-    More than two classes are fitted one against the rest: each run is a two-class problem that ends
-    with its own certificate (a small gradient) and shares the constants of X with the others.
-    Probabilities are those of the runs, divided by their sum. For the multinomial likelihood use
-    ``LogisticRegression``.
+    Three classes or more are fitted at once, by the multinomial (softmax) likelihood: with z_i the
+    scores of row i, one a class, and z_iy that of its own,
+
+        1/n sum_i c_i (log sum_k exp(z_ik) - z_iy) + l2/2 ||coef||^2,
+
+    which has the minimiser of ``LogisticRegression(C=1 / (n * l2))`` as well. (For one class
+    against the rest see scikit-learn's ``OneVsRestClassifier``.) A fit holds X and about a dozen
+    arrays of n_samples x n_classes numbers.
 
     Parameters
     ----------
@@ -51,7 +56,7 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
     loss : {"log_loss", "squared_hinge"}, default="log_loss"
         Logistic regression, or a linear support vector machine with max(0, 1 - s z)^2 in place of
         log(1 + exp(-s z)): ``LinearSVC(C=1 / (n * l2))`` without its penalty on the intercept. It
-        has no probabilities.
+        has no probabilities, and three classes or more are fitted one against the rest.
     method : str, default="auto"
         A method of bocce (``bocce methods`` lists them). Others than "auto" and "auto-shb" follow
         their schedule for ``max_iter`` passes and may not reach ``tol``.
@@ -65,7 +70,7 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         on as far as rounding allows, for it takes milliseconds.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes: each multiplies the weight of the rows of its class, in all runs.
+        Weights of the classes: each multiplies the weight of the rows of its class.
     warm_start : bool, default=False
         Start from the last fit's coefficients.
     random_state : int, RandomState or None, default=None
@@ -80,13 +85,14 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         Of X's precision: float32 for float32.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     n_iter_ : int
-        Passes over the data, rounded, of the class that took most; after ``partial_fit``, calls.
+        Passes over the data, rounded (of the run that took most); after ``partial_fit``, calls.
     history_ : dict of arrays
         ``iteration``, ``passes``, ``value`` of the objective, ``gradient_norm`` (in the scaled
-        variables) and ``output`` (the class's place), a row for each look.
+        variables) and ``output`` (the run: 0, or one against the rest the class's place), a row
+        for each look.
     optimality_ : float
         The gradient's norm at the end over the first, in coef and intercept themselves: what
-        ``tol`` is compared with. The largest over classes; fitted by ``fit`` only.
+        ``tol`` is compared with. The largest over runs; fitted by ``fit`` only.
     plan_ : str
         What was done and why, in words.
     n_features_in_ : int
@@ -140,7 +146,9 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         self.verbose = verbose
 
     def _loss(self) -> Any:
-        return Logistic() if self.loss == "log_loss" else SquaredHinge()
+        if self.loss == "squared_hinge":
+            return SquaredHinge()
+        return Logistic() if self.classes_.size == 2 else Softmax()
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
         X, y = validate_data(
@@ -178,6 +186,21 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         """The classes that are fitted against the rest, by place: of two, the second."""
         return [1] if self.classes_.size == 2 else list(range(self.classes_.size))
 
+    def _targets(self, places: np.ndarray) -> Iterator[np.ndarray]:
+        """What each run is fitted to: the places of the classes, or a class against the rest."""
+        if self._loss().outputs:
+            yield places
+            return
+        for j in self._sides:
+            yield np.where(places == j, 1.0, -1.0)
+
+    @property
+    def _runs(self) -> list[str]:
+        """What the runs are called."""
+        if self._loss().outputs:
+            return [f"{self.classes_.size} classes"]
+        return [f"class {self.classes_[j]}" for j in self._sides]
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit to rows X and labels y.
@@ -209,9 +232,8 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
                 "rows of positive weight, must have two or more; check how the data were split."
             )
         self.classes_ = classes
-        sides = self._sides
-        report = Reporter(self, *given, [f"class {classes[j]}" for j in sides])
-        self._fit(X, (np.where(places == j, 1.0, -1.0) for j in sides), weights, report)
+        report = Reporter(self, *given, self._runs)
+        self._fit(X, self._targets(places), weights, report)
         report.close()
         return self
 
@@ -246,8 +268,8 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
                 f"{self.classes_.tolist()!r}; name all classes at the first call."
             )
         X, y, weights = self._weighted_rows(X, y, self._by_class_known(y, weights))
-        signs = (np.where(y == self.classes_[j], 1.0, -1.0) for j in self._sides)
-        _stream.advance(self, X, signs, weights)
+        targets = self._targets(np.searchsorted(self.classes_, y))
+        _stream.advance(self, X, targets, weights)
         return self
 
     def _by_class_known(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
@@ -281,7 +303,7 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         return {"coef_": coef, "intercept_": intercept}
 
     def decision_function(self, X):
-        """x . coef + intercept: of the second class, or of each class against the rest.
+        """x . coef + intercept: of the second of two classes, or of each class.
 
         Parameters
         ----------
@@ -324,13 +346,11 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return log_expit(np.column_stack([-scores, scores]))
-        logs = log_expit(scores)
-        return logs - logsumexp(logs, axis=1, keepdims=True)
+        return log_softmax(scores, axis=1)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X):
-        """Probabilities of the classes; with more than two, those of each against the rest,
-        divided by their sum.
+        """Probabilities of the classes.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from ..losses import Huber, Squared
+from ..losses import Huber, Poisson, Squared
 from . import _stream
 from ._base import DTYPES, HeavyBall
 from ._report import Reporter
@@ -32,9 +32,13 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
     ----------
     l2 : float, default=1e-4
         The penalty on ||coef||^2/2, per row: it does not grow with n. 0 is none.
-    loss : {"squared", "huber"}, default="squared"
+    loss : {"squared", "huber", "poisson"}, default="squared"
         Huber's loss is the squared one for residuals up to ``delta`` and linear beyond: outliers
-        pull with bounded force.
+        pull with bounded force. The Poisson loss, exp(z) - y z for y >= 0, is for counts:
+        predictions are exp(x . coef + intercept), ``PoissonRegressor(alpha=l2)`` has the same
+        minimiser, and for counts over different exposures y is the rate and ``sample_weight`` the
+        exposure. Its curvature has no bound, so ``batch_size`` must be None and the method "auto",
+        "plane" or a line search.
     delta : float, default=1.0
         Of Huber's loss, in the units of y.
     method : str, default="auto"
@@ -96,7 +100,7 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **HeavyBall._parameter_constraints,
-        "loss": [StrOptions({"squared", "huber"})],
+        "loss": [StrOptions({"squared", "huber", "poisson"})],
         "delta": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -128,7 +132,14 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         self.verbose = verbose
 
     def _loss(self) -> Any:
+        if self.loss == "poisson":
+            return Poisson()
         return Squared() if self.loss == "squared" else Huber(float(self.delta))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson"
+        return tags
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
         X, y = validate_data(
@@ -142,8 +153,8 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
             y_numeric=True,
             reset=reset,
         )
-        weights = self._weights(sample_weight, X)
-        return self._weighted_rows(X, np.asarray(y, dtype=np.float64), weights)
+        y, _ = self._loss().targets(type(self).__name__, np.asarray(y))
+        return self._weighted_rows(X, y, self._weights(sample_weight, X))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
@@ -203,7 +214,7 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         return {"coef_": coef, "intercept_": intercept}
 
     def predict(self, X):
-        """x . coef + intercept for each row.
+        """x . coef + intercept for each row, or with the Poisson loss its exponential.
 
         Parameters
         ----------
@@ -213,4 +224,5 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return self._scores(X)
+        scores = self._scores(X)
+        return np.exp(scores) if self.loss == "poisson" else scores
