@@ -33,15 +33,19 @@ class Softmax(NamedTuple):
 
     def together(loss, z: Any, y: Any) -> tuple[Any, Any, None]:
         """Value and slope at once. Scores are taken relative to the largest of their row, so that
-        none overflows."""
+        none overflows, and the slope at y is a sum over the others, so that small ones keep their
+        digits."""
         here = np.arange(z.shape[0])
         p = z - z.max(axis=-1, keepdims=True)
         own = p[here, y]
         np.exp(p, out=p)
-        total = p.sum(axis=-1)
+        p[here, y] = 0.0
+        others = p.sum(axis=-1)
+        total = others + np.exp(own)
+        p[here, y] = -others
         p /= total[:, None]
-        p[here, y] -= 1.0
-        return np.log(total) - own, p, None
+        value = np.where(own == 0.0, np.log1p(others), np.log(total) - own)
+        return value, p, None
 
     def bend(loss, z: Any, y: Any) -> Any:
         """p (1 - p): the diagonal of the second derivative."""
