@@ -142,10 +142,12 @@ class Chooser:
         self.step = PRICES.call + 2.0 * entry * rows.cost + scores * outputs
         if outputs > 1:
             self.expected = SHARED
-        self.affordable = self.d <= MOST_COLUMNS
+        self.gram = getattr(problem, "shared_gram", None)
+        self.several = outputs > 1
+        self.affordable = self.d <= MOST_COLUMNS or self.gram is not None
+        self.taken = 0
         self.rows = self._first_rows()
         self.lost = self.step * (self.exact if self.quadratic and self.whole else self.first)
-        self.taken = 0
         self.age = 0  # steps since the Hessian was taken
 
     @property
@@ -153,9 +155,17 @@ class Chooser:
         """Are all rows taken?"""
         return 2 * self.rows >= self.n
 
+    @property
+    def has_gram(self) -> bool:
+        """Is the metric to be the Gram matrix at hand times the mean of the bends? The first is,
+        and where several outputs share the metric, every one."""
+        return self.gram is not None and (self.several or self.quadratic or not self.taken)
+
     def price(self, rows: int) -> float:
         """Of a Hessian of so many rows, with its factor."""
-        if 2 * rows >= self.n:
+        if self.has_gram:
+            gram = 0.0
+        elif 2 * rows >= self.n:
             gram = self.n * self.gram_row
         else:
             gram = rows * (self.gram_row + PRICES.touch * self.entries)
@@ -199,6 +209,10 @@ class Chooser:
 
 def sampled_metric(rows: Any, bend: Array, ridge: Array, chooser: Chooser) -> Metric:
     """The Hessian where the bends were taken, of as many rows as the chooser pays for."""
+    if chooser.has_gram:
+        H = float(bend.mean()) * chooser.gram
+        chooser.take()
+        return Metric.of(H, ridge)
     chooser.take()
     if chooser.whole or not float(bend.max()) > 0.0:
         H = np.asarray(rows.gram(bend))

@@ -284,6 +284,12 @@ class Problem:
         """sum_i c_i x_i x_i^T / n."""
         return self.rows.gram(self.weight)
 
+    shared_gram: Array | None = None  # the Gram matrix, where several runs are to use it
+
+    def share_gram(self) -> None:
+        """Have the Gram matrix at hand for runs on these rows, whatever their l2 and targets."""
+        self.shared_gram = self.gram
+
     def gram_times(self, v: Array) -> Array:
         """sum_i c_i x_i x_i^T v / n."""
         return self.combine(self.weighted(self.predict(v))) / self.n

@@ -1,0 +1,113 @@
+"""``path``: one problem with many penalties, each run begun where the last one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import _checks
+from ..control import GUARDED
+from ..problems import Frame, Problem
+from ..rows import Array
+from .asked import Asked, go
+from .result import Result
+from .stop import Stop
+
+MOST_COLUMNS = 4096  # of a Gram matrix that all runs share
+STEPS = 10  # of a run, about: what its share of the Gram matrix must not cost more than
+
+
+def path(
+    p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "auto"
+) -> list[Result]:
+    """Minimise ``p`` for each of the penalties ``l2s``; ``p.l2`` is not used.
+
+    The runs go from the strongest penalty to the weakest, each from the minimiser of the one
+    before, on all rows (``plane``). What does not depend on the penalty is computed once: the
+    coordinates of the columns, and up to 4,096 columns the matrix X^T X/n, from which every run
+    has its metric s X^T X/n + l2 (s the mean second derivative of the loss) for the price of one
+    Cholesky factor. Data in parts are not kept in memory, so runs on them only start warm.
+
+    Parameters
+    ----------
+    p : a problem.
+    l2s : penalties >= 0, in any order.
+    tol : each run stops when the norm of its gradient is tol times that at w = 0, as ``minimize``
+        from there would.
+    method : "auto", "auto-shb" or "plane".
+
+    Returns
+    -------
+    A list of ``Result``, in the order of ``l2s``.
+
+    Examples
+    --------
+    >>> import numpy as np, bocce
+    >>> X, y, _ = bocce.data.regression(n=100, d=5, kappa=10.0, noise_var=0.1)
+    >>> p = bocce.LeastSquares(X, y)
+    >>> results = bocce.path(p, [1.0, 0.1, 10.0], tol=1e-9)
+    >>> [bool(np.allclose(r.w, p.with_l2(l2).minimiser())) for l2, r in zip([1.0, 0.1, 10.0], results)]
+    [True, True, True]
+    """
+    penalties = check_penalties("path", l2s)
+    method = _checks.choice("path", "method", method, (*GUARDED, "plane"))
+    frame = Frame.of(p.with_l2(float(penalties.min())))
+    inner = frame.problem(p)
+    if gram_pays(inner, penalties.size):
+        inner.share_gram()
+    start, results = np.zeros(p.shape), {}
+    for place in np.argsort(-penalties, kind="stable").tolist():
+        results[place] = run = one(p, inner, frame, float(penalties[place]), start, tol, method)
+        start = p.joined(run.w, run.intercept)
+    return [results[place] for place in range(penalties.size)]
+
+
+def check_penalties(where: str, l2s: Any) -> Array:
+    """Penalties as an array: at least one, finite, none negative."""
+    remedy = "give penalties such as [1.0, 1e-2, 1e-4]"
+    penalties = [_checks.real(where, "l2s", l2, least=0.0, remedy=remedy) for l2 in l2s]
+    if not penalties:
+        raise ValueError(f"{where}: l2s is empty, must have one penalty or more; {remedy}.")
+    return np.array(penalties)
+
+
+def gram_pays(inner: Problem, runs: int) -> bool:
+    """Does X^T X/n cost less than the steps that it may save?"""
+    if inner.in_parts or inner.width > MOST_COLUMNS:
+        return False
+    outputs = inner.shape[-1] if inner.loss.outputs else 1
+    return inner.rows.gram_cost <= 2.0 * STEPS * runs * outputs * inner.rows.cost
+
+
+def one(
+    p: Problem, inner: Problem, frame: Frame, l2: float, start: Array, tol: float, method: str
+) -> Result:
+    """The run for one penalty; ``inner`` is p, whatever its l2, in the variables of ``frame``."""
+    p, inner = p.with_l2(l2), inner.with_l2(l2)
+    asked = Asked.checked(
+        p,
+        method if p.in_parts else "plane",
+        T=None,
+        batch_size=None,
+        seed=0,
+        w0=start,
+        tol=tol,
+        mode="independent",
+        record_every=1,
+        engine="compiled",
+        callback=None,
+        checkpoint=None,
+        passes=None,
+        memory=5,
+    )
+    stop = Stop(asked.tol, frame)
+    stop.begin(inner.look(np.zeros(inner.shape)).gradient)
+    return go(p, asked, stop, frame, inner)
+
+
+def along(p: Problem, l2s: Array, tol: float) -> Iterator[Array]:
+    """The variables of each of ``path``'s results."""
+    for run in path(p, l2s.tolist(), tol):
+        yield p.joined(run.w, run.intercept)
