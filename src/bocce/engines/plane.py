@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 
 from .fused import Looked, Sweep
-from .metric import Chooser, Metric, sampled_metric
+from .metric import Chooser, Metric, handed_metric, sampled_metric
 
 Array = npt.NDArray[np.float64]
 
@@ -127,6 +127,8 @@ class Plane:
         self.z, self.other, self.moved = np.empty(scores), np.empty(scores), np.empty(scores)
         self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
+        if self.chooser is not None:
+            self.metric = handed_metric(self.ridge.reshape(-1), self.chooser)
         self.k = self.products = self.sweeps = self.stalls = self.escapes = 0
         self.shrank = math.nan
 

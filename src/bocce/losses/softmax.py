@@ -40,7 +40,7 @@ class Softmax(NamedTuple):
         own = p[here, y]
         np.exp(p, out=p)
         p[here, y] = 0.0
-        others = p.sum(axis=-1)
+        others = _sum(p)
         total = others + np.exp(own)
         p[here, y] = -others
         p /= total[:, None]
@@ -56,7 +56,7 @@ class Softmax(NamedTuple):
         """(diag(p) - p p^T) u for each row; u may hold several directions, one behind the other."""
         p = _softmax(z)
         bent = p * u
-        bent -= p * bent.sum(axis=-1, keepdims=True)
+        bent -= p * _sum(bent)[..., None]
         return bent
 
     def constant(loss, mean: Any) -> Any:
@@ -67,5 +67,10 @@ class Softmax(NamedTuple):
 
 def _softmax(z: Any) -> Any:
     p = np.exp(z - z.max(axis=-1, keepdims=True))
-    p /= p.sum(axis=-1, keepdims=True)
+    p /= _sum(p)[..., None]
     return p
+
+
+def _sum(values: Any) -> Any:
+    """Over the classes; for few of them much quicker by a product than by ``np.sum``."""
+    return values @ np.ones(values.shape[-1])

@@ -85,6 +85,7 @@ class Problem:
     """
 
     engine: Any = None  # of rows that live elsewhere, where they do
+    handed_on: dict[str, Array] | None = None  # what runs on the same rows leave to the next one
     seen_once = False  # a Gram matrix would cost more than the one pass that is made
 
     def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> Problem:
@@ -283,12 +284,6 @@ class Problem:
     def gram(self) -> Array:
         """sum_i c_i x_i x_i^T / n."""
         return self.rows.gram(self.weight)
-
-    shared_gram: Array | None = None  # the Gram matrix, where several runs are to use it
-
-    def share_gram(self) -> None:
-        """Have the Gram matrix at hand for runs on these rows, whatever their l2 and targets."""
-        self.shared_gram = self.gram
 
     def gram_times(self, v: Array) -> Array:
         """sum_i c_i x_i x_i^T v / n."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,6 @@ from .asked import Asked, go
 from .result import Result
 from .stop import Stop
 
-MOST_COLUMNS = 4096  # of a Gram matrix that all runs share
-STEPS = 10  # of a run, about: what its share of the Gram matrix must not cost more than
-
 
 def path(
     p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "auto"
@@ -26,9 +24,10 @@ def path(
 
     The runs go from the strongest penalty to the weakest, each from the minimiser of the one
     before, on all rows (``plane``). What does not depend on the penalty is computed once: the
-    coordinates of the columns, and up to 4,096 columns the matrix X^T X/n, from which every run
-    has its metric s X^T X/n + l2 (s the mean second derivative of the loss) for the price of one
-    Cholesky factor. Data in parts are not kept in memory, so runs on them only start warm.
+    coordinates of the columns, and the curvature: a run begins with the Hessian that the last one
+    used and adds its own penalty, for the price of one Cholesky factor. (On the squared loss that
+    is X^T X/n, so each further penalty takes a step or two.) Data in parts are not kept in memory,
+    so runs on them only start warm.
 
     Parameters
     ----------
@@ -55,8 +54,9 @@ def path(
     method = _checks.choice("path", "method", method, (*GUARDED, "plane"))
     frame = Frame.of(p.with_l2(float(penalties.min())))
     inner = frame.problem(p)
-    if gram_pays(inner, penalties.size):
-        inner.share_gram()
+    if inner is p:
+        inner = copy(p)  # what is handed on is nobody else's
+    inner.handed_on = {}
     start, results = np.zeros(p.shape), {}
     for place in np.argsort(-penalties, kind="stable").tolist():
         results[place] = run = one(p, inner, frame, float(penalties[place]), start, tol, method)
@@ -71,14 +71,6 @@ def check_penalties(where: str, l2s: Any) -> Array:
     if not penalties:
         raise ValueError(f"{where}: l2s is empty, must have one penalty or more; {remedy}.")
     return np.array(penalties)
-
-
-def gram_pays(inner: Problem, runs: int) -> bool:
-    """Does X^T X/n cost less than the steps that it may save?"""
-    if inner.in_parts or inner.width > MOST_COLUMNS:
-        return False
-    outputs = inner.shape[-1] if inner.loss.outputs else 1
-    return inner.rows.gram_cost <= 2.0 * STEPS * runs * outputs * inner.rows.cost
 
 
 def one(
@@ -100,14 +92,9 @@ def one(
         callback=None,
         checkpoint=None,
         passes=None,
-        memory=5,
+        memory=2 if p.loss.outputs else 5,  # more is of no use to a shared metric
     )
     stop = Stop(asked.tol, frame)
     stop.begin(inner.look(np.zeros(inner.shape)).gradient)
     return go(p, asked, stop, frame, inner)
 
-
-def along(p: Problem, l2s: Array, tol: float) -> Iterator[Array]:
-    """The variables of each of ``path``'s results."""
-    for run in path(p, l2s.tolist(), tol):
-        yield p.joined(run.w, run.intercept)
