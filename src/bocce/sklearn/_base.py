@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,11 +20,12 @@ from .. import sampling
 from ..control import registry
 from ..problems import Frame, Problem
 from ..rows import Array, rows_of
+from ..run.path import path
 from . import _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
 from ._report import Reporter
-from ._run import Ask, Outcome, constant, dense_pays, descend
+from ._run import TINY_TOL, Ask, Outcome, constant, dense_pays, descend, tiny
 
 DTYPES = [np.float64, np.float32]
 
@@ -76,6 +77,14 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         kept = np.flatnonzero(weights)
         return X[kept], y[kept], weights[kept]
 
+    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+        """Rows, targets and weights, checked."""
+        raise NotImplementedError
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+        """The same without rows of weight zero."""
+        return self._weighted_rows(*self._validated(X, y, sample_weight, reset=reset))
+
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -97,6 +106,10 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         """What a row costs, with this estimator's parameters."""
         raise NotImplementedError
 
+    @property
+    def _l2(self) -> float:
+        return float(self.l2)
+
     def _problem(self, X: Any, y: Array, weights: Array | None) -> Problem:
         """The objective, of rows and encoded targets that were checked."""
         n = X.shape[0]
@@ -107,7 +120,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             rows,
             y,
             self._loss(),
-            self.l2,
+            self._l2,
             weight,
             penalty,
             self.fit_intercept,
@@ -164,6 +177,27 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             setattr(self, name, value)
         self._stream = None
         self._keep(frame, inner, outcomes, ask, labels)
+
+    def _fit_path(
+        self, X: Any, targets: Iterable[Array], weights: Array | None, l2s: Array
+    ) -> Iterator[None]:
+        """Runs for many penalties; yields for each in turn, with ``coef_`` and ``intercept_``."""
+        dtype = X.dtype
+        if sp.issparse(X) and dense_pays(X):
+            X = X.toarray()
+        goal = min(self.tol, TINY_TOL) if tiny(X) else self.tol
+        p, found = None, []
+        for y in targets:
+            p = self._problem(X, y, weights) if p is None else p.with_encoded(y)
+            found.append([p.joined(run.w, run.intercept) for run in path(p, l2s, goal)])
+        rows = self._outputs(len(found))
+        coef, intercept = np.zeros((rows, X.shape[1])), np.zeros(rows)
+        for i in range(len(l2s)):
+            for j, points in enumerate(found):
+                self._put(coef, intercept, self._place(j), points[i])
+            for name, value in self._fitted(coef, intercept, dtype).items():
+                setattr(self, name, value)
+            yield
 
     def _put(self, coef: Array, intercept: Array, place: Any, w: Array) -> None:
         """The variables of a run into its place in the coefficients."""

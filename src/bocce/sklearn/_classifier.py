@@ -29,7 +29,175 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class HeavyBallClassifier(ClassifierMixin, HeavyBall):
+class LinearClassifier(ClassifierMixin, HeavyBall):
+    """What classifiers share: labels, weights of classes, the fit, and what a model says."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **HeavyBall._parameter_constraints,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "loss": [StrOptions({"log_loss", "squared_hinge"})],
+    }
+
+    def _loss(self) -> Any:
+        if self.loss == "squared_hinge":
+            return SquaredHinge()
+        return Logistic() if self.classes_.size == 2 else Softmax()
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=DTYPES,
+            order="C",  # batches are rows
+            reset=reset,
+        )
+        check_classification_targets(y)
+        return X, y, self._weights(sample_weight, X)
+
+    def _by_class(
+        self, places: np.ndarray, weights: np.ndarray | None, classes: np.ndarray, y: np.ndarray
+    ) -> np.ndarray | None:
+        """The weights of the rows times those of their classes."""
+        if self.class_weight is None:
+            return weights
+        if self.class_weight == "balanced":
+            counts = np.bincount(places, weights)  # of weights: a row twice counts twice
+            factors = counts.sum() / (classes.size * counts)
+        else:
+            factors = compute_class_weight(self.class_weight, classes=classes, y=y)
+        if factors.min() < 0.0:
+            raise ValueError(
+                f"{type(self).__name__}: class_weight has {factors.min():g}, must be >= 0; 0 leaves "
+                "a class out."
+            )
+        return factors[places] if weights is None else factors[places] * weights
+
+    @property
+    def _sides(self) -> list[int]:
+        """The classes that are fitted against the rest, by place: of two, the second."""
+        return [1] if self.classes_.size == 2 else list(range(self.classes_.size))
+
+    def _targets(self, places: np.ndarray) -> Iterator[np.ndarray]:
+        """What each run is fitted to: the places of the classes, or a class against the rest."""
+        if self._loss().outputs:
+            yield places
+            return
+        for j in self._sides:
+            yield np.where(places == j, 1.0, -1.0)
+
+    @property
+    def _runs(self) -> list[str]:
+        """What the runs are called."""
+        if self._loss().outputs:
+            return [f"{self.classes_.size} classes"]
+        return [f"class {self.classes_[j]}" for j in self._sides]
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows X and labels y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Dense, or sparse of any format (CSR is used as it is); float32 stays float32.
+        y : array-like of shape (n_samples,)
+            Labels: numbers or strings, two or more different ones.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight k is the same as the row k times; 0 leaves the row out.
+
+        Returns
+        -------
+        self
+        """
+        prepared = self._prepared(*self._checked(X, y, sample_weight, reset=True))
+        report = Reporter(self, X, y, sample_weight, self._runs)
+        self._fit(*prepared, report)
+        report.close()
+        return self
+
+    def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
+        """Rows, what each run is fitted to, and weights; ``classes_`` is set."""
+        classes, places = np.unique(y, return_inverse=True)
+        weights = self._by_class(places, weights, classes, y)
+        X, places, weights = self._weighted_rows(X, places, weights)
+        present = np.bincount(places, minlength=classes.size) > 0
+        if not present.all():  # all rows of a class have weight zero
+            classes, places = classes[present], (np.cumsum(present) - 1)[places]
+        if classes.size < 2:
+            raise ValueError(
+                f"{type(self).__name__}: y has {classes.size} class ({classes.tolist()!r}) in the "
+                "rows of positive weight, must have two or more; check how the data were split."
+            )
+        self.classes_ = classes
+        return X, self._targets(places), weights
+
+    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
+        return {"coef_": coef, "intercept_": intercept}
+
+    def decision_function(self, X):
+        """x . coef + intercept: of the second of two classes, or of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X):
+        """The label of the highest score for each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[places]
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X):
+        """Logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_p : ndarray of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return log_expit(np.column_stack([-scores, scores]))
+        return log_softmax(scores, axis=1)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """Probabilities of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+        """
+        return np.exp(self.predict_log_proba(X))
+
+
+class HeavyBallClassifier(LinearClassifier):
     """Logistic regression by stochastic heavy ball, with nothing to tune.
 
     Minimises, with s_i = +-1 and weights c_i divided by their mean (1 unless given),
@@ -112,12 +280,6 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
     (['low', 'high'], True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **HeavyBall._parameter_constraints,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "loss": [StrOptions({"log_loss", "squared_hinge"})],
-    }
-
     def __init__(
         self,
         l2=1e-4,
@@ -144,98 +306,6 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
-
-    def _loss(self) -> Any:
-        if self.loss == "squared_hinge":
-            return SquaredHinge()
-        return Logistic() if self.classes_.size == 2 else Softmax()
-
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=DTYPES,
-            order="C",  # batches are rows
-            reset=reset,
-        )
-        check_classification_targets(y)
-        return self._weighted_rows(X, y, self._weights(sample_weight, X))
-
-    def _by_class(
-        self, places: np.ndarray, weights: np.ndarray | None, classes: np.ndarray, y: np.ndarray
-    ) -> np.ndarray | None:
-        """The weights of the rows times those of their classes."""
-        if self.class_weight is None:
-            return weights
-        if self.class_weight == "balanced":
-            counts = np.bincount(places, weights)  # of weights: a row twice counts twice
-            factors = counts.sum() / (classes.size * counts)
-        else:
-            factors = compute_class_weight(self.class_weight, classes=classes, y=y)
-        if factors.min() < 0.0:
-            raise ValueError(
-                f"HeavyBallClassifier: class_weight has {factors.min():g}, must be >= 0; 0 leaves "
-                "a class out."
-            )
-        return factors[places] if weights is None else factors[places] * weights
-
-    @property
-    def _sides(self) -> list[int]:
-        """The classes that are fitted against the rest, by place: of two, the second."""
-        return [1] if self.classes_.size == 2 else list(range(self.classes_.size))
-
-    def _targets(self, places: np.ndarray) -> Iterator[np.ndarray]:
-        """What each run is fitted to: the places of the classes, or a class against the rest."""
-        if self._loss().outputs:
-            yield places
-            return
-        for j in self._sides:
-            yield np.where(places == j, 1.0, -1.0)
-
-    @property
-    def _runs(self) -> list[str]:
-        """What the runs are called."""
-        if self._loss().outputs:
-            return [f"{self.classes_.size} classes"]
-        return [f"class {self.classes_[j]}" for j in self._sides]
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
-        """Fit to rows X and labels y.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Dense, or sparse of any format (CSR is used as it is); float32 stays float32.
-        y : array-like of shape (n_samples,)
-            Labels: numbers or strings, two or more different ones.
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight k is the same as the row k times; 0 leaves the row out.
-
-        Returns
-        -------
-        self
-        """
-        given = X, y, sample_weight
-        X, y, weights = self._checked(X, y, sample_weight, reset=True)
-        classes, places = np.unique(y, return_inverse=True)
-        weights = self._by_class(places, weights, classes, y)
-        X, places, weights = self._weighted_rows(X, places, weights)
-        present = np.bincount(places, minlength=classes.size) > 0
-        if not present.all():  # all rows of a class have weight zero
-            classes, places = classes[present], (np.cumsum(present) - 1)[places]
-        if classes.size < 2:
-            raise ValueError(
-                f"HeavyBallClassifier: y has {classes.size} class ({classes.tolist()!r}) in the "
-                "rows of positive weight, must have two or more; check how the data were split."
-            )
-        self.classes_ = classes
-        report = Reporter(self, *given, self._runs)
-        self._fit(X, self._targets(places), weights, report)
-        report.close()
-        return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -298,66 +368,3 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
                 f"{self.classes_.tolist()!r}; leave them out, or start with a clone."
             )
         self.classes_ = named
-
-    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
-        return {"coef_": coef, "intercept_": intercept}
-
-    def decision_function(self, X):
-        """x . coef + intercept: of the second of two classes, or of each class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X):
-        """The label of the highest score for each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[places]
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X):
-        """Logarithms of the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        log_p : ndarray of shape (n_samples, n_classes)
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return log_expit(np.column_stack([-scores, scores]))
-        return log_softmax(scores, axis=1)
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X):
-        """Probabilities of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-        """
-        return np.exp(self.predict_log_proba(X))

@@ -16,7 +16,89 @@ from ._base import DTYPES, HeavyBall
 from ._report import Reporter
 
 
-class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
+class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
+    """What regressors share: targets, the fit, and predictions."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **HeavyBall._parameter_constraints,
+        "loss": [StrOptions({"squared", "huber", "poisson"})],
+        "delta": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def _loss(self) -> Any:
+        if self.loss == "poisson":
+            return Poisson()
+        return Squared() if self.loss == "squared" else Huber(float(self.delta))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson"
+        return tags
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=DTYPES,
+            order="C",  # batches are rows
+            multi_output=True,
+            y_numeric=True,
+            reset=reset,
+        )
+        y, _ = self._loss().targets(type(self).__name__, np.asarray(y))
+        return X, y, self._weights(sample_weight, X)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows X and targets y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Dense, or sparse of any format (CSR is used as it is); float32 stays float32.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight k is the same as the row k times; 0 leaves the row out.
+
+        Returns
+        -------
+        self
+        """
+        prepared = self._prepared(*self._checked(X, y, sample_weight, reset=True))
+        runs = [f"output {j}" for j in range(len(prepared[1]))]
+        report = Reporter(self, X, y, sample_weight, runs)
+        self._fit(*prepared, report)
+        report.close()
+        return self
+
+    def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
+        """Rows, what each run is fitted to, and weights."""
+        self._one_output = y.ndim == 1
+        return X, y.reshape(y.shape[0], -1).T, weights
+
+    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
+        if self._one_output:
+            return {"coef_": coef[0], "intercept_": intercept[0]}
+        return {"coef_": coef, "intercept_": intercept}
+
+    def predict(self, X):
+        """x . coef + intercept for each row, or with the Poisson loss its exponential.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        scores = self._scores(X)
+        return np.exp(scores) if self.loss == "poisson" else scores
+
+
+class HeavyBallRegressor(LinearRegressor):
     """Ridge regression by stochastic heavy ball, with nothing to tune.
 
     Minimises, with weights c_i divided by their mean (1 unless given),
@@ -98,12 +180,6 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
     (array([1., 2.]), 3.0)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **HeavyBall._parameter_constraints,
-        "loss": [StrOptions({"squared", "huber", "poisson"})],
-        "delta": [Interval(Real, 0, None, closed="neither")],
-    }
-
     def __init__(
         self,
         l2=1e-4,
@@ -131,56 +207,6 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self) -> Any:
-        if self.loss == "poisson":
-            return Poisson()
-        return Squared() if self.loss == "squared" else Huber(float(self.delta))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self.loss == "poisson"
-        return tags
-
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=DTYPES,
-            order="C",  # batches are rows
-            multi_output=True,
-            y_numeric=True,
-            reset=reset,
-        )
-        y, _ = self._loss().targets(type(self).__name__, np.asarray(y))
-        return self._weighted_rows(X, y, self._weights(sample_weight, X))
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
-        """Fit to rows X and targets y.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Dense, or sparse of any format (CSR is used as it is); float32 stays float32.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight k is the same as the row k times; 0 leaves the row out.
-
-        Returns
-        -------
-        self
-        """
-        given = X, y, sample_weight
-        X, y, weights = self._checked(X, y, sample_weight, reset=True)
-        self._one_output = y.ndim == 1
-        y = y.reshape(y.shape[0], -1)
-        report = Reporter(self, *given, [f"output {j}" for j in range(y.shape[1])])
-        self._fit(X, y.T, weights, report)
-        report.close()
-        return self
-
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None):
         """Go once over a chunk of a stream; the schedule goes on from call to call.
@@ -204,25 +230,5 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         X, y, weights = self._checked(X, y, sample_weight, reset=first)
         if first:
             self._one_output = y.ndim == 1
-        y = y.reshape(y.shape[0], -1)
-        _stream.advance(self, X, y.T, weights)
+        _stream.advance(self, X, y.reshape(y.shape[0], -1).T, weights)
         return self
-
-    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
-        if self._one_output:
-            return {"coef_": coef[0], "intercept_": intercept[0]}
-        return {"coef_": coef, "intercept_": intercept}
-
-    def predict(self, X):
-        """x . coef + intercept for each row, or with the Poisson loss its exponential.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        scores = self._scores(X)
-        return np.exp(scores) if self.loss == "poisson" else scores
