@@ -48,7 +48,7 @@ def test_negative_targets_are_refused():
 
 def test_steps_of_a_given_length_are_refused_with_the_remedy():
     p = bocce.Problem(*counts(), "poisson", 0.01)
-    with pytest.raises(ValueError, match='no bound on its curvature.*use the method "plane"'):
+    with pytest.raises(ValueError, match=r'no bound on its curvature.*use the method "plane"'):
         bocce.minimize(p, "auto", T=100)
     with pytest.raises(ValueError, match="or a line search"):
         bocce.minimize(p, "auto", batch_size=10)

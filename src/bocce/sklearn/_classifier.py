@@ -69,8 +69,8 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
             factors = compute_class_weight(self.class_weight, classes=classes, y=y)
         if factors.min() < 0.0:
             raise ValueError(
-                f"{type(self).__name__}: class_weight has {factors.min():g}, must be >= 0; 0 leaves "
-                "a class out."
+                f"{type(self).__name__}: class_weight has {factors.min():g}, must be >= 0; 0 "
+                "leaves a class out."
             )
         return factors[places] if weights is None else factors[places] * weights
 

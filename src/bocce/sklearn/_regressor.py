@@ -8,12 +8,22 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from ..losses import Huber, Poisson, Squared
 from . import _stream
 from ._base import DTYPES, HeavyBall
 from ._report import Reporter
+
+
+def _can_stream(estimator: Any) -> bool:
+    if estimator.loss == "poisson":
+        raise AttributeError(
+            "HeavyBallRegressor: loss='poisson' has no bound on its curvature, must be 'squared' "
+            "or 'huber' for partial_fit; use fit."
+        )
+    return True
 
 
 class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
@@ -32,7 +42,8 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self.loss == "poisson"
+        counts = self.loss == "poisson"
+        tags.target_tags.positive_only, tags.target_tags.multi_output = counts, not counts
         return tags
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
@@ -43,7 +54,7 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
             accept_sparse="csr",
             dtype=DTYPES,
             order="C",  # batches are rows
-            multi_output=True,
+            multi_output=self.loss != "poisson",
             y_numeric=True,
             reset=reset,
         )
@@ -119,8 +130,8 @@ class HeavyBallRegressor(LinearRegressor):
         pull with bounded force. The Poisson loss, exp(z) - y z for y >= 0, is for counts:
         predictions are exp(x . coef + intercept), ``PoissonRegressor(alpha=l2)`` has the same
         minimiser, and for counts over different exposures y is the rate and ``sample_weight`` the
-        exposure. Its curvature has no bound, so ``batch_size`` must be None and the method "auto",
-        "plane" or a line search.
+        exposure. Its curvature has no bound, so ``batch_size`` must be None, the method "auto",
+        "plane" or a line search, and there is no ``partial_fit``; y is one output.
     delta : float, default=1.0
         Of Huber's loss, in the units of y.
     method : str, default="auto"
@@ -207,6 +218,7 @@ class HeavyBallRegressor(LinearRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    @available_if(_can_stream)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None):
         """Go once over a chunk of a stream; the schedule goes on from call to call.
