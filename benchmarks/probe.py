@@ -81,7 +81,9 @@ def single(name: str, X: np.ndarray, y: np.ndarray, l2: float) -> None:
 
 
 def one_fit(quick: bool) -> None:
-    print("\n| one fit, tol 1e-5 | rows x columns, classes | l2 | steps | bocce, s | lbfgs, s | ratio |")
+    print(
+        "\n| one fit, tol 1e-5 | rows x columns, classes | l2 | steps | bocce, s | lbfgs, s | ratio |"
+    )
     print("|---|---|---|---|---|---|---|")
     digits, labels = load_digits(return_X_y=True)
     single("iris", *load_iris(return_X_y=True), 1e-3)
@@ -131,7 +133,9 @@ def cross_validation(n: int, d: int, K: int) -> None:
     print(f"\ncross-validation, 5 folds, 10 penalties, {n:,} x {d}, {K} classes")
     print(f"HeavyBallClassifierCV: {ours:.1f} s, l2 = {model.l2_:.3g}")
     best = 1.0 / (0.8 * n * float(np.ravel(rival.C_)[0]))
-    print(f"LogisticRegressionCV: {theirs:.1f} s, {theirs / ours:.1f} times as long, l2 = {best:.3g}")
+    print(
+        f"LogisticRegressionCV: {theirs:.1f} s, {theirs / ours:.1f} times as long, l2 = {best:.3g}"
+    )
 
 
 def main() -> None:

@@ -105,6 +105,14 @@ class Plane:
             )
         self.start = self.value
         self.best_norm = self.norm
+        self._remember(getattr(problem, "handed_on", None) or {})
+
+    def _remember(self, handed_on: dict[str, Array]) -> None:
+        """Begin with the direction that a run before this one has left."""
+        d = handed_on.get("d")
+        if d is not None and self.memory and d.any():
+            self.held, self.products = 1, self.products + 1
+            self._set(1, d, self.problem.rows.times(d))
 
     def _lay_out(self, problem: Any, w: Array, memory: int, metric: str | Metric) -> None:
         self.problem, self.w, self.memory = problem, w, memory

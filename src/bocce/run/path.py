@@ -16,6 +16,9 @@ from .asked import Asked, go
 from .result import Result
 from .stop import Stop
 
+MOVES = 0.1  # of the gradient where a run begins: it goes on at least to this,
+LEAST = 1e-3  # but not beyond so much of what ``tol`` asks for
+
 
 def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "auto") -> list[Result]:
     """Minimise ``p`` for each of the penalties ``l2s``; ``p.l2`` is not used.
@@ -32,7 +35,8 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     p : a problem.
     l2s : penalties >= 0, in any order.
     tol : each run stops when the norm of its gradient is tol times that at w = 0, as ``minimize``
-        from there would.
+        from there would, and a tenth of that where it began: a small change of the penalty is not
+        ignored because the last minimiser is near enough.
     method : "auto", "auto-shb" or "plane".
 
     Returns
@@ -58,7 +62,10 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     start, results = np.zeros(p.shape), {}
     for place in np.argsort(-penalties, kind="stable").tolist():
         results[place] = run = one(p, inner, frame, float(penalties[place]), start, tol, method)
-        start = p.joined(run.w, run.intercept)
+        end = p.joined(run.w, run.intercept)
+        if start.any():  # where the minimiser moves: a direction for the next run's first plane
+            inner.handed_on["d"] = frame.into(end) - frame.into(start)
+        start = end
     return [results[place] for place in range(penalties.size)]
 
 
@@ -94,4 +101,7 @@ def one(
     )
     stop = Stop(asked.tol, frame)
     stop.begin(inner.look(np.zeros(inner.shape)).gradient)
+    if start.any() and stop.goal > 0.0:
+        begins = stop.outer(inner.look(frame.into(start)).gradient)
+        stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
     return go(p, asked, stop, frame, inner)
