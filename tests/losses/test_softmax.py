@@ -53,6 +53,17 @@ def test_slope_and_bend_are_derivatives():
         np.testing.assert_allclose(Softmax().bend(z, y)[:, k], along[:, k], atol=1e-15)
 
 
+def test_products_of_pairs_are_those_one_by_one():
+    z, y = scores()
+    rng = np.random.default_rng(1)
+    U, V, c = rng.standard_normal((3, *z.shape)), rng.standard_normal((2, *z.shape)), rng.random(40)
+    for weight in (None, c):
+        bent = Softmax().bend_times(z, y, V)
+        bent = bent if weight is None else bent * weight[:, None]
+        found = Softmax().bend_products(z, y, weight, U, V)
+        np.testing.assert_allclose(found, np.einsum("aik,bik->ab", U, bent), atol=1e-12)
+
+
 @given(st.integers(2, 6), st.floats(0.1, 50.0), st.integers(0, 1000))
 def test_the_second_derivative_is_between_zero_and_the_curvature(K, size, seed):
     z, y = scores(10, K, seed, size)

@@ -38,7 +38,8 @@ class Sweep:
     ``slope`` and ``bend`` hold the derivatives (times the weights) at the scores last looked at.
     Scores may be a matrix, one column an output: bends are then not kept, and
     ``loss.bend_times(z, y, V)`` is the product of a row's second derivative with its part of each
-    of the directions V.
+    of the directions V. ``loss.bend_products(z, y, c, U, V)``, where a loss has it, is the sum of
+    c_i u_i^T bend_i v_i over rows for all pairs at once.
 
     ``loss.together(z, y)``, where a loss has it, is its value, slope and bend at once.
     """
@@ -52,6 +53,7 @@ class Sweep:
         self.at = self.slope  # the scores last looked at
         step = max(1, BLOCK // max(1, math.prod(shape[1:])))
         self.blocks = [slice(start, start + step) for start in range(0, self.n, step)]
+        self.products = getattr(self.loss, "bend_products", None)
         self.three: Three = getattr(self.loss, "together", self._one_by_one)
 
     def _one_by_one(self, z: Array, y: Array) -> tuple[Array, Array, Array]:
@@ -104,6 +106,11 @@ class Sweep:
         """sum_i u_i^T bend_i v_i / n over the rows, for the directions U and V."""
         total: Any = 0.0
         for rows in self.blocks:
+            if self.products is not None:
+                c = None if self.weight is None else self.weight[rows]
+                part = self.products(self.at[rows], self.y[rows], c, U[:, rows], V[:, rows])
+                total = total + part
+                continue
             bent = self._bent(V[:, rows], rows).reshape(V.shape[0], -1)
             total = total + np.dot(U[:, rows].reshape(U.shape[0], -1), bent.T)
         return np.asarray(total) / self.n

@@ -59,6 +59,16 @@ class Softmax(NamedTuple):
         bent -= p * _sum(bent)[..., None]
         return bent
 
+    def bend_products(loss, z: Any, y: Any, c: Any, U: Any, V: Any) -> Any:
+        """sum_i c_i u_i^T (diag(p) - p p^T) v_i, for all pairs of directions of U and V."""
+        p = _softmax(z)
+        bent = p * V
+        across, along = _sum(p * U), _sum(bent)
+        if c is not None:
+            bent *= c[:, None]
+            along *= c
+        return U.reshape(len(U), -1) @ bent.reshape(len(V), -1).T - across @ along.T
+
     def constant(loss, mean: Any) -> Any:
         """The logs of the classes' shares, with mean 0."""
         logs = np.log(np.where(mean > 0.0, mean, 1.0))

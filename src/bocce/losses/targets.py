@@ -32,8 +32,8 @@ def sign_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array
         if classes.size == 0:
             found = "more than two different labels"  # too many to be counted, said their source
         raise ValueError(
-            f"{where}: y has {found}, must have exactly two; make one class against the rest first, "
-            'or use the loss "softmax".'
+            f"{where}: y has {found}, must have exactly two; make one class against the rest "
+            'first, or use the loss "softmax".'
         )
     return np.where(y == classes[1], 1.0, -1.0), classes
 
