@@ -8,7 +8,7 @@ COMPILED := $(shell grep -rl --include='*.py' numba src/bocce)
 FRAMEWORK_BENCHMARKS := $(wildcard benchmarks/torch_*.py benchmarks/optax_*.py benchmarks/ray_*.py)
 BENCHMARKS := $(filter-out benchmarks/_% $(FRAMEWORK_BENCHMARKS),$(sort $(wildcard benchmarks/*.py)))
 
-.PHONY: help venv test test-explore test-frameworks test-slow test-browser test-oldest coverage lint bench docs reproduce dist clean
+.PHONY: help venv test test-explore test-frameworks test-slow test-browser test-oldest coverage lint bench docs reproduce dist benchopt clean
 .DEFAULT_GOAL := help
 
 help: ## show this text
@@ -74,6 +74,15 @@ dist: .venv/installed ## build wheel and sdist into dist/, and try them in a cle
 	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/python tests/release/check_dist.py dist
+	@for python in python3.12 python3.13; do \
+		if $$python -c '' 2>/dev/null; then echo "== $$python"; $$python tests/release/check_dist.py dist || exit 1; \
+		else echo "$$python is not on this machine: not tried"; fi; \
+	done
+
+# benchopt wants an older joblib: an environment of its own. Its benchmarks are public repositories.
+BENCHOPT ?= benchmark_logreg_l2 benchmark_ridge
+benchopt: .venv-benchopt/installed ## bocce in benchopt's benchmarks: make benchopt BENCHOPT="path path"
+	OMP_NUM_THREADS=1 .venv-benchopt/bin/python -W ignore benchmarks/benchopt/run.py $(BENCHOPT) --picture docs/_static/benchopt.png
 
 clean: ## remove caches, builds and compiled kernels; .venv and results/ stay
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -83,7 +92,7 @@ clean: ## remove caches, builds and compiled kernels; .venv and results/ stay
 	@$(PYTHON) -c 'import sys; sys.exit("bocce needs Python 3.11+; try make PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "installing bocce and what it is tested with into .venv"
-	@$(PIP) --editable '.[sklearn,plots,data,symbolic,dev]'
+	@$(PIP) --editable '.[sklearn,plots,data,symbolic,certify,dev]'
 	@touch $@
 
 # torch first and alone: pinned, so that the CPU build is the one that is found.
@@ -98,8 +107,13 @@ clean: ## remove caches, builds and compiled kernels; .venv and results/ stay
 	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	@echo "installing bocce and its oldest dependencies into .venv-oldest"
 	@.venv-oldest/bin/python -m pip install -qq --disable-pip-version-check --editable '.[dev]' \
-		$$(.venv-oldest/bin/python tests/release/oldest.py sklearn plots data symbolic)
+		$$(.venv-oldest/bin/python tests/release/oldest.py sklearn plots data symbolic certify)
 	@rm -rf .venv-oldest/kernels
+	@touch $@
+
+.venv-benchopt/installed: pyproject.toml
+	@test -x .venv-benchopt/bin/python || $(PYTHON) -m venv .venv-benchopt
+	@.venv-benchopt/bin/python -m pip install -qq 'benchopt<1.8' 'joblib<1.5' matplotlib --editable '.[sklearn,data]'
 	@touch $@
 
 .venv/docs: .venv/frameworks

@@ -14,6 +14,8 @@ collect_ignore = [
     for end in (".py", "")
     if find_spec(adapter) is None
 ]
+if find_spec("cvxpy") is None:
+    collect_ignore.append("src/bocce/theory/convex.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

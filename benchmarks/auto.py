@@ -40,7 +40,7 @@ import numpy as np  # noqa: E402
 import bocce  # noqa: E402
 from bocce.exact import expected  # noqa: E402
 from bocce.exact.moments import Tabulated, frame_of  # noqa: E402
-from bocce.schedules import REGISTRY  # noqa: E402
+from bocce.schedules import REGISTRY, adaptive  # noqa: E402
 from bocce.theory import zeta2  # noqa: E402
 
 ACCURACY = 1e-6
@@ -53,7 +53,7 @@ PROFILES = {
              "shares": (0.0, 0.003, 0.02, 0.1, 0.5, 0.9, 1.0), "seeds": 5},
 }  # fmt: skip
 AVERAGED = "sgd-safe, tail average"  # not a schedule: shown, but not among the rivals
-OURS = ("auto", "auto-shb", "auto, R2 and R2~", "auto, optimised", "auto, half to 1/T")
+OURS = ("auto", "auto-shb", "auto, R2 and R2~", "auto, optimised", "auto, plain")
 
 
 # -- the problems -------------------------------------------------------------------------------
@@ -111,15 +111,18 @@ def methods(p: Any, b: int, T: int) -> dict[str, bocce.Schedule]:
                 built[f"{name}, safe"] = method.build(T, {"L": c.L_max, **own})
     make = bocce.schedules.auto
     given = {"T": T, "L": c.L, "mu": c.mu, "n": p.n, "b": b}
-    built["auto"] = auto = make(**given, L_max=c.L_max, kappa_tilde=c.kappa_tilde)
+    built["auto"] = make(**given, L_max=c.L_max, kappa_tilde=c.kappa_tilde)
     built["auto-shb"] = make(**given, L_max=c.L_max, family="shb")
     R2, tilde = c.sharpest
     built["auto, R2 and R2~"] = make(**given, L_max=R2, kappa_tilde=tilde)
     built["auto, optimised"] = make(
         **given, L_max=c.L_max, kappa_tilde=c.kappa_tilde, optimise=True
     )
-    late = np.maximum(np.arange(T) / T - 0.5, 0.0) / 0.5
-    built["auto, half to 1/T"] = bocce.Schedule(auto.alpha[0] * T**-late, auto.beta, auto.theta)
+    # no growing memory, and a decay that does not know the time constant
+    given = (c.L, c.mu, c.L_max, c.kappa_tilde, zeta2(p.n, b))
+    alpha, beta, theta = adaptive.design(*given)
+    shape = adaptive.decay(T) if b < p.n else np.ones(T)
+    built["auto, plain"] = bocce.Schedule(alpha * shape, np.full(T, beta), np.full(T, theta))
     return built
 
 

@@ -20,7 +20,6 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 import bocce  # noqa: E402
-import bocce.course  # noqa: E402
 
 N, D, T = 2000, 10, 7000
 PANELS = (("haar", 10), ("haar", 100), ("haar", 1000), ("heavy", 100), ("heavy", 1000))
@@ -79,11 +78,15 @@ def anytime_table(seeds: int) -> None:
         p = problem(design, kappa, 0.1)
         lowest = p.value(p.minimiser())
         for b in BATCHES:
-            bocce.course.PASSES, bocce.course.LEAST_STEPS = 0, T
             gaps = []
             for steps in (T, None):
                 runs = [
-                    bocce.minimize(p, "auto", steps, b, seed=seed, record_every=steps or "auto")
+                    bocce.minimize(
+                        *(p, "auto", steps, b),
+                        seed=seed,
+                        record_every=steps or "auto",
+                        passes=None if steps else T * b / p.n,
+                    )
                     for seed in range(seeds)
                 ]
                 gaps.append(np.mean([p.value(r.w) - lowest for r in runs]))

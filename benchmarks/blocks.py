@@ -3,10 +3,12 @@
     python benchmarks/blocks.py [--rows 2500000] [--d 100] [--folder .] [--rows-solved 1000000]
 
 All reads of the file go past the system's cache, so its size does not matter. ``raw`` reads the
-same blocks in the same random order with one thread and nothing else; it is measured in turns with
-the others, and shares are medians over turns. The last table is logistic regression to a relative
-suboptimality of 1e-4 and 1e-6, every pass included: block file, the same rows in memory, and
-scikit-learn's partial_fit over the same block file (its reading included, its checks not).
+same bytes in the same random order with one thread and nothing else; it is measured in turns with
+the others, and shares are medians over turns. ``parquet`` streams the same rows from a Parquet file
+of as many row groups, uncompressed, as ``bocce.data.open`` reads it in parts (through the cache;
+each part decoded and its checksum compared every time). The last table is logistic regression to a
+relative suboptimality of 1e-4 and 1e-6, every pass included: block file, the same rows in memory,
+and scikit-learn's partial_fit over the same block file (its reading included, its checks not).
 """
 
 from __future__ import annotations
@@ -22,9 +24,12 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 from sklearn.linear_model import SGDClassifier
 
 import bocce
+from bocce._direct import PAGE
 from bocce.engines import Recorder, State
 from bocce.engines.blocks import BlockEngine
 
@@ -52,9 +57,12 @@ def seconds(action: Callable[[], object]) -> float:
 
 def read_raw(file: bocce.BlockFile, order: np.ndarray) -> None:
     handle = os.open(file.path, os.O_RDONLY | getattr(os, "O_DIRECT", 0))
-    buffer = mmap.mmap(-1, file.layout.stride)
+    first = file.store.table["offset"] // PAGE * PAGE
+    ends = file.store.table["offset"] + file.store.table["length"]
+    sizes = -(-(ends - first) // PAGE) * PAGE
+    view = memoryview(mmap.mmap(-1, int(sizes.max())))
     for i in order.tolist():
-        os.preadv(handle, [buffer], file.layout.offset(i))
+        os.preadv(handle, [view[: sizes[i]]], int(first[i]))
     os.close(handle)
 
 
@@ -64,8 +72,21 @@ def read_stream(file: bocce.BlockFile, order: np.ndarray) -> None:
             pass
 
 
+def as_parquet(file: bocce.BlockFile) -> bocce.BlockFile:
+    """The same blocks as row groups, opened in parts."""
+    path = file.path.with_suffix(".parquet")
+    names = [f"x{j}" for j in range(file.d)] + ["y"]
+    schema = pa.schema([(name, pa.float32()) for name in names[:-1]] + [("y", pa.float64())])
+    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    with parquet.ParquetWriter(path, schema, **options) as writer:
+        for X, y in file.stream(range(file.n_blocks)):
+            writer.write_table(pa.table([*X.T.copy(), y], schema=schema))
+    return bocce.data.open(path, memory=file.block_rows * file.d * 100)
+
+
 def bandwidth(file: bocce.BlockFile) -> None:
-    gigabytes = file.n_blocks * file.layout.stride / 1e9
+    gigabytes = file.store.table["length"].sum() / 1e9
+    columns = as_parquet(file)
     problem = bocce.LeastSquares(file)
     taken = max(1, file.n_blocks // 10)
     steps = file.n_blocks // taken
@@ -82,6 +103,7 @@ def bandwidth(file: bocce.BlockFile) -> None:
         "raw": lambda order: read_raw(file, order),
         "stream": lambda order: read_stream(file, order),
         "steps": lambda order: take_steps(),
+        "parquet": lambda order: read_stream(columns, order),
     }
     rng = np.random.default_rng(1)
     times: dict[str, list[float]] = {name: [] for name in ways}
@@ -90,7 +112,8 @@ def bandwidth(file: bocce.BlockFile) -> None:
         for name, way in ways.items():
             times[name].append(seconds(lambda way=way, order=order: way(order)))
     raw = np.array(times["raw"])
-    print(f"{file}: {gigabytes:.2f} GB, blocks of {file.layout.stride >> 10} KiB")
+    block = int(file.store.table["length"].max()) >> 10
+    print(f"{file}: {gigabytes:.2f} GB, blocks of {block} KiB")
     for name in ways:
         share = np.median(raw / times[name])
         print(
@@ -113,7 +136,7 @@ def time_to_goals(name: str, attempt: Callable[[int], tuple[float, float]]) -> N
 
 
 def solve(folder: Path, n: int, d: int) -> None:
-    path = folder / "logistic.blocks"
+    path = folder / "logistic.arrow"
     file = bocce.data.write_blocks(path, rows(n, d, True))
     whole = bocce.Logistic(
         *(np.concatenate(c) for c in zip(*((X.copy(), y) for X, y in rows(n, d, True)))), l2=L2
@@ -169,12 +192,14 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("."))
     parser.add_argument("--rows-solved", type=int, default=1_000_000)
     args = parser.parse_args()
-    path = args.folder / "bandwidth.blocks"
+    path = args.folder / "bandwidth.arrow"
     spent = seconds(lambda: bocce.data.write_blocks(path, rows(args.rows, args.d, False)))
     print(f"written with its shuffle at {path.stat().st_size / spent / 1e9:.2f} GB/s")
     bandwidth(bocce.BlockFile(path, direct=True))
     path.unlink()
-    solve(args.folder, args.rows_solved, args.d)
+    path.with_suffix(".parquet").unlink()
+    if args.rows_solved:
+        solve(args.folder, args.rows_solved, args.d)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
-"""What a synchronous step over Ray actors costs, and whether the cost model of docs/scale.md holds.
+"""What a step on the plane costs over Ray actors: messages, work, and the model of both.
 
-    python benchmarks/ray_step.py [--rows 400000] [--workers 1 2 4]
+    python benchmarks/ray_step.py [--numbers 100000000] [--workers 1 2]
 
-Overhead: a step on one row a worker, so that nothing but messages is left. Work: a step of logistic
-regression on a tenth of the rows. Latency: a sleep put into every worker's answer. The model is
-
-    step = overhead(workers, d) + work / min(workers, cores) + latency
-
-with the overhead measured in the first table and the work with one worker. Medians over steps.
+Messages: the three of a step on two rows a worker, so that nothing but messages is left. Work: the
+same step of logistic regression on ``--numbers`` float32 numbers a worker (d = 100), and the time
+that a worker's processor spends on it: on a machine that others use at the same time that, and the
+least of the messages, is what to go by. The last lines are what benchmarks/scale.py takes.
 """
 
 from __future__ import annotations
@@ -15,78 +13,105 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from typing import Any, NamedTuple
 
 import numpy as np
 import ray
 
-import bocce
-import bocce.ray
-from bocce.ray import ActorEngine, _placed, _survey
+from bocce.losses import Logistic
+from bocce.problems import Problem
+from bocce.ray.problem import placed
+from bocce.ray.sources import Survey
+from bocce.rows import Dense
 
-STEPS, WARM = 60, 10
-
-
-def parts(n: int, d: int, workers: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    rng = np.random.default_rng(0)
-    made = []
-    for rows in (len(share) for share in np.array_split(np.empty(n), workers)):
-        X = rng.standard_normal((rows, d), dtype=np.float32)
-        y = np.where(np.arange(rows) % 2, 1.0, -1.0)
-        made.append((X, y))
-    return made
+STEPS, WARM, HELD = 40, 5, 6
+DIRECTIONS = np.full(HELD, 1e-3)
 
 
-def milliseconds(rows: list[tuple[np.ndarray, np.ndarray]], b: int) -> float:
-    """The median time of a step on b rows."""
-    found = _survey(rows, bocce.Logistic, None)
-    with _placed(found, bocce.Logistic, 0.0, 0) as problem:
-        engine = ActorEngine(problem, b, 0)
-        at, times = np.zeros(problem.d), []
-        for k in range(STEPS):
-            start = time.perf_counter()
-            engine.unit_sum(at, k)
-            times.append(time.perf_counter() - start)
-    return 1e3 * float(np.median(times[WARM:]))
+class Made(NamedTuple):
+    """Rows that a worker makes for itself: nothing large is sent."""
+
+    rows: int
+    d: int
+    seed: int
+
+    def __call__(self, loss: Any, l2: float) -> Problem:
+        rng = np.random.default_rng(self.seed)
+        X = rng.standard_normal((self.rows, self.d), dtype=np.float32)
+        y = np.where(X[:, 0] + rng.standard_normal(self.rows) > 0, 1.0, -1.0)
+        return Problem.of(Dense(X), y, loss, l2)
 
 
-def with_latency(seconds: float) -> type:
-    """A worker whose sums come late; a local class, so that Ray sends its code along."""
-    base = bocce.ray.Worker
+class Times(NamedTuple):
+    """ms of a step: the median, the least, and what the busiest worker's processor spends."""
 
-    class Late(base):
-        def unit_sum(self, at: np.ndarray, k: int, count: int) -> np.ndarray:
-            time.sleep(seconds)
-            return super().unit_sum(at, k, count)
+    median: float
+    least: float
+    processor: float
 
-    return Late
+
+def processor_time(problem: Problem) -> float:
+    return time.process_time()
+
+
+def milliseconds(rows: int, d: int, workers: int, steps: int = STEPS) -> Times:
+    """A step on so many rows a worker."""
+    counts = [rows] * workers
+    sources = [Made(rows, d, part) for part in range(workers)]
+    kind, cost = np.dtype(np.float32), float(workers * rows * d)
+    found = Survey(sources, counts, counts, d, None, kind, cost)
+    with placed(found, Logistic(), 0.0, 0) as problem:
+        scores = problem.scores(problem, HELD - 1, ())
+        rng, times = np.random.default_rng(0), []
+        scores.start(np.zeros(d))
+        for slot in range(1, HELD):
+            scores.scale(slot, scores.aim(slot, rng.standard_normal(d)))
+        before = [spent for _, spent in problem.over(processor_time)]
+        for k in range(steps + WARM):
+            direction = rng.standard_normal(d)
+            begin = time.perf_counter()
+            scores.scale(0, scores.aim(0, direction))
+            scores.gram(HELD)
+            scores.move(DIRECTIONS)
+            scores.keep(1 + k % (HELD - 1), 1.0)
+            scores.gradient()
+            times.append(1e3 * (time.perf_counter() - begin))
+        after = [spent for _, spent in problem.over(processor_time)]
+    spent = 1e3 * max(np.subtract(after, before)) / (steps + WARM)
+    return Times(float(np.median(times[WARM:])), min(times[WARM:]), float(spent))
+
+
+def show(what: str, count: int, times: Times) -> None:
+    print(f"{what:24s}{count:9d}{times.median:9.2f}{times.least:9.2f}{times.processor:12.2f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=400_000)
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--numbers", type=float, default=1e8)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     args = parser.parse_args()
     cores = os.cpu_count() or 1
-    ray.init(num_cpus=cores, include_dashboard=False, log_to_driver=False)
-    worker = bocce.ray.Worker
-    overhead = {}
-    print(f"{cores} cores\nms a step without work:   workers   d = 100   d = 50,000")
+    cpus = max(cores, *args.workers)
+    ray.init(address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False)
+    print(f"{cores} cores, load {os.getloadavg()[0]:.1f}")
+    print("ms a step                 workers   median    least   processor")
+    messages, whole = {}, {}
     for count in args.workers:
         for d in (100, 50_000):
-            overhead[count, d] = milliseconds(parts(2 * count, d, count), 2 * count)
-        row = "".join(f"{overhead[count, d]:10.2f}" for d in (100, 50_000))
-        print(f"{count:33d}{row}")
-    rows = {count: parts(args.rows, 100, count) for count in args.workers}
-    alone = milliseconds(rows[args.workers[0]], args.rows // 10) - overhead[args.workers[0], 100]
-    print("ms a step of work, d = 100:   workers   latency   measured   model   ratio")
-    for latency in (0.0, 5.0, 20.0):
-        bocce.ray.Worker = with_latency(latency / 1e3) if latency else worker
-        for count in args.workers:
-            measured = milliseconds(rows[count], args.rows // 10)
-            model = overhead[count, 100] + alone / min(count, cores) + latency
-            ratio = measured / model
-            print(f"{count:37d}{latency:10.0f}{measured:11.2f}{model:8.2f}{ratio:8.2f}")
-    bocce.ray.Worker = worker
+            messages[d, count] = milliseconds(2, d, count)
+            show(f"messages, d = {d}", count, messages[d, count])
+    for count in args.workers:
+        whole[count] = milliseconds(int(args.numbers / 100), 100, count, 8)
+        show(f"{args.numbers:.0e} numbers each", count, whole[count])
+    first, last = args.workers[0], args.workers[-1]
+    for d in (100, 50_000):
+        a, b = messages[d, first].least, messages[d, last].least
+        each = (b - a) / max(1, last - first)
+        print(f"d = {d}: --call-ms {max(0.0, a - each * first):.2f} --worker-ms {each:.2f}")
+    print(f"--work-ms {whole[first].processor:.0f}")
+    alone = last / first * whole[first].processor
+    speed = alone / (whole[last].processor + messages[100, last].least)
+    print(f"{last} workers, each on a core of its own: {speed:.2f} times one machine")
     ray.shutdown()
 
 

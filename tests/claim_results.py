@@ -2,10 +2,22 @@
 
 import numpy as np
 
-from bocce.paper import paper
 from bocce.paper.compute import Outcome
-from bocce.paper.ours import AUTO_METHODS, AUTO_SHARES, DESIGNS, MIS_L, MIS_MU
-from bocce.paper.paper import SHARES, SWEEP_KAPPAS, panel_name
+from bocce.paper.exhibits import auto as auto_exhibit
+from bocce.paper.exhibits import (
+    bounds as bounds_exhibit,
+)
+from bocce.paper.exhibits import (
+    fig03_quad,
+    fig04_batch_sizes,
+    fig08_09_libsvm,
+    fig10_pan,
+    published_panel,
+)
+from bocce.paper.exhibits import misestimation as mis
+from bocce.paper.exhibits import thresholds as thresholds_exhibit
+from bocce.paper.exhibits._lemmas import STATEMENTS
+from bocce.paper.exhibits._synthetic import panel_name
 from bocce.paper.results import Results
 
 K = np.arange(0, 7001, 10)
@@ -36,7 +48,7 @@ def quad(figure="shb_quad", **changes):
         "Multi-SHB-PAN-T-KAP": lambda kappa, r: (0.1, 0.5 * r),
     }
     shape |= {name.replace("_", "-"): change for name, change in changes.items()}
-    methods = paper.QUAD_METHODS if figure == "shb_quad" else paper.PAN_METHODS
+    methods = fig03_quad.METHODS if figure == "shb_quad" else fig10_pan.METHODS
     made = {}
     for kappa in (1000, 500, 200):
         for r in (1e-2, 1e-4, 1e-6):
@@ -62,8 +74,8 @@ def sweep(shb=None, sgd=None, averaged=None):
     sgd, averaged = sgd or (lambda kappa: 1.0 / kappa), averaged or (lambda kappa: 0.5 / kappa)
     k = np.arange(0, 2001, 2)
     made = {}
-    for kappa in SWEEP_KAPPAS:
-        speeds = {f"SHB-{xi}": shb(kappa, xi) for xi in SHARES}
+    for kappa in fig04_batch_sizes.KAPPAS:
+        speeds = {f"SHB-{xi}": shb(kappa, xi) for xi in fig04_batch_sizes.SHARES}
         speeds |= {"SGD": sgd(kappa), "NON-ACC-SHB": averaged(kappa)}
         for method, speed in speeds.items():
             key = ("shb_batch_sizes", "paper", f"kappa={kappa}", method, "exact")
@@ -72,7 +84,7 @@ def sweep(shb=None, sgd=None, averaged=None):
 
 
 def real(figure="squared_loss", **lasts):
-    """Last values by method, with a spread of 10 % over five seeds, on three data sets."""
+    """Last values by method, with a spread of 10 % over five seeds, on each data set."""
     finals = {
         "K_CNST": 1e-1,
         "K_EXP": 1e-3,
@@ -82,7 +94,8 @@ def real(figure="squared_loss", **lasts):
         "SHB_SLS_EXP": 3e-3,
     } | lasts
     made = {}
-    for panel in paper.LIBSVM_SETS:
+    panels = ("squared", "logistic") if figure == "mushrooms" else fig08_09_libsvm.SETS
+    for panel in panels:
         for name, last in finals.items():
             for seed in range(5):
                 values = np.linspace(1.0, last * (1 + 0.05 * (seed - 2)), K.size)
@@ -100,10 +113,14 @@ def joined(*parts):
     return Results({key: value for part in parts for key, value in part.outcomes.items()})
 
 
-def bounds(theorem, exact, printed, corrected):
+def bounds(theorem, exact, printed, corrected, applies=(1.0, 1.0)):
     columns = {"T": [10, 100], "exact": exact, "printed": printed, "corrected": corrected}
+    columns["applies"] = applies
     return joined(
-        *(table("bounds", f"{theorem}, mu={mu}", "bounds", columns) for mu in ("0.01", "1"))
+        *(
+            table("bounds", f"{theorem}, mu={mu:g}", "bounds", columns)
+            for mu in bounds_exhibit.UNITS
+        )
     )
 
 
@@ -117,17 +134,20 @@ def misestimation(L=None, mu=None):
 
     L, mu = L or wrong_L, mu or (lambda nu: np.exp(-0.02 * nu * k) + 1e-3)
     made = {
-        ("misestimation", "paper", "L", f"nu={nu:g}", "exact"): outcome(L(nu), k) for nu in MIS_L
+        ("misestimation", "paper", "L", f"nu={nu:g}", "exact"): outcome(L(nu), k)
+        for nu in mis.MIS_L
     }
     made |= {
-        ("misestimation", "paper", "mu", f"nu={nu:g}", "exact"): outcome(mu(nu), k) for nu in MIS_MU
+        ("misestimation", "paper", panel, f"nu={nu:g}", "exact"): outcome(mu(nu), k)
+        for panel in mis.REGIMES
+        for nu in mis.MIS_MU
     }
     return Results(made)
 
 
-def thresholds(certified=2.0, paper=2.5):
+def thresholds(certified=2.0, paper=2.5, needed=40.0):
     made = []
-    for design in DESIGNS:
+    for design in thresholds_exhibit.DESIGNS:
         for kappa in (10, 100):
             numbers = {"n": [100], "kappa": [kappa], "exact": [20.0]}
             numbers |= {"certified": [20.0 * certified], "paper": [20.0 * paper]}
@@ -135,16 +155,82 @@ def thresholds(certified=2.0, paper=2.5):
             made.append(table("thresholds", panel, "rules", numbers))
             key = ("thresholds", "paper", panel, "observed", "0")
             made.append(Results({key: Outcome({"observed": np.array([19])}, {})}))
-    lower = {"kappa": [1.0, 10.0], "paper": [50.0, 90.0], "exact": [40.0, 60.0]}
-    made.append(table("thresholds", "diagonal, n=20000", "rules", lower))
+    lower = {"kappa": [1.0, 10.0], "paper": [50.0, 90.0], "exact": [needed, 60.0]}
+    for n in thresholds_exhibit.DIAGONAL_ROWS:
+        made.append(table("thresholds", f"diagonal, n={n}", "rules", lower))
     return joined(*made)
 
 
 def auto(factor=2.0):
     made = {}
-    for method in AUTO_METHODS:
-        for share in AUTO_SHARES:
+    for method in auto_exhibit.METHODS:
+        for share in auto_exhibit.SHARES:
             last = factor if method == "auto" else 1.0
             key = ("auto", "paper", "haar, kappa=100", f"{method}, b={share:g} n", "exact")
             made[key] = outcome(np.array([100.0, last]), np.array([0, 7000]))
+    return Results(made)
+
+
+def speeds(shb, full=1.0):
+    """The exact speeds of SHB at 0.9 n and at n."""
+    return joined(
+        *(
+            table(
+                "shb_quad",
+                f"kappa={kappa}",
+                "speed",
+                {"shb": [shb], "shb_full": [full], "sgd": [0.1]},
+            )
+            for kappa in fig03_quad.KAPPAS
+        )
+    )
+
+
+def statements(factor):
+    """Every lemma with left = factor right, in two cases of each kind."""
+    names = ["f_i of rank one, instance 0", "f_i mu-strongly convex, instance 0"]
+    return Results(
+        {
+            ("theorems", "paper", test, "test", "table"): Outcome(
+                {"left": np.array([factor, factor]), "right": np.ones(2)},
+                {"cases": "\n".join(names)},
+            )
+            for test in STATEMENTS
+        }
+    )
+
+
+def rates(slope=-1.0, two_phase=0.5, pan=0.9):
+    """Noise falling as T^slope; 2P-SHB's error over the others'; Pan's ln(error) as T^pan."""
+    T = np.array([1000.0, 2000.0, 4000.0, 8000.0])
+    tables = joined(
+        table("rates", "noise", "SHB-EXP", {"T": T, "error2": T**slope}),
+        table(
+            "rates",
+            "feasible",
+            "errors",
+            {"T": T, "Multi-SHB": np.exp(-T / 400), "Multi-SHB-PAN-2": np.exp(-(T**pan) / 400)},
+        ),
+    )
+    curves = {
+        ("rates", "paper", "kappa=1000, r=0", method, "exact"): outcome([1.0, last], np.arange(2))
+        for method, last in {"2P-SHB": two_phase, "SGD": 1.0, "SHB-EXP": 1.0}.items()
+    }
+    return joined(tables, Results(curves))
+
+
+def notebook(factor=1.0):
+    """Runs that are the notebook's values, late ones times a factor for all but SHB."""
+    made = {}
+    k = np.arange(0, 7001, 10)
+    for method, values in published_panel.READ.items():
+        first = published_panel.REACHED_1.get(method, 500.0)
+        read = np.where(np.isfinite(values), values, 1.0) * (1.0 if method == "SHB" else factor)
+        curve = np.exp(np.interp(k, published_panel.READ_K, np.log(read)))
+        if method == "SHB":
+            curve[:] = np.exp(np.mean(np.log(values)))
+        curve[k < first] = 100.0
+        curve[np.searchsorted(k, first)] = 1.0
+        key = ("published_panel", "paper", published_panel.PANEL, method, "0")
+        made[key] = outcome(curve, k)
     return Results(made)

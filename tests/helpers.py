@@ -10,6 +10,8 @@ import scipy.sparse as sp
 
 import bocce
 from bocce.engines import Recorder, State, record_steps
+from bocce.engines.numba import CompiledEngine
+from bocce.engines.reference import ReferenceEngine
 from bocce.schedules import REGISTRY
 
 KINDS = ("dense", "fortran", "strided", "float32", "csr", "csr32")
@@ -75,6 +77,32 @@ def at_rest(p) -> State:
     return State.at_rest(np.zeros(p.width))
 
 
+def assert_same_steps(
+    p, table, b, mode="independent", seed=5, tol=1e-10, averaging=False, engine=CompiledEngine
+):
+    """An engine and the reference, one step at a time: iterates, sums of them, measurements."""
+    slow, fast = ReferenceEngine(p, b, seed, mode), engine(p, b, seed, mode)
+    s, f = at_rest(p), at_rest(p)
+    if averaging:
+        s.tally, f.tally = np.zeros(p.width), np.zeros(p.width)
+    rs, rf = recorder(table.T), recorder(table.T)
+    for k in range(table.T):
+        assert slow.advance(s, table, k + 1, rs) == fast.advance(f, table, k + 1, rf) == ""
+        assert (f.k, f.row) == (s.k, s.row) == (k + 1, k + 1)
+        scale = max(1.0, np.abs(s.w).max())
+        np.testing.assert_allclose(f.w, s.w, rtol=0, atol=tol * scale, err_msg=f"step {k}")
+        np.testing.assert_allclose(f.v, s.v, rtol=0, atol=tol * scale, err_msg=f"step {k}")
+    if averaging:
+        np.testing.assert_allclose(f.tally, s.tally, atol=tol * np.abs(s.tally).max())
+    value, grad2 = rs.value.max(), rs.grad2.max()
+    np.testing.assert_allclose(rf.value[:-1], rs.value[:-1], rtol=1e-10, atol=1e-14 * value)
+    np.testing.assert_allclose(rf.grad2[:-1], rs.grad2[:-1], rtol=1e-8, atol=1e-20 * grad2)
+    ours, theirs = fast.look(f.w), slow.look(s.w)
+    np.testing.assert_allclose(ours.value, theirs.value, atol=1e-10 * value)
+    room = 1e-10 * np.sqrt(grad2)
+    np.testing.assert_allclose(ours.gradient, theirs.gradient, rtol=1e-8, atol=room)
+
+
 def misjudged(p, factor):
     """The same problem, with every curvature of a row under-estimated by ``factor``."""
     c = p.constants()
@@ -91,3 +119,18 @@ def misjudged(p, factor):
     other = bocce.Problem(p.X, p.y, p.loss, p.l2)
     vars(other)["_constants"] = wrong
     return other
+
+
+def accepted(loss, n: int = 30, seed: int = 1):
+    """Targets that the loss takes: numbers, counts, or labels of two classes."""
+    rng = np.random.default_rng(seed)
+    numbers = rng.standard_normal(n) * 2.0
+    labels = np.where(rng.random(n) < 0.6, 3.0, -2.0)
+    labels[:2] = -2.0, 3.0
+    for y in (numbers, rng.poisson(2.0, n).astype(float), labels):
+        try:
+            loss.targets("test", y)
+        except (TypeError, ValueError):
+            continue
+        return y
+    raise AssertionError(f"{loss} takes neither numbers, counts nor labels")

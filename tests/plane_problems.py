@@ -1,116 +1,15 @@
-"""Problems for the tests and experiments of the plane: rows, a loss and a penalty, no more."""
+"""Problems for the tests of the plane: rows, a loss and a penalty by column."""
 
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from bocce.losses import Huber, Logistic, Squared, SquaredHinge
+from bocce.problems import Problem
+from bocce.rows import Csr, Dense
 
-class Dense:
-    sparse = False
-
-    def __init__(self, X):
-        self.X, (self.n, self.d) = X, X.shape
-        self.cost, self.gram_cost = float(X.size), float(X.size) * self.d
-
-    def times(self, v):
-        return np.asarray(self.X @ v, dtype=float)
-
-    def combine(self, c):
-        return np.asarray((c @ self.X) if c.ndim == 1 else self.X.T @ c, dtype=float)
-
-    def gram(self, weights=None):
-        X = np.asarray(self.X, dtype=float)
-        if weights is None:
-            return X.T @ X / self.n
-        total, step = np.zeros((self.d, self.d)), max(1, (1 << 17) // self.d)
-        root = np.sqrt(weights)
-        for i in range(0, self.n, step):
-            part = X[i : i + step] * root[i : i + step, None]
-            total += part.T @ part
-        return total / self.n
-
-    def squares(self, weights):
-        total, step = np.zeros(self.d), max(1, (1 << 17) // self.d)
-        for i in range(0, self.n, step):
-            part = np.asarray(self.X[i : i + step], dtype=float)
-            total += weights[i : i + step] @ (part * part)
-        return total / self.n
-
-    def take(self, rows):
-        return Dense(self.X[rows])
-
-
-class Csr:
-    sparse = True
-
-    def __init__(self, X):
-        self.X, (self.n, self.d) = sp.csr_array(X), X.shape
-        self.T = self.X.T
-        self.cost = float(X.nnz)
-        self.gram_cost = 64.0 * self.cost**2 / max(1, self.n)
-
-    def times(self, v):
-        return self.X @ v
-
-    def combine(self, c):
-        return self.T @ c
-
-    def gram(self, weights=None):
-        X = self.X
-        data = X.data * np.repeat(weights, np.diff(X.indptr)) if weights is not None else X.data
-        other = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
-        return np.asarray((self.T @ other).toarray()) / self.n
-
-    def squares(self, weights):
-        X = self.X
-        return sp.csr_array((X.data**2, X.indices, X.indptr), shape=X.shape).T @ weights / self.n
-
-    def take(self, rows):
-        return Csr(self.X[rows])
-
-
-class Squared(NamedTuple):
-    quadratic = True
-    curvature = 1.0
-
-    def value(loss, z, y):
-        return 0.5 * (z - y) ** 2
-
-    def slope(loss, z, y):
-        return z - y
-
-    def bend(loss, z, y):
-        return np.ones_like(z)
-
-
-class Logistic(NamedTuple):
-    quadratic = False
-    curvature = 0.25
-
-    def value(loss, z, y):
-        return np.maximum(-y * z, 0.0) + np.log1p(np.exp(-np.abs(z)))
-
-    def slope(loss, z, y):
-        e = np.exp(-np.abs(z))
-        return -y * np.where(y * z > 0.0, e, 1.0) / (1.0 + e)
-
-    def bend(loss, z, y):
-        e = np.exp(-np.abs(z))
-        return e / (1.0 + e) ** 2
-
-    def together(loss, z, y):
-        m = y * z
-        e = np.exp(-np.abs(z))
-        one = 1.0 + e
-        value = np.log1p(e)
-        value -= np.minimum(m, 0.0)
-        e /= one
-        slope = np.maximum(e, (m <= 0.0) / one)
-        slope *= -y
-        e /= one
-        return value, slope, e
+__all__ = ["Csr", "Dense", "Huber", "Logistic", "Squared", "SquaredHinge"]
 
 
 class Poisson(NamedTuple):
@@ -126,35 +25,8 @@ class Poisson(NamedTuple):
     def bend(loss, z, y):
         return np.exp(z)
 
-
-class Huber(NamedTuple):
-    delta: float = 1.0
-    quadratic = False
-    curvature = 1.0
-
-    def value(loss, z, y):
-        near = np.minimum(np.maximum(z - y, -loss.delta), loss.delta)
-        return near * (z - y - 0.5 * near)
-
-    def slope(loss, z, y):
-        return np.minimum(np.maximum(z - y, -loss.delta), loss.delta)
-
-    def bend(loss, z, y):
-        return 1.0 * (np.abs(z - y) <= loss.delta)
-
-
-class SquaredHinge(NamedTuple):
-    quadratic = False
-    curvature = 2.0
-
-    def value(loss, z, y):
-        return np.maximum(0.0, 1.0 - y * z) ** 2
-
-    def slope(loss, z, y):
-        return -2.0 * y * np.maximum(0.0, 1.0 - y * z)
-
-    def bend(loss, z, y):
-        return 2.0 * (y * z < 1.0)
+    def together(loss, z, y):
+        return loss.value(z, y), loss.slope(z, y), loss.bend(z, y)
 
 
 class Softmax(NamedTuple):
@@ -181,11 +53,17 @@ class Softmax(NamedTuple):
 
 
 def problem(X, y, loss, ridge, weight=None):
-    rows = Csr(X) if sp.issparse(X) else Dense(np.asarray(X))
+    rows = Csr(sp.csr_array(X)) if sp.issparse(X) else Dense(np.asarray(X))
     if weight is not None:
         weight = np.asarray(weight, dtype=float) / np.mean(weight)
-    return SimpleNamespace(
-        n=rows.n, rows=rows, loss=loss, y=np.asarray(y, dtype=float), weight=weight, ridge=ridge
+    alike = np.ndim(ridge) == 0
+    return Problem.of(
+        rows,
+        np.asarray(y, dtype=float),
+        loss,
+        float(ridge) if alike else 1.0,
+        weight=weight,
+        penalty=None if alike else np.asarray(ridge),
     )
 
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from bocce import LeastSquares, Logistic, Schedule, policies, sampling, schedules
-from bocce.problems import linear
+from bocce.rows import dense
 from refusal import refused
 
 NAN, INF = float("nan"), float("inf")
@@ -38,7 +38,8 @@ def build(name, T=100, **changed):
 )
 def test_T_below_one(name, T, kind):
     where = METHODS[name].factory.__name__
-    rule = rf"{where}: T={T} must be an integer >= 1; give the number of steps\."
+    remedy = "None is no limit" if name == "plane" else "give the number of steps"
+    rule = rf"{where}: T={T} must be an integer >= 1; {remedy}\."
     refused(lambda: build(name, T=T), kind, rule)
 
 
@@ -212,7 +213,7 @@ def test_X_not_finite(kind, stored, value):
 
 
 def test_X_not_finite_in_a_later_block(monkeypatch):
-    monkeypatch.setattr(linear, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(dense, "BLOCK_BYTES", 16)
     bad = spoilt(NAN, row=3).astype(np.float32)
     refused(lambda: LeastSquares(bad, Y), ValueError, r".*\(first at row 3\).*")
 

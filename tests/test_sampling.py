@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bocce import sampling
-from bocce.engines.stream import draw, forget, make_stream
+from bocce.engines.numba.stream import draw, forget, make_stream
 from bocce.sampling import batch
 
 MOST_SEED = 2**64 - 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, hypergeom
 
 from bocce import sampling
-from bocce.engines.sums import Draws
+from bocce.engines.numba.sums import Draws
 
 
 def union(seed: int, k: int, sizes: list[int], b: int) -> tuple[int, ...]:

@@ -26,9 +26,10 @@ def steps(problem: bocce.LeastSquares, name: str, b: int) -> float:
     """Steps that divide the root mean square error by 1000, exactly; infinite where it diverges."""
     c = problem.constants()
     known = {"L": c.L, "mu": c.mu, "L_max": c.L_max, "kappa_tilde": c.kappa_tilde, "n": N, "b": b}
-    s = bocce.schedules.REGISTRY[name].build(2, known)
+    s = bocce.schedules.REGISTRY[name].build(100_000, known)
+    k = int(np.argmax(s.beta))  # the memory of auto grows for a while
     rate = bocce.exact.mean_square_rate(
-        problem, float(s.alpha[0]), float(s.beta[0]), b, theta=float(s.theta[0])
+        problem, float(s.alpha[k]), float(s.beta[k]), b, theta=float(s.theta[k])
     )
     return math.log(1000.0) / -math.log(rate) if rate < 1.0 else math.inf
 

@@ -15,8 +15,8 @@ import matplotlib.pyplot as plt
 
 STEPS = [
     ("a neural network?", "bocce.torch.SHB.from_lr", "large batches; try lr and kappa"),
-    ("least squares with\nfew columns?", "a direct solver", "the normal equations do less work"),
-    ("a tolerance, and no\nnumber of steps?", "minimize(p, tol=...)", "auto chooses batch and T"),
+    ("least squares with\nfew columns?", "a direct solver", "or minimize: it is one there"),
+    ("a tolerance, and no\nnumber of steps?", "minimize(p, tol=...)", "all else is chosen"),
     ("T steps, whichever\nmethod is best?", 'minimize(p, "auto", T=...)', "tuned to your batch"),
     ("the paper's method:\nbatch above critical?", 'minimize(p, "2p-shb", T=...)', "see plan(p)"),
 ]

@@ -81,4 +81,4 @@ for b, auto, least in zip(batches, steps["auto"], best):
 # times the steps of the best of the five, whichever that is, and no batch size at which it
 # diverges. SGD needs ten times the steps at large batches, ``2p-shb`` and ``nesterov-exp`` diverge
 # at small ones. It is not best everywhere: without noise ``nesterov-exp`` is ahead between 9 and
-# 100 rows, with noise ``auto-shb`` between 20 and 200.
+# 200 rows, with noise ``auto-shb`` between 20 and 100.

@@ -1,19 +1,20 @@
 """Rows on disk in blocks of equal size: what is read when the data are larger than memory.
 
-The file::
+A block file is an Arrow IPC file (Feather), which pyarrow, polars and others open too::
 
-    page 0     magic line, one line of JSON (n, d, dtype, blocks, labels, seed, table), its SHA-256
-    blocks     block i at 4096 + i stride: its rows of X, then its y (float64), then zeros
-    table      two CRC-32 a block, of its X and of its y; page 0 holds the table's SHA-256
+    schema      x: fixed_size_list<float or double>[d], y: double; under the key "bocce.blocks" one
+                line of JSON: n, d, dtype, blocks, labels, seed, columns, target
+    blocks      record batch i holds the rows of block i, one after the other
+    table       a last batch without rows; its metadata say where each block lies, two CRC-32 of
+                each (of its X and of its y), and the SHA-256 of the schema's line and this table
 
-Everything is little-endian. A stride is a whole number of 4096-byte pages, as direct input needs.
 n rows make M blocks whose sizes differ by at most one row, so no block is much smaller than the
-others. ``bocce.data.write_blocks`` writes such a file.
+others. ``bocce.data.write_blocks`` writes such a file, shuffled; ``bocce.data.open`` makes a
+``BlockFile`` of any Parquet, Arrow, CSV or LIBSVM files, as they are.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import mmap
@@ -25,24 +26,31 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-MAGIC = b"bocce blocks 1\n"
-PAGE = 4096
+from ._direct import PAGE, machine_memory, open_file, read_at
+
+KEY = b"bocce.blocks"
+MAGIC = b"ARROW1"
+LONGEST_SCHEMA = 1 << 26  # bytes: a million names of columns
 DEPTH = 6  # blocks in memory while streaming: one in use, the others read ahead
 READERS = 2  # threads that read: one asks the disk while the other hands over
-Block = tuple[np.ndarray, np.ndarray]
+ENTRY = np.dtype([("offset", "<i8"), ("length", "<i8"), ("x", "<u4"), ("y", "<u4")])
+Array = npt.NDArray[Any]
+Block = tuple[Array, Array]
+_REMEDY = "write the file again from its source."
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where n rows of d columns lie when they are cut into ``blocks`` blocks.
+    """How n rows of d columns are cut into ``blocks`` blocks.
 
     >>> layout = Layout(n=10, d=3, dtype="float32", blocks=4)
-    >>> [layout.rows(i) for i in range(4)], [layout.start(i) for i in range(4)]
-    ([3, 3, 2, 2], [0, 3, 6, 8])
+    >>> [layout.rows(i) for i in range(4)], layout.starts.tolist()
+    ([3, 3, 2, 2], [0, 3, 6, 8, 10])
     """
 
     n: int
@@ -50,71 +58,56 @@ class Layout:
     dtype: str
     blocks: int
 
-    @property
-    def itemsize(self) -> int:
-        return np.dtype(self.dtype).itemsize
-
-    @property
-    def block_rows(self) -> int:
-        """Rows of the largest block."""
-        return -(-self.n // self.blocks)
-
-    @property
-    def y_offset(self) -> int:
-        """Where y begins within a block."""
-        return _up(self.block_rows * self.d * self.itemsize, 8)
-
-    @property
-    def stride(self) -> int:
-        return _up(self.y_offset + 8 * self.block_rows, PAGE)
-
-    @property
-    def table_offset(self) -> int:
-        return PAGE + self.blocks * self.stride
-
-    @property
-    def size(self) -> int:
-        return self.table_offset + 8 * self.blocks
-
     def rows(self, i: int) -> int:
         return self.n // self.blocks + (i < self.n % self.blocks)
 
-    def start(self, i: int) -> int:
-        """The first row of block i."""
-        return i * (self.n // self.blocks) + min(i, self.n % self.blocks)
-
-    def offset(self, i: int) -> int:
-        return PAGE + i * self.stride
-
-
-def _up(size: int, unit: int) -> int:
-    return -(-size // unit) * unit
+    @property
+    def starts(self) -> Array:
+        """The first row of each block, and n."""
+        i = np.arange(self.blocks + 1)
+        return i * (self.n // self.blocks) + np.minimum(i, self.n % self.blocks)
 
 
-def first_page(layout: Layout, labels: list[float] | None, seed: int, table: bytes) -> bytes:
-    """Page 0: written last, so that a file without it is no block file."""
-    header = {
-        **layout.__dict__,
-        "labels": labels,
-        "seed": seed,
-        "table": hashlib.sha256(table).hexdigest(),
-    }
-    line = json.dumps(header).encode()
-    page = MAGIC + line + b"\n" + hashlib.sha256(line).hexdigest().encode() + b"\n"
-    return page.ljust(PAGE, b"\0")
+class Store(Protocol):
+    """Where blocks lie and how one is had; a `BlockFile` reads ahead from it.
+
+    ``fill`` is called by several threads at once, each with a buffer of its own, and answers with
+    read-only X (row-major) and y (float64) that are checked, and valid until that buffer is filled
+    again. A store can be pickled: what comes out on another machine opens the files anew.
+    """
+
+    path: str  # for messages
+    d: int
+    dtype: np.dtype[Any]
+    starts: Array  # the first row of each block, and n
+    labels: list[float] | None  # the different targets, sorted; None if there are too many
+    columns: list[str] | None
+    target: str | None
+    classes: list[str] | None  # what labels 0, 1, ... were called, where y is text
+    identity: str  # a hash of all rows
+    depth: int  # buffers that fit into memory
+
+    def buffer(self) -> Any: ...
+
+    def fill(self, i: int, buffer: Any) -> Block: ...
 
 
 def is_block_file(path: str | os.PathLike[str]) -> bool:
-    """Does a file begin as block files do?"""
+    """Is it a file that `bocce.data.write_blocks` wrote?"""
+    path = Path(path)
+    if not path.is_file():  # opening a pipe would wait for ever
+        return False
     try:
-        with open(path, "rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+        with path.open("rb") as file:
+            head = file.read(16)  # the magic, two zeros, four marks, the length of the schema
+            length = int.from_bytes(head[12:], "little")
+            return head.startswith(MAGIC) and KEY in file.read(min(length, LONGEST_SCHEMA))
     except OSError:
         return False
 
 
 class BlockFile:
-    """A file of shuffled rows that ``LeastSquares`` and ``Logistic`` take in place of X and y.
+    """Rows on disk that ``LeastSquares`` and ``Logistic`` take in place of X and y.
 
     Opening reads the header and the checksums; blocks come when asked for, a few at a time. A
     block's checksum is compared when it is first read, and one that is truncated or corrupted is
@@ -122,14 +115,15 @@ class BlockFile:
 
     Parameters
     ----------
-    path : a file that ``bocce.data.write_blocks`` wrote.
+    path : a file that ``bocce.data.write_blocks`` wrote. (``bocce.data.open`` gives the `Store` of
+        other files here.)
     direct : read past the operating system's cache; None does so where the file is larger than
         half the machine's memory.
 
     Examples
     --------
     >>> import tempfile, numpy as np, bocce
-    >>> path = tempfile.mkdtemp() + "/rows.blocks"
+    >>> path = tempfile.mkdtemp() + "/rows.arrow"
     >>> X = np.arange(12.0).reshape(6, 2)
     >>> file = bocce.data.write_blocks(path, [(X, X[:, 0])], block_rows=4)
     >>> file.n, file.d, file.n_blocks, [file.rows(i) for i in range(2)]
@@ -138,26 +132,14 @@ class BlockFile:
     array([1., 0.])
     """
 
-    def __init__(self, path: str | os.PathLike[str], direct: bool | None = None) -> None:
-        self.path = Path(path)
-        if not self.path.is_file():
-            raise FileNotFoundError(
-                f"BlockFile: there is no file {str(self.path)!r}; write one with "
-                "bocce.data.write_blocks."
-            )
-        header = self._header()
-        self.layout = Layout(*(header[key] for key in ("n", "d", "dtype", "blocks")))
-        self.n, self.d, self.n_blocks = self.layout.n, self.layout.d, self.layout.blocks
-        self.dtype = np.dtype(self.layout.dtype)
-        self.block_rows = self.layout.block_rows
-        self.labels: list[float] | None = header["labels"]
-        self._table = self._checksums(header["table"])
-        self.identity: str = header["sha256"]
-        self._verified = np.zeros(self.n_blocks, dtype=bool)
-        self._direct = direct
-        size = self.layout.size
-        self._file = _open(self.path, size > _memory() // 2 if direct is None else direct)
-        self._close = weakref.finalize(self, os.close, self._file)
+    def __init__(self, path: str | os.PathLike[str] | Store, direct: bool | None = None) -> None:
+        store = ArrowStore(path, direct) if isinstance(path, (str, os.PathLike)) else path
+        self.store: Store = store
+        self.path = Path(store.path) if isinstance(store, ArrowStore) else store.path
+        self.n, self.d, self.n_blocks = int(store.starts[-1]), store.d, len(store.starts) - 1
+        self.dtype, self.labels, self.identity = store.dtype, store.labels, store.identity
+        self.columns, self.target, self.classes = store.columns, store.target, store.classes
+        self.block_rows = int(np.diff(store.starts).max())
 
     def __repr__(self) -> str:
         return (
@@ -166,25 +148,28 @@ class BlockFile:
         )
 
     def __reduce__(self) -> Any:
-        return BlockFile, (str(self.path), self._direct)
+        return BlockFile, (self.store,)
+
+    def __iter__(self) -> Iterator[Any]:
+        """X and y as problems take them, so that ``X, y = bocce.data.open(...)`` always works."""
+        return iter((self, None))
 
     def rows(self, i: int) -> int:
         """How many rows block i has."""
-        return self.layout.rows(i)
+        return int(self.store.starts[i + 1] - self.store.starts[i])
 
     def start(self, i: int) -> int:
         """The number of the first row of block i."""
-        return self.layout.start(i)
+        return int(self.store.starts[i])
 
     def read(self, i: int) -> Block:
         """X and y of block i, verified."""
-        buffer = mmap.mmap(-1, self.layout.stride)
-        self._fill(buffer, i)
-        return self._views(buffer, i)
+        return self._fill(i, self.store.buffer())
 
     def verify(self) -> None:
         """Read every block and compare its checksums, whether seen before or not."""
-        self._verified[:] = False
+        if isinstance(self.store, ArrowStore):
+            self.store.forget()
         for _ in self.stream(range(self.n_blocks)):
             pass
 
@@ -193,109 +178,192 @@ class BlockFile:
 
         Close it (``contextlib.closing``) when leaving early, so that the threads end at once.
         """
-        free = [mmap.mmap(-1, self.layout.stride) for _ in range(DEPTH)]
-        ahead: deque[tuple[int, mmap.mmap, Future[None]]] = deque()
+        free = [self.store.buffer() for _ in range(self.store.depth)]
+        ahead: deque[tuple[Any, Future[Block]]] = deque()
         readers = ThreadPoolExecutor(READERS, thread_name_prefix="bocce block reader")
         plan = iter(blocks)
         try:
             while True:
                 while free and (i := next(plan, None)) is not None:
                     buffer = free.pop()
-                    ahead.append((int(i), buffer, readers.submit(self._fill, buffer, int(i))))
+                    ahead.append((buffer, readers.submit(self._fill, int(i), buffer)))
                 if not ahead:
                     return
-                i, buffer, read = ahead.popleft()
-                read.result()
-                yield self._views(buffer, i)
+                buffer, read = ahead.popleft()
+                yield read.result()
                 free.append(buffer)
         finally:
             readers.shutdown(cancel_futures=True)
 
-    # -- reading ---------------------------------------------------------------------------------
-
-    def _header(self) -> dict[str, Any]:
-        with self.path.open("rb") as file:
-            page = file.read(PAGE)
-        lines = page.split(b"\n", 3)
-        if not page.startswith(MAGIC) or len(lines) < 4:
-            raise ValueError(
-                f"BlockFile: {str(self.path)!r} is not a block file; write one with "
-                "bocce.data.write_blocks."
-            )
-        if hashlib.sha256(lines[1]).hexdigest().encode() != lines[2]:
-            raise ValueError(f"BlockFile: the header of {self._shown} is corrupted; {_REMEDY}")
-        return {**json.loads(lines[1]), "sha256": lines[2].decode()}
-
-    def _checksums(self, expected: str) -> np.ndarray:
-        layout, size = self.layout, self.path.stat().st_size
-        if size != layout.size:
-            block = max(0, size - PAGE) // layout.stride
-            where = f"block {block} of {layout.blocks}" if block < layout.blocks else "its table"
-            raise ValueError(
-                f"BlockFile: {self._shown} is truncated at {where}: it has {size} bytes and must "
-                f"have {layout.size}; {_REMEDY}"
-            )
-        with self.path.open("rb") as file:
-            file.seek(layout.table_offset)
-            table = file.read()
-        if hashlib.sha256(table).hexdigest() != expected:
-            raise ValueError(
-                f"BlockFile: the table of checksums of {self._shown} is corrupted; {_REMEDY}"
-            )
-        return np.frombuffer(table, dtype="<u4").reshape(layout.blocks, 2)
-
-    @property
-    def _shown(self) -> str:
-        return repr(str(self.path))
-
-    def _fill(self, buffer: mmap.mmap, i: int) -> None:
+    def _fill(self, i: int, buffer: Any) -> Block:
         if not 0 <= i < self.n_blocks:
             raise IndexError(f"BlockFile: block {i} must be from 0 to {self.n_blocks - 1}.")
-        view, got = memoryview(buffer), 0
-        while got < self.layout.stride:
-            count = os.preadv(self._file, [view[got:]], self.layout.offset(i) + got)
-            if count == 0:
-                raise ValueError(
-                    f"BlockFile: {self._shown} is truncated at block {i} of {self.n_blocks}; "
-                    f"{_REMEDY}"
-                )
-            got += count
-        if not self._verified[i]:
-            X, y = self._views(buffer, i)
-            if (zlib.crc32(X), zlib.crc32(y)) != tuple(self._table[i].tolist()):
-                raise ValueError(
-                    f"BlockFile: block {i} of {self.n_blocks} of {self._shown} is corrupted (its "
-                    f"checksum differs); {_REMEDY}"
-                )
-            self._verified[i] = True
+        return self.store.fill(i, buffer)
 
-    def _views(self, buffer: mmap.mmap, i: int) -> Block:
+
+# -- the file that write_blocks writes ---------------------------------------------------------
+
+
+def arrow() -> Any:
+    """pyarrow with its IPC, or the remedy."""
+    try:
+        import pyarrow
+        import pyarrow.ipc
+    except ImportError as error:
+        raise ImportError(
+            "bocce: Parquet, Arrow and block files need pyarrow; pip install 'bocce[data]'."
+        ) from error
+    return pyarrow
+
+
+def schema(layout: Layout, facts: dict[str, Any]) -> Any:
+    """The Arrow schema of a block file; ``facts``: labels, seed, columns, target, classes."""
+    pa = arrow()
+    number = pa.float32() if layout.dtype == "float32" else pa.float64()
+    fields = [("x", pa.list_(number, layout.d)), ("y", pa.float64())]
+    line = json.dumps({**layout.__dict__, **facts})
+    return pa.schema(fields, metadata={KEY: line})
+
+
+def table_metadata(schema: Any, table: Array) -> dict[str, str]:
+    """What the last, empty batch says of the blocks."""
+    text = table.tobytes().hex()
+    return {"table": text, "sha256": _sum(schema.metadata[KEY], text)}
+
+
+def _sum(line: bytes, table: str) -> str:
+    return hashlib.sha256(line + b"\n" + table.encode()).hexdigest()
+
+
+class ArrowStore:
+    """The blocks of one file that `bocce.data.write_blocks` wrote."""
+
+    def __init__(self, path: str | os.PathLike[str], direct: bool | None = None) -> None:
+        self.path, self._asked = os.fspath(path), direct
+        if not Path(path).is_file():
+            raise FileNotFoundError(
+                f"BlockFile: there is no file {self.path!r}; write one with "
+                "bocce.data.write_blocks."
+            )
+        self.schema, facts, self.table, self.identity = self._header()
+        self.layout = Layout(*(facts[key] for key in ("n", "d", "dtype", "blocks")))
+        self.d, self.dtype = self.layout.d, np.dtype(self.layout.dtype)
+        self.starts, self.depth = self.layout.starts, DEPTH
+        self.labels, self.columns = facts["labels"], facts["columns"]
+        self.target, self.classes = facts["target"], facts["classes"]
+        self._verified: dict[int, tuple[int, int]] = {}  # where X and y lie in such a block
+        self._room = int(self.table["length"].max()) // PAGE * PAGE + 3 * PAGE
+        size = os.path.getsize(path)
+        self._file = open_file(
+            Path(path), size > machine_memory() // 2 if direct is None else direct
+        )
+        self._close = weakref.finalize(self, os.close, self._file)
+
+    def __reduce__(self) -> Any:
+        return ArrowStore, (self.path, self._asked)
+
+    def forget(self) -> None:
+        self._verified.clear()
+
+    def buffer(self) -> mmap.mmap:
+        return mmap.mmap(-1, self._room)  # begins at a page, as direct input needs
+
+    def fill(self, i: int, buffer: mmap.mmap) -> Block:
+        entry = self.table[i]
+        offset, length = int(entry["offset"]), int(entry["length"])
+        skip, view = offset % PAGE, memoryview(buffer)
+        if read_at(self._file, view, offset - skip, skip + length) < skip + length:
+            raise self._fault(i, "truncated")
+        if i not in self._verified:
+            self._verified[i] = self._verify(i, view[skip : skip + length])
+        at_x, at_y = self._verified[i]
         rows = self.layout.rows(i)
-        X = np.frombuffer(buffer, self.dtype, rows * self.d).reshape(rows, self.d)
-        y = np.frombuffer(buffer, np.float64, rows, self.layout.y_offset)
+        X = np.frombuffer(buffer, self.dtype, rows * self.d, skip + at_x).reshape(rows, self.d)
+        y = np.frombuffer(buffer, np.float64, rows, skip + at_y)
         X.flags.writeable = y.flags.writeable = False
         return X, y
 
-
-_REMEDY = "write the file again from its source."
-
-
-def _memory() -> int:
-    """Bytes of the machine's memory."""
-    return int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
-
-
-def _open(path: Path, direct: bool) -> int:
-    """A descriptor for reading, past the cache where that is wanted and the file system can."""
-    if direct and hasattr(os, "O_DIRECT"):
-        file = -1
+    def _verify(self, i: int, message: memoryview) -> tuple[int, int]:
+        """Take a record batch apart, compare its checksums, and say where X and y begin in it."""
+        pa = arrow()
         try:
-            file = os.open(path, os.O_RDONLY | os.O_DIRECT)
-            os.preadv(file, [mmap.mmap(-1, PAGE)], 0)
-            return file
-        except OSError as error:
-            if file >= 0:
-                os.close(file)
-            if error.errno != errno.EINVAL:  # what a file system without direct input says
-                raise
-    return os.open(path, os.O_RDONLY)
+            found = pa.ipc.read_message(pa.py_buffer(message))
+            X, y = self._arrays(i, pa.ipc.read_record_batch(found, self.schema))
+        except (pa.ArrowException, OSError, ValueError, TypeError):
+            raise self._fault(i, "corrupted (it is no record batch of this file)") from None
+        if (zlib.crc32(X.data), zlib.crc32(y.data)) != (self.table["x"][i], self.table["y"][i]):
+            raise self._fault(i, "corrupted (its checksum differs)")
+        first = np.frombuffer(message, np.uint8).ctypes.data
+        at_x, at_y = X.ctypes.data - first, y.ctypes.data - first
+        if not (0 <= at_x <= len(message) - X.nbytes and 0 <= at_y <= len(message) - y.nbytes):
+            raise self._fault(i, "corrupted (it is compressed)")
+        return at_x, at_y
+
+    def _arrays(self, i: int, batch: Any) -> Block:
+        rows = self.layout.rows(i)
+        x, y = batch.columns
+        if batch.num_rows != rows or x.null_count or y.null_count or x.values.null_count:
+            raise ValueError("another number of rows")
+        return x.flatten().to_numpy().reshape(rows, self.d), y.to_numpy()
+
+    def _fault(self, i: int, what: str) -> ValueError:
+        of = f"of {self.layout.blocks}"
+        if what == "truncated":
+            return ValueError(f"BlockFile: {self.path!r} is truncated at block {i} {of}; {_REMEDY}")
+        return ValueError(f"BlockFile: block {i} {of} of {self.path!r} is {what}; {_REMEDY}")
+
+    def _header(self) -> tuple[Any, dict[str, Any], Array, str]:
+        if not is_block_file(self.path):
+            raise ValueError(
+                f"BlockFile: {self.path!r} is not a block file; write one with "
+                "bocce.data.write_blocks, or read it as it is with bocce.data.open."
+            )
+        pa = arrow()
+        try:
+            with pa.OSFile(self.path) as file, pa.ipc.open_file(file) as reader:
+                last = reader.get_batch_with_custom_metadata(reader.num_record_batches - 1)
+                found = dict(last.custom_metadata or {})
+                schema = reader.schema
+        except (pa.ArrowException, OSError, IndexError):
+            raise ValueError(
+                f"BlockFile: {self.path!r} is truncated, or its header or footer is corrupted; "
+                f"{_REMEDY}"
+            ) from None
+        line, text = schema.metadata[KEY], found.get(b"table", b"").decode("ascii", "replace")
+        if _sum(line, text).encode() != found.get(b"sha256"):
+            raise ValueError(
+                f"BlockFile: the header or the table of checksums of {self.path!r} is corrupted; "
+                f"{_REMEDY}"
+            )
+        facts, table = json.loads(line), np.frombuffer(bytes.fromhex(text), ENTRY)
+        self._check_claims(schema, facts, table)
+        return schema, facts, table, found[b"sha256"].decode()
+
+    def _check_claims(self, found: Any, facts: dict[str, Any], table: Array) -> None:
+        """A header can be forged, sums and all: what it says must be possible."""
+        try:
+            layout = Layout(*(facts[key] for key in ("n", "d", "dtype", "blocks")))
+            whole = all(type(facts[key]) is int and facts[key] > 0 for key in ("n", "d", "blocks"))
+            possible = whole and layout.dtype in ("float32", "float64")
+            possible = possible and found.equals(schema(layout, facts))
+            possible = possible and layout.blocks == len(table) and layout.blocks <= layout.n
+            possible = possible and _are(float, facts["labels"]) and _are(str, facts["columns"])
+            possible = possible and _are(str, facts["classes"])
+            possible = possible and isinstance(facts["target"], (str, type(None)))
+            ends, size = table["offset"] + table["length"], os.path.getsize(self.path)
+            possible = possible and bool((table["offset"] > 0).all() and (ends <= size).all())
+            possible = possible and bool((table["length"] > 0).all())
+        except (KeyError, TypeError, ValueError, OverflowError):
+            possible = False
+        if not possible:
+            raise ValueError(
+                f"BlockFile: the header of {self.path!r} says what cannot be (its numbers of rows, "
+                f"columns and blocks, its type, or where its blocks lie); {_REMEDY}"
+            )
+
+
+def _are(kind: type, values: Any) -> bool:
+    """Is it a list of these, or None?"""
+    return values is None or (
+        isinstance(values, list) and all(isinstance(value, kind) for value in values)
+    )

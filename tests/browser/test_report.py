@@ -15,7 +15,7 @@ from bocce.paper.specs import PROFILES, SETTINGS, Profile
 
 pytestmark = pytest.mark.browser
 
-TINY = Profile("quick", rows=60, columns=20, steps=0.01, seeds=2, passes=1.0)
+TINY = Profile("quick", rows=60, columns=20, share=0.01, seeds=2, passes=1.0)
 NAMES = ["fig1", "fig2", "fig5", "fig6", "fig7", "table1", "misestimation", "bounds"]
 ARTIFACTS = Path(__file__).parents[2] / "build" / "browser"
 FLAGS = (
@@ -58,15 +58,29 @@ def browser(tmp_path_factory):
     driver.quit()
 
 
-@pytest.fixture
-def opened(browser, page):
+def show(browser, page):
+    """Open the page and wait until every figure is drawn."""
     browser.get(page.as_uri())
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     script = "return document.querySelectorAll('.chart:not([data-drawn])').length"
     while browser.execute_script(script):
         assert time.monotonic() < deadline, "not every figure was drawn"
         time.sleep(0.1)
     return browser
+
+
+@pytest.fixture
+def opened(browser, page):
+    return show(browser, page)
+
+
+@pytest.fixture
+def phone(browser, page):
+    """The page on a screen that is 375 pixels wide."""
+    size = {"width": 375, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    yield show(browser, page)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def traces(browser, name):
@@ -77,8 +91,8 @@ def traces(browser, name):
 
 def test_every_figure_is_drawn_and_nothing_complains(opened):
     charts = opened.execute_script(
-        "return [...document.querySelectorAll('.chart')].map(c => "
-        "[c.id, c.querySelectorAll('.main-svg').length, c.querySelectorAll('.trace, .hm').length])"
+        "return [...document.querySelectorAll('.chart')].map(c => [c.id, "
+        "c.querySelectorAll('.main-svg').length, c.querySelectorAll('.trace, canvas').length])"
     )
     assert len(charts) == 8
     assert all(svgs > 0 and drawn > 0 for _, svgs, drawn in charts), charts
@@ -89,6 +103,32 @@ def test_every_figure_is_drawn_and_nothing_complains(opened):
     opened.save_screenshot(str(ARTIFACTS / "top.png"))
     opened.execute_script("document.getElementById('lower_bound_2').scrollIntoView()")
     opened.save_screenshot(str(ARTIFACTS / "lower_bound_2.png"))
+
+
+def test_nothing_is_cut_on_a_phone(phone):
+    """The page does not scroll sideways; panels stand below one another, inside the screen."""
+    assert phone.execute_script("return document.documentElement.scrollWidth") <= 375
+    cut = phone.execute_script(
+        "return [...document.querySelectorAll('.chart .xtitle, .chart .g-gtitle, .chart .legend')]"
+        ".filter(e => { const r = e.getBoundingClientRect();"
+        " return r.width > 0 && (r.left < 0 || r.right > 375); }).length"
+    )
+    assert cut == 0
+    domains = phone.execute_script(
+        "const l = document.getElementById('chart-misestimation')._fullLayout;"
+        "return [l.xaxis.domain, l.xaxis2.domain]"
+    )
+    assert domains == [[0, 1], [0, 1]]
+    ARTIFACTS.mkdir(parents=True, exist_ok=True)
+    phone.save_screenshot(str(ARTIFACTS / "phone.png"))
+
+
+def test_the_bottom_line_comes_first(opened):
+    order = opened.execute_script(
+        "return [...document.querySelectorAll('h2')].slice(0, 3).map(h => h.textContent)"
+    )
+    assert order == ["The bottom line", "Summary", "All claims"]
+    assert len(opened.find_elements("css selector", ".bottom li")) == 5
 
 
 def test_the_legend_hides_and_shows_a_method(opened):

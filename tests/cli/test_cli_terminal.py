@@ -17,17 +17,15 @@ from typer.completion import get_completion_script
 from typer.testing import CliRunner
 
 import bocce
-from bocce import solve
+from bocce import control
+from bocce import run as running
 from bocce.cli import app
-from bocce.paper import FIGURES
-from bocce.solve import registry
+from bocce.control import registry
+from bocce.paper import EXHIBITS
+from cli_helpers import run, write_table
 
 GROUP = typer.main.get_command(app)
 COLOUR = re.compile(rb"\x1b\[[0-9;]*(3[0-7]|38;5)")
-
-
-def run(*words, **options):
-    return CliRunner(**options).invoke(app, [str(word) for word in words])
 
 
 def command(*words):
@@ -62,10 +60,7 @@ def on_terminal(*words, until=None, **environment):
 
 @pytest.fixture
 def table(tmp_path):
-    X, y, _ = bocce.data.regression(60, 2, 5.0, noise_var=0.1)
-    path = tmp_path / "table.csv"
-    np.savetxt(path, np.column_stack([X, y]), delimiter=",", fmt="%.17g")
-    return path
+    return write_table(tmp_path / "table.csv", noise_var=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +103,7 @@ TABLES = [
     ("methods",),
     ("doctor",),
     ("theory", "-b", 9000),
+    ("theory", "-b", 9000, "--ratio", 30),
     ("theory", "-n", 123_457, "--kappa", 98_765.4321, "--ratio", 12.3456789, "-b", 77_777),
     ("theory", "TABLE"),
     ("plan", "TABLE"),
@@ -141,8 +137,8 @@ def test_a_long_plan_is_wrapped():
     plan = replace(bocce.plan(bocce.LeastSquares(X, y)), how="L from Lanczos; " * 8)
     lines = str(plan).splitlines()
     assert max(map(len, lines)) <= 80
-    place = next(i for i, line in enumerate(lines) if line.startswith("constants "))
-    assert lines[place + 1].startswith(" " * 24)
+    place = next(i for i, line in enumerate(lines) if line.startswith("  curvature "))
+    assert lines[place + 1].startswith(" " * 16)
 
 
 def test_colours_on_a_terminal_unless_no_color():
@@ -150,7 +146,7 @@ def test_colours_on_a_terminal_unless_no_color():
     assert COLOUR.search(on_terminal(*words)[1])
     code, shown = on_terminal(*words, NO_COLOR="1")
     assert code == 2
-    assert b"error: read_table: there is no file 'absent.csv'" in shown
+    assert b"error: there is no file 'absent.csv'" in shown
     assert not COLOUR.search(shown)
 
 
@@ -159,7 +155,7 @@ def test_colours_on_a_terminal_unless_no_color():
 
 PROGRESS = [
     (("solve", "TABLE", "-T", 50), b"50/50"),
-    (("plan", "TABLE"), b"constants, thresholds"),
+    (("plan", "TABLE"), b"a trial, constants"),
     (("theory", "TABLE"), b"thresholds and bounds"),
     (("claims", "RESULTS"), b"judging the claims"),
     (("report", "RESULTS"), b"writing the report"),
@@ -173,6 +169,14 @@ def test_progress_is_shown_on_a_terminal(words, label, table, results):
     code, shown = on_terminal(*(known.get(word, word) for word in words))
     assert code == 0
     assert label in shown
+
+
+def test_the_first_compilation_is_told_and_the_second_run_has_none(table, tmp_path):
+    words = ("solve", table, "-T", 50, "--batch-size", 20)
+    first = on_terminal(*words, NUMBA_CACHE_DIR=str(tmp_path / "kernels"))[1]
+    assert b"compiling for this kind of data" in first
+    assert b"once, it is kept on disk" in first
+    assert b"compiling" not in on_terminal(*words, NUMBA_CACHE_DIR=str(tmp_path / "kernels"))[1]
 
 
 def test_no_progress_without_a_terminal(table):
@@ -191,7 +195,7 @@ def test_no_progress_without_a_terminal(table):
 )
 def test_tracebacks_only_with_debug(before, after, variables):
     plain = run("solve", "absent")
-    assert plain.stderr.startswith("error: read_table: there is no file 'absent'")
+    assert plain.stderr.startswith("error: there is no file 'absent'")
     assert "Traceback" not in plain.stderr
     full = run(*before, "solve", "absent", *after, env=variables)
     assert full.exit_code == plain.exit_code == 2
@@ -200,9 +204,9 @@ def test_tracebacks_only_with_debug(before, after, variables):
 
 
 def test_a_defect_is_called_one(monkeypatch):
-    monkeypatch.setattr(solve, "registry", lambda: {}["no such key"])
+    monkeypatch.setattr(control, "registry", lambda: {}["no such key"])
     result = run("methods")
-    assert result.exit_code == 3
+    assert result.exit_code == 4
     assert result.stderr.startswith("error: KeyError: 'no such key'. This is a defect of bocce")
     assert "Traceback" in run("methods", "--debug").stderr
 
@@ -219,7 +223,7 @@ def test_an_interrupt_says_what_is_kept(monkeypatch, table, tmp_path):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(solve, "minimize", stopped)
+    monkeypatch.setattr(running, "minimize", stopped)
     kept = tmp_path / "run"
     words = ("solve", table, "--checkpoint", kept)
     assert run(*words).stderr == "interrupted\n"
@@ -230,11 +234,19 @@ def test_an_interrupt_says_what_is_kept(monkeypatch, table, tmp_path):
 
 
 def test_a_closed_pipe_is_no_error():
+    """Nor divergence, which has exit code 1."""
     with subprocess.Popen(
         command("theory", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:
         child.stdout.close()
         assert child.stderr.read() == b""
+        assert child.wait(300) == 0
+
+
+def test_a_closed_stderr_does_not_hide_what_is_wrong():
+    with subprocess.Popen(command("solve", "absent"), stderr=subprocess.PIPE) as child:
+        child.stderr.close()
+        assert child.wait(300) == 2
 
 
 def test_head_is_silent():
@@ -256,10 +268,11 @@ def completed(*words):
 
 def test_the_shell_completes_methods_figures_data_sets_and_choices():
     assert completed("solve", "f", "--method", "m") == [m for m in registry() if m[0] == "m"]
-    assert completed("reproduce", "shb") == [label for label in FIGURES if label[:3] == "shb"]
+    assert completed("reproduce", "shb") == [label for label in EXHIBITS if label[:3] == "shb"]
     assert completed("reproduce", "table") == ["table1"]
     assert completed("plan", "mush") == ["mushrooms"]
     assert completed("solve", "f", "--loss", "l") == ["logistic"]
+    assert completed("plan", "f", "--loss", "h") == ["huber"]
     assert completed("pl") == ["plan"]
 
 
@@ -320,8 +333,8 @@ def test_doctor_says_how_to_get_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(metadata, "version", version)
     monkeypatch.setenv("BOCCE_DATA", str(tmp_path / "absent"))
     report = doctor()
-    assert report["versions"]["torch"] == "not installed; pip install 'bocce[torch]'"
-    assert report["versions"]["jax"] == "not installed; pip install 'bocce[optax]'"
+    assert report["versions"]["torch"] == 'not installed; pip install "bocce[torch]"'
+    assert report["versions"]["jax"] == 'not installed; pip install "bocce[optax]"'
     assert report["folders"]["BOCCE_DATA"].endswith("(there is no such folder)")
 
 
@@ -329,5 +342,5 @@ def test_doctor_says_when_kernels_are_broken(monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("cannot cache function")
 
-    monkeypatch.setattr(solve, "minimize", broken)
+    monkeypatch.setattr(running, "minimize", broken)
     assert doctor()["kernels"] == {"state": "broken: RuntimeError: cannot cache function"}

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from bocce.data import _svmlight, files, read_table
+from bocce.data import _csv, _sparse, _svmlight, _text, read_table
+from bocce.data._places import File
 from bocce.data._svmlight import parse_fast, parse_plain
 
 PACKERS = {"": bytes, ".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compress}
@@ -26,7 +28,8 @@ def written(tmp_path, text, name="table.svm"):
 def libsvm(text, size=1 << 20):
     """Parse text given in pieces of ``size`` bytes."""
     stream = io.BytesIO(text)
-    return files.libsvm_table(iter(lambda: stream.read(size), b""), "t.svm")
+    chunks = iter(lambda: stream.read(size), b"")
+    return _sparse.libsvm_table(_sparse.parsed_rows(chunks, "t.svm"), "t.svm")
 
 
 # ---------------------------------------------------------------- LIBSVM: what is right
@@ -222,7 +225,7 @@ def test_an_error_of_the_disk_is_not_called_damage(tmp_path, monkeypatch):
     def broken(path, mode):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setitem(files._OPENERS, ".bz2", broken)
+    monkeypatch.setitem(_text.OPENERS, ".bz2", broken)
     with pytest.raises(OSError, match="Input/output error"):
         read_table(written(tmp_path, b"", "rows.bz2"))
 
@@ -230,7 +233,13 @@ def test_an_error_of_the_disk_is_not_called_damage(tmp_path, monkeypatch):
 # ---------------------------------------------------------------- CSV
 
 
-@settings(max_examples=40, deadline=None)
+def both_ways(text):
+    """All columns as pyarrow reads them and cell by cell, and the names."""
+    lines, seen = _text.Lines(text.encode(), 1, 0), _csv.Look(",", ["a", "b"], False)
+    return _csv._fast(lines, seen, ["a"], "b"), lambda: _csv._plain(lines, seen, ["a"], "b", "t")
+
+
+@settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 6).flatmap(
         lambda d: st.lists(
@@ -241,13 +250,68 @@ def test_an_error_of_the_disk_is_not_called_damage(tmp_path, monkeypatch):
             max_size=8,
         )
     ),
-    st.sampled_from(["", "a,b\n", '"x, 1",y\n', "\ufeff1st,2nd\n"]),
+    st.sampled_from(",;\t"),
+    st.sampled_from(["none", "plain", "quoted", "mark"]),
 )
-def test_csv_round_trip(rows, header):
-    text = header + "\n".join(",".join(map(repr, row)) for row in rows) + "\n\n"
-    X, y = files._read_csv(text.encode(), "t.csv")
+def test_csv_round_trip(tmp_path_factory, rows, delimiter, header):
+    """Exactly, whatever the delimiter, with a header or none."""
+    path = tmp_path_factory.mktemp("csv") / "t.csv"
+    names = [f"c{j}" for j in range(len(rows[0]))]
+    first = {
+        "none": [],
+        "plain": [delimiter.join(names)],
+        "quoted": [delimiter.join(f'"{name}{delimiter} "' for name in names)],
+        "mark": ["\ufeff" + delimiter.join(names)],
+    }[header]
+    lines = first + [delimiter.join(map(repr, row)) for row in rows]
+    path.write_text("\n".join(lines) + "\n\n", encoding="utf-8")
+    X, y = read_table(path)
     assert np.array_equal(np.column_stack([X, y]), np.array(rows))
     assert X.flags.c_contiguous
+
+
+CELLS = st.sampled_from(["1", "-2.5", "", " 3 ", "1e5", "nan", "x", "NA", '"4"', "1_0", "0x1"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=5), st.sampled_from(["\n", "\r\n"]))
+def test_pyarrow_and_the_plain_reader_agree(rows, end):
+    fast, plain = both_ways(end.join(",".join(row) for row in rows))
+    try:
+        expected = plain()
+    except ValueError:
+        assert fast is None
+        return
+    if fast is not None:
+        np.testing.assert_array_equal(fast["a"], expected["a"])
+        assert fast["b"].tolist() == expected["b"].tolist()
+
+
+def test_csv_without_pyarrow(tmp_path, monkeypatch):
+    path = written(tmp_path, "a;y\n1;2\n3;4\n", "t.csv")
+    expected = read_table(path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for found, wanted in zip(read_table(path), expected):
+        assert found.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "rows"),
+    [
+        ("a,b,y\n1,2,3\n", ["a", "b", "y"], 1),
+        ("1,2,3\n4,5,6\n", ["x0", "x1", "x2"], 2),
+        ("5.1,3.5,setosa\n4.9,3.0,virginica\n", ["x0", "x1", "x2"], 2),
+        ("sepal;petal;kind\n5,1;3,5;a\n".replace(",", "."), ["sepal", "petal", "kind"], 1),
+        ("a\tb,c\ty\n1\t2\t3\n", ["a", "b,c", "y"], 1),
+        ("\n\na,y\n\n1,2\n", ["a", "y"], 1),
+        ("2020,2021,y\n1,2,3\n", ["2020", "2021", "y"], 1),
+    ],
+)
+def test_what_a_csv_file_looks_like(tmp_path, text, names, rows):
+    path = written(tmp_path, text, "t.csv")
+    seen = _csv.look(File(str(path)))
+    assert seen.names == names
+    assert len(read_table(path)[1]) == rows
 
 
 def test_compressed_csv(tmp_path):
@@ -257,22 +321,34 @@ def test_compressed_csv(tmp_path):
 
 
 WRONG_CSV = [
-    ("a,y\n1,2\n\n3,x\n", "line 4: 'x' in column 2 must be a number"),
-    ("1,2\n3,\n", "line 2: '' in column 2 must be a number"),
-    ("1,2\n3\n", "line 2: has 1 cells where the first row has 2"),
-    ("1,2\n3,nan\n", "line 2: column 2 must be a finite number"),
+    ("a,y\n1,2\n\nx,3\n", "line 4: 'x' in column 'a' must be a number; fill in or drop"),
+    ("a,y\n1,2\n\n3,x\n", "line 4: 'x' in column 'y' must be a number"),
+    ("1,2\n3,\n", "line 2: column 'x1' is missing or NaN, must be a finite number; leave such"),
+    ("1,2\n\n3\n", "line 3: has 1 cells where the first row has 2"),
+    ("1,2\n3,nan\n", "line 2: column 'x1' is missing or NaN"),
+    ("1,2\ninf,3\n", "line 2: "),
+    ("a;y\n1,5;2\n", "line 2: '1,5' in column 'a' must be a number; write decimals with a point"),
     ("1\n2\n", "has one column"),
     ("a,b\n", "holds no row of numbers"),
     ("", "holds no row of numbers"),
+    ("a,a,y\n1,2,3\n", "has two columns named 'a'"),
     (b"\xff\xfe1,2\n", "not UTF-8 text at byte 0"),
+    (b"1,2\n1,\xff\n", "not UTF-8 text at byte 6"),
+    ("1,2\n" + "9" * 140_000 + ",2\n", "line 2"),
+    ('1,2\n"' + "9" * 140_000 + ",2\n", "line 2: a cell is longer than 131072 characters"),
+    ("a" * 140_000 + ",2\n1,2\n", "line 1: a cell is longer than 131072 characters"),
 ]
 
 
+@pytest.mark.parametrize("arrow", [True, False], ids=["pyarrow", "plain"])
 @pytest.mark.parametrize(("text", "message"), WRONG_CSV)
-def test_wrong_csv_is_refused(tmp_path, text, message):
+def test_wrong_csv_is_refused(tmp_path, monkeypatch, arrow, text, message):
+    if not arrow:
+        monkeypatch.setattr(_csv, "_fast", lambda *_: None)
     with pytest.raises(ValueError, match=r"table\.csv") as caught:
         read_table(written(tmp_path, text, "table.csv"))
     assert message in str(caught.value)
+    assert len(str(caught.value)) < 300
 
 
 # ---------------------------------------------------------------- NPZ

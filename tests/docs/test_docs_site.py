@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bocce
-from bocce.solve import registry
+from bocce.control import registry
 
 DOCS = Path(__file__).parents[2] / "docs"
 CONF = runpy.run_path(str(DOCS / "conf.py"))

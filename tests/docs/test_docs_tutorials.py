@@ -2,15 +2,20 @@
 
 import doctest
 import inspect
+import os
 import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from bocce.schedules import REGISTRY
+from bocce import engines, losses, schedules
 
-DOCS = Path(__file__).parents[2] / "docs"
+REGISTRIES = (engines.REGISTRY, losses.REGISTRY, schedules.REGISTRY)
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "extend").glob("*.md"))
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -25,29 +30,55 @@ def questions():
 
 
 @pytest.fixture
-def own_registry():
-    """A tutorial may register a method; the next test does not see it."""
-    before = dict(REGISTRY)
+def own_registries():
+    """A tutorial may register what it adds; the next test does not see it."""
+    before = [(registry, dict(registry)) for registry in REGISTRIES]
     yield
-    REGISTRY.clear()
-    REGISTRY.update(before)
+    for registry, entries in before:
+        registry.clear()
+        registry.update(entries)
 
 
 def test_there_is_a_tutorial_for_each_part():
-    assert [page.stem for page in TUTORIALS] == ["engine", "problem", "schedule"]
+    assert [page.stem for page in TUTORIALS] == ["engine", "loss", "schedule"]
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_the_tutorial_runs_and_its_checks_hold(page, own_registry, capsys):
+def test_the_tutorial_runs_and_its_checks_hold(page, own_registries, capsys):
     text = page.read_text(encoding="utf-8")
     check = text.split("\n## The check\n")[1]
     assert sum("assert" in block for block in FENCE.findall(check)) >= 3
     names = {"__name__": page.stem}
     exec(compile("\n".join(FENCE.findall(text)), str(page), "exec"), names)
-    for thing in filter(inspect.isfunction, list(names.values())):
-        if thing.__module__ == page.stem:
+    for thing in list(names.values()):
+        if getattr(thing, "__module__", "") == page.stem and inspect.getdoc(thing):
             for example in doctest.DocTestFinder().find(thing, globs=names):
                 passed(example)
+
+
+@pytest.mark.parametrize("page", ["loss", "engine"])
+def test_what_the_page_adds_is_one_file_that_inherits_its_tests(page, tmp_path):
+    """The page's first block of code, saved as a module, and the command that the page prints."""
+    text = (DOCS / "extend" / f"{page}.md").read_text(encoding="utf-8")
+    file = FENCE.findall(text)[0]
+    command = re.findall(r"^    python (-m pytest .*)$", text, re.MULTILINE)[0].split()
+    module = command[command.index("-p") + 1]
+    assert file.startswith(f'"""{module}.py: ')
+    assert page == "engine" or len(file.splitlines()) <= 40
+    (tmp_path / f"{module}.py").write_text(file, encoding="utf-8")
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    run = subprocess.run(
+        [sys.executable, *command, "-q", "-x", "-p", "no:cacheprovider", "--timeout=0"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    passed_here = re.search(r"^(\d+) passed", run.stdout.splitlines()[-1])
+    assert passed_here is not None
+    assert int(passed_here[1]) >= 100
 
 
 @pytest.mark.parametrize("code", list(questions()))

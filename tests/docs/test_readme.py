@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import bocce
-from bocce.solve import registry
+from bocce.control import registry
 
 README = Path(__file__).parents[2] / "README.md"
 

@@ -7,36 +7,27 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 import bocce
-from bocce.engines import compiled, loop, rows, scaled
-from bocce.engines.compiled import CompiledEngine
+from bocce.engines.numba import CompiledEngine, loop, pack, scaled
+from bocce.engines.numba.loss import slope as slope_of
 from bocce.engines.reference import ReferenceEngine
+from bocce.losses import Logistic
 from bocce.schedules import REGISTRY
-from helpers import KINDS, at_rest, constants, design, problem, recorder, schedule
+from helpers import (
+    KINDS,
+    assert_same_steps,
+    at_rest,
+    constants,
+    design,
+    problem,
+    recorder,
+    schedule,
+)
 
 N = 30
 BATCHES = (1, 2, N // 3, N // 2, N // 2 + 1, round(0.9 * N), N - 1, N)
-
-
-def assert_same_steps(p, table, b, mode="independent", seed=5, tol=1e-10, averaging=False):
-    """Both engines, one step at a time: iterates and measurements."""
-    slow, fast = ReferenceEngine(p, b, seed, mode), CompiledEngine(p, b, seed, mode)
-    s, f = at_rest(p), at_rest(p)
-    if averaging:
-        s.tally, f.tally = np.zeros(p.d), np.zeros(p.d)
-    rs, rf = recorder(table.T), recorder(table.T)
-    for k in range(table.T):
-        assert slow.advance(s, table, k + 1, rs) == fast.advance(f, table, k + 1, rf) == ""
-        scale = max(1.0, np.abs(s.w).max())
-        np.testing.assert_allclose(f.w, s.w, rtol=0, atol=tol * scale, err_msg=f"step {k}")
-        np.testing.assert_allclose(f.v, s.v, rtol=0, atol=tol * scale, err_msg=f"step {k}")
-    if averaging:
-        np.testing.assert_allclose(f.tally, s.tally, atol=tol * np.abs(s.tally).max())
-    value, grad2 = rs.value.max(), rs.grad2.max()
-    np.testing.assert_allclose(rf.value[:-1], rs.value[:-1], rtol=1e-10, atol=1e-14 * value)
-    np.testing.assert_allclose(rf.grad2[:-1], rs.grad2[:-1], rtol=1e-8, atol=1e-20 * grad2)
-    np.testing.assert_allclose(fast.measure(f.w)[0], slow.measure(s.w)[0], atol=1e-10 * value)
 
 
 @pytest.mark.parametrize("mode", ["independent", "reshuffle"])
@@ -73,11 +64,11 @@ def test_memory_mapped_rows(tmp_path, loss):
 @pytest.mark.parametrize("kind", ["dense", "float32"])
 def test_rows_where_they_lie_and_no_gram(monkeypatch, kind, loss, b):
     """What large data take: no padded copy, no Gram matrix."""
-    monkeypatch.setattr(compiled, "OWN_BYTES", 0)
-    monkeypatch.setattr("bocce.problems.linear.GRAM_COLUMNS", 0)
+    monkeypatch.setattr(pack, "OWN_BYTES", 0)
+    monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 0)
     p = problem(loss, design(kind), l2=0.1)
     engine = CompiledEngine(p, b, 0, "independent")
-    assert not engine.rows.own
+    assert np.shares_memory(engine.rows.X, p.X)
     assert not engine.objective.has_gram
     assert_same_steps(p, schedule("nesterov-exp", 6, constants(p, b)), b)
     assert_same_steps(p, schedule("shb", 6, constants(p, b)), b)
@@ -157,11 +148,17 @@ def test_shapes_and_sizes(n, d, loss, kind, share, mode, l2, seed):
     assert_same_steps(p, schedule("2p-shb", 6, constants(p, b)), b, mode, seed)
 
 
+@njit
+def compiled_slope(loss, z, y):
+    return slope_of(loss, z, y)
+
+
 @settings(deadline=None)
 @given(st.floats(-1e308, 1e308))
 def test_logistic_slope_is_accurate(margin):
     exact = -np.exp(-np.logaddexp(0.0, np.longdouble(margin)))
-    assert rows.logistic_slope(margin) == pytest.approx(float(exact), rel=1e-15, abs=1e-300)
+    slope = compiled_slope(Logistic(), margin, 1.0)
+    assert slope == pytest.approx(float(exact), rel=1e-15, abs=1e-300)
 
 
 def test_long_run_keeps_the_digits():

@@ -1,13 +1,13 @@
 """Heavy ball with the best step and momentum: descent, conjugate gradients, every size of data."""
 
 import numpy as np
-import plane_problems as given
 import pytest
 import scipy.sparse as sp
 from hypothesis import example, settings
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
+import plane_problems as given
 from bocce.engines.metric import Metric
 from bocce.engines.plane import Plane, norm
 
@@ -192,6 +192,27 @@ def test_fewer_rows_than_columns_and_columns_that_repeat(metric):
     assert len(steps) <= 40
 
 
+def test_what_no_row_sees_is_left_to_the_penalty():
+    X = np.array([[1.0, 0.0], [2.0, 0.0]])
+    p = given.problem(X, np.zeros(2), given.Squared(), 0.5)
+    plane = Plane(p, np.array([0.0, 3.0]), metric="identity")
+    assert plane.step().norm <= 1e-9
+    assert plane.w == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+def test_the_oldest_displacement_makes_room():
+    p = problem(given.Logistic(), d=9)
+    plane = Plane(p, np.zeros(9), memory=3, metric="identity")
+    points = [plane.w.copy()]
+    for _ in range(5):
+        plane.step()
+        points.append(plane.w.copy())
+    last = np.diff(points, axis=0)[-3:]
+    for row in plane.D[1:]:
+        along = [abs(row @ d) / norm(row) / norm(d) for d in last]
+        assert max(along) == pytest.approx(1.0)
+
+
 def test_softmax_is_a_matrix_of_scores():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((90, 4))
@@ -209,7 +230,7 @@ def test_blocks_of_rows_change_nothing_but_the_order_of_sums(monkeypatch):
     whole = run(p, steps=5)[0]
     monkeypatch.setattr("bocce.engines.fused.BLOCK", 64)
     parts = run(p, steps=5)[0]
-    assert len(parts.sweep.blocks) == 5
+    assert len(parts.scores.sweep.blocks) == 5
     assert parts.w == pytest.approx(whole.w, rel=1e-10)
     assert parts.value == pytest.approx(whole.value, rel=1e-14)
 
@@ -304,6 +325,6 @@ def test_scores_are_computed_anew_now_and_then(monkeypatch):
     plane = Plane(p, np.zeros(5), metric="identity")
     for _ in range(3):
         plane.step()
-    plane.z += 1e-3  # as if rounding had gathered
+    plane.scores.z += 1e-3  # as if rounding had gathered
     plane.step()
     assert plane.value == pytest.approx(given.value(p, plane.w), rel=1e-14)

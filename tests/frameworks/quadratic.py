@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from bocce import sampling, schedules
+from bocce.engines import Recorder, State
 from bocce.engines.reference import ReferenceEngine
-from bocce.engines.state import Recorder, State
-from bocce.problems import LeastSquares
+from bocce.problems import LeastSquares, Problem
 
 N, D, B, SEED, T = 60, 5, 48, 3, 80
 
 
 @cache
-def problem() -> LeastSquares:
+def problem() -> Problem:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N, D)) * np.linspace(0.5, 1.5, D)
     return LeastSquares(X, X @ rng.standard_normal(D) + 0.1 * rng.standard_normal(N), l2=0.01)
@@ -55,10 +55,8 @@ def all_schedules() -> dict[str, schedules.Schedule]:
 def reference(method: Any, b: int = B) -> np.ndarray:
     """w_0 .. w_T of the reference engine for a schedule or policy, one row an iterate."""
     engine = ReferenceEngine(problem(), b, SEED, "independent")
-    nothing = Recorder(np.empty(0, dtype=np.int64), np.inf, 0.0)
+    nothing = Recorder(np.empty(0, dtype=np.int64))
     state = State(start(), np.zeros(D))
-    if not isinstance(method, schedules.Schedule):
-        state.memory = method.begin()
     path = [start()]
     for k in range(method.T):
         assert engine.advance(state, method, k + 1, nothing) == ""

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 import bocce
 import bocce.ray
+import bocce.ray.workers
 from bocce import sampling
 from bocce.data import write_blocks
 
@@ -28,7 +29,7 @@ KINDS = {"squared": bocce.LeastSquares, "logistic": bocce.Logistic}
 
 @pytest.fixture(scope="module")
 def cluster():
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield
     ray.shutdown()
 
@@ -51,7 +52,7 @@ def schedule():
 def replayed(p, plan, taken: int, sizes: list[int], seed: int, rows_of):
     """The same draws, put together and stepped on by NumPy; ``rows_of(part, units)`` are rows."""
     units, w, v = sum(sizes), np.zeros(p.d), np.zeros(p.d)
-    leave_out = isinstance(p, bocce.LeastSquares) and 2 * taken > units
+    leave_out = p.loss.quadratic and 2 * taken > units
     for k in range(plan.T):
         drawn = units - taken if leave_out else taken
         counts = sampling.split_counts(seed, k, sizes, drawn)
@@ -116,7 +117,7 @@ def test_the_full_batch_is_the_run_on_one_machine(cluster, loss):
 
 
 def test_more_workers_than_rows_and_a_tree(cluster, monkeypatch):
-    monkeypatch.setattr(bocce.ray, "FAN_IN", 2)
+    monkeypatch.setattr(bocce.ray.workers, "FAN_IN", 2)
     X, y = data("squared")
     parts = parts_of(X[:3], y[:3], [1, 0, 1, 0, 1])
     # without a Gram matrix every sum travels
@@ -175,7 +176,7 @@ def test_parquet_files_through_ray_data(cluster, tmp_path):
 def watched(monkeypatch, folder: Path, before):
     """Workers that write down their process, and do ``before(self, k)`` before they sum."""
 
-    class Watched(bocce.ray.Worker):
+    class Watched(bocce.ray.workers.Worker):
         def __init__(self, *args):
             (folder / f"{os.getpid()}.pid").touch()
             super().__init__(*args)
@@ -184,7 +185,7 @@ def watched(monkeypatch, folder: Path, before):
             before(k)
             return super().unit_sum(at, k, count)
 
-    monkeypatch.setattr(bocce.ray, "Worker", Watched)
+    monkeypatch.setattr(bocce.ray.workers, "Worker", Watched)
 
 
 def gone(folder: Path, least: int) -> bool:
@@ -262,8 +263,9 @@ def test_an_error_in_the_driver_leaves_nothing_running(cluster, monkeypatch, tmp
 
 
 DRIVER = """
-import sys, time, numpy as np, bocce, bocce.ray
-bocce.solve.SAVE_SECONDS = 0.1
+import sys, time, numpy as np, bocce, bocce.control, bocce.ray
+import bocce.run.asked as running
+running.LIMITS = bocce.control.Limits(save_seconds=0.1)
 X, y = np.load(sys.argv[1]), np.load(sys.argv[2])
 plan = bocce.schedules.nesterov(T=400, L=8.0, mu=0.1)
 slow = lambda progress: time.sleep(0.02)
@@ -281,12 +283,12 @@ def test_a_killed_driver_goes_on_from_its_checkpoint(tmp_path):
     command = [sys.executable, "-c", DRIVER, str(tmp_path / "X.npy"), str(tmp_path / "y.npy")]
     with subprocess.Popen([*command, str(saved), "slow"], stdout=subprocess.DEVNULL) as driver:
         for _ in range(600):
-            if saved.exists() and np.load(saved)["k"] > 20:
+            if saved.exists() and np.load(saved)["counts"][0] > 20:
                 break
             time.sleep(0.1)
         driver.kill()
     with np.load(saved) as state:
-        assert 20 < state["k"] < 400
+        assert 20 < state["counts"][0] < 400
     again = subprocess.run([*command, str(saved)], capture_output=True, text=True, check=True)
     w = np.frombuffer(bytes.fromhex(again.stdout.split()[-1]))
     plan = bocce.schedules.nesterov(T=400, L=8.0, mu=0.1)
@@ -334,6 +336,7 @@ def test_solve_on_the_command_line(cluster, tmp_path):
     np.savez(table, X=X, y=y)
     bocce.data.write_blocks(blocks, [(X, y)], block_rows=20)
     run = ["--method", "shb", "-T", "30", "--batch-size", "60", "--tol", "0", "--json"]
+    run.append("--no-intercept")
     alone = json.loads(CliRunner().invoke(app, ["solve", str(table), *run]).stdout)
     for file in (table, blocks):
         outcome = CliRunner().invoke(app, ["solve", str(file), *run, "--ray", "local"])

@@ -10,25 +10,15 @@ from typer.testing import CliRunner
 
 from bocce import data
 from bocce.cli import app
-from bocce.paper import (
-    FIGURES,
-    chosen,
-    claims,
-    compute,
-    draw,
-    ours,
-    paper,
-    pictures,
-    report,
-    runner,
-)
+from bocce.paper import EXHIBITS, canvas, chosen, compute, draw, report, runner
 from bocce.paper.compute import Outcome
+from bocce.paper.exhibits import auto, fig02_panetal, fig03_quad, fig04_batch_sizes, fig10_pan
 from bocce.paper.interactive import chart
-from bocce.paper.results import Results
+from bocce.paper.results import Curve, Results
 from bocce.paper.specs import PROFILES, SETTINGS, Profile
-from bocce.paper.styles import CYCLE, NAMED, style_of
+from bocce.paper.styles import CYCLE, NAMED, SYMBOLS, style_of
 
-TINY = Profile("quick", rows=60, columns=20, steps=0.004, seeds=1, passes=1.0)
+TINY = Profile("quick", rows=60, columns=20, share=0.004, seeds=1, passes=1.0)
 
 
 def small_data(name):
@@ -41,11 +31,16 @@ def small_data(name):
 def tiny(monkeypatch):
     monkeypatch.setitem(PROFILES, "quick", TINY)
     monkeypatch.setattr(compute, "real_data", small_data)
-    fewer = {"QUAD_KAPPAS": (1000, 200), "QUAD_NOISES": (1e-2, 1e-4), "SWEEP_KAPPAS": (2048, 8)}
-    for name, values in {**fewer, "PAN_KAPPAS": (2000, 100), "PAN_NOISES": (1e-2,)}.items():
-        monkeypatch.setattr(paper, name, values)
-    for module in (ours, claims.extra, pictures.extra):
-        monkeypatch.setattr(module, "AUTO_METHODS", ("sgd", "mass", "auto"))
+    fewer = {
+        fig03_quad: {"KAPPAS": (1000, 200), "NOISES": (1e-2, 1e-4)},
+        fig04_batch_sizes: {"KAPPAS": (2048, 8)},
+        fig10_pan: {"KAPPAS": (2000, 100), "NOISES": (1e-2,)},
+        auto: {"METHODS": ("sgd", "mass", "auto")},
+        fig02_panetal: {"SEEDS": 2},
+    }
+    for module, changes in fewer.items():
+        for name, values in changes.items():
+            monkeypatch.setattr(module, name, values)
     compute.problem.cache_clear()
     yield
     compute.problem.cache_clear()
@@ -86,7 +81,7 @@ def test_the_whole_pipeline(tiny, tmp_path):
     folder = tmp_path / "results"
     done = bocce("reproduce", "all", "--out", folder, "--jobs", 1)
     assert done.exit_code == 0, done.output
-    cells = runner.planned(FIGURES.values(), SETTINGS, TINY)
+    cells = runner.planned(EXHIBITS.values(), SETTINGS, TINY)
     assert len(list((folder / "cells").rglob("*.nc"))) == len(cells)
     check_pictures(folder)
     check_claims(folder)
@@ -97,9 +92,9 @@ def test_the_whole_pipeline(tiny, tmp_path):
 def check_pictures(folder):
     names = {path.stem for path in (folder / "figures").glob("*.png")}
     wanted = set()
-    for figure in FIGURES.values():
+    for figure in EXHIBITS.values():
         alone = len(figure.settings) == 1
-        wanted |= {figure.label} if alone else {f"{figure.label}-{s}" for s in SETTINGS}
+        wanted |= {figure.label} if alone else {f"{figure.label}-{s}" for s in figure.settings}
     assert names == wanted == {path.stem for path in (folder / "figures").glob("*.pdf")}
     for path in (folder / "figures").glob("*.png"):
         assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
@@ -110,10 +105,12 @@ def check_claims(folder):
     printed = bocce("claims", folder, "--json")
     assert printed.exit_code == 0
     assert printed.stdout == stored == bocce("claims", folder, "--json").stdout
-    names = [claim["name"] for claim in json.loads(stored)["claims"]]
-    assert names == [claim.name for claim in claims.CLAIMS]
+    content = json.loads(stored)
+    names = [claim["id"] for claim in content["claims"]]
+    assert names == [claim.id for exhibit in EXHIBITS.values() for claim in exhibit.claims]
+    assert len(content["bottom_line"]) == 5
     table = bocce("claims", folder, "--markdown").stdout.splitlines()
-    assert len(table) == 2 + len(names)
+    assert len([line for line in table if line.startswith("| `")]) == len(names)
 
 
 def check_report(folder):
@@ -122,7 +119,7 @@ def check_report(folder):
     assert page.headings.count("h1") == 1
     assert not page.open
     assert {link[1:] for link in page.links} <= page.ids, "every link leads somewhere"
-    assert set(FIGURES) <= page.ids
+    assert set(EXHIBITS) <= page.ids
     assert page.sources == ["data:,"], "nothing is fetched"
     data = json.loads(re.search(r'id="charts">(.*?)</script>', text, re.S).group(1))
     assert {chart["id"] for chart in page.charts} == {f"chart-{name}" for name in data}
@@ -130,8 +127,22 @@ def check_report(folder):
     for name, content in data.items():
         assert content["data"], name
         assert all(len(trace.get("x", [])) <= 90 for trace in content["data"])
-    assert "stand-in sector.scale" in text
+        check_axes(name, content["layout"])
+    assert "stand-in: sector.scale" in text
+    assert "sector.scale stands in for rcv1" in text
+    assert text.index("The bottom line") < text.index("All claims")
     assert "https://www.csie" not in text
+
+
+def check_axes(name, layout):
+    """Every axis of the interactive figures is labelled, as in print."""
+    for key, axis in layout.items():
+        if re.match(r"[xy]axis\d*$", key):
+            place = int(key[5:] or 1) - 1
+            words = [a for a in layout["annotations"] if a["xref"] == f"x{key[5:]} domain"]
+            assert axis["title"]["text"] or words, (name, key, place)
+        if key.startswith("scene"):
+            assert all(axis[f"{letter}axis"]["title"]["text"] for letter in "xy")
 
 
 def check_commands(folder):
@@ -196,11 +207,13 @@ def test_without_data_the_panels_say_so(tmp_path, monkeypatch):
         verdicts, page = report.publish(tmp_path, results)
     finally:
         compute._loaded.cache_clear()
-    words = {verdict.claim.name: verdict.word for verdict in verdicts}
-    assert words["squared_loss_close"] == "not evaluated"
+    words = {verdict.claim.id: verdict.word for verdict in verdicts}
+    assert words["squared_loss_close"] == "not-evaluated"
     assert words["table_der_beta"] == "holds"
-    assert "data not available" in page.read_text()
-    assert "data not available: ijcnn, rcv1, mushrooms" in page.read_text()
+    text = page.read_text()
+    for name in ("ijcnn", "rcv1"):
+        assert f"{name} could not be had (BOCCE_DATA names a folder to look in)" in text
+        assert f"{name}: the data could not be had." in text
     # the data come: only those cells are computed again
     monkeypatch.setattr(compute, "real_data", small_data)
     computed = []
@@ -237,42 +250,52 @@ def test_a_stand_in_is_named_and_labels_are_signs(monkeypatch):
 
 def test_text_from_outside_is_escaped(tmp_path):
     evil = "</script><script>alert(1)</script>"
-    results = Results(
-        {("psi_function", "paper", "Psi", "Psi", "table"): Outcome({}, {"text": evil})}
-    )
+    missing = Outcome({}, {"missing": evil})
+    results = Results({("psi_function", "paper", "Psi", "Psi", "table"): missing})
     (tmp_path / "run.json").write_text(
         json.dumps({"profile": "quick", "figures": {"psi_function": []}})
     )
     text = report.render(tmp_path, results, [])
     assert evil not in text
     assert "&lt;/script&gt;&lt;script&gt;alert(1)" in text
-    panel = pictures.Panel(evil, "x", "y", (pictures.Line("a", np.arange(2), np.ones(2)),))
-    shown = json.dumps(chart(pictures.Picture("p", "t", 1, (panel,)))).replace("<", "\\u003c")
+    panel = canvas.Panel(evil, "x", "y", (canvas.Line("a", np.arange(2), np.ones(2)),))
+    shown = json.dumps(chart(canvas.Picture("p", "t", 1, (panel,)))).replace("<", "\\u003c")
     assert "<" not in shown
 
 
-def luminance(colour):
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
-    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
-
-
 def test_lines_can_be_told_apart_without_colour():
-    """In every figure the markers differ; the ladder of batch sizes rises in luminance."""
-    for figure in FIGURES.values():
-        cells = [c for s in figure.settings for c in figure.cells(s, PROFILES["full"])]
+    """In every figure the markers differ."""
+    for exhibit in EXHIBITS.values():
+        cells = [c for s in exhibit.settings for c in exhibit.cells(s, PROFILES["full"])]
         methods = list(dict.fromkeys(c.method for c in cells if c.figure != "auto"))
-        named = [style_of(m, i) for i, m in enumerate(methods) if m in NAMED or "SHB-0" in m]
+        named = [style_of(m, i) for i, m in enumerate(methods) if m in NAMED]
         looks = [(s.marker, s.dash) for s in named]
-        assert len(set(looks)) >= len(looks) - 2, figure.label
-    ladder = [luminance(style_of(f"SHB-{0.1 * i:.1f}", 0).colour) for i in range(1, 11)]
-    assert ladder == sorted(ladder)
+        assert len(set(looks)) >= len(looks) - 2, exhibit.label
     assert len({style.marker for style in CYCLE}) == len(CYCLE)
+    assert {style.marker for style in NAMED.values()} <= set(SYMBOLS)
+
+
+def test_lines_that_lie_on_one_another_are_named():
+    k = np.arange(5.0)
+    lines = tuple(canvas.Line(name, k, k + 1) for name in ("SHB", "Multi-SHB"))
+    panel = canvas.Panel("p", lines=(*lines, canvas.Line("SGD", k, k + 2)))
+    assert panel.same() == ["SHB = Multi-SHB"]
+    shown = chart(canvas.Picture("p", "t", 1, (panel,)))["layout"]["annotations"]
+    assert "one curve: SHB = Multi-SHB" in {a["text"] for a in shown}
+
+
+def test_bands_are_one_standard_deviation():
+    runs = np.array([[4.0, 2.0], [4.0, 1.0], [4.0, 3.0]])
+    none = np.zeros(0)
+    curve = Curve(np.array([0, 1]), runs, none, none, np.array([0, 1]), none)
+    (line,) = canvas.method_lines("SGD", curve)
+    assert line.y.tolist() == [4.0, 2.0]
+    assert (line.high - line.y).tolist() == (line.y - line.low).tolist() == [0.0, 1.0]
 
 
 def test_the_same_numbers_draw_the_same_file(tmp_path):
-    line = pictures.Line("SGD", np.arange(1, 50.0), 0.9 ** np.arange(1, 50.0), "runs")
-    picture = pictures.Picture("p", "t", 1, (pictures.Panel("a", "x", "y", (line,)),))
+    line = canvas.Line("SGD", np.arange(1, 50.0), 0.9 ** np.arange(1, 50.0), "runs")
+    picture = canvas.Picture("p", "t", 1, (canvas.Panel("a", "x", "y", (line,)),))
     first = [path.read_bytes() for path in draw.save(picture, tmp_path / "a")]
     second = [path.read_bytes() for path in draw.save(picture, tmp_path / "b")]
     assert first == second

@@ -8,21 +8,22 @@ import numpy as np
 import pytest
 
 from bocce import schedules
-from bocce.paper import ALIASES, FIGURES, authors, chosen
+from bocce.paper import ALIASES, EXHIBITS, authors, chosen
 from bocce.paper.compute import prepared, problem
-from bocce.paper.methods import AUTHORS, PAPER, Told, build
-from bocce.paper.paper import QUAD_METHODS, synthetic
+from bocce.paper.exhibits import fig03_quad
+from bocce.paper.exhibits._synthetic import synthetic
+from bocce.paper.methods import AUTHORS, PAPER, PUBLISHED, Told, build
 from bocce.paper.specs import PROFILES, SETTINGS, Run
 
 FULL = PROFILES["full"]
 
 
 def every_cell(profile=FULL):
-    return [c for f in FIGURES.values() for s in f.settings for c in f.cells(s, profile)]
+    return [c for f in EXHIBITS.values() for s in f.settings for c in f.cells(s, profile)]
 
 
 def test_the_papers_figures_are_all_there_in_its_order():
-    papers = [figure.label for figure in FIGURES.values() if not figure.ours]
+    papers = [figure.label for figure in EXHIBITS.values() if not figure.ours]
     assert papers == [
         "non_acc_alpha_beta",
         "panetal_multistage",
@@ -42,19 +43,23 @@ def test_the_papers_figures_are_all_there_in_its_order():
         "pan_multistage_compare",
         "auto",
     ]
-    assert len(chosen(["fig1", "all"])) == len(FIGURES)
+    assert len(chosen(["fig1", "all"])) == len(EXHIBITS)
 
 
 def test_panels_are_the_papers():
-    panels = {label: {c.panel for c in f.cells("paper", FULL)} for label, f in FIGURES.items()}
+    panels = {
+        label: {c.panel for c in f.cells("paper", FULL) if c.seed == "0"}
+        for label, f in EXHIBITS.items()
+    }
     counts = {"shb_quad": 9, "shb_batch_sizes": 9, "pan_multistage_compare": 20}
     assert {label: len(panels[label]) for label in counts} == counts
-    quad = [c for c in FIGURES["shb_quad"].cells("paper", FULL) if c.seed == "0"]
-    assert {c.method for c in quad} == set(QUAD_METHODS)
+    quad = [c for c in EXHIBITS["shb_quad"].cells("paper", FULL) if c.seed == "0"]
+    assert {c.method for c in quad} == set(fig03_quad.METHODS)
+    assert panels["squared_loss"] == panels["logistic_loss"] == {"ijcnn", "rcv1"}
     assert {(c.job.T, c.job.batch, c.job.data.n, c.job.data.d) for c in quad} == {
         (7000, 0.9, 10_000, 20)
     }
-    sweep = FIGURES["shb_batch_sizes"].cells("paper", FULL)
+    sweep = EXHIBITS["shb_batch_sizes"].cells("paper", FULL)
     assert {c.job.batch for c in sweep if c.method.startswith("SHB-")} == {
         round(0.1 * i, 1) for i in range(1, 11)
     }
@@ -80,6 +85,7 @@ def test_every_rule_is_known():
                 warnings.simplefilter("ignore", UserWarning)  # one stage only
                 assert build(setting, rule, told).T == 50, rule
     assert set(AUTHORS) <= set(PAPER)
+    assert set(PUBLISHED) <= set(AUTHORS)
 
 
 # ---------------------------------------------------------------- the released code's tables
@@ -157,6 +163,32 @@ def test_the_authors_problem_is_what_their_code_makes():
     assert schedule.alpha[0] * c.L == pytest.approx(1.25, rel=0.01)  # told L before the split
     literal = problem(synthetic("paper", FULL, 1000.0, 1e-2)).constants()
     assert literal.kappa == pytest.approx(1000.0, rel=1e-9)
+
+
+def test_the_published_setting_is_a_mixture():
+    """SHB and phase 1 as printed, stages and phase 2 as released, all rows, true constants."""
+    data = synthetic("published", FULL, 512.0, 1e-2)
+    assert (data.design, data.keep, data.nominal) == ("heavy", 1.0, False)
+    assert data.noise_var == pytest.approx(1e-4)
+    told = Told(T=7000, n=10_000, b=9000, L=5120.0, mu=13.7, L_max=1e7, kappa_tilde=None)
+    made = {name: build("published", name, told) for name in fig03_quad.METHODS}
+    shb, two, multi = made["SHB"], made["2P-SHB"], made["Multi-SHB"]
+    assert shb.alpha[0] == 1 / told.L
+    np.testing.assert_array_equal(two.alpha[:3501], shb.alpha[:3501])
+    np.testing.assert_array_equal(two.beta[:3501], shb.beta[:3501])
+    np.testing.assert_array_equal(two.alpha[3501:], build("authors", "2P-SHB", told).alpha[3501:])
+    np.testing.assert_array_equal(multi.alpha[:2801], shb.alpha[:2801])
+    assert multi.alpha[2801] == shb.alpha[0] / 2
+
+
+def test_captions_say_what_was_run():
+    for exhibit in EXHIBITS.values():
+        quick, full = (exhibit.caption(PROFILES[name]) for name in ("quick", "full"))
+        assert "7,000" not in quick, exhibit.label
+        assert "10,000 rows" not in quick
+        assert full.endswith(".")
+    assert "T = 840" in EXHIBITS["shb_quad"].caption(PROFILES["quick"])
+    assert "T = 7,000" in EXHIBITS["shb_quad"].caption(FULL)
 
 
 def test_constants_can_be_told_wrong():

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import xarray
 
-from bocce.paper import FIGURES, chosen, runner, store
+from bocce.paper import EXHIBITS, chosen, runner, store
 from bocce.paper.compute import Outcome
 from bocce.paper.specs import SETTINGS, Profile
 
-TINY = Profile("tiny", rows=60, columns=20, steps=0.004, seeds=1, passes=1.0)
+TINY = Profile("tiny", rows=60, columns=20, share=0.004, seeds=1, passes=1.0)
 NAMES = ["lower_bound_2", "misestimation", "der_beta"]
 
 
@@ -40,7 +40,7 @@ def whole(tmp_path_factory):
 
 
 def test_a_cell_comes_back_to_the_last_bit(tmp_path):
-    cell = FIGURES["der_beta"].cells("paper", TINY)[0]
+    cell = EXHIBITS["der_beta"].cells("paper", TINY)[0]
     numbers = {
         "k": np.arange(3),
         "grad_norm": np.array([1.0, np.inf, 5e-324]),
@@ -62,7 +62,7 @@ def test_a_cell_comes_back_to_the_last_bit(tmp_path):
 
 
 def test_damage_in_any_byte_is_found_or_harmless(tmp_path):
-    cell = FIGURES["der_beta"].cells("paper", TINY)[0]
+    cell = EXHIBITS["der_beta"].cells("paper", TINY)[0]
     runner.run_cell(tmp_path, cell)
     path = store.cell_file(tmp_path, cell)
     sound = path.read_bytes()
@@ -103,8 +103,8 @@ def test_a_damaged_cell_is_computed_again(whole, tmp_path):
 
 
 def test_another_specification_is_not_taken_for_this_one(tmp_path):
-    cell = FIGURES["misestimation"].cells("paper", TINY)[0]
-    other = FIGURES["misestimation"].cells("paper", Profile("other", 60, 20, 0.005, 1, 1.0))[0]
+    cell = EXHIBITS["misestimation"].cells("paper", TINY)[0]
+    other = EXHIBITS["misestimation"].cells("paper", Profile("other", 60, 20, 0.005, 1, 1.0))[0]
     assert cell.path == other.path
     runner.run_cell(tmp_path, cell)
     assert store.read(tmp_path, cell) is not None

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize_scalar
 
 from bocce import LeastSquares, Logistic
-from bocce.problems import linear
+from bocce.problems import problem as room
+from bocce.rows import dense
 
 FEW = settings(max_examples=40, deadline=None)
 BOTH = pytest.mark.parametrize("kind", [LeastSquares, Logistic])
@@ -86,7 +87,7 @@ STORED = {
 @BOTH
 @pytest.mark.parametrize("stored", STORED)
 def test_value_and_gradient_are_the_dense_formulas(kind, stored, tmp_path, monkeypatch):
-    monkeypatch.setattr(linear, "BLOCK_BYTES", 256)  # several blocks
+    monkeypatch.setattr(dense, "BLOCK_BYTES", 256)  # several blocks
     X, l2 = values(1), 0.3
     y = targets(kind, 2, 23)
     p = kind(STORED[stored](X, tmp_path), y, l2=l2)
@@ -136,9 +137,9 @@ def test_any_two_labels(labels):
     y = np.array(labels)[[0, 1, 1, 0, 1, 0]]
     p = Logistic(X, y)
     assert p.classes.tolist() == labels
-    assert p.signs.tolist() == [-1, 1, 1, -1, 1, -1]
+    assert p.y.tolist() == [-1, 1, 1, -1, 1, -1]
     w = np.ones(5)
-    assert p.value(w) == Logistic(X, p.signs).value(w)
+    assert p.value(w) == Logistic(X, p.y).value(w)
 
 
 @pytest.mark.parametrize("order", ["C", "F", "strided", "memmap"])
@@ -150,7 +151,7 @@ def test_float64_is_not_copied(kind, order, tmp_path):
     ]
     p = kind(X, targets(kind, 9, 400))
     assert np.shares_memory(p.X, X)
-    assert all(np.shares_memory(block, X) for block in p.blocks(np.float64))
+    assert all(np.shares_memory(block, X) for block in p.rows.blocks())
     assert X.flags.writeable == (order != "memmap"), "the caller's array keeps its flags"
     with pytest.raises(ValueError, match="read-only"):
         p.X[0, 0] = 1.0
@@ -215,7 +216,7 @@ def designs(draw, least=1):
 def test_least_squares_minimiser(columns, design, l2):
     X, y = design
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "GRAM_COLUMNS", columns)
+        patch.setattr(room, "GRAM_COLUMNS", columns)
         p = LeastSquares(X, y, l2=l2)
         assert certificate(p) < 1e-9
         w = p.minimiser()
@@ -233,14 +234,14 @@ def test_logistic_minimiser(columns, design, l2):
     X, y = design
     y[:2] = -1, 1  # both labels occur
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "GRAM_COLUMNS", columns)
+        patch.setattr(room, "GRAM_COLUMNS", columns)
         assert certificate(Logistic(X, y > 0, l2=l2)) < 1e-9
 
 
 @pytest.mark.parametrize("columns", [1024, 0], ids=["solve", "CG"])
 @pytest.mark.parametrize("scale", [1e-10, 1.0, 1e6])
 def test_logistic_minimiser_without_l2_scales_with_the_data(columns, scale, monkeypatch):
-    monkeypatch.setattr(linear, "GRAM_COLUMNS", columns)
+    monkeypatch.setattr(room, "GRAM_COLUMNS", columns)
     X, y = values(11, n=60), targets(Logistic, 12, 60)
     expected = Logistic(X, y).minimiser()
     p = Logistic(scale * X, y)
@@ -251,7 +252,7 @@ def test_logistic_minimiser_without_l2_scales_with_the_data(columns, scale, monk
 @pytest.mark.parametrize("columns", [1024, 0], ids=["solve", "CG"])
 @pytest.mark.parametrize("case", ["separable", "more columns than rows", "half separable"])
 def test_separable_data_without_l2_have_no_minimiser(case, columns, monkeypatch):
-    monkeypatch.setattr(linear, "GRAM_COLUMNS", columns)
+    monkeypatch.setattr(room, "GRAM_COLUMNS", columns)
     rng = np.random.default_rng(13)
     X = rng.standard_normal((20, 2) if case != "more columns than rows" else (5, 8))
     y = X[:, 0] > 0
@@ -264,7 +265,7 @@ def test_separable_data_without_l2_have_no_minimiser(case, columns, monkeypatch)
 
 
 def test_ill_conditioned_lsqr(monkeypatch):
-    monkeypatch.setattr(linear, "GRAM_COLUMNS", 0)
+    monkeypatch.setattr(room, "GRAM_COLUMNS", 0)
     rng = np.random.default_rng(14)
     U, _ = np.linalg.qr(rng.standard_normal((80, 12)))
     p = LeastSquares(U * np.geomspace(1, 1e4, 12), rng.standard_normal(80))

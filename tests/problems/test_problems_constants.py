@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bocce import LeastSquares, Logistic
-from bocce.problems import curvature, linear
+from bocce.problems import curvature
+from bocce.problems import problem as room
 
 FEW = settings(max_examples=60, deadline=None)
 ROUNDING = 1e-12
@@ -132,7 +133,7 @@ def test_logistic_constants_bound_the_hessian(design, l2, seed):
 
 @pytest.fixture
 def no_gram(monkeypatch):
-    monkeypatch.setattr(linear, "GRAM_COLUMNS", 0)
+    monkeypatch.setattr(room, "GRAM_COLUMNS", 0)
 
 
 @pytest.mark.usefixtures("no_gram")
@@ -142,7 +143,7 @@ def test_lanczos_never_under_estimates(design, l2, kind):
     dense, X = design
     p = problem(kind, X, l2)
     c = p.constants()
-    true = p.curvature_bound * np.linalg.norm(dense, 2) ** 2 / dense.shape[0] + l2
+    true = p.loss.curvature * np.linalg.norm(dense, 2) ** 2 / dense.shape[0] + l2
     assert not c.exact
     assert c.kappa_tilde is None
     assert c.mu == l2
@@ -189,8 +190,8 @@ def test_lanczos_of_nothing():
 def test_which_problems_form_a_gram_matrix(monkeypatch):
     X = np.ones((10, 4))
     assert problem(LeastSquares, X).gram_fits
-    monkeypatch.setattr(linear, "GRAM_FLOPS", 100)
+    monkeypatch.setattr(room, "GRAM_FLOPS", 100)
     assert not problem(LeastSquares, X).gram_fits
     assert problem(LeastSquares, sp.csr_array((10, 4))).gram_fits, "no entry, no work"
-    monkeypatch.setattr(linear, "GRAM_COLUMNS", 3)
+    monkeypatch.setattr(room, "GRAM_COLUMNS", 3)
     assert not problem(LeastSquares, sp.csr_array((10, 4))).gram_fits

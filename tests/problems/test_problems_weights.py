@@ -7,13 +7,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_engines import assert_same_steps
 
 import bocce
-from bocce.engines import compiled, scaled
-from bocce.engines.compiled import CompiledEngine
-from bocce.problems import Frame, Framed, Line
-from helpers import constants, design, schedule
+from bocce.engines.numba import CompiledEngine, pack, scaled
+from bocce.problems import Frame, Line, Problem
+from bocce.rows import Scaled
+from helpers import assert_same_steps, constants, design, schedule
 
 N, D = 30, 4
 BATCHES = (1, 10, 16, 29, 30)
@@ -32,9 +31,10 @@ def weights(n=N, seed=2):
 PENALTY = np.array([1.0, 0.25, 4.0, 0.0])
 
 
-def made(loss, X, l2=0.1, penalty=PENALTY, weight=True):
+def made(loss, X, l2=0.1, penalty=PENALTY, weight=True, intercept=False):
     weight = weights(X.shape[0]) if weight else None
-    return LOSSES[loss](X, targets(loss, X.shape[0]), l2, sample_weight=weight, penalty=penalty)
+    more = {"sample_weight": weight, "penalty": penalty, "intercept": intercept}
+    return LOSSES[loss](X, targets(loss, X.shape[0]), l2, **more)
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
@@ -57,7 +57,7 @@ def test_weights_are_repetitions(loss, kind):
 def test_constants_are_what_they_say(loss):
     """Row Hessians written out: their mean, the largest, and their second moments."""
     p = made(loss, design("dense"))
-    h, c = p.curvature_bound, p.constants()
+    h, c = p.loss.curvature, p.constants()
     rows = [h * k * np.outer(x, x) + np.diag(0.1 * PENALTY) for k, x in zip(p.weight, p.X)]
     A = np.mean(rows, axis=0)
     spectrum = np.linalg.eigvalsh(A)
@@ -86,29 +86,33 @@ def test_engines_agree(kind, loss, b, weight):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", ["dense", "float32"])
 def test_engines_agree_where_the_rows_lie(monkeypatch, kind, loss, b):
-    monkeypatch.setattr(compiled, "OWN_BYTES", 0)
-    monkeypatch.setattr("bocce.problems.linear.GRAM_COLUMNS", 0)
+    monkeypatch.setattr(pack, "OWN_BYTES", 0)
+    monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 0)
     p = made(loss, design(kind))
     assert_same_steps(p, schedule("nesterov-exp", 7, constants(p, b)), b)
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("weight", [True, False])
 @pytest.mark.parametrize("gram", [True, False])
 @pytest.mark.parametrize("b", BATCHES)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_engines_agree_on_framed_rows(monkeypatch, loss, b, gram, weight, fit_intercept):
+def test_engines_agree_on_scaled_rows(monkeypatch, loss, b, gram, weight, intercept):
+    monkeypatch.setattr("bocce.problems.frame.COPIED_BYTES", 0)
     if not gram:
-        monkeypatch.setattr("bocce.problems.linear.GRAM_COLUMNS", 0)
+        monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 0)
     X = 5.0 + design("float32") * np.float32(30.0)
-    frame = Frame.fit(X, l2=0.1, fit_intercept=fit_intercept, h=1.0)
-    framed = Framed(X, frame.centre, frame.scale, frame.unit)
-    p = made(loss, framed, penalty=frame.penalty, weight=weight)
+    outer = made(loss, X, penalty=None, weight=weight, intercept=intercept)
+    p = Frame.of(outer).problem(outer)
+    assert isinstance(p.rows, Scaled)
+    assert p.rows.X is outer.X
     assert_same_steps(p, schedule("nesterov", 7, constants(p, b)), b)
-    q = made(loss, framed[:], penalty=frame.penalty, weight=weight)
+    copied = p.rows.take(np.arange(N))
+    q = Problem.of(copied, p.y, p.loss, p.l2, weight=p.weight, penalty=p.penalty)
     assert pytest.approx(q.constants().L, rel=1e-10) == p.constants().L
-    assert p.value(np.ones(p.d)) == pytest.approx(q.value(np.ones(p.d)), rel=1e-10)
-    np.testing.assert_allclose(p.gradient(np.ones(p.d)), q.gradient(np.ones(p.d)), atol=1e-10)
+    u = np.ones(p.width)
+    assert p.value(u) == pytest.approx(q.value(u), rel=1e-10)
+    np.testing.assert_allclose(p.gradient(u), q.gradient(u), atol=1e-10)
 
 
 @pytest.mark.parametrize("averaging", [False, True])
@@ -119,8 +123,7 @@ def test_sparse_rows_with_a_free_intercept(loss, name, mode, averaging):
     """The two-vector form corrects the columns that have an l2 of their own."""
     rng = np.random.default_rng(0)
     X = sp.random_array((60, 200), density=0.02, format="csr", rng=rng)
-    frame = Frame.fit(X, l2=0.3, fit_intercept=True, h=1.0)
-    p = made(loss, frame.design(X), l2=0.3, penalty=frame.penalty)
+    p = made(loss, X, l2=0.3, penalty=None, intercept=True)
     engine = CompiledEngine(p, 3, 5, mode)
     assert engine.kernel is scaled.advance_scaled
     assert_same_steps(p, schedule(name, 12, constants(p, 3)), 3, mode, averaging=averaging)
@@ -132,45 +135,45 @@ def test_sparse_rows_with_a_free_intercept(loss, name, mode, averaging):
     exponents=st.lists(st.integers(-8, 8), min_size=3, max_size=3),
     loss=st.sampled_from(sorted(LOSSES)),
     sparse=st.booleans(),
-    fit_intercept=st.booleans(),
+    intercept=st.booleans(),
     l2=st.sampled_from([0.0, 1e-3, 10.0]),
 )
-def test_inner_variables_are_the_same_objective(seed, exponents, loss, sparse, fit_intercept, l2):
+def test_inner_variables_are_the_same_objective(seed, exponents, loss, sparse, intercept, l2):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((12, 3)) * 10.0 ** np.array(exponents)
     X = sp.csr_array(X * (rng.random(X.shape) < 0.6)) if sparse else X
     y, c = targets(loss, 12), weights(12)
-    h = LOSSES[loss].curvature_bound
-    frame = Frame.fit(X, l2=l2, fit_intercept=fit_intercept, h=h, sample_weight=c)
-    p = LOSSES[loss](frame.design(X), y, l2, sample_weight=c, penalty=frame.penalty)
-    u = rng.standard_normal(p.d)
-    coef, intercept = frame.out(u)
-    np.testing.assert_allclose(frame.into(coef, intercept), u, rtol=1e-9, atol=1e-7)
+    outer = LOSSES[loss](X, y, l2, sample_weight=c, intercept=intercept)
+    frame = Frame.of(outer)
+    p = frame.problem(outer)
+    u = rng.standard_normal(p.width)
+    w = frame.out(u)
+    np.testing.assert_allclose(frame.into(w), u, rtol=1e-9, atol=1e-7)
+    coef, constant = outer.parted(w)
     plain = LOSSES[loss](X, y, 0.0, sample_weight=c)
-    z = X @ coef + intercept
+    z = X @ coef + constant
     whole = plain.losses(z).mean() + 0.5 * l2 * coef @ coef
     assert p.value(u) == pytest.approx(whole, rel=1e-9)
     by_coef = plain.combine(plain.slopes(z)) / 12 + l2 * coef
-    got, by_intercept = frame.gradient_out(p.gradient(u))
+    got, by_intercept = outer.parted(frame.gradient_out(p.gradient(u)))
     room = 1e-7 * (np.abs(X).T @ np.abs(plain.slopes(z)) / 12 + l2 * np.abs(coef)) + 1e-300
     assert (np.abs(got - by_coef) <= room).all()
-    if fit_intercept:
+    if intercept:
         assert by_intercept == pytest.approx(plain.slopes(z).mean(), rel=1e-7, abs=1e-9)
 
 
 def test_framed_columns_look_alike():
     rng = np.random.default_rng(0)
     X = 3.0 + rng.standard_normal((400, 3)) * np.array([1e-8, 1.0, 1e8])
-    frame = Frame.fit(X, l2=0.0, fit_intercept=True, h=1.0)
-    p = bocce.LeastSquares(frame.design(X), targets("squared", 400), penalty=frame.penalty)
-    assert p.constants().kappa < 2.0
+    outer = bocce.LeastSquares(X, targets("squared", 400), intercept=True)
+    assert Frame.of(outer).problem(outer).constants().kappa < 2.0
     assert bocce.LeastSquares(X, targets("squared", 400)).constants().kappa > 1e15
 
 
 def test_constant_columns_are_not_blown_up():
     X = np.column_stack([np.full(20, 0.1), np.arange(20.0)])
-    frame = Frame.fit(X, l2=0.0, fit_intercept=True, h=1.0)
-    assert np.abs(frame.design(X)[:, 0]).max() < 1e-15
+    outer = bocce.LeastSquares(X, np.zeros(20), intercept=True)
+    assert np.abs(Frame.of(outer).rows(outer.given).X[:, 0]).max() < 1e-15
 
 
 def test_large_data_stay_where_they_are(monkeypatch):
@@ -179,14 +182,13 @@ def test_large_data_stay_where_they_are(monkeypatch):
     X = np.random.default_rng(0).standard_normal((50, 3))
     X[:, 2] = 0.0
     X[3, 2] = 7e6  # nothing of it is in the sample
-    frame = Frame.fit(X, l2=0.0, fit_intercept=True, h=1.0)
-    framed = frame.design(X)
-    assert framed.X is X
-    assert np.abs(framed[:][:, 2]).max() == pytest.approx(7e6 * frame.scale[2])
+    outer = bocce.LeastSquares(X, targets("squared", 50), intercept=True)
+    frame = Frame.of(outer)
+    framed = frame.problem(outer).rows
+    assert np.shares_memory(framed.X, X)
+    assert np.abs(framed.made(slice(None))[:, 2]).max() == pytest.approx(7e6 * frame.scale[2])
     assert frame.scale[2] == pytest.approx(1e-6 / 7.0, rel=0.05)
-    r = bocce.minimize(
-        bocce.LeastSquares(framed, targets("squared", 50), penalty=frame.penalty), tol=1e-9
-    )
+    r = bocce.minimize(outer, tol=1e-9)
     assert r.status == "converged"
 
 
@@ -203,18 +205,12 @@ def test_line_and_noise(loss):
     assert p.noise_at(w).chi2 == pytest.approx(np.mean([g @ g for g in gradients]), rel=1e-10)
 
 
-def test_constants_at_hand():
-    p = made("squared", design("dense"))
-    assert p.gram is not None
-    glimpse, c = p.at_hand(), p.constants()
-    assert (glimpse.L, glimpse.mu, glimpse.L_max) == pytest.approx((c.L, c.mu, c.L_max))
-    assert p.at_hand() is c
-
-
 def test_other_targets_share_what_was_computed():
     p = made("squared", design("dense"))
     y = np.arange(N, dtype=float)
-    q = p.with_targets(y)
+    assert p.gram is not None
+    assert p.estimated().exact
+    q = p.with_encoded(y)
     fresh = bocce.LeastSquares(p.X, y, 0.1, sample_weight=p.weight, penalty=PENALTY)
     assert q.gram is p.gram
     assert q.estimated() is p.estimated()
@@ -239,7 +235,7 @@ def test_refused(argument, message):
 
 def test_what_needs_plain_problems_says_so():
     p = made("squared", design("dense"))
-    with pytest.raises(ValueError, match="penalty must be left out for noise"):
+    with pytest.raises(ValueError, match="penalty and intercept must be left out for noise"):
         p.noise()
     with pytest.raises(ValueError, match="neither sample_weight nor penalty"):
         bocce.exact.critical_batch_size(p, 0.1, 0.5)
@@ -247,7 +243,7 @@ def test_what_needs_plain_problems_says_so():
 
 def test_passes_are_a_budget():
     X = np.random.default_rng(0).standard_normal((200, 5))
-    p = bocce.LeastSquares(X, X @ np.ones(5) + 1.0)
+    p = bocce.Logistic(X, X @ np.ones(5) > 0.3 * np.sin(np.arange(200)), l2=1e-4)
     r = bocce.minimize(p, tol=1e-12, passes=3)
     assert r.status == "finished"
     assert r.history["gradient_evaluations"][-1] <= 3 * 200

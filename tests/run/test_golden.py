@@ -25,13 +25,13 @@ def assert_close(found, wanted):
         )
 
 
-@pytest.mark.parametrize("engine", engines.NAMES)
+@pytest.mark.parametrize("engine", engines.REGISTRY)
 @pytest.mark.parametrize("loss", golden.LOSSES)
 def test_every_method_takes_the_stored_steps(loss, engine):
     assert_close(golden.steps(loss, engine), stored(f"steps-{loss}"))
 
 
-@pytest.mark.parametrize("engine", engines.NAMES)
+@pytest.mark.parametrize("engine", engines.REGISTRY)
 def test_a_run_without_T_takes_the_stored_course(engine):
     found, wanted = golden.anytime(engine), stored("anytime")
     taken = {name: run["n_iter"] for name, run in found.items()}

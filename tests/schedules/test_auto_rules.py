@@ -132,7 +132,7 @@ def test_matrix_constants_are_the_least(loss, kind, l2):
 
     p = problem(loss, rows_of(kind), l2)
     X = p.X.toarray() if p.sparse else p.X
-    hessians = [p.curvature_bound * np.outer(x, x) + l2 * np.eye(p.d) for x in X]
+    hessians = [p.loss.curvature * np.outer(x, x) + l2 * np.eye(p.d) for x in X]
     A = sum(hessians) / p.n
     whiten = np.linalg.inv(np.linalg.cholesky(A))
 

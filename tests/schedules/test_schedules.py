@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bocce import schedules
+from bocce import schedules, theory
 from bocce.schedules import REGISTRY, Schedule
+from bocce.schedules.adaptive import heavy_ball_rule, lookahead_rule, memory
 
 FEW = settings(max_examples=60, deadline=None)
 positive = st.floats(1e-6, 1e6)
@@ -205,53 +206,52 @@ def batch_constants(draw):
     return {"L": L, "mu": mu, "L_max": L_max, "n": n, "b": draw(st.integers(1, n))}
 
 
-def effective_step(schedule):
-    return schedule.alpha[0] / (1 - schedule.beta[0])
+def step(s, k):
+    return float(s.alpha[k]), float(s.beta[k])
 
 
 @FEW
 @given(batch_constants(), st.floats(1e-3, 1e4))
 def test_full_batch_mass_and_auto_are_nesterov(constants, kappa_tilde):
+    """auto once its memory has grown to sqrt(kappa) steps."""
     full = constants | {"b": constants["n"], "kappa_tilde": kappa_tilde}
-    nesterov = schedules.nesterov(1, constants["L"], constants["mu"])
-    for factory in (schedules.mass, schedules.auto):
-        s = factory(1, **full)
-        table = (s.alpha[0], s.beta[0], s.theta[0])
+    L, mu = constants["L"], constants["mu"]
+    nesterov = schedules.nesterov(1, L, mu)
+    for factory, T in ((schedules.mass, 1), (schedules.auto, math.ceil(math.sqrt(L / mu)))):
+        s = factory(T, **full)
+        table = (s.alpha[-1], s.beta[-1], s.theta[-1])
         expected = (nesterov.alpha[0], nesterov.beta[0], nesterov.theta[0])
         assert table == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @FEW
 @given(batch_constants())
-def test_full_batch_heavy_ball_rule_is_accelerated(constants):
+def test_full_batch_heavy_ball_has_the_best_momentum_for_its_step(constants):
+    """alpha <= 1/L: the double root at mu, beta = (1 - 1/sqrt(kappa))^2."""
     s = schedules.auto(1, **constants | {"b": constants["n"]}, family="shb")
-    kappa = constants["L"] / constants["mu"]
-    assert is_constant(s, 1, 1 / constants["L"], 1 - 1 / math.sqrt(kappa), 0)
+    root = 1 - math.sqrt(constants["mu"] / constants["L"])
+    assert s.alpha[0] == pytest.approx(1 / constants["L"], rel=1e-3)
+    assert math.sqrt(s.beta[0]) == pytest.approx(root, abs=1e-3)
+    assert s.theta[0] == 0.0
 
 
 @FEW
 @given(batch_constants())
-def test_single_rows_never_step_beyond_what_sgd_may(constants):
-    """b = 1: q = L_max >= L, so alpha = 1/(L_max + sqrt(mu L)) and no momentum."""
+def test_single_rows_step_as_the_best_sgd(constants):
+    """b = 1: zeta0^2 = 1, so alpha = 1/L_max and no momentum."""
     n = max(2, constants["n"])
     s = schedules.auto(1, **constants | {"n": n, "b": 1}, family="shb")
-    expected = 1 / (constants["L_max"] + math.sqrt(constants["mu"] * constants["L"]))
-    assert is_constant(s, 1, expected, 0, 0)
+    assert s.alpha[0] == pytest.approx(1 / constants["L_max"], rel=1e-3)
+    assert s.beta[0] == pytest.approx(0.0, abs=1e-3)
 
 
 @FEW
 @given(batch_constants())
-def test_identical_rows_and_condition_number_one(constants):
-    """L_max = L: q = zeta0^2 L. kappa = 1: no momentum at any batch size."""
+def test_condition_number_one_needs_no_momentum(constants):
     L, n, b = constants["L"], constants["n"], constants["b"]
     zeta2 = 0.0 if n == b else (n - b) / ((n - 1) * b)
-    flat = constants | {"L_max": L}
-    s = schedules.auto(1, **flat, family="shb")
-    assert effective_step(s) == pytest.approx(
-        1 / (zeta2 * L + math.sqrt(constants["mu"] * L)), rel=1e-6
-    )
     round_one = constants | {"mu": L}
-    assert schedules.auto(1, **round_one, family="shb").beta[0] == pytest.approx(0, abs=1e-12)
+    assert schedules.auto(1, **round_one, family="shb").beta[0] == pytest.approx(0, abs=1e-3)
     same_rows = round_one | {"L_max": L, "kappa_tilde": 1.0}
     assert is_constant(schedules.mass(1, **same_rows), 1, 1 / L, 0, 0)
     # with lookahead auto may step shorter at b = 1, where zeta0^2 = 1, never longer
@@ -261,15 +261,26 @@ def test_identical_rows_and_condition_number_one(constants):
 
 
 @FEW
+@given(batch_constants())
+def test_heavy_ball_is_certified_no_slower_than_rule_one(constants):
+    z = theory.zeta2(constants["n"], constants["b"])
+    rows = (constants["L_max"], constants["mu"], constants["L"])
+    s = schedules.auto(1, **constants, family="shb")
+    rule = heavy_ball_rule(constants["L"], constants["mu"], constants["L_max"], z)
+    best = theory.certified_rate(float(s.alpha[0]), float(s.beta[0]), z, *rows)
+    assert 1 - best >= (1 - theory.certified_rate(*rule, z, *rows)) * (1 - 2e-5)
+
+
+@FEW
 @given(batch_constants(), st.integers(1, 10_000))
-def test_effective_step_grows_with_the_batch(constants, other):
+def test_a_larger_batch_is_certified_no_slower(constants, other):
     n = constants["n"]
-    small, large = sorted((constants["b"], 1 + other % n))
-    steps = [
-        effective_step(schedules.auto(1, **constants | {"b": b}, family="shb"))
-        for b in (small, large)
-    ]
-    assert steps[0] <= steps[1] * (1 + 1e-9)
+    rates = []
+    for b in sorted((constants["b"], 1 + other % n)):
+        s = schedules.auto(1, **constants | {"b": b}, family="shb")
+        rows = (theory.zeta2(n, b), constants["L_max"], constants["mu"], constants["L"])
+        rates.append(theory.certified_rate(*step(s, 0), *rows))
+    assert 1 - rates[1] >= (1 - rates[0]) * (1 - 2e-5)
 
 
 def test_mass_by_hand():
@@ -282,16 +293,32 @@ def test_mass_by_hand():
 
 
 @pytest.mark.parametrize("kappa_tilde", [None, 5.0])
-@pytest.mark.parametrize("T", [1, 2, 7, 100])
-def test_auto_decays_over_the_last_part_with_constant_momentum(T, kappa_tilde):
+@pytest.mark.parametrize("T", [1, 2, 7, 100, 1000])
+def test_auto_decays_after_a_few_time_constants(T, kappa_tilde):
     constants = {"L": 4.0, "mu": 1.0, "L_max": 8.0, "n": 20, "b": 15}
     s = schedules.auto(T, **constants, kappa_tilde=kappa_tilde)
+    full = schedules.auto(10**4, **constants, kappa_tilde=kappa_tilde)
+    if kappa_tilde is None:
+        tau = 1 / (1 - theory.certified_rate(*step(s, 0), theory.zeta2(20, 15), 8.0, 1.0, 4.0))
+    else:
+        tau = 2 * memory(4.0, 1.0, 8.0, 5.0, theory.zeta2(20, 15))
+    K = min(3.5 * tau, 0.5 * T)
     for k in range(T):
-        decay = 1.0 if k < 0.4 * T else T ** (-0.9 * (k - 0.4 * T) / (0.6 * T))
-        assert s.alpha[k] == pytest.approx(s.alpha[0] * decay)
-    assert set(s.beta) == {s.beta[0]}
-    assert set(s.theta) == {s.theta[0]}
+        decay = 1.0 if k <= K else T ** (-0.9 * (k - K) / (T - K))
+        assert s.alpha[k] == pytest.approx(full.alpha[min(k, 3)] * decay, rel=1e-5)
+    np.testing.assert_array_equal(s.beta, full.beta[:T])
     assert (s.theta[0] > 0) == (kappa_tilde is not None)
+
+
+def test_the_memory_of_auto_grows_to_what_the_batch_allows():
+    """c_k = min(c, k + 2): momentum (c_k - 1)/(c_k + 1), and then rule 2."""
+    constants = {"L": 100.0, "mu": 1.0, "L_max": 300.0, "n": 1000, "b": 100}
+    s = schedules.auto(200, **constants, kappa_tilde=9.0)
+    c = memory(100.0, 1.0, 300.0, 9.0, theory.zeta2(1000, 100))
+    grown = np.minimum(c, np.arange(200) + 2.0)
+    np.testing.assert_allclose(s.beta, (grown - 1) / (grown + 1), rtol=1e-12)
+    rule = lookahead_rule(100.0, 1.0, 300.0, 9.0, theory.zeta2(1000, 100))
+    assert (s.alpha[30], s.beta[30], s.theta[30]) == pytest.approx(rule)
 
 
 # -- a schedule is data ------------------------------------------------------------------

@@ -111,8 +111,22 @@ def test_the_authors_stages():
     assert lengths[0] == 2800
     weights = 2.0 ** (np.arange(1, len(lengths)) / 2)
     share = 4200 * weights / weights.sum()
-    assert lengths[1:-1] == np.floor(share[:-1]).astype(int).tolist()
-    assert abs(lengths[-1] - share[-1]) < len(lengths)
+    assert lengths[1:-1] == np.ceil(share[:-1]).astype(int).tolist()
+    assert share[-1] - len(lengths) < lengths[-1] <= share[-1]
+
+
+@FEW
+@given(horizons, kappas)
+def test_the_authors_stages_round_up_and_end_at_T(T, kappa):
+    lengths = stage_lengths(T, kappa, "authors")
+    if len(lengths) == 1:
+        return
+    first = math.floor(0.4 * T)
+    weights = [2 ** (i / 2) for i in range(1, len(lengths))]
+    ends = np.cumsum([first, *(math.ceil((T - first) / sum(weights) * w) for w in weights)])
+    expected = np.minimum(ends, T)
+    expected[-1] = T
+    assert np.cumsum(lengths).tolist() == expected.tolist()
 
 
 # -- the tables --------------------------------------------------------------------------

@@ -7,32 +7,32 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import doctor, reproduce, solve, theory
-from ._options import Json
-from ._terminal import Commands, say, show_json, show_table
+from . import claims, doctor, methods, plan, report, reproduce, solve, theory
+from ._terminal import Commands, say
 
 HELP = """
-Stochastic heavy-ball momentum that tunes itself, for least squares and logistic regression; the
-theory of which batch size it needs; and the paper's experiments, made again.
+Fit linear models without tuning: stochastic heavy-ball momentum that chooses its batch, step and
+momentum. And the theory of which batch size it needs, and the paper's experiments, made again.
 
 \b
 Begin with:
-  bocce plan FILE          which method, batch and step FILE asks for, and why
-  bocce solve FILE         minimise: batch, step and momentum are chosen
+  bocce solve FILE         fit: least squares, or --loss logistic, huber, ...
+  bocce plan FILE          what solve will do with FILE, and why
   bocce reproduce fig3     a figure of the paper, and its claims judged
 
-FILE is LIBSVM text, .csv (target last), .npz (X, y) or a block file; or the name of a LIBSVM data
-set, which is fetched when it is not here (`bocce doctor` lists them).
+FILE is a table (CSV, Parquet, ...; the last column is predicted, or --target), LIBSVM text, .npz
+(X, y) or a block file; or the name of a LIBSVM data set, which is fetched when it is not here
+(`bocce doctor` lists them).
 
 \b
 Examples:
   bocce plan mushrooms --l2 0.01
   bocce solve train.csv --loss logistic --l2 0.001 --out fit
-  bocce theory -n 10000 --kappa 200 -b 9000
+  bocce theory -n 10000 --kappa 200 --ratio 30 -b 9000
   bocce COMMAND --help     the options of a command, with examples
 
-Exit codes: 0 success, 1 the run diverged, 2 bad input, 3 a defect of bocce, 130 interrupted; what
-is wrong is said on stderr.
+Exit codes: 0 success, 1 the run diverged, 2 bad input, 3 the tolerance was not met, 4 a defect of
+bocce, 130 interrupted; what is wrong is said on stderr.
 """
 
 app = typer.Typer(
@@ -70,34 +70,14 @@ def common(
     """Options of every command; `Commands` reads ``debug``."""
 
 
-def methods(json: Json = False) -> None:
-    """List the methods, and the constants they need.
-
-    \b
-    Examples:
-      bocce methods
-      bocce methods --json
-    """
-    from ..control import registry
-
-    known = registry()
-    if json:
-        show_json(
-            [{"name": m.name, "summary": m.summary, "needs": m.needs} for m in known.values()]
-        )
-        return
-    rows = [(m.name, m.summary, ", ".join(m.needs)) for m in known.values()]
-    show_table(("method", "what it is", "needs"), rows)
-
-
 for command in (
-    solve.plan,
+    plan.plan,
     solve.solve,
     theory.theory,
-    methods,
+    methods.methods,
     reproduce.reproduce,
-    reproduce.report,
-    reproduce.claims,
+    report.report,
+    claims.claims,
     doctor.doctor,
 ):
     app.command()(command)

@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
+
+from ._terminal import complain
+
+FILES = (
+    "Parquet, Arrow, CSV or TSV (comma, semicolon or tab; with or without a header), LIBSVM text, "
+    "NPZ (X, y) or a block file; or the name of a LIBSVM data set, such as mushrooms."
+)
 
 
 def _data_sets(incomplete: str) -> list[str]:
     """Names that the word may become; of an empty one the shell lists files."""
+    return [name for name in _known_sets() if incomplete and name.startswith(incomplete)]
+
+
+def _known_sets() -> tuple[str, ...]:
     from ..data import libsvm
 
-    names = (*libsvm.KNOWN, *libsvm.ALIASES)
-    return [name for name in names if incomplete and name.startswith(incomplete)]
+    return (*libsvm.KNOWN, *libsvm.ALIASES)
+
+
+def _losses(incomplete: str) -> list[str]:
+    from ..losses import REGISTRY
+
+    return [name for name in REGISTRY if name.startswith(incomplete)]
+
+
+def _methods(incomplete: str) -> list[tuple[str, str]]:
+    from ..control import registry
+
+    known = registry().values()
+    return [(m.name, m.summary) for m in known if m.name.startswith(incomplete)]
 
 
 def _batch_size(text: str) -> int | float:
@@ -25,13 +49,7 @@ def _batch_size(text: str) -> int | float:
 
 
 File = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE",
-        help="LIBSVM text (also .bz2, .gz, .xz), .csv (target last), .npz (X, y) or a block file; "
-        "or the name of a LIBSVM data set, such as mushrooms.",
-        autocompletion=_data_sets,
-    ),
+    str, typer.Argument(metavar="FILE", help=FILES, autocompletion=_data_sets, show_default=False)
 ]
 OptionalFile = Annotated[
     str | None,
@@ -41,8 +59,41 @@ OptionalFile = Annotated[
         autocompletion=_data_sets,
     ),
 ]
-Loss = Annotated[Literal["squared", "logistic"], typer.Option(help="What is minimised.")]
+Target = Annotated[
+    str | None,
+    typer.Option(help="The column to predict, by name or number; the last if not given."),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...",
+        help="The columns to predict from, by name or number; all others if not given.",
+    ),
+]
+Missing = Annotated[
+    Literal["refuse", "drop"], typer.Option(help="What to do with rows that lack a value.")
+]
+Loss = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="What is minimised: squared, logistic, huber, squared_hinge, ...",
+        autocompletion=_losses,
+    ),
+]
 L2 = Annotated[float, typer.Option(help="Regularisation: l2/2 ||w||^2 is added.")]
+Intercept = Annotated[
+    bool,
+    typer.Option(
+        "--intercept/--no-intercept", help="Fit a constant beside the columns, without penalty."
+    ),
+]
+MethodName = Annotated[
+    str, typer.Option(help="A name that `bocce methods` lists.", autocompletion=_methods)
+]
+Steps = Annotated[
+    int | None, typer.Option("--steps", "-T", help="Number of steps; chosen if not given.")
+]
 BatchSize = Annotated[
     Any,
     typer.Option(
@@ -51,26 +102,78 @@ BatchSize = Annotated[
         help="100 is rows, 0.9 a share of n; chosen if not given.",
     ),
 ]
+Tol = Annotated[
+    float | None,
+    typer.Option(
+        help="Stop when the gradient's norm is tol times the first; 0 never. 1e-6 unless --steps "
+        "is given.",
+        show_default=False,
+    ),
+]
+Passes = Annotated[
+    float | None, typer.Option(help="Spend at most so many passes over the data, without --steps.")
+]
 Plot = Annotated[
     Path | None, typer.Option(help="Write a picture to this file: .png, .svg or .pdf.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
-def rows_of(file: str) -> Any:
-    """X and y of a file (of a block file, itself alone), or of a known LIBSVM data set."""
-    from ..blockfile import BlockFile, is_block_file
-    from ..data import libsvm, load, read_table
+class Data(NamedTuple):
+    """What a FILE holds. ``y`` is None where X is a block file, which holds it as well."""
 
-    if not Path(file).exists() and file in (*libsvm.KNOWN, *libsvm.ALIASES):
-        return load(file)
-    return (BlockFile(file),) if is_block_file(file) else read_table(file)
+    X: Any
+    y: Any
+    columns: list[str] | None = None
+    target: str | None = None
+
+    @property
+    def in_parts(self) -> bool:
+        return self.y is None
 
 
-def problem_of(data: Any, loss: str, l2: float) -> Any:
-    from .. import LeastSquares, Logistic
+def read(
+    file: str, target: str | None = None, columns: str | None = None, missing: str = "refuse"
+) -> Data:
+    """The data of a file, or of a known LIBSVM data set."""
+    from .. import data
 
-    return (LeastSquares if loss == "squared" else Logistic)(*data, l2=l2)
+    chosen = [_name_or_number(word) for word in columns.split(",")] if columns else None
+    if not Path(file).exists() and file in _known_sets():
+        if target is not None or columns is not None:
+            raise ValueError(
+                f"--target and --columns must be left out for the data set {file}, whose columns "
+                "have no names."
+            )
+        return Data(*data.load(file))
+    if not Path(file).exists() and (near := difflib.get_close_matches(file, _known_sets(), n=1)):
+        raise FileNotFoundError(f"there is no file {file!r}; did you mean the data set {near[0]}?")
+    found = data.open(file, _name_or_number(target), chosen, missing=missing)
+    X, y = found
+    return Data(X, y, found.columns, found.target)
+
+
+def _name_or_number(text: str | None) -> str | int | None:
+    if text is None:
+        return None
+    return int(text) if text.strip().lstrip("-").isdigit() else text.strip()
+
+
+def problem_of(data: Data, loss: str, l2: float, intercept: bool = False) -> Any:
+    """What is minimised; says so where there can be no intercept."""
+    from .. import Problem
+
+    if intercept and data.in_parts:
+        complain("note", "data in parts are solved without an intercept; write a column of ones.")
+        intercept = False
+    return Problem(data.X, data.y, loss, l2, intercept=intercept)
+
+
+def check_loss(command: str, loss: str) -> None:
+    """Raise, before any work, if there is no such loss."""
+    from ..losses import loss_of
+
+    loss_of(command, loss)
 
 
 def check_folder(option: str, path: Path | None) -> None:
@@ -84,6 +187,8 @@ def check_plot(path: Path | None) -> None:
 
     check_folder("--plot", path)
     if path is not None:
+        if path.is_dir():
+            raise ValueError(f"--plot: {str(path)!r} is a directory; name a file in it.")
         figures.require_matplotlib()
 
 

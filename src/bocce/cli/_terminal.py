@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
+import textwrap
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +31,9 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-DIVERGED, BAD_INPUT, DEFECT, INTERRUPTED = 1, 2, 3, 130  # exit codes
+from ._messages import in_options
+
+DIVERGED, BAD_INPUT, TOLERANCE, DEFECT, INTERRUPTED = 1, 2, 3, 4, 130  # exit codes
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # what wrong input or machines raise
 Tell = Callable[..., None]  # tell(what is being done, how much of the total is done)
 
@@ -49,20 +53,19 @@ class Commands(TyperGroup):
                 complain("interrupted", str(stop))
                 raise typer.Exit(INTERRUPTED) from None
             except Exception as error:
-                # typer's own exits and usage errors; and a closed pipe, as of `| head`, which is
-                # ended quietly further up
-                if hasattr(error, "exit_code") or isinstance(error, BrokenPipeError):
+                if hasattr(error, "exit_code"):  # typer's own exits and usage errors
                     raise
                 raise typer.Exit(_explained(error, ctx.params.get("debug", False))) from None
 
 
 def _explained(error: Exception, debug: bool) -> int:
     """Say what went wrong; returns the exit code."""
-    expected = isinstance(error, EXPECTED)
+    ours = isinstance(error, ImportError) and (error.name or "").startswith("bocce")
+    expected = isinstance(error, EXPECTED) and not ours
     if debug:
         traceback.print_exception(error)
     elif expected:
-        complain("error", str(error) or type(error).__name__)
+        complain("error", in_options(str(error)) or type(error).__name__)
     else:
         what = f"{type(error).__name__}: {error}"
         complain("error", f"{what}. This is a defect of bocce; --debug shows where it is.")
@@ -83,25 +86,41 @@ def resumable(kept: Path | None) -> Iterator[None]:
 @contextmanager
 def _warnings_in_words() -> Iterator[None]:
     def show(message: Any, *_: Any) -> None:
-        complain("warning", str(message))
+        complain("warning", in_options(str(message)))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = show
+        warnings.showwarning = show  # type: ignore[assignment]
         yield
 
 
 def complain(kind: str, text: str) -> None:
     """``kind: text`` on stderr, on one line however long; the kind in colour on a terminal."""
-    colour = "yellow" if kind == "warning" else "red"
+    colour = {"warning": "yellow", "note": "cyan"}.get(kind, "red")
     line = Text.assemble((kind, colour), f": {text}" if text else "")
-    Console(stderr=True).print(line, soft_wrap=True)
+    _Stderr(stderr=True).print(line, soft_wrap=True)
+
+
+class _Stderr(Console):
+    def on_broken_pipe(self) -> None:
+        """Nobody reads any more: go on in silence."""
+        _close(2)
 
 
 def say(text: str) -> None:
-    """Plain text on stdout."""
-    typer.echo(text)
+    """Plain text on stdout; into the void where its reader, such as ``head``, has left."""
+    try:
+        typer.echo(text)
+    except BrokenPipeError:
+        _close(1)
+
+
+def _close(stream: int) -> None:
+    """Whatever is written to this stream from now on is lost; the exit code stays what it is."""
+    void = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(void, stream)
+    os.close(void)
 
 
 def show_json(value: Any) -> None:
@@ -123,20 +142,31 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def show_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequence[int] = (0,)
+) -> None:
     """A table within the terminal's width, or 80 columns where there is no terminal.
 
-    Columns without a name at all get no header line.
+    Columns without a name at all get no header line; the ``whole`` ones are never broken, and the
+    words of others not if there is room.
     """
     table = Table(box=None, pad_edge=False, show_header=any(columns))
     for place, column in enumerate(columns):
-        table.add_column(column, no_wrap=place == 0, overflow="fold")
+        cells = [column, *(row[place] for row in rows)]
+        pieces = cells if place in whole else [word for cell in cells for word in cell.split()]
+        width = max(map(len, pieces), default=0)
+        table.add_column(column, no_wrap=place in whole, overflow="fold", min_width=width)
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     console = Console(highlight=False)
     with console.capture() as captured:
         console.print(table)
     say("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def fill(text: str) -> str:
+    """A paragraph within the terminal's width."""
+    return textwrap.fill(text, Console().width, break_on_hyphens=False)
 
 
 def number(value: float | None) -> str:
@@ -169,3 +199,53 @@ def progress(label: str, total: float | None = None) -> Iterator[Tell]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(label, total=total)
         yield lambda label, done=0.0: shown.update(task, description=label, completed=done)
+
+
+@contextmanager
+def compiling(tell: Tell) -> Iterator[None]:
+    """In here ``tell`` says when kernels are being compiled, which takes long and happens once.
+
+    Numba is asked only when the package is about to use it: most runs need no kernel.
+    """
+    finder = _Kernels(tell)
+    if watched():
+        sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        finder.leave()
+
+
+class _Kernels:
+    """Sees the import of the kernels, and has Numba tell when it compiles one."""
+
+    words = "compiling for this kind of data (seconds; once, it is kept on disk)"
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell, self.leave = tell, self._unseen
+
+    def _unseen(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        """Finds nothing: others do."""
+        if not name.endswith("engines.numba.entry"):
+            return
+        self._unseen()
+        from numba.core import event
+
+        register: Any = event.register
+        unregister: Any = event.unregister
+        tell, words = self.tell, self.words
+
+        class Listener(event.Listener):
+            def on_start(self, event: Any) -> None:
+                tell(words)
+
+            def on_end(self, event: Any) -> None:
+                """What comes next tells of itself."""
+
+        listener = Listener()
+        register("numba:compile", listener)
+        self.leave = lambda: unregister("numba:compile", listener)

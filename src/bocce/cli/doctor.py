@@ -11,6 +11,7 @@ from ._options import Json
 from ._terminal import progress, say, show_json, show_table
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+REQUIREMENT = re.compile(r"([\w.-]+)[^;]*(?:;.*extra == ['\"](\w+))?")
 DEVELOPERS = ("dev", "docs")  # extras that no command needs
 Section = dict[str, str]
 
@@ -54,14 +55,16 @@ def _versions() -> Section:
     except PackageNotFoundError:  # run from a folder of sources
         needed = []
     for line in needed:
-        package, extra = re.match(r"([\w.-]+)[^;]*(?:;.*extra == ['\"](\w+))?", line).groups()
+        found_there = REQUIREMENT.match(line)
+        assert found_there is not None  # every line begins with a name
+        package, extra = found_there.groups()
         if extra in DEVELOPERS:
             continue
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             wanted = f"bocce[{extra}]" if extra else "bocce"
-            found[package] = f"not installed; pip install '{wanted}'"
+            found[package] = f'not installed; pip install "{wanted}"'
     return found
 
 

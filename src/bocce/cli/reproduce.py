@@ -1,26 +1,23 @@
-"""``bocce reproduce``, ``report`` and ``claims``: the paper's figures and what they say."""
+"""``bocce reproduce``: the paper's figures, made again and judged."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from ._options import Json
-from ._terminal import progress, resumable, say, show_json, show_table
-
-Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="A folder that `bocce reproduce` filled.")
-]
+from ._paper import show_verdicts
+from ._terminal import progress, resumable, say, show_json
 
 
 def _figures(incomplete: str) -> list[tuple[str, str]]:
-    from ..paper import FIGURES
+    from ..paper import EXHIBITS
 
     titles = {"all": "every figure"}
-    for figure in FIGURES.values():
-        titles |= {figure.label: figure.title, figure.alias: figure.title}
+    for exhibit in EXHIBITS.values():
+        titles |= {exhibit.label: exhibit.title, exhibit.alias: exhibit.title}
     return [(name, title) for name, title in titles.items() if name.startswith(incomplete)]
 
 
@@ -37,9 +34,9 @@ def reproduce(
         Literal["quick", "full"], typer.Option(help="A small experiment, or the paper's sizes.")
     ] = "quick",
     setting: Annotated[
-        Literal["paper", "authors", "both"],
-        typer.Option(help="The paper's words, what the released code does, or both."),
-    ] = "both",
+        Literal["paper", "authors", "published", "all"],
+        typer.Option(help="The paper's words, the released code, its published panel, or all."),
+    ] = "all",
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
     jobs: Annotated[
         int | None, typer.Option(help="Processes; all processors if not given.")
@@ -71,7 +68,7 @@ def reproduce(
 
     figures = chosen(names or ["all"])
     workers = runner.default_jobs() if jobs is None else integer("reproduce", "--jobs", jobs)
-    settings = SETTINGS if setting == "both" else (setting,)
+    settings = SETTINGS if setting == "all" else (setting,)
     store.require_extras()
     planned = runner.planned(figures, settings, PROFILES[profile], only)
     if not planned:
@@ -102,67 +99,10 @@ def reproduce(
         verdicts, page = report.publish(out, every)
     if json:
         summary = {"profile": profile, "cells": len(results.outcomes), "report": str(page)}
-        show_json(summary | {"verdicts": {v.claim.name: v.word for v in verdicts}})
+        show_json(summary | {"verdicts": {v.claim.id: v.word for v in verdicts}})
         return
-    _show_verdicts(verdicts)
+    show_verdicts(verdicts)
+    for label in (figure.label for figure in figures):
+        for words in every.stand_ins(label):
+            say(f"{label}: {words}")
     say(f"wrote {page}; claims.json and figures/ are beside it")
-
-
-def _show_verdicts(verdicts: list[Any]) -> None:
-    show_table(
-        ("claim", "verdict"),
-        [(v.claim.name + " (ours)" * v.claim.ours, v.word) for v in verdicts],
-    )
-
-
-def report(folder: Folder, json: Json = False) -> None:
-    """Write report.html and claims.json of DIR again.
-
-    They are made from what is stored there; nothing is run.
-
-    \b
-    Examples:
-      bocce report results
-    """
-    from ..paper import report as reports
-    from ..paper import runner
-
-    with progress("reading the cells") as tell:
-        results = runner.load(folder)
-        tell("judging the claims, writing the report")
-        _, page = reports.publish(folder, results)
-    if json:
-        show_json({"report": str(page)})
-    else:
-        say(f"wrote {page}")
-
-
-def claims(
-    folder: Folder,
-    json: Json = False,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table of docs/reproduction.md.")
-    ] = False,
-) -> None:
-    """Judge every claim on the results in DIR.
-
-    The same results print the same bytes.
-
-    \b
-    Examples:
-      bocce claims results
-      bocce claims results --json > claims.json
-    """
-    from ..paper import claims as judged
-    from ..paper import runner
-
-    with progress("reading the cells") as tell:
-        results = runner.load(folder)
-        tell("judging the claims")
-        verdicts = judged.judge_all(results)
-    if json:
-        say(judged.as_json(verdicts, runner.noted(folder)["profile"]))
-    elif markdown:
-        say(judged.as_markdown(verdicts))
-    else:
-        _show_verdicts(verdicts)

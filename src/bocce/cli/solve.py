@@ -1,4 +1,4 @@
-"""``bocce solve`` and ``bocce plan``: minimise a loss on a file, or say how it would be done."""
+"""``bocce solve``: minimise a loss on a file."""
 
 from __future__ import annotations
 
@@ -7,56 +7,55 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from . import _result
+from ._messages import in_options
 from ._options import (
     L2,
     BatchSize,
+    Columns,
+    Data,
     File,
+    Intercept,
     Json,
     Loss,
-    Plot,
-    check_folder,
-    check_plot,
+    MethodName,
+    Missing,
+    Passes,
+    Steps,
+    Target,
+    Tol,
+    check_loss,
     problem_of,
-    rows_of,
-    save_figure,
+    read,
 )
 from ._terminal import (
+    BAD_INPUT,
     DIVERGED,
-    as_json,
+    TOLERANCE,
+    compiling,
     complain,
-    number,
     progress,
     resumable,
     say,
     show_json,
-    show_table,
     watched,
 )
 
 
-def _methods(incomplete: str) -> list[tuple[str, str]]:
-    from ..control import registry
-
-    known = registry().values()
-    return [(m.name, m.summary) for m in known if m.name.startswith(incomplete)]
-
-
 def solve(
     file: File,
+    target: Target = None,
+    columns: Columns = None,
+    missing: Missing = "refuse",
     loss: Loss = "squared",
     l2: L2 = 0.0,
-    method: Annotated[
-        str,
-        typer.Option(help="A name that `bocce methods` lists.", autocompletion=_methods),
-    ] = "auto",
-    steps: Annotated[
-        int | None, typer.Option("--steps", "-T", help="Number of steps; chosen if not given.")
-    ] = None,
+    intercept: Intercept = True,
+    method: MethodName = "auto",
+    steps: Steps = None,
     batch_size: BatchSize = None,
+    tol: Tol = None,
+    passes: Passes = None,
     seed: Annotated[int, typer.Option(help="Decides every batch.")] = 0,
-    tol: Annotated[
-        float, typer.Option(help="Stop when the gradient norm is tol times the first; 0 never.")
-    ] = 1e-6,
     sampling: Annotated[
         Literal["independent", "reshuffle"], typer.Option(help="How batches are drawn.")
     ] = "independent",
@@ -67,6 +66,7 @@ def solve(
         Path | None,
         typer.Option(help="Write OUT.npz (weights and history) and OUT.json (the summary)."),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what --out names.")] = False,
     ray: Annotated[
         str | None,
         typer.Option(
@@ -79,8 +79,9 @@ def solve(
 ) -> None:
     """Minimise a loss on the data of FILE.
 
-    Nothing has to be tuned: batch, step and momentum are chosen, and the run ends at --tol. A run
-    that diverges is said to, and exits with 1.
+    Nothing has to be tuned: batch, step and momentum are chosen (`bocce plan` says how), an
+    intercept is fitted, and the run ends at --tol. Exit code 1: it diverged; 3: it ended before
+    the tolerance was met.
 
     \b
     Examples:
@@ -90,18 +91,23 @@ def solve(
       bocce solve train.csv --checkpoint run     stop it, repeat it: it goes on
     """
     from .. import minimize
+    from ..run.plan import usual_tol
 
-    check_folder("--out", out)
+    check_loss("solve", loss)
+    files = _result.out_files(out, force)
+    intercept = _without_ray(ray, sampling, intercept)
     with progress(f"reading {file}"):
-        data = rows_of(file)
-        problem = problem_of(data, loss, l2)
+        data = read(file, target, columns, missing)
+        problem = problem_of(data, loss, l2, intercept)
+    goal = usual_tol(steps) if tol is None else tol
     asked = watched()  # before the bar, which may take stderr's place
-    with resumable(checkpoint), progress("starting", steps) as tell:
+    with resumable(checkpoint), progress("starting", steps) as tell, compiling(tell):
         options = {
             "T": steps,
             "batch_size": batch_size,
             "seed": seed,
-            "tol": tol,
+            "tol": goal,
+            "passes": passes,
             "record_every": "auto",
             "callback": _shown_by(tell, steps) if asked else None,
             "checkpoint": checkpoint,
@@ -109,25 +115,37 @@ def solve(
         if ray is None:
             result = minimize(problem, method, sampling=sampling, **options)
         else:
-            result = _on_ray(ray, workers, sampling, file, data, method, loss, l2, options)
-    summary = _summary(file, loss, method, problem, result)
-    if out is not None:
-        _write_result(out, result, summary)
+            result = _on_ray(ray, workers, file, data, method, loss, l2, options)
+    figures = _result.summary(file, method, problem, result, goal)
+    trouble = _written(files, result, figures, data)
+    code = _code(result, goal)
     if json:
-        show_json(summary)
+        show_json({**figures, "wrote": [] if trouble else list(map(str, files))})
     else:
-        show_table(("", ""), [(name, _cell(value)) for name, value in summary.items()])
-    if result.status == "diverged":
-        complain("diverged", result.message)
-        raise typer.Exit(DIVERGED)
+        _result.show(figures, problem, result, data, said=code != 0)
+        if files and not trouble:
+            say(f"\nwrote {' and '.join(map(str, files))}")
+    _exit(result, code, trouble)
+
+
+def _without_ray(ray: str | None, sampling: str, intercept: bool) -> bool:
+    """Is an intercept fitted? On a cluster there is none, and batches are independent."""
+    if ray is None:
+        return intercept
+    if sampling != "independent":
+        raise ValueError(
+            f"--sampling {sampling} must be independent with --ray; leave one of them out."
+        )
+    if intercept:
+        complain("note", "with --ray no intercept is fitted; write a column of ones for one.")
+    return False
 
 
 def _on_ray(
     address: str,
     workers: int,
-    sampling: str,
     file: str,
-    data: Any,
+    data: Data,
     method: str,
     loss: str,
     l2: float,
@@ -135,11 +153,7 @@ def _on_ray(
 ) -> Any:
     from .. import ray as on_ray
 
-    if sampling != "independent":
-        raise ValueError(
-            f"solve: --sampling {sampling} must be independent with --ray; leave one of them out."
-        )
-    parts = [file] if len(data) == 1 else on_ray.split(*data, workers)
+    parts = [file] if data.in_parts else on_ray.split(data.X, data.y, workers)
     where = None if address == "local" else address
     return on_ray.minimize(parts, method, loss=loss, l2=l2, address=where, **options)
 
@@ -152,73 +166,29 @@ def _shown_by(tell: Any, steps: int | None) -> Any:
     return show
 
 
-def _summary(file: str, loss: str, method: str, problem: Any, result: Any) -> dict[str, Any]:
-    return {
-        "file": file,
-        "loss": loss,
-        "l2": problem.l2,
-        "n": problem.n,
-        "d": problem.d,
-        "method": method,
-        "batch_size": result.batch_size,
-        "seed": result.seed,
-        "status": result.status,
-        "iterations": result.n_iter,
-        "value": float(result.history["value"][-1]),
-        "grad_norm": float(result.history["grad_norm"][-1]),
-        "message": result.message,
-    }
+def _written(files: list[Path], result: Any, figures: dict[str, Any], data: Data) -> str:
+    """Write what --out asks for; returns what went wrong, so that the result is still printed."""
+    if not files:
+        return ""
+    try:
+        _result.write(files, result, figures, data)
+    except OSError as error:
+        return f"--out: {files[0]} and {files[1].name} could not be written: {error.strerror}."
+    return ""
 
 
-def _cell(value: Any) -> str:
-    return value if isinstance(value, str) else number(value)
+def _code(result: Any, tol: float) -> int:
+    if result.status == "diverged":
+        return DIVERGED
+    return TOLERANCE if tol > 0 and result.status != "converged" else 0
 
 
-def _write_result(out: Path, result: Any, summary: dict[str, Any]) -> None:
-    import numpy as np
-
-    from .._atomic import atomic_write
-
-    with atomic_write(out.with_name(out.name + ".npz")) as stream:
-        np.savez(stream, w=result.w, **result.history)
-    with atomic_write(out.with_name(out.name + ".json")) as stream:
-        stream.write(as_json(summary).encode() + b"\n")
-
-
-def plan(
-    file: File,
-    loss: Loss = "squared",
-    l2: L2 = 0.0,
-    batch_size: BatchSize = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", "-T", help="The steps you can afford.")
-    ] = None,
-    accuracy: Annotated[float, typer.Option(help="Target for (f - f*)/(f(0) - f*).")] = 1e-6,
-    plot: Plot = None,
-    json: Json = False,
-) -> None:
-    """Which batch, step and momentum FILE asks for, and why.
-
-    Nothing is run: from the constants of the data it says how many steps are needed, from which
-    batch size on momentum accelerates, and whether the paper's method would diverge.
-
-    \b
-    Examples:
-      bocce plan mushrooms --l2 0.01
-      bocce plan train.csv --loss logistic --l2 0.001 -T 5000
-      bocce plan train.csv --plot steps.png
-    """
-    from .. import plan as make_plan
-    from ..paper import plans
-
-    check_plot(plot)
-    with progress(f"reading {file}") as tell:
-        problem = problem_of(rows_of(file), loss, l2)
-        tell("constants, thresholds and steps of every batch size")
-        found = make_plan(problem, batch_size, steps, accuracy)
-        if plot is not None:
-            save_figure(plans.picture(found), plot)
-    if json:
-        show_json(found.to_dict())
-    else:
-        say(str(found))
+def _exit(result: Any, code: int, trouble: str) -> None:
+    """End with the exit code, and say why on stderr."""
+    if code:
+        kind = "diverged" if code == DIVERGED else "not converged"
+        complain(kind, in_options(result.message))
+    if trouble:
+        complain("error", trouble)
+    if code or trouble:
+        raise typer.Exit(code or BAD_INPUT)

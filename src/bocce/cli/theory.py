@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
-from ._options import Json, OptionalFile, Plot, check_plot, problem_of, rows_of, save_figure
-from ._terminal import number, progress, say, show_json, show_table
+from ._options import (
+    Columns,
+    Json,
+    Missing,
+    OptionalFile,
+    Plot,
+    Target,
+    _methods,
+    check_plot,
+    problem_of,
+    read,
+    save_figure,
+)
+from ._terminal import fill, number, progress, say, show_json, show_table
+
+HOLDS = {True: "yes", False: "no", None: ""}
 
 
 def theory(
@@ -18,23 +31,36 @@ def theory(
     kappa: Annotated[
         float | None, typer.Option(help="Condition number L/mu, without FILE (1000).")
     ] = None,
-    ratio: Annotated[float | None, typer.Option(help="L_max/L, without FILE (1).")] = None,
+    ratio: Annotated[
+        float | None,
+        typer.Option(help="L_max/L, the steepest row over the mean, 1 to n; without FILE."),
+    ] = None,
     steps: Annotated[int, typer.Option("--steps", "-T", help="Number of steps.")] = 7000,
     batch_size: Annotated[
         int | None, typer.Option("--batch-size", "-b", help="Rows in a batch; all if not given.")
     ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help="Certify the error of this method too.", autocompletion=_methods),
+    ] = None,
     l2: Annotated[float | None, typer.Option(help="Regularisation, with FILE (0).")] = None,
+    target: Target = None,
+    columns: Columns = None,
+    missing: Missing = "refuse",
     plot: Plot = None,
     json: Json = False,
 ) -> None:
     """Every threshold and bound at one setting.
 
-    The setting is given by numbers, or by the data of FILE. The picture shows which batch size is
-    needed, by the paper, by the certificate and in truth.
+    The setting is given by numbers, or by the data of FILE. Much depends on the steepest row:
+    without --ratio (or FILE) the thresholds are printed for rows that are all alike and for one
+    row that carries everything, and no bounds. The picture shows which batch size is needed, by
+    the paper, by the certificate and in truth.
 
     \b
     Examples:
-      bocce theory -n 10000 --kappa 200 -b 9000
+      bocce theory -n 10000 --kappa 200
+      bocce theory -n 10000 --kappa 200 --ratio 30 -b 9000
       bocce theory mushrooms --l2 0.01 -b 4000
       bocce theory -n 2000 --plot batch.png
     """
@@ -42,48 +68,108 @@ def theory(
 
     check_plot(plot)
     numbers = {"n": n, "kappa": kappa, "ratio": ratio}
-    given = {name: value for name, value in numbers.items() if value is not None}
-    if file is None and l2 is not None:
-        raise ValueError("theory: --l2 is about the data of a FILE; give one, or leave it out.")
-    if file is not None and given:
-        raise ValueError(f"theory: FILE decides {', '.join(given)}; give it or them, not both.")
+    given: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
+    _check_use(file, given, {"--l2": l2, "--target": target, "--columns": columns})
+    if method is not None:
+        thresholds.check_method(method)
     with progress("reading" if file is None else f"reading {file}") as tell:
         if file is None:
-            setting = thresholds.from_numbers(T=steps, b=batch_size, **given)
+            settings = thresholds.settings(T=steps, b=batch_size, **given)
         else:
-            problem = problem_of(rows_of(file), "squared", l2 or 0.0)
+            problem = problem_of(read(file, target, columns, missing), "squared", l2 or 0.0)
             tell("constants")
-            setting = thresholds.from_problem(problem, T=steps, b=batch_size)
+            settings = [thresholds.from_problem(problem, T=steps, b=batch_size)]
         tell("thresholds and bounds")
-        rows = thresholds.table(setting)
+        tables = [thresholds.table(setting, method) for setting in settings]
         if plot is not None:
             tell("thresholds of other condition numbers, for the picture")
-            save_figure(thresholds.picture(thresholds.sweep(setting), setting.n), plot)
+            first = settings[0]
+            save_figure(thresholds.picture(thresholds.sweep(first), first.n), plot)
     if json:
-        known = {name: value for name, value in vars(setting).items() if name != "problem"}
-        show_json({"setting": known, "rows": [asdict(row) for row in rows]})
+        _show_json(settings, tables)
+    elif len(settings) == 1:
+        _show(settings[0], tables[0])
     else:
-        _show(setting, rows)
+        _show_ends(settings, tables)
+    if plot is not None and not json:
+        say(f"\nwrote {plot}")
+
+
+def _check_use(file: str | None, given: dict[str, Any], about_file: dict[str, Any]) -> None:
+    """Numbers or a FILE, not both."""
+    for option, value in about_file.items():
+        if file is None and value is not None:
+            raise ValueError(f"{option} is about the data of a FILE; give one, or leave it out.")
+    if file is not None and given:
+        options = " and ".join("-n" if name == "n" else f"--{name}" for name in given)
+        raise ValueError(f"FILE decides what {options} would; give it or them, not both.")
+
+
+def _show_json(settings: list[Any], tables: list[list[Any]]) -> None:
+    """One setting as it is; without a ratio, both ends of what it may be."""
+    found = [
+        {
+            "setting": {name: x for name, x in vars(setting).items() if name != "problem"},
+            "rows": [asdict(row) for row in rows],
+        }
+        for setting, rows in zip(settings, tables)
+    ]
+    show_json(found[0] if len(found) == 1 else {"ends": found})
 
 
 def _show(setting: Any, rows: list[Any]) -> None:
     say(f"n={setting.n} b={setting.b} T={setting.T}")
     letters = ("L", "mu", "L_max", "D", "chi2", "sigma2")
-    constants = " ".join(f"{letter}={number(getattr(setting, letter))}" for letter in letters)
-    say(textwrap.fill(constants, 80))
-    holds = {True: "yes", False: "no", None: ""}
-    for group in dict.fromkeys(row.group for row in rows):
-        members = [row for row in rows if row.group == group]
+    say(fill(" ".join(f"{letter}={number(getattr(setting, letter))}" for letter in letters)))
+    for group, members in _groups(rows):
         say("")
         if not any(row.quantity for row in members):
-            cells = [(r.name, number(r.value), holds[r.valid], r.note) for r in members]
-            show_table((group, "", "holds" if any(c[2] for c in cells) else "", ""), cells)
+            cells = [(r.name, number(r.value), HOLDS[r.valid], r.note) for r in members]
+            head = (group, "", "holds" if any(c[2] for c in cells) else "", "")
+            show_table(head, cells, whole=(1, 2))
             continue
         # reasons are long and repeat: each is printed once, below
         reasons = list(dict.fromkeys(row.note for row in members))
-        cells = [
-            (r.name, r.quantity, number(r.value), holds[r.valid], f"({reasons.index(r.note) + 1})")
+        cells5 = [
+            (r.name, r.quantity, number(r.value), HOLDS[r.valid], f"({reasons.index(r.note) + 1})")
             for r in members
         ]
-        show_table((group, "of", "", "holds", "why"), cells)
+        show_table((group, "of", "", "holds", "why"), cells5, whole=(2, 3, 4))
         show_table(("", ""), [(f"({i})", reason) for i, reason in enumerate(reasons, 1)])
+
+
+def _show_ends(settings: list[Any], tables: list[list[Any]]) -> None:
+    """What depends on the steepest row, at both ends of what that may be."""
+    low = settings[0]
+    say(f"n={low.n} b={low.b} T={low.T} L={number(low.L)} mu={number(low.mu)}")
+    say("")
+    say(
+        fill(
+            "How much steeper than the mean the steepest row is (L_max/L) was not given: alike is "
+            "L_max/L = 1, where no row is; one row is L_max/L = n, where one carries everything. "
+            "Data lie between: give --ratio, or a FILE, for one column, and for bounds and rates."
+        )
+    )
+    others = {(row.group, row.name): row for row in tables[1]}
+    for group, members in _groups(tables[0]):
+        if any(row.quantity for row in members) or group.startswith("rate"):
+            continue
+        say("")
+        cells = [_pair(row, others[group, row.name]) for row in members]
+        show_table((group, "alike", "one row", ""), cells, whole=(1, 2))
+    certified = [row for row in tables[0] if row.name.startswith("certified, ")]
+    if certified:
+        say("")
+        cells = [_pair(row, others[row.group, row.name]) for row in certified]
+        show_table((f"E||w_T - w*||^2, T={low.T}", "alike", "one row", ""), cells, whole=(1, 2))
+
+
+def _pair(one: Any, other: Any) -> tuple[str, str, str, str]:
+    """A line of both ends, with the note where it is about both."""
+    note = one.note if one.note == other.note else ""
+    return (one.name, number(one.value), number(other.value), note)
+
+
+def _groups(rows: list[Any]) -> list[tuple[str, list[Any]]]:
+    names = dict.fromkeys(row.group for row in rows)
+    return [(name, [row for row in rows if row.group == name]) for name in names]

@@ -7,6 +7,7 @@ from .base import Best, Controller, End, Fixed, Limits, Seen, Stage
 from .guard import Guarded, GuardedRun, Levels, Recipe, guard
 from .line_search import LineSearchPolicy, armijo, sgd_sls_exponential, shb_sls_exponential
 from .plane import Plane, plane
+from .sps import PolyakPolicy, momsps
 from .stream import Stream
 
 POLICIES: dict[str, Method] = {
@@ -14,6 +15,7 @@ POLICIES: dict[str, Method] = {
     for method in (
         Method("sgd-sls-exp", sgd_sls_exponential, "SGD, Armijo line search, exponential steps"),
         Method("shb-sls-exp", shb_sls_exponential, "heavy ball, Armijo line search"),
+        Method("momsps", momsps, "heavy ball, Polyak's step on the batch, capped"),
         Method("plane", plane, "heavy ball, the best step and momentum, all rows"),
     )
 }
@@ -39,12 +41,14 @@ __all__ = [
     "Limits",
     "LineSearchPolicy",
     "Plane",
+    "PolyakPolicy",
     "Recipe",
     "Seen",
     "Stage",
     "Stream",
     "armijo",
     "guard",
+    "momsps",
     "plane",
     "registry",
     "sgd_sls_exponential",

@@ -76,9 +76,17 @@ class Best(NamedTuple):
 class Controller(Protocol):
     """Decides stages. ``state`` is all that a checkpoint keeps of it."""
 
-    best: Best | None  # the best point seen, where the controller looks
-    retreats: int  # how often it went back to that point
-    open_ended: bool  # is the number of steps unknown before the run?
+    @property
+    def best(self) -> Best | None:
+        """The best point seen, where the controller looks."""
+
+    @property
+    def retreats(self) -> int:
+        """How often it went back to that point."""
+
+    @property
+    def open_ended(self) -> bool:
+        """Is the number of steps unknown before the run?"""
 
     def begin(self, w: Array, first: Look) -> None:
         """The run starts at w."""

@@ -56,7 +56,9 @@ class LineSearchPolicy:
     def begin(self) -> tuple[float, float]:
         return self.start, 0.0
 
-    def decide(self, k: int, memory: tuple[float, ...], look: Look) -> tuple[Three, tuple]:
+    def decide(
+        self, k: int, memory: tuple[float, ...], look: Look
+    ) -> tuple[Three, tuple[float, ...]]:
         s, lam = memory
         s = armijo(look(self.search), s, self.c, self.shrink)
         if self.mu is None:

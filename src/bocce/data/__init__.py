@@ -1,8 +1,9 @@
-"""Data: synthetic designs with a known spectrum, tables from files, and LIBSVM's collection."""
+"""Data: synthetic designs with a known spectrum, files where they lie, and LIBSVM's collection."""
 
 from .blocks import write_blocks
-from .files import read_table
+from .extremal import extremal
+from .files import open, read_table
 from .libsvm import load
 from .synthetic import diagonal, regression
 
-__all__ = ["diagonal", "load", "read_table", "regression", "write_blocks"]
+__all__ = ["diagonal", "extremal", "load", "open", "read_table", "regression", "write_blocks"]

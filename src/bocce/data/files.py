@@ -1,56 +1,295 @@
-"""Tables from files: LIBSVM text, CSV and NPZ, plain or compressed, never a pickle."""
+"""Data where they lie: one call for Parquet, Arrow, CSV, LIBSVM and NPZ, here or behind a URL."""
 
 from __future__ import annotations
 
-import bz2
-import csv
-import gzip
-import lzma
 import os
-import zipfile
-import zlib
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any, NoReturn
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from ._svmlight import Rows, parse
-from .synthetic import FloatArray
+from .. import _checks
+from .._direct import machine_memory
+from ..blockfile import MAGIC, BlockFile, arrow, is_block_file
+from . import _formats
+from ._formats import Source
+from ._npz import read_npz
+from ._parts import survey
+from ._places import File, files_of
+from ._sparse import Dense, sparse_rows
+from ._text import suffix_of
 
-Table = tuple[npt.NDArray[np.floating[Any]] | sparse.csr_array, FloatArray]
+SUFFIXES = {
+    **dict.fromkeys((".parquet", ".pq", ".parq"), "Parquet"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc", ".blocks"), "Arrow"),
+    **dict.fromkeys((".csv", ".tsv"), "CSV"),
+    ".npz": "NPZ",
+}
+BEGINNINGS = {b"PAR1": "Parquet", MAGIC: "Arrow", b"PK\x03\x04": "NPZ"}
 
-_OPENERS = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
-_CHUNK = 1 << 20
+
+class Table(tuple[Any, Any]):
+    """X and y in memory: ``X, y = table``. `columns` names the features, `target` the target."""
+
+    columns: list[str] | None
+    target: str | None
+
+    def __new__(cls, X: Any, y: Any, columns: Any = None, target: str | None = None) -> Table:
+        self = super().__new__(cls, (X, y))
+        self.columns, self.target = columns, target
+        return self
+
+    def __getnewargs__(self) -> Any:
+        return *self, self.columns, self.target
+
+    @property
+    def X(self) -> Any:
+        return self[0]
+
+    @property
+    def y(self) -> Any:
+        return self[1]
+
+    def __repr__(self) -> str:
+        kind = "sparse " if sparse.issparse(self.X) else ""
+        n, d = self.X.shape
+        return f"Table({n} x {d} {kind}{self.X.dtype}, target={self.target!r})"
 
 
-def read_table(path: str | os.PathLike[str]) -> Table:
-    """Features X and targets y of a file, by its name (after a final .bz2, .gz or .xz).
+def open(
+    source: Any,
+    target: str | int | None = None,
+    columns: Any = None,
+    *,
+    memory: int | None = None,
+    dtype: str | None = None,
+    missing: str = "refuse",
+) -> Table | BlockFile:
+    """Features X and targets y from files as they are; in memory if they fit, else in parts.
 
-    ``.npz``
-        arrays ``X`` and ``y``; or CSR parts ``data, indices, indptr, shape`` and ``y``. X keeps its
-        float32 or float64.
-    ``.csv``
-        numbers with commas, one row a line; the last column is the target. A first line with a
-        cell that is not a number is a header, and is skipped.
-    anything else
-        LIBSVM text, ``label index:value index:value ...``; X is CSR. ``#`` begins a comment, a
-        ``qid:`` is passed over, blank lines are no rows, a label alone is a row of zeros. Indices
-        count from 0 if a 0 occurs anywhere in the file and from 1 otherwise; they must increase
-        within a line. d is the largest index.
+    ``X, y = open(...)`` is what ``bocce.LeastSquares(X, y)`` and its kin take, in either case. In
+    parts X is a `bocce.BlockFile` that reads the files again and again, a few parts at a time, and
+    y is None (the file holds it). A part is a row group of Parquet, a record batch of Arrow, or a
+    megabyte of text; batches are whole parts. So rows should be in random order: a table sorted by
+    its target gives noisy batches (``p.variance_factor()`` tells), and ``bocce.data.write_blocks``
+    shuffles it once.
+
+    Parameters
+    ----------
+    source : a path, a folder, a glob such as ``"day-*.parquet"``, a list of these, or a URL that
+        fsspec knows (``s3://``, ``https://``, ...), of
+
+        - Parquet (.parquet, .pq), Arrow IPC or Feather (.arrow, .feather, .ipc);
+        - CSV (.csv, .tsv; also .gz, .bz2, .xz): comma, semicolon or tab, a header or none, found by
+          looking;
+        - NPZ with arrays X and y, or data, indices, indptr, shape and y;
+        - LIBSVM text (any other name; also compressed), ``label index:value ...``: X is SciPy CSR.
+          Indices count from 0 if a 0 occurs anywhere, otherwise from 1.
+
+        Or a ``pyarrow.dataset.Dataset``; or a table: Arrow, pandas, polars.
+    target : the target's column, by name or number; the last one unless given. It may be text.
+    columns : the features, by name or number; all other columns unless given.
+    memory : bytes that X and y may take; half of the machine's memory unless given. What is larger
+        comes in parts.
+    dtype : "float32" or "float64" for X; float32 unless given if all features are float32.
+    missing : "refuse" a row with a missing value, by file and row; or "drop" such rows.
+
+    Returns
+    -------
+    `Table` (a pair with ``.columns``, ``.target``) in memory, or `bocce.BlockFile` in parts.
 
     Raises
     ------
     FileNotFoundError
         No such file.
     ValueError
-        With the file, and the line and token, of what is wrong: not a number, NaN, infinity, a
-        truncated or damaged archive, lengths that do not match.
+        What is wrong, with the file, its row group or line, the row and the column: a feature that
+        is no number, a missing value, infinity, columns that differ between files, a truncated or
+        altered file, an archive that inflates without end. All rows are looked at before any is
+        returned.
 
     Examples
     --------
+    >>> import tempfile, pathlib, bocce
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("age;height;sport\\n20;1.8;yes\\n40;1.6;no\\n30;1.7;no\\n")
+    >>> data = bocce.data.open(path, target="sport", columns=["age"])
+    >>> X, y = data
+    >>> data.columns, X.tolist(), y.tolist()
+    (['age'], [[20.0], [40.0], [30.0]], ['yes', 'no', 'no'])
+    >>> bocce.data.open(path, columns=["age", "heigth"])
+    Traceback (most recent call last):
+    ...
+    ValueError: open: columns='heigth' must be a column of people.csv: 'age', 'height', 'sport'.
+    """
+    limit = _limit(memory)
+    _checks.choice("open", "missing", missing, ["refuse", "drop"])
+    kind = None
+    if dtype is not None:
+        kind = np.dtype(_checks.choice("open", "dtype", dtype, ["float32", "float64"]))
+    select = _formats.selector(target, columns, kind, missing)
+    given = _formats.Given(columns, kind, limit)
+    if not _is_path(source) and not are_paths(source):
+        data, name = in_memory(source)
+        return _finished(dataset_source(data, name, select, given), limit)
+    files = [file for path in ([source] if _is_path(source) else source) for file in files_of(path)]
+    format_ = one_format(files, (target, columns))
+    if format_ == "NPZ":
+        return _npz(files, limit, kind)
+    if format_ == "LIBSVM":
+        return _libsvm(files, limit, kind)
+    plain = target is None and columns is None and kind is None
+    if plain and len(files) == 1 and not files[0].remote and is_block_file(files[0].path):
+        return _block_file(files[0].path, limit)
+    return _finished(source_of(files, format_, select, given), limit)
+
+
+def _limit(given: Any) -> int:
+    remedy = "or None for half of the machine's memory"
+    if given is None:
+        return machine_memory() // 2
+    return _checks.integer("open", "memory", given, remedy=remedy)
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, (str, os.PathLike))
+
+
+def are_paths(source: Any) -> bool:
+    return isinstance(source, (list, tuple)) and bool(source) and all(map(_is_path, source))
+
+
+def format_of(file: File) -> str:
+    """By the last suffix that is not a compression's; by its first bytes if that says nothing."""
+    name = file.name
+    stem = name[: len(name) - len(suffix_of(name))]
+    known = SUFFIXES.get(PurePosixPath(stem).suffix.lower())
+    if known is None and not suffix_of(name):
+        with file.open() as stream:
+            head = stream.read(8)
+        known = next((kind for mark, kind in BEGINNINGS.items() if head.startswith(mark)), None)
+    return known or "LIBSVM"
+
+
+def one_format(files: list[File], asked: tuple[Any, Any] = (None, None)) -> str:
+    """The format of all files; ``asked``: the target and the columns, which two do not name."""
+    kinds = [format_of(file) for file in files]
+    for file, kind in zip(files, kinds):
+        if kind != kinds[0]:
+            raise ValueError(
+                f"open: {file.name} is {kind} and {files[0].name} {kinds[0]}, must be of one "
+                "format; name the files with a glob such as '*.parquet'."
+            )
+    if kinds[0] in ("NPZ", "LIBSVM") and asked != (None, None):
+        raise ValueError(
+            f"open: target and columns must be left out for {kinds[0]}, whose columns have no "
+            f"names ({files[0].name})."
+        )
+    return kinds[0]
+
+
+def source_of(files: list[File], format_: str, select: Any, given: _formats.Given) -> Source:
+    if format_ == "Parquet":
+        return _formats.Parquet(files, None, select, given)
+    if format_ == "Arrow":
+        return _formats.Arrow(files, select, given)
+    return _formats.Csv(files, select)
+
+
+def _finished(source: Source, limit: int) -> Table | BlockFile:
+    if isinstance(source, _formats.Scan) and source.in_memory:
+        limit = _formats.Given().limit  # it is there already
+    kept, parts = survey(source, limit)
+    if parts is not None:
+        return BlockFile(parts)
+    return Table(*kept.arrays(), source.choice.features, source.choice.target)
+
+
+# -- tables given directly -----------------------------------------------------------------------
+
+
+def in_memory(source: Any) -> tuple[Any, str]:
+    """An Arrow table or data set of whatever was given, and a name for it."""
+    name = type(source).__name__
+    if hasattr(source, "get_fragments") and hasattr(source, "scanner"):
+        return source, "the data set"
+    if name == "LazyFrame":
+        raise TypeError("open: source=LazyFrame must be collected first; give source.collect().")
+    pa = arrow()
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source]), "the record batch"
+    if isinstance(source, pa.Table):
+        return source, "the table"
+    if type(source).__module__.startswith("pandas") and hasattr(source, "iloc"):
+        return _from_pandas(source), "the data frame"
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source), "the data frame"
+    raise TypeError(
+        f"open: source={name} must be a path, a URL, a list of paths, a pyarrow.dataset.Dataset, "
+        "or a table (Arrow, pandas, polars)."
+    )
+
+
+def _from_pandas(frame: Any) -> Any:
+    pa = arrow()
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise ValueError(
+            f"open: the data frame has a column of mixed types ({error}); give each one type."
+        ) from None
+    return table.rename_columns([str(name) for name in frame.columns])
+
+
+def dataset_source(data: Any, name: str, select: Any, given: _formats.Given) -> Source:
+    """Row groups where the data set has them, so that it can be read in parts."""
+    fragments = list(data.get_fragments()) if hasattr(data, "get_fragments") else []
+    if fragments and all(hasattr(fragment, "row_groups") for fragment in fragments):
+        return _formats.Parquet(fragments, data.schema, select, given)
+    return _formats.Scan(name, data, select, given)
+
+
+# -- LIBSVM, NPZ and block files -----------------------------------------------------------------
+
+
+def _npz(files: list[File], limit: int, dtype: Any) -> Table:
+    if len(files) > 1:
+        raise ValueError(
+            f"open: {len(files)} NPZ files must be one; join them, or open them one by one."
+        )
+    X, y = read_npz(files[0], limit)
+    return Table(X if dtype is None else X.astype(dtype), y)
+
+
+def _libsvm(files: list[File], limit: int, dtype: Any) -> Table | BlockFile:
+    found = sparse_rows(files, limit)
+    if not isinstance(found, Dense):
+        X, y = found
+        return Table(X if dtype is None else X.astype(dtype), y)
+    found.choice = replace(found.choice, dtype=dtype or found.choice.dtype)
+    _, parts = survey(found, limit, keep=False)
+    assert parts is not None  # nothing was kept
+    parts.columns = parts.target = None
+    return BlockFile(parts)
+
+
+def _block_file(path: str, limit: int) -> Table | BlockFile:
+    file = BlockFile(path)
+    if file.n * (file.d * file.dtype.itemsize + 8) > limit:
+        return file
+    X, y = np.empty((file.n, file.d), file.dtype), np.empty(file.n)
+    for i, (part_X, part_y) in enumerate(file.stream(range(file.n_blocks))):
+        here = slice(file.start(i), file.start(i) + file.rows(i))
+        X[here], y[here] = part_X, part_y
+    labels = y if file.classes is None else np.array(file.classes)[y.astype(np.int64)]
+    return Table(X, labels, file.columns, file.target)
+
+
+def read_table(path: str | os.PathLike[str]) -> tuple[Any, Any]:
+    """X and y of one file, wholly in memory, as `open` reads it; the last column is the target.
+
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "small.svm"
     >>> _ = path.write_text("+1 1:0.5 3:2\\n-1  # an empty row\\n")
@@ -58,194 +297,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     >>> X.toarray().tolist(), y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 0.0, 0.0]], [1.0, -1.0])
     """
-    path = Path(path)
-    if not path.is_file():
+    if os.path.isdir(path) or not os.path.exists(path):
         raise FileNotFoundError(f"read_table: there is no file {str(path)!r}; check its name.")
-    kind = kind_of(path)
-    if kind == ".npz":
-        return _read_npz(path)
-    if kind == ".csv":
-        return _read_csv(b"".join(text_chunks(path)), path.name)
-    return libsvm_table(text_chunks(path), path.name)
-
-
-def kind_of(path: Path) -> str:
-    """The last suffix that is not a compression's, in lower case.
-
-    >>> kind_of(Path("rows.CSV.gz")), kind_of(Path("mushrooms.bz2"))
-    ('.csv', '')
-    """
-    suffixes = [suffix for suffix in path.suffixes if suffix not in _OPENERS]
-    return suffixes[-1].lower() if suffixes else ""
-
-
-def text_chunks(path: Path) -> Iterator[bytes]:
-    """The text of a file in pieces of about a megabyte, decompressed by its suffix."""
-    opener = _OPENERS.get(path.suffix, open)
-    try:
-        with opener(path, "rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                yield chunk
-    except EOFError:
-        raise ValueError(
-            f"{path.name}: the compressed file is truncated; fetch or copy it again."
-        ) from None
-    except (gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-        raise ValueError(_damaged(path, error)) from None
-    except OSError as error:
-        if error.errno is not None:  # the disk's fault, not the text's
-            raise
-        raise ValueError(_damaged(path, error)) from None
-
-
-def _damaged(path: Path, error: Exception) -> str:
-    return f"{path.name}: damaged, or not a {path.suffix} file ({error}); fetch or copy it again."
-
-
-def libsvm_table(chunks: Iterable[bytes], source: str) -> tuple[sparse.csr_array, FloatArray]:
-    """CSR features and labels from pieces of LIBSVM text."""
-    parts = list(parsed_rows(chunks, source))
-    labels, counts, indices, values = (np.concatenate(column) for column in zip(*parts))
-    if labels.size == 0:
-        raise ValueError(f"{source}: holds no row; expected lines of label index:value ...")
-    if indices.size == 0:
-        raise ValueError(f"{source}: holds no feature; expected lines of label index:value ...")
-    base = 0 if indices.min() == 0 else 1
-    shape = (labels.size, int(indices.max()) + 1 - base)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    width = np.int32 if indptr[-1] < 2**31 else np.int64  # one type for both, as SciPy wants
-    X = sparse.csr_array(
-        (values, (indices - base).astype(width), indptr.astype(width)), shape=shape
-    )
-    return X, labels
-
-
-def parsed_rows(chunks: Iterable[bytes], source: str) -> Iterator[Rows]:
-    """The rows of LIBSVM text, piece by piece; pieces may end anywhere in a line."""
-    rest, line = b"", 1
-    for chunk in chunks:
-        text = rest + chunk
-        cut = text.rfind(b"\n") + 1
-        text, rest = text[:cut], text[cut:]
-        yield parse(text, source, line)
-        line += text.count(b"\n")
-    yield parse(rest, source, line)
-
-
-# ---------------------------------------------------------------- CSV
-
-
-def _read_csv(data: bytes, source: str) -> Table:
-    try:
-        lines = data.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{source}: not UTF-8 text at byte {error.start}; save it so.") from None
-    rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    if rows and not all(map(_is_number, next(csv.reader([rows[0][1]])))):
-        rows = rows[1:]
-    if not rows:
-        raise ValueError(f"{source}: holds no row of numbers.")
-    texts = [line for _, line in rows]
-    try:
-        table = np.loadtxt(texts, delimiter=",", quotechar='"', comments=None, ndmin=2)
-    except ValueError as error:
-        _explain_csv(rows, source, error)
-    if table.shape[1] < 2:
-        raise ValueError(f"{source}: has one column; expected features and, last, the target.")
-    if not np.isfinite(table).all():
-        row, column = np.argwhere(~np.isfinite(table))[0]
-        raise ValueError(
-            f"{source}, line {rows[row][0]}: column {column + 1} must be a finite number; "
-            "fill in or drop such rows."
-        )
-    return np.ascontiguousarray(table[:, :-1]), table[:, -1].copy()
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _explain_csv(rows: list[tuple[int, str]], source: str, error: ValueError) -> NoReturn:
-    """Say where the table is wrong: NumPy counts rows without the blank lines and the header."""
-    width = len(next(csv.reader([rows[0][1]])))
-    for number, line in rows:
-        cells = next(csv.reader([line]))
-        if len(cells) != width:
-            raise ValueError(
-                f"{source}, line {number}: has {len(cells)} cells where the first row has {width}."
-            ) from None
-        for column, cell in enumerate(cells, 1):
-            if not _is_number(cell):
-                raise ValueError(
-                    f"{source}, line {number}: {cell!r} in column {column} must be a number; "
-                    "fill in or drop such rows, and encode categories."
-                ) from None
-    raise ValueError(f"{source}: {error}") from None
-
-
-# ---------------------------------------------------------------- NPZ
-
-
-def _read_npz(path: Path) -> Table:
-    try:
-        arrays = npz_arrays(path)
-    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ValueError(
-            f"{path.name}: truncated, or not an NPZ file of plain numbers ({error}); "
-            "write it with numpy.savez."
-        ) from None
-    return table_from_arrays(arrays, path.name)
-
-
-def npz_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """All arrays of an NPZ file; what is not plain numbers is refused, never unpickled."""
-    if not zipfile.is_zipfile(path):  # or NumPy would read a lone array, or try a pickle
-        raise zipfile.BadZipFile("no zip archive")
-    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-        return dict(archive)
-
-
-def table_from_arrays(arrays: dict[str, npt.NDArray[Any]], source: str) -> Table:
-    """X and y from named arrays: ``X, y``, or ``data, indices, indptr, shape, y``."""
-    parts = ("data", "indices", "indptr", "shape")
-    wanted = ("X", "y") if "X" in arrays else (*parts, "y")
-    missing = [name for name in wanted if name not in arrays]
-    if missing:
-        raise ValueError(
-            f"{source}: has arrays {sorted(arrays)}, but not {missing}; expected X and y, "
-            "or CSR parts data, indices, indptr, shape and y."
-        )
-    for name in ("X" if "X" in arrays else "data", "y"):
-        _check_numbers(arrays[name], name, source)
-    y = np.asarray(arrays["y"], dtype=np.float64)
-    X: Any = _floating(arrays["X"]) if "X" in arrays else _csr(arrays, source)
-    if X.ndim != 2 or y.shape != (X.shape[0],):
-        raise ValueError(
-            f"{source}: X has shape {X.shape} and y {y.shape}; expected (n, d) and (n,)."
-        )
+    X, y = open(path, memory=_formats.Given().limit)
     return X, y
-
-
-def _csr(arrays: dict[str, npt.NDArray[Any]], source: str) -> sparse.csr_array:
-    data, indices, indptr = _floating(arrays["data"]), arrays["indices"], arrays["indptr"]
-    try:
-        X = sparse.csr_array((data, indices, indptr), shape=tuple(arrays["shape"].tolist()))
-        X.check_format(full_check=True)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{source}: not a CSR matrix ({error}).") from None
-    return X
-
-
-def _floating(array: npt.NDArray[Any]) -> npt.NDArray[np.floating[Any]]:
-    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
-
-
-def _check_numbers(array: npt.NDArray[Any], name: str, source: str) -> None:
-    if array.dtype.kind not in "fiub":
-        raise ValueError(f"{source}: {name} has type {array.dtype}, must be real numbers.")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{source}: {name} holds NaN or infinity; fill in or drop such rows.")

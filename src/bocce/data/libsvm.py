@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import sys
-import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,10 @@ from scipy import sparse
 
 from .._atomic import atomic_write
 from .._checks import choice
-from .files import libsvm_table, npz_arrays, table_from_arrays, text_chunks
+from ._npz import read_npz
+from ._places import File
+from ._sparse import libsvm_table, parsed_rows
+from ._text import text_chunks
 from .synthetic import FloatArray
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
@@ -165,10 +167,11 @@ def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
     """Parse and check a file, or take what was parsed and checked from the very same bytes."""
     key = _file_hash(path)
     parsed = cache_folder() / f"{name}-{_FORMAT}-{key[:32]}.npz"
-    table = _cached(parsed, name)
+    table = _cached(parsed)
     if table is None:
         digest = hashlib.sha256()
-        table = libsvm_table(_hashing(text_chunks(path), digest), path.name)
+        chunks = _hashing(text_chunks(File(str(path))), digest)
+        table = libsvm_table(parsed_rows(chunks, path.name), path.name)
         _check(name, path, digest.hexdigest(), *table)
         _keep(parsed, *table)
     return table
@@ -210,11 +213,11 @@ def _shown(labels: Iterable[float]) -> str:
     return text if len(texts) < 40 else f"{len(texts)} values {text}"
 
 
-def _cached(parsed: Path, name: str) -> tuple[sparse.csr_array, FloatArray] | None:
+def _cached(parsed: Path) -> tuple[sparse.csr_array, FloatArray] | None:
     """What `_keep` wrote, or None: a damaged file is as good as none, for it can be made again."""
     try:
-        return table_from_arrays(npz_arrays(parsed), name)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+        return read_npz(File(str(parsed)))
+    except (OSError, ValueError):
         return None
 
 

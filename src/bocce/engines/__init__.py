@@ -19,50 +19,62 @@ from .base import (
     unit_of,
 )
 
-NAMES = ("compiled", "reference")
+
+def _compiled(problem: Problem, b: int, seed: int, mode: str) -> Engine:
+    """By Numba kernels, where there are some for the problem's rows. (A loss on several classes
+    has none: its batches are products of matrices.)"""
+    if problem.loss.outputs:
+        return _reference(problem, b, seed, mode)
+    if problem.in_parts:
+        from .blocks import BlockEngine
+
+        return BlockEngine(problem, b, seed, mode)
+    from .numba.pack import PACKERS
+
+    if type(problem.rows) not in PACKERS:
+        return _reference(problem, b, seed, mode)
+    from .numba import CompiledEngine
+
+    return CompiledEngine(problem, b, seed, mode)
 
 
-def check_engine(where: str, engine: Any) -> Any:
-    """A name, or somebody's own engine: called with (problem, b, seed, sampling)."""
-    if isinstance(engine, str) or not callable(engine):
-        return _checks.choice(where, "engine", engine, NAMES)
-    return engine
-
-
-def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str) -> Engine:
-    """The engine for a stage. Policies, which look at each batch in Python, and rows that have no
-    kernel run on the reference, and so do losses on several classes, whose batches are products of
-    matrices.
-    """
-    if isinstance(steps, Plane):
-        from .whole import PlaneEngine
-
-        return PlaneEngine(problem, steps.memory)
-    if callable(engine):
-        own: Engine = engine(problem, b, seed, mode)
-        return own
-    if problem.engine is not None:
-        brought: Engine = problem.engine(problem, b, seed, mode)
-        return brought
-    if engine == "compiled" and isinstance(steps, Schedule) and not problem.loss.outputs:
-        if problem.in_parts:
-            from .blocks import BlockEngine
-
-            return BlockEngine(problem, b, seed, mode)
-        from .numba.pack import PACKERS
-
-        if type(problem.rows) in PACKERS:
-            from .numba import CompiledEngine
-
-            return CompiledEngine(problem, b, seed, mode)
+def _reference(problem: Problem, b: int, seed: int, mode: str) -> Engine:
     from .reference import ReferenceEngine
 
     return ReferenceEngine(problem, b, seed, mode)
 
 
+REGISTRY: dict[str, MakeEngine] = {"compiled": _compiled, "reference": _reference}
+
+
+def check_engine(where: str, engine: Any) -> Any:
+    """A name of ``REGISTRY``, or what makes an engine: called with (problem, b, seed, sampling)."""
+    if isinstance(engine, str) or not callable(engine):
+        return _checks.choice(where, "engine", engine, REGISTRY)
+    return engine
+
+
+def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str) -> Engine:
+    """The engine for a stage: the one asked for, unless the problem brings its own.
+
+    Engines take steps from tables. What decides by itself has its own: the plane, and for policies,
+    which look at each batch in Python, the reference.
+    """
+    if isinstance(steps, Plane):
+        from .whole import PlaneEngine
+
+        return PlaneEngine(problem, steps.memory)
+    if not isinstance(steps, Schedule):
+        return _reference(problem, b, seed, mode)
+    if not callable(engine):
+        engine = problem.engine or REGISTRY[engine]
+    made: Engine = engine(problem, b, seed, mode)
+    return made
+
+
 __all__ = [
     "DIVERGENCE_FACTOR",
-    "NAMES",
+    "REGISTRY",
     "Engine",
     "MakeEngine",
     "Recorder",

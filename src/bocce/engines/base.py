@@ -126,7 +126,9 @@ class Engine(Protocol):
     sampling)``.
 
     A run may be cut where k is a multiple of ``grain``, and where it records, without changing a
-    bit.
+    bit. An engine may have three things more: ``record(w, recorder)``, where ``keep(look(w))``
+    would differ from its own records in the last bit; ``memory(state)``, what a checkpoint needs
+    beside the state; ``free = True``, where a look at the iterate costs nothing.
     """
 
     grain: int

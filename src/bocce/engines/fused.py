@@ -40,8 +40,6 @@ class Sweep:
     ``loss.bend_times(z, y, V)`` is the product of a row's second derivative with its part of each
     of the directions V. ``loss.bend_products(z, y, c, U, V)``, where a loss has it, is the sum of
     c_i u_i^T bend_i v_i over rows for all pairs at once.
-
-    ``loss.together(z, y)``, where a loss has it, is its value, slope and bend at once.
     """
 
     def __init__(self, problem: Any, shape: tuple[int, ...]) -> None:
@@ -54,11 +52,11 @@ class Sweep:
         step = max(1, BLOCK // max(1, math.prod(shape[1:])))
         self.blocks = [slice(start, start + step) for start in range(0, self.n, step)]
         self.products = getattr(self.loss, "bend_products", None)
-        self.three: Three = getattr(self.loss, "together", self._one_by_one)
+        whole = self.vector or self.products is not None
+        self.three: Three = self.loss.together if whole else self._without_bends
 
-    def _one_by_one(self, z: Array, y: Array) -> tuple[Array, Array, Array]:
-        bend = self.loss.bend(z, y) if self.vector else self.bend
-        return self.loss.value(z, y), self.loss.slope(z, y), bend
+    def _without_bends(self, z: Array, y: Array) -> tuple[Array, Array, Array]:
+        return self.loss.value(z, y), self.loss.slope(z, y), self.bend
 
     def look(self, z: Array) -> Looked:
         """The loss and its derivatives at the scores z."""
@@ -71,7 +69,7 @@ class Sweep:
 
     def move(self, z: Array, U: Array, c: Array, moved: Array, out: Array) -> Looked:
         """The same at z + c U, which goes into ``out``, and c U into ``moved``."""
-        self.at, values, sizes, plane = out, [], [], 0.0
+        self.at, values, sizes, plane = out, [], [], np.zeros(c.size)
         for rows in self.blocks:
             part = U[:, rows].reshape(c.size, -1)
             shift = moved[rows]
@@ -80,9 +78,7 @@ class Sweep:
             values.append(value)
             sizes.append(size)
             plane = plane + part @ self.slope[rows].reshape(-1)
-        return Looked(
-            math.fsum(values) / self.n, math.fsum(sizes) / self.n, np.asarray(plane) / self.n
-        )
+        return Looked(math.fsum(values) / self.n, math.fsum(sizes) / self.n, plane / self.n)
 
     def _derivatives(self, z: Array, rows: slice) -> tuple[float, float]:
         """The sum of the losses of a block, and its size; slopes and bends are kept."""

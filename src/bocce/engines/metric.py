@@ -98,18 +98,32 @@ def sampled_hessian(rows: Any, bend: Array, count: int, turn: int) -> Array:
     diagonal spoils directions along which f is flat; and so are dense rows, of which as many can
     be taken for the price.)
     """
-    n = bend.size
-    reach = np.cumsum(bend)
-    total = float(reach[-1])
+    H = part_of_hessian(rows, bend, count, turn, (bend.size, 0.0, float(bend.sum())))
+    return H if rows.cost >= DENSE * rows.n * rows.d else set_right(H, rows.squares(bend))
+
+
+def part_of_hessian(
+    rows: Any, bend: Array, count: int, turn: int, whole: tuple[int, float, float]
+) -> Array:
+    """What some of the rows add to it. ``whole``: how many rows there are, the sum of the b_i of
+    those before these, and that of all."""
+    n, before, total = whole
+    reach = before + np.cumsum(bend)
     draws = np.random.default_rng([n, turn]).random(count)
     draws += np.arange(count)
     draws *= total / count
+    if bend.size < n:
+        draws = draws[(draws >= before) & (draws < reach[-1])]
     chosen = np.searchsorted(reach, draws, side="right")
-    named, times = np.unique(np.minimum(chosen, n - 1), return_counts=True)
-    H = np.asarray(rows.take(named).gram(times * (total / n * named.size / count)))
-    if rows.cost < DENSE * n * rows.d:
-        truth = rows.squares(bend)
-        H.flat[:: H.shape[0] + 1] = np.where(H.diagonal() < SELDOM * truth, truth, H.diagonal())
+    named, times = np.unique(np.minimum(chosen, bend.size - 1), return_counts=True)
+    if named.size == 0:
+        return np.zeros((rows.d, rows.d))
+    return np.asarray(rows.take(named).gram(times * (total / n * named.size / count)))
+
+
+def set_right(H: Array, truth: Array) -> Array:
+    """Diagonal entries below half the true ones, replaced by them."""
+    H.flat[:: H.shape[0] + 1] = np.where(H.diagonal() < SELDOM * truth, truth, H.diagonal())
     return H
 
 
@@ -131,10 +145,10 @@ class Chooser:
     def __init__(self, problem: Any, outputs: int = 1) -> None:
         rows = problem.rows
         self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
-        self.entries = rows.cost / self.n  # in a row
+        self.entries = float(rows.cost) / self.n  # in a row
         self.sparse = self.entries < DENSE * self.d
         if self.sparse:
-            self.gram_row = PRICES.sparse_gram * self.entries**2
+            self.gram_row: float = PRICES.sparse_gram * self.entries**2
         else:
             self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
         entry = PRICES.sparse * outputs if self.sparse else max(PRICES.dense, PRICES.gram * outputs)
@@ -161,7 +175,8 @@ class Chooser:
         else:
             gram = rows * (self.gram_row + PRICES.touch * self.entries)
             gram += self.sparse * PRICES.squares * self.entries * self.n
-        return gram + PRICES.factor * self.d**3 / 3.0 + PRICES.square * self.d**2 + PRICES.call
+        factor = PRICES.factor * self.d**3 / 3.0 + PRICES.square * self.d**2
+        return float(gram + factor + PRICES.call)
 
     def _first_rows(self) -> int:
         """All for a quadratic, if that pays; else 20 d, or as many as a step pays for."""
@@ -180,7 +195,7 @@ class Chooser:
             self._count(math.log(shrank))
         if self.taken and self.quadratic and self.whole:
             return False
-        return self.lost >= self.price(self.rows)
+        return bool(self.lost >= self.price(self.rows))
 
     def _count(self, fell: float) -> None:
         """A step by which the log of the gradient's norm fell.

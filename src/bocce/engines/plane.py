@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
 
-from .fused import Looked, Sweep
-from .metric import Chooser, Metric, handed_metric, sampled_metric
+from .fused import Looked
+from .metric import Chooser, Metric, handed_metric
+from .scores import Scores, kind_of_scores
+from .small import falls, largest, norm, solve, units
 
 Array = npt.NDArray[np.float64]
 
@@ -34,7 +35,7 @@ APART = 1e-8  # of a displacement: more than U may differ from X D
 NEXT_TO_NOTHING = 1e-6  # of one row's share of what f has fallen by
 
 
-_COUNTS = ("memory", "k", "products", "sweeps", "held", "stalls", "escapes")
+_COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes")
 _NUMBERS = ("shrank", "start", "best_norm")
 
 
@@ -50,22 +51,6 @@ class Step(NamedTuple):
     verdict: str  # "stalled": no fall of f can be measured; "unbounded": w runs away; else ""
 
 
-def norm(g: Array) -> float:
-    """||g||, of numbers of any size.
-
-    >>> norm(np.array([3e-200, 4e-200])), norm(np.array([3e200, -4e200]))
-    (5e-200, 5e+200)
-    """
-    flat = g.reshape(-1)
-    largest = _largest(flat)
-    if largest == 0.0 or not math.isfinite(largest):
-        return largest
-    if 1e-100 < largest < 1e100:
-        return math.sqrt(float(flat @ flat))
-    flat = flat / largest
-    return largest * math.sqrt(float(flat @ flat))
-
-
 class Plane:
     """Minimises f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + 1/2 sum_j ridge_j w_j^2.
 
@@ -79,13 +64,8 @@ class Plane:
 
     Source: Nemirovski and Yudin's subspace minimisation, and SESOP of Narkiss and Zibulevsky.
 
-    >>> from types import SimpleNamespace
-    >>> X, y = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([2.0, 1.0])
-    >>> rows = SimpleNamespace(d=2, cost=4.0, times=X.__matmul__, combine=X.T.__matmul__)
-    >>> loss = SimpleNamespace(
-    ...     value=lambda z, y: (z - y) ** 2 / 2, slope=lambda z, y: z - y,
-    ...     bend=lambda z, y: np.ones_like(z), quadratic=True)
-    >>> p = SimpleNamespace(n=2, rows=rows, loss=loss, y=y, weight=None, ridge=0.0)
+    >>> from bocce.problems import LeastSquares
+    >>> p = LeastSquares(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([2.0, 1.0]))
     >>> plane = Plane(p, np.zeros(2), memory=1, metric="identity")
     >>> for _ in range(2):
     ...     step = plane.step()
@@ -111,8 +91,10 @@ class Plane:
         """Begin with the direction that a run before this one has left."""
         d = handed_on.get("d")
         if d is not None and self.memory and d.any():
-            self.held, self.products = 1, self.products + 1
-            self._set(1, d, self.problem.rows.times(d))
+            self.kept, self.products = 1, self.products + 1
+            far = self.scores.aim(1, d)
+            self.scores.scale(1, _length(far, d))
+            self._set(1, d, far)
 
     def _lay_out(self, problem: Any, w: Array, memory: int, metric: str | Metric) -> None:
         self.problem, self.w, self.memory = problem, w, memory
@@ -122,17 +104,14 @@ class Plane:
         self.penalised = bool(self.ridge.any())
         self.free = not bool((self.ridge > 0.0).all())  # can w run away?
         self.quadratic = bool(problem.loss.quadratic)
-        scores = (int(problem.n), *w.shape[1:])
-        self.sweep = Sweep(problem, scores)
-        # row 0 is the new direction, the others hold displacements: their w and their scores
+        self.scores: Scores = kind_of_scores(problem)(problem, memory, w.shape[1:])
+        # row 0 is the new direction, the others hold displacements
         self.D = np.zeros((memory + 1, *w.shape))
-        self.U = np.zeros((memory + 1, *scores))
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
-        self.width = np.zeros(memory + 1)  # the largest of each row of D
+        self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
-        self.held, self.far = 0, 0.0
-        self.z, self.other, self.moved = np.empty(scores), np.empty(scores), np.empty(scores)
+        self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
         self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
         if self.chooser is not None:
@@ -140,24 +119,29 @@ class Plane:
         self.k = self.products = self.sweeps = self.stalls = self.escapes = 0
         self.shrank = math.nan
 
+    @property
+    def directions(self) -> int:
+        """The new one, and the displacements in memory."""
+        return 1 + min(self.kept, self.memory)
+
     # -- the point ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Compute scores, value and gradient from w alone; call it before convergence is declared,
         for the scores are otherwise sums of what the steps have added."""
         with np.errstate(all="ignore"):
-            self.z[...] = self.problem.rows.times(self.w)
             self.products += 1
-            self._settle(self._look())
+            self.sweeps += 1
+            self._settle(self.scores.start(self.w))
 
     def _look(self) -> Looked:
         self.sweeps += 1
-        return self.sweep.look(self.z)
+        looked: Looked = self.scores.look()
+        return looked
 
     def _settle(self, looked: Looked) -> None:
         """Value and gradient at w, where the sweep has looked."""
-        g = np.asarray(self.problem.rows.combine(self.sweep.slope), dtype=np.float64)
-        g = g / self.problem.n
+        g = self.scores.gradient() / self.problem.n
         self.products += 1
         self.penalty = 0.0
         if self.penalised:
@@ -185,8 +169,8 @@ class Plane:
         self._new_direction()
         found = self._newton()
         displacement = None if found is None else self._displacement(found[0])
-        if displacement is None and self.held:
-            self.held = 0
+        if displacement is None and self.kept:
+            self.kept = 0
             self._look()
             found = self._newton()
             displacement = None if found is None else self._displacement(found[0])
@@ -201,25 +185,23 @@ class Plane:
 
     def _choose_metric(self) -> None:
         if self.chooser is not None and self.chooser.wants(self.shrank):
-            bend, ridge = self.sweep.row_bends(), self.ridge.reshape(-1)
-            self.metric = sampled_metric(self.problem.rows, bend, ridge, self.chooser)
+            self.metric = self.scores.metric(self.ridge, self.chooser)
 
     def _new_direction(self) -> None:
         """-P^-1 g into row 0."""
         d = -self.metric.solve(self.gradient)
-        d /= _largest(d)
+        d /= largest(d)
         self.products += 1
-        self._set(0, d, self.problem.rows.times(d))
+        far = self.scores.aim(0, d)
+        self.scores.scale(0, _length(far, d))
+        self._set(0, d, far)
 
-    def _set(self, slot: int, d: Array, u: Array) -> None:
-        """Put a direction and its scores into a row, as long as moves the farthest score by 1: so
-        that squares neither vanish nor overflow, however short the steps have become."""
-        far = _largest(u)
-        if not 0.0 < far < math.inf:
-            far = _largest(d)
-        np.divide(d, far, out=self.D[slot])
-        np.divide(u, far, out=self.U[slot])
-        self.width[slot] = _largest(self.D[slot])
+    def _set(self, slot: int, d: Array, far: float) -> None:
+        """Put a direction into a row, as long as moves the farthest score by 1 (and not by ``far``,
+        as it does): so that squares neither vanish nor overflow, however short the steps have
+        become. Its scores have been put there."""
+        np.divide(d, _length(far, d), out=self.D[slot])
+        self.width[slot], self.reach[slot] = largest(self.D[slot]), far / _length(far, d)
         self.wrong[slot] = 0.0
         self._weigh(slot)
 
@@ -231,46 +213,46 @@ class Plane:
         """
         k = c.size
         displacement = (c @ self.D[:k].reshape(k, -1)).reshape(self.w.shape)
-        self.far = _largest(self.moved)
+        self.far = self.scores.far
+        size = largest(displacement)
         parts = np.abs(c) * (self.wrong[:k] + EPS)
-        by_scores, by_w = float(parts.sum()), float(parts @ self.width[:k])
-        size = _largest(displacement)
-        if not (by_scores <= APART * self.far and by_w <= APART * size):
+        by_scores, by_w = float(parts @ self.reach[:k]), float(parts @ self.width[:k])
+        if not (by_scores <= APART * self.far and 0.0 < by_w <= APART * size):
             return None
-        self.wrong[0] = max(by_scores / self.far, by_w / size)
+        self.wrong[0] = max(by_scores / (self.far or 1.0), by_w / size)
         return displacement
 
     def _go(self, displacement: Array) -> None:
         """Move, and keep the displacement in the place of the oldest one."""
         self.w += displacement
-        self.z, self.other = self.other, self.z
-        if self.memory:
-            slot = 1 + self.k % self.memory if self.held == self.memory else self.held + 1
-            self.held = max(self.held, slot)
-            self._set(slot, displacement, self.moved)
+        slot = 1 + self.kept % self.memory if self.memory else 0
+        self.scores.keep(slot, _length(self.far, displacement))
+        if slot:
+            self.kept += 1
+            self._set(slot, displacement, self.far)
             self.wrong[slot] = self.wrong[0]
 
     def _weigh(self, slot: int) -> None:
         """Products of one direction with all."""
-        k = self.held + 1
+        k = self.directions
         if self.penalised:
             row = self.D[:k].reshape(k, -1) @ (self.ridge * self.D[slot]).reshape(-1)
             self.pulled[slot, :k] = self.pulled[:k, slot] = row
         if self.quadratic:
-            row = self.sweep.gram(self.U[:k], self.U[slot : slot + 1])[:, 0]
+            row = self.scores.gram(k, slot)[:, 0]
             self.bent[slot, :k] = self.bent[:k, slot] = row
 
     def _curvature(self, k: int) -> Array:
         """The Hessian of f on the plane, where the sweep has looked."""
-        bent = self.bent[:k, :k] if self.quadratic else self.sweep.gram(self.U[:k], self.U[:k])
+        bent = self.bent[:k, :k] if self.quadratic else self.scores.gram(k)
         return bent + self.pulled[:k, :k] if self.penalised else bent
 
     # -- what comes of it --------------------------------------------------------------------
 
     def _nothing_fell(self) -> Step:
         """From fresh scores by the plain gradient, and if that is tried, it is rounding."""
-        tried = self.held == 0 and self.metric.plain
-        self.held, self.metric, self.shrank = 0, Metric(), math.nan
+        tried = self.kept == 0 and self.metric.plain
+        self.kept, self.metric, self.shrank = 0, Metric(), math.nan
         self.stalls += 1
         self.refresh()
         return self._step(0.0, "stalled" if tried or self.stalls >= STALLS else "")
@@ -303,13 +285,12 @@ class Plane:
         """All that the next steps depend on: a run that goes on from here takes the same ones."""
         counts = [getattr(self, name) for name in _COUNTS]
         numbers = [getattr(self, name) for name in _NUMBERS]
-        k = self.held + 1
+        k = self.directions
         state = {
             "w": self.w.copy(),
-            "z": self.z.copy(),
             "D": self.D[1:k].copy(),
-            "U": self.U[1:k].copy(),
-            "wrong": self.wrong.copy(),
+            **self.scores.state(k),
+            "wrong": np.stack([self.wrong, self.width, self.reach]),
             "products": np.stack([self.pulled, self.bent]),
             "counts": np.array(counts, dtype=np.int64),
             "numbers": np.array(numbers),
@@ -330,15 +311,13 @@ class Plane:
         if self.chooser is not None:
             self.chooser.restore(state["chooser"])
             self.metric = Metric(state.get("factor"), state.get("root"))
-        self.z[...] = state["z"]
-        self.held = len(state["D"])
-        self.D[1 : self.held + 1], self.U[1 : self.held + 1] = state["D"], state["U"]
+        held = len(state["D"])
+        self.D[1 : held + 1] = state["D"]
+        self.scores.restore(state, self.w, self.D[1 : held + 1])
         with np.errstate(all="ignore"):
             self._settle(self._look())
         self.pulled, self.bent = np.array(state["products"], dtype=np.float64)
-        for slot in range(1, self.held + 1):
-            self.width[slot] = _largest(self.D[slot])
-        self.wrong[:] = state["wrong"]
+        self.wrong, self.width, self.reach = np.array(state["wrong"], dtype=np.float64)
         for name, count in zip(_COUNTS, state["counts"]):
             setattr(self, name, int(count))
         for name, number in zip(_NUMBERS, state["numbers"]):
@@ -350,16 +329,16 @@ class Plane:
     def _newton(self) -> tuple[Array, Looked, float] | None:
         """c that makes f(w + D c) nearly as small as can be, what the sweep saw there, and the fall
         that the first Newton step foresaw; None where no fall can be measured."""
-        k = self.held + 1
+        k = self.directions
         D = self.D[:k].reshape(k, -1)
         a = D @ self.gradient.reshape(-1)  # the gradient on the plane
         self.pull = D @ (self.ridge * self.w).reshape(-1) if self.penalised else np.zeros(k)
         H = self._curvature(k)
-        unit = _unit(H)
+        unit = units(H)
         goal = ENOUGH * float(np.abs(a * unit).max())
         c, value, looked, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0
         for _ in range(NEWTON):
-            p = _solve(H, a, unit)
+            p = solve(H, a, unit)
             p *= -stretch
             slope = float(a @ p)
             if not slope < 0.0:
@@ -378,7 +357,7 @@ class Plane:
                 stretch *= 4.0  # f bends less than its second derivative says: Huber's loss, far
                 continue
             stretch, H = 1.0, self._curvature(k)
-            unit = _unit(H)
+            unit = units(H)
         return None if looked is None else (c, looked, predicted)
 
     def _search(
@@ -388,7 +367,7 @@ class Plane:
         t = 1.0
         while t > SHORTEST:
             looked, new, a = self._try(c + t * p)
-            if _falls(new - value, self.slack, float(a @ p), slope):
+            if falls(new - value, self.slack, float(a @ p), slope):
                 return t, looked, new, a
             t *= 0.25
         return None
@@ -397,7 +376,7 @@ class Plane:
         """What the sweep sees at w + D c, f, and the gradient on the plane."""
         self.sweeps += 1
         k = c.size
-        looked = self.sweep.move(self.z, self.U[:k], c, self.moved, self.other)
+        looked = self.scores.move(c)
         if not self.penalised:
             return looked, looked.value, looked.plane
         Qc = self.pulled[:k, :k] @ c
@@ -405,38 +384,6 @@ class Plane:
         return looked, looked.value + penalty, looked.plane + self.pull + Qc
 
 
-def _largest(v: Array) -> float:
-    """max |v_i|."""
-    return max(float(v.max()), -float(v.min()))
-
-
-def _falls(change: float, slack: float, after: float, before: float) -> bool:
-    """Does f fall? And where that is rounding, is the slope at the end such that it must?
-
-    ``before`` < 0 and ``after`` are the slopes along the step at its ends. A convex f falls if
-    after <= 0, and a nearly quadratic one, as f is wherever rounding matters, if after < -before.
-    """
-    if change < -slack:
-        return True
-    return change <= slack and after <= -0.9 * before
-
-
-def _unit(H: Array) -> Array:
-    """1/sqrt(H_jj), and 1 for a direction without curvature."""
-    diagonal = H.diagonal()
-    if diagonal.min() > 0.0:
-        return np.asarray(diagonal**-0.5)
-    return np.asarray(np.where(diagonal > 0.0, diagonal, 1.0) ** -0.5)
-
-
-def _solve(H: Array, a: Array, unit: Array) -> Array:
-    """H^-1 a, by H scaled to a unit diagonal, to which a little is added where it is singular."""
-    scaled = H * unit
-    scaled *= unit[:, None]
-    more = 1e-13
-    while True:
-        scaled.flat[:: a.size + 1] = 1.0 + more
-        _, x, failed = lapack.dposv(scaled, a * unit)
-        if not failed:
-            return np.asarray(x * unit)
-        more *= 100.0
+def _length(far: float, d: Array) -> float:
+    """What a direction is divided by that moves the farthest score by ``far``."""
+    return far if 0.0 < far < math.inf else largest(d)

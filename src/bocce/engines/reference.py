@@ -57,6 +57,6 @@ class ReferenceEngine:
             return Line(self.problem, state.w, units)
 
         memory = tuple(state.memory.get("policy", steps.begin()))
-        three, memory = steps.decide(row, memory, look)
+        (alpha, beta, theta), memory = steps.decide(row, memory, look)
         state.memory["policy"] = np.array(memory)
-        return three
+        return alpha, beta, theta

@@ -21,6 +21,7 @@ class PlaneEngine:
     def __init__(self, problem: Problem, memory: int) -> None:
         self.problem, self.displacements = problem, memory
         self.plane: Plane | None = None
+        self.fell = np.inf  # f, by the last step
 
     def look(self, w: Array) -> Look:
         """The objective and its full gradient."""
@@ -41,12 +42,28 @@ class PlaneEngine:
         plane = self._at(state.w, state.memory)
         state.memory = {}
         for _ in range(state.k, stop):
+            before = plane.value
             taken = plane.step()
+            self.fell = before - plane.value
             w = plane.w.copy()
             state.move(w, w - state.w)
             if taken.verdict:
                 return taken.verdict
         return ""
+
+    def verify(self) -> None:
+        """Compute all that is known of the point from w alone: scores gather rounding."""
+        assert self.plane is not None
+        self.plane.refresh()
+
+    def still_to_fall(self) -> float:
+        """About how far f is above its minimum: by Newton's method in the metric, or as far as it
+        fell by the last step where there is no metric."""
+        assert self.plane is not None
+        g = self.plane.gradient
+        if self.plane.metric.plain:
+            return float(self.fell)
+        return 0.5 * float(np.vdot(g, self.plane.metric.solve(g)))
 
     def memory(self, state: State) -> dict[str, Array]:
         """What a checkpoint needs beside the state to go on bit for bit."""

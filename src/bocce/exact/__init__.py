@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .averages import expected_average
 from .curves import Curve, expected
 from .stability import (
     Stationary,
@@ -9,12 +10,16 @@ from .stability import (
     mean_square_rate,
     stationary,
 )
+from .typical import Typical, typical_rate
 
 __all__ = [
     "Curve",
     "Stationary",
+    "Typical",
     "critical_batch_size",
     "expected",
+    "expected_average",
     "mean_square_rate",
     "stationary",
+    "typical_rate",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,21 +63,37 @@ def expected(
     >>> curve.error2.round(12).tolist()  # each step multiplies by 4/5 or by -4/5
     [1.0, 0.64, 0.4096]
     """
-    frame = frame_of("expected", p)
+    return curve_of("expected", p, schedule, batch_size, w0, _moments, lambda errors: errors)
+
+
+def curve_of(
+    where: str,
+    p: Problem,
+    schedule: Schedule,
+    batch_size: int | float,
+    w0: npt.ArrayLike | None,
+    moments: Callable[..., tuple[FloatArray, FloatArray]],
+    along: Callable[[FloatArray], FloatArray],
+) -> Curve:
+    """A curve from ``moments`` on the span of the rows; elsewhere the error is ``along`` alone.
+
+    ``along`` takes the errors of one eigenvalue, k = 0 .. T, to those of what the curve is about.
+    """
+    frame = frame_of(where, p)
     if not isinstance(schedule, Schedule):
         raise TypeError(
-            f"expected: schedule={schedule!r} must be a Schedule; make one with "
+            f"{where}: schedule={schedule!r} must be a Schedule; make one with "
             "bocce.schedules (a policy that looks at the batch has no exact curve)."
         )
-    b = batch_rows("expected", batch_size, p.n)
+    b = batch_rows(where, batch_size, p.n)
     zeta0_2 = zeta2(p.n, b)
-    start, outside2 = frame.split(_start("expected", w0, p.d))
+    start, outside2 = frame.split(_start(where, w0, p.d))
     noisy = b < p.n and frame.rank > 0
-    noise = noise_of("expected", frame, schedule.T) if noisy else None
+    noise = noise_of(where, frame, schedule.T) if noisy else None
     with np.errstate(over="ignore", invalid="ignore"):
-        bias2, totals = _moments(frame, noise, zeta0_2, schedule, start)
+        bias2, totals = moments(frame, noise, zeta0_2, schedule, start)
         if outside2 > 0.0:
-            untouched = outside2 * _scalar_error(frame.p.l2, schedule) ** 2
+            untouched = outside2 * along(_scalar_error(frame.p.l2, schedule)) ** 2
             totals += np.outer(untouched, [1.0, frame.p.l2**2, frame.p.l2 / 2.0])
             bias2 += untouched
     _infinite_after_overflow(totals)
@@ -96,23 +113,28 @@ def _start(where: str, w0: npt.ArrayLike | None, d: int) -> FloatArray:
     return start
 
 
-def _moments(
+@dataclass(frozen=True)
+class Step:
+    """Means and covariances of (e, v) after a step, and the x, s that it was taken with."""
+
+    m: FloatArray
+    C: FloatArray
+    C_ev: FloatArray
+    x: FloatArray
+    s: FloatArray
+
+
+def walk(
     frame: Frame, noise: Noise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3) on the span of the rows."""
+) -> Iterator[Step]:
+    """The moments on the span of the rows, step by step; without noise the covariances stay 0."""
     lam, r = frame.lam, frame.rank
-    weights = np.column_stack([np.ones(r), lam**2, lam / 2.0])
-    bias2, totals = np.empty(schedule.T + 1), np.empty((schedule.T + 1, 3))
     m, m_v = start, np.zeros(r)
     C, C_ev, C_v = np.zeros((3, r, r))  # covariances of e, of e with v, of v
-    variance = np.zeros(r)
-    bias2[0], totals[0] = m @ m, (m * m) @ weights
-    alive = noise is not None
-    steps = zip(schedule.alpha, schedule.beta, schedule.theta)
-    for k, (alpha, beta, theta) in enumerate(steps, start=1):
+    for alpha, beta, theta in zip(schedule.alpha, schedule.beta, schedule.theta):
         x = alpha * lam
         s = beta - theta * x
-        if alive:
+        if noise is not None:
             C_y = C + theta * (C_ev + C_ev.T) + theta**2 * C_v
             m_y = m + theta * m_v
             injected = noise.covariance(C_y + np.outer(m_y, m_y), m_y)
@@ -122,11 +144,28 @@ def _moments(
             C_v = 0.5 * (C_v + C_v.T)  # symmetric to the last bit, and so is C: an
             C = C + (e_next + e_next.T) + C_v  # antisymmetric rounding error would never die
             C_ev = e_next + C_v
-            variance = np.maximum(C.diagonal(), 0.0)  # rounding may leave -1e-17 of the largest
-            alive = bool(np.isfinite(variance).all())
+            if not np.isfinite(C.diagonal()).all():
+                noise = None  # it has overflown, and stays so
         m_v = s * m_v - x * m
         m = m + m_v
-        bias2[k], totals[k] = m @ m, (m * m + variance) @ weights
+        yield Step(m, C, C_ev, x, s)
+
+
+def measures(lam: FloatArray) -> FloatArray:
+    """What error2, grad2 and gap weigh the second moment along an eigenvalue with."""
+    return np.column_stack([np.ones(lam.size), lam**2, lam / 2.0])
+
+
+def _moments(
+    frame: Frame, noise: Noise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3) on the span of the rows."""
+    weights = measures(frame.lam)
+    bias2, totals = np.empty(schedule.T + 1), np.empty((schedule.T + 1, 3))
+    bias2[0], totals[0] = start @ start, (start * start) @ weights
+    for k, now in enumerate(walk(frame, noise, zeta0_2, schedule, start), start=1):
+        variance = np.maximum(now.C.diagonal(), 0.0)  # rounding may leave -1e-17 of the largest
+        bias2[k], totals[k] = now.m @ now.m, (now.m * now.m + variance) @ weights
     return bias2, totals
 
 

@@ -185,7 +185,7 @@ class Streamed:
                 quadratic = np.asarray(block.multiply(image).sum(axis=1)).ravel()
             else:
                 quadratic = np.einsum("ij,ij->i", block, image)
-            return quadratic - 2.0 * residual[rows] * (block @ mx)
+            return np.asarray(quadratic - 2.0 * residual[rows] * (block @ mx))
 
         return self._mean_square(weigh)
 

@@ -44,6 +44,9 @@ class Loss(Protocol):
     def value(self, z: Any, y: Any) -> Any: ...
     def slope(self, z: Any, y: Any) -> Any: ...
     def bend(self, z: Any, y: Any) -> Any: ...
+    def together(self, z: Any, y: Any) -> tuple[Any, Any, Any]:
+        """Value, slope and bend at once, where they share work."""
+
     def floor(self, y: Any) -> Any:
         """The infimum of ``value`` over z."""
 
@@ -75,6 +78,10 @@ def _constant(loss: Any, mean: float) -> float:
     return 0.0
 
 
+def _together(loss: Any, z: Any, y: Any) -> tuple[Any, Any, Any]:
+    return loss.value(z, y), loss.slope(z, y), loss.bend(z, y)
+
+
 def _nothing_of_its_own() -> dict[str, Body]:
     return {}
 
@@ -87,6 +94,7 @@ def _defaults() -> dict[str, Any]:
         "outputs": False,
         "floor": _floor,
         "constant": _constant,
+        "together": _together,
         "targets": staticmethod(real_targets),
         "compiled": staticmethod(_nothing_of_its_own),
     }
@@ -118,7 +126,14 @@ def loss(name: str) -> Callable[[L], L]:
                 f"loss: {kind.__name__} must be a NamedTuple with {', '.join(NEEDED)}; add "
                 f"{', '.join(missing) or 'NamedTuple as its base'}."
             )
-        kind.name = name  # type: ignore[attr-defined]
+        named: Any = kind
+        bare = [field for field in named._fields if field not in named._field_defaults]
+        if bare:
+            raise TypeError(
+                f"loss: {kind.__name__} has the field {bare[0]} without a default, must have one, "
+                f"for a loss may be asked for by name; write {bare[0]}: float = 1.0, for example."
+            )
+        named.name = name
         for fact, usual in {**_defaults(), "words": f"the {name} loss"}.items():
             if fact not in vars(kind):
                 setattr(kind, fact, usual)

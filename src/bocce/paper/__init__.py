@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from .. import _checks
-from . import ours, paper
-from .specs import Figure
+from .exhibit import Exhibit
+from .exhibits import ALL
 
-FIGURES: dict[str, Figure] = {f.label: f for f in (*paper.FIGURES, *ours.FIGURES)}
-ALIASES = {f.alias: f.label for f in FIGURES.values()}
+EXHIBITS: dict[str, Exhibit] = {exhibit.label: exhibit for exhibit in ALL}
+ALIASES = {exhibit.alias: exhibit.label for exhibit in ALL}
 
 
-def chosen(names: list[str]) -> list[Figure]:
-    """The figures of these names, aliases or "all", in the paper's order.
+def chosen(names: list[str]) -> list[Exhibit]:
+    """The exhibits of these names, aliases or "all", in the paper's order.
 
-    >>> [figure.label for figure in chosen(["fig3", "der_beta"])]
+    >>> [exhibit.label for exhibit in chosen(["fig3", "der_beta"])]
     ['shb_quad', 'der_beta']
     """
-    known = ["all", *FIGURES, *ALIASES]
+    known = ["all", *EXHIBITS, *ALIASES]
     labels = {_checks.choice("reproduce", "NAMES", name, known) for name in names}
-    wanted = set(FIGURES) if "all" in labels else {ALIASES.get(name, name) for name in labels}
-    return [figure for label, figure in FIGURES.items() if label in wanted]
+    wanted = set(EXHIBITS) if "all" in labels else {ALIASES.get(name, name) for name in labels}
+    return [exhibit for label, exhibit in EXHIBITS.items() if label in wanted]

@@ -1,6 +1,8 @@
 """What the released code does, as tables: each departs from the paper as docs/deviations.md says.
 
 They exist to show what the published figures show. None of them is offered as a method.
+`published_two_phase` is not in the released code: it is fitted to the one panel of the release's
+notebook.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ def shb(T: int, L: float, mu: float, n: int, b: int) -> Schedule:
     return heavy_ball(np.full(T, alpha), np.full(T, momentum(alpha, mu)), "SHB (authors)")
 
 
-def _averaged(steps: np.ndarray, coming: np.ndarray, powers: np.ndarray, mu: float, omega: float):
+def _averaged(
+    steps: np.ndarray, coming: np.ndarray, powers: np.ndarray, mu: float, omega: float
+) -> tuple[np.ndarray, np.ndarray]:
     """(alpha, beta) with lambda = omega/eta * mu (...): mu multiplies where the paper divides.
 
     ``coming`` holds the next step's eta and ``powers`` the exponent that goes with it. Momentum
@@ -54,7 +58,8 @@ def shb_exponential(T: int, L: float, mu: float) -> Schedule:
     k = np.arange(T)
     steps = gamma ** np.maximum(k, 1) / (2.0 * L)
     coming = gamma ** (k + 1.0) / (2.0 * L)
-    return heavy_ball(*_averaged(steps, coming, k + 1.0, mu, 1.0 - gamma), "SHB-EXP (authors)")
+    alpha, beta = _averaged(steps, coming, k + 1.0, mu, 1.0 - gamma)
+    return heavy_ball(alpha, beta, "SHB-EXP (authors)")
 
 
 def shb_constant(T: int, L: float, mu: float) -> Schedule:
@@ -93,6 +98,20 @@ def two_phase(T: int, L: float, mu: float) -> Schedule:
     tail = _averaged(gamma**s / (2.0 * L), coming, s + 1.0, mu, 1.0 - gamma)
     alpha[first:], beta[first:] = tail
     return heavy_ball(alpha, beta, "2P-SHB (authors)")
+
+
+def published_two_phase(T: int, L: float, mu: float) -> Schedule:
+    """2P-SHB of the published panel: phase 1 is SHB as printed, phase 2 as released.
+
+    >>> s = published_two_phase(10, L=4.0, mu=1.0)
+    >>> float(s.alpha[5]), bool(s.alpha[6] == two_phase(10, 4.0, 1.0).alpha[6])
+    (0.25, True)
+    """
+    released = two_phase(T, L, mu)
+    first = min(T, math.ceil(0.5 * T) + 1)
+    alpha, beta = released.alpha.copy(), released.beta.copy()
+    alpha[:first], beta[:first] = 1.0 / L, momentum(1.0 / L, mu)
+    return heavy_ball(alpha, beta, "2P-SHB (published)")
 
 
 def _stage_of(ends: list[int], T: int) -> np.ndarray:

@@ -35,12 +35,13 @@ def compute(cell: Cell) -> Outcome:
     """The cell's numbers; data that cannot be had are an outcome, not an error."""
     job = cell.job
     try:
-        if isinstance(job, Table):
-            from .tables import TABLES
-
-            return TABLES[job.name](**dict(job.arguments))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # one stage only: a claim says so
+            if isinstance(job, Table):
+                from .exhibits import TABLES
+
+                outcome: Outcome = TABLES[job.name](**dict(job.arguments))
+                return outcome
             return _expected(job) if cell.seed == EXACT else _sampled(job, int(cell.seed))
     except FileNotFoundError as error:
         return Outcome({}, {"missing": str(error)})

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from .._atomic import atomic_write
+from .canvas import Formula, Grid, Line, Panel, Picture, Surface, names_of, over_runs
 from .figures import require_matplotlib
-from .pictures import Grid, Line, Panel, Picture, names_of, over_runs
 from .styles import style_of
 
 WIDTH, HEIGHT = 3.6, 2.7  # of a panel, in inches
 POINTS = 400  # of a line
-MARKS = 8  # markers on a line
+MARKS = 7  # markers on a line
 
 
 def save(picture: Picture, folder: Path) -> list[Path]:
@@ -42,19 +42,21 @@ def render(picture: Picture) -> Any:
 
     if picture.grid is not None:
         return _grid(picture.grid, picture.title)
+    if picture.formula is not None:
+        return _formula(picture.formula, picture.title)
     count = len(picture.panels)
     columns = min(picture.columns, count)
     rows = math.ceil(count / columns)
-    wordy = columns == 1 and bool(picture.panels[0].words)
-    size = (11.0, 4.8) if wordy else (WIDTH * columns, HEIGHT * rows + 0.9)
+    size = (WIDTH * columns, HEIGHT * rows + 0.9)
     figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(_wrapped(picture.title, size[0]), fontsize=11)
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
     names = names_of(picture)
-    for ax, panel in zip(axes, picture.panels):
+    axes = []
+    for place, panel in enumerate(picture.panels, start=1):
+        kind = {"projection": "3d"} if panel.surface is not None else {}
+        ax = figure.add_subplot(rows, columns, place, **kind)
         _panel(figure, ax, panel, names)
-    for ax in axes[count:]:
-        ax.set_axis_off()
+        axes.append(ax)
     _legend(figure, axes, picture)
     return figure
 
@@ -63,26 +65,25 @@ def _wrapped(text: str, inches: float) -> str:
     return "\n".join(textwrap.wrap(text, int(inches * 11)))
 
 
-def _legend(figure: Any, axes: Any, picture: Picture) -> None:
+def _legend(figure: Any, axes: list[Any], picture: Picture) -> None:
     """One legend below for all panels; each line once."""
-    entries = {}
+    entries: dict[str, Any] = {}
     for ax in axes:
         handles, labels = ax.get_legend_handles_labels()
         for handle, label in zip(handles, labels):
             entries.setdefault(label, handle)
-    if not entries:
+    title = "; ".join(filter(None, [picture.legend, *picture.notes])) or None
+    if not entries and not title:
         return
-    columns = min(len(entries), max(2, int(figure.get_size_inches()[0] / 1.5)))
-    title = None
-    if picture.dashed:
-        title = "solid: mean over runs, with their range; dashed: exact root mean square"
+    width = figure.get_size_inches()[0]
+    columns = min(max(1, len(entries)), max(2, int(width / 1.5)))
     figure.legend(
         list(entries.values()),
         list(entries),
         loc="outside lower center",
         ncols=columns,
         fontsize="small",
-        title=title,
+        title=None if title is None else _wrapped(title, 1.1 * width),
         title_fontsize="small",
         frameon=False,
     )
@@ -91,16 +92,15 @@ def _legend(figure: Any, axes: Any, picture: Picture) -> None:
 def _panel(figure: Any, ax: Any, panel: Panel, names: list[str]) -> None:
     ax.set_title(panel.title, fontsize="medium")
     if panel.words:
-        _words(ax, panel.words)
+        ax.set_axis_off()
+        ax.text(0.5, 0.5, panel.words, ha="center", va="center", transform=ax.transAxes)
+        return
+    if panel.surface is not None:
+        _surface(figure, ax, panel, panel.surface)
         return
     ax.set_xlabel(panel.xlabel, fontsize="small")
     ax.set_ylabel(panel.ylabel, fontsize="small")
     ax.tick_params(labelsize="small")
-    if panel.heat is not None:
-        x, y, values = panel.heat
-        image = ax.pcolormesh(x, y, values, cmap="cividis", shading="gouraud", rasterized=True)
-        figure.colorbar(image, ax=ax, pad=0.02).ax.tick_params(labelsize="small")
-        return
     ax.grid(alpha=0.3, lw=0.5)
     for line in panel.lines:
         _line(ax, line, names.index(line.name), over_runs(panel, line), len(names))
@@ -112,6 +112,29 @@ def _panel(figure: Any, ax: Any, panel: Panel, names: list[str]) -> None:
     if panel.ylog:
         ax.set_yscale("log")
         _log_ticks(ax.yaxis, _limit(ax, panel))
+    _same(ax, panel)
+
+
+def _surface(figure: Any, ax: Any, panel: Panel, surface: Surface) -> None:
+    x, y = np.meshgrid(surface.x, surface.y)
+    drawn = ax.plot_surface(x, y, surface.values, cmap="viridis", linewidth=0, antialiased=True)
+    ax.plot_surface(x, y, np.zeros_like(x), color="0.6", alpha=0.25, linewidth=0)
+    ax.set_xlabel(panel.xlabel, fontsize="small")
+    ax.set_ylabel(panel.ylabel, fontsize="small")
+    ax.tick_params(labelsize="x-small", pad=0)
+    ax.view_init(elev=22, azim=-128)
+    bar = figure.colorbar(drawn, ax=ax, pad=0.12, shrink=0.7)
+    bar.set_label(surface.zlabel, fontsize="small")
+    bar.ax.tick_params(labelsize="x-small")
+
+
+def _same(ax: Any, panel: Panel) -> None:
+    """Which lines lie on one another, said where they do."""
+    same = panel.same()
+    if same:
+        text = "\n".join(textwrap.fill(f"one curve: {names}", 34) for names in same)
+        box = {"boxstyle": "round,pad=0.2", "fc": "white", "ec": "0.7", "alpha": 0.85, "lw": 0.5}
+        ax.text(0.98, 0.97, text, transform=ax.transAxes, ha="right", va="top", size=6.5, bbox=box)
 
 
 def _log_ticks(axis: Any, decades: float) -> None:
@@ -146,7 +169,7 @@ def _plain_ticks(axis: Any) -> None:
 def _limit(ax: Any, panel: Panel) -> float:
     """Show no more decades than can be read; returns how many."""
     bottom, top = panel.span()
-    margin = (top / bottom) ** 0.05
+    margin = (top / bottom) ** 0.05 if top / bottom < 1e100 else 10.0
     ax.set_ylim(bottom / margin, top * margin)
     return math.log10(top / bottom)
 
@@ -170,15 +193,16 @@ def _line(ax: Any, line: Line, place: int, over: bool, total: int) -> None:
         y,
         color=style.colour if not over else _darker(style.colour),
         ls=pattern,
-        lw=1.0 if over or guide else 1.3,
+        lw=0.8 if over or guide else 1.4,
         marker="" if guide or over else style.marker,
         markevery=(first, every) if x.size > 2 * MARKS else None,
-        ms=6 if style.marker == "*" else 4,
+        ms=7 if style.marker in "*3" else 4.5,
         alpha=0.9,
         label=None if over and _already(ax, line.name) else line.name,
     )
     if line.low is not None and line.high is not None:
-        ax.fill_between(x, line.low[keep], line.high[keep], color=style.colour, alpha=0.15, lw=0)
+        low, high = line.low[keep], line.high[keep]
+        ax.fill_between(x, low, high, color=style.colour, alpha=0.15, lw=0)
 
 
 def _already(ax: Any, name: str) -> bool:
@@ -191,43 +215,44 @@ def _darker(colour: str) -> str:
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 
-def _words(ax: Any, words: str) -> None:
-    ax.set_axis_off()
-    if len(words) < 200:
-        ax.text(0.5, 0.5, words, ha="center", va="center", transform=ax.transAxes)
-        return
-    shown = textwrap.wrap(words, 160)
-    more = [f"... ({len(words)} characters in all; the whole is in the report)"]
-    lines = shown if len(shown) <= 45 else shown[:44] + more
-    ax.text(
-        0.0,
-        1.0,
-        "\n".join(lines),
-        va="top",
-        family="monospace",
-        fontsize=7.5,
-        transform=ax.transAxes,
-    )
+def _formula(formula: Formula, title: str) -> Any:
+    """Lines of mathematics, set by matplotlib."""
+    from matplotlib.figure import Figure
+
+    lines = [formula.head, *(line.latex for line in formula.lines)]
+    height = 0.27 * (len(lines) + 4)
+    figure = Figure(figsize=(7.5, height))
+    figure.suptitle(title, fontsize=12)
+    step = 1.0 / (len(lines) + 4)
+    for place, line in enumerate(lines):
+        indent = 0.05 if line.startswith("+") else 0.02
+        figure.text(indent, 1.0 - (place + 2.3) * step, f"${line}$" if line else "", fontsize=9.5)
+    figure.text(0.02, 0.4 * step, _wrapped(formula.note, 7.5), fontsize=8)
+    return figure
 
 
 def _grid(grid: Grid, title: str) -> Any:
     """A table of numbers as a picture."""
     from matplotlib.figure import Figure
 
-    longest = max(len(cell) for row in grid.cells for cell in row)
+    widths = [
+        max(len(row[i]) for row in (grid.columns, *grid.cells)) + 2
+        for i in range(len(grid.columns))
+    ]
     side = max(len(row) for row in grid.rows)
-    width = 0.075 * (side + (longest + 2) * len(grid.columns)) + 0.5
+    width = max(6.0, 0.078 * (side + sum(widths)) + 0.6)
     figure = Figure(figsize=(width, 0.26 * (len(grid.rows) + 4)))
     figure.suptitle(title, fontsize=11)
-    left = 0.075 * (side + 4) / width
+    left = 0.078 * (side + 4) / width
     ax = figure.add_axes((left, 0.14, 0.99 - left, 0.74))
     ax.set_axis_off()
-    table = ax.table(
+    table: Any = ax.table(
         cellText=[list(row) for row in grid.cells],
         rowLabels=list(grid.rows),
         colLabels=list(grid.columns),
+        colWidths=[w / sum(widths) for w in widths],
         cellLoc="center",
-        bbox=(0.0, 0.0, 1.0, 1.0),
+        bbox=[0.0, 0.0, 1.0, 1.0],  # type: ignore[arg-type]
     )
     table.auto_set_font_size(False)
     table.set_fontsize(8)

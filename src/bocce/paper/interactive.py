@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from .pictures import Line, Panel, Picture, names_of, over_runs
+from .canvas import Line, Panel, Picture, Surface, names_of, over_runs
 from .styles import SYMBOLS, style_of
 
 POINTS = 90  # of a line: enough for a panel that is a third of a screen wide
 GAP = 0.35  # of a panel's width or height, between panels
-ROW = 250  # pixels
+ROW = 260  # pixels
+FEW = 12  # points: each has a marker
 
 
 def chart(picture: Picture) -> dict[str, Any]:
-    """{"data": traces, "layout": layout} for Plotly.newPlot."""
+    """{"data": traces, "layout": layout} for Plotly.newPlot; one column of panels suits phones."""
     panels = picture.panels
     columns = min(picture.columns, len(panels))
     rows = math.ceil(len(panels) / columns)
@@ -25,7 +26,7 @@ def chart(picture: Picture) -> dict[str, Any]:
     data: list[dict[str, Any]] = []
     layout: dict[str, Any] = {
         "height": ROW * rows + 130,
-        "margin": {"l": 60, "r": 20, "t": 90, "b": 40},
+        "margin": {"l": 64, "r": 20, "t": 110, "b": 48},
         # above the panels, 28 pixels over their titles
         "legend": {
             "orientation": "h",
@@ -37,11 +38,16 @@ def chart(picture: Picture) -> dict[str, Any]:
         "hovermode": "closest",
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
+        "meta": {"columns": columns, "panels": len(panels)},
     }
     for place, panel in enumerate(panels):
-        lowest = place + columns >= len(panels)
-        _axes(layout, place, divmod(place, columns), rows, columns, panel, lowest)
-        data += _traces(panel, place, names, seen)
+        domain = _domain(place, columns, rows)
+        if panel.surface is None:
+            _axes(layout, place, domain, panel)
+        else:
+            _scene(layout, place, domain, panel, panel.surface)
+        _title(layout, domain, panel)
+        data += _traces(panel, place, names, seen, domain)
     return {"data": data, "layout": layout}
 
 
@@ -49,41 +55,76 @@ def _suffix(place: int) -> str:
     return "" if place == 0 else str(place + 1)
 
 
-def _axes(
-    layout: dict[str, Any],
-    place: int,
-    at: tuple[int, int],
-    rows: int,
-    columns: int,
-    panel: Panel,
-    lowest: bool,
-) -> None:
-    row, column = at
+def _domain(place: int, columns: int, rows: int) -> dict[str, list[float]]:
+    row, column = divmod(place, columns)
     width, height = 1.0 / (columns + GAP * (columns - 1)), 1.0 / (rows + GAP * (rows - 1))
     left, top = column * width * (1.0 + GAP), 1.0 - row * height * (1.0 + GAP)
-    across, down = [left, min(1.0, left + width)], [max(0.0, top - height), top]
+    return {
+        "x": _round([left, min(1.0, left + width)]),
+        "y": _round([max(0.0, top - height), top]),
+    }
+
+
+def _axes(layout: dict[str, Any], place: int, domain: dict[str, list[float]], panel: Panel) -> None:
     common = {"gridcolor": "#e5e5e5", "zeroline": False, "linecolor": "#444", "mirror": True}
     layout[f"xaxis{_suffix(place)}"] = {
-        "domain": _round(across),
+        "domain": domain["x"],
         "anchor": f"y{_suffix(place)}",
-        "title": {"text": panel.xlabel if lowest else "", "font": {"size": 11}},
+        "title": {"text": panel.xlabel, "font": {"size": 11}, "standoff": 4},
         "type": "log" if panel.xlog else "linear",
         **common,
     }
     layout[f"yaxis{_suffix(place)}"] = {
-        "domain": _round(down),
+        "domain": domain["y"],
         "anchor": f"x{_suffix(place)}",
-        "title": {"text": panel.ylabel if column == 0 else "", "font": {"size": 11}},
+        "title": {"text": panel.ylabel, "font": {"size": 11}, "standoff": 4},
         "type": "log" if panel.ylog else "linear",
         "exponentformat": "power",
-        **({"range": _decades(panel)} if panel.ylog and panel.heat is None else {}),
+        "nticks": 7,
+        **({"range": _decades(panel)} if panel.ylog else {}),
         **common,
     }
+    same = panel.same()
+    if panel.words or same:
+        words = panel.words or "<br>".join(f"one curve: {names}" for names in same)
+        layout["annotations"].append(
+            {
+                "text": words.replace("\n", "<br>"),
+                "showarrow": False,
+                "x": 0.5 if panel.words else 0.98,
+                "y": 0.5 if panel.words else 0.97,
+                "xanchor": "center" if panel.words else "right",
+                "yanchor": "middle" if panel.words else "top",
+                "xref": f"x{_suffix(place)} domain",
+                "yref": f"y{_suffix(place)} domain",
+                "font": {"size": 12 if panel.words else 9},
+                "bgcolor": "rgba(255,255,255,0.8)",
+            }
+        )
+
+
+def _scene(
+    layout: dict[str, Any],
+    place: int,
+    domain: dict[str, list[float]],
+    panel: Panel,
+    surface: Surface,
+) -> None:
+    layout[f"scene{_suffix(place)}"] = {
+        "domain": domain,
+        "xaxis": {"title": {"text": panel.xlabel}},
+        "yaxis": {"title": {"text": panel.ylabel}},
+        "zaxis": {"title": {"text": ""}},  # the colour bar says it
+        "camera": {"eye": {"x": -2.0, "y": -2.0, "z": 1.2}, "center": {"x": 0, "y": 0, "z": -0.25}},
+    }
+
+
+def _title(layout: dict[str, Any], domain: dict[str, list[float]], panel: Panel) -> None:
     layout["annotations"].append(
         {
             "text": f"<b>{panel.title}</b>",
-            "x": round(sum(across) / 2, 4),
-            "y": round(top, 4),
+            "x": round(sum(domain["x"]) / 2, 4),
+            "y": domain["y"][1],
             "xref": "paper",
             "yref": "paper",
             "xanchor": "center",
@@ -92,10 +133,6 @@ def _axes(
             "font": {"size": 12},
         }
     )
-    if panel.words:
-        words = {"text": panel.words, "showarrow": False, "x": 0.5, "y": 0.5}
-        refs = {"xref": f"x{_suffix(place)} domain", "yref": f"y{_suffix(place)} domain"}
-        layout["annotations"].append(words | refs)
 
 
 def _decades(panel: Panel) -> list[float]:
@@ -113,18 +150,62 @@ def _short(values: np.ndarray) -> list[float]:
     return [float(f"{value:.4g}") for value in values.tolist()]
 
 
-def _traces(panel: Panel, place: int, names: list[str], seen: set[str]) -> list[dict[str, Any]]:
+def _traces(
+    panel: Panel, place: int, names: list[str], seen: set[str], domain: dict[str, list[float]]
+) -> list[dict[str, Any]]:
+    if panel.surface is not None:
+        return [_sheet(panel.surface, place, domain)]
     axes = {"xaxis": f"x{_suffix(place)}", "yaxis": f"y{_suffix(place)}"}
-    if panel.heat is not None:
-        x, y, values = panel.heat
-        rows = [_short(row) for row in values]
-        heat = {"type": "heatmap", "x": _short(x), "y": _short(y), "z": rows}
-        return [heat | axes | {"colorscale": "Cividis", "showscale": False}]
-    return [
-        _trace(panel, line, names.index(line.name), seen) | axes
-        for line in panel.lines
-        if line.x.size
-    ]
+    shown = [line for line in panel.lines if line.x.size]
+    bands = [_band(line, names.index(line.name)) | axes for line in shown if _spread(line)]
+    return bands + [_trace(panel, line, names.index(line.name), seen) | axes for line in shown]
+
+
+def _spread(line: Line) -> bool:
+    """Has it a band that can be seen?"""
+    if line.low is None or line.high is None or line.x.size <= FEW:
+        return False
+    return bool((line.high > 1.02 * line.low).any())
+
+
+def _band(line: Line, place: int) -> dict[str, Any]:
+    """One standard deviation to either side, as a filled outline."""
+    assert line.low is not None
+    assert line.high is not None
+    keep = line.thinned(POINTS // 2)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": _short(np.concatenate([line.x[keep], line.x[keep][::-1]])),
+        "y": _short(np.concatenate([line.high[keep], line.low[keep][::-1]])),
+        "fill": "toself",
+        "fillcolor": style_of(line.name, place).colour,
+        "opacity": 0.15,
+        "line": {"width": 0},
+        "name": line.name,
+        "legendgroup": line.name,
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
+
+
+def _sheet(surface: Surface, place: int, domain: dict[str, list[float]]) -> dict[str, Any]:
+    every = max(1, surface.x.size // 40)
+    return {
+        "type": "surface",
+        "x": _short(surface.x[::every]),
+        "y": _short(surface.y[::every]),
+        "z": [_short(row[::every]) for row in surface.values[::every]],
+        "scene": f"scene{_suffix(place)}",
+        "colorscale": "Viridis",
+        "colorbar": {
+            "title": {"text": surface.zlabel, "side": "right"},
+            "len": round(0.8 * (domain["y"][1] - domain["y"][0]), 4),
+            "x": domain["x"][1],
+            "y": round(sum(domain["y"]) / 2, 4),
+            "thickness": 12,
+        },
+    }
 
 
 def _trace(panel: Panel, line: Line, place: int, seen: set[str]) -> dict[str, Any]:
@@ -135,8 +216,12 @@ def _trace(panel: Panel, line: Line, place: int, seen: set[str]) -> dict[str, An
     first = line.name not in seen and not over
     if first:
         seen.add(line.name)
-    few = line.x.size <= 12
+    few = line.x.size <= FEW
     kind = {"runs": "mean of runs", "guide": "guide"}.get(line.role, "exact")
+    spread: dict[str, Any] = {}
+    if few and line.high is not None:
+        up = _short(line.high[keep] - line.y[keep])
+        spread = {"error_y": {"type": "data", "array": up, "thickness": 1, "width": 2}}
     return {
         "type": "scatter",
         "mode": "lines+markers" if few and not guide else "lines",
@@ -147,10 +232,11 @@ def _trace(panel: Panel, line: Line, place: int, seen: set[str]) -> dict[str, An
         "showlegend": first,
         "line": {
             "color": style.colour,
-            "width": 1 if over else 1.8,
+            "width": 1 if over or guide else 1.8,
             "dash": ("dashdot" if len(style.dash) > 2 else "dot") if guide else dash,
         },
         "marker": {"symbol": SYMBOLS[style.marker], "size": 6},
         "opacity": 0.9,
         "hovertemplate": f"{line.name} ({kind})<br>%{{x}}, %{{y:.3e}}<extra></extra>",
+        **spread,
     }

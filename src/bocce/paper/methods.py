@@ -64,6 +64,17 @@ AUTHORS: dict[str, Build] = {
     "SHB-EXP": lambda t: authors.shb_exponential(t.T, t.L, t.mu),
 }
 
+# fitted to the one panel of the release's notebook: SHB as printed, the rest as released
+PUBLISHED: dict[str, Build] = {
+    name: AUTHORS[name]
+    for name in ("Multi-SHB", "Multi-SHB-CNST", "Multi-SHB-PAN-2", "Multi-SHB-PAN-T-KAP")
+} | {"2P-SHB": lambda t: authors.published_two_phase(t.T, t.L, t.mu)}
+BY_SETTING: dict[str, dict[str, Build]] = {
+    "paper": {},
+    "authors": AUTHORS,
+    "published": PUBLISHED,
+}
+
 
 def build(setting: str, rule: str, told: Told) -> Any:
     """The schedule or policy of a rule: a name of the paper's legends, or a registry name.
@@ -72,9 +83,8 @@ def build(setting: str, rule: str, told: Told) -> Any:
     >>> build("paper", "SGD", told).alpha.tolist(), build("paper", "auto", told).name
     ([0.25, 0.25, 0.25, 0.25], 'auto')
     """
-    if setting == "authors" and rule in AUTHORS:
-        return AUTHORS[rule](told)
-    if rule in PAPER:
-        return PAPER[rule](told)
+    for table in (BY_SETTING[setting], PAPER):
+        if rule in table:
+            return table[rule](told)
     given = {key: value for key, value in vars(told).items() if key != "T"}
     return registry()[rule].build(told.T, given)

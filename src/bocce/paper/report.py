@@ -8,75 +8,106 @@ from typing import Any
 
 from .. import __version__
 from .._atomic import atomic_write
-from . import FIGURES, claims, pictures, runner
-from .claims import Verdict
+from . import EXHIBITS, judge, runner, verdicts
+from .canvas import Picture, names_of
+from .exhibit import Exhibit
 from .interactive import chart
-from .pictures import Picture
 from .results import Results
-from .specs import PROFILES, Cell, Figure, Run, slug
+from .specs import PROFILES, SETTINGS, Cell, Profile, Run, slug
+from .verdicts import Verdict
 
 AUTHORS_STEP = 2018e-6  # seconds a step of the released code takes (n = 8000, b = 7200)
-ORDER = ("holds", "holds only under", "fails", "not evaluated")
-SLUGS = {"holds": "holds", "holds only under": "partly", "fails": "fails"}
+COLOURS = {  # classes of the page's style sheet
+    "holds": "holds",
+    "proved": "holds",
+    "true-where-tested": "holds",
+    "mostly": "mostly",
+    "mixed": "partly",
+    "mostly-not": "rarely",
+    "fails": "fails",
+    "false": "fails",
+}
+GROUPS = {"observation": "Observations", "theorem": "Theorems", "ours": "Ours"}
 
 
-def write(folder: Path, results: Results, verdicts: list[Verdict]) -> Path:
+def write(folder: Path, results: Results, found: list[Verdict]) -> Path:
     """report.html in ``folder``: self-contained, it needs no network."""
     path = folder / "report.html"
     with atomic_write(path) as stream:
-        stream.write(render(folder, results, verdicts).encode())
+        stream.write(render(folder, results, found).encode())
     return path
 
 
-def render(folder: Path, results: Results, verdicts: list[Verdict]) -> str:
+def render(folder: Path, results: Results, found: list[Verdict]) -> str:
     """The page as text. Everything that is not ours to write is escaped."""
     from jinja2 import Environment, PackageLoader
-    from plotly.offline import get_plotlyjs
+    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
     noted = runner.noted(folder)
+    profile = PROFILES[noted["profile"]]
     environment = Environment(
         loader=PackageLoader("bocce.paper", "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["slug"] = lambda word: SLUGS.get(word, "open")
-    figures = [_section(results, FIGURES[label], verdicts) for label in noted["figures"]]
+    environment.filters["slug"] = lambda word: COLOURS.get(word, "open")
+    sections = [_section(results, EXHIBITS[label], found, profile) for label in noted["figures"]]
     return environment.get_template("report.html").render(
         version=__version__,
-        profile=PROFILES[noted["profile"]],
+        profile=profile,
         folder=folder.name,
-        sections=figures,
-        verdicts=verdicts,
-        counts=_counts(verdicts),
+        sections=sections,
+        groups=_groups(found),
+        settings=[s for s in SETTINGS if any(s in v.findings for v in found)],
+        bottom_line=judge.bottom_line(found),
+        counts=verdicts.counts(found),
+        group_names=GROUPS,
+        missing=_missing(results),
         times=_times(results, runner.held_cells(folder)),
         rows=_provenance(results, noted["profile"]),
         versions=_versions(results),
-        charts=json.dumps(_charts(figures), separators=(",", ":")).replace("<", "\\u003c"),
+        charts=json.dumps(_charts(sections), separators=(",", ":")).replace("<", "\\u003c"),
         plotly=get_plotlyjs(),
     )
 
 
-def _counts(verdicts: list[Verdict]) -> dict[str, int]:
-    """How many of the paper's claims hold; ours are not among them."""
-    words = [verdict.kind for verdict in verdicts if not verdict.claim.ours]
-    return {word: words.count(word) for word in ORDER if word in words}
-
-
-def _section(results: Results, figure: Figure, verdicts: list[Verdict]) -> dict[str, Any]:
-    drawn = pictures.pictures(results, figure)
+def _groups(found: list[Verdict]) -> dict[str, list[Verdict]]:
+    """Observations, theorems and ours, each in the paper's order."""
+    kinds = {v.claim.id: "ours" if v.claim.ours else v.claim.kind for v in found}
     return {
-        "figure": figure,
-        "pictures": [{"picture": p, "alt": _alt(p)} for p in drawn],
-        "verdicts": [verdict for verdict in verdicts if verdict.claim.figure == figure.label],
+        title: [v for v in found if kinds[v.claim.id] == kind] for kind, title in GROUPS.items()
     }
+
+
+def _missing(results: Results) -> list[str]:
+    """Data that could not be had, or that others stand in for."""
+    said = [text for label in EXHIBITS for text in results.stand_ins(label)]
+    return list(dict.fromkeys(said))
+
+
+def _section(
+    results: Results, exhibit: Exhibit, found: list[Verdict], profile: Profile
+) -> dict[str, Any]:
+    drawn = pictures(results, exhibit)
+    return {
+        "exhibit": exhibit,
+        "caption": exhibit.caption(profile),
+        "pictures": [{"picture": p, "alt": _alt(p)} for p in drawn],
+        "verdicts": [verdict for verdict in found if verdict.figure == exhibit.label],
+    }
+
+
+def pictures(results: Results, exhibit: Exhibit) -> list[Picture]:
+    """One picture for each setting of an exhibit that was run."""
+    return [exhibit.picture(results, setting) for setting in results.settings(exhibit.label)]
 
 
 def _alt(picture: Picture) -> str:
     """What the picture shows, in words."""
-    if picture.grid is not None or not picture.panels:
+    if not picture.panels:
         return picture.title
-    names = pictures.names_of(picture)
+    names = names_of(picture)
     panels = "; ".join(panel.title for panel in picture.panels)
     lines = f" Lines: {', '.join(names)}." if names else ""
     return f"{picture.title}. {len(picture.panels)} panels: {panels}.{lines}"
@@ -87,12 +118,8 @@ def _charts(sections: list[dict[str, Any]]) -> dict[str, Any]:
         entry["picture"].name: chart(entry["picture"])
         for section in sections
         for entry in section["pictures"]
-        if entry["picture"].panels and not _wordy(entry["picture"])
+        if entry["picture"].panels
     }
-
-
-def _wordy(picture: Picture) -> bool:
-    return len(picture.panels) == 1 and bool(picture.panels[0].words)
 
 
 def _times(results: Results, cells: list[Cell]) -> dict[str, float]:
@@ -140,23 +167,29 @@ def _provenance(results: Results, profile: str) -> list[dict[str, str]]:
 
 def publish(folder: Path, results: Results) -> tuple[list[Verdict], Path]:
     """claims.json and the report, of all that the folder holds."""
-    verdicts = claims.judge_all(results)
-    profile = runner.noted(folder)["profile"]
+    found, text = judged(folder, results)
     with atomic_write(folder / "claims.json") as stream:
-        stream.write(claims.as_json(verdicts, profile).encode() + b"\n")
-    return verdicts, write(folder, results, verdicts)
+        stream.write(text.encode() + b"\n")
+    return found, write(folder, results, found)
 
 
-def draw(folder: Path, results: Results, figures: list[Figure], jobs: int = 1) -> None:
+def judged(folder: Path, results: Results) -> tuple[list[Verdict], str]:
+    """The verdicts, and claims.json as text."""
+    profile = PROFILES[runner.noted(folder)["profile"]]
+    found = judge.judge_all(results, profile)
+    return found, verdicts.as_json(found, profile.name, judge.bottom_line(found))
+
+
+def draw(folder: Path, results: Results, exhibits: list[Exhibit], jobs: int = 1) -> None:
     """The figures as PNG and PDF."""
     from .draw import save
 
-    drawn = [p for figure in figures for p in pictures.pictures(results, figure)]
+    drawn = [p for exhibit in exhibits for p in pictures(results, exhibit)]
     drawn.sort(key=lambda picture: -len(picture.panels))
     if jobs == 1:
         for picture in drawn:
             save(picture, folder / "figures")
         return
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
     Parallel(n_jobs=jobs)(delayed(save)(picture, folder / "figures") for picture in drawn)

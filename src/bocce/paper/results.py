@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .compute import Outcome
-from .specs import EXACT, TABLE, Cell
+from .specs import EXACT, SETTINGS, TABLE, Cell
 from .store import read
 
 Key = tuple[str, str, str, str, str]
 T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # Student's quantile for the mean of so many
+NONE = np.zeros(0)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A method on a panel: the mean over seeds with its range, and the exact root mean square.
+    """A method on a panel: the mean over seeds with its spread, and the exact root mean square.
 
     ``best`` is what claims are judged on: the exact curve where there is one, else the mean.
     A run that diverged is infinite from where it stopped.
@@ -35,7 +36,16 @@ class Curve:
 
     @property
     def mean(self) -> np.ndarray:
-        return self.runs.mean(axis=0) if self.runs.size else np.zeros(0)
+        return self.runs.mean(axis=0) if self.runs.size else NONE
+
+    @property
+    def std(self) -> np.ndarray:
+        """The standard deviation over seeds; 0 of a single run."""
+        if len(self.runs) < 2:
+            return np.zeros_like(self.mean)
+        with np.errstate(invalid="ignore"):
+            spread: np.ndarray = self.runs.std(axis=0, ddof=1)
+        return spread
 
     @property
     def best(self) -> tuple[np.ndarray, np.ndarray]:
@@ -59,6 +69,10 @@ class Curve:
         k, values = self.best
         hit = np.flatnonzero(values <= level)
         return float(k[hit[0]]) if hit.size else math.inf
+
+    def on_runs(self) -> Curve:
+        """The same curve judged on its runs, where it has some."""
+        return replace(self, exact_k=NONE, exact=NONE) if self.runs.size else self
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:
@@ -105,10 +119,17 @@ class Results:
         )
 
     def settings(self, figure: str) -> list[str]:
-        return sorted({key[1] for key in self.outcomes if key[0] == figure}, reverse=True)
+        found = {key[1] for key in self.outcomes if key[0] == figure}
+        return [setting for setting in SETTINGS if setting in found]
 
     def panels(self, figure: str, setting: str) -> list[str]:
-        keys = [key for key in self.outcomes if key[:2] == (figure, setting)]
+        """The panels with curves, in the order of the cells."""
+        keys = [key for key in self.outcomes if key[:2] == (figure, setting) and key[4] != TABLE]
+        return list(dict.fromkeys(key[2] for key in keys))
+
+    def tables(self, figure: str, setting: str = "paper") -> list[str]:
+        """The panels with a table."""
+        keys = [key for key in self.outcomes if key[:2] == (figure, setting) and key[4] == TABLE]
         return list(dict.fromkeys(key[2] for key in keys))
 
     def methods(self, figure: str, setting: str, panel: str) -> list[str]:
@@ -123,6 +144,13 @@ class Results:
         chosen = [key for key in self.outcomes if key[:4] == wanted and key[4].isdigit()]
         return [self.outcomes[key] for key in sorted(chosen, key=lambda key: int(key[4]))]
 
+    def seed_count(self, figure: str, setting: str) -> int:
+        """How many runs a curve of this figure is the mean of."""
+        seeds = {
+            key[4] for key in self.outcomes if key[:2] == (figure, setting) and key[4].isdigit()
+        }
+        return len(seeds)
+
     def missing(self, figure: str, setting: str, panel: str) -> str:
         """Why a panel is empty, or nothing."""
         for key, outcome in self.outcomes.items():
@@ -130,12 +158,25 @@ class Results:
                 return outcome.notes["missing"]
         return ""
 
+    def stand_ins(self, figure: str) -> list[str]:
+        """Data sets that stand in for others, and data that are missing, in words."""
+        said: dict[str, None] = {}
+        for key, outcome in self.outcomes.items():
+            if key[0] != figure:
+                continue
+            found = outcome.notes.get("data", "")
+            if key[2] == "rcv1" and found and not found.startswith("rcv1"):
+                said[f"{found} stands in for rcv1"] = None
+            if "missing" in outcome.notes and key[4].isdigit():
+                said[f"{key[2]} could not be had (BOCCE_DATA names a folder to look in)"] = None
+        return list(said)
+
     def curve(self, figure: str, setting: str, panel: str, method: str) -> Curve:
         runs = self.seeds(figure, setting, panel, method)
         expected = self.outcomes.get((figure, setting, panel, method, EXACT), Outcome())
-        longest = max((run.numbers["k"] for run in runs), key=len, default=np.zeros(0))
+        longest = max((run.numbers["k"] for run in runs), key=len, default=NONE)
         evaluations = max(
-            (run.numbers["gradient_evaluations"] for run in runs), key=len, default=np.zeros(0)
+            (run.numbers["gradient_evaluations"] for run in runs), key=len, default=NONE
         )
         stacked = np.full((len(runs), len(longest)), np.inf)
         for row, run in zip(stacked, runs):
@@ -144,12 +185,12 @@ class Results:
             longest, stacked = np.append(longest, longest[-1:] + 1), _ended(stacked)
             evaluations = np.append(evaluations, evaluations[-1:] + 1)
         return Curve(
-            longest,
-            stacked,
-            expected.numbers.get("k", np.zeros(0)),
-            expected.numbers.get("grad_norm", np.zeros(0)),
-            evaluations,
-            expected.numbers.get("error", np.zeros(0)),
+            k=longest,
+            runs=stacked,
+            exact_k=expected.numbers.get("k", NONE),
+            exact=expected.numbers.get("grad_norm", NONE),
+            evaluations=evaluations,
+            error=expected.numbers.get("error", NONE),
         )
 
 

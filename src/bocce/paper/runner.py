@@ -11,17 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from .._atomic import atomic_write
-from . import FIGURES
+from . import EXHIBITS
 from .compute import compute
+from .exhibit import Exhibit
 from .results import Results
-from .specs import EXACT, PROFILES, Cell, Figure, Profile, Run
+from .specs import EXACT, PROFILES, Cell, Profile, Run
 from .store import require_extras, write
 
+DEAR_TABLES = {  # milliseconds, about
+    "bounds": 2000.0,
+    "noise_slope": 3000.0,
+    "feasible_errors": 4000.0,
+    "diverging_run": 1500.0,
+    "stability": 2000.0,
+    "observed_batch": 500.0,
+    "batch_factor": 500.0,
+}
 Tell = Callable[[str, float], None]  # what was done, and the share of the work, in per cent
 
 
 def planned(
-    figures: Iterable[Figure], settings: tuple[str, ...], profile: Profile, only: str = ""
+    figures: Iterable[Exhibit], settings: tuple[str, ...], profile: Profile, only: str = ""
 ) -> list[Cell]:
     """Every cell of these figures, in their order."""
     return [
@@ -38,7 +48,7 @@ def cost(cell: Cell) -> float:
     """About how many milliseconds a cell takes: good enough for an order and a time left."""
     job = cell.job
     if not isinstance(job, Run):
-        return 500.0 if job.name in ("bounds", "observed_batch", "batch_factor") else 60.0
+        return DEAR_TABLES.get(job.name, 60.0)
     if job.data.source == "libsvm":
         dear = {"rcv1": 2.5}.get(job.data.name, 0.35) if "SLS" in job.rule else 0.02
         return 50.0 + dear * job.passes * 100.0
@@ -50,7 +60,7 @@ def cost(cell: Cell) -> float:
 @lru_cache(maxsize=1)
 def _thread_pools() -> Any:
     """BLAS and its kin, looked for once a process: numpy and scipy are loaded by now."""
-    from threadpoolctl import ThreadpoolController
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return ThreadpoolController()
 
@@ -59,7 +69,7 @@ def run_cell(folder: Path, cell: Cell) -> tuple[Cell, float]:
     """Compute and store one cell. One thread: sums in BLAS must not depend on how many there are.
 
     >>> import tempfile
-    >>> cell = FIGURES["der_beta"].cells("paper", PROFILES["quick"])[0]
+    >>> cell = EXHIBITS["der_beta"].cells("paper", PROFILES["quick"])[0]
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = run_cell(folder, cell)
     >>> [path.name for path in folder.rglob("*.nc")]
@@ -75,7 +85,7 @@ def run_cell(folder: Path, cell: Cell) -> tuple[Cell, float]:
 
 def reproduce(
     folder: Path,
-    figures: list[Figure],
+    figures: list[Exhibit],
     profile: Profile,
     settings: tuple[str, ...],
     jobs: int = 1,
@@ -116,26 +126,32 @@ def _each(
         return _on_ray(folder, waiting, jobs)
     if jobs == 1 or len(waiting) < 2:
         return (run_cell(folder, cell) for cell in waiting)
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
     pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size="auto")
     parent = os.getpid()
-    return pool(delayed(_in_worker)(folder, cell, parent) for cell in waiting)
+    done: Iterable[tuple[Cell, float]] = pool(
+        delayed(_in_worker)(folder, cell, parent) for cell in waiting
+    )
+    return done
 
 
 def _on_ray(folder: Path, waiting: list[Cell], jobs: int) -> Iterable[tuple[Cell, float]]:
     """On a Ray cluster whose machines share ``folder``; joblib's backend for Ray hands them out."""
     try:
-        from ray.util.joblib import register_ray
+        from ray.util.joblib import register_ray  # type: ignore[import-not-found,unused-ignore]
     except ImportError as error:
         raise ImportError(
             f"reproduce: --backend ray needs the extra ray ({error}); pip install 'bocce[ray]'."
         ) from error
     from joblib import Parallel, delayed, parallel_config
 
-    register_ray()
+    register_ray()  # type: ignore[no-untyped-call,unused-ignore]
     with parallel_config(backend="ray", n_jobs=jobs):
-        return Parallel()(delayed(run_cell)(folder.resolve(), cell) for cell in waiting)
+        jobs_done: list[tuple[Cell, float]] = Parallel()(
+            delayed(run_cell)(folder.resolve(), cell) for cell in waiting
+        )
+    return jobs_done
 
 
 def _in_worker(folder: Path, cell: Cell, parent: int) -> tuple[Cell, float]:
@@ -154,7 +170,7 @@ def default_jobs() -> int:
 def _note_run(
     folder: Path,
     profile: Profile,
-    figures: list[Figure],
+    figures: list[Exhibit],
     settings: tuple[str, ...],
     computed: int,
     seconds: float,
@@ -167,7 +183,7 @@ def _note_run(
         held[figure.label] = [setting for setting in figure.settings if setting in now]
     content = {
         "profile": profile.name,
-        "figures": {label: held[label] for label in FIGURES if held.get(label)},
+        "figures": {label: held[label] for label in EXHIBITS if held.get(label)},
         "cells_computed_last": computed,
         "seconds_last": round(seconds, 1),
     }
@@ -192,7 +208,7 @@ def held_cells(folder: Path) -> list[Cell]:
     return [
         cell
         for label, settings in content["figures"].items()
-        for cell in planned([FIGURES[label]], tuple(settings), profile)
+        for cell in planned([EXHIBITS[label]], tuple(settings), profile)
     ]
 
 

@@ -1,18 +1,18 @@
-"""What is computed, as data: problems, runs, cells, figures and profiles. Nothing here runs."""
+"""What is computed, as data: problems, runs, cells and profiles. Nothing here runs."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-SETTINGS = ("paper", "authors")
+SETTINGS = ("paper", "authors", "published")
 EXACT = "exact"  # in the place of a seed: expectations computed, not sampled
 TABLE = "table"  # in the place of a seed: numbers without any randomness
 FORMAT = 1  # raise it when the meaning of stored numbers changes: old cells are then run again
+POINTS = 700  # recorded of a sampled run
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,18 @@ class Run:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers from a function of `tables.TABLES`, called with these arguments."""
+    """Numbers from a function of an exhibit (`Exhibit.tables`), called with these arguments."""
 
     name: str
     arguments: tuple[tuple[str, Any], ...] = ()
+
+
+def table(name: str, **arguments: Any) -> Table:
+    """
+    >>> table("psi_grid", n=100, b=70).arguments
+    (('n', 100), ('b', 70))
+    """
+    return Table(name, tuple(arguments.items()))
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,18 @@ class Cell:
         return json.dumps(content, sort_keys=True)
 
 
+def table_cell(figure: str, setting: str, panel: str, method: str, job: Table) -> Cell:
+    return Cell(figure, setting, panel, method, TABLE, job)
+
+
+def run_cells(
+    figure: str, setting: str, panel: str, method: str, run: Run, seeds: int, exact: bool
+) -> list[Cell]:
+    """The cells of one curve: its seeds, and its expectation where there is one."""
+    names = [str(seed) for seed in range(seeds)] + [EXACT] * exact
+    return [Cell(figure, setting, panel, method, seed, run) for seed in names]
+
+
 @dataclass(frozen=True)
 class Profile:
     """How much of each experiment is done; ``full`` is the paper's."""
@@ -105,33 +125,30 @@ class Profile:
     name: str
     rows: int  # of the synthetic designs
     columns: int
-    steps: float  # share of the paper's T
+    share: float  # of the paper's T
     seeds: int  # at most
     passes: float  # over the LIBSVM data
 
+    def steps(self, T: int) -> int:
+        """The paper's T, cut to this profile.
+
+        >>> PROFILES["quick"].steps(7000)
+        840
+        """
+        return max(20, round(self.share * T))
+
+    def runs(self, wanted: int) -> int:
+        return min(wanted, self.seeds)
+
+    def every(self, T: int) -> int:
+        """A recorded run keeps about `POINTS` points."""
+        return max(1, T // POINTS)
+
 
 PROFILES = {
-    "quick": Profile("quick", rows=2000, columns=10, steps=0.12, seeds=1, passes=2.0),
-    "full": Profile("full", rows=10_000, columns=20, steps=1.0, seeds=5, passes=100.0),
+    "quick": Profile("quick", rows=2000, columns=10, share=0.12, seeds=1, passes=2.0),
+    "full": Profile("full", rows=10_000, columns=20, share=1.0, seeds=5, passes=100.0),
 }
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure or table: its cells under a setting and a profile, and how it is arranged.
-
-    ``label`` is the paper's; ``kind`` names the way it is drawn.
-    """
-
-    label: str
-    alias: str
-    title: str
-    caption: str
-    cells: Callable[[str, Profile], list[Cell]]
-    kind: str = "curves"
-    columns: int = 3
-    settings: tuple[str, ...] = SETTINGS
-    ours: bool = False
 
 
 def slug(text: str) -> str:

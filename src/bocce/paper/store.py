@@ -106,7 +106,7 @@ def read(folder: Path, cell: Cell) -> tuple[Outcome, dict[str, Any]] | None:
     A file that is absent, damaged in any bit of its numbers, or of another specification is not
     trusted: the cell is then computed again.
     """
-    import h5py  # five times faster here than opening thousands of netCDF files as such
+    import h5py  # type: ignore[import-untyped]  # five times faster here than opening thousands of netCDF files as such
 
     path = cell_file(folder, cell)
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Colours and marks of every line: told apart by colour-blind readers, and without colour."""
+"""Colours and marks of every line: the paper's own for its methods, Okabe and Ito's for ours."""
 
 from __future__ import annotations
 
@@ -22,26 +22,47 @@ SYMBOLS = {
     "s": "square",
     "^": "triangle-up",
     "v": "triangle-down",
+    "d": "diamond-tall",
     "D": "diamond",
     "P": "cross",
     "X": "x",
+    "x": "x-thin",
     "*": "star",
+    "h": "hexagon",
+    "H": "hexagon2",
+    "p": "pentagon",
+    "8": "octagon",
+    "3": "y-left",
     "<": "triangle-left",
     ">": "triangle-right",
     "": "circle",
 }
 
-NAMED = {
-    "SGD": Style(BLACK, "o"),
+# the colours and markers of the release's notebook, by method
+PAPER = {
+    "SGD": Style("#000000", "d"),
+    "SHB": Style("#0000FF", "o"),
+    "Multi-SHB": Style("#008000", "*"),
+    "Multi-SHB-CNST": Style("#FFA500", "h"),
+    "2P-SHB": Style("#FF0000", "P"),
+    "Nesterov-EXP": Style("#800080", "s"),
+    "Multi-SHB-PAN-2": Style("#9370DB", "8"),
+    "Multi-SHB-PAN-T-KAP": Style("#000080", "3"),
+    "SHB-1.0": Style("#008B8B", "d"),
+    "SHB-0.9": Style("#BF00BF", "v"),
+    "SHB-0.8": Style("#FF0000", "s"),
+    "SHB-0.7": Style("#A52A2A", "p"),
+    "SHB-0.6": Style("#FFA500", "8"),
+    "SHB-0.5": Style("#9370DB", "H"),
+    "SHB-0.4": Style("#87CEEB", "X"),
+    "SHB-0.3": Style("#008000", "x"),
+    "SHB-0.2": Style("#00CED1", ">"),
+    "SHB-0.1": Style("#F08CA0", "h"),
+}
+
+NAMED = PAPER | {
     "SGD, 1/L_max": Style(GREY, "v"),
-    "SHB": Style(RED, "s"),
-    "Multi-SHB": Style(BLUE, "^"),
-    "Multi-SHB-CNST": Style(SKY, "v"),
-    "2P-SHB": Style(GREEN, "D"),
-    "Nesterov-EXP": Style(PINK, "X"),
-    "Multi-SHB-PAN-2": Style(ORANGE, "P"),
-    "Multi-SHB-PAN-T-KAP": Style(RED, "*"),
-    "NON-ACC-SHB": Style(GREY, "v"),
+    "NON-ACC-SHB": Style("#708090", "^"),
     "KAP": Style(BLACK, "", (1, 2)),
     "SQRT-KAP": Style(BLACK, "", (5, 2, 1, 2)),
     "K-CNST": Style(BLACK, "o"),
@@ -66,6 +87,10 @@ NAMED = {
     "mass": Style(YELLOW, ">"),
     "auto": Style(RED, "*"),
     "auto-shb": Style(ORANGE, "D"),
+    "Ψ": Style(BLUE, ""),
+    "min Ψ": Style(BLUE, ""),
+    "Ψ = 1": Style(BLACK, "", (4, 2)),
+    "b = 1 .. 99": Style(BLUE, "o"),
 }
 CYCLE = (
     Style(BLACK, "o"),
@@ -79,7 +104,7 @@ CYCLE = (
     Style(RED, "<"),
     Style(BLACK, ">"),
 )
-# a ladder of equal steps in luminance, dark to light, for SHB-0.1 .. SHB-1.0
+# a ladder of equal steps in luminance, dark to light, for quantities that grow
 LADDER = (
     "#00204D",
     "#0B3370",
@@ -97,9 +122,4 @@ LADDER_MARKERS = ("o", "s", "^", "v", "D", "P", "X", "*", "<", ">")
 
 def style_of(name: str, place: int) -> Style:
     """The style of a method by its name; of a line without one by its place."""
-    if name in NAMED:
-        return NAMED[name]
-    if name.startswith("SHB-") and name[4:].replace(".", "").isdigit():
-        step = round(float(name[4:]) * 10) - 1
-        return Style(LADDER[step], LADDER_MARKERS[step])
-    return CYCLE[place % len(CYCLE)]
+    return NAMED.get(name, CYCLE[place % len(CYCLE)])

@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import _checks, exact, theory
 from ..data import regression
-from ..problems import LeastSquares
-from ..schedules import shb
+from ..problems import LeastSquares, Problem
+from ..schedules import REGISTRY, shb
 from .figures import blank
 
 DESIGNS = ("haar", "heavy")
@@ -38,7 +38,7 @@ class Setting:
     D: float = 1.0
     chi2: float = 0.0
     sigma2: float = 0.0
-    problem: LeastSquares | None = None
+    problem: Any = None  # the data, where there are some
 
     @property
     def kappa(self) -> float:
@@ -78,7 +78,20 @@ def from_numbers(
     return Setting(n, b, T, L=kappa, mu=1.0, L_max=ratio * kappa)
 
 
-def from_problem(problem: LeastSquares, T: int, b: int | None = None) -> Setting:
+def settings(
+    T: int,
+    n: int = 10_000,
+    kappa: float = 1000.0,
+    b: int | None = None,
+    ratio: float | None = None,
+) -> list[Setting]:
+    """The setting of these numbers; without a ratio, both ends of what it may be: 1 and n."""
+    if ratio is not None:
+        return [from_numbers(T, n, kappa, b, ratio)]
+    return [from_numbers(T, n, kappa, b, end) for end in (1.0, float(n))]
+
+
+def from_problem(problem: Problem, T: int, b: int | None = None) -> Setting:
     """The constants and the noise of data; w_0 = 0, and b = n where none is given."""
     T = _checks.integer("theory", "T", T)
     n = _checks.integer("theory", "n", problem.n, least=2)
@@ -87,7 +100,7 @@ def from_problem(problem: LeastSquares, T: int, b: int | None = None) -> Setting
     if not constants.mu > 0.0:
         raise ValueError(
             "theory: mu=0 must be > 0, for the theorems are about strongly convex problems; "
-            "give --l2 a small number > 0, or drop collinear columns."
+            "give a small l2 > 0, or drop columns that depend on others."
         )
     return Setting(
         n=n,
@@ -106,14 +119,43 @@ def from_problem(problem: LeastSquares, T: int, b: int | None = None) -> Setting
 # ---------------------------------------------------------------- the table
 
 
-def table(setting: Setting) -> list[Row]:
+def table(setting: Setting, method: str | None = None) -> list[Row]:
     """All thresholds and bounds at ``setting``; what has no value there says why.
+
+    With a ``method``, also what is certified of its error.
 
     >>> rows = table(from_numbers(n=10_000, kappa=10.0, T=7000, b=9000))
     >>> [(row.name, round(row.value, 1)) for row in rows[:2]]
     [('b* (Theorem 2)', 9936.1), ('b*, interpolation', 9936.1)]
     """
-    return [*_batches(setting), *_horizons(setting), *_bounds(setting)]
+    certified = [] if method is None else [_certified(setting, method)]
+    return [*_batches(setting), *_horizons(setting), *_bounds(setting), *certified]
+
+
+def check_method(name: str) -> None:
+    """Raise if there is no such table of steps: of others nothing is certified."""
+    _checks.choice("theory", "method", name, REGISTRY)
+
+
+def _certified(s: Setting, method: str) -> Row:
+    """The error of a method's own table of steps, from ``theory.certify``."""
+    known = {"L": s.L, "mu": s.mu, "L_max": s.L_max, "n": s.n, "b": s.b}
+    tilde = None if s.problem is None else s.problem.constants().kappa_tilde
+
+    def ask() -> theory.Bound:
+        schedule = REGISTRY[method].build(s.T, {**known, "kappa_tilde": tilde})
+        if s.problem is not None:
+            return theory.certify_run(s.problem, schedule, s.b)
+        rows: dict[str, Any] = {
+            "n": s.n,
+            "b": s.b,
+            "L_max": s.L_max,
+            "kappa_tilde": None,
+            "chi2": s.chi2,
+        }
+        return theory.certify(schedule, **rows, mu=s.mu, lam_max=s.L, error0=s.D**2)
+
+    return _bound_row(f"certified, {method}", ask)
 
 
 def _batches(s: Setting) -> Iterator[Row]:
@@ -149,10 +191,10 @@ def _horizons(s: Setting) -> Iterator[Row]:
 def _bounds(s: Setting) -> Iterator[Row]:
     """The theorems need L >= L_max, so they are asked with L = L_max."""
     zeta2, chi = theory.zeta2(s.n, s.b), math.sqrt(s.chi2)
-    start = {"T": s.T, "L": s.L_max, "mu": s.mu, "D": s.D}
+    start: dict[str, Any] = {"T": s.T, "L": s.L_max, "mu": s.mu, "D": s.D}
     rows, single = {"L_max": s.L_max}, {"sigma2": s.sigma2, "zeta2": zeta2}
-    batch = {"n": s.n, "b": s.b}
-    noisy = {**rows, **batch, "chi": chi}
+    batch: dict[str, Any] = {"n": s.n, "b": s.b}
+    noisy: dict[str, Any] = {**rows, **batch, "chi": chi}
     for name, bound, given in (
         ("Theorem 1", theory.bound_exponential, {**rows, **single}),
         ("  L twice too large", theory.bound_misestimated_L, {**rows, **single, "nu": 0.5}),
@@ -166,7 +208,7 @@ def _bounds(s: Setting) -> Iterator[Row]:
             yield _bound_row(f"{name}, {which}", partial(bound, **start, **given, which=which))
     sharper = partial(theory.bound_shb, **start, **noisy, which="gronwall")
     yield _bound_row("Theorem 2, Gronwall", sharper)
-    by_martingale = {**batch, "sigma": chi, "which": "sqrt"}
+    by_martingale: dict[str, Any] = {**batch, "sigma": chi, "which": "sqrt"}
     yield _bound_row(
         "noise below chi, sqrt(a)", partial(theory.bound_bounded_noise, **start, **by_martingale)
     )
@@ -226,7 +268,7 @@ def sweep(setting: Setting) -> dict[str, Any]:
     return {name: _curve(problems) for name, problems in families.items()}
 
 
-def _regularised(problem: LeastSquares) -> Iterator[LeastSquares]:
+def _regularised(problem: Problem) -> Iterator[Problem]:
     """The same data with l2 raised so that kappa falls, evenly in its logarithm, down to 2."""
     constants = problem.constants()
     top, bottom = constants.L - problem.l2, constants.mu - problem.l2
@@ -236,7 +278,7 @@ def _regularised(problem: LeastSquares) -> Iterator[LeastSquares]:
     yield problem
 
 
-def _curve(problems: list[LeastSquares]) -> dict[str, list[float]]:
+def _curve(problems: list[Problem]) -> dict[str, list[float]]:
     settings = [from_problem(problem, T=2) for problem in problems]
     return {
         "kappa": [s.kappa for s in settings],

@@ -3,10 +3,11 @@
 from .curvature import Constants
 from .frame import Frame
 from .line import Line
+from .look import Look, norm
 from .minimum import Noise
 from .named import LeastSquares, Logistic
 from .parts import FileProblem, PartedProblem, Summary
-from .problem import GRAM_COLUMNS, Look, Problem, norm
+from .problem import GRAM_COLUMNS, Problem
 
 __all__ = [
     "GRAM_COLUMNS",

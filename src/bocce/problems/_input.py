@@ -70,10 +70,29 @@ def _not_finite(where: str, name: str, row: int) -> ValueError:
     )
 
 
-def check_vector(where: str, y: Any) -> Array:
-    """Targets as an array; an entry that is masked has no value."""
+def check_vector(where: str, y: Any, n: int) -> Array:
+    """Targets as an array, one a row; an entry that is masked has no value."""
     _refuse_masks(where, "y", y)
-    return np.asarray(y)
+    targets = np.asarray(y)
+    if targets.shape != (n,):
+        raise ValueError(
+            f"{where}: y has shape {targets.shape}, must be ({n},) as X has {n} rows; "
+            "give one target a row."
+        )
+    return targets
+
+
+def check_point(where: str, name: str, w: Any, shape: tuple[int, ...], why: str) -> Array:
+    """A point as float64, one number a variable."""
+    vector = np.asarray(w)
+    if vector.dtype.kind not in "fiub":
+        raise TypeError(
+            f"{where}: {name} has dtype {vector.dtype}, must be numeric; give a float vector."
+        )
+    vector = vector.astype(np.float64, copy=False)
+    if vector.shape != shape:
+        raise ValueError(f"{where}: {name} has shape {vector.shape}, must be {shape}; {why}.")
+    return vector
 
 
 def _refuse_masks(where: str, name: str, values: Any) -> None:
@@ -106,6 +125,7 @@ def check_weights(where: str, weights: Any, n: int) -> Array | None:
             f"{where}: sample_weight has the value {weights[wrong][0]}, must be finite and > 0; "
             "leave out rows of weight 0."
         )
+    weights = weights / weights.max()  # so that the sum of huge ones is finite
     return np.asarray(weights / weights.mean())
 
 
@@ -113,10 +133,10 @@ def check_penalty(where: str, penalty: Any, d: int) -> Array | None:
     """Factors of l2 for each column; None (all ones) stays None."""
     if penalty is None:
         return None
-    penalty = _vector(where, "penalty", penalty, d, "column")
-    if not (np.isfinite(penalty).all() and penalty.min() >= 0.0):
+    factors = _vector(where, "penalty", penalty, d, "column")
+    if not (np.isfinite(factors).all() and factors.min() >= 0.0):
         raise ValueError(
             f"{where}: penalty has negative or infinite entries, must be finite and >= 0; "
             "0 leaves a column alone."
         )
-    return penalty
+    return factors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -131,8 +131,11 @@ def _row_moments(
     for sizes, inverse, elsewhere in cases:
         across = ridge @ (inverse[:, None] * rest)
         pulled = across + across.T + ridge @ (inverse[:, None] * ridge)
-        moment = root.T @ (h * h * problem.rows.gram(square * sizes)) @ root
-        moment += pulled / np.sqrt(np.outer(whole, whole))
+        with np.errstate(over="ignore", invalid="ignore"):
+            moment = root.T @ (h * h * problem.rows.gram(square * sizes)) @ root
+            moment += pulled / np.multiply.outer(np.sqrt(whole), np.sqrt(whole))
+        if not np.isfinite(moment).all():  # fourth powers of X have no place in a double
+            return None, None
         top = float(np.linalg.eigvalsh(moment)[-1])
         found.append(top if usable.all() or l2 == 0.0 else max(top, elsewhere))
     return found[0], found[1]
@@ -141,6 +144,11 @@ def _row_moments(
 def _spectrum(problem: Problem) -> tuple[Array, Array, float]:
     """Eigenvalues and vectors of A = h sum_i c_i x_i x_i^T / n + R, and mu."""
     h, l2 = bound(problem), problem.l2
+    if not np.isfinite(problem.gram).all():
+        raise ValueError(
+            f"{problem.loss.title}: the squares of X overflow, must be finite for its curvature; "
+            "divide X by a constant."
+        )
     if problem.penalty is not None:
         whole, vectors = np.linalg.eigh(h * problem.gram + np.diag(problem.ridge))
         whole = np.maximum(whole, 0.0)
@@ -187,6 +195,17 @@ def estimated(problem: Problem) -> Constants:
     if sample is problem:
         return c
     margin, wider = SAMPLE_MARGINS
-    rows = {"L_max": c.L_max, "kappa_tilde": c.kappa_tilde, "R2": c.R2, "R2_tilde": c.R2_tilde}
-    rows = {name: None if size is None else wider * size for name, size in rows.items()}
-    return replace(c, L=margin * c.L, mu=min(c.mu, margin * c.L), exact=False, reads=1, **rows)
+
+    def grown(size: float | None) -> float | None:
+        return None if size is None else wider * size
+
+    return Constants(
+        L=margin * c.L,
+        mu=min(c.mu, margin * c.L),
+        L_max=wider * c.L_max,
+        kappa_tilde=grown(c.kappa_tilde),
+        exact=False,
+        R2=grown(c.R2),
+        R2_tilde=grown(c.R2_tilde),
+        reads=1,
+    )

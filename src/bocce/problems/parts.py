@@ -16,8 +16,9 @@ import numpy as np
 from .. import _checks
 from ..losses import loss_of
 from ..rows import Array, Dense, FileRows, Index
+from .look import Look
 from .minimum import Noise
-from .problem import GRAM_COLUMNS, Look, Problem
+from .problem import GRAM_COLUMNS, Problem
 
 Ask = Callable[..., Any]  # a function of a part, such as Problem.value
 
@@ -75,7 +76,7 @@ class PartedProblem(Problem):
         return Summary(means[0], means[1], means[2], means[3], largest)
 
     @property
-    def gram(self) -> Array:  # type: ignore[override]
+    def gram(self) -> Array:
         """X^T X / n."""
         self._needs_gram()
         return self._summary.gram
@@ -93,7 +94,7 @@ class PartedProblem(Problem):
         return self._minimiser.copy()
 
     @property
-    def moment(self) -> Array:  # type: ignore[override]
+    def moment(self) -> Array:
         """X^T y / n."""
         return self._summary.moment
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,42 +17,21 @@ from ._input import (
     check_finite,
     check_finite_targets,
     check_penalty,
+    check_point,
     check_vector,
     check_weights,
 )
 from .curvature import Constants
+from .look import Look
 from .minimum import Noise
 
 GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is formed
 GRAM_FLOPS = 1e11
 
 
-def norm(g: Array) -> float:
-    """||g||, of numbers of any size.
-
-    >>> round(norm(np.array([3e200, 4e200])) / 1e200, 12)
-    5.0
-    """
-    largest = float(np.abs(g).max(initial=0.0))
-    if not 0.0 < largest < np.inf:
-        return largest
-    return largest * float(np.linalg.norm(g / largest))
-
-
 def _by_row(values: Array) -> Array:
     """Sums over the scores of a row."""
     return np.asarray(values.reshape(values.shape[0], -1).sum(axis=1))
-
-
-class Look(NamedTuple):
-    """The objective and its full gradient at a point."""
-
-    value: float
-    gradient: Array
-
-    @property
-    def norm(self) -> float:
-        return norm(self.gradient)
 
 
 class Problem:
@@ -110,12 +89,7 @@ class Problem:
         where = self.loss.title
         self.l2 = _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
         rows = X if isinstance(X, Rows) else rows_of(check_design(where, X))
-        y = check_vector(where, y)
-        if y.shape != (rows.n,):
-            raise ValueError(
-                f"{where}: y has shape {y.shape}, must be ({rows.n},) as X has {rows.n} rows; "
-                "give one target a row."
-            )
+        y = check_vector(where, y, rows.n)
         self.n, self.d = rows.n, rows.d
         self.weight = check_weights(where, sample_weight, self.n)
         self.penalty = check_penalty(where, penalty, self.d)
@@ -168,15 +142,9 @@ class Problem:
             self._forget("rows")
         return self
 
-    def with_targets(self, y: Any) -> Problem:
-        """The same rows, weights and penalty with other targets; what was computed is shared."""
-        encoded, classes = self._targets(np.asarray(y))
-        other = self.with_encoded(encoded)
-        other.classes = classes
-        return other
-
     def with_encoded(self, y: Array) -> Problem:
-        """The same with targets that are as the loss wants them."""
+        """The same rows, weights and penalty with other targets, which are as the loss wants them;
+        what was computed is shared."""
         other = copy(self)
         other.y = y
         other._forget("moment", "_minimiser")
@@ -283,7 +251,8 @@ class Problem:
     @cached_property
     def gram(self) -> Array:
         """sum_i c_i x_i x_i^T / n."""
-        return self.rows.gram(self.weight)
+        with np.errstate(over="ignore", invalid="ignore"):  # told by who needs it to be finite
+            return self.rows.gram(self.weight)
 
     def gram_times(self, v: Array) -> Array:
         """sum_i c_i x_i x_i^T v / n."""
@@ -389,21 +358,9 @@ class Problem:
 
     def point(self, w: Any, name: str = "w") -> Array:
         """``w`` as a float64 array, one number a variable, checked."""
-        where = self.loss.title
-        vector = np.asarray(w)
-        if vector.dtype.kind not in "fiub":
-            raise TypeError(
-                f"{where}: {name} has dtype {vector.dtype}, must be numeric; give a float vector."
-            )
-        vector = vector.astype(np.float64, copy=False)
-        if vector.shape != self.shape:
-            more = " and the intercept is one more variable" if self.intercept else ""
-            more += f"; y has {len(self.classes)} classes" if self.loss.outputs else ""
-            raise ValueError(
-                f"{where}: {name} has shape {vector.shape}, must be {self.shape}; X has "
-                f"{self.d} columns{more}."
-            )
-        return vector
+        more = " and the intercept is one more variable" if self.intercept else ""
+        more += f"; y has {len(self.classes)} classes" if self.loss.outputs else ""
+        return check_point(self.loss.title, name, w, self.shape, f"X has {self.d} columns{more}")
 
     def parted(self, u: Array) -> tuple[Array, Any]:
         """The variables as (w, intercept): a number, or one for each class."""
@@ -431,7 +388,7 @@ class Problem:
         """The gradient of f, or of the mean over ``rows`` plus the l2 term."""
         w = self.point(w)
         slopes = self.slopes(self.predict(w, rows), rows)
-        return self.combine(slopes, rows) / slopes.shape[0] + self.pull(w)
+        return np.asarray(self.combine(slopes, rows) / slopes.shape[0] + self.pull(w))
 
     def hessian(self, w: Array) -> Array:
         """The Hessian of f at w, without the l2 term."""

@@ -17,6 +17,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Index = npt.NDArray[np.int64]
 HASHED_BYTES = 1 << 22  # at a time
+GRAM_NUMBERS = 1 << 17  # of rows that are weighted, at a time: they stay in the cache
 
 
 class Rows:
@@ -91,12 +92,18 @@ class Rows:
         return np.concatenate([np.einsum("ij,ij->i", block, block) for block in rotated])
 
     def gram(self, weights: Array | None = None) -> Array:
-        """1/n sum_i s_i x_i x_i^T, s_i the weights (1 unless given)."""
+        """1/n sum_i s_i x_i x_i^T, s_i >= 0 the weights (1 unless given)."""
         total, start = np.zeros((self.d, self.d)), 0
         for block in self.blocks():
-            part = slice(start, start + block.shape[0])
-            total += block.T @ (block if weights is None else block * weights[part, None])
-            start = part.stop
+            if weights is None:
+                total += block.T @ block
+                continue
+            step = max(1, GRAM_NUMBERS // self.d)
+            for first in range(0, block.shape[0], step):
+                part = block[first : first + step]
+                part = part * np.sqrt(weights[start : start + part.shape[0], None])
+                total += part.T @ part
+                start += part.shape[0]
         return total / self.n
 
     def fingerprint(self) -> str:

@@ -62,7 +62,7 @@ class Csr(Rows):
 
     def projections2(self, directions: Array) -> Array:
         rotated = self.X @ directions
-        return np.einsum("ij,ij->i", rotated, rotated)
+        return np.asarray(np.einsum("ij,ij->i", rotated, rotated))
 
     def gram(self, weights: Array | None = None) -> Array:
         X = other = self._exact

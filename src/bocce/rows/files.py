@@ -43,7 +43,7 @@ class FileRows(Rows):
         home = np.searchsorted(starts, rows, side="right") - 1
         ends = np.flatnonzero(np.diff(home, append=-1)) + 1
         first = 0
-        for end, (X, y) in zip(ends, self.read(home[ends - 1])):
+        for end, (X, y) in zip(ends.tolist(), self.read(home[ends - 1])):
             yield X, y, np.asarray(rows[first:end] - starts[home[first]])
             first = end
 

@@ -40,7 +40,7 @@ class Scaled(Rows):
     def times(self, w: Array, rows: Index | None = None) -> Array:
         inner = (self.scale * w[: self.scale.size].T).T
         offset = self.unit * w[-1] if self.unit > 0 else 0.0
-        return self._plain.times(inner, rows) + (offset - self.centre @ inner)
+        return np.asarray(self._plain.times(inner, rows) + (offset - self.centre @ inner))
 
     def combine(self, c: Array, rows: Index | None = None) -> Array:
         slopes = c.sum(axis=0)

@@ -23,6 +23,7 @@ from ..control import (
     Recipe,
     registry,
 )
+from ..control.anytime import accelerating_batch
 from ..problems import Frame, Problem
 from ..problems.frame import identity as own_variables
 from ..rows import Array, digest
@@ -37,6 +38,7 @@ from .stop import Stop
 
 ROUNDING = 1e-12  # of the rows' gradients: smaller full gradients are not judged
 FLAT = 1e-13  # of f: smaller differences are rounding
+SMALLEST, LARGEST = 1e-140, 1e140  # of L: its products have a place in a double
 LIMITS = Limits()
 
 
@@ -288,6 +290,8 @@ def recipe_of(
     p: Problem, name: str, T: int | None, b: int | None, passes: float | None
 ) -> tuple[Recipe, int, int]:
     """How a named method is built for the problem; its number of steps and its batch."""
+    if p.loss.curvature is not None:
+        _representable(p)
     if b is None:
         b = accelerating_rows(p)
     if T is None:
@@ -301,21 +305,28 @@ def recipe_of(
     if name in GUARDED:
         # without strong convexity, T steps see no curvature below about L/T^2
         mu = max(mu, c.L / T**2)
-    values = {"L": c.L, "mu": mu, "L_max": c.L_max, "n": p.n, "b": b}
+    values: dict[str, Any] = {"L": c.L, "mu": mu, "L_max": c.L_max, "n": p.n, "b": b}
     # lookahead is certified where the Hessian is the same everywhere
     values["kappa_tilde"] = c.kappa_tilde if p.loss.quadratic or name not in GUARDED else None
     return Recipe(method, values), T, b
 
 
+def _representable(p: Problem) -> None:
+    L = p.constants().L
+    empty = L == 0.0 and not any(abs(block).max() > 0.0 for block in p.rows.blocks())
+    if not (SMALLEST < L < LARGEST or empty):
+        raise ValueError(
+            f"minimize: the curvature of f, {L:.3g}, must be between {SMALLEST:g} and {LARGEST:g} "
+            "for steps that are computed from it; multiply X by a constant, or use method "
+            '"plane".'
+        )
+
+
 def accelerating_rows(p: Problem) -> int:
-    """The smallest batch with zeta0^2 L_max <= sqrt(mu L): full acceleration, certified."""
-    if p.loss.curvature is None:
-        return p.whole_batch(max(1, p.n // 2))
-    c = p.constants()
-    ratio = c.L_max / math.sqrt(c.mu * c.L) if c.mu > 0 else math.inf
-    if math.isinf(ratio):
-        return p.whole_batch(max(1, p.n // 2))
-    return p.whole_batch(min(p.n, max(1, math.ceil(p.n / (1.0 + (p.n - 1) / ratio)))))
+    """The smallest batch that accelerates fully, certified; half of the rows where none does."""
+    if p.loss.curvature is not None and (c := p.constants()).mu > 0:
+        return p.whole_batch(accelerating_batch(p.n, c.L, c.mu, c.L_max))
+    return p.whole_batch(max(1, p.n // 2))
 
 
 def _with_identity(p: Problem, asked: Asked, controller: Controller) -> Settings:

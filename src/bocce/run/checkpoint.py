@@ -24,8 +24,8 @@ GOES_ON = "goes on"
 REMEDY = "delete the file or give another path"
 
 
-def writable(path: Any) -> Path:
-    path = Path(path)
+def writable(given: Any) -> Path:
+    path = Path(given)
     if not path.parent.is_dir() or path.is_dir():
         raise ValueError(
             f"minimize: checkpoint={str(path)!r} must be a file in an existing folder; "
@@ -127,8 +127,8 @@ class Keeper:
         """References, for arrays are replaced and not written to; lists by their length."""
         run, state = self.run, self.run.state
         memory = dict(state.memory)
-        if hasattr(run.engine, "memory"):
-            memory |= run.engine.memory(state)
+        if (ask := getattr(run.engine, "memory", None)) is not None:
+            memory |= ask(state)
         counts = [state.k, state.row, run.evaluations, run.end, int(run.stage is not None)]
         taken = {
             "w": state.w,

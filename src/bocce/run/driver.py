@@ -25,6 +25,9 @@ from .checkpoint import Keeper
 from .result import Progress, StageRun
 from .stop import Stop
 
+TIGHT = 1e-6  # a smaller tolerance is verified from w alone before it counts as met
+LITTLE = 0.01  # of what f has fallen by: less may be left where a tolerance is met
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -73,6 +76,11 @@ class Run:
         assert isinstance(answer, Stage)
         self._use_engine_of(answer)
         first = self._look(self.state.w)
+        if not (math.isfinite(first.value) and np.isfinite(first.gradient).all()):
+            raise ValueError(
+                f"minimize: f is {first.value:g} where the run begins, or its gradient overflows; "
+                "both must be finite: start nearer to zero, or scale X and y."
+            )
         self.unit = engines.unit_of(first.gradient)
         shown = self._outer(first) if self.controller.open_ended else first
         self.controller.begin(self.state.w, shown)
@@ -109,11 +117,12 @@ class Run:
             keeper.complete()
             if self.stage is None:
                 answer = self.controller.next(self._seen(verdict))
+                if isinstance(answer, Stage):
+                    self._enter(answer)  # before anybody may stop here: a run goes on with it
                 if self.controller.open_ended and (verdict := self._tell_best()):
                     return verdict
                 if isinstance(answer, End):
                     return answer.verdict or self._last_record()
-                self._enter(answer)
             verdict = self._stretch()
             if verdict in ("converged", "stopped"):
                 return verdict
@@ -191,10 +200,26 @@ class Run:
     def _after_free_step(self, verdict: str) -> str:
         look, k, every = self._look(self.state.w), self.state.k, self.settings.record_every
         met = self.stop.met(look.gradient)
+        verify = getattr(self.engine, "verify", None)
+        if met and self.stop.tol < TIGHT and verify is not None:
+            verify()
+            look = self._look(self.state.w)
+            met = self.stop.met(look.gradient)
+        met = met and self._little_is_left(look)
         due = met or verdict or every == "auto" or k % int(every) == 0
         if due and self._record(self.state.w, look):
             return "stopped"
         return "converged" if met else verdict
+
+    def _little_is_left(self, look: Look) -> bool:
+        """The gradient is small; is what f would still fall by, too?
+
+        One row a million times as large as the others makes the first gradient so large that any
+        other says nothing.
+        """
+        ask = getattr(self.engine, "still_to_fall", None)
+        fallen = self.history[0][1] - look.value
+        return ask is None or self.stop.tol == 0.0 or bool(ask() <= LITTLE * fallen)
 
     # -- records -----------------------------------------------------------------------------------
 
@@ -243,12 +268,10 @@ class Run:
 
     def _record_here(self) -> str:
         look = self._look(self.state.w)
-        if hasattr(self.engine, "record"):
-            verdict = self.engine.record(self.state.w, self.recorder)
-        else:
-            verdict = self.recorder.keep(look)
+        record = getattr(self.engine, "record", None)
+        verdict: str = record(self.state.w, self.recorder) if record else self.recorder.keep(look)
         if verdict == "diverged":
-            return str(verdict)
+            return verdict
         self._harvest()
         if not self.frame.plain:
             k, value, _, done = self.history[-1]

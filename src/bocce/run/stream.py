@@ -44,7 +44,7 @@ def _steps(stream: Stream, movers: list[Any], b: int, count: int) -> bool:
             if mover.advance(state, piece, done + piece.T, nobody):
                 return False
             trail.w, trail.v = state.w, state.v
-            trail.sums = np.concatenate([state.tally[None], trail.sums[1:]])
+            trail.sums = np.concatenate([np.asarray(state.tally)[None], trail.sums[1:]])
         stream.place.count(piece.T)
         done += piece.T
     return True

@@ -5,6 +5,7 @@ from .baselines import asgd, mass_published, sgd_safe, triple_momentum
 from .constant import nesterov, polyak, sgd, shb, shb_averaged
 from .exponential import nesterov_exponential, sgd_exponential, shb_exponential, two_phase
 from .registry import REGISTRY, Method
+from .rivals import schedule_free
 from .schedule import Schedule
 from .stages import multistage, pan, stage_count
 
@@ -21,6 +22,7 @@ __all__ = [
     "nesterov_exponential",
     "pan",
     "polyak",
+    "schedule_free",
     "sgd",
     "sgd_exponential",
     "sgd_safe",

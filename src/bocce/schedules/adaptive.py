@@ -8,11 +8,16 @@ import numpy as np
 
 from .. import _checks
 from . import _rules
+from .bernstein import Number
+from .minimax import minimax_heavy_ball
 from .optimise import fastest
 from .schedule import FloatArray, Schedule
 
-DECAY_START = 0.4  # of T: chosen by exact dynamics over a grid of problems, see docs/auto.md
+DECAY_START = 0.4  # of T, where the rate is not known
 DECAY_POWER = 0.9
+# chosen by exact dynamics over a grid of problems, see docs/auto.md
+CONSTANT_PART = 3.5  # time constants before the decay,
+LATEST_DECAY = 0.5  # but at most this share of T
 
 
 def sampling_noise(where: str, n: object, b: object) -> float:
@@ -63,7 +68,22 @@ def lookahead_rule(
     """
     L_m = expected_smoothness(L, L_max, zeta2)
     kappa_m = expected_leverage(kappa_tilde, zeta2)
-    c = max(1.0, math.sqrt(kappa_m * L_m / mu))  # L_m >= mu, but for rounding
+    return _with_memory(memory(L, mu, L_max, kappa_tilde, zeta2), L_m, kappa_m)
+
+
+def memory(L: float, mu: float, L_max: float, kappa_tilde: float, zeta2: float) -> float:
+    """c = sqrt(kappa_m L_m/mu) of rule 2: its error falls by 1 - 1/(2c) a step.
+
+    >>> memory(4.0, 1.0, 8.0, 3.0, zeta2=0.0)
+    2.0
+    """
+    L_m = expected_smoothness(L, L_max, zeta2)
+    kappa_m = expected_leverage(kappa_tilde, zeta2)
+    return max(1.0, math.sqrt(kappa_m * L_m / mu))  # L_m >= mu, but for rounding
+
+
+def _with_memory(c: Number, L_m: float, kappa_m: float) -> tuple[Number, Number, Number]:
+    """(alpha, beta, theta) of rule 2 that remembers about c steps."""
     beta = (c - 1.0) / (c + 1.0)
     e1 = 1.0 / L_m
     alpha = e1 * (1.0 + c / kappa_m) / (c + 1.0)  # e1 - e2, without cancellation
@@ -126,36 +146,36 @@ def auto(
 ) -> Schedule:
     """Heavy ball that needs no tuning: full acceleration when the batch allows it, SGD when not.
 
-    With z = zeta0^2 = (n - b)/((n - 1) b): heavy ball (``heavy_ball_rule``) limits the effective
-    step, for it is alpha/(1 - beta) that sampling noise limits, as it limits the step of SGD:
+    With z = zeta0^2 = (n - b)/((n - 1) b): heavy ball (theta = 0; kappa~ unknown, or
+    ``family="shb"``) takes the step, at most 1/L, and momentum of the smallest certified rate
+    (``minimax.minimax_heavy_ball``). Lookahead (kappa~ known) is MaSS with 1/b replaced by z
+    (``lookahead_rule``), partly accelerated even at b = 1; it remembers c = sqrt(kappa_m L_m/mu)
+    steps, and c_k = min(c, k + 2) at step k, so that fast directions need not wait for slow ones.
+    Then, with tau the time constant (2c, or 1/(1 - rate)) and K = min(3.5 tau, T/2),
 
-        1/s = z L_max + sqrt(mu L),  alpha = min(1/L, s),  beta = 1 - alpha/s,  theta = 0;
+        alpha_k = alpha for k < K,  alpha T^(-0.9 (k - K)/(T - K)) after (if b < n),
 
-    lookahead (``certified_lookahead_rule``), taken when kappa~ is known unless ``family="shb"``,
-    is MaSS with 1/b replaced by z, partly accelerated even at b = 1. Then
+    with constant momentum: the first part forgets the start, the rest averages the noise out.
+    Letting momentum grow as the step falls would keep the effective step, and with it the noise.
+    ``optimise=True`` minimises the certified rate over (alpha, beta, theta) instead, in tens of
+    milliseconds.
 
-        alpha_k = alpha for k < 0.4 T,  alpha T^(-0.9 (k - 0.4 T)/(0.6 T)) after (if b < n),
-
-    with constant momentum: 0.4 T steps forget the start, the rest average the noise out. Letting
-    momentum grow as the step falls would keep the effective step, and with it the noise.
-    ``optimise=True`` minimises the certified rate over (alpha, beta, theta) from there, in tens
-    of milliseconds.
-
-    Guarantee: on least squares with L >= lambda_max, mean-square stable at every batch size:
-    zeta0^2 is inside ``theory.certificate`` (heavy ball) or ``theory.lookahead_certificate``;
-    a smaller step at the same momentum keeps that. A mu that is too small costs speed, never
-    stability. Limits: nothing is proved for logistic loss; mu far too small costs sqrt of the
-    ratio at b = n; reshuffled batches are not covered.
+    Guarantee: on least squares with L >= lambda_max, mean-square stable at every batch size once
+    c_k = c: zeta0^2 is inside ``theory.certificate`` (heavy ball) or
+    ``theory.lookahead_certificate``; a smaller step at the same momentum keeps that.
+    ``theory.certify`` bounds the error at T. A mu that is too small costs speed, never stability.
+    Limits: on other convex losses only what ``theory.certify_convex`` proves; mu far too small
+    costs sqrt of the ratio at b = n; reshuffled batches are not covered.
 
     Source: the problem that ``sec:conclusion`` leaves open; rule 2 after Liu and Belkin (2020).
 
     >>> s = auto(4, L=4.0, mu=1.0, L_max=9.0, n=10, b=5, family="shb")
     >>> s.alpha.round(3).tolist(), round(float(s.beta[0]), 3)
-    ([0.25, 0.25, 0.203, 0.121], 0.25)
+    ([0.25, 0.25, 0.25, 0.134], 0.29)
     """
     T = _rules.horizon("auto", T)
     L, mu = _rules.curvatures("auto", L, mu)
-    L_max = _rules.row_smoothness("auto", L, L_max)
+    L_max = max(_rules.row_smoothness("auto", L, L_max), L)
     zeta2 = sampling_noise("auto", n, b)
     if family is not None:
         _checks.choice("auto", "family", family, ["shb"])
@@ -163,23 +183,43 @@ def auto(
         kappa_tilde = _rules.leverage("auto", kappa_tilde)
     if family == "shb":
         kappa_tilde = None
-    alpha, beta, theta = design(L, mu, L_max, kappa_tilde, zeta2, optimise)
-    shape = decay(T) if zeta2 > 0.0 else np.ones(T)  # the full batch has no noise to average out
-    return Schedule(
-        alpha * shape,
-        np.full(T, beta),
-        np.full(T, theta),
-        "auto-shb" if family == "shb" else "auto",
-    )
+    alpha, beta, theta, tau = _table(T, L, mu, L_max, kappa_tilde, zeta2)
+    if optimise:
+        alpha, beta, theta = (
+            np.full(T, x) for x in design(L, mu, L_max, kappa_tilde, zeta2, optimise=True)
+        )
+    if zeta2 > 0.0:  # the full batch has no noise to average out
+        alpha = alpha * decay(T, min(CONSTANT_PART * tau / T, LATEST_DECAY))
+    return Schedule(alpha, beta, theta, "auto-shb" if family == "shb" else "auto")
 
 
-def decay(T: int) -> FloatArray:
-    """What the steps of ``auto`` are multiplied by: 1 for 0.4 T, then down to T^-0.9.
+def _table(
+    T: int, L: float, mu: float, L_max: float, kappa_tilde: float | None, zeta2: float
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """The three columns before the decay, and the time constant of the error."""
+    if kappa_tilde is None:
+        step, momentum, rate = minimax_heavy_ball(zeta2, L_max, mu, L, longest=1.0 / L)
+        return np.full(T, step), np.full(T, momentum), np.zeros(T), 1.0 / (1.0 - rate)
+    c = memory(L, mu, L_max, kappa_tilde, zeta2)
+    growing = np.minimum(c, np.arange(T) + 2.0)
+    L_m = expected_smoothness(L, L_max, zeta2)
+    kappa_m = expected_leverage(kappa_tilde, zeta2)
+    alpha, beta, theta = _with_memory(growing, L_m, kappa_m)
+    return _within(alpha, theta, L_max, zeta2), beta, theta, 2.0 * c
+
+
+def _within(alpha: FloatArray, theta: FloatArray, L_max: float, zeta2: float) -> FloatArray:
+    """The cap of ``certified_lookahead_rule``, step by step."""
+    return np.minimum(alpha, 1.0 / ((1.0 + theta) * L_max)) if zeta2 > 0.5 else alpha
+
+
+def decay(T: int, start: float = DECAY_START) -> FloatArray:
+    """What the steps of ``auto`` are multiplied by: 1 up to the share ``start``, then to T^-0.9.
 
     >>> decay(10).round(3).tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0, 0.708, 0.501, 0.355, 0.251, 0.178]
     """
-    late = np.maximum(np.arange(T) - DECAY_START * T, 0.0) / ((1.0 - DECAY_START) * T)
+    late = np.maximum(np.arange(T) - start * T, 0.0) / ((1.0 - start) * T)
     return np.asarray(float(T) ** (-DECAY_POWER * late))
 
 
@@ -191,7 +231,10 @@ def design(
     zeta2: float,
     optimise: bool = False,
 ) -> tuple[float, float, float]:
-    """The constant (alpha, beta, theta) of ``auto``: lookahead when kappa~ is known.
+    """Constant (alpha, beta, theta) inside a certificate: lookahead when kappa~ is known.
+
+    What runs without T take stage by stage: rule 2, and where kappa~ is unknown rule 1, which is
+    smooth in its arguments and has at least a quarter of the best certified 1 - rate.
 
     >>> design(4.0, 1.0, 8.0, None, zeta2=0.0)
     (0.25, 0.5, 0.0)

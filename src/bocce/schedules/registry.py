@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import adaptive, baselines, constant, exponential, stages
+from . import adaptive, baselines, constant, exponential, rivals, stages
 from .schedule import Schedule
 
 
@@ -69,6 +69,7 @@ REGISTRY: dict[str, Method] = {
             "triple-momentum", baselines.triple_momentum, "triple momentum, full-batch constants"
         ),
         _method("sgd-safe", baselines.sgd_safe, "SGD, expected-smoothness step"),
+        _method("schedule-free", rivals.schedule_free, "schedule-free SGD, no horizon"),
         _method("auto", adaptive.auto, "self-tuning: accelerates as the batch allows"),
         _method("auto-shb", adaptive.auto, "self-tuning, heavy ball only", family="shb"),
     )

@@ -63,6 +63,9 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
 def stage_lengths(T: int, kappa: float, rule: str = "theorem") -> list[int]:
     """The lengths of stages 0 .. I, summing to T; the last stage absorbs what is left over.
 
+    ``authors``: T_0 = floor(0.4 T), then ceil((T - T_0) 2^(i/2)/sum_j 2^(j/2)), as released; the
+    last one ends at T.
+
     >>> stage_lengths(7000, 1000.0, "fit")
     [3500, 3500]
     >>> stage_lengths(17174, 1000.0)
@@ -75,11 +78,12 @@ def stage_lengths(T: int, kappa: float, rule: str = "theorem") -> list[int]:
         first = math.floor(0.4 * T)
         weights = [2 ** (i / 2) for i in range(1, stages + 1)]
         share = (T - first) / sum(weights)
-        lengths = [first, *(math.floor(share * weight) for weight in weights)]
+        lengths = [first, *(math.ceil(share * weight) for weight in weights)]
     else:
         lengths = [T // 2, *(_stage_length(i, kappa) for i in range(1, stages + 1))]
-    lengths[-1] += T - sum(lengths)
-    return lengths
+    ends = np.minimum(np.cumsum(lengths), T)  # rounded up, the authors' may pass T before the end
+    ends[-1] = T
+    return [int(length) for length in np.diff(ends, prepend=0)]
 
 
 def multistage(

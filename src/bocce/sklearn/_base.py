@@ -25,7 +25,8 @@ from . import _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
 from ._report import Reporter
-from ._run import TINY_TOL, Ask, Outcome, constant, dense_pays, descend, tiny
+from ._run import TINY_TOL, Ask, Outcome, constant, dense_pays, descend, judged, tiny
+from ._threads import few_threads
 
 DTYPES = [np.float64, np.float32]
 
@@ -169,12 +170,20 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             if self.fit_intercept and not warm:
                 intercept[place] = constant(p)
             start = p.joined(coef[place].T, intercept[place])
-            outcome = descend(p, inner, frame, start, ask, tell if report.listened_to else None)
+            with few_threads(float(X.shape[0]) * X.shape[1]):
+                watch = tell if report.listened_to else None
+                outcome = descend(p, inner, frame, start, ask, watch)
             outcomes.append(outcome)
             self._put(coef, intercept, place, outcome.w)
             report.end()
         for name, value in self._fitted(coef, intercept, dtype).items():
             setattr(self, name, value)
+        if dtype == np.float32:  # what was cast is what is judged
+            rough, shift = coef.astype(dtype), intercept.astype(dtype)
+            for j, outcome in enumerate(outcomes):
+                place = self._place(j)
+                w = p.joined(rough[place].T, shift[place])
+                outcomes[j] = judged(outcome, inner, frame, w)
         self._stream = None
         self._keep(frame, inner, outcomes, ask, labels)
 

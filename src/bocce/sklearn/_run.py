@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,7 @@ class Outcome:
     stopped: bool  # by a callback
     separated: bool  # classes, without l2: there is no finite minimiser
     result: Result
+    first: float  # that first norm
 
     @property
     def passes(self) -> float:
@@ -158,7 +159,15 @@ def descend(
     w = p.joined(result.w, result.intercept)
     last = float(result.history["grad_norm"][-1])
     ratio = last / stop.first if stop.first > 0 else 0.0
-    return Outcome(w, ratio, _columns(result, p.n), stopped, _separated(inner, frame, w), result)
+    apart = _separated(inner, frame, w)
+    return Outcome(w, ratio, _columns(result, p.n), stopped, apart, result, stop.first)
+
+
+def judged(outcome: Outcome, inner: Problem, frame: Frame, w: Array) -> Outcome:
+    """The same run, judged at w: what is left of it after rounding."""
+    gradient = frame.gradient_out(inner.gradient(frame.into(np.asarray(w, dtype=np.float64))))
+    first = outcome.first
+    return replace(outcome, ratio=norm(gradient) / first if first > 0 else 0.0)
 
 
 def _share(ratio: float, goal: float) -> float:

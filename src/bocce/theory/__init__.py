@@ -3,8 +3,12 @@
 from ..schedules.stages import stage_count
 from .accelerated import bound_bounded_noise, bound_shb
 from .batch import Target, batch_threshold, epsilon_target, zeta2
+from .best import BestHeavyBall, best_heavy_ball
 from .certificate import bound_stationary, certificate, certified_batch_size, certified_rate
+from .convex import ConvexCertificate, certify_convex, convex_words
 from .exponential import bound_exponential, bound_misestimated_L, bound_misestimated_mu
+from .finite import certify
+from .finite_run import certify_run, certify_words
 from .lookahead import lookahead_certificate, lookahead_gain, lookahead_phi, lookahead_rate
 from .lower_bound import (
     best_fit_line,
@@ -28,11 +32,14 @@ from .result import Bound
 from .symbolic import psi_expression
 
 __all__ = [
+    "BestHeavyBall",
     "Bound",
+    "ConvexCertificate",
     "Horizons",
     "Target",
     "batch_threshold",
     "best_fit_line",
+    "best_heavy_ball",
     "bound_bounded_noise",
     "bound_exponential",
     "bound_misestimated_L",
@@ -44,6 +51,11 @@ __all__ = [
     "certificate",
     "certified_batch_size",
     "certified_rate",
+    "certify",
+    "certify_convex",
+    "certify_run",
+    "certify_words",
+    "convex_words",
     "epsilon_target",
     "kappa_star",
     "lookahead_certificate",

@@ -7,33 +7,14 @@ check below is rigorous, are in docs/theory/lookahead.md.
 
 from __future__ import annotations
 
-import itertools
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from .. import _checks
 from ..schedules import _rules
-from ..schedules.optimise import gain_factors as _factors
-from ..schedules.schedule import FloatArray
+from ..schedules.bernstein import Setting, certifies, gain_factors, quartics
 from ._arguments import batch_share, lookahead, spectrum, step
-
-_BINOMIALS = {m: np.array([math.comb(m, i) for i in range(m + 1)], dtype=float) for m in range(5)}
-_DEPTH = 60
-
-
-@dataclass(frozen=True)
-class _Method:
-    """alpha, beta, theta and the rows' constants; the spectrum fills [mu, lam_max]."""
-
-    alpha: float
-    beta: float
-    theta: float
-    L_max: float
-    kappa_tilde: float  # infinite if unknown
-    mu: float
-    lam_max: float
 
 
 def _method(
@@ -45,12 +26,12 @@ def _method(
     kappa_tilde: object,
     mu: object,
     lam_max: object,
-) -> _Method:
+) -> Setting:
     alpha_, beta_ = step(where, alpha, beta)
     theta_ = lookahead(where, theta)
     L_max_, mu_, lam_max_ = spectrum(where, L_max, mu, lam_max)
     tilde = math.inf if kappa_tilde is None else _rules.leverage(where, kappa_tilde)
-    return _Method(alpha_, beta_, theta_, L_max_, tilde, mu_, lam_max_)
+    return Setting(alpha_, beta_, theta_, L_max_, tilde, mu_, lam_max_)
 
 
 def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: float = 1.0) -> float:
@@ -73,7 +54,7 @@ def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: fl
     theta = lookahead(where, theta)
     lam = _checks.real(where, "lam", lam, above=0.0, remedy="lam is an eigenvalue of the Hessian")
     rate = _rate(where, rate)
-    top, *bottom = _factors(alpha, beta, theta, rate, lam)
+    top, *bottom = gain_factors(alpha, beta, theta, rate, lam)
     if min(bottom) <= 0.0:
         return math.inf
     return rate**4 * lam * top / math.prod(bottom)
@@ -83,128 +64,28 @@ def _rate(where: str, rate: object) -> float:
     return _checks.real(where, "rate", rate, above=0.0, most=1.0, remedy="1 is stability")
 
 
-def _product(*factors: FloatArray) -> FloatArray:
-    """The Bernstein coefficients of a product; a linear factor is its values at the two ends."""
-    scaled = np.ones(1)
-    for factor in factors:
-        scaled = np.convolve(scaled, factor * _BINOMIALS[factor.size - 1])
-    result: FloatArray = scaled / _BINOMIALS[scaled.size - 1]
-    return result
-
-
-@dataclass(frozen=True)
-class _Quartics:
-    """What a certificate needs to hold, as quartics on [mu, lam_max] in Bernstein form.
-
-    zeta2 is certified by weights c1 = (1-u)/L_max, c2 = u/kappa~ if
-    gain >= zeta2 noise on the interval, each (1-u) first + u second.
-    """
-
-    gain: tuple[FloatArray, FloatArray]
-    noise: tuple[FloatArray, FloatArray]
-
-    def holds(self, zeta2: float, second: bool) -> bool:
-        """Is there a u in [0, 1] (u = 0 alone unless ``second``) that certifies zeta2?"""
-        first, other = (gain - zeta2 * noise for gain, noise in zip(self.gain, self.noise))
-        low, high = 0.0, 1.0 if second else 0.0
-        for _ in range(_DEPTH):
-            u = 0.5 * (low + high)
-            at = _negative_point((1.0 - u) * first + u * other)
-            if at is None:
-                return True
-            # the constraint at that point is linear in u: cut the interval where it turns
-            here, there = _value(first, at), _value(other, at)
-            if max(here, there) < 0.0 or low == high:
-                return False
-            turn = here / (here - there)
-            low, high = (turn, high) if there > here else (low, turn)
-            if low > high:
-                return False
-        return False
-
-
-def _quartics(m: _Method, r: float, sharp: bool) -> _Quartics | None:
-    """The two sides of zeta2 g_r(lam) lam (1 - c1 lam) <= r^2 (c1 lam + c2), times f1 f2 f3 / r^2.
-
-    None if the noise-free method does not contract faster than r. Without ``sharp`` the -c1 lam,
-    which comes from the square of the mean Hessian, is dropped.
-    """
-    ends = [_factors(m.alpha, m.beta, m.theta, r, lam) for lam in (m.mu, m.lam_max)]
-    top, f1, f2, f3 = (np.array(pair) for pair in zip(*ends))
-    if min(f1.min(), f2.min(), f3.min()) <= 0.0:
-        return None
-    lam, one = np.array([m.mu, m.lam_max]), np.ones(2)
-    room = one - lam / m.L_max if sharp else one
-    cubic = _product(f1, f2, f3)
-    twice = _product(lam, lam, top) * r * r
-    return _Quartics(
-        gain=(_product(cubic, lam) / m.L_max, _product(cubic, one) / m.kappa_tilde),
-        noise=(_product(twice, room), _product(twice, one)),
-    )
-
-
-def _value(p: FloatArray, at: float) -> float:
-    """p at the share ``at`` of the interval."""
-    powers = _BINOMIALS[4] * (1.0 - at) ** np.arange(4, -1, -1) * at ** np.arange(5)
-    return float(powers @ p)
-
-
-def _negative_point(p: FloatArray) -> float | None:
-    """None if p >= 0 on the interval; otherwise a point where it is, or may be, negative.
-
-    A polynomial lies above its least Bernstein coefficient, so coefficients >= 0 on every piece
-    are a proof. Pieces are halved until that shows, or an end is negative, or the piece is too
-    small to matter (counted as negative, so the answer errs on the safe side).
-    """
-    pieces = [(0.0, 1.0, p.tolist())]
-    while pieces:
-        start, end, c = pieces.pop()
-        if min(c) >= 0.0:
-            continue
-        if c[0] < 0.0:
-            return start
-        if c[4] < 0.0:
-            return end
-        if end - start < 1e-13:
-            return start
-        left, right = _halves(c)
-        middle = 0.5 * (start + end)
-        pieces += [(middle, end, right), (start, middle, left)]
-    return None
-
-
-def _halves(c: list[float]) -> tuple[list[float], list[float]]:
-    """De Casteljau at the middle: the coefficients on the two halves."""
-    left, right = [c[0]], [c[4]]
-    for _ in range(4):
-        c = [0.5 * (x + y) for x, y in itertools.pairwise(c)]
-        left.append(c[0])
-        right.append(c[-1])
-    return left, right[::-1]
-
-
-def _largest(m: _Method, r: float, sharp: bool) -> float:
+def _largest(m: Setting, r: float, sharp: bool) -> float:
     """The largest certified zeta2 (0 if none), by bisection; the end returned is certified."""
-    quartics = _quartics(m, r, sharp)
-    if quartics is None:
+    two_sides = quartics(m, r, sharp)
+    if two_sides is None:
         return 0.0
     second = math.isfinite(m.kappa_tilde)
     # at the two ends of the spectrum no choice of u can do better than the better of the two
     ratios = [
         np.divide(g[[0, 4]], h[[0, 4]], out=np.full(2, np.inf), where=h[[0, 4]] > 0.0)
-        for g, h in zip(quartics.gain, quartics.noise)
+        for g, h in zip(two_sides.gain, two_sides.noise)
     ]
     high = float(min(np.maximum(*ratios) if second else ratios[0]))
     if math.isinf(high):
         return math.inf
     low = high
-    while not quartics.holds(low, second):
+    while not two_sides.holds(low, second):
         high, low = low, 0.5 * low
         if low < 1e-300:
             return 0.0
     while high > low * (1.0 + 1e-12):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if quartics.holds(middle, second) else (low, middle)
+        low, high = (middle, high) if two_sides.holds(middle, second) else (low, middle)
     return low
 
 
@@ -287,16 +168,10 @@ def lookahead_rate(
     where = "lookahead_rate"
     m = _method(where, alpha, beta, theta, L_max, kappa_tilde, mu, lam_max)
     zeta2 = batch_share(where, zeta2)
-    second = math.isfinite(m.kappa_tilde)
-
-    def certified(r: float) -> bool:
-        quartics = _quartics(m, r, sharp=True)
-        return quartics is not None and quartics.holds(zeta2, second)
-
-    if not certified(1.0):
+    if not certifies(m, zeta2, 1.0):
         return math.inf
     low, high = 0.0, 1.0
     while high - low > 1e-12:
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if certified(middle) else (middle, high)
+        low, high = (low, middle) if certifies(m, zeta2, middle) else (middle, high)
     return high

@@ -29,17 +29,17 @@ def compiled(kind: Any, name: str) -> Any:
     function = njit(fastmath=fast, error_model="numpy")(own)
 
     # Numba compares names and annotations of arguments, which are the author's to choose
-    def call(loss, z, y):  # type: ignore[no-untyped-def]
+    def call(loss, z, y):
         return function(loss, z, y)
 
     return call
 
 
 @overload(value, jit_options={"error_model": "numpy"})
-def _value(loss, z, y):  # type: ignore[no-untyped-def]
+def _value(loss, z, y):
     return compiled(loss.instance_class, "value")
 
 
 @overload(slope, jit_options={"fastmath": FAST, "error_model": "numpy"})
-def _slope(loss, z, y):  # type: ignore[no-untyped-def]
+def _slope(loss, z, y):
     return compiled(loss.instance_class, "slope")

@@ -130,7 +130,7 @@ def _fused_rows(rows, source, start, count, listed, w, g, want_loss):
         d = _row(source, listed, i + 3)
         if i + AHEAD + 4 <= stop:
             for s in range(i + AHEAD, i + AHEAD + 4):
-                _prefetch(X, _row(source, listed, s))
+                _prefetch(X, _row(source, listed, s))  # type: ignore[call-arg]
         ta = tb = tc = td = link[0]
         for j in range(p):
             wj = w[j]
@@ -188,7 +188,7 @@ def _blocked_rows(rows, source, start, count, listed, w, g, want_loss):
         for i in range(size):
             a = _row(source, listed, first + i)
             if first + i + AHEAD < stop:
-                _prefetch(X, _row(source, listed, first + i + AHEAD))
+                _prefetch(X, _row(source, listed, first + i + AHEAD))  # type: ignore[call-arg]
             t = link[0]
             for j in range(p):
                 t += X[a, j] * w[j]

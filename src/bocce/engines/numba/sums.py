@@ -16,7 +16,7 @@ from .rows import DenseRows, accumulate
 from .stream import draw, forget, make_stream
 
 
-def _sum_rows(rows, source, count, listed, at, g, want_loss):  # type: ignore[no-untyped-def]
+def _sum_rows(rows, source, count, listed, at, g, want_loss):
     """g = sum of slope_i x_i over the rows listed, or the first ``count``; returns the loss."""
     return accumulate(rows, source, 0, count, listed, at, g, want_loss)
 

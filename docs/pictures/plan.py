@@ -1,0 +1,21 @@
+"""The picture of choosing.md and auto.md: what batch sizes cost, and what a run does.
+
+python docs/pictures/plan.py docs/_static/plan.png
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import bocce
+from bocce.paper import plans
+
+
+def main(path: str | Path) -> None:
+    X, y, _ = bocce.data.regression(n=10_000, d=20, kappa=200.0, noise_var=0.01)
+    plans.picture(bocce.plan(bocce.LeastSquares(X, y))).savefig(path, dpi=110)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

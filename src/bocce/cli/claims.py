@@ -1,0 +1,41 @@
+"""``bocce claims``: a verdict on everything that the paper says."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ._options import Json
+from ._paper import Folder, show_verdicts
+from ._terminal import progress, say
+
+
+def claims(
+    folder: Folder,
+    json: Json = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the table of docs/reproduction.md.")
+    ] = False,
+) -> None:
+    """Judge every claim on the results in DIR.
+
+    The same results print the same bytes.
+
+    \b
+    Examples:
+      bocce claims results
+      bocce claims results --json > claims.json
+    """
+    from ..paper import report, runner, verdicts
+
+    with progress("reading the cells") as tell:
+        results = runner.load(folder)
+        tell("judging the claims")
+        found, text = report.judged(folder, results)
+    if json:
+        say(text)
+    elif markdown:
+        say(verdicts.as_markdown(found))
+    else:
+        show_verdicts(found)

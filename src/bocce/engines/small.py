@@ -1,0 +1,65 @@
+"""Numbers of any size: norms without overflow, and the small systems of Newton on the plane."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lapack
+
+Array = npt.NDArray[np.float64]
+
+
+def norm(g: Array) -> float:
+    """||g||, of numbers of any size.
+
+    >>> tiny = 2.0**-600  # its square is 0
+    >>> norm(np.array([3.0 * tiny, -4.0 * tiny])) == 5.0 * tiny
+    True
+    """
+    flat = g.reshape(-1)
+    size = largest(flat)
+    if size == 0.0 or not math.isfinite(size):
+        return size
+    if 1e-100 < size < 1e100:
+        return math.sqrt(float(flat @ flat))
+    flat = flat / size
+    return size * math.sqrt(float(flat @ flat))
+
+
+def largest(v: Array) -> float:
+    """max |v_i|."""
+    return max(float(v.max()), -float(v.min()))
+
+
+def falls(change: float, slack: float, after: float, before: float) -> bool:
+    """Does f fall? And where that is rounding, is the slope at the end such that it must?
+
+    ``before`` < 0 and ``after`` are the slopes along the step at its ends. A convex f falls if
+    after <= 0, and a nearly quadratic one, as f is wherever rounding matters, if after < -before.
+    """
+    if change < -slack:
+        return True
+    return change <= slack and after <= -0.9 * before
+
+
+def units(H: Array) -> Array:
+    """1/sqrt(H_jj), and 1 for a direction without curvature."""
+    diagonal = H.diagonal()
+    if diagonal.min() > 0.0:
+        return np.asarray(diagonal**-0.5)
+    return np.asarray(np.where(diagonal > 0.0, diagonal, 1.0) ** -0.5)
+
+
+def solve(H: Array, a: Array, unit: Array) -> Array:
+    """H^-1 a, by H scaled to a unit diagonal, to which a little is added where it is singular."""
+    scaled = H * unit
+    scaled *= unit[:, None]
+    more = 1e-13
+    while True:
+        scaled.flat[:: a.size + 1] = 1.0 + more
+        _, x, failed = lapack.dposv(scaled, a * unit)
+        if not failed:
+            return np.asarray(x * unit)
+        more *= 100.0

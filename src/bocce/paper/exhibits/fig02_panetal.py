@@ -1,0 +1,170 @@
+"""fig:panetal_multistage: the multi-stage method of Pan et al. with one sample a step."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ... import exact, sampling
+from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, picture_name, picture_title, visible
+from ..compute import Outcome, prepared
+from ..exhibit import Exhibit
+from ..results import Results
+from ..specs import Cell, Data, Profile, Run, table, table_cell
+from ..verdicts import OBSERVATION, Case, Claim, Finding, counted
+
+LABEL = "panetal_multistage"
+TITLE = "Divergence of the multi-stage method of Pan et al. at b = 1"
+SETTINGS = ("paper", "authors")
+PANEL, METHOD = "b=1", "Multi-SHB-PAN-2"
+N, KAPPA, START, SEEDS = 100, 5000.0, 100.0, 5
+GROWN = 1e3  # "diverges exponentially": the gradient norm grows at least so much
+POINTS = 1000  # kept of a run
+
+
+def _cells(setting: str, profile: Profile) -> list[Cell]:
+    T = profile.steps(10_000)
+    made = [
+        Cell(
+            LABEL,
+            setting,
+            PANEL,
+            METHOD,
+            str(seed),
+            table("diverging_run", setting=setting, T=T, seed=seed),
+        )
+        for seed in range(SEEDS)
+    ]
+    job = table("first_stage_rate", setting=setting, T=T)
+    return [*made, table_cell(LABEL, setting, PANEL, "first stage", job)]
+
+
+def _run(setting: str, T: int) -> Run:
+    data = Data("diagonal", n=N, d=N, kappa=KAPPA)
+    return Run(data, METHOD, setting, 1, T=T, w0=START)
+
+
+def diverging_run(setting: str, T: int, seed: int) -> Outcome:
+    """The one update without a guard: the norm may grow to 1e130 and come back."""
+    p, schedule, b, w = prepared(_run(setting, T))
+    v = np.zeros_like(w)
+    keep = set(np.linspace(0, T, min(T, POINTS) + 1).astype(int).tolist())
+    k_kept, norms = [], []
+    for k in range(T + 1):
+        if k in keep:
+            k_kept.append(k)
+            norms.append(float(np.linalg.norm(p.gradient(w))))
+        if k < T:
+            g = p.gradient(w, rows=sampling.batch(seed, k, p.n, b))
+            v = schedule.beta[k] * v - schedule.alpha[k] * g
+            w = w + v
+    at = np.array(k_kept)
+    numbers = {"k": at, "grad_norm": np.array(norms), "gradient_evaluations": at * b}
+    return Outcome(numbers, {"status": "finished"})
+
+
+def first_stage_rate(setting: str, T: int) -> Outcome:
+    """The factor a step by which the root mean square error grows in stage 0, exactly."""
+    p, schedule, b, _ = prepared(_run(setting, T))
+    rate = exact.mean_square_rate(p, float(schedule.alpha[1]), float(schedule.beta[1]), b)
+    return Outcome({"rate": np.array([rate])})
+
+
+def _diverges(results: Results, setting: str) -> Finding:
+    runs = [run.numbers["grad_norm"] for run in results.seeds(LABEL, setting, PANEL, METHOD)]
+    rate = float(results.table(LABEL, PANEL, "first stage", setting).numbers["rate"][0])
+    cases: dict[str, Case] = {
+        f"run {i}": bool(norms.max() > GROWN * norms[0]) for i, norms in enumerate(runs)
+    }
+    cases["expectation"] = rate > 1.0
+    top = max(norms.max() for norms in runs)
+    return Finding(
+        cases,
+        {"largest gradient norm of a run": top, "exact growth a step in stage 0": rate},
+        f"The gradient norm grows a thousandfold or more in {counted(cases)}, up to {top:.0e}; in "
+        f"mean square it grows by the factor {rate:.2f} a step in stage 0.",
+    )
+
+
+def _variance_grows(results: Results, setting: str) -> Finding:
+    """On the diagonal problem at b = 1 the variance is (n - 1) ||grad f||^2, exactly."""
+    cases: dict[str, Case] = {}
+    numbers: dict[str, float] = {}
+    for i, run in enumerate(results.seeds(LABEL, setting, PANEL, METHOD)):
+        logs = np.log(N - 1.0) + 2.0 * np.log(run.numbers["grad_norm"])
+        at_peak = int(np.argmax(logs))
+        cases[f"run {i}"] = bool(logs[at_peak] - logs[0] > 2.0 * np.log(GROWN) and at_peak > 0)
+        numbers[f"run {i}: log variance, first"] = logs[0]
+        numbers[f"run {i}: log variance, largest"] = logs[at_peak]
+        numbers[f"run {i}: step of the largest"] = run.numbers["k"][at_peak]
+    return Finding(
+        cases,
+        numbers,
+        f"The variance is n - 1 times the squared gradient norm on this problem, so it grows with "
+        f"it, in {counted(cases, 'runs')}; no bound on it can hold before the steps have decayed.",
+    )
+
+
+def _picture(results: Results, setting: str) -> Picture:
+    curve = results.curve(LABEL, setting, PANEL, METHOD)
+    with np.errstate(invalid="ignore", over="ignore"):
+        runs = Line(METHOD, *visible(curve.k, curve.mean, 1e300), "runs")
+        each = [
+            Line(f"run {i}", *visible(curve.k, run, 1e300), "guide")
+            for i, run in enumerate(curve.runs)
+        ]
+        logs = 2.0 * np.log(curve.runs)
+    variance = np.log(N - 1.0) + logsumexp(logs, axis=0) - np.log(len(logs))
+    return Picture(
+        picture_name(LABEL, setting, SETTINGS),
+        picture_title(TITLE, setting, SETTINGS),
+        columns=2,
+        panels=(
+            Panel("gradient norm", ITERATION, GRADIENT, (*each, runs), decades=200.0),
+            Panel(
+                "variance of the stochastic gradient",
+                ITERATION,
+                "log variance",
+                (Line(METHOD, curve.k, variance, "runs"),),
+                ylog=False,
+            ),
+        ),
+        notes=("thick: mean of 5 runs; thin: each of them",),
+    )
+
+
+EXHIBIT = Exhibit(
+    label=LABEL,
+    alias="fig2",
+    title=TITLE,
+    caption=lambda profile: (
+        f"Diagonal problem of the lower bound, n = d = 100, kappa = 5000, w_0 = 100 everywhere, "
+        f"C = 2, T = {profile.steps(10_000):,}, 5 runs without any guard: gradient norm, and "
+        "logarithm of the variance of the stochastic gradient."
+    ),
+    cells=_cells,
+    picture=_picture,
+    tables=(diverging_run, first_stage_rate),
+    settings=SETTINGS,
+    claims=(
+        Claim(
+            id="panetal_diverges",
+            kind=OBSERVATION,
+            source="fig:panetal_multistage",
+            text="Multi-stage SHB of Pan et al. with b = 1 diverges exponentially fast.",
+            criterion="The gradient norm grows by 1e3 or more in each of 5 runs, and the exact "
+            "mean-square rate of its first stage is above 1.",
+            judge=_diverges,
+            judged_on="5 runs without a guard, and the exact rate",
+        ),
+        Claim(
+            id="panetal_variance",
+            kind=OBSERVATION,
+            source="fig:panetal_sigma",
+            text="The variance is increasing: the bounded variance assumption is problematic.",
+            criterion="The variance of the stochastic gradient along a run grows by 1e6 or more.",
+            judge=_variance_grows,
+            judged_on="5 runs without a guard",
+        ),
+    ),
+)

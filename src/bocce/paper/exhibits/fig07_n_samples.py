@@ -1,0 +1,278 @@
+"""fig:monotone_beta .. fig:lb_100_case: the lower bound with n samples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ... import exact, schedules, theory
+from ..canvas import Line, Panel, Picture, Surface
+from ..compute import Outcome, problem
+from ..exhibit import Exhibit
+from ..results import Results
+from ..specs import Cell, Data, Profile, table, table_cell
+from ..verdicts import OBSERVATION, THEOREM, Case, Claim, Finding, counted, first_false
+from ._lower import SEEDS, against_sgd, diverges_while_sgd_converges, runs_panel
+
+LABEL, TITLE = "lower_bound_n", "Lower bound, n samples"
+RUNS = "kappa=10, b=10"
+POLYAK_KAPPAS = (10.0, 100.0, 1000.0)
+
+
+def _cells(setting: str, profile: Profile) -> list[Cell]:
+    grid = table("psi_grid", n=100, b=70, points=61)
+    return [
+        table_cell(LABEL, "paper", "b=70", "Psi", grid),
+        table_cell(LABEL, "paper", "all b", "Psi", table("batch_factor", n=100)),
+        table_cell(LABEL, "paper", "Polyak", "critical", table("polyak_critical", n=100)),
+        *against_sgd(LABEL, RUNS, n=100, kappa=10, b=10),
+    ]
+
+
+def psi_grid(n: int, b: int, points: int) -> Outcome:
+    """The derivative of Psi for one b on a grid, and the minimum over theta against beta."""
+    beta, theta = np.linspace(0.25, 0.999, points), np.linspace(0.0, 2.0 * np.pi, points)
+    derivative = [[theory.psi_derivative(n, b, x, t) for x in beta] for t in theta]
+    kappa = theory.kappa_star(b, n)
+    return Outcome(
+        {
+            "beta": beta,
+            "theta": theta,
+            "derivative": np.array(derivative),
+            "least": np.array([theory.psi_minimum(n, b, x) for x in beta]),
+            "kappa_star": np.array([kappa]),
+            "beta_star": schedules.shb(1, kappa, 1.0).beta.copy(),
+        }
+    )
+
+
+def batch_factor(n: int) -> Outcome:
+    """kappa*(b) for every b, the fitted line, the least derivative, and three thresholds."""
+    b = np.arange(1, n)
+    beta, theta = np.linspace(0.25, 0.999, 20), np.linspace(0.0, np.pi, 21)
+    least = [min(theory.psi_derivative(n, int(x), y, t) for y in beta for t in theta) for x in b]
+    kappas = np.geomspace(1.0, 3e4, 200)
+    lines = {
+        which: np.array([theory.lower_bound_threshold(n, k, which) for k in kappas])
+        for which in ("printed", "six-step", "exact")
+    }
+    return Outcome(
+        {
+            "b": b,
+            "kappa_star": np.array([theory.kappa_star(int(x), n) for x in b]),
+            "zeta2": np.array([theory.zeta2(n, int(x)) for x in b]),
+            "line": np.array(theory.best_fit_line(n)),
+            "least_derivative": np.array(least),
+            "kappa": kappas,
+            "printed": lines["printed"],
+            "six_step": lines["six-step"],
+            "exact": lines["exact"],
+        }
+    )
+
+
+def polyak_critical(n: int) -> Outcome:
+    """The exact critical batch size of Polyak's parameters on the diagonal problem."""
+    critical, printed = [], []
+    for kappa in POLYAK_KAPPAS:
+        p = problem(Data("diagonal", n=n, d=n, kappa=kappa))
+        c = p.constants()
+        s = schedules.polyak(2, c.L, c.mu)
+        critical.append(exact.critical_batch_size(p, float(s.alpha[1]), float(s.beta[1])))
+        printed.append(theory.lower_bound_threshold(n, kappa, "printed"))
+    return Outcome(
+        {
+            "kappa": np.array(POLYAK_KAPPAS),
+            "critical": np.array(critical),
+            "printed": np.array(printed),
+        }
+    )
+
+
+def _all_b(results: Results) -> dict[str, np.ndarray]:
+    return results.table(LABEL, "all b", "Psi").numbers
+
+
+def _derivative_positive(results: Results, setting: str) -> Finding:
+    numbers = _all_b(results)
+    least = numbers["least_derivative"]
+    cases: dict[str, Case] = {f"b={b}": bool(x > 0.0) for b, x in zip(numbers["b"], least)}
+    return Finding(
+        cases,
+        {"least over b, beta, theta": least.min()},
+        f"The derivative is at least {least.min():.2g} on the grid for {counted(cases, 'b')}.",
+    )
+
+
+def _fitted_line(results: Results, setting: str) -> Finding:
+    slope, intercept = _all_b(results)["line"]
+    return Finding(
+        {
+            "slope": round(float(slope), 1) == -0.6,
+            "intercept": round(float(intercept), 1) == -3.8,
+        },
+        {"slope": slope, "intercept": intercept},
+        f"The fit over b = 1 .. 99 has slope {slope:.3f} and intercept {intercept:.2f}; the text "
+        "prints -3.8 and then uses 3.3 and 4.",
+    )
+
+
+def _six_steps_support_line(results: Results, setting: str) -> Finding:
+    numbers = _all_b(results)
+    # the kappa from which on the theorem says that b diverges; no problem has kappa < 1
+    line = np.maximum(1.0, np.exp((np.log(numbers["zeta2"]) + 3.3) / -0.6))
+    supported = numbers["kappa_star"] <= line
+    cases: dict[str, Case] = {f"b={b}": bool(s) for b, s in zip(numbers["b"].tolist(), supported)}
+    unsupported = numbers["b"][~supported]
+    first = float(unsupported.min()) if unsupported.size else math.inf
+    return Finding(
+        cases,
+        {"first b without support": first, "batch sizes without support": unsupported.size},
+        f"The six-step criterion gives what the theorem concludes for {counted(cases, 'b')}; the "
+        f"first without support is {first_false(cases) or 'none'}: the line is a fit, not a bound.",
+    )
+
+
+def _printed_threshold_true(results: Results, setting: str) -> Finding:
+    """The largest batch that the theorem calls divergent must be below the exact threshold."""
+    numbers = _all_b(results)
+    kappa, printed, critical = (numbers[name] for name in ("kappa", "printed", "exact"))
+    largest = np.ceil(printed) - 1.0
+    wrong = largest >= critical
+    bad = kappa[wrong]
+    return Finding(
+        {"b <= 98": not bool((wrong & (largest <= 98)).any()), "b = 99": not bool(wrong.any())},
+        {
+            "smallest kappa where it is false": bad.min() if bad.size else np.inf,
+            "largest kappa where it is false": bad.max() if bad.size else np.inf,
+        },
+        "The counterexample is b = 99 and kappa = 20,000, where SHB converges in mean square; for "
+        "b <= 98 the statement is true. The exact threshold has the exponent 1/2, not 0.6."
+        if bad.size
+        else "Every batch below the printed threshold is below the exact one.",
+    )
+
+
+def _polyak_diverges(results: Results, setting: str) -> Finding:
+    numbers = results.table(LABEL, "Polyak", "critical").numbers
+    cases: dict[str, Case] = {}
+    shown = {}
+    for kappa, critical, printed in zip(*(numbers[k] for k in ("kappa", "critical", "printed"))):
+        name = f"kappa={kappa:g}"
+        cases[name] = bool(math.ceil(printed) - 1 < critical)
+        shown[f"{name}: critical batch of 100"] = critical
+        shown[f"{name}: printed threshold"] = printed
+    least = ", ".join(f"{value:.2f}" for value in numbers["critical"])
+    return Finding(
+        cases,
+        shown,
+        f"With Polyak's step and momentum the exact critical batch is {least} of 100 at kappa = "
+        "10, 100, 1000, above the printed threshold.",
+    )
+
+
+def _picture(results: Results, setting: str) -> Picture:
+    numbers = results.table(LABEL, "b=70", "Psi").numbers
+    every = _all_b(results)
+    surface = Surface(numbers["beta"], numbers["theta"], numbers["derivative"], "∂Ψ/∂β")
+    star = float(numbers["beta_star"][0])
+    least = Line("min Ψ", numbers["beta"], numbers["least"])
+    one = Line("Ψ = 1", numbers["beta"], np.ones_like(numbers["beta"]), "guide")
+    at = Line(f"β* = {star:.4f}", np.full(2, star), np.array([0.0, 2.0]), "guide")
+    x, y = np.log(every["kappa_star"]), np.log(every["zeta2"])
+    slope, intercept = every["line"]
+    span = np.array([0.0, x.max()])
+    points = Line("b = 1 .. 99", x, y)
+    ours = Line(f"fit: {slope:.3f} x {intercept:+.2f}", span, slope * span + intercept, "guide")
+    printed = Line("printed: -0.6 x -3.8", span, -0.6 * span - 3.8, "guide")
+    return Picture(
+        LABEL,
+        TITLE,
+        columns=2,
+        panels=(
+            Panel("derivative of Ψ in β, b = 70", "β", "θ", surface=surface),
+            Panel("minimum of Ψ over θ, b = 70", "β", "min Ψ", (least, one, at), ylog=False),
+            Panel(
+                "batch factor", "log κ*(b)", "log batch factor", (points, ours, printed), ylog=False
+            ),
+            runs_panel(results, LABEL, RUNS),
+        ),
+        seeds=SEEDS,
+    )
+
+
+EXHIBIT = Exhibit(
+    label=LABEL,
+    alias="fig7",
+    title=TITLE,
+    caption=lambda profile: (
+        "n = 100: derivative and minimum of Psi at b = 70; log((n-b)/((n-1)b)) against log kappa* "
+        "for b = 1 .. 99; SHB and SGD at kappa = 10, b = 10, 300 steps, 5 runs."
+    ),
+    cells=_cells,
+    picture=_picture,
+    tables=(psi_grid, batch_factor, polyak_critical),
+    claims=(
+        Claim(
+            id="n_samples_monotone",
+            kind=OBSERVATION,
+            source="fig:monotone_beta",
+            text="For every b in [n - 1], Psi is monotonically increasing in beta.",
+            criterion="The derivative is positive on a grid of beta in [0.25, 1) and theta, for "
+            "b = 1 .. 99.",
+            judge=_derivative_positive,
+            judged_on="exact values of the derivative",
+        ),
+        Claim(
+            id="n_samples_line",
+            kind=OBSERVATION,
+            source="fig:kap_batch",
+            text="The slope of the best fit line is -0.6 and the y-intercept is -3.8.",
+            criterion="Both agree to the printed digit.",
+            judge=_fitted_line,
+            judged_on="least squares over b = 1 .. 99",
+        ),
+        Claim(
+            id="n_samples_support",
+            kind=THEOREM,
+            source="thm:divergence-n-case (proof)",
+            text="Psi > 1 for every b below n/(1 + (n-1)/(e^3.3 kappa^0.6)).",
+            criterion="kappa*(b) is at most the kappa from which the theorem says so, for "
+            "b = 1 .. 99.",
+            judge=_six_steps_support_line,
+            judged_on="exact values of Psi",
+        ),
+        Claim(
+            id="n_samples_theorem",
+            kind=THEOREM,
+            source="thm:divergence-n-case",
+            text="If b < n/(1 + (n-1)/(e^3.3 kappa^0.6)), n = 100, SHB diverges.",
+            criterion="Every integer b below it is below the exact critical batch size, kappa from "
+            "1 to 3e4.",
+            judge=_printed_threshold_true,
+            judged_on="the exact critical batch size",
+        ),
+        Claim(
+            id="n_samples_polyak",
+            kind=THEOREM,
+            source="sec:lower-bound",
+            text="The lower bound also holds for the step-size and momentum parameters used in "
+            "Bollapragada et al.",
+            criterion="With Polyak's parameters, of which type theirs are, every integer b below "
+            "the printed threshold is below the exact critical batch size, kappa = 10, 100, 1000.",
+            judge=_polyak_diverges,
+            judged_on="the exact critical batch size, n = 100",
+        ),
+        Claim(
+            id="n_samples_runs",
+            kind=OBSERVATION,
+            source="fig:lb_100_case",
+            text="kappa = 10, n = 100, b = 10: SHB diverges while SGD converges.",
+            criterion="The gradient norm of SHB ends above its start; that of SGD with the step "
+            "1/L ends below 1e-3 of its start; in exact mean square and in the mean of 5 runs.",
+            judge=diverges_while_sgd_converges(LABEL, RUNS),
+            judged_on="exact root mean square, and 5 runs",
+        ),
+    ),
+)

@@ -1,0 +1,106 @@
+"""Data beyond one machine: the rows live in Ray actors, w and the decisions in the driver.
+
+On all rows (``plane``, and so ``auto`` without T) scores and directions stay with the rows: d
+numbers travel to the workers and back at each step, added in a fixed tree, and a handful more for
+the best step on the plane.
+
+In batches, step k: the driver splits the batch over the parts by a multivariate hypergeometric draw
+keyed by (seed, k); each actor draws its rows from a stream keyed by (seed, part, k) and returns one
+sum of row gradients.
+
+An actor holds its rows, and what can be computed from them and what the driver knows. One that dies
+is started again from its source and answers as it would have: the iterates are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _checks, _extras, sampling
+from .. import run as _run
+from ..control import GUARDED
+from ..losses import loss_of
+from ..run import Progress, Result
+
+with _extras.extra("ray"):
+    from .cluster import WHERE, connected
+    from .problem import placed
+    from .sources import split, survey
+
+
+def minimize(
+    parts: Any,
+    method: Any = "auto",
+    *,
+    loss: Any = "squared",
+    l2: float = 0.0,
+    T: int | None = None,
+    batch_size: float | None = None,
+    seed: int = 0,
+    w0: Any = None,
+    tol: float = 0.0,
+    record_every: int | str = 1,
+    callback: Callable[[Progress], Any] | None = None,
+    checkpoint: Any = None,
+    passes: float | None = None,
+    memory: int = 5,
+    workers: int | None = None,
+    address: str | None = None,
+) -> Result:
+    """``bocce.minimize`` on rows that are spread over the machines of a Ray cluster.
+
+    A batch is a sample without replacement of the rows of all parts, fresh at each step (of the
+    blocks, where the parts are block files). On all rows (``batch_size`` = n, or ``plane``) the
+    result is that of one machine, to rounding. "auto" without T and batch_size is ``plane`` at
+    once: a step in batches costs as many messages as one on all rows. An actor that is killed is
+    started again and reloads its part from its source; a driver that is killed goes on from its
+    checkpoint; the iterates are the same.
+
+    Parameters
+    ----------
+    parts : a list with one entry a worker, of pairs (X, y) or of paths of block files that every
+        machine can read; or a ``ray.data.Dataset`` whose last column is y. Parts may be empty.
+    loss : an instance such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
+    workers : for a Dataset, over how many workers it is split; None is one a CPU.
+    address : of a running cluster; None uses the one this process is connected to, or that of
+        RAY_ADDRESS, or else starts one on this machine for the duration of the call.
+    method, T, batch_size, seed, w0, tol, record_every, callback, checkpoint, passes, memory
+        as in ``bocce.minimize``. In batches a record is a pass over all rows, unless the loss is
+        squared and d <= 1024: take ``record_every="auto"``.
+
+    Examples
+    --------
+    >>> import numpy as np, bocce.ray
+    >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [2.0, 1.0]])
+    >>> y = X @ np.array([1.0, -1.0])
+    >>> r = bocce.ray.minimize([(X[:2], y[:2]), (X[2:], y[2:])], tol=1e-9)
+    >>> r.w.round(6)
+    array([ 1., -1.])
+    """
+    loss = loss_of(WHERE, loss)
+    l2 = _checks.real(WHERE, "l2", l2, least=0.0, remedy="0 is no regularisation")
+    seed = sampling.check_seed(WHERE, seed)
+    if workers is not None:
+        workers = _checks.integer(WHERE, "workers", workers, remedy="None is one a CPU")
+    if isinstance(method, str) and method in GUARDED and T is None and batch_size is None:
+        method = "plane"
+    found = survey(parts, loss, workers)
+    with connected(address), placed(found, loss, l2, seed) as problem:
+        return _run.minimize(
+            problem,
+            method,
+            T=T,
+            batch_size=batch_size,
+            seed=seed,
+            w0=w0,
+            tol=tol,
+            record_every=record_every,
+            callback=callback,
+            checkpoint=checkpoint,
+            passes=passes,
+            memory=memory,
+        )
+
+
+__all__ = ["minimize", "split"]

@@ -1,0 +1,80 @@
+"""Ray itself: connecting, what may be asked of a cluster, and calls that outlive lost machines."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+
+WHERE = "ray.minimize"
+LOCAL = "local"  # Ray's word for: start one here
+REACHED_WITHIN = 3.0  # seconds; a cluster that runs answers in milliseconds
+PARTS_A_CPU = 8  # a worker is a process of 100 MB: more of them take turns
+TRIES = 10  # of a round whose answers were lost with a machine
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[None]:
+    """Ray, running; what was started here ends here."""
+    mine = not ray.is_initialized()
+    if mine:
+        address = address or os.environ.get("RAY_ADDRESS") or LOCAL
+        _reach(address)
+        try:
+            ray.init(address=address, include_dashboard=False if address == LOCAL else None)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise _unreachable(address, error) from error
+    try:
+        yield
+    finally:
+        if mine:
+            ray.shutdown()
+
+
+def _reach(address: str) -> None:
+    """Does anybody listen there? Ray itself would go on asking for a minute."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return  # a name such as "auto", that Ray looks up on this machine
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN).close()
+    except (OSError, OverflowError) as error:
+        raise _unreachable(address, error) from error
+
+
+def _unreachable(address: str | None, error: Exception) -> ConnectionError:
+    return ConnectionError(
+        f"{WHERE}: address={address!r} must be that of a running Ray cluster ({error}); start one "
+        'with "ray start --head" and give the address it prints, or leave address out (on the '
+        "command line: --ray local)."
+    )
+
+
+def processors() -> int:
+    """CPUs of the cluster."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
+
+
+def check_parts(count: int) -> None:
+    """As many workers as there are processors to run them, several times over."""
+    cpus = processors()
+    if count > PARTS_A_CPU * cpus:
+        raise ValueError(
+            f"{WHERE}: {count} parts (one a worker) must be at most {PARTS_A_CPU * cpus}, "
+            f"{PARTS_A_CPU} for each of the cluster's {cpus} CPUs; give fewer, larger parts "
+            "(workers), or add machines."
+        )
+
+
+def insist(ask: Callable[[], Any]) -> Any:
+    """What ``ask`` gives, asked again where an answer was lost on a machine that is gone."""
+    for _ in range(TRIES):
+        try:
+            return ask()
+        except (ray.exceptions.ObjectLostError, ray.exceptions.ActorUnavailableError) as error:
+            lost = error
+    raise lost

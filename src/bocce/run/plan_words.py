@@ -1,0 +1,337 @@
+"""A plan in words: a page for a terminal, for somebody who has data and not the theory."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from ..control import Controller
+from ..problems import Constants, Problem
+from .anytime import FEW
+from .asked import Asked
+from .forecast import PlannedStage, Trial
+
+if TYPE_CHECKING:
+    from .plan import Plan, _Known
+
+WIDTH = 78
+DIRECT_COLUMNS = 4096  # beyond, nobody would form a matrix of all pairs of columns
+DOMINATED = 100.0  # the steepest row over the mean
+MARKS = {"cheapest": "fewest passes", "recommended": "recommended", "knee": "full speed"}
+
+
+def problem(p: Problem) -> str:
+    intercept = ", an intercept" if p.intercept else ""
+    return f"{p.loss.words}: {p.n:,} rows, {p.d:,} columns{intercept}, l2 = {p.l2:g}"
+
+
+def how(c: Constants | None) -> str:
+    if c is None:
+        return "not known: this loss has no bound on its curvature"
+    kind = "exact" if c.exact else "estimated from above (Lanczos); the smallest is l2"
+    return f"{kind}; the data were read {c.reads} times"
+
+
+# ---------------------------------------------------------------- the page
+
+
+def page(plan: Plan) -> str:
+    parts = [plan.problem, _what(plan), _filled(plan.words)]
+    if plan.sweep:
+        parts += [_costs(plan), _data(plan)]
+    return "\n\n".join(parts)
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(text, WIDTH)
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(textwrap.fill(text, WIDTH - 2), "  ")
+
+
+def _what(plan: Plan) -> str:
+    """The stages, one a line, and how far they lead."""
+    lines = ["What a run with these arguments does:"]
+    for place, stage in enumerate(plan.stages, 1):
+        line = f"{place}. {_stage(stage, plan)}"
+        lines.append(textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="     "))
+    lines.append(_indented(f"{_goal(plan)}."))
+    if plan.certified_error is not None:
+        told = (
+            f"Certified: after {plan.T or plan.stages[0].steps:,} steps at b = "
+            f"{plan.batch_size:,} the error is at most {plan.certified_error:.2g} in root mean "
+            "square."
+        )
+        lines.append(_indented(told))
+    return "\n".join(lines)
+
+
+def _stage(stage: PlannedStage, plan: Plan) -> str:
+    if stage.method == "plane":
+        count = "steps" if stage.steps is None else f"{_nearly(plan)}{_steps(stage.steps)}"
+        return (
+            f"plane: {count} on all {plan.n:,} rows, each with the best step and momentum there is"
+        )
+    assert stage.steps is not None
+    rows = f"all {plan.n:,} rows" if stage.batch == plan.n else f"batches of {stage.batch:,} rows"
+    count = _steps(stage.steps)
+    if not stage.certain and len(plan.stages) > 1:
+        count = f"{count} or more"
+    line = f"{stage.method}: {count} in {rows}"
+    if stage.alpha is not None:
+        line += f"; step {stage.alpha:.3g}, momentum {stage.beta:.3g}"
+        line += f", lookahead {stage.theta:.3g}" if stage.theta else ""
+    return line
+
+
+def _steps(count: int) -> str:
+    return f"{count:,} step{'s' * (count != 1)}"
+
+
+def _nearly(plan: Plan) -> str:
+    """How sure the forecast is; a trial from zero takes longer than from where batches led."""
+    if len(plan.stages) > 1:
+        return "up to about "
+    return "" if plan.stages[0].certain else "about "
+
+
+def _goal(plan: Plan) -> str:
+    spent = "after how many passes over the data cannot be said beforehand"
+    if plan.passes is not None:
+        amount = f"{plan.passes:,.0f}" if plan.passes >= 9.95 else f"{plan.passes:.2g}"
+        spent = f"{_nearly(plan)}{amount} pass{'es' * (amount != '1')} over the data"
+    if plan.tol > 0:
+        return f"It stops when the gradient's norm is {plan.tol:g} times the first: {spent}"
+    return f"In all {spent}"
+
+
+def _costs(plan: Plan) -> str:
+    """The sweep, thinned to the sizes that stand out and a few between."""
+    chosen = {plan.sweep[-1].batch_size, plan.cheapest, plan.recommended, plan.knee}
+    chosen |= {point.batch_size for point in plan.sweep[:: max(1, len(plan.sweep) // 7)]}
+    head = (
+        "What a batch size would cost if you gave one, with so many steps as bring f within "
+        f"{plan.accuracy:g} of its fall (recommended: few passes, and then few steps; full speed: "
+        "larger batches save few steps):"
+    )
+    lines = [_filled(head), f"  {'rows':>11}  {'steps':>11}  {'passes':>8}"]
+    for x in plan.sweep:
+        if x.batch_size in chosen:
+            marks = [mark for name, mark in MARKS.items() if getattr(plan, name) == x.batch_size]
+            cells = (
+                f"  {x.batch_size:>11,}  {_count(x.steps):>11}  {_count(x.evaluations / plan.n):>8}"
+            )
+            lines.append(f"{cells}  {', '.join(marks)}".rstrip())
+    return "\n".join(lines)
+
+
+def _count(number: float) -> str:
+    """
+    >>> _count(12345), _count(0.25), _count(3.5e9)
+    ('12,345', '0.25', '3.5e+09')
+    """
+    if number >= 1e9:
+        return f"{number:.2g}"
+    return f"{number:,.0f}" if number >= 9.95 else f"{number:.2g}"
+
+
+def _data(plan: Plan) -> str:
+    c = plan.constants
+    assert c is not None
+    assert plan.mu is not None
+    least = f"{plan.mu:.3g}" if c.mu > 0 else f"taken for {plan.mu:.3g}"
+    rows = [
+        (
+            "curvature",
+            f"largest {c.L:.4g}, smallest {least}: ratio {c.L / plan.mu:.4g} ({plan.how})",
+        ),
+        ("steepest row", f"{_ratio(c):.3g} times as curved as the mean of all rows"),
+        ("noise", f"gradients of single rows at the minimum are {math.sqrt(plan.chi2):.3g} long"),
+        ("heavy ball", _stable(plan)),
+    ]
+    gap = " " * 14
+    lines = [
+        textwrap.fill(f"{name:<14}{text}", WIDTH, subsequent_indent=gap) for name, text in rows
+    ]
+    return "\n".join(["The data:", *(textwrap.indent(line, "  ") for line in lines)])
+
+
+def _stable(plan: Plan) -> str:
+    """From which batch on the paper's method does not diverge, by three authorities."""
+    told = [("in truth", plan.exact_batch), ("certified", plan.certified_batch)]
+    told.append(("by the paper's theorem", plan.paper_batch))
+    known = [f"{_batch(b, plan.n)} {who}" for who, b in told if b is not None]
+    return f"the paper's (shb) is stable from {', '.join(known)}"
+
+
+def _batch(b: float, n: int) -> str:
+    if math.isinf(b) or b > n:
+        return "no batch"
+    return f"{math.ceil(round(b, 6)):,} rows"
+
+
+def _ratio(c: Constants) -> float:
+    return c.L_max / c.L if c.L > 0 else 1.0
+
+
+# ---------------------------------------------------------------- the paragraph
+
+
+def paragraph(
+    p: Problem,
+    asked: Asked,
+    controller: Controller,
+    known: _Known,
+    tried: Trial,
+    found: dict[str, Any],
+) -> str:
+    """Why, and what is odd about the data."""
+    c = known.constants
+    if c is not None and c.L <= 0.0:
+        return "Every row is zero and l2 = 0: f does not depend on w, there is nothing to do."
+    said = [_why(p, asked, controller, found), _tried(tried, found)]
+    if p.n == 1:
+        said.append("There is one row only, so every batch is the full batch.")
+    if c is not None:
+        said += [*_shape(p, c, known), _regime(asked, known, found), _enough(asked, found)]
+    if not tried.met:
+        said.append(
+            "The trial did not reach its tolerance: there may be no finite minimum (classes that a "
+            "plane separates, without l2), or columns that depend on one another; a little l2 "
+            "would help."
+        )
+    said += [_direct(p, found), _not_proved(p, controller, found)]
+    return " ".join(text for text in said if text)
+
+
+def _why(p: Problem, asked: Asked, controller: Controller, found: dict[str, Any]) -> str:
+    b, n = found["batch_size"], p.n
+    if not controller.open_ended:
+        if asked.b is not None or b == n:
+            return ""
+        if p.loss.curvature is None or known_infinite(found):
+            return "Half of the rows make a batch, as nothing is known of how curved f is."
+        return (
+            f"Batches of {b:,} rows are the smallest at which the full speed of momentum is "
+            "certified."
+        )
+    if asked.b is not None and b < n:
+        return (
+            f"It begins with the batch of {b:,} rows that was given, takes larger ones when their "
+            "noise keeps it from the tolerance, and ends on all rows."
+        )
+    if found["stages"][0].method != "plane":
+        return (
+            f"A look at all rows is dear here, so one pass is made in batches of {b:,} rows: as "
+            "many as it takes for momentum to work at full speed. From there all rows are taken, "
+            "where the best step and momentum can be computed instead of chosen."
+        )
+    if p.loss.curvature is None:
+        return (
+            f"The {p.loss.name} loss may be as steep as it likes, so no step of a given length is "
+            "safe: all rows are taken, and the best step is computed each time."
+        )
+    if p.has_gram:
+        return (
+            "The products of all pairs of columns are computed once, after which all rows cost no "
+            "more than a few: batches would save nothing."
+        )
+    if p.rows.cost <= FEW:
+        return "The data are small: a step on all rows costs less than choosing batches would."
+    return "Momentum works at full speed only with most of the rows, so all are taken."
+
+
+def known_infinite(found: dict[str, Any]) -> bool:
+    c = found["constants"]
+    return c is not None and c.mu == 0.0
+
+
+def _tried(tried: Trial, found: dict[str, Any]) -> str:
+    if tried.whole or all(stage.certain for stage in found["stages"]):
+        return ""
+    return f"How many steps that takes was tried on {tried.problem.n:,} of the rows."
+
+
+def _shape(p: Problem, c: Constants, known: _Known) -> list[str]:
+    said = []
+    if c.mu == 0.0 and known.mu is not None:
+        if known.mu > known.accuracy * known.L:
+            said.append(
+                f"Without a penalty on every variable the {p.loss.name} loss may be flatter "
+                f"anywhere than where its minimum lies; the table is for the {known.mu:.3g} found "
+                "there."
+            )
+        else:
+            said.append(
+                "Along some direction f is flat, so far as can be said (columns that depend on one "
+                "another, fewer rows than columns, or no l2): the condition number is infinite, f "
+                "converges, w perhaps not, and the table is for curvatures above "
+                f"{known.mu:.3g}. A little l2 would help."
+            )
+    if _ratio(c) > DOMINATED:
+        said.append(
+            f"The steepest row is {_ratio(c):.3g} times as curved as the mean: a few rows "
+            "dominate, which small batches often miss. Scaling rows or columns would help more "
+            "than any method."
+        )
+    return said
+
+
+def _regime(asked: Asked, known: _Known, found: dict[str, Any]) -> str:
+    """What the batch that was given, or is taken for T steps, means."""
+    b, knee = found["batch_size"], found["knee"]
+    if asked.T is None and asked.b is None:
+        return ""
+    if b == known.n:
+        return "With all rows in each batch there is no sampling noise."
+    if known.noise_steps(b) > known.bias_steps(b):
+        return (
+            f"At {b:,} rows the noise of the data decides: the error falls as 1/T whatever the "
+            "method, and a batch twice as large takes half the steps."
+        )
+    if b >= knee:
+        return f"At {b:,} rows momentum works as far as it can: larger batches save few steps."
+    return (
+        f"At {b:,} rows the noise of a batch holds momentum back: up to {knee:,} rows a larger "
+        "batch takes fewer steps."
+    )
+
+
+def _enough(asked: Asked, found: dict[str, Any]) -> str:
+    T, steps = asked.T, found["steps"]
+    if T is None or found["stages"][0].method == "plane" or steps is None:
+        return ""
+    if steps <= T:
+        return f"T = {T} is enough: about {steps:,} steps are needed."
+    return (
+        f"T = {T} is too small: about {steps:,} steps are needed to bring f within "
+        f"{found['accuracy']:g} of its fall; raise T, l2 or the batch, or expect less."
+    )
+
+
+def _direct(p: Problem, found: dict[str, Any]) -> str:
+    """Would forming a d x d matrix and solving be cheaper?"""
+    if p.d > DIRECT_COLUMNS or p.loss.curvature is None or found["passes"] is None:
+        return ""
+    solves = 1.0 if p.loss.quadratic else 10.0
+    matrix = solves * (p.n * p.d**2 + p.d**3 / 3.0)
+    steps, b = found["steps"] or 0, found["batch_size"]
+    given = found["stages"][0].method != "plane" and len(found["stages"]) == 1
+    if p.has_gram and not given:
+        return ""  # that is what the run does
+    touched = steps * b if given else found["passes"] * p.n
+    if matrix > 4.0 * touched * p.d:
+        return ""
+    name = "the normal equations" if p.loss.quadratic else "Newton's method"
+    return f"With {p.d:,} columns a direct solver would be faster: {name}."
+
+
+def _not_proved(p: Problem, controller: Controller, found: dict[str, Any]) -> str:
+    if p.loss.quadratic or found["stages"][0].method == "plane":
+        return ""
+    return (
+        f"For the {p.loss.name} loss nothing is proved for batches: steps are chosen as for least "
+        "squares of the same curvature, and a guard goes back when f grows."
+    )

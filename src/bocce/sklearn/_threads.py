@@ -1,0 +1,26 @@
+"""Few threads for little work: BLAS threads that wait for one another cost more than they give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from threadpoolctl import ThreadpoolController
+
+SMALL = 4_000_000  # numbers in X: a product takes a few milliseconds on one core
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def few_threads(numbers: float) -> Iterator[None]:
+    """One BLAS thread where X has few numbers, else as many as there are."""
+    if numbers > SMALL:
+        yield
+        return
+    with _controller().limit(limits=1):
+        yield

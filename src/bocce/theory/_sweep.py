@@ -1,0 +1,234 @@
+"""The two passes over a schedule behind ``certify``: means forwards, weights backwards.
+
+Along an eigenvalue lam the error e and the velocity v obey, with x = alpha lam, s = beta - theta x,
+
+    v+ = s v - x e - alpha xi,    e+ = e + v+,    gradient taken at e + theta v,
+
+so H = [[1-x, s], [-x, s]] and the noise enters along (1, 1). Plain Python here; `compiled` hands
+the same functions to numba.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..schedules.schedule import FloatArray
+
+LARGEST = 1e290  # beyond it a weight is on its way to overflow, and the bound is infinite
+
+
+@functools.cache
+def compiled(name: str) -> Callable[..., Any]:
+    """The function of that name, compiled when first asked for (numba is slow to import)."""
+    from numba import njit
+
+    function: Any = {"means": means, "weights": weights, "interval": interval}[name]
+    machine_code: Callable[..., Any] = njit(cache=True, nogil=True)(function)
+    return machine_code
+
+
+def means(
+    alpha: FloatArray,
+    beta: FloatArray,
+    theta: FloatArray,
+    lam: FloatArray,
+    error0: FloatArray,
+    apart: bool,
+    L_max: float,
+    excess: float,
+    zeta2: float,
+    chi_tilde2: float,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The means after the last step, what they feed into the noise, and a guess of the whole.
+
+    ``fed[k]`` has sum lam (L_max - lam) m_y^2 and sum excess lam m_y^2, exactly; the largest terms
+    instead of the sums where the start is not known by eigenvalue (``apart`` is false).
+    ``guess[k]`` has the same of E e_y^2, the variances taken as if rows were Gaussian: it only
+    chooses between valid weights, so nothing rests on it.
+    """
+    T, d = alpha.size, lam.size
+    fed, guess = np.zeros((T, 2)), np.zeros((T, 2))
+    m, v = np.sqrt(error0), np.zeros(d)
+    C, C_ev, C_v = np.zeros(d), np.zeros(d), np.zeros(d)  # variances along each eigenvalue
+    for k in range(T):
+        spread = 0.0
+        for i in range(d):
+            y = m[i] + theta[k] * v[i]
+            both = y * y + C[i] + 2.0 * theta[k] * C_ev[i] + theta[k] ** 2 * C_v[i]
+            first, second = lam[i] * (L_max - lam[i]), excess * lam[i]
+            if apart:
+                fed[k, 0] += first * y * y
+                fed[k, 1] += second * y * y
+                spread += lam[i] * both
+            else:
+                fed[k, 0] = max(fed[k, 0], first * y * y)
+                fed[k, 1] = max(fed[k, 1], second * y * y)
+                spread = max(spread, lam[i] * both)
+            guess[k, 0] += first * both
+            guess[k, 1] += second * both
+        strength = alpha[k] ** 2 * zeta2 * (spread + chi_tilde2 / d)
+        for i in range(d):
+            x = alpha[k] * lam[i]
+            s = beta[k] - theta[k] * x
+            across = s * C_ev[i] - x * C[i]
+            C_v[i] = s * (s * C_v[i] - x * C_ev[i]) - x * across + strength * lam[i]
+            C[i] = max(C[i] + 2.0 * across + C_v[i], 0.0)
+            C_ev[i] = across + C_v[i]
+            v[i] = s * v[i] - x * m[i]
+            m[i] += v[i]
+    return m, fed, guess
+
+
+def weights(
+    alpha: FloatArray,
+    beta: FloatArray,
+    theta: FloatArray,
+    lam: FloatArray,
+    final: FloatArray,
+    fed: FloatArray,
+    aim: FloatArray,
+    L_max: float,
+    excess: float,
+    zeta2: float,
+    chi2: float,
+    chi_tilde2: float,
+) -> tuple[float, float]:
+    """What sampling adds to sum final E e_T^2: at most, without and with noise at the minimiser.
+
+    Backwards, W <- H^T W H + q (1, theta)(1, theta)^T. Each step needs a line c1 + c2 t above the
+    points (1/lam, u), u = (1, 1) W (1, 1)^T; of these it takes the lowest at t = aim[k], an edge
+    of the upper hull. lam must decrease, so that 1/lam grows.
+    """
+    T, d = alpha.size, lam.size
+    w11, w12, w22 = final.copy(), np.zeros(d), np.zeros(d)
+    u, hull = np.empty(d), np.empty(d + 1, np.int64)
+    start, whole = 0.0, 0.0
+    for k in range(T - 1, -1, -1):
+        top = 0.0
+        for i in range(d):
+            size = w11[i] + 2.0 * w12[i] + w22[i]
+            if not size < LARGEST:
+                return math.inf, math.inf
+            u[i] = max(size, 0.0)
+            top = max(top, u[i])
+        c1, c2 = top, 0.0
+        if aim[k] < math.inf:
+            count = 1
+            hull[0] = -1  # the origin
+            for i in range(d):
+                while count > 1:
+                    # drop the last point if it lies below the line from the one before it to i
+                    p, o = hull[count - 1], hull[count - 2]
+                    t_o, u_o = (0.0, 0.0) if o < 0 else (1.0 / lam[o], u[o])
+                    t_p, t_i = 1.0 / lam[p], 1.0 / lam[i]
+                    if (u[p] - u_o) * (t_i - t_o) > (u[i] - u_o) * (t_p - t_o):
+                        break
+                    count -= 1
+                hull[count] = i
+                count += 1
+            for j in range(1, count):
+                i, o = hull[j], hull[j - 1]
+                if aim[k] <= 1.0 / lam[i]:
+                    t_o, u_o = (0.0, 0.0) if o < 0 else (1.0 / lam[o], u[o])
+                    slope = (u[i] - u_o) / (1.0 / lam[i] - t_o)
+                    if slope > 0.0:
+                        c1, c2 = max(u_o - slope * t_o, 0.0), slope
+                    break
+            short = 0.0  # of rounding: the line must lie above every point
+            for i in range(d):
+                short = max(short, u[i] - c1 - c2 / lam[i])
+            c1 += short
+        strength = alpha[k] ** 2 * zeta2
+        moving = c1 * fed[k, 0] + c2 * fed[k, 1]
+        resting = c1 * chi2 + c2 * chi_tilde2
+        start += strength * moving
+        whole += strength * (math.sqrt(moving) + math.sqrt(resting)) ** 2
+        for i in range(d):
+            x = alpha[k] * lam[i]
+            s = beta[k] - theta[k] * x
+            q = strength * lam[i] * (c1 * (L_max - lam[i]) + c2 * excess)
+            a, b = w11[i], w12[i]
+            w11[i] = a - 2.0 * x * (a + b) + x * x * u[i] + q
+            w12[i] = s * (a + b - x * u[i]) + q * theta[k]
+            w22[i] = s * s * u[i] + q * theta[k] ** 2
+    return start, whole
+
+
+def interval(
+    alpha: FloatArray,
+    beta: FloatArray,
+    theta: FloatArray,
+    lam: FloatArray,
+    final: FloatArray,
+    degree: int,
+    prefer: int,
+    L_max: float,
+    excess: float,
+    zeta2: float,
+    error0: float,
+    chi2: float,
+    chi_tilde2: float,
+) -> tuple[float, float, float]:
+    """The bias, and what ``weights`` gives, for every spectrum between the ends of ``lam``.
+
+    ``lam`` are N Chebyshev nodes. Means and weights are polynomials in lam, and a polynomial of
+    degree D < N is nowhere more than 1/cos(pi D/(2N)) times its largest value at the nodes (Ehlich
+    and Zeller 1964). So u <= M_1 and lam u <= M_2 on the interval, and c1 = M_1 or c2 = M_2 is
+    taken: ``prefer`` 1 or 2, or 0 for the one that adds less.
+    """
+    T, N = alpha.size, lam.size
+    m, v = np.ones(N), np.zeros(N)
+    fed = np.zeros((T, 2))
+    for k in range(T):
+        for i in range(N):
+            y = m[i] + theta[k] * v[i]
+            fed[k, 0] = max(fed[k, 0], lam[i] * (L_max - lam[i]) * y * y)
+            fed[k, 1] = max(fed[k, 1], excess * lam[i] * y * y)
+            x = alpha[k] * lam[i]
+            v[i] = (beta[k] - theta[k] * x) * v[i] - x * m[i]
+            m[i] += v[i]
+        fed[k] *= error0 / math.cos(0.5 * math.pi * (2 * k + 2) / N)
+    bias = 0.0
+    for i in range(N):
+        if not abs(m[i]) < 1e140:
+            return math.inf, math.inf, math.inf
+        bias = max(bias, final[i] * m[i] * m[i])
+    bias *= error0 / math.cos(0.5 * math.pi * (2 * T + degree) / N)
+    w11, w12, w22 = final.copy(), np.zeros(N), np.zeros(N)
+    start, whole = 0.0, 0.0
+    for k in range(T - 1, -1, -1):
+        most, twice = 0.0, 0.0
+        for i in range(N):
+            u = w11[i] + 2.0 * w12[i] + w22[i]
+            if not u < LARGEST:
+                return math.inf, math.inf, math.inf
+            most, twice = max(most, u), max(twice, lam[i] * u)
+        above = 2 * (T - 1 - k) + degree
+        c1, c2 = most / math.cos(0.5 * math.pi * above / N), 0.0
+        if prefer != 1:
+            c2 = twice / math.cos(0.5 * math.pi * (above + 1) / N)
+            one, two = c1 * (fed[k, 0] + chi2), c2 * (fed[k, 1] + chi_tilde2)
+            if prefer == 0 and one <= two:
+                c2 = 0.0
+            else:
+                c1 = 0.0
+        strength = alpha[k] ** 2 * zeta2
+        moving = c1 * fed[k, 0] + c2 * fed[k, 1]
+        resting = c1 * chi2 + c2 * chi_tilde2
+        start += strength * moving
+        whole += strength * (math.sqrt(moving) + math.sqrt(resting)) ** 2
+        for i in range(N):
+            x = alpha[k] * lam[i]
+            s = beta[k] - theta[k] * x
+            q = strength * lam[i] * (c1 * (L_max - lam[i]) + c2 * excess)
+            a, b = w11[i], w12[i]
+            u = a + 2.0 * b + w22[i]
+            w11[i] = a - 2.0 * x * (a + b) + x * x * u + q
+            w12[i] = s * (a + b - x * u) + q * theta[k]
+            w22[i] = s * s * u + q * theta[k] ** 2
+    return bias, start, whole

@@ -1,0 +1,98 @@
+"""The best that heavy ball can do, whatever its step and momentum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from .. import _checks
+from ..schedules import _rules
+from ..schedules.minimax import best_steps, minimax_heavy_ball
+from ._arguments import batch_share
+
+MOST_COPIES = 1000  # rows on the slow coordinate of an instance
+
+
+@dataclass(frozen=True)
+class BestHeavyBall:
+    """What ``best_heavy_ball`` found, in units where lambda_max = 1.
+
+    ``alpha``, ``beta`` and their ``rate``; ``sgd_rate``, the best with beta = 0; ``instance``, the
+    arguments of ``bocce.data.extremal`` for a problem on which no heavy ball is faster (None where
+    there is none with exactly these constants).
+    """
+
+    alpha: float
+    beta: float
+    rate: float
+    sgd_rate: float
+    instance: dict[str, float] | None
+
+    @property
+    def gain(self) -> float:
+        """How many steps of SGD one step is worth: ln rate / ln sgd_rate, 1 where beta = 0."""
+        return math.log(self.rate) / math.log(self.sgd_rate) if self.rate > 0.0 else 1.0
+
+
+def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
+    """The minimax heavy ball: step, momentum and rate for condition number, rows and batch.
+
+        rate* = min over alpha, beta of the rate of Theorem S (``certified_rate``),
+
+    with lambda_max = 1, mu = 1/kappa, L_max = R. Theorem S is attained by rows that touch one of
+    two coordinates (``bocce.data.extremal``), so this is the smallest rate that any constant step
+    and momentum has on all least squares with these constants. With nu = zeta0^2 (kappa R - 1)
+
+        1 - rate* <= min{ 2/(sqrt(kappa) + 1), 1 - sqrt(nu/(1 + nu)) },
+
+    and at least half of that in every case looked at. Momentum is worth nothing at all, beta = 0
+    exactly, once 1 + zeta0^2 (R - 1) <= (2 - 1/kappa)(1/kappa + zeta0^2 (R - 1/kappa)): for large
+    kappa, once zeta0^2 (R + 1) >= 1.
+
+    Guarantee: ``rate`` is certified for every data set with these constants; that it cannot be
+    improved is by numerical search over (alpha, beta), and on the instance it is the truth.
+
+    Source: not in the paper, whose Theorem 3 (``thm:divergence-n-case``) is about its own step and
+    momentum; docs/theory/minimax.md.
+
+    Parameters
+    ----------
+    kappa : lambda_max/mu.
+    R : L_max/lambda_max, at least 1.
+    zeta2 : ``theory.zeta2(n, b)``.
+
+    Examples
+    --------
+    >>> best = best_heavy_ball(kappa=100.0, R=2.0, zeta2=0.01)
+    >>> round(1 - best.rate, 3), round(1 - best.sgd_rate, 4)
+    (0.102, 0.0192)
+    >>> best_heavy_ball(kappa=100.0, R=2.0, zeta2=1.0).beta
+    0.0
+    """
+    where = "best_heavy_ball"
+    kappa = _rules.condition_number(where, kappa)
+    R = _checks.real(where, "R", R, least=1.0, remedy="R is L_max/lambda_max")
+    zeta2 = batch_share(where, zeta2)
+    mu = 1.0 / kappa
+    slow, step = best_steps(np.zeros(1), zeta2, R, mu, 1.0, math.inf)
+    plain = (float(step[0]), 0.0, 1.0 - float(slow[0]))
+    alpha, beta, rate = minimax_heavy_ball(zeta2, R, mu, 1.0)
+    if rate >= plain[2]:
+        alpha, beta, rate = plain
+    return BestHeavyBall(alpha, beta, rate, plain[2], _instance(kappa, R))
+
+
+def _instance(kappa: float, R: float) -> dict[str, float] | None:
+    """kappa = k2/k1 and R = n/k2 for rows k1 on the slow coordinate, k2 on the fast one, of n."""
+    first = Fraction(kappa).limit_denominator(MOST_COPIES)
+    second = Fraction(R * kappa).limit_denominator(MOST_COPIES)
+    copies = math.lcm(first.denominator, second.denominator)
+    near = math.isclose(first, kappa, rel_tol=1e-12) and math.isclose(
+        second, R * kappa, rel_tol=1e-12
+    )
+    if not near or copies > MOST_COPIES or second < first + 1:
+        return None
+    return {"kappa": kappa, "R": R, "copies": copies}

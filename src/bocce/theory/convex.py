@@ -1,0 +1,190 @@
+"""Rates on convex losses, batches included: a small semidefinite programme, then a proof."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import warnings
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ._arguments import batch_share, lookahead, spectrum, step
+from ._lmi import PAIRS, Matrices, Method, Multipliers, fall, height, matrices, proves, values
+
+GRID = 2**48  # multipliers are rounded to this fraction
+LEAST = 1e-9  # of the margin: below it a solution counts as none
+CLOSE = 2e-3  # of 1 - rate: when the bisection ends
+
+
+@dataclass(frozen=True)
+class ConvexCertificate:
+    """``rate``: sqrt(E||w_k - w*||^2) <= C rate^k for every such problem; infinite if none.
+
+    ``why`` says it in words; ``proof`` has the multipliers, Fractions that were checked exactly.
+    """
+
+    rate: float
+    why: str
+    proof: Multipliers | None = None
+
+
+def certify_convex(
+    alpha: float, beta: float, theta: float, mu: float, L: float, L_max: float, zeta2: float
+) -> ConvexCertificate:
+    """A rate for means of convex smooth rows: logistic loss and others, not quadratics alone.
+
+    f is mu-strongly convex and L-smooth, the mean of convex L_max-smooth rows with a common
+    minimiser (without one, give 2 zeta0^2: the rate is then that of the approach to a floor).
+    With S = (w, w-, w--, u-), u = grad f(y), all relative to w*, it looks for
+    V = S^T P S + p (f(y-) - f*) and multipliers lambda_ij >= 0 with
+
+        E S+^T P S+ + p (f(y) - f*) - r^2 V + sum lambda_ij Q_ij <= 0,
+
+    Q_ij >= 0 the interpolation inequalities of such f among y, y-, w*, and the noise of a batch
+    bounded by E||g - u||^2 <= zeta0^2 (L_max <u, y - w*> - ||u||^2) or by the same with
+    2 L_max (f(y) - f*). The smallest r is found by bisection (cvxpy, Clarabel).
+
+    Guarantee: the multipliers are rounded to fractions and the inequality is checked in exact
+    arithmetic (LDL^T), so the rate returned is a proof and rests on no solver. That no smaller
+    rate is returned proves nothing: the family of V is limited.
+
+    Source: not in the paper; the inequalities of Taylor, Hendrickx and Glineur (2017), with the
+    batch as a parameter; docs/theory/convex.md. Needs the extra ``certify``.
+
+    Examples
+    --------
+    >>> gd = certify_convex(0.01, 0.0, 0.0, mu=1.0, L=100.0, L_max=100.0, zeta2=0.0)
+    >>> round(gd.rate, 3)  # gradient descent with 1/L: 1 - 1/kappa
+    0.99
+    """
+    where = "certify_convex"
+    alpha, beta = step(where, alpha, beta)
+    theta, zeta2 = lookahead(where, theta), batch_share(where, zeta2)
+    L_max, mu, L = spectrum(where, L_max, mu, L)
+    if mu == L:
+        raise ValueError(
+            f"{where}: mu={mu!r} must be < L={L!r}, for mu = L is a quadratic; use certified_rate."
+        )
+    method = Method(alpha * L, beta, theta, mu / L, L_max / L, zeta2)
+    scale = Fraction(L)
+    exact = Method(
+        *(Fraction(alpha) * scale, Fraction(beta), Fraction(theta)),
+        *(Fraction(mu) / scale, Fraction(L_max) / scale, Fraction(zeta2)),
+    )
+    solve = _Programme(method).solve
+    low, high, found = 0.0, 1.0, _proved(solve, exact, 1.0)
+    while found is not None and high - low > CLOSE * (1.0 - low):
+        middle = 0.5 * (low + high)
+        if (better := _proved(solve, exact, middle)) is None:
+            low = middle
+        else:
+            found, high = better, middle
+    if high == 1.0:
+        return ConvexCertificate(math.inf, _why(zeta2))
+    return ConvexCertificate(high, "proved in exact arithmetic", found)
+
+
+def _why(zeta2: float) -> str:
+    if zeta2 == 0.0:
+        return "no rate below 1 was found, even with all rows: lower the step or the momentum"
+    return (
+        f"no rate below 1 was found at zeta0^2={zeta2:.3g}: raise the batch, or lower the step or "
+        "the momentum"
+    )
+
+
+def convex_words(certificate: ConvexCertificate, b: int) -> str:
+    """What a certificate for convex losses says, as a sentence for people.
+
+    >>> convex_words(ConvexCertificate(0.98, "proved in exact arithmetic"), 100)
+    'At b = 100 the error falls by 0.98 a step in root mean square, down to what the noise at the
+    minimiser leaves: proved for every convex loss with these constants.'
+    """
+    if math.isinf(certificate.rate):
+        return f"Nothing is proved for convex losses at b = {b:,}: {certificate.why}."
+    return (
+        f"At b = {b:,} the error falls by {certificate.rate:.5g} a step in root mean square, down "
+        "to what the noise at the minimiser leaves: proved for every convex loss with these "
+        "constants."
+    )
+
+
+class _Programme:
+    """The semidefinite programme for one method; the rate is its parameter."""
+
+    def __init__(self, method: Method) -> None:
+        try:
+            cp: Any = importlib.import_module("cvxpy")
+            importlib.import_module("clarabel")
+        except ImportError as missing:
+            raise ImportError(
+                "certify_convex: cvxpy and clarabel must be installed for the semidefinite "
+                'programme; pip install "bocce[certify]".'
+            ) from missing
+        self.cp, self.margin, self.r2 = cp, cp.Variable(), cp.Parameter(nonneg=True)
+        self.P = cp.Variable((4, 4), symmetric=True)
+        self.rest = cp.Variable(4 + len(PAIRS), nonneg=True)
+        M: Matrices = matrices(method)
+        x = self._multipliers(self.P, self.rest)
+        weight = self.P[0, 0] * (method.a**2 * method.z)
+        constraints = [
+            fall(x, method, M, self.r2) - self.margin * np.eye(5) >> 0,
+            height(x, M, self.margin) - self.margin * np.eye(4) >> 0,
+            *(value == 0 for value in values(x, method, self.r2)),
+            weight - x.n_value >= 0,
+            x.p - x.above[0] + x.above[1] >= 0,
+            *(cp.abs(self.P) <= 1, self.rest <= 10, self.margin <= 1),
+        ]
+        self.problem = cp.Problem(cp.Maximize(self.margin), constraints)
+
+    @staticmethod
+    def _multipliers(P: Any, rest: Any) -> Multipliers:
+        pairs = {pair: rest[4 + i] for i, pair in enumerate(PAIRS)}
+        return Multipliers(P, rest[0], rest[1], pairs, (rest[2], rest[3]))
+
+    def solve(self, rate: float) -> tuple[Multipliers, float] | None:
+        """The multipliers with the widest margin, as floats, and that margin."""
+        self.r2.value = rate * rate
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # "may be inaccurate": it is checked afterwards
+                self.problem.solve(solver=self.cp.CLARABEL)
+        except self.cp.SolverError:
+            return None
+        if self.margin.value is None or self.margin.value < LEAST:
+            return None
+        return self._multipliers(self.P.value, self.rest.value), float(self.margin.value)
+
+
+def _proved(solve: Any, method: Method, rate: float) -> Multipliers | None:
+    """Fractions that prove the rate, from the solver's floats; None if there are none."""
+    if (found := solve(rate)) is None:
+        return None
+    floats, margin = found
+    r2 = Fraction(rate) ** 2
+    x = _rounded(floats, method, r2)
+    return x if proves(x, method, r2, _fraction(0.5 * margin)) else None
+
+
+def _fraction(value: float) -> Fraction:
+    return Fraction(round(float(value) * GRID), GRID)
+
+
+def _rounded(x: Multipliers, method: Method, r2: Fraction) -> Multipliers:
+    """On a grid of fractions, and moved so that the two equations hold exactly.
+
+    The multipliers of (*, y) and (*, y-) enter one equation each, and take up what is left.
+    """
+    P = np.array([[_fraction(0.5 * (a + b)) for a, b in zip(*rows)] for rows in zip(x.P, x.P.T)])
+    weight = P[0, 0] * method.a * method.a * method.z
+    pairs = {pair: max(_fraction(value), Fraction(0)) for pair, value in x.pairs.items()}
+    pairs["*", "y"] = pairs["*", "y-"] = Fraction(0)
+    above = (max(_fraction(x.above[0]), Fraction(0)), max(_fraction(x.above[1]), Fraction(0)))
+    p = max(_fraction(x.p), Fraction(0))
+    n_value = min(max(_fraction(x.n_value), Fraction(0)), weight)
+    open_ = Multipliers(P, p, n_value, pairs, above)
+    pairs["*", "y"], pairs["*", "y-"] = values(open_, method, r2)
+    return Multipliers(P, p, n_value, pairs, above)

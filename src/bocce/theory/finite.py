@@ -1,0 +1,266 @@
+"""A bound for any schedule after T steps, nearly true: means exactly, noise by weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _checks
+from ..schedules import Schedule, _rules
+from ..schedules.adaptive import sampling_noise
+from ..schedules.schedule import FloatArray
+from . import _sweep
+from ._arguments import nonnegative
+from ._arguments import spectrum as interval_of
+from .result import MEAN_SQUARE, Bound
+
+GAP = "E f(w_T) - f*"
+MOST_STEPS = 10_000  # without a spectrum the work grows as T^2
+NODES = 2  # for each degree of the polynomials on the interval
+
+
+def leverage_excess(kappa_tilde: float) -> float:
+    """The largest s (kappa~ - s), 0 <= s <= 1: kappa~ - 1, or kappa~^2/4 where kappa~ < 2.
+
+    s = lam_0/lam is the share of an eigenvalue that is the data's, not l2's. Without l2 it is 1.
+
+    >>> leverage_excess(5.0), leverage_excess(1.0)
+    (4.0, 0.25)
+    """
+    return kappa_tilde - 1.0 if kappa_tilde >= 2.0 else 0.25 * kappa_tilde * kappa_tilde
+
+
+def certify(
+    schedule: Schedule,
+    *,
+    n: int,
+    b: int,
+    L_max: float,
+    kappa_tilde: float | None,
+    spectrum: npt.ArrayLike | None = None,
+    mu: float | None = None,
+    lam_max: float | None = None,
+    error0: npt.ArrayLike,
+    chi2: float = 0.0,
+    chi_tilde2: float = 0.0,
+    of: str = "error",
+) -> Bound:
+    """An upper bound on E||w_T - w*||^2, or on E f(w_T) - f*, for any schedule on least squares.
+
+    Along each eigenvalue lam of the Hessian the mean error m_k is known exactly. Weights W_k run
+    backwards from what is asked for, W_k = H_k^T W_{k+1} H_k + q_k v v^T, with
+
+        q_k(lam) = alpha_k^2 zeta0^2 lam [c1 (L_max - lam) + c2 (kappa~ - 1)],
+
+    (c1, c2) any line with (W_{k+1})_11 <= c1 + c2/lam on the spectrum; then
+
+        E||w_T - w*||^2 <= ||m_T||^2 + sum_k ( sqrt(sum_lam q_k m_{y,k}^2)
+                                     + alpha_k zeta0 sqrt(c1 chi^2 + c2 chi~^2) )^2.
+
+    Guarantee: least squares with any l2, independent batches of b rows without replacement, every
+    data set with these constants; up to rounding. Within 1 to 3 times the exact root mean square
+    where the method is comfortably stable; useless (infinite) near its critical batch. ``bias`` is
+    what is left where the minimiser has no noise, ``noise`` the rest. Costs O(d T) with a spectrum,
+    O(T^2) without.
+
+    Source: not in the paper; docs/theory/finite-horizon.md has the proof.
+
+    Parameters
+    ----------
+    L_max : largest curvature of a row, l2 included (or ``Constants.R2``, which is smaller).
+    kappa_tilde : largest x_i^T A^-1 x_i (or ``Constants.R2_tilde``); None if unknown: c2 = 0.
+    spectrum : eigenvalues of the Hessian; or give mu and lam_max, and the bound holds for every
+        spectrum between them.
+    error0 : ||w_0 - w*||^2, or with a spectrum its parts, one for each eigenvalue.
+    chi2, chi_tilde2 : mean ||grad f_i(w*)||^2, and the same in the norm of A^-1; where one of them
+        is 0 and the other is not, it was not given and is bounded by the other.
+    of : "error" or "gap".
+
+    Examples
+    --------
+    >>> import bocce
+    >>> s = bocce.schedules.auto(1000, 100.0, 1.0, L_max=300.0, n=5000, b=500, kappa_tilde=20.0)
+    >>> known = dict(n=5000, b=500, L_max=300.0, kappa_tilde=20.0, error0=1.0, chi2=0.01)
+    >>> bound = certify(s, spectrum=[1.0, 10.0, 100.0], **known)
+    >>> f"{bound.total:.1e}", f"{certify(s, mu=1.0, lam_max=100.0, **known).total:.1e}"
+    ('3.2e-08', '3.5e-08')
+    """
+    where = "certify"
+    _checks.choice(where, "of", of, ["error", "gap"])
+    if not isinstance(schedule, Schedule):
+        raise TypeError(
+            f"{where}: schedule={schedule!r} must be a Schedule; make one with bocce.schedules (a "
+            "policy that looks at the batch has no certificate)."
+        )
+    zeta2 = sampling_noise(where, n, b)
+    chi2 = nonnegative(where, "chi2", chi2, "chi2 is noise().chi2")
+    chi_tilde2 = nonnegative(
+        where, "chi_tilde2", chi_tilde2, "the mean of grad f_i(w*)^T A^-1 grad f_i(w*)"
+    )
+    tilde = math.inf if kappa_tilde is None else _rules.leverage(where, kappa_tilde)
+    lam = _eigenvalues(where, spectrum, mu, lam_max)
+    whole = spectrum is not None
+    L_max, low, high = interval_of(where, L_max, float(lam.min()), float(lam.max()))
+    chi2, chi_tilde2 = _both(where, chi2, chi_tilde2, low, high)
+    excess = leverage_excess(tilde)
+    columns = (schedule.alpha, schedule.beta, schedule.theta)
+    numbers = (L_max, excess, zeta2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if whole:
+            parts = _starts(where, error0, lam.size)
+            found = _on_spectrum(columns, lam, parts, numbers, chi2, chi_tilde2, of)
+        else:
+            start = float(_starts(where, error0, 1)[0])
+            found = _on_interval(columns, low, high, start, numbers, chi2, chi_tilde2, of)
+    return _bound(found, of, b)
+
+
+def _eigenvalues(where: str, spectrum: Any, mu: Any, lam_max: Any) -> FloatArray:
+    if spectrum is None:
+        if mu is None or lam_max is None:
+            raise ValueError(
+                f"{where}: spectrum=None needs mu={mu!r} and lam_max={lam_max!r} to be numbers; "
+                "give the eigenvalues of the Hessian, or both ends."
+            )
+        _, low, high = interval_of(where, lam_max, mu, lam_max)
+        return np.array([low, high])
+    if mu is not None or lam_max is not None:
+        raise ValueError(
+            f"{where}: spectrum decides mu and lam_max, must come without them (mu={mu!r}, "
+            f"lam_max={lam_max!r}); give it or them, not both."
+        )
+    lam = np.array(spectrum, dtype=np.float64).ravel()
+    if lam.size == 0 or not np.isfinite(lam).all() or lam.min() <= 0.0:
+        raise ValueError(
+            f"{where}: spectrum of {lam.size} numbers must be finite and > 0, one for each "
+            "eigenvalue of the Hessian; leave out directions that no row touches."
+        )
+    return lam
+
+
+def _starts(where: str, error0: Any, size: int) -> FloatArray:
+    """error0 as one number for each eigenvalue, or as one number (size 1)."""
+    parts = np.array(error0, dtype=np.float64).ravel()
+    if parts.size not in (1, size) or not np.isfinite(parts).all() or parts.min() < 0.0:
+        rule = "one number >= 0" if size == 1 else f"one number >= 0, or {size} of them"
+        raise ValueError(
+            f"{where}: error0 of shape {parts.shape} must be {rule}: ||w_0 - w*||^2, or its parts "
+            "along the eigenvectors of the given spectrum."
+        )
+    return parts
+
+
+def _both(
+    where: str, chi2: float, chi_tilde2: float, mu: float, lam_max: float
+) -> tuple[float, float]:
+    """chi^2 and chi~^2; one that was not given is bounded by the other."""
+    if chi2 == 0.0 or chi_tilde2 == 0.0:
+        return max(chi2, lam_max * chi_tilde2), max(chi_tilde2, chi2 / mu)
+    if not chi2 / lam_max <= chi_tilde2 * (1.0 + 1e-9) or not chi_tilde2 <= chi2 / mu * (
+        1.0 + 1e-9
+    ):
+        raise ValueError(
+            f"{where}: chi_tilde2={chi_tilde2!r} must lie between chi2/lam_max={chi2 / lam_max!r} "
+            f"and chi2/mu={chi2 / mu!r}; leave it out if it is not known."
+        )
+    return chi2, chi_tilde2
+
+
+Found = tuple[float, float, float]  # ||m_T||^2, then what sampling adds without and with noise
+
+
+def _on_spectrum(
+    columns: tuple[FloatArray, FloatArray, FloatArray],
+    lam: FloatArray,
+    error0: FloatArray,
+    numbers: tuple[float, float, float],
+    chi2: float,
+    chi_tilde2: float,
+    of: str,
+) -> Found:
+    """The better of two ways to choose the lines; every choice is a bound."""
+    L_max, excess, zeta2 = numbers
+    order = np.argsort(-lam, kind="stable")
+    lam, apart = np.ascontiguousarray(lam[order]), error0.size == lam.size
+    start = np.ascontiguousarray(error0[order]) if apart else np.full(lam.size, error0[0])
+    known = excess < math.inf
+    finite = excess if known else 0.0  # times c2 = 0
+    m, fed, guess = _sweep.compiled("means")(
+        *columns, lam, start, apart, L_max, finite, zeta2, chi_tilde2
+    )
+    final = np.ones(lam.size) if of == "error" else 0.5 * lam
+    ends = final * m * m
+    bias = float(ends.sum() if apart else ends.max())
+    aims = [np.full(fed.shape[0], math.inf)]
+    if known:
+        rest = np.array([chi2, chi_tilde2])
+        aims = [np.full(fed.shape[0], excess / L_max), _aim(guess + rest), _aim(fed + rest)]
+    sweep = _sweep.compiled("weights")
+    sums = [
+        sweep(*columns, lam, final, fed, aim, L_max, finite, zeta2, chi2, chi_tilde2)
+        for aim in aims
+    ]
+    start_only, whole = min(sums, key=_size)
+    return bias, float(start_only), float(whole)
+
+
+def _size(sums: tuple[float, ...]) -> float:
+    """The last number, for comparison: one that is not a number is the largest."""
+    return math.inf if math.isnan(sums[-1]) else float(sums[-1])
+
+
+def _aim(sums: FloatArray) -> FloatArray:
+    """t at which a line c1 + c2 t costs what it adds, c1 sums_1 + c2 sums_2, over sums_1."""
+    ratio = np.divide(sums[:, 1], sums[:, 0], out=np.ones(len(sums)), where=sums[:, 0] > 0.0)
+    return np.where(np.isfinite(ratio), ratio, 1.0)
+
+
+def _on_interval(
+    columns: tuple[FloatArray, FloatArray, FloatArray],
+    mu: float,
+    lam_max: float,
+    error0: float,
+    numbers: tuple[float, float, float],
+    chi2: float,
+    chi_tilde2: float,
+    of: str,
+) -> Found:
+    T = columns[0].size
+    if T > MOST_STEPS:
+        raise ValueError(
+            f"certify: T={T} must be <= {MOST_STEPS} without a spectrum, for the work grows as "
+            "T^2; give spectrum= (the eigenvalues of the Hessian)."
+        )
+    N = NODES * (2 * T + 3)
+    nodes = np.cos(np.pi * (np.arange(N) + 0.5) / N)
+    lam = 0.5 * (lam_max + mu) + 0.5 * (lam_max - mu) * nodes
+    final, degree = (np.ones(N), 0) if of == "error" else (0.5 * lam, 1)
+    sweep = _sweep.compiled("interval")
+    L_max, excess, zeta2 = numbers
+    known = excess < math.inf
+    found = [
+        sweep(
+            *(*columns, lam, final, degree, prefer, L_max, excess if known else 0.0, zeta2),
+            *(error0, chi2, chi_tilde2),
+        )
+        for prefer in ((1, 2, 0) if known else (1,))
+    ]
+    best = min(found, key=_size)
+    return float(best[0]), float(best[1]), float(best[2])
+
+
+def _bound(found: Found, of: str, b: int) -> Bound:
+    mean2, start_only, whole = found
+    quantity = MEAN_SQUARE if of == "error" else GAP
+    if not math.isfinite(mean2 + whole):
+        why = (
+            f"the weights grow without limit at b={b}: raise the batch, or lower the steps or the "
+            "momentum"
+        )
+        return Bound(quantity, math.inf, math.inf, False, why)
+    return Bound(
+        quantity, mean2 + start_only, max(whole - start_only, 0.0), True, "all conditions hold"
+    )

@@ -1,0 +1,139 @@
+"""``certify`` for a problem: every number it asks for, taken from the rows."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _checks
+from ..schedules import Schedule
+from ..schedules.schedule import FloatArray
+from .finite import GAP, certify
+from .result import MEAN_SQUARE, Bound
+
+
+def certify_run(
+    p: Any,
+    schedule: Schedule,
+    batch_size: int | float,
+    w0: npt.ArrayLike | None = None,
+    of: str = "error",
+) -> Bound:
+    """``certify`` with every number taken from a least-squares problem.
+
+    Spectrum, w*, the noise there and R2, R2~ (sharper than L_max, kappa~) come from the rows: the
+    spectrum from the Gram matrix where the problem can afford one, else mu and an upper estimate
+    of lambda_max alone.
+
+    Guarantee: as ``certify``, up to rounding; ``why`` says what was estimated. It asks for w*, so
+    it judges a schedule, on these data or on a sample of them; it is no way to save a run.
+
+    Examples
+    --------
+    >>> import bocce
+    >>> X, y, _ = bocce.data.regression(2000, 5, 100.0, noise_var=0.01)
+    >>> p = bocce.LeastSquares(X, y)
+    >>> c = p.constants()
+    >>> s = bocce.schedules.auto(1000, c.L, c.mu, c.L_max, p.n, 200, c.kappa_tilde)
+    >>> bound, truth = certify_run(p, s, 200), bocce.exact.expected(p, s, 200).error2[-1]
+    >>> bool(truth <= bound.total < 10 * truth)
+    True
+    """
+    where = "certify_run"
+    _require_least_squares(where, p)
+    b = _batch(where, batch_size, p.n)
+    start = np.zeros(p.d) if w0 is None else np.array(w0, dtype=np.float64)
+    if start.shape != (p.d,) or not np.isfinite(start).all():
+        raise ValueError(
+            f"{where}: w0 of shape {start.shape} must be d={p.d} finite numbers; leave it out for "
+            "0."
+        )
+    error, c = start - p.minimiser(), p.constants()
+    L_max, tilde = c.sharpest
+    known = {"n": p.n, "b": b, "kappa_tilde": tilde, "chi2": p.noise().chi2, "of": of}
+    if not c.exact:
+        return _from_estimates(schedule, c, float(error @ error), known)
+    values, vectors = np.linalg.eigh(p.gram)
+    lam = np.maximum(values, 0.0) + p.l2
+    moves = lam > max(p.n, p.d) * np.finfo(float).eps * lam[-1]
+    parts = (vectors.T @ error) ** 2
+    if not moves.any():
+        return Bound(MEAN_SQUARE, float(parts.sum()), 0.0, True, "every row is zero: nothing moves")
+    root: FloatArray = vectors[:, moves] / np.sqrt(lam[moves])
+    bound = certify(
+        schedule,
+        L_max=max(L_max, float(lam[-1])),  # but for rounding
+        spectrum=lam[moves],
+        error0=parts[moves],
+        chi_tilde2=_whitened_noise(p, root),
+        **known,
+    )
+    resting = float(parts[~moves].sum()) if of == "error" else 0.0  # where f is flat
+    return Bound(bound.quantity, bound.bias + resting, bound.noise, bound.valid, bound.why)
+
+
+def _require_least_squares(where: str, p: Any) -> None:
+    if not p.loss.quadratic:
+        raise TypeError(
+            f"{where}: p={p.loss.title} must be a LeastSquares problem, for weights are known "
+            "for quadratics alone; for convex losses see theory.certify_convex."
+        )
+    if p.weight is not None or p.penalty is not None:
+        given = "penalty" if p.weight is None else "sample_weight"
+        raise ValueError(
+            f"{where}: p has a {given}, must have neither sample_weight nor penalty; scale the "
+            "rows or columns of X instead, which is the same problem."
+        )
+
+
+def _batch(where: str, batch_size: object, n: int) -> int:
+    """Rows, or a share of n."""
+    remedy = f"give rows (1 to n={n}) as an int, or a share of n in (0, 1] as a float"
+    if isinstance(batch_size, numbers.Integral):
+        return _checks.integer(where, "batch_size", batch_size, most=n, remedy=remedy)
+    share = _checks.real(where, "batch_size", batch_size, above=0.0, most=1.0, remedy=remedy)
+    return max(1, round(share * n))
+
+
+def _whitened_noise(p: Any, root: FloatArray) -> float:
+    """chi~^2 = mean ||grad f_i(w*)||^2 in the norm of A^-1 = root root^T, row by row."""
+    w, total, first = p.minimiser(), 0.0, 0
+    pull = root.T @ (p.l2 * w)
+    for block in p.rows.blocks():
+        rest = block @ w - p.y[first : first + block.shape[0]]
+        whitened = np.asarray(block @ root)
+        total += float((rest**2) @ (whitened**2).sum(axis=1))
+        first += block.shape[0]
+    return float(max(total / p.n - pull @ pull, 0.0))
+
+
+def _from_estimates(schedule: Schedule, c: Any, error2: float, known: dict[str, Any]) -> Bound:
+    """From mu and lam_max alone, for data without a Gram matrix."""
+    if not c.mu > 0.0:
+        why = "mu is not known without a Gram matrix; add l2, or keep fewer columns"
+        quantity = MEAN_SQUARE if known["of"] == "error" else GAP
+        return Bound(quantity, math.inf, math.inf, False, why)
+    bound = certify(schedule, mu=c.mu, lam_max=c.L, L_max=c.sharpest[0], error0=error2, **known)
+    if not bound.valid:
+        return bound
+    why = "all checked conditions hold; taken on trust: lam_max, estimated upwards"
+    return Bound(bound.quantity, bound.bias, bound.noise, True, why)
+
+
+def certify_words(bound: Bound, T: int, b: int) -> str:
+    """What a certificate says, as a sentence for people.
+
+    >>> certify_words(Bound(MEAN_SQUARE, 1.0e-4, 4.4e-5, True, "all conditions hold"), 2000, 300)
+    'After 2,000 steps at b = 300 the error ||w - w*|| is at most 0.012 in root mean square.'
+    """
+    when = f"{T:,} steps at b = {b:,}"
+    if not bound.valid:
+        return f"Nothing is certified for {when}: {bound.why}."
+    if bound.quantity == GAP:
+        return f"After {when} f - f* is at most {bound.total:.2g} in mean."
+    size = math.sqrt(bound.total)
+    return f"After {when} the error ||w - w*|| is at most {size:.2g} in root mean square."

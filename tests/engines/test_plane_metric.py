@@ -1,0 +1,188 @@
+"""The plane's metric: what it solves, what it samples, and when it is bought."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+
+import plane_problems as given
+from bocce.engines.metric import Chooser, Metric, sampled_hessian, sampled_metric
+from bocce.engines.plane import Plane
+
+LOGISTIC = given.Logistic()
+
+
+def matrix(d=6, seed=0):
+    A = np.random.default_rng(seed).standard_normal((3 * d, d))
+    return A.T @ A / (3 * d)
+
+
+def rows(n=2000, d=6, seed=0, sparse=False):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    return given.Csr(sp.csr_array(X * (np.abs(X) > 1.0))) if sparse else given.Dense(X)
+
+
+# -- the factor -----------------------------------------------------------------------------------
+
+
+@drawn(seed=st.integers(0, 99), d=st.integers(1, 9), spread=st.integers(0, 12))
+def test_it_solves_whatever_the_units_of_the_columns(seed, d, spread):
+    units = np.geomspace(1.0, 10.0**spread, d)
+    P = matrix(d, seed) * units * units[:, None]
+    x = np.random.default_rng(seed).standard_normal(d)
+    found = Metric.of(P, 0.5).solve((P + 0.5 * np.eye(d)) @ x)
+    assert units * found == pytest.approx(units * x, abs=1e-7 * np.abs(units * x).max())
+
+
+def test_without_a_factor_it_is_the_identity():
+    g = np.array([1.0, -2.0])
+    assert Metric().plain
+    assert Metric().solve(g) is g
+    assert not Metric.of(np.eye(2), 0.0).plain
+
+
+def test_a_singular_matrix_and_a_blank_column_have_a_metric_all_the_same():
+    P = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    x = Metric.of(P, 0.0, unseen=0.25).solve(np.array([2.0, 2.0, 1.0]))
+    assert np.array([x[0] + x[1], x[2]]) == pytest.approx([2.0, 4.0], rel=1e-6)
+    assert Metric.of(np.zeros((2, 2)), 0.0).solve(np.ones(2)) == pytest.approx([1.0, 1.0])
+
+
+# -- the sample -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_mean_over_samples_is_the_hessian_of_all_rows(sparse):
+    all_rows = rows(400, 3, sparse=sparse)
+    bend = np.random.default_rng(1).random(400) ** 4
+    exact = all_rows.gram(bend)
+    samples = np.array([sampled_hessian(all_rows, bend, 60, turn) for turn in range(300)])
+    error = samples.std(axis=0) / np.sqrt(300)
+    assert (np.abs(samples.mean(axis=0) - exact) <= 4.0 * error).all()
+    assert (samples.std(axis=0) > 0.0).all()
+
+
+def test_the_same_turn_draws_the_same_rows():
+    bend = np.linspace(0.0, 1.0, 2000)
+    first, again, other = (sampled_hessian(rows(), bend, 50, turn) for turn in (1, 1, 2))
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_rows_without_curvature_are_never_taken():
+    X = np.random.default_rng(0).standard_normal((1000, 2))
+    bend = np.zeros(1000)
+    bend[::100] = 1.0
+    X[bend == 0.0] = np.nan
+    H = sampled_hessian(given.Dense(X), bend, 40, 0)
+    assert pytest.approx(X[::100].T @ X[::100] / 1000, rel=0.5) == H
+
+
+def test_columns_that_a_sample_misses_are_set_right():
+    X = np.zeros((5000, 3))
+    X[:, 0] = np.random.default_rng(0).standard_normal(5000)
+    X[:, 1] = np.random.default_rng(1).standard_normal(5000)
+    X[7, 2] = 1.0
+    bend = np.ones(5000)
+    csr = given.Csr(sp.csr_array(X))
+    H = sampled_hessian(csr, bend, 50, 0)
+    assert H[2, 2] == pytest.approx(1.0 / 5000)
+    assert np.diag(H)[:2] == pytest.approx(csr.squares(bend)[:2], rel=0.9)
+
+
+# -- the choice -----------------------------------------------------------------------------------
+
+
+def chooser(n=100_000, d=100, loss=LOGISTIC):
+    kind = type("Rows", (), {"d": d, "cost": float(n * d)})
+    problem = type("P", (), {"n": n, "rows": kind, "loss": loss})
+    return Chooser(problem)
+
+
+def waits(choice, shrinks, most=10_000):
+    """Steps before a Hessian is taken where each shrinks the gradient so."""
+    for k in range(most):
+        if choice.wants(shrinks if k else np.nan):
+            return k
+    return None
+
+
+def test_where_plain_steps_shrink_the_gradient_as_well_it_is_never_bought():
+    assert waits(chooser(20_000, 1000), 0.14) is None
+
+
+@drawn(d=st.integers(10, 2000), power=st.integers(2, 6), shrinks=st.floats(0.2, 1.0))
+def test_no_more_is_lost_by_waiting_than_a_hessian_costs(d, power, shrinks):
+    choice = chooser(10**power, d)
+    waited = waits(choice, shrinks)
+    rate = np.log(shrinks) / np.log(choice.expected)
+    lost = waited * choice.step * (1.0 - rate)
+    assert lost <= choice.price(choice.rows) + choice.step
+
+
+def test_a_cheap_hessian_is_bought_before_the_first_step():
+    assert waits(chooser(1_000_000, 5), 0.5) == 0
+
+
+def test_a_quadratic_takes_all_rows_where_that_pays_and_never_again():
+    choice = chooser(100_000, 50, given.Squared())
+    assert choice.whole
+    assert waits(choice, 0.9) == 0
+    choice.take()
+    assert waits(choice, 0.99) is None
+    assert not chooser(1_000_000, 2000, given.Squared()).whole
+
+
+def test_beyond_so_many_columns_there_is_no_factor():
+    assert waits(chooser(1000, 5000), 0.99) is None
+
+
+def test_a_hessian_of_little_use_is_followed_by_one_of_more_rows():
+    choice = chooser()
+    first = choice.rows
+    choice.take()
+    choice.wants(0.9)
+    choice.take()
+    assert choice.rows == min(choice.n, 4 * first)
+    for _ in range(3):
+        choice.wants(0.9)
+    choice.take()
+    assert choice.rows == min(choice.n, 4 * first)
+
+
+def test_it_goes_on_from_its_state():
+    one, other = chooser(), chooser()
+    one.wants(np.nan)
+    one.take()
+    one.wants(0.6)
+    other.restore(one.state())
+    assert vars(one) == vars(other)
+
+
+def test_the_metric_of_all_rows_is_newtons():
+    X = rows(300, 4)
+    bend = np.random.default_rng(2).random(300)
+    choice = chooser(300, 4)
+    choice.rows = 300
+    g = np.arange(4.0)
+    exact = np.linalg.solve(X.gram(bend) + 0.1 * np.eye(4), g)
+    assert sampled_metric(X, bend, np.array(0.1), choice).solve(g) == pytest.approx(exact)
+    assert choice.taken == 1
+
+
+def test_a_hessian_makes_a_badly_scaled_problem_short():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 15)) * np.geomspace(1.0, 1e-3, 15)
+    y = np.sign(X @ (rng.standard_normal(15) / np.geomspace(1.0, 1e-3, 15)))
+    y[::7] *= -1.0
+    p = given.problem(X, y, given.Logistic(), 1e-9)
+    steps = {}
+    for metric in ("identity", "auto"):
+        plane = Plane(p, np.zeros(15), metric=metric)
+        first = plane.norm
+        while plane.norm > 1e-6 * first and plane.k < 300:
+            plane.step()
+        steps[metric] = plane.k
+    assert steps["auto"] <= 15
+    assert steps["identity"] >= 5 * steps["auto"]

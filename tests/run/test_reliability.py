@@ -1,0 +1,134 @@
+"""Nothing wrong in silence: the attacks that once got through, each with its remedy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import bocce
+from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
+
+
+def labelled(n=2000, d=20, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X @ rng.standard_normal(d) + rng.standard_normal(n) > 0
+
+
+@pytest.mark.parametrize("l2", [1e-5, 1e-2])
+@pytest.mark.parametrize("b", [1, 8, 32, 256])
+@pytest.mark.parametrize("T", [50, 400])
+def test_auto_with_T_never_ends_above_the_start_on_logistic_loss(T, b, l2):
+    """No lookahead sized for mu = l2: what is not certified there is not done."""
+    X, y = labelled()
+    p = bocce.Logistic(X, y, l2=l2)
+    r = bocce.minimize(p, T=T, batch_size=b, record_every="auto")
+    assert p.value(r.w) <= p.value(np.zeros(20))
+    assert not r.schedule.theta.any()
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-8, 1e-10])
+def test_tolerances_near_rounding_are_reached(tol):
+    """A sum over n rows rounds by more than 1e-14 of f: that is no reason to stop."""
+    rng = np.random.default_rng(0)
+    X, y = 1.0 * (rng.random((20_000, 20)) < 0.01), rng.random(20_000) < 0.5
+    r = bocce.minimize(bocce.Logistic(X, y, l2=1e-6), tol=tol)
+    assert r.status == "converged"
+    assert r.history["gradient_evaluations"][-1] < 60 * 20_000
+
+
+def test_one_huge_row_does_not_hide_the_others():
+    """The first gradient is that row's: small beside it is not small."""
+    X, y = labelled(d=40)
+    X[7] *= 1e7
+    p = bocce.Logistic(X, y, l2=1e-4, intercept=True)
+    model = HeavyBallClassifier(l2=1e-4).fit(X, y)
+    best = p.value([*bocce.minimize(p, "plane", tol=1e-12).w.tolist(), 0.0])
+    ours = p.value(np.append(model.coef_[0], model.intercept_))
+    start = p.value(np.zeros(41))
+    assert ours - best < 0.05 * (start - best)
+
+
+def test_a_float32_fit_is_judged_after_rounding():
+    X, y = labelled()
+    with pytest.warns(ConvergenceWarning, match="not tol=1e-12"):
+        model = HeavyBallRegressor(tol=1e-12).fit(X.astype(np.float32), y)
+    assert model.coef_.dtype == np.float32
+    assert 1e-9 < model.optimality_ < 1e-5
+
+
+@pytest.mark.parametrize("name", ["X", "y"])
+def test_masked_entries_are_refused(name):
+    X, y = labelled()
+    data = {"X": X, "y": y.astype(float)}
+    data[name] = np.ma.masked_greater(data[name], 0.5)
+    with pytest.raises(ValueError, match=f"{name} is a masked array with masked entries"):
+        bocce.LeastSquares(**data)
+    whole = np.ma.array(X)
+    assert bocce.LeastSquares(whole, y.astype(float)).n == 2000
+
+
+def test_huge_weights_are_weights():
+    X, y = labelled()
+    plain = bocce.minimize(bocce.Logistic(X, y, l2=0.1), tol=1e-9).w
+    p = bocce.Logistic(X, y, l2=0.1, sample_weight=np.full(2000, 1e308))
+    np.testing.assert_allclose(bocce.minimize(p, tol=1e-9).w, plain, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["auto", "plane", "shb", "auto-shb", "sgd-sls-exp"])
+@pytest.mark.parametrize("size", [1e-200, 1e-85, 1e77, 1e160, 1e300])
+def test_sizes_that_squares_cannot_hold(method, size):
+    """Solved, or refused with the remedy: never a false success, never a raw exception."""
+    X, y = labelled(n=100, d=3)
+    p = bocce.LeastSquares(size * X, y - 0.5)
+    refusal = ""
+    try:
+        r = bocce.minimize(p, method, T=None if method in ("auto", "plane") else 300, tol=1e-6)
+    except ValueError as error:
+        refusal = str(error)
+    if refusal:
+        assert any(word in refusal for word in ("scale", "multiply X", "divide X"))
+        return
+    assert r.status == "finished" or r.n_iter > 0
+    if r.status == "converged":
+        exact = np.linalg.lstsq(X, y - 0.5, rcond=None)[0]
+        np.testing.assert_allclose(size * r.w, exact, atol=1e-3)
+
+
+def test_a_start_that_overflows_is_refused():
+    X, y = labelled(n=50, d=3)
+    p = bocce.LeastSquares(X, 1.0 * y)
+    for method in ("plane", "sgd"):
+        with pytest.raises(ValueError, match=r"must be finite.* start nearer to"):
+            bocce.minimize(p, method, w0=np.full(3, 1e200), tol=1e-3)
+
+
+READ_ONLY = """
+import warnings
+import numpy as np, bocce
+from bocce.engines.numba import entry
+
+def njit(cache=False, plain=entry.njit, **options):
+    if cache:
+        raise RuntimeError("cannot cache function: no locator available")  # Numba's words
+    return plain(**options)
+
+entry.njit = njit
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    p = bocce.LeastSquares(np.eye(3), np.ones(3))
+    r = bocce.minimize(p, "sgd", T=30, batch_size=2)
+    bocce.minimize(p, "nesterov", T=3, batch_size=3)
+print(r.status, sum("cannot be kept on disk" in str(w.message) for w in told))
+"""
+
+
+def test_a_package_that_cannot_be_written_to():
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ONLY], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["finished", "1"], done.stderr
