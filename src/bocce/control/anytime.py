@@ -148,6 +148,7 @@ class Anytime:
         if seen is None:
             return self._stage(0, 0, None)
         if place.phase == 3:
+            self.best = Best.of(seen.w, seen.look(seen.w))  # f never rises there
             return End(seen.verdict or "budget")
         if seen.verdict == "diverged":
             return self._retreat(seen)

@@ -10,6 +10,7 @@ from ..problems import Constants, Problem
 
 LEAST_STEPS = 1000
 FEW = 1 << 20  # numbers in X: all rows at each step cost less than finding out about batches
+MOST_SCORES = 1 << 24  # rows in parts: the plane keeps a hundred bytes for each in memory
 UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
 
 
@@ -61,7 +62,9 @@ def batches_pay(p: Problem) -> bool:
     """Is a pass in batches worth its set-up?"""
     if p.loss.curvature is None or p.loss.outputs:
         return False  # of many classes the bound on the curvature is far above what there is
-    return p.in_parts or (not p.has_gram and p.rows.cost > FEW)
+    if p.in_parts:  # a look at the curvature is two passes: as much as the plane needs to end
+        return p.n > MOST_SCORES
+    return not p.has_gram and p.rows.cost > FEW
 
 
 def _constants(p: Problem, tol: float) -> Constants:

@@ -306,8 +306,9 @@ def recipe_of(
         # without strong convexity, T steps see no curvature below about L/T^2
         mu = max(mu, c.L / T**2)
     values: dict[str, Any] = {"L": c.L, "mu": mu, "L_max": c.L_max, "n": p.n, "b": b}
-    # lookahead is certified where the Hessian is the same everywhere
-    values["kappa_tilde"] = c.kappa_tilde if p.loss.quadratic or name not in GUARDED else None
+    # lookahead is proved where the Hessian is the same everywhere, and for any loss on all rows
+    proved = p.loss.quadratic or b == p.n
+    values["kappa_tilde"] = (c.kappa_tilde or None) if proved or name not in GUARDED else None
     return Recipe(method, values), T, b
 
 
