@@ -82,7 +82,8 @@ def single(name: str, X: np.ndarray, y: np.ndarray, l2: float) -> None:
 
 def one_fit(quick: bool) -> None:
     print(
-        "\n| one fit, tol 1e-5 | rows x columns, classes | l2 | steps | bocce, s | lbfgs, s | ratio |"
+        "\n| one fit, tol 1e-5 | rows x columns, classes | l2 | steps | "
+        "bocce, s | lbfgs, s | ratio |"
     )
     print("|---|---|---|---|---|---|---|")
     digits, labels = load_digits(return_X_y=True)

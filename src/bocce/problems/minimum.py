@@ -152,10 +152,13 @@ def _lowest(p: Problem) -> Array:
 def _root(slope_and_bend: Any, size: int) -> Array:
     """Where an increasing function of each of many numbers is zero: Newton kept in a bracket."""
     z, low, high = np.zeros(size), np.full(size, -np.inf), np.full(size, np.inf)
-    for _ in range(NEWTON_STEPS):
-        slope, bend = slope_and_bend(z)
-        low, high = np.where(slope < 0, z, low), np.where(slope > 0, z, high)
-        step = z - slope / bend
-        inside = (step >= low) & (step <= high)
-        z = np.where(inside, step, 0.5 * (low + high))
+    with np.errstate(over="ignore", invalid="ignore"):  # far out, where nothing is kept
+        for turn in range(NEWTON_STEPS):
+            slope, bend = slope_and_bend(z)
+            low, high = np.where(slope < 0, z, low), np.where(slope > 0, z, high)
+            step, middle = z - slope / bend, 0.5 * (low + high)
+            inside = (step >= low) & (step <= high)
+            if turn % 3 == 2 and 2 * turn < NEWTON_STEPS:  # an exponential is slow to come down
+                inside &= ~np.isfinite(middle)
+            z = np.where(inside, step, middle)
     return z

@@ -298,8 +298,8 @@ def recipe_of(
         T = math.ceil((passes or LIMITS.passes) * p.n / b)
         T = T if passes else max(1000, T)
     method = registry()[name]
-    if not method.needs and p.loss.curvature is None:
-        return Recipe(method, {}), T, b
+    if p.loss.curvature is None and set(method.needs) <= {"mu"}:
+        return Recipe(method, {"mu": float(np.min(p.ridge))}), T, b
     c = p.constants()
     mu = c.mu
     if name in GUARDED:
