@@ -17,24 +17,19 @@ from ._input import (
     check_finite,
     check_finite_targets,
     check_penalty,
-    check_point,
     check_vector,
     check_weights,
 )
 from .curvature import Constants
 from .look import Look
 from .minimum import Noise
+from .variables import Variables, by_row
 
 GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is formed
 GRAM_FLOPS = 1e11
 
 
-def _by_row(values: Array) -> Array:
-    """Sums over the scores of a row."""
-    return np.asarray(values.reshape(values.shape[0], -1).sum(axis=1))
-
-
-class Problem:
+class Problem(Variables):
     """f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2.
 
     Parameters
@@ -172,16 +167,6 @@ class Problem:
     def X(self) -> Any:
         """The caller's array."""
         return self.given.X
-
-    @property
-    def width(self) -> int:
-        """How many variables there are: d, and one more for an intercept."""
-        return self.d + self.intercept
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of w: a vector, or where a row has a score for each class, a column for each."""
-        return (self.width, len(self.classes)) if self.loss.outputs else (self.width,)
 
     @property
     def sparse(self) -> bool:
@@ -338,40 +323,6 @@ class Problem:
     def _of(self, rows: Index | None) -> Array:
         return self.y if rows is None else self.y[rows]
 
-    @property
-    def ridge(self) -> Any:
-        """l2, or where there is a penalty, l2 r_j."""
-        return self.l2 if self.penalty is None else self.l2 * self.penalty
-
-    @property
-    def ridges(self) -> Array:
-        """l2 r_j for every variable."""
-        return np.array(np.broadcast_to(self.ridge, self.width), dtype=np.float64)
-
-    def pull(self, w: Array) -> Array:
-        """The gradient of the penalty: l2 r_j w_j, for the variables of column j."""
-        return np.asarray((self.ridge * w.T).T)
-
-    def ridge_value(self, w: Array) -> float:
-        """l2/2 sum_j r_j w_j^2."""
-        return 0.5 * float(np.vdot(self.pull(w), w))
-
-    def point(self, w: Any, name: str = "w") -> Array:
-        """``w`` as a float64 array, one number a variable, checked."""
-        more = " and the intercept is one more variable" if self.intercept else ""
-        more += f"; y has {len(self.classes)} classes" if self.loss.outputs else ""
-        return check_point(self.loss.title, name, w, self.shape, f"X has {self.d} columns{more}")
-
-    def parted(self, u: Array) -> tuple[Array, Any]:
-        """The variables as (w, intercept): a number, or one for each class."""
-        if not self.intercept:
-            return u, 0.0
-        return u[:-1], (u[-1].copy() if self.loss.outputs else float(u[-1]))
-
-    def joined(self, w: Array, intercept: Any) -> Array:
-        """The variables, from their parts."""
-        return np.concatenate([w, np.asarray(intercept)[None]]) if self.intercept else w
-
     def look(self, w: Array, rows: Index | None = None) -> Look:
         """The objective and its gradient, or those of the mean over ``rows`` plus the l2 term."""
         z = self.predict(w, rows)
@@ -403,7 +354,7 @@ class Problem:
         slopes = self.slopes(z)
         pull = self.pull(w)
         across = self.l2 * z if self.penalty is None else self.predict(pull)
-        squares = _by_row(slopes**2) * self.rows.norms2 + 2 * _by_row(slopes * across)
+        squares = by_row(slopes**2) * self.rows.norms2 + 2 * by_row(slopes * across)
         return float(max(0.0, squares.mean() + np.vdot(pull, pull)))
 
     # -- constants and the minimiser -------------------------------------------------------------
