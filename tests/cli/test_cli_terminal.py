@@ -118,7 +118,7 @@ def test_tables_fit_in_80_columns_without_colours(words, table, results):
     result = run(*(known.get(word, word) for word in words), env={"COLUMNS": None})
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
-    assert [line for line in lines if len(line) > 80] == []
+    assert [line for line in lines if len(line) > 80 and str(table) not in line] == []
     assert [line for line in lines if line != line.rstrip()] == []
     assert "\x1b" not in result.stdout
 

@@ -85,7 +85,8 @@ def test_a_healthy_run_is_left_alone(haar, name):
         plain = bocce.minimize(p, r.schedule, batch_size=380)
         assert "guard" not in r.message
         assert np.array_equal(r.history["value"][:-1], plain.history["value"][:-1])
-        assert np.array_equal(r.w, plain.w) or p.value(r.w) < p.value(plain.w)
+        rounding = 1e-12 * p.value(np.zeros(6))
+        assert np.array_equal(r.w, plain.w) or p.value(r.w) <= p.value(plain.w) + rounding
 
 
 def test_what_is_returned_is_never_above_the_start():
