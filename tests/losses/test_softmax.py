@@ -156,6 +156,12 @@ def test_the_noise_is_refused_in_words():
         bocce.Problem(*data(), "softmax", 0.1).noise()
 
 
+def test_rows_in_a_file_are_refused_in_words(tmp_path):
+    bocce.data.write_blocks(tmp_path / "rows", [(np.eye(3), np.arange(3.0))])
+    with pytest.raises(ValueError, match="softmax loss must have its rows in memory"):
+        bocce.Problem(bocce.BlockFile(tmp_path / "rows"), loss="softmax")
+
+
 # -- minimisers -------------------------------------------------------------------------------
 
 
