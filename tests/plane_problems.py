@@ -41,12 +41,15 @@ class Softmax(NamedTuple):
         e = np.exp(z - z.max(axis=1, keepdims=True))
         return e / e.sum(axis=1, keepdims=True)
 
+    def bend(loss, z, y):
+        return loss._shares(z) * (1.0 - loss._shares(z))
+
     def slope(loss, z, y):
         return loss._shares(z) - y
 
     def bend_times(loss, z, y, u):
         p = loss._shares(z)
-        return p * (u - (p * u).sum(axis=1, keepdims=True))
+        return p * (u - (p * u).sum(axis=-1, keepdims=True))
 
 
 def problem(X, y, loss, ridge, weight=None):

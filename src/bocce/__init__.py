@@ -36,6 +36,7 @@ _NAMES = {
     "Result": "run",
     "Schedule": "schedules",
     "minimize": "run",
+    "path": "run.path",
     "plan": "run.plan",
 }
 __all__ = ["__version__", *_MODULES, *_NAMES]

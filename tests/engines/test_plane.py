@@ -220,8 +220,7 @@ def test_softmax_is_a_matrix_of_scores():
     weight = rng.uniform(0.5, 2.0, 90)
     p = given.problem(X, y, given.Softmax(), np.array([1e-2, 1e-2, 1e-2, 0.0]), weight)
     plane, steps = run(p, w0=np.zeros((4, 3)), tol=1e-8)
-    values = [step.value for step in steps]
-    assert sorted(values, reverse=True) == values
+    assert max(np.diff([step.value for step in steps])) < 1e-15, "but for rounding"
     first = norm(given.gradient(p, np.zeros((4, 3))))
     assert norm(given.gradient(p, plane.w)) <= 1e-7 * first
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
+from bocce.sklearn import (
+    HeavyBallClassifier,
+    HeavyBallClassifierCV,
+    HeavyBallRegressor,
+    HeavyBallRegressorCV,
+)
 
 ESTIMATORS = [
     HeavyBallRegressor(),
@@ -14,6 +19,9 @@ ESTIMATORS = [
     HeavyBallClassifier(),
     HeavyBallClassifier(l2=0.01, method="auto-shb", tol=1e-6),
     HeavyBallClassifier(batch_size=0.3, max_iter=5000, warm_start=True),
+    HeavyBallRegressor(loss="poisson"),
+    HeavyBallClassifierCV(l2s=3, cv=3),
+    HeavyBallRegressorCV(l2s=3, cv=3),
 ]
 CHECKS = [
     pytest.param(*pair, id=f"{place}-{pair[1].func.__name__}")

@@ -219,5 +219,7 @@ def test_without_a_tolerance_nothing_is_missed():
 def test_several_runs_warn_once():
     labels = np.digitize(WIDE[:, 0] + WIDE[:, 1] ** 3, [-1.0, 1.0])
     with pytest.warns(ConvergenceWarning, match=r"for \d of 3 runs after 1 passes") as caught:
-        HeavyBallClassifier(tol=1e-10, max_iter=1, random_state=0).fit(WIDE, labels)
+        HeavyBallClassifier(loss="squared_hinge", tol=1e-10, max_iter=1, random_state=0).fit(
+            WIDE, labels
+        )
     assert len(caught) == 1

@@ -175,7 +175,8 @@ def test_the_display_has_a_line_for_each_output():
 
 
 def test_verbose_prints_where_the_run_is(capsys):
-    HeavyBallClassifier(verbose=1, random_state=0).fit(X, np.digitize(Y, [-5.0, 5.0]))
+    hinges = HeavyBallClassifier(loss="squared_hinge", verbose=1, random_state=0)
+    hinges.fit(X, np.digitize(Y, [-5.0, 5.0]))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("[HeavyBallClassifier] class 0: step 0, objective 0.")
     assert {line.split()[2] for line in lines} == {"0:", "1:", "2:"}

@@ -163,7 +163,10 @@ def test_outputs_classes_and_chunks_of_one_class():
     assert sorted_.coef_.shape == (3, 8)
     assert np.isfinite(sorted_.coef_).all()
     assert mixed.score(X, three) > 0.6
-    assert set(mixed.history_["output"]) == {0, 1, 2}
+    assert set(mixed.history_["output"]) == {0}, "one run for all classes"
+    np.testing.assert_allclose(mixed.predict_proba(X).sum(axis=1), 1.0)
+    hinges = HeavyBallClassifier(loss="squared_hinge", random_state=0)
+    assert set(stream(hinges, X, three, classes=range(3)).history_["output"]) == {0, 1, 2}
 
 
 def test_a_fit_goes_on_as_a_stream_and_a_stream_ends_with_a_fit():

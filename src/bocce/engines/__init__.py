@@ -21,7 +21,10 @@ from .base import (
 
 
 def _compiled(problem: Problem, b: int, seed: int, mode: str) -> Engine:
-    """By Numba kernels, where there are some for the problem's rows."""
+    """By Numba kernels, where there are some for the problem's rows. (A loss on several classes
+    has none: its batches are products of matrices.)"""
+    if problem.loss.outputs:
+        return _reference(problem, b, seed, mode)
     if problem.in_parts:
         from .blocks import BlockEngine
 

@@ -37,7 +37,9 @@ class Sweep:
 
     ``slope`` and ``bend`` hold the derivatives (times the weights) at the scores last looked at.
     Scores may be a matrix, one column an output: bends are then not kept, and
-    ``loss.bend_times(z, y, u)`` is the product of a row's second derivative with u.
+    ``loss.bend_times(z, y, V)`` is the product of a row's second derivative with its part of each
+    of the directions V. ``loss.bend_products(z, y, c, U, V)``, where a loss has it, is the sum of
+    c_i u_i^T bend_i v_i over rows for all pairs at once.
     """
 
     def __init__(self, problem: Any, shape: tuple[int, ...]) -> None:
@@ -49,7 +51,9 @@ class Sweep:
         self.at = self.slope  # the scores last looked at
         step = max(1, BLOCK // max(1, math.prod(shape[1:])))
         self.blocks = [slice(start, start + step) for start in range(0, self.n, step)]
-        self.three: Three = self.loss.together if self.vector else self._without_bends
+        self.products = getattr(self.loss, "bend_products", None)
+        whole = self.vector or self.products is not None
+        self.three: Three = self.loss.together if whole else self._without_bends
 
     def _without_bends(self, z: Array, y: Array) -> tuple[Array, Array, Array]:
         return self.loss.value(z, y), self.loss.slope(z, y), self.bend
@@ -98,13 +102,28 @@ class Sweep:
         """sum_i u_i^T bend_i v_i / n over the rows, for the directions U and V."""
         total: Any = 0.0
         for rows in self.blocks:
+            if self.products is not None:
+                c = None if self.weight is None else self.weight[rows]
+                part = self.products(self.at[rows], self.y[rows], c, U[:, rows], V[:, rows])
+                total = total + part
+                continue
             bent = self._bent(V[:, rows], rows).reshape(V.shape[0], -1)
             total = total + np.dot(U[:, rows].reshape(U.shape[0], -1), bent.T)
         return np.asarray(total) / self.n
+
+    def row_bends(self) -> Array:
+        """What a row's second derivative is, as one number: with several outputs, the mean of its
+        diagonal."""
+        if self.vector:
+            return self.bend
+        means = np.empty(self.n)
+        for rows in self.blocks:
+            means[rows] = self.loss.bend(self.at[rows], self.y[rows]).mean(axis=1)
+        return means if self.weight is None else means * self.weight
 
     def _bent(self, V: Array, rows: slice) -> Array:
         if self.vector:
             return V * self.bend[rows]
         z, y = self.at[rows], self.y[rows]
-        bent = np.stack([self.loss.bend_times(z, y, v) for v in V])
+        bent = self.loss.bend_times(z, y, V)
         return bent if self.weight is None else bent * self.weight[rows][:, None]

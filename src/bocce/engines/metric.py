@@ -21,6 +21,7 @@ Array = npt.NDArray[np.float64]
 SELDOM = 0.5
 DENSE = 0.99  # of all entries: fewer are sparse rows
 MOST_COLUMNS = 2048  # of a d x d factor
+TRIAL = 3  # steps that show what a metric which several outputs share is worth
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ class Metric:
     def solve(self, g: Array) -> Array:
         if self.factor is None or self.root is None:
             return g
-        x, _ = lapack.dpotrs(self.factor, g / self.root, lower=1)
-        return np.asarray(x / self.root)
+        x, _ = lapack.dpotrs(self.factor, (g.T / self.root).T, lower=1)
+        return np.asarray((x.T / self.root).T)
 
 
 def sampled_hessian(rows: Any, bend: Array, count: int, turn: int) -> Array:
@@ -141,7 +142,7 @@ class Chooser:
     first = 1.0  # steps that a Hessian may cost to be bought before the first step,
     exact = 6.0  # and where it is that of a quadratic, so that one step is all
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Any, outputs: int = 1) -> None:
         rows = problem.rows
         self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
         self.entries = float(rows.cost) / self.n  # in a row
@@ -150,17 +151,17 @@ class Chooser:
             self.gram_row: float = PRICES.sparse_gram * self.entries**2
         else:
             self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
-        self.step = (
-            PRICES.call
-            + 2.0 * (PRICES.sparse if self.sparse else PRICES.dense) * rows.cost
-            + PRICES.row * self.n
-            + PRICES.column * self.d
-        )
+        entry = PRICES.sparse * outputs if self.sparse else max(PRICES.dense, PRICES.gram * outputs)
+        scores = PRICES.row * self.n + PRICES.column * self.d
+        self.step = PRICES.call + 2.0 * entry * rows.cost + scores * outputs
+        self.several = outputs > 1
+        self.handed_on = getattr(problem, "handed_on", None)
         self.affordable = self.d <= MOST_COLUMNS
         self.rows = self._first_rows()
         self.lost = self.step * (self.exact if self.quadratic and self.whole else self.first)
         self.taken = 0
         self.age = 0  # steps since the Hessian was taken
+        self.trial = 0.0  # by how much the first of them made the log of the gradient's norm fall
 
     @property
     def whole(self) -> bool:
@@ -190,26 +191,39 @@ class Chooser:
         if not self.affordable:
             return False
         if shrank > 0.0:  # not at the first step
-            rate = math.log(shrank) / math.log(self.expected)
-            self.lost = max(0.0, self.lost + self.step * (1.0 - rate))
             self.age += 1
+            self._count(math.log(shrank))
         if self.taken and self.quadratic and self.whole:
             return False
         return bool(self.lost >= self.price(self.rows))
 
+    def _count(self, fell: float) -> None:
+        """A step by which the log of the gradient's norm fell.
+
+        A metric that several outputs share is none of their Hessians, so what it can do is seen
+        from the steps after it was taken; it is taken anew when they become worse.
+        """
+        if self.several and self.taken and self.age <= TRIAL:
+            self.trial += fell / TRIAL
+            self.expected = math.exp(min(max(self.trial, math.log(0.15)), math.log(0.95)))
+            return
+        rate = fell / math.log(self.expected)
+        self.lost = max(0.0, self.lost + self.step * (1.0 - rate))
+
     def take(self) -> None:
         """Count a Hessian, of four times the rows if the last was of little use."""
-        if self.taken and self.age <= 2:
+        if self.taken and self.age <= 2 and not self.several:
             self.rows = min(self.n, 4 * self.rows)
         self.taken += 1
-        self.lost, self.age = 0.0, 0
+        self.lost, self.age, self.trial = 0.0, 0, 0.0
 
     def state(self) -> Array:
-        return np.array([self.rows, self.lost, self.taken, self.age], dtype=np.float64)
+        numbers = [self.rows, self.lost, self.taken, self.age, self.trial, self.expected]
+        return np.array(numbers, dtype=np.float64)
 
     def restore(self, state: Array) -> None:
         self.rows, self.taken, self.age = int(state[0]), int(state[2]), int(state[3])
-        self.lost = float(state[1])
+        self.lost, self.trial, self.expected = (float(state[j]) for j in (1, 4, 5))
 
 
 def sampled_metric(rows: Any, bend: Array, ridge: Array, chooser: Chooser) -> Metric:
@@ -219,4 +233,15 @@ def sampled_metric(rows: Any, bend: Array, ridge: Array, chooser: Chooser) -> Me
         H = np.asarray(rows.gram(bend))
     else:
         H = sampled_hessian(rows, bend, chooser.rows, chooser.taken)
+    if chooser.handed_on is not None:
+        chooser.handed_on["H"] = H
+    return Metric.of(H, ridge, 1.0 / chooser.rows)
+
+
+def handed_metric(ridge: Array, chooser: Chooser) -> Metric:
+    """The Hessian that the run before has left, with the penalty of this one."""
+    H = chooser.handed_on["H"] if chooser.handed_on else None
+    if H is None:
+        return Metric()
+    chooser.take()
     return Metric.of(H, ridge, 1.0 / chooser.rows)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .fused import Looked
-from .metric import Chooser, Metric
+from .metric import Chooser, Metric, handed_metric
 from .scores import Scores, kind_of_scores
 from .small import falls, largest, norm, solve, units
 
@@ -85,6 +85,16 @@ class Plane:
             )
         self.start = self.value
         self.best_norm = self.norm
+        self._remember(getattr(problem, "handed_on", None) or {})
+
+    def _remember(self, handed_on: dict[str, Array]) -> None:
+        """Begin with the direction that a run before this one has left."""
+        d = handed_on.get("d")
+        if d is not None and self.memory and d.any():
+            self.kept, self.products = 1, self.products + 1
+            far = self.scores.aim(1, d)
+            self.scores.scale(1, _length(far, d))
+            self._set(1, d, far)
 
     def _lay_out(self, problem: Any, w: Array, memory: int, metric: str | Metric) -> None:
         self.problem, self.w, self.memory = problem, w, memory
@@ -102,9 +112,10 @@ class Plane:
         self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
         self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
-        chooses = metric == "auto" and w.ndim == 1
-        self.chooser = Chooser(problem) if chooses else None
+        self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
+        if self.chooser is not None:
+            self.metric = handed_metric(self.ridge.reshape(-1), self.chooser)
         self.k = self.products = self.sweeps = self.stalls = self.escapes = 0
         self.shrank = math.nan
 

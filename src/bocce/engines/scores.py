@@ -72,7 +72,7 @@ class Scores:
 
     def metric(self, ridge: Array, chooser: Chooser) -> Metric:
         """The Hessian where last was looked, of as many rows as the chooser pays for."""
-        return sampled_metric(self.rows, self.sweep.bend, ridge, chooser)
+        return sampled_metric(self.rows, self.sweep.row_bends(), ridge.reshape(-1), chooser)
 
     def state(self, k: int) -> dict[str, Array]:
         """What cannot be had from w and D to the last bit."""

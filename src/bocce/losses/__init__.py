@@ -2,8 +2,22 @@
 
 from .huber import Huber
 from .logistic import Logistic
-from .loss import REGISTRY, Loss, loss, loss_of
+from .loss import REGISTRY, Loss, loss, loss_of, one_score
+from .poisson import Poisson
+from .softmax import Softmax
 from .squared import Squared
 from .squared_hinge import SquaredHinge
 
-__all__ = ["REGISTRY", "Huber", "Logistic", "Loss", "Squared", "SquaredHinge", "loss", "loss_of"]
+__all__ = [
+    "REGISTRY",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Poisson",
+    "Softmax",
+    "Squared",
+    "SquaredHinge",
+    "loss",
+    "loss_of",
+    "one_score",
+]

@@ -38,6 +38,7 @@ class Loss(Protocol):
     words: ClassVar[str]  # the model, for a sentence
     quadratic: ClassVar[bool]  # is slope = z - y, so that second moments close?
     margin: ClassVar[bool]  # is value a function of y z alone, with y = -1 or 1?
+    outputs: ClassVar[bool]  # has a row a score for each class (z is a matrix)? See Softmax
     curvature: ClassVar[float | None]  # bend is at most this; None where it has no bound
 
     def value(self, z: Any, y: Any) -> Any: ...
@@ -49,9 +50,9 @@ class Loss(Protocol):
     def floor(self, y: Any) -> Any:
         """The infimum of ``value`` over z."""
 
-    def constant(self, mean: float) -> float:
+    def constant(self, mean: Any) -> Any:
         """The prediction that costs least where the same is predicted for all rows, given the mean
-        of y; 0 where that is not known in closed form."""
+        of y (of classes, their shares); 0 where that is not known in closed form."""
 
     @staticmethod
     def targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array | None]:
@@ -90,6 +91,7 @@ def _defaults() -> dict[str, Any]:
         "title": "Problem",
         "quadratic": False,
         "margin": False,
+        "outputs": False,
         "floor": _floor,
         "constant": _constant,
         "together": _together,
@@ -139,6 +141,16 @@ def loss(name: str) -> Callable[[L], L]:
         return kind
 
     return register
+
+
+def one_score(where: str, loss: Any) -> Any:
+    """A loss for rows that do not lie in memory: of one score a row."""
+    if loss.outputs:
+        raise ValueError(
+            f"{where}: the {loss.name} loss must have its rows in memory, for it keeps a score for "
+            "each class; give X and y, or make one class against the rest."
+        )
+    return loss
 
 
 def loss_of(where: str, given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Targets as losses want them: numbers, or two classes as -1 and 1."""
+"""Targets as losses want them: numbers, two classes as -1 and 1, or classes by their place."""
 
 from __future__ import annotations
 
@@ -32,6 +32,33 @@ def sign_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array
         if classes.size == 0:
             found = "more than two different labels"  # too many to be counted, said their source
         raise ValueError(
-            f"{where}: y has {found}, must have exactly two; make one class against the rest first."
+            f"{where}: y has {found}, must have exactly two; make one class against the rest "
+            'first, or use the loss "softmax".'
         )
     return np.where(y == classes[1], 1.0, -1.0), classes
+
+
+def count_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None]:
+    """Numbers that are not negative: counts, or rates."""
+    y, _ = real_targets(where, y)
+    if y.size and float(y.min()) < 0.0:
+        raise ValueError(
+            f"{where}: y has {float(y.min()):g}, must be >= 0 for the poisson loss; give counts, "
+            "or rates with the exposures as sample_weight."
+        )
+    return y, None
+
+
+def class_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array]:
+    """Two classes or more, as their places among the sorted labels.
+
+    >>> class_targets("Problem", np.array(["c", "a", "b", "a"]))[0].tolist()
+    [2, 0, 1, 0]
+    """
+    classes = np.unique(y) if labels is None else np.sort(np.asarray(labels))
+    if classes.size < 2:
+        raise ValueError(
+            f"{where}: y has {classes.size} different labels ({classes.tolist()!r}), must have two "
+            "or more; check how the data were split."
+        )
+    return np.searchsorted(classes, y), classes

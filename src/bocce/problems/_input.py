@@ -82,7 +82,7 @@ def check_vector(where: str, y: Any, n: int) -> Array:
     return targets
 
 
-def check_point(where: str, name: str, w: Any, width: int, why: str) -> Array:
+def check_point(where: str, name: str, w: Any, shape: tuple[int, ...], why: str) -> Array:
     """A point as float64, one number a variable."""
     vector = np.asarray(w)
     if vector.dtype.kind not in "fiub":
@@ -90,8 +90,8 @@ def check_point(where: str, name: str, w: Any, width: int, why: str) -> Array:
             f"{where}: {name} has dtype {vector.dtype}, must be numeric; give a float vector."
         )
     vector = vector.astype(np.float64, copy=False)
-    if vector.shape != (width,):
-        raise ValueError(f"{where}: {name} has shape {vector.shape}, must be ({width},); {why}.")
+    if vector.shape != shape:
+        raise ValueError(f"{where}: {name} has shape {vector.shape}, must be {shape}; {why}.")
     return vector
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from ..rows import Array, Index
 from .problem import Problem
 
@@ -15,8 +17,8 @@ class Line:
         self.problem, self.w, self.rows = problem, w, rows
         self._at = problem.predict(w, rows)
         slopes = problem.slopes(self._at, rows)
-        self.gradient = problem.combine(slopes, rows) / rows.size + problem.ridge * w
-        self.slope2 = float(self.gradient @ self.gradient)
+        self.gradient = problem.combine(slopes, rows) / rows.size + problem.pull(w)
+        self.slope2 = float(np.vdot(self.gradient, self.gradient))
 
     @cached_property
     def value(self) -> float:
@@ -36,5 +38,5 @@ class Line:
             return float(s * self.slope2 - 0.5 * s**2 * bend)
         before = p.losses(self._at, self.rows)
         after = p.losses(self._at - s * self._along, self.rows)
-        pull = s * ((p.ridge * self.w) @ g) - 0.5 * s**2 * ((p.ridge * g) @ g)
+        pull = s * np.vdot(p.pull(self.w), g) - 0.5 * s**2 * np.vdot(p.pull(g), g)
         return float((before - after).mean() + pull)

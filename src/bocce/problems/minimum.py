@@ -59,14 +59,14 @@ def _by_lsqr(p: Problem) -> Array:
 
 
 def _by_newton(p: Problem) -> Array:
-    w = np.zeros(p.width)
+    w = np.zeros(p.shape)
     value, g = p.look(w)
     scale = np.sqrt(p.row_gradient_mean2(w))
     for _ in range(NEWTON_STEPS):
         if np.linalg.norm(g) <= 1e-13 * scale:
             break
         direction = _newton_direction(p, w, g)
-        step, decrease = 1.0, float(g @ direction)
+        step, decrease = 1.0, float(np.vdot(g, direction))
         slack = 1e-15 * abs(value)  # a decrease that drowns in rounding counts as made
         while p.value(w + step * direction) > value + 1e-4 * step * decrease + slack:
             step /= 2
@@ -91,11 +91,11 @@ def _escapes(p: Problem, w: Array, g: Array) -> bool:
     if p.l2 > 0 or not g.any():
         return False
     step = _newton_direction(p, w, g)
-    return p.largest_projection2(step[:, None]) > 0.01**2
+    return p.largest_projection2(step.reshape(p.width, -1)) > 0.01**2
 
 
 def _newton_direction(p: Problem, w: Array, g: Array) -> Array:
-    if p.gram_fits:
+    if p.gram_fits and not p.loss.outputs:
         H = p.hessian(w)
         level = 1e-14 * float(np.trace(H))
         if not level > FLATTEST * p.mean_row2:  # no row bends here: Huber far away, a hinge behind
@@ -103,13 +103,15 @@ def _newton_direction(p: Problem, w: Array, g: Array) -> Array:
         return np.asarray(-np.linalg.solve(H + np.diag(p.ridges + level), g))
     from scipy.sparse.linalg import LinearOperator, cg
 
-    weights = p.bends(p.predict(w))
+    z = p.predict(w)
 
     def multiply(v: Any) -> Array:
-        return np.asarray(p.combine(weights * p.predict(v)) / p.n + p.ridge * v)
+        v = v.reshape(p.shape)
+        bent = p.combine(p.bend_times(z, p.predict(v))) / p.n + p.pull(v)
+        return np.asarray(bent.ravel())
 
-    H = LinearOperator((p.width, p.width), matvec=multiply, dtype=np.float64)
-    return np.asarray(cg(H, -g, rtol=1e-6, maxiter=500)[0])
+    H = LinearOperator((w.size, w.size), matvec=multiply, dtype=np.float64)
+    return np.asarray(cg(H, -g.ravel(), rtol=1e-6, maxiter=500)[0].reshape(p.shape))
 
 
 def noise_at(p: Problem, w: Array) -> Noise:
@@ -117,6 +119,11 @@ def noise_at(p: Problem, w: Array) -> Noise:
         raise ValueError(
             f"{p.loss.title}: penalty and intercept must be left out for noise, which is defined "
             "for one l2 on all variables."
+        )
+    if p.loss.outputs:
+        raise ValueError(
+            f"{p.loss.title}: noise is defined for one score a row, must not be asked for with "
+            f"the {p.loss.name} loss; make one class against the rest first."
         )
     values = p.losses(p.predict(w)) + p.ridge_value(w)
     sigma2 = max(0.0, float((values - _lowest(p)).mean()))
@@ -145,10 +152,13 @@ def _lowest(p: Problem) -> Array:
 def _root(slope_and_bend: Any, size: int) -> Array:
     """Where an increasing function of each of many numbers is zero: Newton kept in a bracket."""
     z, low, high = np.zeros(size), np.full(size, -np.inf), np.full(size, np.inf)
-    for _ in range(NEWTON_STEPS):
-        slope, bend = slope_and_bend(z)
-        low, high = np.where(slope < 0, z, low), np.where(slope > 0, z, high)
-        step = z - slope / bend
-        inside = (step >= low) & (step <= high)
-        z = np.where(inside, step, 0.5 * (low + high))
+    with np.errstate(over="ignore", invalid="ignore"):  # far out, where nothing is kept
+        for turn in range(NEWTON_STEPS):
+            slope, bend = slope_and_bend(z)
+            low, high = np.where(slope < 0, z, low), np.where(slope > 0, z, high)
+            step, middle = z - slope / bend, 0.5 * (low + high)
+            inside = (step >= low) & (step <= high)
+            if turn % 3 == 2 and 2 * turn < NEWTON_STEPS:  # an exponential is slow to come down
+                inside &= ~np.isfinite(middle)
+            z = np.where(inside, step, middle)
     return z

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _checks
-from ..losses import loss_of
+from ..losses import loss_of, one_score
 from ..rows import Array, Dense, FileRows, Index
 from .look import Look
 from .minimum import Noise
@@ -171,7 +171,7 @@ class FileProblem(PartedProblem):
         intercept: bool = False,
         labels: Any = None,
     ) -> None:
-        self.loss = loss_of("Problem", loss)
+        self.loss = one_score("Problem", loss_of("Problem", loss))
         where = self.loss.title
         left_out = {"y": y, "sample_weight": sample_weight, "penalty": penalty}
         left_out["intercept"] = intercept or None

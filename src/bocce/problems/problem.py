@@ -17,19 +17,19 @@ from ._input import (
     check_finite,
     check_finite_targets,
     check_penalty,
-    check_point,
     check_vector,
     check_weights,
 )
 from .curvature import Constants
 from .look import Look
 from .minimum import Noise
+from .variables import Variables, by_row
 
 GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is formed
 GRAM_FLOPS = 1e11
 
 
-class Problem:
+class Problem(Variables):
     """f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2.
 
     Parameters
@@ -44,6 +44,9 @@ class Problem:
     intercept : add an unpenalised constant to every x_i . w. The variables are w and then the
         constant: points and gradients have length d + 1.
 
+    With a loss on several classes at once (``"softmax"``, K of them) w, points and gradients have a
+    column for each class, so their shape is (d, K), or (d + 1, K) with an intercept.
+
     Examples
     --------
     >>> import numpy as np, bocce
@@ -56,6 +59,7 @@ class Problem:
     """
 
     engine: Any = None  # of rows that live elsewhere, where they do
+    handed_on: dict[str, Array] | None = None  # what runs on the same rows leave to the next one
     seen_once = False  # a Gram matrix would cost more than the one pass that is made
 
     def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> Problem:
@@ -124,9 +128,10 @@ class Problem:
         weight: Array | None,
         penalty: Array | None,
         intercept: bool,
+        classes: Any = None,
     ) -> Problem:
         """The same, of rows without the intercept's column."""
-        self = cls.of(rows, y, loss, l2, weight=weight, penalty=penalty)
+        self = cls.of(rows, y, loss, l2, weight=weight, penalty=penalty, classes=classes)
         if intercept:
             self.intercept = True
             self._forget("rows")
@@ -138,6 +143,15 @@ class Problem:
         other = copy(self)
         other.y = y
         other._forget("moment", "_minimiser")
+        return other
+
+    def with_l2(self, l2: float) -> Problem:
+        """The same rows, weights and targets with another l2."""
+        other = copy(self)
+        other.l2 = _checks.real(
+            self.loss.title, "l2", l2, least=0.0, remedy="0 is no regularisation"
+        )
+        other._forget("_constants", "_estimated", "_minimiser")
         return other
 
     def _forget(self, *names: str) -> None:
@@ -153,11 +167,6 @@ class Problem:
     def X(self) -> Any:
         """The caller's array."""
         return self.given.X
-
-    @property
-    def width(self) -> int:
-        """How many variables there are: d, and one more for an intercept."""
-        return self.d + self.intercept
 
     @property
     def sparse(self) -> bool:
@@ -211,6 +220,13 @@ class Problem:
     def target2(self) -> float:
         """The mean of c_i y_i^2."""
         return float(self.weighted(self.y) @ self.y) / self.n
+
+    @property
+    def mean_target(self) -> Any:
+        """The mean of c_i y_i; of several classes, the share of each."""
+        if self.loss.outputs:
+            return np.bincount(self.y, self.weight, minlength=len(self.classes)) / self.n
+        return float(self.weighted(self.y).mean())
 
     @cached_property
     def moment(self) -> Array:
@@ -298,38 +314,21 @@ class Problem:
         """c_i times the second derivative of the loss at z_i."""
         return self.weighted(self.loss.bend(z, self._of(rows)), rows)
 
+    def bend_times(self, z: Array, u: Array) -> Array:
+        """c_i times the second derivative of the loss at z_i, times u_i."""
+        if self.loss.outputs:
+            return self.weighted(self.loss.bend_times(z, self.y, u))  # type: ignore[attr-defined]
+        return self.bends(z) * u
+
     def _of(self, rows: Index | None) -> Array:
         return self.y if rows is None else self.y[rows]
-
-    @property
-    def ridge(self) -> Any:
-        """l2, or where there is a penalty, l2 r_j."""
-        return self.l2 if self.penalty is None else self.l2 * self.penalty
-
-    @property
-    def ridges(self) -> Array:
-        """l2 r_j for every variable."""
-        return np.array(np.broadcast_to(self.ridge, self.width), dtype=np.float64)
-
-    def ridge_value(self, w: Array) -> float:
-        """l2/2 sum_j r_j w_j^2."""
-        return 0.5 * float((self.ridge * w) @ w)
-
-    def point(self, w: Any, name: str = "w") -> Array:
-        """``w`` as a float64 vector, one number a variable, checked."""
-        more = " and the intercept is one more variable" if self.intercept else ""
-        return check_point(self.loss.title, name, w, self.width, f"X has {self.d} columns{more}")
-
-    def parted(self, u: Array) -> tuple[Array, float]:
-        """The variables as (w, intercept)."""
-        return (u[:-1], float(u[-1])) if self.intercept else (u, 0.0)
 
     def look(self, w: Array, rows: Index | None = None) -> Look:
         """The objective and its gradient, or those of the mean over ``rows`` plus the l2 term."""
         z = self.predict(w, rows)
         slopes = self.slopes(z, rows)
         value = float(self.losses(z, rows).mean()) + self.ridge_value(w)
-        return Look(value, self.combine(slopes, rows) / slopes.shape[0] + self.ridge * w)
+        return Look(value, self.combine(slopes, rows) / slopes.shape[0] + self.pull(w))
 
     def value(self, w: Any, rows: Index | None = None) -> float:
         """f(w), or the mean over ``rows`` plus the l2 term."""
@@ -340,7 +339,7 @@ class Problem:
         """The gradient of f, or of the mean over ``rows`` plus the l2 term."""
         w = self.point(w)
         slopes = self.slopes(self.predict(w, rows), rows)
-        return np.asarray(self.combine(slopes, rows) / slopes.shape[0] + self.ridge * w)
+        return np.asarray(self.combine(slopes, rows) / slopes.shape[0] + self.pull(w))
 
     def hessian(self, w: Array) -> Array:
         """The Hessian of f at w, without the l2 term."""
@@ -353,10 +352,10 @@ class Problem:
         w = self.point(w)
         z = self.predict(w)
         slopes = self.slopes(z)
-        pull = self.ridge * w
+        pull = self.pull(w)
         across = self.l2 * z if self.penalty is None else self.predict(pull)
-        squares = slopes**2 * self.rows.norms2 + 2 * slopes * across
-        return float(max(0.0, squares.mean() + pull @ pull))
+        squares = by_row(slopes**2) * self.rows.norms2 + 2 * by_row(slopes * across)
+        return float(max(0.0, squares.mean() + np.vdot(pull, pull)))
 
     # -- constants and the minimiser -------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from typing import Any
 from .. import _checks, _extras, sampling
 from .. import run as _run
 from ..control import GUARDED
-from ..losses import loss_of
+from ..losses import loss_of, one_score
 from ..run import Progress, Result
 
 with _extras.extra("ray"):
@@ -78,7 +78,7 @@ def minimize(
     >>> r.w.round(6)
     array([ 1., -1.])
     """
-    loss = loss_of(WHERE, loss)
+    loss = one_score(WHERE, loss_of(WHERE, loss))
     l2 = _checks.real(WHERE, "l2", l2, least=0.0, remedy="0 is no regularisation")
     seed = sampling.check_seed(WHERE, seed)
     if workers is not None:

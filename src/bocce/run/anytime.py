@@ -60,8 +60,8 @@ def anytime(
 
 def batches_pay(p: Problem) -> bool:
     """Is a pass in batches worth its set-up?"""
-    if p.loss.curvature is None:
-        return False
+    if p.loss.curvature is None or p.loss.outputs:
+        return False  # of many classes the bound on the curvature is far above what there is
     if p.in_parts:  # a look at the curvature is two passes: as much as the plane needs to end
         return p.n > MOST_SCORES
     return not p.has_gram and p.rows.cost > FEW

@@ -70,7 +70,7 @@ def minimize(
         smallest batch at which the accelerated rate is certified. With "auto" and no T a batch
         that is given is the first: it grows when noise keeps the run from ``tol``.
     seed : decides every batch, together with the step.
-    w0 : where to begin (zeros); with an intercept, d + 1 numbers.
+    w0 : where to begin (zeros); with an intercept, d + 1 numbers (with softmax, d + 1 rows).
     tol : stop when the full gradient's norm is at most tol times the first (0 = never).
     sampling : "independent" (a fresh batch at each step) or "reshuffle" (one permutation an epoch).
     record_every : measure the full gradient every so many steps, or "auto" (about once an epoch).
@@ -169,7 +169,7 @@ class Asked:
 
 
 def _start(where: str, p: Problem, w0: Any) -> Array:
-    start = np.zeros(p.width) if w0 is None else p.point(w0, "w0").copy()
+    start = np.zeros(p.shape) if w0 is None else p.point(w0, "w0").copy()
     if not np.isfinite(start).all():
         raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
     return start
@@ -219,7 +219,7 @@ def go(
     if frame is None:
         frame = Frame.of(p) if open_ended else own_variables(p)
     inner = inner or frame.problem(p)
-    start = frame.into(asked.start) if asked.start.any() else np.zeros(inner.width)
+    start = frame.into(asked.start) if asked.start.any() else np.zeros(inner.shape)
     controller = _controller(inner, asked, method, start)
     run = Run(
         inner,
@@ -260,7 +260,7 @@ def _controller(p: Problem, asked: Asked, method: Any, start: Array) -> Controll
 
 def guard_levels(p: Problem, b: int, start: Array) -> Levels:
     """What the guard takes for rounding and for noise, from the gradients of the rows."""
-    zero = np.zeros(p.width)
+    zero = np.zeros(p.shape)
     points = [zero, start] if start.any() else [zero]
     with np.errstate(over="ignore", invalid="ignore"):
         scale = math.sqrt(max(p.row_gradient_mean2(w) for w in points))
@@ -298,8 +298,8 @@ def recipe_of(
         T = math.ceil((passes or LIMITS.passes) * p.n / b)
         T = T if passes else max(1000, T)
     method = registry()[name]
-    if not method.needs and p.loss.curvature is None:
-        return Recipe(method, {}), T, b
+    if p.loss.curvature is None and set(method.needs) <= {"mu"}:
+        return Recipe(method, {"mu": float(np.min(p.ridge))}), T, b
     c = p.constants()
     mu = c.mu
     if name in GUARDED:

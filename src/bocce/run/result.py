@@ -19,7 +19,7 @@ class Progress(NamedTuple):
     grad_norm: float
     value: float
     gradient: Array | None = None
-    intercept: float = 0.0
+    intercept: Any = 0.0  # with softmax, one for each class
 
 
 class StageRun(NamedTuple):
@@ -48,7 +48,7 @@ class Result:
     seed: int
     batch_size: int
     message: str
-    intercept: float = 0.0
+    intercept: Any = 0.0  # with softmax, one for each class
     stages: list[StageRun] = field(default_factory=list)
 
     def __repr__(self) -> str:

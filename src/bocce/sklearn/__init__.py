@@ -4,7 +4,16 @@ from .._extras import extra
 
 with extra("sklearn"):
     from ._classifier import HeavyBallClassifier
+    from ._cv import HeavyBallClassifierCV, HeavyBallRegressorCV
     from ._display import HistoryDisplay
+    from ._path_display import PathDisplay
     from ._regressor import HeavyBallRegressor
 
-__all__ = ["HeavyBallClassifier", "HeavyBallRegressor", "HistoryDisplay"]
+__all__ = [
+    "HeavyBallClassifier",
+    "HeavyBallClassifierCV",
+    "HeavyBallRegressor",
+    "HeavyBallRegressorCV",
+    "HistoryDisplay",
+    "PathDisplay",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,18 +20,20 @@ from .. import sampling
 from ..control import registry
 from ..problems import Frame, Problem
 from ..rows import Array, rows_of
+from ..run.path import path
 from . import _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
 from ._report import Reporter
-from ._run import Ask, Outcome, constant, dense_pays, descend, judged
+from ._run import TINY_TOL, Ask, Outcome, constant, dense_pays, descend, judged, tiny
 from ._threads import few_threads
 
 DTYPES = [np.float64, np.float32]
 
 
 class HeavyBall(CallbackSupportMixin, BaseEstimator):
-    """A linear model, fitted output by output: see HeavyBallRegressor and HeavyBallClassifier."""
+    """A linear model, fitted output by output, or where the loss is on all classes at once, in one
+    run: see HeavyBallRegressor and HeavyBallClassifier."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "l2": [Interval(Real, 0, None, closed="left")],
@@ -76,6 +78,14 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         kept = np.flatnonzero(weights)
         return X[kept], y[kept], weights[kept]
 
+    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+        """Rows, targets and weights, checked."""
+        raise NotImplementedError
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+        """The same without rows of weight zero."""
+        return self._weighted_rows(*self._validated(X, y, sample_weight, reset=reset))
+
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -97,6 +107,10 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         """What a row costs, with this estimator's parameters."""
         raise NotImplementedError
 
+    @property
+    def _l2(self) -> float:
+        return float(self.l2)
+
     def _problem(self, X: Any, y: Array, weights: Array | None) -> Problem:
         """The objective, of rows and encoded targets that were checked."""
         n = X.shape[0]
@@ -104,8 +118,23 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         penalty = np.append(np.ones(X.shape[1]), 0.0) if self.fit_intercept else None
         rows = rows_of(sp.csr_array(X) if sp.issparse(X) else X)
         return Problem.given_rows(
-            rows, y, self._loss(), self.l2, weight, penalty, self.fit_intercept
+            rows,
+            y,
+            self._loss(),
+            self._l2,
+            weight,
+            penalty,
+            self.fit_intercept,
+            getattr(self, "classes_", None),
         )
+
+    def _outputs(self, runs: int) -> int:
+        """Rows of coef_, for so many runs: one each, or one a class where one run is for all."""
+        return len(self.classes_) if self._loss().outputs else runs
+
+    def _place(self, j: int) -> Any:
+        """Of the run j in coef_."""
+        return slice(None) if self._loss().outputs else j
 
     def _fit(
         self, X: Any, targets: Iterable[Array], weights: Array | None, report: Reporter
@@ -117,12 +146,12 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         if sp.issparse(X) and dense_pays(X):
             X = X.toarray()
         warm = self.warm_start and hasattr(self, "coef_")
-        coef, intercept = self._started(len(labels), X.shape[1], warm)
+        coef, intercept = self._started(self._outputs(len(labels)), X.shape[1], warm)
         ask = Ask(self.method, self.batch_size, self.max_iter, self.tol, self._seed())
         p = inner = frame = None
         outcomes: list[Outcome] = []
         for j, target in enumerate(targets):
-            y = np.asarray(target, dtype=np.float64)
+            y, place = target, self._place(j)
             if p is None:
                 p = self._problem(X, y, weights)
                 frame = Frame.of(p)
@@ -130,37 +159,59 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             else:
                 p, inner = p.with_encoded(y), inner.with_encoded(y)
 
-            def tell(k, w, value, ratio, share, j=j):
+            def tell(k, w, value, ratio, share, place=place):
                 def attributes():
-                    self._put(coef, intercept, j, w)
+                    self._put(coef, intercept, place, w)
                     return self._fitted(coef, intercept, dtype)
 
                 return report.step(k, value, ratio, share, attributes)
 
             report.begin(j)
             if self.fit_intercept and not warm:
-                intercept[j] = constant(p)
-            start = np.append(coef[j], intercept[j]) if self.fit_intercept else coef[j]
+                intercept[place] = constant(p)
+            start = p.joined(coef[place].T, intercept[place])
             with few_threads(float(X.shape[0]) * X.shape[1]):
                 watch = tell if report.listened_to else None
                 outcome = descend(p, inner, frame, start, ask, watch)
             outcomes.append(outcome)
-            self._put(coef, intercept, j, outcome.w)
+            self._put(coef, intercept, place, outcome.w)
             report.end()
         for name, value in self._fitted(coef, intercept, dtype).items():
             setattr(self, name, value)
         if dtype == np.float32:  # what was cast is what is judged
-            outcomes = [
-                judged(o, inner, frame, np.append(c, i)[: p.width])
-                for o, c, i in zip(outcomes, coef.astype(dtype), intercept.astype(dtype))
-            ]
+            rough, shift = coef.astype(dtype), intercept.astype(dtype)
+            for j, outcome in enumerate(outcomes):
+                place = self._place(j)
+                w = p.joined(rough[place].T, shift[place])
+                outcomes[j] = judged(outcome, inner, frame, w)
         self._stream = None
         self._keep(frame, inner, outcomes, ask, labels)
 
-    def _put(self, coef: Array, intercept: Array, j: int, w: Array) -> None:
-        """The variables of a run into the coefficients of output j."""
-        coef[j] = w[: coef.shape[1]]
-        intercept[j] = w[-1] if self.fit_intercept else 0.0
+    def _fit_path(
+        self, X: Any, targets: Iterable[Array], weights: Array | None, l2s: Array
+    ) -> Iterator[None]:
+        """Runs for many penalties; yields for each in turn, with ``coef_`` and ``intercept_``."""
+        dtype = X.dtype
+        if sp.issparse(X) and dense_pays(X):
+            X = X.toarray()
+        goal = min(self.tol, TINY_TOL) if tiny(X) else self.tol
+        p, found = None, []
+        for y in targets:
+            p = self._problem(X, y, weights) if p is None else p.with_encoded(y)
+            found.append([p.joined(run.w, run.intercept) for run in path(p, l2s, goal)])
+        rows = self._outputs(len(found))
+        coef, intercept = np.zeros((rows, X.shape[1])), np.zeros(rows)
+        for i in range(len(l2s)):
+            for j, points in enumerate(found):
+                self._put(coef, intercept, self._place(j), points[i])
+            for name, value in self._fitted(coef, intercept, dtype).items():
+                setattr(self, name, value)
+            yield
+
+    def _put(self, coef: Array, intercept: Array, place: Any, w: Array) -> None:
+        """The variables of a run into its place in the coefficients."""
+        coef[place] = w[: coef.shape[1]].T
+        intercept[place] = w[-1] if self.fit_intercept else 0.0
 
     def _keep(
         self,

@@ -1,11 +1,12 @@
-"""Logistic regression."""
+"""Logistic regression, of two classes or more."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import log_expit, logsumexp
+from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
@@ -13,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ..losses import Logistic, SquaredHinge
+from ..losses import Logistic, Softmax, SquaredHinge
 from . import _stream
 from ._base import DTYPES, HeavyBall
 from ._report import Reporter
@@ -28,83 +29,8 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class HeavyBallClassifier(ClassifierMixin, HeavyBall):
-    """Logistic regression by stochastic heavy ball, with nothing to tune.
-
-    Minimises, with s_i = +-1 and weights c_i divided by their mean (1 unless given),
-
-        1/n sum_i c_i log(1 + exp(-s_i (x_i . coef + intercept))) + l2/2 ||coef||^2,
-
-    the intercept unpenalised; ``LogisticRegression(C=1 / (n * l2))`` has the same minimiser.
-    Columns are centred and scaled inside and the result is scaled back: the objective is unchanged.
-
-    More than two classes are fitted one against the rest: each run is a two-class problem that ends
-    with its own certificate (a small gradient) and shares the constants of X with the others.
-    Probabilities are those of the runs, divided by their sum. For the multinomial likelihood use
-    ``LogisticRegression``.
-
-    Parameters
-    ----------
-    l2 : float, default=1e-4
-        The penalty on ||coef||^2/2, per row: it does not grow with n. 0 is none; then separable
-        classes have no finite minimiser, and a warning says so.
-    loss : {"log_loss", "squared_hinge"}, default="log_loss"
-        Logistic regression, or a linear support vector machine with max(0, 1 - s z)^2 in place of
-        log(1 + exp(-s z)): ``LinearSVC(C=1 / (n * l2))`` without its penalty on the intercept. It
-        has no probabilities.
-    method : str, default="auto"
-        A method of bocce (``bocce methods`` lists them). Others than "auto" and "auto-shb" follow
-        their schedule for ``max_iter`` passes and may not reach ``tol``.
-    batch_size : int, float or None, default=None
-        Rows, or a share of n in (0, 1]; None chooses. With "auto" it is the first batch.
-    max_iter : int or None, default=None
-        The most passes over the data: 10,000 with "auto" (100 if tol is 0), else 100.
-    tol : float, default=1e-4
-        Stop when the norm of the gradient is tol times the first: that of the best constant
-        prediction (or at zero, if that is smaller). Where X has few entries (20,000) "auto" goes
-        on as far as rounding allows, for it takes milliseconds.
-    fit_intercept : bool, default=True
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes: each multiplies the weight of the rows of its class, in all runs.
-    warm_start : bool, default=False
-        Start from the last fit's coefficients.
-    random_state : int, RandomState or None, default=None
-        Draws the batches.
-    verbose : int, default=0
-        Not 0 prints a line at each look at the objective.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Of X's precision: float32 for float32.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    n_iter_ : int
-        Passes over the data, rounded, of the class that took most; after ``partial_fit``, calls.
-    history_ : dict of arrays
-        ``iteration``, ``passes``, ``value`` of the objective, ``gradient_norm`` (in the scaled
-        variables) and ``output`` (the class's place), a row for each look.
-    optimality_ : float
-        The gradient's norm at the end over the first, in coef and intercept themselves: what
-        ``tol`` is compared with. The largest over classes; fitted by ``fit`` only.
-    plan_ : str
-        What was done and why, in words.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-
-    See Also
-    --------
-    HeavyBallRegressor : ridge regression.
-
-    Examples
-    --------
-    >>> from bocce.sklearn import HeavyBallClassifier
-    >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]
-    >>> y = ["low", "low", "high", "low", "high", "high"]
-    >>> model = HeavyBallClassifier(l2=0.01).fit(X, y)
-    >>> model.predict([[0.5], [4.5]]).tolist(), bool(model.optimality_ <= 1e-4)
-    (['low', 'high'], True)
-    """
+class LinearClassifier(ClassifierMixin, HeavyBall):
+    """What classifiers share: labels, weights of classes, the fit, and what a model says."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **HeavyBall._parameter_constraints,
@@ -112,37 +38,12 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         "loss": [StrOptions({"log_loss", "squared_hinge"})],
     }
 
-    def __init__(
-        self,
-        l2=1e-4,
-        *,
-        loss="log_loss",
-        method="auto",
-        batch_size=None,
-        max_iter=None,
-        tol=1e-4,
-        fit_intercept=True,
-        class_weight=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-    ):
-        self.l2 = l2
-        self.loss = loss
-        self.method = method
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-
     def _loss(self) -> Any:
-        return Logistic() if self.loss == "log_loss" else SquaredHinge()
+        if self.loss == "squared_hinge":
+            return SquaredHinge()
+        return Logistic() if self.classes_.size == 2 else Softmax()
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
         X, y = validate_data(
             self,
             X,
@@ -153,7 +54,7 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
             reset=reset,
         )
         check_classification_targets(y)
-        return self._weighted_rows(X, y, self._weights(sample_weight, X))
+        return X, y, self._weights(sample_weight, X)
 
     def _by_class(
         self, places: np.ndarray, weights: np.ndarray | None, classes: np.ndarray, y: np.ndarray
@@ -168,8 +69,8 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
             factors = compute_class_weight(self.class_weight, classes=classes, y=y)
         if factors.min() < 0.0:
             raise ValueError(
-                f"HeavyBallClassifier: class_weight has {factors.min():g}, must be >= 0; 0 leaves "
-                "a class out."
+                f"{type(self).__name__}: class_weight has {factors.min():g}, must be >= 0; 0 "
+                "leaves a class out."
             )
         return factors[places] if weights is None else factors[places] * weights
 
@@ -177,6 +78,21 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
     def _sides(self) -> list[int]:
         """The classes that are fitted against the rest, by place: of two, the second."""
         return [1] if self.classes_.size == 2 else list(range(self.classes_.size))
+
+    def _targets(self, places: np.ndarray) -> Iterator[np.ndarray]:
+        """What each run is fitted to: the places of the classes, or a class against the rest."""
+        if self._loss().outputs:
+            yield places
+            return
+        for j in self._sides:
+            yield np.where(places == j, 1.0, -1.0)
+
+    @property
+    def _runs(self) -> list[str]:
+        """What the runs are called."""
+        if self._loss().outputs:
+            return [f"{self.classes_.size} classes"]
+        return [f"class {self.classes_[j]}" for j in self._sides]
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
@@ -195,8 +111,14 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         -------
         self
         """
-        given = X, y, sample_weight
-        X, y, weights = self._checked(X, y, sample_weight, reset=True)
+        prepared = self._prepared(*self._checked(X, y, sample_weight, reset=True))
+        report = Reporter(self, X, y, sample_weight, self._runs)
+        self._fit(*prepared, report)
+        report.close()
+        return self
+
+    def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
+        """Rows, what each run is fitted to, and weights; ``classes_`` is set."""
         classes, places = np.unique(y, return_inverse=True)
         weights = self._by_class(places, weights, classes, y)
         X, places, weights = self._weighted_rows(X, places, weights)
@@ -205,83 +127,17 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
             classes, places = classes[present], (np.cumsum(present) - 1)[places]
         if classes.size < 2:
             raise ValueError(
-                f"HeavyBallClassifier: y has {classes.size} class ({classes.tolist()!r}) in the "
+                f"{type(self).__name__}: y has {classes.size} class ({classes.tolist()!r}) in the "
                 "rows of positive weight, must have two or more; check how the data were split."
             )
         self.classes_ = classes
-        sides = self._sides
-        report = Reporter(self, *given, [f"class {classes[j]}" for j in sides])
-        self._fit(X, (np.where(places == j, 1.0, -1.0) for j in sides), weights, report)
-        report.close()
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Go once over a chunk of a stream; the schedule goes on from call to call.
-
-        Frame, curvature and batch size come from the first chunk. With "auto" the steps are cut
-        in stages that double in length and ``coef_`` is an average of the later iterates; other
-        methods follow their schedule for ``max_iter`` passes of the first chunk, then hold its
-        last values. A chunk whose loss rises fourfold is taken back and done again with shorter
-        steps. ``tol`` is not used.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for ``fit``; weights are relative within a call.
-        classes : array-like of shape (n_classes,), default=None
-            All labels that the stream will have; needed at the first call only.
-
-        Returns
-        -------
-        self
-        """
-        first = not hasattr(self, "coef_")
-        self._agree_on(classes, first)
-        X, y, weights = self._checked(X, y, sample_weight, reset=first)
-        strange = np.setdiff1d(y, self.classes_)
-        if strange.size:
-            raise ValueError(
-                f"partial_fit: y has {strange.tolist()[0]!r}, must be one of classes "
-                f"{self.classes_.tolist()!r}; name all classes at the first call."
-            )
-        X, y, weights = self._weighted_rows(X, y, self._by_class_known(y, weights))
-        signs = (np.where(y == self.classes_[j], 1.0, -1.0) for j in self._sides)
-        _stream.advance(self, X, signs, weights)
-        return self
-
-    def _by_class_known(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
-        if self.class_weight == "balanced":
-            raise ValueError(
-                "partial_fit: class_weight='balanced' must be a dict or None, for the counts of "
-                "the whole stream are not known; compute them with compute_class_weight."
-            )
-        return self._by_class(np.searchsorted(self.classes_, y), weights, self.classes_, y)
-
-    def _agree_on(self, classes: Any, first: bool) -> None:
-        """The classes of the stream, from the first call on."""
-        if classes is None:
-            if first:
-                raise ValueError("partial_fit: classes must be passed on the first call.")
-            return
-        named = np.unique(classes)
-        if first and named.size < 2:
-            raise ValueError(
-                f"partial_fit: classes={named.tolist()!r} must be two or more different classes; "
-                "name all that the stream will have."
-            )
-        if not first and not np.array_equal(named, self.classes_):
-            raise ValueError(
-                f"partial_fit: classes={named.tolist()!r} must be those of the first call, "
-                f"{self.classes_.tolist()!r}; leave them out, or start with a clone."
-            )
-        self.classes_ = named
+        return X, self._targets(places), weights
 
     def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
         return {"coef_": coef, "intercept_": intercept}
 
     def decision_function(self, X):
-        """x . coef + intercept: of the second class, or of each class against the rest.
+        """x . coef + intercept: of the second of two classes, or of each class.
 
         Parameters
         ----------
@@ -324,13 +180,11 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return log_expit(np.column_stack([-scores, scores]))
-        logs = log_expit(scores)
-        return logs - logsumexp(logs, axis=1, keepdims=True)
+        return log_softmax(scores, axis=1)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X):
-        """Probabilities of the classes; with more than two, those of each against the rest,
-        divided by their sum.
+        """Probabilities of the classes.
 
         Parameters
         ----------
@@ -341,3 +195,176 @@ class HeavyBallClassifier(ClassifierMixin, HeavyBall):
         p : ndarray of shape (n_samples, n_classes)
         """
         return np.exp(self.predict_log_proba(X))
+
+
+class HeavyBallClassifier(LinearClassifier):
+    """Logistic regression by stochastic heavy ball, with nothing to tune.
+
+    Minimises, with s_i = +-1 and weights c_i divided by their mean (1 unless given),
+
+        1/n sum_i c_i log(1 + exp(-s_i (x_i . coef + intercept))) + l2/2 ||coef||^2,
+
+    the intercept unpenalised; ``LogisticRegression(C=1 / (n * l2))`` has the same minimiser.
+    Columns are centred and scaled inside and the result is scaled back: the objective is unchanged.
+
+    Three classes or more are fitted at once, by the multinomial (softmax) likelihood: with z_i the
+    scores of row i, one a class, and z_iy that of its own,
+
+        1/n sum_i c_i (log sum_k exp(z_ik) - z_iy) + l2/2 ||coef||^2,
+
+    which has the minimiser of ``LogisticRegression(C=1 / (n * l2))`` as well. (For one class
+    against the rest see scikit-learn's ``OneVsRestClassifier``.) A fit holds X and about a dozen
+    arrays of n_samples x n_classes numbers.
+
+    Parameters
+    ----------
+    l2 : float, default=1e-4
+        The penalty on ||coef||^2/2, per row: it does not grow with n. 0 is none; then separable
+        classes have no finite minimiser, and a warning says so.
+    loss : {"log_loss", "squared_hinge"}, default="log_loss"
+        Logistic regression, or a linear support vector machine with max(0, 1 - s z)^2 in place of
+        log(1 + exp(-s z)): ``LinearSVC(C=1 / (n * l2))`` without its penalty on the intercept. It
+        has no probabilities, and three classes or more are fitted one against the rest.
+    method : str, default="auto"
+        A method of bocce (``bocce methods`` lists them). Others than "auto" and "auto-shb" follow
+        their schedule for ``max_iter`` passes and may not reach ``tol``.
+    batch_size : int, float or None, default=None
+        Rows, or a share of n in (0, 1]; None chooses. With "auto" it is the first batch.
+    max_iter : int or None, default=None
+        The most passes over the data: 10,000 with "auto" (100 if tol is 0), else 100.
+    tol : float, default=1e-4
+        Stop when the norm of the gradient is tol times the first: that of the best constant
+        prediction (or at zero, if that is smaller). Where X has few entries (20,000) "auto" goes
+        on as far as rounding allows, for it takes milliseconds.
+    fit_intercept : bool, default=True
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes: each multiplies the weight of the rows of its class.
+    warm_start : bool, default=False
+        Start from the last fit's coefficients.
+    random_state : int, RandomState or None, default=None
+        Draws the batches.
+    verbose : int, default=0
+        Not 0 prints a line at each look at the objective.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Of X's precision: float32 for float32.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_iter_ : int
+        Passes over the data, rounded (of the run that took most); after ``partial_fit``, calls.
+    history_ : dict of arrays
+        ``iteration``, ``passes``, ``value`` of the objective, ``gradient_norm`` (in the scaled
+        variables) and ``output`` (the run: 0, or one against the rest the class's place), a row
+        for each look.
+    optimality_ : float
+        The gradient's norm at the end over the first, in coef and intercept themselves: what
+        ``tol`` is compared with. The largest over runs; fitted by ``fit`` only.
+    plan_ : str
+        What was done and why, in words.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    HeavyBallRegressor : ridge regression.
+
+    Examples
+    --------
+    >>> from bocce.sklearn import HeavyBallClassifier
+    >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]
+    >>> y = ["low", "low", "high", "low", "high", "high"]
+    >>> model = HeavyBallClassifier(l2=0.01).fit(X, y)
+    >>> model.predict([[0.5], [4.5]]).tolist(), bool(model.optimality_ <= 1e-4)
+    (['low', 'high'], True)
+    """
+
+    def __init__(
+        self,
+        l2=1e-4,
+        *,
+        loss="log_loss",
+        method="auto",
+        batch_size=None,
+        max_iter=None,
+        tol=1e-4,
+        fit_intercept=True,
+        class_weight=None,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+    ):
+        self.l2 = l2
+        self.loss = loss
+        self.method = method
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go once over a chunk of a stream; the schedule goes on from call to call.
+
+        Frame, curvature and batch size come from the first chunk. With "auto" the steps are cut
+        in stages that double in length and ``coef_`` is an average of the later iterates; other
+        methods follow their schedule for ``max_iter`` passes of the first chunk, then hold its
+        last values. A chunk whose loss rises fourfold is taken back and done again with shorter
+        steps. ``tol`` is not used.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``; weights are relative within a call.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that the stream will have; needed at the first call only.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "coef_")
+        self._agree_on(classes, first)
+        X, y, weights = self._checked(X, y, sample_weight, reset=first)
+        strange = np.setdiff1d(y, self.classes_)
+        if strange.size:
+            raise ValueError(
+                f"partial_fit: y has {strange.tolist()[0]!r}, must be one of classes "
+                f"{self.classes_.tolist()!r}; name all classes at the first call."
+            )
+        X, y, weights = self._weighted_rows(X, y, self._by_class_known(y, weights))
+        targets = self._targets(np.searchsorted(self.classes_, y))
+        _stream.advance(self, X, targets, weights)
+        return self
+
+    def _by_class_known(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "partial_fit: class_weight='balanced' must be a dict or None, for the counts of "
+                "the whole stream are not known; compute them with compute_class_weight."
+            )
+        return self._by_class(np.searchsorted(self.classes_, y), weights, self.classes_, y)
+
+    def _agree_on(self, classes: Any, first: bool) -> None:
+        """The classes of the stream, from the first call on."""
+        if classes is None:
+            if first:
+                raise ValueError("partial_fit: classes must be passed on the first call.")
+            return
+        named = np.unique(classes)
+        if first and named.size < 2:
+            raise ValueError(
+                f"partial_fit: classes={named.tolist()!r} must be two or more different classes; "
+                "name all that the stream will have."
+            )
+        if not first and not np.array_equal(named, self.classes_):
+            raise ValueError(
+                f"partial_fit: classes={named.tolist()!r} must be those of the first call, "
+                f"{self.classes_.tolist()!r}; leave them out, or start with a clone."
+            )
+        self.classes_ = named

@@ -8,15 +8,108 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
-from ..losses import Huber, Squared
+from ..losses import Huber, Poisson, Squared
 from . import _stream
 from ._base import DTYPES, HeavyBall
 from ._report import Reporter
 
 
-class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
+def _can_stream(estimator: Any) -> bool:
+    if estimator.loss == "poisson":
+        raise AttributeError(
+            "HeavyBallRegressor: loss='poisson' has no bound on its curvature, must be 'squared' "
+            "or 'huber' for partial_fit; use fit."
+        )
+    return True
+
+
+class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
+    """What regressors share: targets, the fit, and predictions."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **HeavyBall._parameter_constraints,
+        "loss": [StrOptions({"squared", "huber", "poisson"})],
+        "delta": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def _loss(self) -> Any:
+        if self.loss == "poisson":
+            return Poisson()
+        return Squared() if self.loss == "squared" else Huber(float(self.delta))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        counts = self.loss == "poisson"
+        tags.target_tags.positive_only, tags.target_tags.multi_output = counts, not counts
+        return tags
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=DTYPES,
+            order="C",  # batches are rows
+            multi_output=self.loss != "poisson",
+            y_numeric=True,
+            reset=reset,
+        )
+        y, _ = self._loss().targets(type(self).__name__, np.asarray(y))
+        return X, y, self._weights(sample_weight, X)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows X and targets y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Dense, or sparse of any format (CSR is used as it is); float32 stays float32.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight k is the same as the row k times; 0 leaves the row out.
+
+        Returns
+        -------
+        self
+        """
+        prepared = self._prepared(*self._checked(X, y, sample_weight, reset=True))
+        runs = [f"output {j}" for j in range(len(prepared[1]))]
+        report = Reporter(self, X, y, sample_weight, runs)
+        self._fit(*prepared, report)
+        report.close()
+        return self
+
+    def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
+        """Rows, what each run is fitted to, and weights."""
+        self._one_output = y.ndim == 1
+        return X, y.reshape(y.shape[0], -1).T, weights
+
+    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
+        if self._one_output:
+            return {"coef_": coef[0], "intercept_": intercept[0]}
+        return {"coef_": coef, "intercept_": intercept}
+
+    def predict(self, X):
+        """x . coef + intercept for each row, or with the Poisson loss its exponential.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        scores = self._scores(X)
+        return np.exp(scores) if self.loss == "poisson" else scores
+
+
+class HeavyBallRegressor(LinearRegressor):
     """Ridge regression by stochastic heavy ball, with nothing to tune.
 
     Minimises, with weights c_i divided by their mean (1 unless given),
@@ -32,9 +125,13 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
     ----------
     l2 : float, default=1e-4
         The penalty on ||coef||^2/2, per row: it does not grow with n. 0 is none.
-    loss : {"squared", "huber"}, default="squared"
+    loss : {"squared", "huber", "poisson"}, default="squared"
         Huber's loss is the squared one for residuals up to ``delta`` and linear beyond: outliers
-        pull with bounded force.
+        pull with bounded force. The Poisson loss, exp(z) - y z for y >= 0, is for counts:
+        predictions are exp(x . coef + intercept), ``PoissonRegressor(alpha=l2)`` has the same
+        minimiser, and for counts over different exposures y is the rate and ``sample_weight`` the
+        exposure. Its curvature has no bound, so ``batch_size`` must be None, the method "auto",
+        "plane" or a line search, and there is no ``partial_fit``; y is one output.
     delta : float, default=1.0
         Of Huber's loss, in the units of y.
     method : str, default="auto"
@@ -94,12 +191,6 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
     (array([1., 2.]), 3.0)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **HeavyBall._parameter_constraints,
-        "loss": [StrOptions({"squared", "huber"})],
-        "delta": [Interval(Real, 0, None, closed="neither")],
-    }
-
     def __init__(
         self,
         l2=1e-4,
@@ -127,49 +218,7 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self) -> Any:
-        return Squared() if self.loss == "squared" else Huber(float(self.delta))
-
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=DTYPES,
-            order="C",  # batches are rows
-            multi_output=True,
-            y_numeric=True,
-            reset=reset,
-        )
-        weights = self._weights(sample_weight, X)
-        return self._weighted_rows(X, np.asarray(y, dtype=np.float64), weights)
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
-        """Fit to rows X and targets y.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Dense, or sparse of any format (CSR is used as it is); float32 stays float32.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight k is the same as the row k times; 0 leaves the row out.
-
-        Returns
-        -------
-        self
-        """
-        given = X, y, sample_weight
-        X, y, weights = self._checked(X, y, sample_weight, reset=True)
-        self._one_output = y.ndim == 1
-        y = y.reshape(y.shape[0], -1)
-        report = Reporter(self, *given, [f"output {j}" for j in range(y.shape[1])])
-        self._fit(X, y.T, weights, report)
-        report.close()
-        return self
-
+    @available_if(_can_stream)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None):
         """Go once over a chunk of a stream; the schedule goes on from call to call.
@@ -193,24 +242,5 @@ class HeavyBallRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         X, y, weights = self._checked(X, y, sample_weight, reset=first)
         if first:
             self._one_output = y.ndim == 1
-        y = y.reshape(y.shape[0], -1)
-        _stream.advance(self, X, y.T, weights)
+        _stream.advance(self, X, y.reshape(y.shape[0], -1).T, weights)
         return self
-
-    def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
-        if self._one_output:
-            return {"coef_": coef[0], "intercept_": intercept[0]}
-        return {"coef_": coef, "intercept_": intercept}
-
-    def predict(self, X):
-        """x . coef + intercept for each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        return self._scores(X)

@@ -72,9 +72,10 @@ class Outcome:
         return float(self.history["passes"][-1])
 
 
-def constant(p: Problem) -> float:
-    """The intercept of the best model without coefficients (0 where it has no closed form)."""
-    return p.loss.constant(float(p.weighted(p.y).mean()))
+def constant(p: Problem) -> Any:
+    """The intercept of the best model without coefficients (0 where it has no closed form); with
+    a loss on all classes, one for each."""
+    return p.loss.constant(p.mean_target)
 
 
 def first_norm(p: Problem, inner: Problem, frame: Frame) -> float:
@@ -84,14 +85,16 @@ def first_norm(p: Problem, inner: Problem, frame: Frame) -> float:
     the rest.
     """
 
-    def at(intercept: float) -> float:
-        slopes = inner.slopes(np.full(inner.n, intercept))
+    nothing = np.zeros((inner.n, *inner.shape[1:]))
+
+    def at(intercept: Any) -> float:
+        slopes = inner.slopes(nothing + intercept)
         return norm(frame.gradient_out(inner.combine(slopes) / inner.n))
 
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         zero = at(0.0)
         flat = at(constant(p)) if p.intercept else zero
-        value = inner.losses(np.zeros(inner.n)).mean()
+        value = inner.losses(nothing).mean()
     if not np.isfinite([zero, flat, value]).all():
         raise ValueError(OVERFLOW)
     return min(zero, max(flat, ROUNDING * zero))
@@ -132,7 +135,7 @@ def descend(
         nonlocal stopped
         ratio = now.grad_norm / stop.first if stop.first > 0 else 0.0
         assert tell is not None
-        w = np.append(now.w, now.intercept) if p.intercept else now.w
+        w = p.joined(now.w, now.intercept)
         stopped = tell(now.k, w, now.value, ratio, _share(ratio, goal))
         return stopped
 
@@ -150,10 +153,10 @@ def descend(
         callback=None if tell is None else watch,
         checkpoint=None,
         passes=passes if method == ask.method else None,
-        memory=5,
+        memory=2 if p.loss.outputs else 5,  # more is of no use to a shared metric
     )
     result = go(p, asked, stop, frame, inner)
-    w = np.append(result.w, result.intercept) if p.intercept else result.w
+    w = p.joined(result.w, result.intercept)
     last = float(result.history["grad_norm"][-1])
     ratio = last / stop.first if stop.first > 0 else 0.0
     apart = _separated(inner, frame, w)
@@ -186,6 +189,10 @@ def _columns(result: Result, n: int) -> dict[str, Array]:
 
 def _separated(inner: Problem, frame: Frame, w: Array) -> bool:
     """Are all rows on their side where no l2 keeps w from growing?"""
-    if inner.l2 > 0.0 or not inner.loss.margin:
+    if inner.l2 > 0.0 or not (inner.loss.margin or inner.loss.outputs):
         return False
-    return bool((inner.y * inner.predict(frame.into(w)) > 0.0).all())
+    z = inner.predict(frame.into(w))
+    if inner.loss.outputs:
+        z = z - z[np.arange(inner.n), inner.y][:, None]
+        return bool((np.count_nonzero(z >= 0.0, axis=1) == 1).all())
+    return bool((inner.y * z > 0.0).all())

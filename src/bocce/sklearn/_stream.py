@@ -33,7 +33,7 @@ class Told:
 def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | None) -> None:
     """Take the steps of one chunk, and set what a fit sets."""
     told: Told | None = getattr(estimator, "_stream", None)
-    outputs = [np.asarray(y, dtype=np.float64) for y in targets]
+    outputs = list(targets)
     first = estimator._problem(X, outputs[0], weights)
     if told is None:
         told = _begin(estimator, first, outputs)
@@ -70,10 +70,13 @@ def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> Told:
             )
         named, ask = method.method, ask._replace(batch_size=ask.batch_size or b)
     warm = hasattr(estimator, "coef_")
-    coef, intercept = estimator._started(len(outputs), p.d, warm)
-    if p.intercept and not warm:
-        intercept[:] = [constant(p.with_encoded(y)) for y in outputs]
-    starts = np.column_stack([coef, intercept]) if p.intercept else coef
+    coef, intercept = estimator._started(estimator._outputs(len(outputs)), p.d, warm)
+    starts = []
+    for j, y in enumerate(outputs):
+        where = estimator._place(j)
+        if p.intercept and not warm:
+            intercept[where] = constant(p.with_encoded(y))
+        starts.append(p.joined(coef[where].T, intercept[where]))
     place = Place([Trail.at(frame.into(start)) for start in starts])
     ask = ask._replace(batch_size=ask.batch_size or BATCH)
     return Told(ask, frame, Stream(L, c.mu, max(c.L_max, L), place, named), inner.n)
@@ -91,10 +94,10 @@ def _publish(estimator: Any, told: Told, problems: list[Problem], dtype: Any) ->
     estimator.history_ = dict(zip(names, np.array(told.history).T))
     for name in ("iteration", "output"):
         estimator.history_[name] = estimator.history_[name].astype(np.int64)
-    outputs = [told.frame.out(u) for u in points]
-    d = told.frame.scale.size
-    coef = np.array([w[:d] for w in outputs])
-    intercept = np.array([w[-1] if w.size > d else 0.0 for w in outputs])
+    rows = estimator._outputs(len(points))
+    coef, intercept = np.zeros((rows, told.frame.scale.size)), np.zeros(rows)
+    for j, u in enumerate(points):
+        estimator._put(coef, intercept, estimator._place(j), told.frame.out(u))
     for name, value in estimator._fitted(coef, intercept, dtype).items():
         setattr(estimator, name, value)
     estimator.n_iter_ = told.calls

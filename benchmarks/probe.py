@@ -1,0 +1,154 @@
+"""Linear probes: softmax regression on embeddings, one fit, a path of penalties, cross-validation.
+
+    python benchmarks/probe.py              # about five minutes on one core
+    python benchmarks/probe.py --quick      # a smaller one
+
+Everything is run in this process, one after the other, and measured in CPU seconds; rivals are
+brought to the same objective: f - f* at most that of our run, f* the least that any run found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import scale
+
+import bocce
+from bocce.sklearn import HeavyBallClassifierCV
+
+TOLS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)  # of lbfgs, until it is as near as we are
+
+
+def embeddings(n: int, d: int, K: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with a power-law spectrum, and classes drawn from a softmax model of them."""
+    rng = np.random.default_rng(seed)
+    turn = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    X = (rng.standard_normal((n, d)) * np.arange(1, d + 1) ** -0.5) @ turn
+    z = 3.0 * X @ rng.standard_normal((d, K)) + rng.gumbel(size=(n, K))
+    return X, z.argmax(axis=1)
+
+
+def random_features(X: np.ndarray, d: int) -> np.ndarray:
+    """cos(X W + b): a small encoder."""
+    rng = np.random.default_rng(0)
+    W = rng.standard_normal((X.shape[1], d)) / np.sqrt(X.shape[1])
+    return np.asarray(np.cos(scale(X) @ W + rng.uniform(0.0, 2.0 * np.pi, d)))
+
+
+def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    before = time.process_time()
+    found = work()
+    return time.process_time() - before, found
+
+
+def value(p: Any, w: np.ndarray, intercept: np.ndarray) -> float:
+    return float(p.value(p.joined(w, intercept)))
+
+
+def lbfgs(p: Any, goal: float, start: Any = None) -> tuple[float, Any]:
+    """CPU seconds of the loosest tol of lbfgs that gets f to the goal, and the model."""
+    X, y = p.X, p.y
+    for tol in TOLS:
+        model = LogisticRegression(
+            C=1.0 / (p.n * p.l2), tol=tol, max_iter=20_000, warm_start=start is not None
+        )
+        if start is not None:
+            model.coef_, model.intercept_ = start.coef_.copy(), start.intercept_.copy()
+        spent, model = seconds(lambda model=model: model.fit(X, y))
+        if value(p, model.coef_.T, model.intercept_) <= goal:
+            break
+    return spent, model
+
+
+def single(name: str, X: np.ndarray, y: np.ndarray, l2: float) -> None:
+    p = bocce.Problem(X, y, "softmax", l2, intercept=True)
+    ours, run = seconds(lambda: bocce.minimize(p, tol=1e-5))
+    near = value(p, run.w, run.intercept)
+    theirs, _ = lbfgs(p, near + 1e-12)
+    print(
+        f"| {name} | {p.n:,} x {p.d}, {len(p.classes)} | {l2:g} | {run.n_iter} | {ours:.3f} | "
+        f"{theirs:.3f} | {theirs / ours:.1f} |",
+        flush=True,
+    )
+
+
+def one_fit(quick: bool) -> None:
+    print(
+        "\n| one fit, tol 1e-5 | rows x columns, classes | l2 | steps | "
+        "bocce, s | lbfgs, s | ratio |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    digits, labels = load_digits(return_X_y=True)
+    single("iris", *load_iris(return_X_y=True), 1e-3)
+    single("wine", *load_wine(return_X_y=True), 1e-3)
+    single("digits", digits, labels, 1e-3)
+    single("digits, random features", random_features(digits, 256), labels, 1e-4)
+    single("power law", *embeddings(5_000, 128, 20), 1e-4)
+    size = (5_000, 128, 50) if quick else (20_000, 256, 50)
+    single("power law", *embeddings(*size), 1e-4)
+
+
+def path(n: int, d: int, K: int) -> None:
+    p = bocce.Problem(*embeddings(n, d, K), "softmax", intercept=True)
+    l2s = np.geomspace(1e-1, 1e-6, 15)
+    ours, runs = seconds(lambda: bocce.path(p, l2s, tol=1e-5))
+    cold = warm = 0.0
+    model = None
+    for l2, run in zip(l2s, runs):
+        own = p.with_l2(float(l2))
+        goal = value(own, run.w, run.intercept) + 1e-12
+        cold += lbfgs(own, goal)[0]
+        if model is None:
+            spent, model = lbfgs(own, goal)
+        else:
+            spent, model = lbfgs(own, goal, model)
+        warm += spent
+    steps = sum(run.n_iter for run in runs)
+    print(f"\n15 penalties from 0.1 to 1e-6, {n:,} x {d}, {K} classes, tol 1e-5")
+    print(f"bocce.path: {steps} steps, {ours:.1f} s")
+    print(f"lbfgs from nothing: {cold:.1f} s, {cold / ours:.1f} times as long")
+    print(f"lbfgs warm: {warm:.1f} s, {warm / ours:.1f} times as long")
+
+
+def cross_validation(n: int, d: int, K: int) -> None:
+    X, y = embeddings(n, d, K)
+    folds = StratifiedKFold(5)
+    l2s = np.geomspace(1e-1, 1e-6, 10)
+    Cs = 1.0 / (0.8 * n * l2s)  # of the rows of a fold
+    ours, model = seconds(
+        lambda: HeavyBallClassifierCV(l2s, cv=folds, scoring="neg_log_loss").fit(X, y)
+    )
+    theirs, rival = seconds(
+        lambda: LogisticRegressionCV(
+            Cs=Cs, cv=folds, scoring="neg_log_loss", max_iter=5_000, use_legacy_attributes=False
+        ).fit(X, y)
+    )
+    print(f"\ncross-validation, 5 folds, 10 penalties, {n:,} x {d}, {K} classes")
+    print(f"HeavyBallClassifierCV: {ours:.1f} s, l2 = {model.l2_:.3g}")
+    best = 1.0 / (0.8 * n * float(np.ravel(rival.C_)[0]))
+    print(
+        f"LogisticRegressionCV: {theirs:.1f} s, {theirs / ours:.1f} times as long, l2 = {best:.3g}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one_fit(quick)
+        path(*((5_000, 128, 20) if quick else (20_000, 256, 50)))
+        cross_validation(*((3_000, 64, 10) if quick else (10_000, 128, 20)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""The Poisson loss: counts and rates, with a log link."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .loss import loss
+from .targets import count_targets
+
+
+@loss("poisson")
+class Poisson(NamedTuple):
+    """exp(z) - y z with y >= 0: the likelihood of counts of mean exp(z), but for a constant.
+
+    Its second derivative exp(z) has no bound, so no step of a given length is safe: it is for
+    ``plane``, which "auto" without T uses, and for line searches.
+
+    >>> float(Poisson().value(0.0, 3.0)), float(Poisson().slope(0.0, 3.0))
+    (1.0, -2.0)
+    """
+
+    words = "Poisson regression with a log link"
+    curvature = None
+    targets = staticmethod(count_targets)
+
+    def value(loss, z: Any, y: Any) -> Any:
+        return np.exp(z) - y * z
+
+    def slope(loss, z: Any, y: Any) -> Any:
+        return np.exp(z) - y
+
+    def bend(loss, z: Any, y: Any) -> Any:
+        return np.exp(z)
+
+    def floor(loss, y: Any) -> Any:
+        """y - y log y, which is 0 for y = 0."""
+        return y - y * np.log(np.where(y > 0.0, y, 1.0))
+
+    def constant(loss, mean: float) -> float:
+        """The log of the mean."""
+        return math.log(mean) if mean > 0.0 else 0.0

@@ -1,0 +1,284 @@
+"""The penalty by cross-validation: a path of penalties in each fold, then a fit on all rows."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import _fit_context, is_classifier
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples
+
+from ..rows import Array
+from ..run.path import check_penalties
+from ._base import HeavyBall
+from ._classifier import HeavyBallClassifier, LinearClassifier
+from ._path_display import PathDisplay
+from ._regressor import HeavyBallRegressor, LinearRegressor
+
+STRONGEST, WEAKEST = 10.0, 1e-7  # of a grid that is given by its length
+
+
+def _constraints(base: type[HeavyBall]) -> dict[str, list[Any]]:
+    own = {**base._parameter_constraints}
+    for name in ("l2", "method", "batch_size", "warm_start"):
+        del own[name]
+    return {
+        **own,
+        "l2s": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "cv": ["cv_object"],
+        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+        "n_jobs": [Integral, None],
+    }
+
+
+class CrossValidated:
+    """Mixin: chooses ``l2_`` by cross-validation and then fits as the estimator next in line."""
+
+    method, batch_size, warm_start = "auto", None, False  # of the fit on all rows
+
+    _plain: ClassVar[type[HeavyBall]]  # the estimator with one penalty
+    _shared: ClassVar[tuple[str, ...]]  # parameters that both have
+
+    @property
+    def _l2(self) -> float:
+        return float(self.l2_)
+
+    def _grid(self) -> Array:
+        if isinstance(self.l2s, Integral):
+            return np.geomspace(STRONGEST, WEAKEST, int(self.l2s))
+        return check_penalties(type(self).__name__, np.ravel(self.l2s).tolist())
+
+    def _choose(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Set l2s_, scores_ and l2_."""
+        self.l2s_ = self._grid()
+        X, y, weights = self._validated(X, y, sample_weight, reset=True)
+        model = self._plain(**{name: getattr(self, name) for name in self._shared})
+        scorer = check_scoring(model, scoring=self.scoring)
+        folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
+        # threads: rows are shared, and products of matrices run side by side
+        work = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        found = work(
+            delayed(_fold)(model, X, y, weights, fold, self.l2s_, scorer) for fold in folds
+        )
+        self.scores_ = np.array(found)
+        if self.verbose:
+            for j, scores in enumerate(self.scores_):
+                best = int(np.argmax(scores))
+                print(
+                    f"[{type(self).__name__}] fold {j + 1} of {len(folds)}: best score "
+                    f"{scores[best]:.6g} at l2 = {self.l2s_[best]:.3g}"
+                )
+        means = self.scores_.mean(axis=0)
+        self.l2_ = float(self.l2s_[means == means.max()].max())  # of equals the strongest
+
+    def plot_path(self, *, ax: Any = None, **keywords: Any) -> PathDisplay:
+        """Plot the scores against the penalties; see :meth:`PathDisplay.from_estimator`."""
+        return PathDisplay.from_estimator(self, ax=ax, **keywords)
+
+
+def _fold(
+    plain: HeavyBall,
+    X: Any,
+    y: Array,
+    weights: Array | None,
+    fold: tuple[Array, Array],
+    l2s: Array,
+    scorer: Any,
+) -> list[float]:
+    """The score on the rows left out, for each penalty."""
+    model = type(plain)(**plain.get_params())
+    train, test = (np.arange(_num_samples(X))[rows] for rows in fold)
+    kept = None if weights is None else weights[train]
+    prepared = model._prepared(*model._checked(X[train], y[train], kept, reset=True))
+    more = {} if weights is None else {"sample_weight": weights[test]}
+    X, y = X[test], y[test]
+    return [scorer(model, X, y, **more) for _ in model._fit_path(*prepared, l2s)]
+
+
+class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
+    """:class:`HeavyBallClassifier` with its penalty chosen by cross-validation.
+
+    In each fold all penalties are one path (``bocce.path``): from the strongest to the weakest,
+    each begun where the last one ended, with the curvature handed on. The penalty of the best mean
+    score is then fitted on all rows. As l2 is per row, it means the same in a fold and on all rows.
+
+    Parameters
+    ----------
+    l2s : int or array-like, default=10
+        Penalties; an int is so many from 10 to 1e-7, evenly by ratio.
+    cv : int, splitter, iterable or None, default=None
+        As in scikit-learn; None is 5 stratified folds.
+    scoring : str, callable or None, default=None
+        As in scikit-learn; None is accuracy. "neg_log_loss" judges probabilities.
+    loss, max_iter, tol, fit_intercept, class_weight, random_state
+        As for :class:`HeavyBallClassifier`; ``max_iter`` is of the fit on all rows.
+    n_jobs : int or None, default=None
+        Folds that are run at once, in threads.
+    verbose : int, default=0
+        Not 0 prints a line for each fold, and at each look of the fit on all rows.
+
+    Attributes
+    ----------
+    l2_ : float
+        The penalty of the best mean score; of equals the strongest.
+    l2s_ : ndarray of shape (n_l2s,)
+    scores_ : ndarray of shape (n_folds, n_l2s)
+    classes_, coef_, intercept_, n_iter_, history_, optimality_, plan_
+        As for :class:`HeavyBallClassifier`, of the fit on all rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bocce.sklearn import HeavyBallClassifierCV
+    >>> model = HeavyBallClassifierCV(scoring="neg_log_loss").fit(*load_iris(return_X_y=True))
+    >>> model.scores_.shape, bool(model.l2_ < 0.1)
+    ((5, 10), True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(LinearClassifier)
+    _plain = HeavyBallClassifier
+    _shared = ("loss", "max_iter", "tol", "fit_intercept", "class_weight", "random_state")
+
+    def __init__(
+        self,
+        l2s=10,
+        *,
+        cv=None,
+        scoring=None,
+        loss="log_loss",
+        max_iter=None,
+        tol=1e-4,
+        fit_intercept=True,
+        class_weight=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.l2s = l2s
+        self.cv = cv
+        self.scoring = scoring
+        self.loss = loss
+        self.max_iter = max_iter
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Choose the penalty and fit with it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the fits and in the scores.
+
+        Returns
+        -------
+        self
+        """
+        self._choose(X, y, sample_weight)
+        return super().fit(X, y, sample_weight)
+
+
+class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
+    """:class:`HeavyBallRegressor` with its penalty chosen by cross-validation.
+
+    In each fold all penalties are one path (``bocce.path``): from the strongest to the weakest,
+    each begun where the last one ended, with the curvature handed on. The penalty of the best mean
+    score is then fitted on all rows. As l2 is per row, it means the same in a fold and on all rows.
+
+    Parameters
+    ----------
+    l2s : int or array-like, default=10
+        Penalties; an int is so many from 10 to 1e-7, evenly by ratio.
+    cv : int, splitter, iterable or None, default=None
+        As in scikit-learn; None is 5 folds.
+    scoring : str, callable or None, default=None
+        As in scikit-learn; None is R^2.
+    loss, delta, max_iter, tol, fit_intercept, random_state
+        As for :class:`HeavyBallRegressor`; ``max_iter`` is of the fit on all rows.
+    n_jobs : int or None, default=None
+        Folds that are run at once, in threads.
+    verbose : int, default=0
+        Not 0 prints a line for each fold, and at each look of the fit on all rows.
+
+    Attributes
+    ----------
+    l2_ : float
+        The penalty of the best mean score; of equals the strongest.
+    l2s_ : ndarray of shape (n_l2s,)
+    scores_ : ndarray of shape (n_folds, n_l2s)
+    coef_, intercept_, n_iter_, history_, optimality_, plan_
+        As for :class:`HeavyBallRegressor`, of the fit on all rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from bocce.sklearn import HeavyBallRegressorCV
+    >>> model = HeavyBallRegressorCV(l2s=[1.0, 1e-3, 1e-6]).fit(*load_diabetes(return_X_y=True))
+    >>> model.scores_.shape, model.l2_ in (1e-3, 1e-6)
+    ((5, 3), True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(LinearRegressor)
+    _plain = HeavyBallRegressor
+    _shared = ("loss", "delta", "max_iter", "tol", "fit_intercept", "random_state")
+
+    def __init__(
+        self,
+        l2s=10,
+        *,
+        cv=None,
+        scoring=None,
+        loss="squared",
+        delta=1.0,
+        max_iter=None,
+        tol=1e-4,
+        fit_intercept=True,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.l2s = l2s
+        self.cv = cv
+        self.scoring = scoring
+        self.loss = loss
+        self.delta = delta
+        self.max_iter = max_iter
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Choose the penalty and fit with it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the fits and in the scores.
+
+        Returns
+        -------
+        self
+        """
+        self._choose(X, y, sample_weight)
+        return super().fit(X, y, sample_weight)
