@@ -125,5 +125,5 @@ class Sweep:
         if self.vector:
             return V * self.bend[rows]
         z, y = self.at[rows], self.y[rows]
-        bent = self.loss.bend_times(z, y, V)
+        bent = np.asarray(self.loss.bend_times(z, y, V))
         return bent if self.weight is None else bent * self.weight[rows][:, None]

@@ -73,6 +73,11 @@ class Plane:
     ([1.0, 1.0], True)
     """
 
+    value: float
+    gradient: Array
+    norm: float
+    products: int
+
     def __init__(
         self, problem: Any, w0: Array, *, memory: int = 5, metric: str | Metric = "auto"
     ) -> None:
