@@ -10,6 +10,7 @@ from bocce.engines.filescores import FileScores
 from bocce.engines.fused import Looked
 from bocce.engines.plane import Plane
 from bocce.engines.scores import Scores
+from helpers import accepted
 
 N, D = 900, 6
 
@@ -20,8 +21,7 @@ def pair(tmp_path, request):
     loss = getattr(request, "param", "logistic")
     rng = np.random.default_rng(1)
     X = rng.standard_normal((N, D)) * np.linspace(0.3, 1.5, D)
-    y = X @ np.ones(D) + rng.standard_normal(N)
-    y = np.sign(y) if loss in ("logistic", "squared_hinge") else y
+    y = accepted(bocce.losses.REGISTRY[loss](), N)
     file = bocce.data.write_blocks(tmp_path / "rows", (X, y), block_rows=100)
     stored = [file.read(i) for i in range(file.n_blocks)]
     whole = (np.concatenate(column) for column in zip(*stored))
@@ -47,7 +47,10 @@ def arrays(answer):
     return [np.asarray(x) for x in parts]
 
 
-@pytest.mark.parametrize("pair", sorted(bocce.losses.REGISTRY), indirect=True)
+ONE_SCORE = sorted(bocce.losses.REGISTRY.keys() - {"softmax"})  # its scores are a matrix
+
+
+@pytest.mark.parametrize("pair", ONE_SCORE, indirect=True)
 def test_scores_are_those_of_rows_in_memory(pair):
     rng = np.random.default_rng(0)
     w, d, c = rng.standard_normal(D), rng.standard_normal(D), np.array([0.3, -0.2])

@@ -9,7 +9,7 @@ from typing import Any
 def require_matplotlib() -> None:
     """Raise, before any work, if pictures cannot be drawn."""
     if find_spec("matplotlib") is None:
-        raise ImportError("pictures need matplotlib; run pip install 'bocce[plots]'.")
+        raise ImportError('pictures need matplotlib; run pip install "bocce[plots]".')
 
 
 def blank(title: str, xlabel: str, ylabel: str) -> tuple[Any, Any]:

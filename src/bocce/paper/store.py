@@ -28,7 +28,7 @@ def require_extras() -> None:
     absent = [name for name in NEEDED if find_spec(name) is None]
     if absent:
         raise ImportError(
-            f"reproduce: {', '.join(absent)} not installed; run pip install 'bocce[plots]'."
+            f'reproduce: {", ".join(absent)} not installed; run pip install "bocce[plots]".'
         )
 
 
