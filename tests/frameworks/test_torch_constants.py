@@ -33,7 +33,7 @@ def test_least_squares_has_the_problems_own_constants() -> None:
     found = estimate_constants(model, half_square, batch, smallest=True, rows=p.n)
     assert pytest.approx(eigenvalues[-1], rel=1e-12) == found.L
     assert found.mu == pytest.approx(eigenvalues[0], rel=1e-10)
-    assert found.L_max == pytest.approx(p.row_norms2.max(), rel=1e-12)
+    assert found.L_max == pytest.approx(p.rows.norms2.max(), rel=1e-12)
 
 
 def test_after_one_step_the_estimate_is_the_rayleigh_quotient_plus_its_residual() -> None:
