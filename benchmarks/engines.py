@@ -26,7 +26,10 @@ import scipy.sparse as sp  # noqa: E402
 from numba import njit  # noqa: E402
 
 import bocce  # noqa: E402
-from bocce.engines import Recorder, State, compiled, record_steps, rows, stream  # noqa: E402
+from bocce.engines import Recorder, State, record_steps  # noqa: E402
+from bocce.engines.numba import CompiledEngine, rows, stream  # noqa: E402
+from bocce.engines.numba.entry import KERNEL  # noqa: E402
+from bocce.engines.numba.pack import pack  # noqa: E402
 
 
 def best_of(rounds: int, actions: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
@@ -69,7 +72,7 @@ def naive_logistic(X, s, b, l2, schedule, steps) -> np.ndarray:
     return w
 
 
-@njit(**(rows.KERNEL | {"cache": False}))
+@njit(**KERNEL)
 def gather_floor(X, batches, total):
     """Read every row of every batch once, as fast as it will come."""
     for i in range(batches.shape[0]):
@@ -83,7 +86,7 @@ def gather_floor(X, batches, total):
                 total[q] += X[a, q] + X[b, q] + X[c, q] + X[d, q]
 
 
-@njit(**(rows.KERNEL | {"cache": False}))
+@njit(**KERNEL)
 def sampling_floor(source, steps):
     for k in range(steps):
         _, _, count = stream.draw(source, k)
@@ -96,7 +99,7 @@ def workload_a(rounds: int) -> None:
     p = bocce.LeastSquares(X, y)
     c = p.constants()
     table = bocce.schedules.shb(T, c.L, c.mu)
-    packed = compiled.pack(p)
+    packed = pack(p)
     rng = np.random.default_rng(1)
     batches = np.array([rng.choice(n, n - b, replace=False) for _ in range(500)])
     total = np.zeros(packed.X.shape[1])
@@ -138,7 +141,7 @@ def workload_b(rounds: int) -> None:
     p = bocce.Logistic(X, labels, l2=l2)
     c = p.constants()
     table = bocce.schedules.shb_exponential(T, c.L_max, c.L / 100)
-    engine = compiled.CompiledEngine(p, b, 0, "independent")
+    engine = CompiledEngine(p, b, 0, "independent")
     us = best_of(
         rounds,
         {
@@ -158,8 +161,8 @@ def workload_c(rounds: int) -> None:
     c = p.constants()
     for b, T, target in ((1, 4096, 20), (100, 512, 1.3)):
         table = bocce.schedules.shb(T, c.L_max, c.L_max / 1000)
-        fast = compiled.CompiledEngine(p, b, 0, "independent")
-        dense = compiled.CompiledEngine(p, b, 0, "independent")
+        fast = CompiledEngine(p, b, 0, "independent")
+        dense = CompiledEngine(p, b, 0, "independent")
         dense.use_dense_update()
         us = best_of(
             rounds,
@@ -174,7 +177,7 @@ def workload_c(rounds: int) -> None:
 
 def steps(engine, p, table, T) -> None:
     """T steps from zero with nothing recorded."""
-    recorder = Recorder(record_steps(T, T, 1), np.inf, -1.0)
+    recorder = Recorder(record_steps(T, T, 1))
     recorder.cursor[0] = 1
     engine.advance(State(np.zeros(p.d), np.zeros(p.d)), table, T, recorder)
 

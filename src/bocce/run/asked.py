@@ -358,7 +358,7 @@ def _with_identity(p: Problem, asked: Asked, controller: Controller) -> Settings
 def _result(p: Problem, run: Run, asked: Asked, verdict: str) -> Result:
     u = run.frame.out(run.answer(verdict))
     w, intercept = p.parted(u)
-    columns = np.array(run.history).reshape(-1, 4).T
+    columns = run.history.table().T
     history = {
         "k": columns[0].astype(np.int64),
         "grad_norm": columns[2],

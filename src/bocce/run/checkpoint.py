@@ -14,6 +14,7 @@ from .._atomic import atomic_write
 from ..engines import State
 from ..problems import Problem
 from ..rows import Array, digest
+from .history import History
 from .result import StageRun
 
 if TYPE_CHECKING:
@@ -148,8 +149,8 @@ class Keeper:
     def _arrays(self) -> dict[str, Any]:
         whole, run = dict(self.whole), self.run
         stages = whole.pop("stages")
-        whole["history"] = np.array(run.history[: whole["history"]]).reshape(-1, 4)
-        whole["norms"] = np.array(run.norms[: whole["norms"]])
+        whole["history"] = run.history.table(whole["history"])
+        whole["norms"] = np.concatenate([np.zeros(0), *run.norms[: whole["norms"]]])
         whole["stage_names"] = np.array([s.method for s in stages], dtype=np.str_)
         sizes = [(s.steps, s.batch) for s in stages]
         whole["stage_sizes"] = np.array(sizes, dtype=np.int64).reshape(-1, 2)
@@ -159,8 +160,8 @@ class Keeper:
         run = self.run
         k, row, run.evaluations, run.end, under_way = (int(x) for x in saved["counts"])
         run.state = State(saved["w"], saved["v"], k, row, _of(saved, "memory."), saved.get("tally"))
-        run.history = [(r[0], r[1], r[2], r[3]) for r in saved["history"].tolist()]
-        run.norms = saved["norms"].tolist()
+        run.history = History(saved["history"])
+        run.norms = [saved["norms"]]
         sizes = saved["stage_sizes"].tolist()
         run.stages = [StageRun(str(n), *size) for n, size in zip(saved["stage_names"], sizes)]
         run.stop.first, run.stop.wanted = (float(x) for x in saved["stop"])

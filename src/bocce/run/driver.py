@@ -22,6 +22,7 @@ from ..problems import Frame, Look, Problem, norm
 from ..rows import Array
 from ..schedules import Schedule
 from .checkpoint import Keeper
+from .history import History, Record
 from .result import Progress, StageRun
 from .stop import Stop
 
@@ -58,13 +59,12 @@ class Run:
         self.problem, self.frame, self.controller = problem, frame, controller
         self.stop, self.settings = stop, settings
         self.start, self.state = start, State.at_rest(start)
-        # at each record: step, value, gradient norm in the caller's variables, gradients of rows
-        self.history: list[tuple[float, float, float, float]] = []
+        self.history = History()
         self.evaluations = 0
         self.stages: list[StageRun] = []
         self.stage: Stage | None = None
         self.end = 0  # the step at which the stage under way is over
-        self.norms: list[float] = []  # recorded in the stage
+        self.norms: list[Array] = []  # recorded in the stage
         self.engine: Engine | None = None
         self.made_for: tuple[Any, ...] = ()  # what the engine was made for
 
@@ -103,9 +103,9 @@ class Run:
     def answer(self, verdict: str) -> Array:
         """The point that the run gives back; the last record is of it."""
         w, best = self.controller.answer(self.state.w, verdict), self.controller.best
-        if best is not None and w is best.w and self.history[-1][1] != best.value:
-            if self.history[-1][0] == self.state.k:
-                self.history.pop()
+        if best is not None and w is best.w and self.history.last.value != best.value:
+            if self.history.last.k == self.state.k:
+                self.history.drop_last()
             self._note(best.value, self.stop.outer(self._look(w).gradient))
         return w
 
@@ -132,7 +132,7 @@ class Run:
     def _seen(self, verdict: str) -> Seen:
         state, taken = self.state, self.stages[-1].steps
         mean = None if state.tally is None or taken == 0 else state.tally / taken
-        norms = np.array(self.norms)
+        norms = np.concatenate([np.zeros(0), *self.norms])
         look = self._outer_look if self.controller.open_ended else self._look
         return Seen(state.w, state.k, mean, look, norms, verdict, self.evaluations)
 
@@ -218,7 +218,7 @@ class Run:
         other says nothing.
         """
         ask = getattr(self.engine, "still_to_fall", None)
-        fallen = self.history[0][1] - look.value
+        fallen = self.history.first.value - look.value
         return ask is None or self.stop.tol == 0.0 or bool(ask() <= LITTLE * fallen)
 
     # -- records -----------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ class Run:
             return Recorder(np.zeros(0, dtype=np.int64))
         every, per_epoch = self.settings.record_every, max(1, self.problem.n // stage.batch)
         when = engines.record_steps(stage.steps.T, every, per_epoch)
-        done = self.history[-1][0]
+        done = self.history.last.k
         when = when[(when > done) & (when < self.end)]
         return Recorder(when, self._limit2, self._goal2(), self.unit)
 
@@ -253,9 +253,8 @@ class Run:
         k = recorder.when[new]
         norms = self.unit * np.sqrt(recorder.grad2[new])
         done = self.evaluations - (self.state.k - k) * self.stage.batch
-        columns = (k, recorder.value[new], norms, done)
-        self.history.extend(zip(*(column.astype(float).tolist() for column in columns)))
-        self.norms.extend(norms.tolist())
+        self.history.extend(np.column_stack([k, recorder.value[new], norms, done]))
+        self.norms.append(norms)
         rest = recorder.when[recorder.count :]
         self.recorder = Recorder(rest, recorder.limit2, recorder.goal2, self.unit)
 
@@ -268,18 +267,19 @@ class Run:
 
     def _record_here(self) -> str:
         look = self._look(self.state.w)
-        record = getattr(self.engine, "record", None)
-        verdict: str = record(self.state.w, self.recorder) if record else self.recorder.keep(look)
+        keep = getattr(self.engine, "record", None)
+        verdict: str = keep(self.state.w, self.recorder) if keep else self.recorder.keep(look)
         if verdict == "diverged":
             return verdict
         self._harvest()
         if not self.frame.plain:
-            k, value, _, done = self.history[-1]
-            self.history[-1] = (k, value, self.stop.outer(look.gradient), done)
+            record = self.history.last
+            self.history.drop_last()
+            self.history.add(record._replace(norm=self.stop.outer(look.gradient)))
         return "stopped" if self._tell(self.state.w, look) else self._checked(verdict)
 
     def _note(self, value: float, size: float) -> None:
-        self.history.append((float(self.state.k), value, size, float(self.evaluations)))
+        self.history.add(Record(self.state.k, value, size, self.evaluations))
 
     def _record(self, w: Array, look: Look) -> bool:
         """A record of its own; returns True if the callback says stop."""
@@ -299,7 +299,7 @@ class Run:
         """Runs without a number of steps record the best point where their controller looks."""
         best = self.controller.best
         assert best is not None
-        if (best.value, best.norm) == self.history[-1][1:3]:
+        if (best.value, best.norm) == self.history.last[1:3]:
             return ""
         self._note(best.value, best.norm)
         if self.settings.callback is not None and self._tell(best.w, self._look(best.w)):
@@ -311,7 +311,7 @@ class Run:
 
     def _last_record(self) -> str:
         """All steps are taken: the last record is of where they led."""
-        if self.history[-1][0] == self.state.k or self.controller.open_ended:
+        if self.history.last.k == self.state.k or self.controller.open_ended:
             return ""
         w = self.controller.answer(self.state.w, "")
         look = self._look(w)

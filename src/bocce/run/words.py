@@ -47,7 +47,7 @@ def _open_ended(run: Run, verdict: str, tol: float) -> str:
         return f"{name}: stopped by the callback after {spent}."
     if verdict == "diverged":
         return f"{name}: diverged after {spent}: check the data for rows of very different size."
-    reached = run.history[-1][2] / run.stop.first if run.stop.first > 0 else 0.0
+    reached = run.history.last.norm / run.stop.first if run.stop.first > 0 else 0.0
     missed = f" The gradient norm is {reached:.3g} times the first"
     missed += f", not tol={tol:g}" if tol > 0 else ""
     if verdict == "stalled":

@@ -58,7 +58,9 @@ class CompiledEngine:
     def record(self, w: Array, recorder: Recorder) -> str:
         """Keep a measurement at w, to the bit what ``advance`` would record there."""
         self.point.at[: w.size] = w
-        found = loop.look(self.rows, self.objective, self.point.at, self.point.total, recorder.unit)
+        found = loop.look(
+            self.rows, self.objective, self.point.at, self.point.total, 1.0 / recorder.unit
+        )
         return recorder.keep_measured(float(found[0]), float(found[1]))
 
     def advance(self, state: State, steps: Schedule, stop: int, recorder: Recorder) -> str:
@@ -80,7 +82,7 @@ class CompiledEngine:
                 recorder.cursor,
                 recorder.limit2,
                 recorder.goal2,
-                recorder.unit,
+                1.0 / recorder.unit,
             ),
             state.k,
             state.row,

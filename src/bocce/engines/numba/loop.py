@@ -65,7 +65,7 @@ class Record(NamedTuple):
     cursor: Array
     limit2: float
     goal2: float
-    unit: float
+    per_unit: float  # 1/unit: a power of two, so that multiplying rounds nothing
 
 
 @njit(**KERNEL)
@@ -90,14 +90,14 @@ def total_gradient(rows, objective, at, total, want_loss):
 NOTHING = np.zeros(1, dtype=np.int64)
 
 
-def _measure(rows, objective, at, total, unit):
-    """(value, squared gradient norm in units of unit^2); ``total`` is left as the row sum."""
+def _measure(rows, objective, at, total, per_unit):
+    """(value, squared gradient norm times per_unit^2); ``total`` is left as the row sum."""
     mean_loss = total_gradient(rows, objective, at, total, True)
     n, ridge = objective.n, objective.ridge
     grad2 = 0.0
     penalty = 0.0
     for j in range(objective.d):
-        gj = (total[j] / n + ridge[j] * at[j]) / unit
+        gj = (total[j] / n + ridge[j] * at[j]) * per_unit
         grad2 += gj * gj
         penalty += ridge[j] * at[j] * at[j]
     return mean_loss + 0.5 * penalty, grad2
@@ -143,7 +143,7 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
         if due(record, k):
             for j in range(d):
                 at[j] = w[j]
-            value, grad2 = measure(rows, objective, at, total, record.unit)
+            value, grad2 = measure(rows, objective, at, total, record.per_unit)
             verdict = record_here(record, k, value, grad2)
             if verdict != DONE:
                 return k, verdict
@@ -171,7 +171,7 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
         grad2 = 0.0
         for j in range(d):
             g[j] = g[j] / b + ridge[j] * at[j]
-            grad2 += (g[j] / record.unit) * (g[j] / record.unit)
+            grad2 += (g[j] * record.per_unit) * (g[j] * record.per_unit)
         if not grad2 <= LARGEST:
             return k, DIVERGED
         for j in range(d):

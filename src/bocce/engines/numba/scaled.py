@@ -97,7 +97,7 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, pair, 
         if recording:
             for j in range(d):
                 point.at[j] = pair[j, 0]
-            value, grad2 = measure(rows, objective, point.at, point.total, record.unit)
+            value, grad2 = measure(rows, objective, point.at, point.total, record.per_unit)
             verdict = record_here(record, k, value, grad2)
             if verdict != DONE:
                 break
