@@ -166,7 +166,7 @@ def test_framed_columns_look_alike():
     rng = np.random.default_rng(0)
     X = 3.0 + rng.standard_normal((400, 3)) * np.array([1e-8, 1.0, 1e8])
     outer = bocce.LeastSquares(X, targets("squared", 400), intercept=True)
-    assert Frame.of(outer).problem(outer).constants().kappa < 2.0
+    assert Frame.of(outer).problem(outer).constants().kappa < 5.0  # scales are powers of two
     assert bocce.LeastSquares(X, targets("squared", 400)).constants().kappa > 1e15
 
 
@@ -187,7 +187,7 @@ def test_large_data_stay_where_they_are(monkeypatch):
     framed = frame.problem(outer).rows
     assert np.shares_memory(framed.X, X)
     assert np.abs(framed.made(slice(None))[:, 2]).max() == pytest.approx(7e6 * frame.scale[2])
-    assert frame.scale[2] == pytest.approx(1e-6 / 7.0, rel=0.05)
+    assert frame.scale[2] == pytest.approx(1e-6 / 7.0, rel=0.45)  # a power of two
     r = bocce.minimize(outer, tol=1e-9)
     assert r.status == "converged"
 

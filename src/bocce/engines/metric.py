@@ -20,6 +20,7 @@ Array = npt.NDArray[np.float64]
 
 SELDOM = 0.5
 DENSE = 0.99  # of all entries: fewer are sparse rows
+BLANK = 1e-26  # of the largest diagonal entry: less is the rounding of a constant column
 MOST_COLUMNS = 2048  # of a d x d factor
 TRIAL = 3  # steps that show what a metric which several outputs share is worth
 
@@ -66,7 +67,7 @@ class Metric:
         ``unseen``."""
         P = np.array(H, dtype=np.float64)
         diagonal = P.diagonal() + ridge
-        blank = ~(diagonal > 0.0)
+        blank = ~(diagonal > BLANK * diagonal.max(initial=0.0))
         if blank.any():
             rest = diagonal[~blank]
             diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
@@ -183,7 +184,8 @@ class Chooser:
         least = min(self.n, self.rows_a_column * self.d)
         if self.quadratic and self.price(self.n) <= self.price(least) + self.exact * self.step:
             return self.n
-        affordable = (self.step - self.price(0)) / (self.gram_row + PRICES.touch * self.entries)
+        one = self.gram_row + PRICES.touch * self.entries
+        affordable = (self.step - self.price(0)) / max(one, PRICES.touch)  # rows may be empty
         return int(min(self.n, max(least, affordable)))
 
     def wants(self, shrank: float) -> bool:

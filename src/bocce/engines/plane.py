@@ -23,6 +23,7 @@ from .small import falls, largest, norm, solve, units
 Array = npt.NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
+HOPELESS = 0.01  # of the rounding of f: a fall that nobody could see
 REFRESH = 50  # steps after which the scores are computed anew
 NEWTON = 30  # Newton steps on one plane
 ENOUGH = 0.1  # of the first gradient on the plane: a smaller one will do
@@ -374,6 +375,8 @@ class Plane:
             looked, new, a = self._try(c + t * p)
             if falls(new - value, self.slack, float(a @ p), slope):
                 return t, looked, new, a
+            if -slope * t < HOPELESS * self.slack:
+                return None  # what a shorter step could gain is rounding
             t *= 0.25
         return None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,7 @@ class Frame:
         spread of its entries other than zero: rare ones stay as rare as they are, for blown up to
         the size of the others they would be the noise of every batch. No column is scaled where
         that would not help: where tr A is not nearer to d min A_jj, A the Hessian with its l2.
+        Scales are powers of two, so that scaling rounds nothing.
         """
         rows, ridge = p.given, p.l2 / (p.loss.curvature or 1.0)
         if rows.in_parts:
@@ -76,6 +78,8 @@ class Frame:
             share[flat] = np.count_nonzero(whole, axis=0) / X.shape[0]
             flat = spread2 <= np.square(CONSTANT * centre)
         spread2[flat] = 0.0
+        if intercept:
+            centre[flat] = sample[0, flat]  # to the bit, so that a constant column becomes zero
         return cls._with_unit(centre, spread2, share, ridge, intercept)
 
     @classmethod
@@ -83,8 +87,8 @@ class Frame:
         cls, centre: Array, spread2: Array, share: Array, ridge: float, intercept: bool
     ) -> Frame:
         """The intercept's column is as large as the largest of the others."""
-        scale = _scales(spread2, share, ridge)
-        unit = float(np.sqrt(np.max(spread2 * scale**2)) or 1.0)
+        scale = _powers_of_two(_scales(spread2, share, ridge))
+        unit = float(_powers_of_two(np.sqrt(np.max(spread2 * scale**2)) or 1.0))
         return cls(centre, scale, unit if intercept else 0.0)
 
     @cached_property
@@ -146,6 +150,13 @@ class Frame:
 def identity(p: Problem) -> Frame:
     """The problem's own variables."""
     return Frame(np.zeros(p.d), np.ones(p.d), float(p.intercept))
+
+
+def _powers_of_two(sizes: Any) -> Any:
+    """Rounded to powers of two: multiplying by them is exact, in float32 too."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rounded = np.exp2(np.round(np.log2(sizes)))
+    return np.where(np.isfinite(rounded) & (rounded > 0.0), rounded, sizes)
 
 
 def _scales(spread2: Array, share: Array, ridge: float) -> Array:

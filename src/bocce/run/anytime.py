@@ -9,6 +9,7 @@ from ..control.anytime import FIRST_SHARE, Design, accelerating_batch
 from ..problems import Constants, Problem
 
 LEAST_STEPS = 1000
+SMALLEST, LARGEST = 1e-140, 1e140  # of L: its products have a place in a double
 FEW = 1 << 20  # numbers in X: all rows at each step cost less than finding out about batches
 MOST_SCORES = 1 << 24  # rows in parts: the plane keeps a hundred bytes for each in memory
 UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
@@ -34,6 +35,7 @@ def anytime(
     assert name in GUARDED
     straight = b is None and not batches_pay(p)
     c = UNKNOWN if straight else _constants(p, tol)
+    check_curvature(p, c.L)
     # the longest certified steps: here averages and batches take care of the noise
     R2, tilde = c.sharpest
     tilde = None if name == "auto-shb" or not p.loss.quadratic else tilde
@@ -56,6 +58,17 @@ def anytime(
         memory=memory,
         limits=limits,
     )
+
+
+def check_curvature(p: Problem, L: float) -> None:
+    """Refuse a curvature whose products have no place in a double."""
+    empty = L == 0.0 and not any(abs(block).max() > 0.0 for block in p.rows.blocks())
+    if not (SMALLEST < L < LARGEST or empty):
+        raise ValueError(
+            f"minimize: the curvature of f, {L:.3g}, must be between {SMALLEST:g} and {LARGEST:g} "
+            "for steps that are computed from it; multiply X by a constant, or use method "
+            '"plane".'
+        )
 
 
 def batches_pay(p: Problem) -> bool:

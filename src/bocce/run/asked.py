@@ -30,7 +30,7 @@ from ..rows import Array, digest
 from ..schedules import Schedule
 from ..schedules.adaptive import sampling_noise
 from . import words
-from .anytime import anytime, usual_passes
+from .anytime import anytime, check_curvature, usual_passes
 from .checkpoint import fingerprint, writable
 from .driver import Run, Settings
 from .result import Progress, Result, StageRun
@@ -38,7 +38,6 @@ from .stop import Stop
 
 ROUNDING = 1e-12  # of the rows' gradients: smaller full gradients are not judged
 FLAT = 1e-13  # of f: smaller differences are rounding
-SMALLEST, LARGEST = 1e-140, 1e140  # of L: its products have a place in a double
 LIMITS = Limits()
 
 
@@ -291,7 +290,7 @@ def recipe_of(
 ) -> tuple[Recipe, int, int]:
     """How a named method is built for the problem; its number of steps and its batch."""
     if p.loss.curvature is not None:
-        _representable(p)
+        check_curvature(p, p.constants().L)
     if b is None:
         b = accelerating_rows(p)
     if T is None:
@@ -310,17 +309,6 @@ def recipe_of(
     proved = p.loss.quadratic or b == p.n
     values["kappa_tilde"] = (c.kappa_tilde or None) if proved or name not in GUARDED else None
     return Recipe(method, values), T, b
-
-
-def _representable(p: Problem) -> None:
-    L = p.constants().L
-    empty = L == 0.0 and not any(abs(block).max() > 0.0 for block in p.rows.blocks())
-    if not (SMALLEST < L < LARGEST or empty):
-        raise ValueError(
-            f"minimize: the curvature of f, {L:.3g}, must be between {SMALLEST:g} and {LARGEST:g} "
-            "for steps that are computed from it; multiply X by a constant, or use method "
-            '"plane".'
-        )
 
 
 def accelerating_rows(p: Problem) -> int:
