@@ -28,7 +28,7 @@ class Frame:
     """Where the columns are centred, what they are multiplied by, and the intercept's unit.
 
     >>> from bocce.rows import Dense
-    >>> X = np.array([[1e6, 1.0], [3e6, 5.0]])
+    >>> X = np.array([[1048576.0, 1.0], [3145728.0, 5.0]])
     >>> frame = Frame.of(Problem(X, [0.0, 1.0], intercept=True))
     >>> frame.rows(Dense(X)).X
     array([[-1., -1.,  1.],
@@ -78,8 +78,9 @@ class Frame:
             share[flat] = np.count_nonzero(whole, axis=0) / X.shape[0]
             flat = spread2 <= np.square(CONSTANT * centre)
         spread2[flat] = 0.0
-        if intercept:
-            centre[flat] = sample[0, flat]  # to the bit, so that a constant column becomes zero
+        if intercept:  # to the bit, so that a constant column becomes zero
+            same = flat & (sample == sample[0]).all(axis=0)
+            centre[same] = sample[0, same]
         return cls._with_unit(centre, spread2, share, ridge, intercept)
 
     @classmethod
