@@ -8,7 +8,7 @@ COMPILED := $(shell grep -rl --include='*.py' numba src/bocce)
 FRAMEWORK_BENCHMARKS := $(wildcard benchmarks/torch_*.py benchmarks/optax_*.py benchmarks/ray_*.py)
 BENCHMARKS := $(filter-out benchmarks/_% $(FRAMEWORK_BENCHMARKS),$(sort $(wildcard benchmarks/*.py)))
 
-.PHONY: help venv test test-explore test-frameworks test-slow test-browser test-oldest coverage lint bench docs reproduce dist benchopt clean
+.PHONY: help venv test test-explore test-frameworks test-slow test-browser test-oldest coverage lint bench docs reproduce dist benchopt audit clean
 .DEFAULT_GOAL := help
 
 help: ## show this text
@@ -83,6 +83,10 @@ dist: .venv/installed ## build wheel and sdist into dist/, and try them in a cle
 BENCHOPT ?= benchmark_logreg_l2 benchmark_ridge
 benchopt: .venv-benchopt/installed ## bocce in benchopt's benchmarks: make benchopt BENCHOPT="path path"
 	OMP_NUM_THREADS=1 .venv-benchopt/bin/python -W ignore benchmarks/benchopt/run.py $(BENCHOPT) --picture docs/_static/benchopt.png
+
+audit: .venv/installed ## known vulnerabilities of what is installed, where the advisories can be reached
+	@$(PIP) pip-audit
+	$(BIN)/pip-audit --skip-editable --progress-spinner off
 
 clean: ## remove caches, builds and compiled kernels; .venv and results/ stay
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
