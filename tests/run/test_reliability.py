@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import bocce
@@ -51,6 +52,29 @@ def test_one_huge_row_does_not_hide_the_others():
     ours = p.value(np.append(model.coef_[0], model.intercept_))
     start = p.value(np.zeros(41))
     assert ours - best < 0.05 * (start - best)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_float32_rows_are_scaled_without_rounding(loss):
+    """Inside, columns are multiplied by powers of two: the rows stay the caller's to the bit."""
+    rng = np.random.default_rng(3)
+    X = sp.random_array((300, 8), density=0.3, rng=rng, data_sampler=rng.standard_normal)
+    X = sp.csr_array(X * 10.0 ** np.linspace(-4, 4, 8)).astype(np.float32)
+    p = bocce.Problem(X, rng.standard_normal(300), loss, l2=1e-8)
+    r = bocce.minimize(p, tol=1e-9)
+    first = np.linalg.norm(p.gradient(np.zeros(8)))
+    assert r.status == "converged"
+    assert np.linalg.norm(p.gradient(r.w)) <= 1.01e-9 * first
+
+
+def test_a_constant_column_beside_an_intercept_stays_small():
+    X, y = labelled(n=260, d=6)
+    X[:, 0] = 0.1  # its mean, as computed, is not 0.1 to the bit
+    p = bocce.LeastSquares(X, 1.0 * y, intercept=True)
+    r = bocce.minimize(p, tol=1e-8)
+    assert abs(r.w[0]) < 10.0
+    first = np.linalg.norm(p.gradient(np.zeros(7)))
+    assert np.linalg.norm(p.gradient(np.append(r.w, r.intercept))) <= 1.01e-8 * first
 
 
 def test_a_float32_fit_is_judged_after_rounding():

@@ -126,9 +126,11 @@ class Engine(Protocol):
     sampling)``.
 
     A run may be cut where k is a multiple of ``grain``, and where it records, without changing a
-    bit. An engine may have three things more: ``record(w, recorder)``, where ``keep(look(w))``
+    bit. An engine may have more: ``record(w, recorder)``, where ``keep(look(w))``
     would differ from its own records in the last bit; ``memory(state)``, what a checkpoint needs
-    beside the state; ``free = True``, where a look at the iterate costs nothing.
+    beside the state; ``free = True``, where a look at the iterate costs nothing, and then
+    ``verify()``, which computes what it knows from w alone before a tight tolerance counts as met,
+    and ``still_to_fall()``, about how far f is above its minimum.
     """
 
     grain: int

@@ -34,7 +34,7 @@ def anytime(
     full gradient costs a pass over them."""
     assert name in GUARDED
     straight = b is None and not batches_pay(p)
-    c = UNKNOWN if straight else _constants(p, tol)
+    c = UNKNOWN if straight else p.estimated()
     check_curvature(p, c.L)
     # the longest certified steps: here averages and batches take care of the noise
     R2, tilde = c.sharpest
@@ -78,8 +78,3 @@ def batches_pay(p: Problem) -> bool:
     if p.in_parts:  # a look at the curvature is two passes: as much as the plane needs to end
         return p.n > MOST_SCORES
     return not p.has_gram and p.rows.cost > FEW
-
-
-def _constants(p: Problem, tol: float) -> Constants:
-    """Those of all rows for a run that must be right by them alone, else an estimate."""
-    return p.constants() if p.in_parts else p.estimated()
