@@ -29,7 +29,7 @@ templates_path = ["_templates"]
 default_role = "code"
 nitpicky = True
 # Types of other packages, and words that numpydoc takes for types: there is no page to link to.
-nitpick_ignore_regex = [("py:class", r"(?!bocce\.).*")]
+nitpick_ignore_regex = [("py:class", r"(?!bocce\.).*"), ("py:class", r"bocce\.losses\.loss\.L")]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3

@@ -2,8 +2,17 @@
 
 from .blocks import write_blocks
 from .extremal import extremal
-from .files import open, read_table
+from .files import Table, open, read_table
 from .libsvm import load
 from .synthetic import diagonal, regression
 
-__all__ = ["diagonal", "extremal", "load", "open", "read_table", "regression", "write_blocks"]
+__all__ = [
+    "Table",
+    "diagonal",
+    "extremal",
+    "load",
+    "open",
+    "read_table",
+    "regression",
+    "write_blocks",
+]

@@ -79,7 +79,7 @@ class Recorder:
         return self.keep_measured(look.value, norm2(look.gradient, self.unit))
 
     def keep_measured(self, value: float, grad2: float) -> str:
-        """The same, where the squared norm is known in units of ``unit``^2."""
+        """The same, where the squared norm is known in units of ``unit`` squared."""
         if not (math.isfinite(value) and grad2 <= self.limit2):
             return "diverged"
         self.value[self.count], self.grad2[self.count] = value, grad2
@@ -88,7 +88,7 @@ class Recorder:
 
 
 def norm2(g: Array, unit: float) -> float:
-    """||g||^2 in units of ``unit``^2."""
+    """``||g||^2`` in units of ``unit`` squared."""
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = g.ravel() / unit
         return float(scaled @ scaled)

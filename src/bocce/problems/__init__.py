@@ -8,6 +8,7 @@ from .minimum import Noise
 from .named import LeastSquares, Logistic
 from .parts import FileProblem, PartedProblem, Summary
 from .problem import GRAM_COLUMNS, Problem
+from .variables import Variables
 
 __all__ = [
     "GRAM_COLUMNS",
@@ -22,5 +23,6 @@ __all__ = [
     "PartedProblem",
     "Problem",
     "Summary",
+    "Variables",
     "norm",
 ]

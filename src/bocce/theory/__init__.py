@@ -1,6 +1,7 @@
 """What is promised: thresholds, bounds, the lower bound, certificates. Numbers in, numbers out."""
 
 from ..schedules.stages import stage_count
+from ._lmi import Multipliers
 from .accelerated import bound_bounded_noise, bound_shb
 from .batch import Target, batch_threshold, epsilon_target, zeta2
 from .best import BestHeavyBall, best_heavy_ball
@@ -36,6 +37,7 @@ __all__ = [
     "Bound",
     "ConvexCertificate",
     "Horizons",
+    "Multipliers",
     "Target",
     "batch_threshold",
     "best_fit_line",
