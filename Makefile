@@ -45,7 +45,7 @@ test-oldest: .venv-oldest/installed ## the tests of the core with the oldest dep
 	NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/kernels OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} .venv-oldest/bin/pytest \
 		-p no:cacheprovider -W ignore::DeprecationWarning \
 		--deselect tests/test_architecture.py::test_imports_point_down \
-		--deselect 'tests/test_sklearn_native.py::test_frames_and_their_names[polars]' -m '$(CORE)' $(ARGS)
+		--deselect 'tests/sklearn/test_sklearn_native.py::test_frames_and_their_names[polars]' -m '$(CORE)' $(ARGS)
 
 # What Numba compiles is not traced: kernels count as untouched.
 coverage: .venv/installed .venv/kernels ## lines that the tests of the core reach: figures, not a target
