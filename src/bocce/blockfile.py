@@ -324,6 +324,8 @@ class ArrowStore:
                 last = reader.get_batch_with_custom_metadata(reader.num_record_batches - 1)
                 found = dict(last.custom_metadata or {})
                 schema = reader.schema
+        except MemoryError:  # Arrow's too: nothing is wrong with the file
+            raise
         except (pa.ArrowException, OSError, IndexError):
             raise ValueError(
                 f"BlockFile: {self.path!r} is truncated, or its header or footer is corrupted; "

@@ -202,13 +202,14 @@ def progress(label: str, total: float | None = None) -> Iterator[Tell]:
 
 
 @contextmanager
-def compiling(tell: Tell) -> Iterator[None]:
-    """In here ``tell`` says when kernels are being compiled, which takes long and happens once.
+def compiling(tell: Tell, asked: bool) -> Iterator[None]:
+    """In here ``tell`` says, if ``asked``, when kernels are being compiled, which takes long and
+    happens once.
 
     Numba is asked only when the package is about to use it: most runs need no kernel.
     """
     finder = _Kernels(tell)
-    if watched():
+    if asked:
         sys.meta_path.insert(0, finder)
     try:
         yield

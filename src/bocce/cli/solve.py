@@ -101,7 +101,7 @@ def solve(
         problem = problem_of(data, loss, l2, intercept)
     goal = usual_tol(steps) if tol is None else tol
     asked = watched()  # before the bar, which may take stderr's place
-    with resumable(checkpoint), progress("starting", steps) as tell, compiling(tell):
+    with resumable(checkpoint), progress("starting", steps) as tell, compiling(tell, asked):
         options = {
             "T": steps,
             "batch_size": batch_size,
