@@ -128,9 +128,13 @@ class RuleEngine(_Packed):
             "independent": make_stream(seed, n, b, "search"),
         }
         weight = np.zeros(0) if problem.weight is None else problem.weight
-        room = (np.zeros(b) for _ in range(6))
-        batch = np.zeros(b, dtype=np.int64)
-        self.lot = rule.Lot(batch, *room, read_only(problem.y), read_only(weight))
+        z, u, y, c, slope, before = np.zeros((6, b))
+        self.lot = rule.Lot(
+            np.zeros(b, dtype=np.int64),
+            *(z, u, y, c, slope, before),
+            read_only(problem.y),
+            read_only(weight),
+        )
 
     def advance(self, state: State, steps: Any, stop: int, recorder: Recorder) -> str:
         """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""

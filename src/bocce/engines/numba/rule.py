@@ -23,8 +23,6 @@ from .loss import value as value_of
 from .products import combine, times
 from .stream import take
 
-EXACT: dict[str, Any] = {"error_model": "numpy"}  # differences that reordering would spoil
-
 
 class Lot(NamedTuple):
     """The rows of a batch, and room for one number of each: scores, targets, weights, losses."""
@@ -65,10 +63,10 @@ def _with_its_functions(body: Any) -> Any:
     called = {name: known[name] for name in body.__code__.co_names if name in known}
     plain = {n: _with_its_functions(f) for n, f in called.items() if isinstance(f, FunctionType)}
     own = FunctionType(body.__code__, {**known, **plain}, body.__name__, body.__defaults__)
-    return njit(**EXACT)(own)
+    return njit(error_model="numpy")(own)  # no reordering: differences would lose digits
 
 
-@overload(decide, jit_options=EXACT)
+@overload(decide, jit_options={"error_model": "numpy"})
 def _decide(rule, k, memory, line):
     function = _with_its_functions(rule.instance_class.decide)
 
@@ -79,7 +77,7 @@ def _decide(rule, k, memory, line):
     return call
 
 
-@overload_method(types.NamedTuple, "decrease", jit_options=EXACT)
+@overload_method(types.NamedTuple, "decrease")
 def _decrease(line, s):
     if line.instance_class is not BatchLine:
         return None
@@ -90,7 +88,7 @@ def _decrease(line, s):
     return _parabola if quadratic else _difference
 
 
-@njit(**EXACT)
+@njit(error_model="numpy")
 def _aim(line):
     """x_i . g of the batch, once."""
     if not line.known[0]:
