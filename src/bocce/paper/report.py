@@ -14,6 +14,7 @@ from .exhibit import Exhibit
 from .interactive import chart
 from .results import Results
 from .specs import PROFILES, SETTINGS, Cell, Profile, Run, slug
+from .stopwatch import in_words
 from .verdicts import Verdict
 
 AUTHORS_STEP = 2018e-6  # seconds a step of the released code takes (n = 8000, b = 7200)
@@ -65,6 +66,7 @@ def render(folder: Path, results: Results, found: list[Verdict]) -> str:
         group_names=GROUPS,
         missing=_missing(results),
         times=_times(results, runner.held_cells(folder)),
+        took=in_words(noted["last"]) if "elapsed" in noted.get("last", {}) else "",
         rows=_provenance(results, noted["profile"]),
         versions=_versions(results),
         charts=json.dumps(_charts(sections), separators=(",", ":")).replace("<", "\\u003c"),
