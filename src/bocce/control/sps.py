@@ -57,7 +57,7 @@ def momsps(
     interpolation or with all rows; needs no constant of the problem.
 
     Source: Oikonomou and Loizou (2025), arXiv 2406.04142, as their package states and implements
-    it. (Their MomDecSPS and MomAdaSPS are not here: only the abstract could be had.)
+    it. (Their MomDecSPS and MomAdaSPS are not here: the package does not have them.)
 
     >>> momsps(100).begin(), momsps(100).name
     ((), 'momsps')

@@ -67,6 +67,7 @@ def render(folder: Path, results: Results, found: list[Verdict]) -> str:
         missing=_missing(results),
         times=_times(results, runner.held_cells(folder)),
         took=in_words(noted["last"]) if "elapsed" in noted.get("last", {}) else "",
+        by_figure=_by_figure(results),
         rows=_provenance(results, noted["profile"]),
         versions=_versions(results),
         charts=json.dumps(_charts(sections), separators=(",", ":")).replace("<", "\\u003c"),
@@ -135,6 +136,16 @@ def _times(results: Results, cells: list[Cell]) -> dict[str, float]:
             theirs += AUTHORS_STEP * job.T
     ratio = theirs / sampled if sampled else 0.0
     return {"cells": seconds, "sampled": sampled, "theirs": theirs, "ratio": ratio}
+
+
+def _by_figure(results: Results) -> list[dict[str, Any]]:
+    """How many cells each figure has and how long they took, the dearest first."""
+    rows: dict[str, dict[str, Any]] = {}
+    for key, entry in results.provenance.items():
+        row = rows.setdefault(key[0], {"figure": key[0], "cells": 0, "seconds": 0.0})
+        row["cells"] += 1
+        row["seconds"] += float(entry["seconds"])
+    return sorted(rows.values(), key=lambda row: -row["seconds"])
 
 
 def _versions(results: Results) -> dict[str, str]:

@@ -45,12 +45,12 @@ def in_words(last: dict[str, Any]) -> str:
     """What run.json holds of the last run.
 
     >>> in_words({"cells": 3, "of": 9, "processes": 2, "elapsed": 312.4, "processor": 540.0})
-    '3 of 9 cells computed, all drawn and judged: 5 min 12 s elapsed, 9 min 0 s CPU, 2 processes'
+    '5 min 12 s elapsed, 9 min 0 s CPU, 2 processes; 3 of 9 cells computed'
     """
     count = "1 process" if last["processes"] == 1 else f"{last['processes']} processes"
     return (
-        f"{last['cells']} of {last['of']} cells computed, all drawn and judged: "
-        f"{_minutes(last['elapsed'])} elapsed, {_minutes(last['processor'])} CPU, {count}"
+        f"{_minutes(last['elapsed'])} elapsed, {_minutes(last['processor'])} CPU, {count}; "
+        f"{last['cells']} of {last['of']} cells computed"
     )
 
 
