@@ -10,7 +10,7 @@ from __future__ import annotations
 from numba.extending import overload
 
 from .entry import FAST
-from .rows import DenseRows, ScaledRows, SparseRows
+from .rows import DenseRows, ScaledRows, SparseRows, rescaled, unscaled
 
 
 def times(rows, batch, w, z):
@@ -61,28 +61,18 @@ def _combine_dense(rows, batch, factors, g):
 
 
 def _times_scaled(rows, batch, w, z):
-    inner, centre, scale, unit, at, _ = rows
-    d = centre.size
-    offset = unit * w[d] if w.size > d else 0.0
-    for j in range(d):
-        at[j] = scale[j] * w[j]
-        offset -= centre[j] * at[j]
-    times(inner, batch, at, z)
+    offset = unscaled(rows, w)
+    times(rows.rows, batch, rows.at, z)
     for i in range(batch.size):
         z[i] += offset
 
 
 def _combine_scaled(rows, batch, factors, g):
-    inner, centre, scale, unit, _, sums = rows
-    d = centre.size
-    combine(inner, batch, factors, sums)
+    combine(rows.rows, batch, factors, rows.sums)
     total = 0.0
     for i in range(batch.size):
         total += factors[i]
-    for j in range(d):
-        g[j] = scale[j] * (sums[j] - centre[j] * total)
-    if g.size > d:
-        g[d] = unit * total
+    rescaled(rows, total, g)
 
 
 def _times_sparse(rows, batch, w, z):

@@ -59,10 +59,15 @@ def decide(rule, k, memory, line):
 @cache
 def _with_its_functions(body: Any) -> Any:
     """A function compiled, and with it the plain functions of its module that it names."""
-    known = body.__globals__
-    called = {name: known[name] for name in body.__code__.co_names if name in known}
-    plain = {n: _with_its_functions(f) for n, f in called.items() if isinstance(f, FunctionType)}
-    own = FunctionType(body.__code__, {**known, **plain}, body.__name__, body.__defaults__)
+    code, known = body.__code__, body.__globals__
+    called = {name: known.get(name) for name in code.co_names}
+    plain = {
+        name: _with_its_functions(function)
+        for name, function in called.items()
+        if isinstance(function, FunctionType) and function is not body
+    }
+    everything = {**known, **plain}
+    own = FunctionType(code, everything, body.__name__, body.__defaults__, body.__closure__)
     return njit(error_model="numpy")(own)  # no reordering: differences would lose digits
 
 
