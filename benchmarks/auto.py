@@ -249,7 +249,7 @@ def least_squares(profile: dict[str, Any]) -> list[dict[str, Any]]:
 # -- logistic loss, by runs ---------------------------------------------------------------------
 
 LOGISTIC = ("auto", "auto-shb", "sgd", "sgd-safe", "shb", "2p-shb", "nesterov", "nesterov-exp",
-            "multi-shb", "mass", "shb-sls-exp")  # fmt: skip
+            "multi-shb", "mass", "shb-sls-exp", "schedule-free", "momsps")  # fmt: skip
 
 
 def logistic(profile: dict[str, Any]) -> list[dict[str, Any]]:

@@ -5,7 +5,9 @@
 Every line is a ratio of times taken in turn in this same run, the best of all rounds of each;
 one thread unless said. A: least squares, n = 10,000, d = 20, b = 0.9 n, full gradient recorded at
 each step. B: logistic, n = 50,000, d = 22, b = 100, no recording. C: sparse least squares,
-n = 20,000, d = 47,236, 74 nonzeros a row. Start-up is measured in fresh processes.
+n = 20,000, d = 47,236, 74 nonzeros a row. D: policies, which look at each batch: the compiled
+rule against its readable twin, dense rows as in B, and sparse ones. Start-up is measured in fresh
+processes.
 """
 
 from __future__ import annotations
@@ -27,9 +29,10 @@ from numba import njit  # noqa: E402
 
 import bocce  # noqa: E402
 from bocce.engines import Recorder, State, record_steps  # noqa: E402
-from bocce.engines.numba import CompiledEngine, rows, stream  # noqa: E402
+from bocce.engines.numba import CompiledEngine, RuleEngine, rows, stream  # noqa: E402
 from bocce.engines.numba.entry import KERNEL  # noqa: E402
 from bocce.engines.numba.pack import pack  # noqa: E402
+from bocce.engines.reference import ReferenceEngine  # noqa: E402
 
 
 def best_of(rounds: int, actions: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
@@ -175,6 +178,30 @@ def workload_c(rounds: int) -> None:
         print(f"   us a step: bocce {us['bocce']:.2f}, dense {us['dense']:.1f}")
 
 
+def workload_d(rounds: int) -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.standard_normal((50_000, 22))
+    sparse = sp.random_array((6_400, 50_000), density=160 / 50_000, format="csr", rng=rng)
+    for kind, X, target in (("dense", dense, 10), ("sparse", sparse, 4)):
+        p = bocce.Logistic(X, rng.random(X.shape[0]) < 0.5, l2=1e-2)
+        engines = {"twin": ReferenceEngine, "bocce": RuleEngine}
+        made = {name: make(p, 100, 0, "independent") for name, make in engines.items()}
+        for policy in (
+            bocce.policies.sgd_sls_exponential(500),
+            bocce.policies.shb_sls_exponential(500, mu=1e-2),
+            bocce.policies.momsps(500),
+        ):
+            us = best_of(
+                rounds,
+                {
+                    name: (lambda e=e, p=p, policy=policy: steps(e, p, policy, 500), 500)
+                    for name, e in made.items()
+                },
+            )
+            line(f"D: readable / bocce, {policy.name}, {kind}", us["twin"] / us["bocce"], target)
+            print(f"   us a step: bocce {us['bocce']:.2f}, readable {us['twin']:.1f}")
+
+
 def steps(engine, p, table, T) -> None:
     """T steps from zero with nothing recorded."""
     recorder = Recorder(record_steps(T, T, 1))
@@ -220,6 +247,7 @@ def main() -> None:
     workload_a(rounds)
     workload_b(rounds)
     workload_c(rounds)
+    workload_d(rounds)
     start_up(rounds)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bocce.paper import EXHIBITS
 from bocce.paper.compute import Outcome
 from bocce.paper.exhibits import auto as auto_exhibit
 from bocce.paper.exhibits import (
@@ -19,8 +20,17 @@ from bocce.paper.exhibits import thresholds as thresholds_exhibit
 from bocce.paper.exhibits._lemmas import STATEMENTS
 from bocce.paper.exhibits._synthetic import panel_name
 from bocce.paper.results import Results
+from bocce.paper.verdicts import Verdict
 
+CLAIMS = [claim for exhibit in EXHIBITS.values() for claim in exhibit.claims]
+BY_NAME = {claim.id: claim for claim in CLAIMS}
 K = np.arange(0, 7001, 10)
+
+
+def word(name, results):
+    """The verdict on a claim, of these results."""
+    claim = BY_NAME[name]
+    return Verdict(claim, "figure", {"paper": claim.judge(results, "paper")}).word
 
 
 def outcome(values, k=K, status="finished", **notes):

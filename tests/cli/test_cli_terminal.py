@@ -125,10 +125,11 @@ def test_tables_fit_in_80_columns_without_colours(words, table, results):
 
 def test_reproduce_prints_the_verdicts(results):
     folder, printed = results
-    *verdicts, wrote = printed.splitlines()
+    *verdicts, wrote, took = printed.splitlines()
     assert wrote == f"wrote {folder / 'report.html'}; claims.json and figures/ are beside it"
     assert "\n".join(verdicts) == run("claims", folder).stdout.rstrip()
-    assert max(map(len, verdicts)) <= 80
+    assert max(map(len, [*verdicts, took])) <= 80
+    assert re.fullmatch(r".* elapsed, .* CPU, 1 process; (\d+) of \1 cells computed", took)
 
 
 def test_a_long_plan_is_wrapped():

@@ -40,7 +40,7 @@ def own_registries():
 
 
 def test_there_is_a_tutorial_for_each_part():
-    assert [page.stem for page in TUTORIALS] == ["engine", "loss", "schedule"]
+    assert [page.stem for page in TUTORIALS] == ["engine", "loss", "policy", "schedule"]
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)

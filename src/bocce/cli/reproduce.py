@@ -65,10 +65,12 @@ def reproduce(
     from .._checks import integer
     from ..paper import chosen, report, runner, store
     from ..paper.specs import PROFILES, SETTINGS
+    from ..paper.stopwatch import Stopwatch
 
     figures = chosen(names or ["all"])
     workers = runner.default_jobs() if jobs is None else integer("reproduce", "--jobs", jobs)
     settings = SETTINGS if setting == "all" else (setting,)
+    watch = Stopwatch(workers)
     store.require_extras()
     planned = runner.planned(figures, settings, PROFILES[profile], only)
     if not planned:
@@ -96,9 +98,12 @@ def reproduce(
         tell("drawing the figures")
         report.draw(out, every, figures, workers)
         tell("judging the claims, writing the report")
+        runner.note_time(out, watch.read())  # for the page; the end is noted below
         verdicts, page = report.publish(out, every)
+        took = runner.note_time(out, watch.read())
     if json:
         summary = {"profile": profile, "cells": len(results.outcomes), "report": str(page)}
+        summary["last"] = runner.noted(out)["last"]
         show_json(summary | {"verdicts": {v.claim.id: v.word for v in verdicts}})
         return
     show_verdicts(verdicts)
@@ -106,3 +111,4 @@ def reproduce(
         for words in every.stand_ins(label):
             say(f"{label}: {words}")
     say(f"wrote {page}; claims.json and figures/ are beside it")
+    say(took)

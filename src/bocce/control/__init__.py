@@ -7,6 +7,7 @@ from .base import Best, Controller, End, Fixed, Limits, Seen, Stage
 from .guard import Guarded, GuardedRun, Levels, Recipe, guard
 from .line_search import LineSearchPolicy, armijo, sgd_sls_exponential, shb_sls_exponential
 from .plane import Plane, plane
+from .policy import Policy
 from .sps import PolyakPolicy, momsps
 from .stream import Stream
 
@@ -41,6 +42,7 @@ __all__ = [
     "Limits",
     "LineSearchPolicy",
     "Plane",
+    "Policy",
     "PolyakPolicy",
     "Recipe",
     "Seen",

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .. import _checks
 from ..problems import Line
 from ..schedules import _rules
+from .policy import Memory, Policy, Three
 
 MOST_BACKTRACKS = 100
-Three = tuple[float, float, float]
-Look = Callable[[str], Line]
 
 
 def armijo(line: Line, start: float, c: float = 0.5, shrink: float = 0.7) -> float:
@@ -36,8 +35,38 @@ def armijo(line: Line, start: float, c: float = 0.5, shrink: float = 0.7) -> flo
     return s
 
 
+class SearchedStep(NamedTuple):
+    """SGD with the searched step, decayed; see ``sgd_sls_exponential``."""
+
+    gamma: float
+    c: float
+    shrink: float
+
+    def decide(rule, k: int, memory: Memory, line: Line) -> tuple[Three, Memory]:
+        s = armijo(line, memory[0], rule.c, rule.shrink)
+        return (s * rule.gamma ** (k + 1.0), 0.0, 0.0), (s, 0.0)
+
+
+class SearchedAverage(NamedTuple):
+    """Heavy ball in averaging form with the searched step; see ``shb_sls_exponential``."""
+
+    gamma: float
+    c: float
+    shrink: float
+    mu: float
+
+    def decide(rule, k: int, memory: Memory, line: Line) -> tuple[Three, Memory]:
+        s = armijo(line, memory[0], rule.c, rule.shrink)
+        eta = s / 4 * rule.gamma ** (k + 1.0)
+        coming = s / 4 * rule.gamma ** (k + 2.0)  # the next step is unknown: carry s forward
+        shrunk = -math.expm1((k + 1) * math.log1p(-min(coming * rule.mu, 1.0 - 1e-15)))
+        lam = (1.0 - rule.gamma / 2) / (coming * rule.mu) * shrunk
+        beta = memory[1] * (1.0 - eta * rule.mu) / (1.0 + lam)
+        return (eta / (1.0 + lam), max(beta, 0.0), 0.0), (s, lam)
+
+
 @dataclass(frozen=True)
-class LineSearchPolicy:
+class LineSearchPolicy(Policy):
     """(alpha_k, beta_k, theta_k) decided when batch k has been seen.
 
     ``mu=None`` is SGD; otherwise heavy ball in averaging form. The memory it carries is
@@ -53,22 +82,14 @@ class LineSearchPolicy:
     start: float
     search: str
 
-    def begin(self) -> tuple[float, float]:
-        return self.start, 0.0
-
-    def decide(
-        self, k: int, memory: tuple[float, ...], look: Look
-    ) -> tuple[Three, tuple[float, ...]]:
-        s, lam = memory
-        s = armijo(look(self.search), s, self.c, self.shrink)
+    @property
+    def rule(self) -> SearchedStep | SearchedAverage:
         if self.mu is None:
-            return (s * self.gamma ** (k + 1), 0.0, 0.0), (s, 0.0)
-        eta = s / 4 * self.gamma ** (k + 1)
-        coming = s / 4 * self.gamma ** (k + 2)  # the next step is unknown: carry s forward
-        shrunk = -math.expm1((k + 1) * math.log1p(-min(coming * self.mu, 1.0 - 1e-15)))
-        new = (1.0 - self.gamma / 2) / (coming * self.mu) * shrunk
-        beta = lam * (1.0 - eta * self.mu) / (1.0 + new)
-        return (eta / (1.0 + new), max(beta, 0.0), 0.0), (s, new)
+            return SearchedStep(self.gamma, self.c, self.shrink)
+        return SearchedAverage(self.gamma, self.c, self.shrink, self.mu)
+
+    def begin(self) -> Memory:
+        return self.start, 0.0
 
 
 def _policy(

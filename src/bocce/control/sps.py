@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .. import _checks
+from ..problems import Line
 from ..schedules import _rules
-from .line_search import Look, Three
+from .policy import Memory, Policy, Three
+
+
+class PolyakStep(NamedTuple):
+    """A capped Polyak step on the batch, with constant momentum; see ``momsps``."""
+
+    beta: float
+    c: float
+    most: float
+    lower: float
+
+    def decide(rule, k: int, memory: Memory, line: Line) -> tuple[Three, Memory]:
+        step = rule.most
+        if line.slope2 > 0.0:  # at a batch's own minimiser any step is the same
+            step = min(rule.most, max(line.value - rule.lower, 0.0) / (rule.c * line.slope2))
+        return ((1.0 - rule.beta) * step, rule.beta, 0.0), memory
 
 
 @dataclass(frozen=True)
-class PolyakPolicy:
+class PolyakPolicy(Policy):
     """(alpha_k, beta_k, 0) from the batch's objective and gradient; it remembers nothing."""
 
     T: int
@@ -19,16 +36,11 @@ class PolyakPolicy:
     c: float
     most: float
     lower: float
+    search: str = "same"
 
-    def begin(self) -> tuple[()]:
-        return ()
-
-    def decide(self, k: int, memory: tuple[float, ...], look: Look) -> tuple[Three, tuple[()]]:
-        line = look("same")
-        step = self.most
-        if line.slope2 > 0.0:  # at a batch's own minimiser any step is the same
-            step = min(self.most, max(line.value - self.lower, 0.0) / (self.c * line.slope2))
-        return ((1.0 - self.beta) * step, self.beta, 0.0), ()
+    @property
+    def rule(self) -> PolyakStep:
+        return PolyakStep(self.beta, self.c, self.most, self.lower)
 
 
 def momsps(
@@ -45,7 +57,7 @@ def momsps(
     interpolation or with all rows; needs no constant of the problem.
 
     Source: Oikonomou and Loizou (2025), arXiv 2406.04142, as their package states and implements
-    it. (Their MomDecSPS and MomAdaSPS are not here: only the abstract could be had.)
+    it. (Their MomDecSPS and MomAdaSPS are not here: the package does not have them.)
 
     >>> momsps(100).begin(), momsps(100).name
     ((), 'momsps')

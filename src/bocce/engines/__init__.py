@@ -20,22 +20,34 @@ from .base import (
 )
 
 
+def _has_kernels(problem: Problem) -> bool:
+    """Are there Numba kernels for the problem's rows? (A loss on several classes has none: its
+    batches are products of matrices.)"""
+    if problem.loss.outputs or problem.in_parts or problem.engine is not None:
+        return False
+    from .numba.pack import PACKERS
+
+    return type(problem.rows) in PACKERS
+
+
 def _compiled(problem: Problem, b: int, seed: int, mode: str) -> Engine:
-    """By Numba kernels, where there are some for the problem's rows. (A loss on several classes
-    has none: its batches are products of matrices.)"""
-    if problem.loss.outputs:
-        return _reference(problem, b, seed, mode)
-    if problem.in_parts:
+    """By Numba kernels, where there are some."""
+    if problem.in_parts and not problem.loss.outputs:
         from .blocks import BlockEngine
 
         return BlockEngine(problem, b, seed, mode)
-    from .numba.pack import PACKERS
-
-    if type(problem.rows) not in PACKERS:
+    if not _has_kernels(problem):
         return _reference(problem, b, seed, mode)
     from .numba import CompiledEngine
 
     return CompiledEngine(problem, b, seed, mode)
+
+
+def _by_rule(problem: Problem, b: int, seed: int, mode: str) -> Engine:
+    """A policy's rule, compiled."""
+    from .numba import RuleEngine
+
+    return RuleEngine(problem, b, seed, mode)
 
 
 def _reference(problem: Problem, b: int, seed: int, mode: str) -> Engine:
@@ -57,15 +69,16 @@ def check_engine(where: str, engine: Any) -> Any:
 def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str) -> Engine:
     """The engine for a stage: the one asked for, unless the problem brings its own.
 
-    Engines take steps from tables. What decides by itself has its own: the plane, and for policies,
-    which look at each batch in Python, the reference.
+    Engines take steps from tables. What decides by itself has its own: the plane, and policies,
+    which look at each batch.
     """
     if isinstance(steps, Plane):
         from .whole import PlaneEngine
 
         return PlaneEngine(problem, steps.memory)
     if not isinstance(steps, Schedule):
-        return _reference(problem, b, seed, mode)
+        compiled = engine == "compiled" and hasattr(steps, "rule") and _has_kernels(problem)
+        return (_by_rule if compiled else _reference)(problem, b, seed, mode)
     if not callable(engine):
         engine = problem.engine or REGISTRY[engine]
     made: Engine = engine(problem, b, seed, mode)

@@ -11,6 +11,7 @@ from .specs import SETTINGS
 
 DECADES = 17.0
 HEADROOM = 1e3  # a curve that grows beyond so many times the start leaves the panel
+ONE_CURVE = 1e-3  # lines that are so close, relatively, are called one
 GRADIENT = "gradient norm (log)"
 ITERATION = "iteration"
 SETTING_WORDS = {
@@ -30,6 +31,12 @@ class Line:
     role: str = "exact"
     low: np.ndarray | None = None
     high: np.ndarray | None = None
+
+    def lies_on(self, other: Line) -> bool:
+        """Can the two not be told apart?"""
+        if self.x.shape != other.x.shape or not np.array_equal(self.x, other.x):
+            return False
+        return bool(np.allclose(self.y, other.y, rtol=ONE_CURVE, atol=0.0))
 
     def thinned(self, points: int) -> np.ndarray:
         """Which of its points to draw where so many are enough."""
@@ -66,11 +73,15 @@ class Panel:
 
     def same(self) -> list[str]:
         """Lines that lie on one another, as "a = b = c"."""
-        groups: dict[bytes, list[str]] = {}
+        groups: list[list[Line]] = []
         for line in self.lines:
             if line.role != "guide" and line.y.size > 2:
-                groups.setdefault(line.y.tobytes(), []).append(line.name)
-        joined = [list(dict.fromkeys(names)) for names in groups.values()]
+                near = next((group for group in groups if line.lies_on(group[0])), None)
+                if near is None:
+                    groups.append([line])
+                else:
+                    near.append(line)
+        joined = [list(dict.fromkeys(line.name for line in group)) for group in groups]
         return list(dict.fromkeys(" = ".join(names) for names in joined if len(names) > 1))
 
 
@@ -181,6 +192,18 @@ def runs_picture(
 def names_of(picture: Picture) -> list[str]:
     """Every line's name once: its place decides the style of one without a style of its own."""
     return list(dict.fromkeys(line.name for panel in picture.panels for line in panel.lines))
+
+
+def in_legend_order(names: list[str]) -> list[str]:
+    """As they come, unless all are values of one letter.
+
+    >>> in_legend_order(["ν=0.1", "ν=10", "ν=0.01"]), in_legend_order(["SHB", "SGD"])
+    (['ν=0.01', 'ν=0.1', 'ν=10'], ['SHB', 'SGD'])
+    """
+    letters = {name.partition("=")[0] for name in names}
+    if len(letters) > 1 or not all("=" in name for name in names):
+        return names
+    return sorted(names, key=lambda name: float(name.partition("=")[2]))
 
 
 def over_runs(panel: Panel, line: Line) -> bool:

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 from .._atomic import atomic_write
-from .canvas import Formula, Grid, Line, Panel, Picture, Surface, names_of, over_runs
+from .canvas import (
+    Formula,
+    Grid,
+    Line,
+    Panel,
+    Picture,
+    Surface,
+    in_legend_order,
+    names_of,
+    over_runs,
+)
 from .figures import require_matplotlib
 from .styles import style_of
 
@@ -72,6 +82,7 @@ def _legend(figure: Any, axes: list[Any], picture: Picture) -> None:
         handles, labels = ax.get_legend_handles_labels()
         for handle, label in zip(handles, labels):
             entries.setdefault(label, handle)
+    entries = {label: entries[label] for label in in_legend_order(list(entries))}
     title = "; ".join(filter(None, [picture.legend, *picture.notes])) or None
     if not entries and not title:
         return
@@ -106,7 +117,8 @@ def _panel(figure: Any, ax: Any, panel: Panel, names: list[str]) -> None:
         _line(ax, line, names.index(line.name), over_runs(panel, line), len(names))
     if panel.xlog:
         ax.set_xscale("log")
-        _log_ticks(ax.xaxis, 7)
+        left, right = ax.get_xlim()
+        _log_ticks(ax.xaxis, math.log10(right / left))
     else:
         _plain_ticks(ax.xaxis)
     if panel.ylog:
@@ -132,7 +144,9 @@ def _same(ax: Any, panel: Panel) -> None:
     """Which lines lie on one another, said where they do."""
     same = panel.same()
     if same:
-        text = "\n".join(textwrap.fill(f"one curve: {names}", 34) for names in same)
+        text = "\n".join(
+            textwrap.fill(f"one curve: {names}", 34, break_on_hyphens=False) for names in same
+        )
         box = {"boxstyle": "round,pad=0.2", "fc": "white", "ec": "0.7", "alpha": 0.85, "lw": 0.5}
         ax.text(0.98, 0.97, text, transform=ax.transAxes, ha="right", va="top", size=6.5, bbox=box)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .canvas import Line, Panel, Picture, Surface, names_of, over_runs
+from .canvas import Line, Panel, Picture, Surface, in_legend_order, names_of, over_runs
 from .styles import SYMBOLS, style_of
 
 POINTS = 90  # of a line: enough for a panel that is a third of a screen wide
@@ -48,6 +48,10 @@ def chart(picture: Picture) -> dict[str, Any]:
             _scene(layout, place, domain, panel, panel.surface)
         _title(layout, domain, panel)
         data += _traces(panel, place, names, seen, domain)
+    order = in_legend_order(names)
+    for trace in data:
+        if "name" in trace:
+            trace["legendrank"] = 1000 + order.index(trace["name"])
     return {"data": data, "layout": layout}
 
 

@@ -14,6 +14,7 @@ from .exhibit import Exhibit
 from .interactive import chart
 from .results import Results
 from .specs import PROFILES, SETTINGS, Cell, Profile, Run, slug
+from .stopwatch import in_words
 from .verdicts import Verdict
 
 AUTHORS_STEP = 2018e-6  # seconds a step of the released code takes (n = 8000, b = 7200)
@@ -65,6 +66,8 @@ def render(folder: Path, results: Results, found: list[Verdict]) -> str:
         group_names=GROUPS,
         missing=_missing(results),
         times=_times(results, runner.held_cells(folder)),
+        took=in_words(noted["last"]) if "elapsed" in noted.get("last", {}) else "",
+        by_figure=_by_figure(results),
         rows=_provenance(results, noted["profile"]),
         versions=_versions(results),
         charts=json.dumps(_charts(sections), separators=(",", ":")).replace("<", "\\u003c"),
@@ -133,6 +136,16 @@ def _times(results: Results, cells: list[Cell]) -> dict[str, float]:
             theirs += AUTHORS_STEP * job.T
     ratio = theirs / sampled if sampled else 0.0
     return {"cells": seconds, "sampled": sampled, "theirs": theirs, "ratio": ratio}
+
+
+def _by_figure(results: Results) -> list[dict[str, Any]]:
+    """How many cells each figure has and how long they took, the dearest first."""
+    rows: dict[str, dict[str, Any]] = {}
+    for key, entry in results.provenance.items():
+        row = rows.setdefault(key[0], {"figure": key[0], "cells": 0, "seconds": 0.0})
+        row["cells"] += 1
+        row["seconds"] += float(entry["seconds"])
+    return sorted(rows.values(), key=lambda row: -row["seconds"])
 
 
 def _versions(results: Results) -> dict[str, str]:

@@ -16,6 +16,7 @@ from .compute import compute
 from .exhibit import Exhibit
 from .results import Results
 from .specs import EXACT, PROFILES, Cell, Profile, Run
+from .stopwatch import in_words
 from .store import require_extras, write
 
 DEAR_TABLES = {  # milliseconds, about
@@ -50,8 +51,7 @@ def cost(cell: Cell) -> float:
     if not isinstance(job, Run):
         return DEAR_TABLES.get(job.name, 60.0)
     if job.data.source == "libsvm":
-        dear = {"rcv1": 2.5}.get(job.data.name, 0.35) if "SLS" in job.rule else 0.02
-        return 50.0 + dear * job.passes * 100.0
+        return 50.0 + (20.0 if "SLS" in job.rule else 6.0) * job.passes
     if cell.seed == EXACT:
         return 25.0 + 0.09 * job.T
     return 25.0 + 0.012 * job.T
@@ -110,18 +110,17 @@ def reproduce(
     ]
     waiting.sort(key=cost, reverse=True)  # dear ones first: no core waits for one at the end
     total, done = sum(map(cost, waiting)), 0.0
-    started = time.perf_counter()
     for cell, _ in _each(folder, waiting, jobs, backend):
         done += cost(cell)
         tell(f"{cell.figure}, {cell.setting}", 100.0 * done / total)
-    _note_run(folder, profile, figures, settings, len(waiting), time.perf_counter() - started)
+    _note_run(folder, profile, figures, settings, {"cells": len(waiting), "of": len(cells)})
     return kept.updated(folder, cells, waiting)
 
 
 def _each(
     folder: Path, waiting: list[Cell], jobs: int, backend: str
 ) -> Iterable[tuple[Cell, float]]:
-    """One process or several: exact curves and line searches hold the interpreter's lock."""
+    """One process or several: exact curves hold the interpreter's lock."""
     if backend == "ray":
         return _on_ray(folder, waiting, jobs)
     if jobs == 1 or len(waiting) < 2:
@@ -172,8 +171,7 @@ def _note_run(
     profile: Profile,
     figures: list[Exhibit],
     settings: tuple[str, ...],
-    computed: int,
-    seconds: float,
+    last: dict[str, int],
 ) -> None:
     """run.json: the profile, the settings of each figure that is held, and the last run."""
     before = noted(folder)
@@ -184,9 +182,20 @@ def _note_run(
     content = {
         "profile": profile.name,
         "figures": {label: held[label] for label in EXHIBITS if held.get(label)},
-        "cells_computed_last": computed,
-        "seconds_last": round(seconds, 1),
+        "last": last,
     }
+    _write(folder, content)
+
+
+def note_time(folder: Path, reading: dict[str, float]) -> str:
+    """Add to run.json how long the last run took; returns it in words."""
+    content = noted(folder)
+    content["last"] |= reading
+    _write(folder, content)
+    return in_words(content["last"])
+
+
+def _write(folder: Path, content: dict[str, Any]) -> None:
     with atomic_write(folder / "run.json") as stream:
         stream.write(json.dumps(content, indent=2).encode() + b"\n")
 

@@ -1,6 +1,8 @@
-"""The fast engine: packs a problem for the compiled loop and calls it."""
+"""The fast engines: they pack a problem for the compiled loops and call them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -8,27 +10,73 @@ from ...problems import Look, Problem
 from ...rows import Array
 from ...schedules import Schedule
 from ..base import Recorder, State
-from . import loop, scaled
-from .pack import at_vector, objective, pack
+from . import loop, rule, scaled
+from .pack import at_vector, objective, pack, read_only
 from .stream import make_stream
 
 VERDICTS = ("", "diverged", "converged")
 
 
-class CompiledEngine:
+class _Packed:
+    """A problem as the kernels want it, with room for a point."""
+
+    def __init__(self, problem: Problem, fold: bool) -> None:
+        self.rows, self.objective = pack(problem, fold), objective(problem)
+        d = problem.width
+        at = at_vector(self.rows, d)
+        self.point = loop.Point(
+            np.zeros(d), np.zeros(d), at, np.zeros(at.size), np.zeros(at.size), np.zeros(0)
+        )
+
+    def look(self, w: Array) -> Look:
+        """The objective and its full gradient."""
+        at, total, d = self.point.at, self.point.total, w.size
+        at[:d] = w
+        value, _ = loop.look(self.rows, self.objective, at, total, 1.0)
+        return Look(float(value), total[:d] / self.objective.n + self.objective.ridge * w)
+
+    def record(self, w: Array, recorder: Recorder) -> str:
+        """Keep a measurement at w, to the bit what ``advance`` would record there."""
+        self.point.at[: w.size] = w
+        found = loop.look(
+            self.rows, self.objective, self.point.at, self.point.total, 1.0 / recorder.unit
+        )
+        return recorder.keep_measured(float(found[0]), float(found[1]))
+
+    def _start(self, state: State) -> loop.Point:
+        point = self.point
+        point.w[:], point.v[:] = state.w, state.v
+        return point if state.tally is None else point._replace(tally=state.tally.copy())
+
+    def _end(self, state: State, point: loop.Point, k: int) -> None:
+        state.w, state.v = point.w.copy(), point.v.copy()
+        state.row, state.k = state.row + int(k) - state.k, int(k)
+        if state.tally is not None:
+            state.tally = point.tally
+
+
+def _record(recorder: Recorder) -> loop.Record:
+    return loop.Record(
+        recorder.when,
+        recorder.grad2,
+        recorder.value,
+        recorder.cursor,
+        recorder.limit2,
+        recorder.goal2,
+        1.0 / recorder.unit,
+    )
+
+
+class CompiledEngine(_Packed):
     """Takes steps with the Numba kernels; only min(b, n - b) rows where a Gram matrix fits.
 
     A run may be cut at multiples of ``grain``, and where it records, without changing a bit.
     """
 
     def __init__(self, problem: Problem, b: int, seed: int, mode: str) -> None:
-        self.rows, self.objective = pack(problem), objective(problem)
+        super().__init__(problem, fold=True)
         self.stream = make_stream(seed, problem.n, b, mode)
         d = problem.width
-        at = at_vector(self.rows, d)
-        self.point = loop.Point(
-            np.zeros(d), np.zeros(d), at, np.zeros(at.size), np.zeros(at.size), np.zeros(0)
-        )
         touched = b * problem.rows.cost / problem.n if problem.sparse else np.inf
         few = self.objective.odd.size <= scaled.MOST_ODD
         if few and 2 * b <= problem.n and touched < scaled.PAYS_BELOW * d:
@@ -48,49 +96,65 @@ class CompiledEngine:
         self.kernel, self.grain = loop.advance, 1
         self.scratch = (np.zeros(n + 1 if listed else 1, dtype=np.int64),)
 
-    def look(self, w: Array) -> Look:
-        """The objective and its full gradient."""
-        at, total, d = self.point.at, self.point.total, w.size
-        at[:d] = w
-        value, _ = loop.look(self.rows, self.objective, at, total, 1.0)
-        return Look(float(value), total[:d] / self.objective.n + self.objective.ridge * w)
-
-    def record(self, w: Array, recorder: Recorder) -> str:
-        """Keep a measurement at w, to the bit what ``advance`` would record there."""
-        self.point.at[: w.size] = w
-        found = loop.look(
-            self.rows, self.objective, self.point.at, self.point.total, 1.0 / recorder.unit
-        )
-        return recorder.keep_measured(float(found[0]), float(found[1]))
-
     def advance(self, state: State, steps: Schedule, stop: int, recorder: Recorder) -> str:
         """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
-        point = self.point
-        point.w[:], point.v[:] = state.w, state.v
-        if state.tally is not None:
-            point = point._replace(tally=state.tally.copy())
+        point = self._start(state)
         k, verdict = self.kernel(
             self.rows,
             self.objective,
             self.stream,
             loop.Table(steps.alpha, steps.beta, steps.theta),
             point,
-            loop.Record(
-                recorder.when,
-                recorder.grad2,
-                recorder.value,
-                recorder.cursor,
-                recorder.limit2,
-                recorder.goal2,
-                1.0 / recorder.unit,
-            ),
+            _record(recorder),
             state.k,
             state.row,
             stop,
             *self.scratch,
         )
-        state.w, state.v = point.w.copy(), point.v.copy()
-        state.row, state.k = state.row + int(k) - state.k, int(k)
-        if state.tally is not None:
-            state.tally = point.tally
+        self._end(state, point, k)
+        return VERDICTS[verdict]
+
+
+class RuleEngine(_Packed):
+    """Takes the steps of a policy, whose rule is compiled with the kernel."""
+
+    grain = 1
+
+    def __init__(self, problem: Problem, b: int, seed: int, mode: str) -> None:
+        super().__init__(problem, fold=False)
+        n = problem.n
+        self.streams = {
+            "same": make_stream(seed, n, b, mode),
+            "independent": make_stream(seed, n, b, "search"),
+        }
+        weight = np.zeros(0) if problem.weight is None else problem.weight
+        z, u, y, c, slope, before = np.zeros((6, b))
+        self.lot = rule.Lot(
+            np.zeros(b, dtype=np.int64),
+            *(z, u, y, c, slope, before),
+            read_only(problem.y),
+            read_only(weight),
+        )
+
+    def advance(self, state: State, steps: Any, stop: int, recorder: Recorder) -> str:
+        """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
+        point = self._start(state)
+        memory = state.memory.get("policy", steps.begin())
+        k, verdict, memory = rule.advance(
+            self.rows,
+            self.objective,
+            steps.rule,
+            self.streams["same"],
+            self.streams[steps.search],
+            steps.search != "same",
+            self.lot,
+            point,
+            _record(recorder),
+            state.k,
+            state.row,
+            stop,
+            tuple(map(float, memory)),
+        )
+        self._end(state, point, k)
+        state.memory["policy"] = np.array(memory)
         return VERDICTS[verdict]

@@ -18,20 +18,21 @@ SPARSE: dict[str, Any] = {**KERNEL, "fastmath": False}  # gathers are slower tha
 class Entry:
     """A kernel whose first argument are rows with a loss.
 
-    Numba's cache on disk sees changes of the kernel's own file only, so a loss from outside the
-    package, which its author may change, is compiled anew in each process.
+    Numba's cache on disk sees changes of the kernel's own file only, so with a loss (or a rule)
+    from outside the package, which its author may change, it is compiled anew in each process.
     """
 
     def __init__(self, body: Callable[..., Any], **options: Any) -> None:
         self._body, self._options = body, options
 
     def __call__(self, rows: Any, *args: Any) -> Any:
-        ours = type(rows.loss).__module__.startswith("bocce.losses.")
+        named = [arg for arg in args if hasattr(arg, "_fields")]
+        ours = all(type(arg).__module__.startswith("bocce.") for arg in [rows.loss, *named])
         return (self.kept if ours else self.fresh)(rows, *args)
 
     @cached_property
     def kept(self) -> Any:
-        """Compiled once, for losses of the package."""
+        """Compiled once, for losses and rules of the package."""
         return on_disk(self._body, **self._options)
 
     @cached_property

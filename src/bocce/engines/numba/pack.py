@@ -22,8 +22,13 @@ def read_only(array: Array) -> Array:
     return view
 
 
-def pack(problem: Problem) -> Any:
-    """The rows of a problem; large dense data are used where they lie."""
+def pack(problem: Problem, fold: bool = True) -> Any:
+    """The rows of a problem; large dense data are used where they lie.
+
+    ``fold``: may y, and the weights, become part of the rows where that is faster?
+    """
+    if not fold and type(problem.rows) is Dense:
+        return _unfolded(problem)
     return PACKERS[type(problem.rows)](problem)
 
 
@@ -62,16 +67,35 @@ def _scaled(problem: Problem) -> ScaledRows:
     )
 
 
-def _dense(problem: Problem) -> DenseRows:
-    """Rows of whole cache lines with y folded in, where they are few enough to be copied."""
-    X, loss, d = problem.rows.X, problem.loss, problem.width
+def _copy(problem: Problem, columns: int) -> Array | None:
+    """The rows, zeros behind, in whole cache lines; None where they are too many to be copied."""
+    X = problem.rows.X
     lanes = LINE // X.dtype.itemsize
-    width = -(-(d + loss.quadratic) // lanes) * lanes
-    large = problem.n * width * X.dtype.itemsize > OWN_BYTES
-    if large or (loss.quadratic and X.dtype != np.float64):
-        return _where_they_lie(problem)
+    width = -(-columns // lanes) * lanes
+    if problem.n * width * X.dtype.itemsize > OWN_BYTES:
+        return None
     own = _aligned(problem.n, width, X.dtype)
-    own[:, :d] = X
+    own[:, : X.shape[1]] = X
+    return own
+
+
+def _unfolded(problem: Problem) -> DenseRows:
+    """Rows of whole cache lines, where they are few enough to be copied."""
+    own = _copy(problem, problem.width)
+    if own is None:
+        return _where_they_lie(problem)
+    y, weight = read_only(problem.y), _weights(problem)
+    return DenseRows(read_only(own), y, weight, np.zeros(2), False, problem.loss)
+
+
+def _dense(problem: Problem) -> DenseRows:
+    """The same with y folded in."""
+    X, loss, d = problem.rows.X, problem.loss, problem.width
+    if loss.quadratic and X.dtype != np.float64:
+        return _where_they_lie(problem)
+    own = _copy(problem, d + loss.quadratic)
+    if own is None:
+        return _where_they_lie(problem)
     weight = _weights(problem)
     if loss.quadratic:
         own[:, d] = problem.y

@@ -224,20 +224,34 @@ def _blocked_rows(rows, source, start, count, listed, w, g, want_loss):
     return total
 
 
-def _scaled_rows(rows, source, start, count, listed, w, g, want_loss):
-    inner, centre, scale, unit, at, sums = rows
+@njit(fastmath=FAST)
+def unscaled(rows, w):
+    """w for the rows x as they lie, into ``at``; returns what is to be added to every x . at."""
+    _, centre, scale, unit, at, _ = rows
     d = centre.size
     offset = unit * w[d] if w.size > d else 0.0
     for j in range(d):
         at[j] = scale[j] * w[j]
         offset -= centre[j] * at[j]
-    inner.link[0] = offset
-    loss = accumulate(inner, source, start, count, listed, at, sums, want_loss)
-    slopes = inner.link[1]
+    return offset
+
+
+@njit(fastmath=FAST)
+def rescaled(rows, total, g):
+    """g from ``sums``, a sum of rows x as they lie whose factors add up to ``total``."""
+    _, centre, scale, unit, _, sums = rows
+    d = centre.size
     for j in range(d):
-        g[j] = scale[j] * (sums[j] - centre[j] * slopes)
-    if w.size > d:
-        g[d] = unit * slopes
+        g[j] = scale[j] * (sums[j] - centre[j] * total)
+    if g.size > d:
+        g[d] = unit * total
+
+
+def _scaled_rows(rows, source, start, count, listed, w, g, want_loss):
+    inner = rows.rows
+    inner.link[0] = unscaled(rows, w)
+    loss = accumulate(inner, source, start, count, listed, rows.at, rows.sums, want_loss)
+    rescaled(rows, inner.link[1], g)
     return loss
 
 

@@ -13,7 +13,6 @@ from ...rows import Array
 GOLDEN = np.uint64(sampling.GOLDEN)
 MIX_1 = np.uint64(sampling.MIX_1)
 MIX_2 = np.uint64(sampling.MIX_2)
-INDEPENDENT = np.uint64(sampling.PURPOSE["independent"])
 RESHUFFLE = np.uint64(sampling.PURPOSE["reshuffle"])
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -30,9 +29,11 @@ class Stream(NamedTuple):
     seen: Array  # (n,) bytes, all zero between draws
     order: Array  # (n,) the permutation of the current epoch, when reshuffling
     epoch: Array  # (1,) which epoch that is
+    purpose: np.uint64  # of the draws, when not reshuffling
 
 
 def make_stream(seed: int, n: int, b: int, mode: str) -> Stream:
+    """Batches of ``sampling.batch``; with ``mode="search"`` those of ``sampling.search_batch``."""
     reshuffle = mode == "reshuffle" and 2 * b <= n
     return Stream(
         np.uint64(seed),
@@ -43,6 +44,7 @@ def make_stream(seed: int, n: int, b: int, mode: str) -> Stream:
         np.zeros(n, dtype=np.uint8),
         np.zeros(n if reshuffle else 1, dtype=np.int64),
         np.full(1, -1, dtype=np.int64),
+        np.uint64(sampling.PURPOSE["search" if mode == "search" else "independent"]),
     )
 
 
@@ -120,7 +122,7 @@ def draw(stream, k):
             stream.epoch[0] = epoch
         return stream.order, (k - epoch * per_epoch) * stream.b, stream.b
     m = min(stream.b, stream.n - stream.b)
-    _distinct(stream, _key(stream.seed, INDEPENDENT, k), m)
+    _distinct(stream, _key(stream.seed, stream.purpose, k), m)
     return stream.rows, 0, m
 
 
@@ -130,3 +132,19 @@ def forget(stream, count):
     if not stream.reshuffle:
         for i in range(count):
             stream.seen[stream.rows[i]] = 0
+
+
+@njit
+def take(stream, k, batch):
+    """The rows of batch k into ``batch``."""
+    source, start, count = draw(stream, k)
+    if 2 * stream.b > stream.n:
+        size = 0
+        for i in range(stream.n):
+            if stream.seen[i] == 0:
+                batch[size] = i
+                size += 1
+    else:
+        for i in range(count):
+            batch[i] = source[start + i]
+    forget(stream, count)

@@ -14,7 +14,7 @@ from ..results import Results
 from ..specs import Cell, Profile, table, table_cell
 from ..verdicts import OBSERVATION, Claim, Finding
 
-LABEL, TITLE = "psi_function", "Psi as a function of b, beta and theta"
+LABEL, TITLE = "psi_function", "Ψ as a function of b, β and θ"
 STEPS, N = 6, 100
 HEAD = r"\Psi = P_1 \sin^2\theta + P_2 \sin\theta \cos\theta + P_3 \cos^2\theta"
 

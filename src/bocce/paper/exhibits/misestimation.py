@@ -12,7 +12,7 @@ from ..results import NONE, Results
 from ..specs import EXACT, Cell, Data, Profile, Run
 from ..verdicts import OBSERVATION, Case, Claim, Finding, below, counted, ratio
 
-LABEL, TITLE = "misestimation", "SHB-EXP with L or mu estimated badly"
+LABEL, TITLE = "misestimation", "SHB-EXP with L or μ estimated badly"
 MIS_L = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0)  # nu: L is under-estimated by it
 MIS_MU = (0.01, 0.1, 0.3, 1.0)
 PANEL_L = "L"

@@ -12,7 +12,7 @@ from ..results import Results
 from ..specs import Cell, Profile, table, table_cell
 from ..verdicts import OBSERVATION, Claim, Finding
 
-LABEL, TITLE = "der_beta", "Derivative of Psi in beta, b = 70"
+LABEL, TITLE = "der_beta", "Derivative of Ψ in β, b = 70"
 
 PRINTED = np.array(
     [

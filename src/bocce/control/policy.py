@@ -1,0 +1,52 @@
+"""What decides a step when its batch has been seen: a rule, and the policy around it.
+
+A rule is a named tuple of numbers with one function, ``decide``. It is written in plain arithmetic
+(``math`` and NumPy on numbers), for the same lines are what Python runs and what the compiled
+engine compiles, together with the functions of its module that it calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ..problems import Line
+
+Three = tuple[float, float, float]
+Memory = tuple[float, ...]
+Look = Callable[[str], Line]
+
+
+class Rule(Protocol):
+    """A named tuple of numbers."""
+
+    def decide(self, k: int, memory: Memory, line: Line) -> tuple[Three, Memory]:
+        """(alpha_k, beta_k, theta_k), and what to remember: as many floats as before.
+
+        ``line`` is the batch objective along its negative gradient g at w_k: ``line.value`` is
+        f_B(w), ``line.slope2`` is ||g||^2, ``line.decrease(s)`` is f_B(w) - f_B(w - s g).
+        """
+
+
+class Policy:
+    """A rule for T steps, with the name of the batch that it looks at.
+
+    ``search``: "same" (the batch of the step) or "independent" (a batch of its own).
+    """
+
+    T: int
+    name: str
+    search: str
+
+    @property
+    def rule(self) -> Any:
+        raise NotImplementedError
+
+    def begin(self) -> Memory:
+        """What is remembered before the first step."""
+        return ()
+
+    def decide(self, k: int, memory: Memory, look: Look) -> tuple[Three, Memory]:
+        """The rule's three numbers for step k, and what to remember."""
+        three, memory = self.rule.decide(k, memory, look(self.search))
+        return three, memory

@@ -1,0 +1,41 @@
+"""How long a run took is counted with its workers, and told where it is looked for."""
+
+import json
+import time
+
+from typer.testing import CliRunner
+
+from bocce.cli import app
+from bocce.paper.stopwatch import Stopwatch, in_words
+
+
+def burn(seconds):
+    """Keep a processor busy for so long."""
+    start = time.process_time()
+    while time.process_time() - start < seconds:
+        pass
+
+
+def test_the_time_of_workers_is_counted():
+    from joblib import Parallel, delayed
+
+    watch = Stopwatch(2)
+    Parallel(n_jobs=2)(delayed(burn)(0.3) for _ in range(4))
+    reading = watch.read()
+    assert reading["processor"] >= 1.2 - 0.1  # the system counts in hundredths
+    assert reading["elapsed"] >= 0.3
+    burn(0.2)
+    assert watch.read()["processor"] >= reading["processor"] + 0.1
+
+
+def test_the_page_and_the_folder_tell_it(tmp_path):
+    result = CliRunner().invoke(app, ["reproduce", "fig1", "--json", "--out", str(tmp_path)])
+    last = json.loads(result.stdout)["last"]
+    noted = json.loads((tmp_path / "run.json").read_text())["last"]
+    assert noted == last
+    assert (last["cells"], last["of"]) == (2, 2)
+    page = (tmp_path / "report.html").read_text()
+    assert "The last run, with figures and verdicts: " in page
+    assert "2 of 2 cells computed" in page
+    CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert in_words(last) in (tmp_path / "report.html").read_text()
