@@ -186,8 +186,8 @@ def auto(
 
     Guarantee: on least squares with L >= lambda_max, mean-square stable at every batch size from
     c_k = c on: zeta0^2 is inside ``theory.certificate`` (heavy ball) or
-    ``theory.lookahead_certificate`` at every step. ``theory.certify`` bounds the error at T. A mu that
-    is too small costs speed, never stability.
+    ``theory.lookahead_certificate`` at every step. ``theory.certify`` bounds the error at T. A
+    mu that is too small costs speed, never stability.
     Limits: on other convex losses only what ``theory.certify_convex`` proves; mu far too small
     costs sqrt of the ratio at b = n; reshuffled batches are not covered.
 
