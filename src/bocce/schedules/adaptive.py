@@ -270,8 +270,7 @@ def lookahead_table(
 def with_step(c: Number, effective: Number, short: float) -> tuple[Number, Number, Number]:
     """(alpha, beta, theta) with memory c, alpha = (1 - beta) effective, alpha theta = beta short.
 
-    Two steps of different length: the gradient is taken where a sequence with steps ``effective``
-    would be, that ``short`` pulls back towards w.
+    ``effective`` is how far a gradient moves w in the long run.
 
     >>> with_step(3.0, 0.5, 0.25)
     (0.25, 0.5, 0.5)

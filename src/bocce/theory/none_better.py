@@ -91,7 +91,7 @@ class _Problem:
         bend = 2 * (1 + beta) ** 2 * (r2 - beta) * (1 - mu)
         if bend <= 0.0:
             return Fraction(1 if slope < 0.0 else 0)
-        return Fraction(min(1.0, max(0.0, (1.0 - slope / bend) / (1.0 - mu))))  # of bend (1 - ..)
+        return Fraction(min(1.0, max(0.0, (1.0 - slope / bend) / (1.0 - mu))))
 
 
 def _negative(cubic: Cubic, low: Fraction, high: Fraction) -> bool:
