@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numba
 import numpy as np
 
 import bocce
@@ -23,68 +24,73 @@ def evolve(
     The third is E||mean of w_k over the second half - w*||^2 of the table number ``averaged``.
     """
     frame = frame_of("benchmark", p)
-    noise, lam, z = Tabulated(frame), frame.lam, zeta2(p.n, b)
+    noise = Tabulated(frame)
     t = noise.triangle
-    M, r, T = len(tables), frame.rank, max(table.T for table in tables)
-    columns = [np.array([getattr(s, name) for s in tables]) for name in ("alpha", "beta", "theta")]
-    m = np.repeat(frame.split(np.zeros(p.d))[0][None], M, axis=0)
-    m_v, C, C_ev, C_v = np.zeros((M, r)), *np.zeros((3, M, r, r))
-    gaps = np.empty((T + 1, M))
-    tail = Tail(r)
-    gaps[0] = 0.5 * (m * m) @ lam
+    gaps = np.empty((max(table.T for table in tables) + 1, len(tables)))
+    final, tail = np.empty(len(tables)), math.inf
+    for i, table in enumerate(tables):
+        gap = np.full(len(gaps), math.inf)
+        final[i], mean = moments(
+            *(table.alpha, table.beta, table.theta, frame.lam, zeta2(p.n, b)),
+            frame.split(np.zeros(p.d))[0],
+            *(noise._quartic, noise._cubic, noise._constant),
+            *(t.rows, t.columns, t.scale * np.ones(len(t.rows)), gap),
+        )
+        gaps[:, i] = gap
+        tail = mean if i == averaged else tail
+    return gaps, final, tail
+
+
+@numba.njit(cache=True)
+def moments(alpha, beta, theta, lam, z, m0, quartic, cubic, constant, rows, columns, scale, gaps):
+    """Means and covariances of the errors e and velocities v of one table, step by step.
+
+    Fills ``gaps`` and returns E||e_T||^2 and that of the mean over the second half, S/count: the
+    noise of a step is uncorrelated with the past, so cov(S, v_next) = s cov(S, v) - x cov(S, e) as
+    for the means; then e_next = e + v_next and S_next = S + e_next. Infinite once it overflows.
+    """
+    T, r = alpha.size, lam.size
+    m, m_v = m0.copy(), np.zeros(r)
+    C, C_ev, C_v = np.zeros((r, r)), np.zeros((r, r)), np.zeros((r, r))
+    total, S_e, S_v, S = np.zeros(r), np.zeros((r, r)), np.zeros((r, r)), np.zeros((r, r))
+    count, error = 0, 0.0
+    gaps[0] = 0.5 * (lam * m * m).sum()
     for k in range(T):
-        alpha, beta, theta = (column[:, k, None] for column in columns)
-        x = alpha * lam
-        s = beta - theta * x
-        if z > 0:
-            look = theta[:, :, None]
-            C_y = C + look * (C_ev + C_ev.transpose(0, 2, 1)) + look**2 * C_v
-            m_y = m + theta * m_v
-            P = C_y + m_y[:, :, None] * m_y[:, None, :]
-            packed = P[:, t.rows, t.columns] * t.scale @ noise._quartic.T
-            packed += m_y @ noise._cubic.T + noise._constant
-            injected = (packed / t.scale)[:, t._place]
-            e_next = C_ev * s[:, None, :] - C * x[:, None, :]
-            v_next = C_v * s[:, None, :] - C_ev.transpose(0, 2, 1) * x[:, None, :]
-            C_v = s[:, :, None] * v_next - x[:, :, None] * e_next
-            C_v += (alpha[:, :, None] ** 2 * z) * injected
-            C_v = 0.5 * (C_v + C_v.transpose(0, 2, 1))
-            C = C + e_next + e_next.transpose(0, 2, 1) + C_v
+        x = alpha[k] * lam
+        s = beta[k] - theta[k] * x
+        if z > 0.0:
+            m_y = m + theta[k] * m_v
+            C_y = C + theta[k] * (C_ev + C_ev.T) + theta[k] ** 2 * C_v
+            packed = np.empty(rows.size)
+            for j in range(rows.size):
+                p, q = rows[j], columns[j]
+                packed[j] = scale[j] * (C_y[p, q] + m_y[p] * m_y[q])
+            injected = (quartic @ packed + cubic @ m_y + constant) / scale
+            e_next = C_ev * s - C * x
+            v_next = C_v * s - C_ev.T * x
+            C_v = s.reshape(-1, 1) * v_next - x.reshape(-1, 1) * e_next
+            C_v = 0.5 * (C_v + C_v.T)
+            for j in range(rows.size):
+                p, q = rows[j], columns[j]
+                C_v[p, q] += alpha[k] ** 2 * z * injected[j]
+                if p != q:
+                    C_v[q, p] += alpha[k] ** 2 * z * injected[j]
+            C = C + e_next + e_next.T + C_v
             C_ev = e_next + C_v
         m_v = s * m_v - x * m
         m = m + m_v
         if 2 * k >= T:
-            i = averaged
-            tail.add(m[i], C[i], C_ev[i], x[i], s[i])
-        variance = np.maximum(np.einsum("mii->mi", C), 0.0)
-        gaps[k + 1] = 0.5 * (m * m + variance) @ lam
-    final = (m * m + variance).sum(axis=1)
-    gaps, final = (np.where(np.isfinite(array), array, np.inf) for array in (gaps, final))
-    return gaps, final, tail.error2
-
-
-class Tail:
-    """The sum S of the errors e since the average began: its mean and its covariances.
-
-    The noise of a step is uncorrelated with the past, so cov(S, v_next) = s cov(S, v) - x cov(S, e)
-    as for the means; then e_next = e + v_next and S_next = S + e_next.
-    """
-
-    def __init__(self, r: int) -> None:
-        self.count, self.mean = 0, np.zeros(r)
-        self.C_e, self.C_v, self.C = np.zeros((3, r, r))
-
-    def add(self, m: Any, C: Any, C_ev: Any, x: Any, s: Any) -> None:
-        """One step further; C and C_ev are those of e and v after it."""
-        v_next = self.C_v * s - self.C_e * x
-        e_next = self.C_e + v_next
-        self.C = self.C + e_next + e_next.T + C
-        self.C_e, self.C_v = e_next + C, v_next + C_ev
-        self.count, self.mean = self.count + 1, self.mean + m
-
-    @property
-    def error2(self) -> float:
-        return float((self.mean @ self.mean + np.trace(self.C)) / self.count**2)
+            v_next = S_v * s - S_e * x
+            e_next = S_e + v_next
+            S = S + e_next + e_next.T + C
+            S_e, S_v = e_next + C, v_next + C_ev
+            count, total = count + 1, total + m
+        size = m * m + np.maximum(np.diag(C), 0.0)
+        error, gaps[k + 1] = size.sum(), 0.5 * (lam * size).sum()
+        if not gaps[k + 1] < 1e200:
+            gaps[k + 1 :] = np.inf
+            return np.inf, np.inf
+    return error, ((total * total).sum() + np.diag(S).sum()) / max(count, 1) ** 2
 
 
 def steps_to(gap: np.ndarray) -> float:
