@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
+import re
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -33,13 +34,15 @@ def problem(design: str, kappa: float, noise: float) -> bocce.LeastSquares:
 
 def misjudged(p: bocce.LeastSquares, factor: float) -> bocce.LeastSquares:
     c, other = p.constants(), bocce.LeastSquares(p.X, p.y)
-    L = c.L / factor
+    L, (R2, tilde) = c.L / factor, c.sharpest
     other.__dict__["_constants"] = dataclasses.replace(
         c,
         L=L,
         mu=min(c.mu, L),
         L_max=max(L, c.L_max / factor),
         kappa_tilde=max(1.0, c.kappa_tilde / factor),
+        R2=max(L, R2 / factor),
+        R2_tilde=max(1.0, tilde / factor),
     )
     return other
 
@@ -48,7 +51,8 @@ def steps_and_retreats(p, factor: float, b: int, seed: int) -> tuple[float, int]
     r = bocce.minimize(misjudged(p, factor), "auto", T, b, seed=seed, record_every=5)
     gap = r.history["value"]  # f* = 0: the targets are fitted
     reached = np.flatnonzero(gap <= 1e-6 * gap[0])
-    count = int(r.message.split("iterate ")[1].split()[0]) if "guard" in r.message else 0
+    told = re.search(r"went back to the best point (\d+) time", r.message)
+    count = 0 if told is None else int(told[1])
     return (float(r.history["k"][reached[0]]) if reached.size else np.inf), count
 
 

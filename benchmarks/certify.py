@@ -135,7 +135,7 @@ def convex() -> None:
             row = []
             for b in sizes:
                 s = bocce.schedules.REGISTRY[method].build(100_000, {**known, "b": b})
-                k = int(np.argmax(s.beta))  # auto's memory grows for a while
+                k = int(np.argmax(s.alpha / (1 - s.beta)))  # auto: once its memory has grown
                 three = float(s.alpha[k]), float(s.beta[k]), float(s.theta[k])
                 z = theory.zeta2(n, b)
                 found = theory.certify_convex(*three, 1.0, kappa, R * kappa, z)

@@ -25,9 +25,10 @@ WORDS = {"shb": "shb: the paper's heavy ball", "auto": "auto: ours"}
 def steps(problem: bocce.LeastSquares, name: str, b: int) -> float:
     """Steps that divide the root mean square error by 1000, exactly; infinite where it diverges."""
     c = problem.constants()
-    known = {"L": c.L, "mu": c.mu, "L_max": c.L_max, "kappa_tilde": c.kappa_tilde, "n": N, "b": b}
+    L_max, tilde = c.sharpest  # what minimize gives to auto; the others ask for L and mu alone
+    known = {"L": c.L, "mu": c.mu, "L_max": L_max, "kappa_tilde": tilde, "n": N, "b": b}
     s = bocce.schedules.REGISTRY[name].build(100_000, known)
-    k = int(np.argmax(s.beta))  # the memory of auto grows for a while
+    k = int(np.argmax(s.alpha / (1 - s.beta)))  # auto: once its memory has grown
     rate = bocce.exact.mean_square_rate(
         problem, float(s.alpha[k]), float(s.beta[k]), b, theta=float(s.theta[k])
     )

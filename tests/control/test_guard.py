@@ -46,7 +46,8 @@ def test_without_the_guard_it_diverges(haar):
     assert bocce.minimize(haar, table, batch_size=380).status == "diverged"
     r = bocce.minimize(haar, guard(table), batch_size=380)
     assert r.status == "finished"
-    assert haar.value(r.w) <= 1e-9 * haar.value(np.zeros(6))
+    # the table goes on where it was, soon with averages, and so more slowly than one built anew
+    assert haar.value(r.w) <= 1e-5 * haar.value(np.zeros(6))
     assert "The guard went back to the best point" in r.message
 
 

@@ -41,8 +41,8 @@ def test_thresholds_are_the_theory_s(haar):
 def test_parameters_are_auto_s(haar):
     plan = bocce.plan(haar, batch_size=50, T=400)
     c = haar.constants()
-    table = bocce.schedules.auto(400, c.L, c.mu, c.L_max, 500, 50, c.kappa_tilde)
-    k = int(np.argmax(table.beta))  # where its memory has grown
+    table = bocce.schedules.auto(400, c.L, c.mu, c.R2, 500, 50, c.R2_tilde)
+    k = int(np.argmax(table.alpha / (1 - table.beta)))  # where its memory has grown
     assert (plan.alpha, plan.beta, plan.theta) == (table.alpha[k], table.beta[k], table.theta[k])
     assert bocce.plan(haar, batch_size=0.1, T=400) == plan
 
@@ -199,7 +199,7 @@ def test_weights_penalties_and_an_intercept_have_a_plan():
 def test_the_certified_error_is_the_theory_s(haar):
     plan = bocce.plan(haar, batch_size=100, T=300)
     c = haar.constants()
-    table = bocce.schedules.auto(300, c.L, c.mu, c.L_max, 500, 100, c.kappa_tilde)
+    table = bocce.schedules.auto(300, c.L, c.mu, c.R2, 500, 100, c.R2_tilde)
     assert plan.certified_error == theory.certify_run(haar, table, 100).total ** 0.5
     assert "Certified: after 300 steps at b = 100 the error is at most" in str(plan)
 

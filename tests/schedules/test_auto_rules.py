@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 import bocce
 from bocce import schedules, theory
 from bocce.exact import mean_square_rate
-from bocce.schedules.adaptive import certified_lookahead_rule, design, lookahead_rule
+from bocce.schedules.adaptive import (
+    AVERAGING,
+    certified_lookahead_rule,
+    design,
+    lookahead_rule,
+    lookahead_table,
+    memory,
+)
 from helpers import design as rows_of
 from mean_square import mean_square_radius, random_rows
 
@@ -50,6 +57,20 @@ def test_lookahead_rule_is_certified_also_for_a_mu_that_is_too_large(world, shar
     alpha, beta, theta = design(L, used, L_max, tilde, zeta2)
     certified = theory.lookahead_certificate(alpha, beta, theta, L_max, tilde, mu, L)
     assert certified >= zeta2
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(), logs, logs)
+def test_every_step_of_the_average_is_certified(world, long, place):
+    """From step K on, also where T is too short for the memory to have grown to c."""
+    L, mu, L_max, tilde, zeta2 = world
+    c = memory(L, mu, L_max, tilde, zeta2)
+    T = min(20_000, math.ceil(3 * (100 * c) ** long))
+    alpha, beta, theta = lookahead_table(T, L, mu, L_max, tilde, zeta2)
+    K = min(math.floor(AVERAGING.start(2 * c, T)) + 1, T - 1)
+    for k in (K, K + round(place * (T - 1 - K)), T - 1):
+        three = alpha[k], beta[k], theta[k]
+        assert theory.lookahead_certificate(*three, L_max, tilde, mu, L) >= zeta2
 
 
 def test_rule_two_as_published_is_not_certified_at_one_row():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bocce import schedules, theory
 from bocce.schedules import REGISTRY, Schedule
-from bocce.schedules.adaptive import heavy_ball_rule, lookahead_rule, memory
+from bocce.schedules.adaptive import heavy_ball_rule, lookahead_rule, memory, with_step
 
 FEW = settings(max_examples=60, deadline=None)
 positive = st.floats(1e-6, 1e6)
@@ -292,31 +292,60 @@ def test_mass_by_hand():
     assert is_constant(s, 2, e1 - e2, g, g * e1 / (e1 - e2))
 
 
-@pytest.mark.parametrize("kappa_tilde", [None, 5.0])
 @pytest.mark.parametrize("T", [1, 2, 7, 100, 1000])
-def test_auto_decays_after_a_few_time_constants(T, kappa_tilde):
+def test_heavy_ball_decays_after_a_few_time_constants(T):
     constants = {"L": 4.0, "mu": 1.0, "L_max": 8.0, "n": 20, "b": 15}
-    s = schedules.auto(T, **constants, kappa_tilde=kappa_tilde)
-    full = schedules.auto(10**4, **constants, kappa_tilde=kappa_tilde)
-    if kappa_tilde is None:
-        tau = 1 / (1 - theory.certified_rate(*step(s, 0), theory.zeta2(20, 15), 8.0, 1.0, 4.0))
-    else:
-        tau = 2 * memory(4.0, 1.0, 8.0, 5.0, theory.zeta2(20, 15))
+    s = schedules.auto(T, **constants)
+    tau = 1 / (1 - theory.certified_rate(*step(s, 0), theory.zeta2(20, 15), 8.0, 1.0, 4.0))
     K = min(3.5 * tau, 0.5 * T)
     for k in range(T):
         decay = 1.0 if k <= K else T ** (-0.9 * (k - K) / (T - K))
-        assert s.alpha[k] == pytest.approx(full.alpha[min(k, 3)] * decay, rel=1e-5)
-    np.testing.assert_array_equal(s.beta, full.beta[:T])
-    assert (s.theta[0] > 0) == (kappa_tilde is not None)
+        assert s.alpha[k] == pytest.approx(s.alpha[0] * decay, rel=1e-5)
+    assert len(set(s.beta)) == 1
+    assert not s.theta.any()
+
+
+@pytest.mark.parametrize("T", [1, 2, 7, 100, 1000, 20_000])
+def test_lookahead_averages_after_a_few_time_constants(T):
+    """c_k = min(c, k + 2), then c_K + t/3; the effective step; alpha theta L_m = beta."""
+    constants = {"L": 100.0, "mu": 1.0, "L_max": 300.0, "n": 1000, "b": 100}
+    s = schedules.auto(T, **constants, kappa_tilde=90.0)
+    zeta2 = theory.zeta2(1000, 100)
+    L_m, kappa_m = (1 - zeta2) * 100 + zeta2 * 300, (1 - zeta2) + zeta2 * 90
+    c = memory(100.0, 1.0, 300.0, 90.0, zeta2)
+    K = min(7 * c, T / 2)
+    for k in range(T):
+        t, grown = max(0.0, k - K), min(c, (K if k > K else k) + 2)
+        effective = (1 + grown / kappa_m) / (2 * L_m)
+        seen = max(1.0, kappa_m * L_m / max(1, T / 7) ** 2)
+        if t > 0:
+            effective = max(1 / (4 * L_m), effective / (1 + seen * effective * t / 1.5))
+        assert s.beta[k] == pytest.approx((grown + t / 3 - 1) / (grown + t / 3 + 1), rel=1e-12)
+        assert s.alpha[k] / (1 - s.beta[k]) == pytest.approx(effective, rel=1e-9)
+        assert s.alpha[k] * s.theta[k] * L_m == pytest.approx(s.beta[k], rel=1e-12)
+
+
+def test_with_enough_memory_iterates_are_averages_of_sgd():
+    """Memory c = 1, 2, 3 .. and the effective step 1/(2 L_m): w_k is the mean of SGD's iterates."""
+    rng = np.random.default_rng(0)
+    short, T = 0.3, 40
+    alpha, beta, theta = with_step(np.arange(1.0, T + 1), 0.5 * short, short)
+    gradients = rng.standard_normal((T, 3, 3)), rng.standard_normal((T, 3))
+    w = before = z = total = np.array([1.0, -2.0, 0.5])
+    for k in range(T):
+        y = w + theta[k] * (w - before)
+        np.testing.assert_allclose(y, z, rtol=1e-9, atol=1e-9)  # where the gradient is taken
+        g = gradients[0][k] @ y * 0.1 + gradients[1][k]
+        w, before = w + beta[k] * (w - before) - alpha[k] * g, w
+        z = z - short * g
+        total = total + z
+        np.testing.assert_allclose(w, total / (k + 2), rtol=1e-9, atol=1e-9)
 
 
 def test_the_memory_of_auto_grows_to_what_the_batch_allows():
-    """c_k = min(c, k + 2): momentum (c_k - 1)/(c_k + 1), and then rule 2."""
+    """After c steps the parameters are those of rule 2."""
     constants = {"L": 100.0, "mu": 1.0, "L_max": 300.0, "n": 1000, "b": 100}
     s = schedules.auto(200, **constants, kappa_tilde=9.0)
-    c = memory(100.0, 1.0, 300.0, 9.0, theory.zeta2(1000, 100))
-    grown = np.minimum(c, np.arange(200) + 2.0)
-    np.testing.assert_allclose(s.beta, (grown - 1) / (grown + 1), rtol=1e-12)
     rule = lookahead_rule(100.0, 1.0, 300.0, 9.0, theory.zeta2(1000, 100))
     assert (s.alpha[30], s.beta[30], s.theta[30]) == pytest.approx(rule)
 

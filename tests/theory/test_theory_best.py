@@ -54,6 +54,39 @@ def test_no_other_step_and_momentum_is_certified_faster(setting, beta, share):
         assert 1 - other <= (1 - best.rate) * (1 + 2e-5)
 
 
+@limits(max_examples=60, deadline=None)
+@given(settings)
+def test_it_is_proved_that_none_is_better(setting):
+    """By 1e-4 of 1 - rate; by 1e-6 in the cases of the table."""
+    kappa, R, power = setting
+    best = theory.best_heavy_ball(max(kappa, 2.0), R, 10**power)
+    assert best.lowest <= best.rate
+    assert 1 - best.lowest <= (1 - best.rate) * (1 + 1.01e-4) + 1e-15
+
+
+@pytest.mark.parametrize(("kappa", "R"), TABLE)
+def test_the_table_is_proved_to_a_millionth(kappa, R):
+    for zeta2 in NOISES[1:]:
+        best = theory.best_heavy_ball(kappa, R, zeta2)
+        assert 1 - best.lowest == pytest.approx((1 - best.rate) * (1 + 1e-6), rel=1e-8)
+
+
+@limits(max_examples=80, deadline=None)
+@given(settings, st.floats(0.0, 0.9999), st.floats(0.01, 1.0))
+def test_nothing_false_is_proved(setting, beta, share):
+    """A rate that some step and momentum has cannot be proved impossible."""
+    kappa, R, power = setting
+    rate = theory.certified_rate(share * 2 * (1 + beta), beta, 10**power, R, 1 / kappa, 1.0)
+    if rate < 1.0 - 1e-12:
+        assert not theory.none_better(min(rate + 1e-12, 1 - 1e-13), kappa, R, 10**power)
+
+
+def test_without_noise_polyak_is_proved_the_best():
+    assert theory.none_better(9 / 11 - 1e-12, 100.0, 2.0, 0.0)
+    assert not theory.none_better(9 / 11 + 1e-12, 100.0, 2.0, 0.0)
+    assert 1 - theory.best_heavy_ball(100.0, 2.0, 0.0).lowest == pytest.approx(2 / 11, rel=2e-5)
+
+
 @limits(max_examples=80)
 @given(settings)
 def test_the_envelope(setting):
@@ -64,7 +97,7 @@ def test_the_envelope(setting):
     one = 1 - math.sqrt(nu / (1 + nu))
     envelope = min(2 / (math.sqrt(kappa) + 1), one)
     best = theory.best_heavy_ball(kappa, R, zeta2)
-    assert 1 - best.rate <= envelope * (1 + 1e-9)
+    assert 1 - best.rate <= envelope * (1 + 1e-9) + 1e-15  # the rounding of 1 - rate
     assert 1 - best.rate >= 0.5 * envelope
 
 

@@ -122,7 +122,7 @@ def _in_batches(stage: Stage, steps: int, certain: bool) -> PlannedStage:
     table = stage.steps
     if not isinstance(table, Schedule):
         return PlannedStage(stage.name, steps, stage.batch, certain)
-    k = int(np.argmax(table.beta))  # momentum grows at first
+    k = int(np.argmax(table.alpha / (1.0 - table.beta)))  # where steps reach furthest
     alpha, beta, theta = (float(a[k]) for a in (table.alpha, table.beta, table.theta))
     return PlannedStage(stage.name, steps, stage.batch, certain, alpha, beta, theta)
 

@@ -55,7 +55,7 @@ class Plan:
     stages: tuple[PlannedStage, ...]
     passes: float | None  # over the data, expected; None: that cannot be said before the run
     batch_size: int  # the first stage's
-    alpha: float | None  # of its largest momentum; on all rows, what ``auto`` would take
+    alpha: float | None  # where alpha/(1 - beta) is largest; on all rows, what ``auto`` would take
     beta: float | None
     theta: float | None
     steps: int | None  # expected; with T or a batch given, those ``auto`` needs at that batch
@@ -205,7 +205,7 @@ class _Known(NamedTuple):
     chi2: float
     floor: float  # zeta0^2 times this is how many steps the noise needs
     accuracy: float
-    tilde: float | None
+    rows: tuple[float, float | None]  # what a run takes for L_max and kappa~
 
     @classmethod
     def of(cls, p: Problem, tried: Trial, accuracy: float) -> _Known:
@@ -217,8 +217,10 @@ class _Known(NamedTuple):
         gap = start - value
         floor = max(0.0, DECAY_LOSS * noise / (2.0 * accuracy * gap)) if gap > 0 else 0.0
         mu = None if c is None else _mu(c, tried, accuracy)
-        tilde = c.kappa_tilde if c is not None and p.loss.quadratic else None
-        return cls(p.n, c, mu, chi2, floor, accuracy, tilde)
+        rows: tuple[float, float | None] = (0.0, None)
+        if c is not None:
+            rows = c.sharpest if p.loss.quadratic else (c.L_max, None)
+        return cls(p.n, c, mu, chi2, floor, accuracy, rows)
 
     @property
     def L(self) -> float:
@@ -232,7 +234,8 @@ class _Known(NamedTuple):
 
     def design(self, b: int) -> Design:
         assert self.mu is not None
-        return Design(self.n, self.L, self.L_max, self.tilde, self.mu, self.mu, b)
+        L_max, tilde = self.rows
+        return Design(self.n, self.L, max(L_max, self.L), tilde, self.mu, self.mu, b)
 
     def bias_steps(self, b: int) -> float:
         """Until the start is forgotten."""

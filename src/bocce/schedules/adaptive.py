@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +16,23 @@ from .schedule import FloatArray, Schedule
 
 DECAY_START = 0.4  # of T, where the rate is not known
 DECAY_POWER = 0.9
-# chosen by exact dynamics over a grid of problems, see docs/auto.md
-CONSTANT_PART = 3.5  # time constants before the decay,
-LATEST_DECAY = 0.5  # but at most this share of T
+
+
+class Averaging(NamedTuple):
+    """When and how lookahead averages the noise out; found by exact dynamics, see docs/auto.md."""
+
+    after: float = 3.5  # time constants,
+    latest: float = 0.5  # but at most this share of T
+    growth: float = 1.0 / 3.0  # of the memory, a step
+    forgetting: float = 1.5  # the slowest direction forgets as this power of the time
+    shortest: float = 0.25  # of 1/L_m, the least effective step
+
+    def start(self, tau: float, T: int) -> float:
+        """K, the first step that is not of the constant part, for the time constant tau."""
+        return min(self.after * tau, self.latest * T)
+
+
+AVERAGING = Averaging()
 
 
 def sampling_noise(where: str, n: object, b: object) -> float:
@@ -151,19 +166,28 @@ def auto(
     (``minimax.minimax_heavy_ball``). Lookahead (kappa~ known) is MaSS with 1/b replaced by z
     (``lookahead_rule``), partly accelerated even at b = 1; it remembers c = sqrt(kappa_m L_m/mu)
     steps, and c_k = min(c, k + 2) at step k, so that fast directions need not wait for slow ones.
-    Then, with tau the time constant (2c, or 1/(1 - rate)) and K = min(3.5 tau, T/2),
+    That is the first part: K = min(3.5 tau, T/2) steps, tau the time constant (2c, or
+    1/(1 - rate)), that forget the start. The rest averages the noise out (if b < n). Heavy ball
+    shortens its step, alpha_k = alpha T^(-0.9 (k - K)/(T - K)), at constant momentum: growing
+    momentum would keep the effective step s = alpha/(1 - beta), and with it the noise. Lookahead
+    instead lengthens its memory and shortens its effective step, with t = k - K,
 
-        alpha_k = alpha for k < K,  alpha T^(-0.9 (k - K)/(T - K)) after (if b < n),
+        c_k = c_K + t/3,   s_k = max(1/(4 L_m), s_K/(1 + mu_T s_K t/1.5)),
+        alpha = 2 s/(c + 1),   beta = (c - 1)/(c + 1),   alpha theta = beta/L_m,
 
-    with constant momentum: the first part forgets the start, the rest averages the noise out.
-    Letting momentum grow as the step falls would keep the effective step, and with it the noise.
+    mu_T = max(mu, kappa_m L_m (7/T)^2) being the least curvature that T steps can see. So it turns
+    from an accelerated method into one whose iterates are averages of SGD's: with s = 1/(2 L_m)
+    and c = 1, 2, 3 .. they are exactly that.
     ``optimise=True`` minimises the certified rate over (alpha, beta, theta) instead, in tens of
-    milliseconds.
+    milliseconds, and decays as heavy ball does.
 
-    Guarantee: on least squares with L >= lambda_max, mean-square stable at every batch size once
-    c_k = c: zeta0^2 is inside ``theory.certificate`` (heavy ball) or
-    ``theory.lookahead_certificate``; a smaller step at the same momentum keeps that.
-    ``theory.certify`` bounds the error at T. A mu that is too small costs speed, never stability.
+    ``L_max`` and ``kappa_tilde`` may be the smaller ``Constants.R2`` and ``R2_tilde``, which
+    ``minimize`` gives on least squares.
+
+    Guarantee: on least squares with L >= lambda_max, mean-square stable at every batch size from
+    c_k = c on: zeta0^2 is inside ``theory.certificate`` (heavy ball) or
+    ``theory.lookahead_certificate`` at every step. ``theory.certify`` bounds the error at T. A
+    mu that is too small costs speed, never stability.
     Limits: on other convex losses only what ``theory.certify_convex`` proves; mu far too small
     costs sqrt of the ratio at b = n; reshuffled batches are not covered.
 
@@ -183,29 +207,76 @@ def auto(
         kappa_tilde = _rules.leverage("auto", kappa_tilde)
     if family == "shb":
         kappa_tilde = None
-    alpha, beta, theta, tau = _table(T, L, mu, L_max, kappa_tilde, zeta2)
-    if optimise:
-        alpha, beta, theta = (
-            np.full(T, x) for x in design(L, mu, L_max, kappa_tilde, zeta2, optimise=True)
-        )
+    name = "auto-shb" if family == "shb" else "auto"
+    if kappa_tilde is not None and not optimise:
+        return Schedule(*lookahead_table(T, L, mu, L_max, kappa_tilde, zeta2), name)
+    alpha, beta, theta, tau = _constant(L, mu, L_max, kappa_tilde, zeta2, optimise)
+    shape = np.ones(T)
     if zeta2 > 0.0:  # the full batch has no noise to average out
-        alpha = alpha * decay(T, min(CONSTANT_PART * tau / T, LATEST_DECAY))
-    return Schedule(alpha, beta, theta, "auto-shb" if family == "shb" else "auto")
+        shape = decay(T, AVERAGING.start(tau, T) / T)
+    return Schedule(alpha * shape, np.full(T, beta), np.full(T, theta), name)
 
 
-def _table(
-    T: int, L: float, mu: float, L_max: float, kappa_tilde: float | None, zeta2: float
-) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """The three columns before the decay, and the time constant of the error."""
+def _constant(
+    L: float, mu: float, L_max: float, kappa_tilde: float | None, zeta2: float, optimise: bool
+) -> tuple[float, float, float, float]:
+    """(alpha, beta, theta) before the decay, and the time constant of the error."""
     if kappa_tilde is None:
-        step, momentum, rate = minimax_heavy_ball(zeta2, L_max, mu, L, longest=1.0 / L)
-        return np.full(T, step), np.full(T, momentum), np.zeros(T), 1.0 / (1.0 - rate)
-    c = memory(L, mu, L_max, kappa_tilde, zeta2)
-    growing = np.minimum(c, np.arange(T) + 2.0)
+        alpha, beta, rate = minimax_heavy_ball(zeta2, L_max, mu, L, longest=1.0 / L)
+        three, tau = (alpha, beta, 0.0), 1.0 / (1.0 - rate)
+    else:
+        tau = 2.0 * memory(L, mu, L_max, kappa_tilde, zeta2)
+    if optimise:
+        three = design(L, mu, L_max, kappa_tilde, zeta2, optimise=True)
+    return (*three, tau)
+
+
+def lookahead_table(
+    T: int,
+    L: float,
+    mu: float,
+    L_max: float,
+    kappa_tilde: float,
+    zeta2: float,
+    how: Averaging = AVERAGING,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The three columns of ``auto`` with lookahead: rule 2, then averages.
+
+    >>> alpha, beta, theta = lookahead_table(100, 4.0, 1.0, 8.0, 3.0, zeta2=0.1)
+    >>> (alpha / (1 - beta)).round(3)[[5, 17, 50, 99]].tolist()  # the effective step
+    [0.331, 0.276, 0.057, 0.057]
+    """
     L_m = expected_smoothness(L, L_max, zeta2)
     kappa_m = expected_leverage(kappa_tilde, zeta2)
-    alpha, beta, theta = _with_memory(growing, L_m, kappa_m)
-    return _within(alpha, theta, L_max, zeta2), beta, theta, 2.0 * c
+    whole = memory(L, mu, L_max, kappa_tilde, zeta2)
+    k = np.arange(T, dtype=np.float64)
+    alpha, beta, theta = _with_memory(np.minimum(whole, k + 2.0), L_m, kappa_m)
+    if zeta2 > 0.0:  # the full batch has no noise to average out
+        K = how.start(2.0 * whole, T)
+        c = min(whole, K + 2.0)
+        effective = 0.5 * (1.0 + c / kappa_m) / L_m
+        t = np.maximum(k - K, 0.0)
+        # a curvature that needs a longer first part than T cannot be told from a smaller one
+        seen = kappa_m * L_m / min(whole, max(1.0, 0.5 * T / how.after)) ** 2
+        slowing = 1.0 + seen * effective * t / how.forgetting
+        steps = np.maximum(how.shortest / L_m, effective / slowing)
+        later = with_step(c + how.growth * t, steps, 1.0 / L_m)
+        alpha, beta, theta = (
+            np.where(t > 0.0, new, old) for new, old in zip(later, (alpha, beta, theta))
+        )
+    return _within(alpha, theta, L_max, zeta2), beta, theta
+
+
+def with_step(c: Number, effective: Number, short: float) -> tuple[Number, Number, Number]:
+    """(alpha, beta, theta) with memory c, alpha = (1 - beta) effective, alpha theta = beta short.
+
+    ``effective`` is how far a gradient moves w in the long run.
+
+    >>> with_step(3.0, 0.5, 0.25)
+    (0.25, 0.5, 0.5)
+    """
+    alpha, beta = 2.0 * effective / (c + 1.0), (c - 1.0) / (c + 1.0)
+    return alpha, beta, beta * short / alpha
 
 
 def _within(alpha: FloatArray, theta: FloatArray, L_max: float, zeta2: float) -> FloatArray:

@@ -29,6 +29,7 @@ from .multistage import (
     multistage_range,
     two_phase_exponent,
 )
+from .none_better import none_better
 from .result import Bound
 from .symbolic import psi_expression
 
@@ -67,6 +68,7 @@ __all__ = [
     "lower_bound_threshold",
     "multistage_horizon",
     "multistage_range",
+    "none_better",
     "psi",
     "psi_derivative",
     "psi_derivative_table",
