@@ -29,14 +29,16 @@ TRIAL = 3  # steps that show what a metric which several outputs share is worth
 class Prices:
     """What things cost: nanoseconds on one core, rounded."""
 
-    call: float = 1.2e5  # a step, in Python
+    call: float = 1.7e5  # a step, in Python
+    matrix: float = 6e4  # a Hessian, in Python,
+    draw: float = 9e4  # and of a sample
     row: float = 25.0  # a step's element-wise work on one row
     column: float = 15.0
     dense: float = 0.45  # a multiplication of X v, read from memory
     sparse: float = 1.3
     gram: float = 0.025  # a multiplication of a dense Gram matrix,
     touch: float = 2.2  # and for each entry that is weighted
-    sparse_gram: float = 5.0
+    sparse_gram: float = 2.7
     squares: float = 1.5  # an entry squared, weighted and summed
     factor: float = 0.05  # a multiplication of Cholesky's method
     square: float = 6.0  # an entry of a d x d matrix
@@ -141,7 +143,7 @@ class Chooser:
     expected = 0.15  # how much a step shrinks the gradient, right after the Hessian was taken
     rows_a_column = 20
     first = 1.0  # steps that a Hessian may cost to be bought before the first step,
-    exact = 6.0  # and where it is that of a quadratic, so that one step is all
+    exact = 8.0  # and where it is that of a quadratic, so that one step is all
 
     def __init__(self, problem: Any, outputs: int = 1) -> None:
         rows = problem.rows
@@ -149,13 +151,14 @@ class Chooser:
         self.entries = float(rows.cost) / self.n  # in a row
         self.sparse = self.entries < DENSE * self.d
         if self.sparse:
-            self.gram_row: float = PRICES.sparse_gram * self.entries**2
+            self.gram_row = PRICES.sparse_gram * float(rows.pairs)
         else:
             self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
         entry = PRICES.sparse * outputs if self.sparse else max(PRICES.dense, PRICES.gram * outputs)
         scores = PRICES.row * self.n + PRICES.column * self.d
         self.step = PRICES.call + 2.0 * entry * rows.cost + scores * outputs
         self.several = outputs > 1
+        self.alike = self.quadratic and getattr(problem, "weight", None) is None  # does every row bend alike?
         self.handed_on = getattr(problem, "handed_on", None)
         self.affordable = self.d <= MOST_COLUMNS
         self.rows = self._first_rows()
@@ -175,14 +178,16 @@ class Chooser:
             gram = self.n * self.gram_row
         else:
             gram = rows * (self.gram_row + PRICES.touch * self.entries)
-            gram += self.sparse * PRICES.squares * self.entries * self.n
+            gram += PRICES.draw + self.sparse * PRICES.squares * self.entries * self.n
         factor = PRICES.factor * self.d**3 / 3.0 + PRICES.square * self.d**2
-        return float(gram + factor + PRICES.call)
+        return float(gram + factor + PRICES.matrix)
 
     def _first_rows(self) -> int:
-        """All for a quadratic, if that pays; else 20 d, or as many as a step pays for."""
+        """All where that is cheaper, or for a quadratic, if it pays; else 20 d, or as many as a
+        step pays for."""
         least = min(self.n, self.rows_a_column * self.d)
-        if self.quadratic and self.price(self.n) <= self.price(least) + self.exact * self.step:
+        more = self.exact * self.step if self.quadratic else 0.0
+        if self.price(self.n) <= self.price(least) + more:
             return self.n
         one = self.gram_row + PRICES.touch * self.entries
         affordable = (self.step - self.price(0)) / max(one, PRICES.touch)  # rows may be empty
@@ -231,7 +236,9 @@ class Chooser:
 def sampled_metric(rows: Any, bend: Array, ridge: Array, chooser: Chooser) -> Metric:
     """The Hessian where the bends were taken, of as many rows as the chooser pays for."""
     chooser.take()
-    if chooser.whole or not float(bend.max()) > 0.0:
+    if chooser.alike and chooser.whole:
+        H = bend[0] * np.asarray(rows.gram())
+    elif chooser.whole or not float(bend.max()) > 0.0:
         H = np.asarray(rows.gram(bend))
     else:
         H = sampled_hessian(rows, bend, chooser.rows, chooser.taken)

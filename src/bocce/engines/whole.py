@@ -22,6 +22,7 @@ class PlaneEngine:
         self.problem, self.displacements = problem, memory
         self.plane: Plane | None = None
         self.fell = np.inf  # f, by the last step
+        self.given: Array | None = None  # a copy of the plane's w, handed to the run
 
     def look(self, w: Array) -> Look:
         """The objective and its full gradient."""
@@ -30,6 +31,8 @@ class PlaneEngine:
 
     def _at(self, w: Array, memory: dict[str, Array]) -> Plane:
         """The plane at w: the one at hand, or one from a checkpoint, or a new one."""
+        if self.plane is not None and w is self.given:
+            return self.plane
         if self.plane is None or not np.array_equal(self.plane.w, w):
             if memory:
                 self.plane = Plane.from_state(self.problem, memory)
@@ -45,7 +48,7 @@ class PlaneEngine:
             before = plane.value
             taken = plane.step()
             self.fell = before - plane.value
-            w = plane.w.copy()
+            self.given = w = plane.w.copy()
             state.move(w, w - state.w)
             if taken.verdict:
                 return taken.verdict

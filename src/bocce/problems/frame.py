@@ -69,7 +69,11 @@ class Frame:
         centre = np.zeros(X.shape[1])
         if intercept:
             centre = np.average(sample, axis=0, weights=weights)
-        spread2 = np.average(np.square(sample - centre), axis=0, weights=weights)
+        apart = sample - centre if intercept else sample
+        if weights is None:
+            spread2 = np.einsum("ij,ij->j", apart, apart) / sample.shape[0]
+        else:
+            spread2 = np.einsum("i,ij,ij->j", weights, apart, apart) / weights.sum()
         share = np.count_nonzero(sample, axis=0) / sample.shape[0]
         flat = spread2 <= np.square(CONSTANT * centre)
         if rows.step > 1 and flat.any():  # rare in the sample, perhaps not in the data

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from .base import Array, Index, Rows
 
+SQUARED_ENTRIES = 1 << 20  # at a time
 SPARSE_COST = 8.0  # of a sparse multiplication in a Gram matrix, in dense ones
 
 
@@ -51,14 +52,26 @@ class Csr(Rows):
         return SPARSE_COST**2 * float(self.X.nnz) ** 2 / self.n
 
     @cached_property
+    def pairs(self) -> float:  # type: ignore[override]
+        counts = np.diff(self.X.indptr).astype(np.float64)
+        return float(counts @ counts) / max(1, self.n)
+
+    @cached_property
     def norms2(self) -> Array:
         return np.asarray(self._exact.multiply(self._exact).sum(axis=1)).ravel()
 
     def squares(self, weights: Array | None = None) -> Array:
-        entries = np.square(self.X.data, dtype=np.float64)
-        if weights is not None:
-            entries *= np.repeat(weights, np.diff(self.X.indptr))
-        return np.bincount(self.X.indices, entries, minlength=self.d) / self.n
+        X, total = self.X, np.zeros(self.d)
+        shares = np.ones(self.n) if weights is None else weights
+        step = max(1, SQUARED_ENTRIES * self.n // max(1, X.nnz))  # rows whose squares are at hand
+        for start in range(0, self.n, step):
+            part = X.indptr[start : start + step + 1]
+            of = slice(part[0], part[-1])
+            data = np.square(X.data[of], dtype=np.float64)
+            shape = (part.size - 1, self.d)
+            squared = sp.csr_array((data, X.indices[of], part - part[0]), shape=shape)
+            total += squared.T @ shares[start : start + step]
+        return total / self.n
 
     def projections2(self, directions: Array) -> Array:
         rotated = self.X @ directions
