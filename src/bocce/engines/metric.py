@@ -22,6 +22,7 @@ SELDOM = 0.5
 DENSE = 0.99  # of all entries: fewer are sparse rows
 BLANK = 1e-26  # of the largest diagonal entry: less is the rounding of a constant column
 MOST_COLUMNS = 2048  # of a d x d factor
+EXACT = 0.04  # how much a step shrinks the gradient right after the Hessian of all rows was taken
 TRIAL = 3  # steps that show what a metric which several outputs share is worth
 
 
@@ -41,7 +42,7 @@ class Prices:
     sparse_gram: float = 2.7
     squares: float = 1.5  # an entry squared, weighted and summed
     factor: float = 0.05  # a multiplication of Cholesky's method
-    square: float = 6.0  # an entry of a d x d matrix
+    square: float = 14.0  # an entry of a d x d matrix
 
 
 PRICES = Prices()
@@ -140,9 +141,9 @@ class Chooser:
     never bought.
     """
 
-    expected = 0.15  # how much a step shrinks the gradient, right after the Hessian was taken
+    expected = 0.15  # how much a step shrinks the gradient, right after a sample's was taken
     rows_a_column = 20
-    first = 1.0  # steps that a Hessian may cost to be bought before the first step,
+    first = 1.5  # steps that a Hessian may cost to be bought before the first step,
     exact = 8.0  # and where it is that of a quadratic, so that one step is all
 
     def __init__(self, problem: Any, outputs: int = 1) -> None:
@@ -183,11 +184,13 @@ class Chooser:
         return float(gram + factor + PRICES.matrix)
 
     def _first_rows(self) -> int:
-        """All where that is cheaper, or for a quadratic, if it pays; else 20 d, or as many as a
-        step pays for."""
+        """All where that is cheap, or for a quadratic, if it pays; else 20 d, or as many as a step
+        pays for."""
         least = min(self.n, self.rows_a_column * self.d)
-        more = self.exact * self.step if self.quadratic else 0.0
-        if self.price(self.n) <= self.price(least) + more:
+        most = max(self.price(least), self.first * self.step)
+        if self.quadratic:
+            most = self.price(least) + self.exact * self.step
+        if self.price(self.n) <= most:
             return self.n
         one = self.gram_row + PRICES.touch * self.entries
         affordable = (self.step - self.price(0)) / max(one, PRICES.touch)  # rows may be empty
@@ -223,6 +226,8 @@ class Chooser:
             self.rows = min(self.n, 4 * self.rows)
         self.taken += 1
         self.lost, self.age, self.trial = 0.0, 0, 0.0
+        if self.whole and not self.several:
+            self.expected = EXACT
 
     def state(self) -> Array:
         numbers = [self.rows, self.lost, self.taken, self.age, self.trial, self.expected]

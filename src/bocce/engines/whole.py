@@ -60,13 +60,15 @@ class PlaneEngine:
         self.plane.refresh()
 
     def still_to_fall(self) -> float:
-        """About how far f is above its minimum: by Newton's method in the metric, or as far as it
-        fell by the last step where there is no metric."""
+        """About how far f is above its minimum: by Newton's method in the metric, but no less than
+        half of what it fell by the last step (a metric may have seen one huge row alone), and all
+        of that where there is no metric."""
         assert self.plane is not None
         g = self.plane.gradient
         if self.plane.metric.plain:
             return float(self.fell)
-        return 0.5 * float(np.vdot(g, self.plane.metric.solve(g)))
+        by_metric = 0.5 * float(np.vdot(g, self.plane.metric.solve(g)))
+        return by_metric if self.plane.quadratic else max(by_metric, 0.5 * float(self.fell))
 
     def memory(self, state: State) -> dict[str, Array]:
         """What a checkpoint needs beside the state to go on bit for bit."""
