@@ -23,6 +23,7 @@ DENSE = 0.99  # of all entries: fewer are sparse rows
 BLANK = 1e-26  # of the largest diagonal entry: less is the rounding of a constant column
 MOST_COLUMNS = 2048  # of a d x d factor
 EXACT = 0.04  # how much a step shrinks the gradient right after the Hessian of all rows was taken
+TAKEN = 1 << 18  # numbers of sampled rows that are copied at a time
 TRIAL = 3  # steps that show what a metric which several outputs share is worth
 
 
@@ -120,9 +121,13 @@ def part_of_hessian(
         draws = draws[(draws >= before) & (draws < reach[-1])]
     chosen = np.searchsorted(reach, draws, side="right")
     named, times = np.unique(np.minimum(chosen, bend.size - 1), return_counts=True)
-    if named.size == 0:
-        return np.zeros((rows.d, rows.d))
-    return np.asarray(rows.take(named).gram(times * (total / n * named.size / count)))
+    del reach, draws, chosen  # as long as the data are
+    H = np.zeros((rows.d, rows.d))
+    step = max(1, int(TAKEN * rows.n / max(1.0, rows.cost)))
+    for start in range(0, named.size, step):
+        part, often = named[start : start + step], times[start : start + step]
+        H += rows.take(part).gram(often * (total / n * part.size / count))
+    return H
 
 
 def set_right(H: Array, truth: Array) -> Array:
