@@ -8,10 +8,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from _peers_cells import Cell
-from _peers_race import LEVELS, Climb
-from _peers_report import Raced
-from _peers_solvers import OURS
+from _peers_race import LEVELS, OURS, Climb, Raced
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -24,8 +21,10 @@ LOOKS = {  # colour, marker: a solver looks the same in every panel
     "saga": ("#2a9d8f", "^"),
     "lbfgs": ("#1d4e89", "D"),
     "newton-chol": ("#7b2cbf", "P"),
+    "newton-cg": ("#b56576", "h"),
     "liblinear": ("#e09f3e", "X"),
     "lsqr": ("#1d4e89", "d"),
+    "sparse_cg": ("#b56576", "h"),
     "cholesky": ("#7b2cbf", "*"),
     "cyanure": ("#2f2f2f", "p"),
 }
@@ -35,7 +34,7 @@ COLUMNS = 3
 
 def envelope(climbs: list[Climb], label: str) -> tuple[np.ndarray, np.ndarray]:
     """What a label had reached by each time."""
-    rungs = [rung for climb in climbs if climb.solver.label == label for rung in climb.rungs]
+    rungs = [rung for climb in climbs if climb.label == label for rung in climb.rungs]
     kept = []
     for rung in sorted(rungs, key=lambda rung: rung.seconds):
         gap = max(rung.gap, FLOOR)
@@ -44,17 +43,17 @@ def envelope(climbs: list[Climb], label: str) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.array(kept).reshape(-1, 2).T)
 
 
-def draw(raced: list[Raced], path: Path) -> None:
-    rows = -(-(len(raced) + 1) // COLUMNS)  # one place is the legend's
+def draw(found: list[Raced], path: Path) -> None:
+    rows = -(-(len(found) + 1) // COLUMNS)  # one place is the legend's
     figure, axes = plt.subplots(
         rows, COLUMNS, figsize=(4.0 * COLUMNS, 2.9 * rows), squeeze=False, sharey=True
     )
     handles = {}
-    for ax, (cell, climbs) in zip(axes.flat, raced):
-        handles |= _panel(ax, cell, climbs)
+    for ax, raced in zip(axes.flat, found):
+        handles |= _panel(ax, raced)
     for ax in axes[:, 0]:
         ax.set_ylabel("(f - f*)/(f(0) - f*)", fontsize=9)
-    rest = list(axes.flat)[len(raced) :]
+    rest = list(axes.flat)[len(found) :]
     for ax in rest:
         ax.axis("off")
     labels = [label for label in LOOKS if label in handles]
@@ -67,18 +66,18 @@ def draw(raced: list[Raced], path: Path) -> None:
     plt.close(figure)
 
 
-def _panel(ax: Any, cell: Cell, climbs: list[Climb]) -> dict[str, Any]:
+def _panel(ax: Any, raced: Raced) -> dict[str, Any]:
     handles = {}
-    for label in dict.fromkeys(climb.solver.label for climb in reversed(climbs)):
+    for label in dict.fromkeys(climb.label for climb in reversed(raced.climbs)):
         colour, marker = LOOKS[label]
         bold = label == OURS
         (handles[label],) = ax.loglog(
-            *envelope(climbs, label), color=colour, marker=marker, ms=5.5 if bold else 3.5,
+            *envelope(raced.climbs, label), color=colour, marker=marker, ms=5.5 if bold else 3.5,
             lw=2.8 if bold else 1.1, zorder=5 if bold else 2,
         )  # fmt: skip
     for level in LEVELS:
         ax.axhline(level, color="#dddddd", lw=0.8, zorder=0)
-    ax.set_title(f"{cell.data}, {cell.loss}: {cell.n:,} x {cell.X.shape[1]:,}", fontsize=10)
+    ax.set_title(f"{raced.data}, {raced.loss}, l2 = {raced.label}", fontsize=10)
     ax.set_ylim(FLOOR / 2, 2.0)
     ax.spines[["top", "right"]].set_visible(False)
     return handles

@@ -43,7 +43,6 @@ class Solver:
 
     label: str
     kind: str  # "ours", "sklearn" or "cyanure"
-    first_order: bool  # gradient steps alone: no Newton, quasi-Newton, Krylov or direct solve
     ladder: tuple[float, ...]
     fit: Fit
     share: float = 1.0  # of a solver's budget
@@ -110,29 +109,32 @@ def _fit_cyanure(cell: Cell, count: float) -> tuple[np.ndarray, float | None]:
 def solvers(cell: Cell) -> list[Solver]:
     """Who runs on this cell, ours first."""
     racers = [
-        Solver(OURS, "ours", True, TOLERANCES, fit_ours),
-        Solver("SGD", "sklearn", True, COUNTS, _fit_sgd({}), 0.25),
+        Solver(OURS, "ours", TOLERANCES, fit_ours),
+        Solver("SGD", "sklearn", COUNTS, _fit_sgd({}), 0.25),
     ]
     for settings in SGD_GRID:
         name = " ".join(str(value) for value in settings.values())
         share = 0.5 / len(SGD_GRID)
-        racers.append(Solver("SGD best", "sklearn", True, COUNTS, _fit_sgd(settings), share, name))
+        racers.append(Solver("SGD best", "sklearn", COUNTS, _fit_sgd(settings), share, name))
     if cell.loss == "logistic":
         racers += [
-            Solver("saga", "sklearn", True, COUNTS, _fit_logistic("saga", True)),
-            Solver("lbfgs", "sklearn", False, COUNTS, _fit_logistic("lbfgs")),
-            Solver("liblinear", "sklearn", False, COUNTS, _fit_logistic("liblinear")),
+            Solver("sag", "sklearn", COUNTS, _fit_logistic("sag", True)),
+            Solver("saga", "sklearn", COUNTS, _fit_logistic("saga", True)),
+            Solver("lbfgs", "sklearn", COUNTS, _fit_logistic("lbfgs")),
+            Solver("newton-cg", "sklearn", COUNTS, _fit_logistic("newton-cg")),
+            Solver("liblinear", "sklearn", COUNTS, _fit_logistic("liblinear")),
         ]
         if cell.X.shape[1] <= HESSIAN_COLUMNS:
             newton = _fit_logistic("newton-cholesky")
-            racers.append(Solver("newton-chol", "sklearn", False, COUNTS, newton))
+            racers.append(Solver("newton-chol", "sklearn", COUNTS, newton))
     else:
         racers += [
-            Solver("sag", "sklearn", True, COUNTS, _fit_ridge("sag", True)),
-            Solver("saga", "sklearn", True, COUNTS, _fit_ridge("saga", True)),
-            Solver("lsqr", "sklearn", False, COUNTS, _fit_ridge("lsqr")),
-            Solver("cholesky", "sklearn", False, (1,), _fit_ridge("cholesky")),
+            Solver("sag", "sklearn", COUNTS, _fit_ridge("sag", True)),
+            Solver("saga", "sklearn", COUNTS, _fit_ridge("saga", True)),
+            Solver("lsqr", "sklearn", COUNTS, _fit_ridge("lsqr")),
+            Solver("sparse_cg", "sklearn", COUNTS, _fit_ridge("sparse_cg")),
+            Solver("cholesky", "sklearn", (1,), _fit_ridge("cholesky")),
         ]
     if cyanure is not None:
-        racers.append(Solver("cyanure", "cyanure", True, COUNTS, _fit_cyanure))
+        racers.append(Solver("cyanure", "cyanure", COUNTS, _fit_cyanure))
     return racers

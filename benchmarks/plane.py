@@ -1,13 +1,14 @@
-"""The plane against scikit-learn's solvers, to a gradient of 1e-4 and of 1e-6 of the first.
+"""What the plane's metrics are worth: `auto` against each of them, kept for the whole run.
 
-    python benchmarks/plane.py [--quick] [--data NAME ...] [--l2 1e-3 1/n 0.01/n] [--markdown]
+    python benchmarks/plane.py [--data NAME ...] [--l2 1e-3 1/n] [--nystrom RANK] [--markdown]
 
-CPU seconds, one thread. One objective for all: mean loss + l2/2 ||w||^2, no intercept, from w = 0.
-A solver of scikit-learn is refitted with a tolerance that falls by half decades; its time to a
-level is that of the cheapest fit that reached it. The plane is run once to the smaller level (twice
-on small data, and the better time counts, for all), and asked on the way; validation of the data is
-in scikit-learn's times and not in the plane's. Real data are found through BOCCE_DATA; covtype and
-ijcnn1 are dense, the others as LIBSVM has them; sector is class <= 50 against the rest.
+Columns: P = I (memory 5); H of 20 d rows, drawn anew when a step shrinks the gradient by less than
+0.15; both directions, -g and -P^-1 g, in the plane (as plane.md's prototype had them; one more
+product with X a step); H of all rows; `auto`. Each cell: steps, Hessians, CPU seconds of one thread
+until the gradient is 1e-6 of the first, from w = 0, no intercept; the best of --repeats runs, which
+take turns. The last column is `auto` over the best of the others. "-": not in 300 steps, or in
+--budget seconds. --nystrom adds a column for a low-rank sketch of the Hessian, for d beyond 1,024.
+A few minutes on an idle core. The race against other packages is benchmarks/peers.py.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ import argparse
 import os
 import sys
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,34 +26,20 @@ for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import numpy as np  # noqa: E402
-import scipy.sparse as sp  # noqa: E402
-from sklearn.linear_model import LogisticRegression, Ridge  # noqa: E402
+from _peers_cells import MILLION, NAMES, REAL, load  # noqa: E402
+from scipy.linalg import cho_factor, cho_solve  # noqa: E402
 
-import bocce  # noqa: E402
 import plane_problems as given  # noqa: E402
-from bocce.engines.plane import Plane, norm  # noqa: E402
+from bocce.engines.metric import MOST_COLUMNS, Metric, sampled_hessian  # noqa: E402
+from bocce.engines.plane import Plane  # noqa: E402
 
-LEVELS = (1e-4, 1e-6)
-REAL = {
-    "a9a": ("a9a", False),
-    "w8a": ("w8a", False),
-    "ijcnn1": ("ijcnn1.tr", True),
-    "mushrooms": ("mushrooms", False),
-    "covtype": ("covtype.libsvm.binary.scale", True),
-    "covtype 200k": ("covtype.libsvm.binary.scale", True),
-    "sector": ("sector.scale", False),
-    "rcv1 subset": ("rcv1_vw_subset_1747", False),
-    "abalone": ("abalone_scale", True),
-}
-SIMULATED = {
-    "simulated 200 x 500": (200, 500),
-    "simulated 1k x 10": (1000, 10),
-    "simulated 100k x 400": (100_000, 400),
-}
-SPARSE = "sparse 200k x 100k"
-SQUARED = ("abalone", "ijcnn1", "a9a", "covtype 200k")
-SMALL = ("a9a", "ijcnn1", "mushrooms", "rcv1 subset", "abalone", *list(SIMULATED)[:2])
-NAMES = (*REAL, *SIMULATED, SPARSE)
+TOL = 1e-6
+STALE = 0.15  # a step that shrinks the gradient by less wants a new Hessian
+MOST_STEPS = 300
+ROWS = {"covtype 200k": ("covtype", 200_000)}
+DENSE_BAD = "dense 4k x 2k"
+ALL = (*(name for name in NAMES if name != MILLION), *ROWS, DENSE_BAD)
+USUAL = tuple(name for name in (*REAL, "100k x 400", "1k x 10", *ROWS) if name != "covtype")
 L2S: dict[str, Callable[[int], float]] = {
     "1e-3": lambda n: 1e-3,
     "1/n": lambda n: 1.0 / n,
@@ -61,144 +47,154 @@ L2S: dict[str, Callable[[int], float]] = {
 }
 
 
-def load(name: str) -> tuple[Any, np.ndarray]:
-    if name in SIMULATED:  # as benchopt's benchmark_logreg_l2 makes it
-        n, d = SIMULATED[name]
-        rng = np.random.RandomState(42)
-        truth = rng.randn(d)
-        X = rng.randn(n, d)
-        return X, np.sign(X @ truth)
-    if name == SPARSE:
-        return words(200_000, 100_000, 100)
-    source, dense = REAL[name]
-    X, y = bocce.data.load(source)
-    if name == "covtype 200k":
-        some = np.sort(np.random.default_rng(0).choice(len(y), 200_000, replace=False))
-        X, y = X[some], y[some]
-    X = X.toarray() if dense else sp.csr_matrix(X)
-    if name == "abalone":
-        return X, y
-    return X, np.where(y <= 50 if name == "sector" else y == y.max(), 1.0, -1.0)
+class Fixed(Plane):
+    """A plane whose metric is taken by one rule: of so many rows, whenever a step was poor."""
+
+    rows = 0
+    taken = 0
+
+    def _choose_metric(self) -> None:
+        if self.metric.plain or self.shrank > STALE:
+            self.metric = self._fresh()
+            self.taken += 1
+
+    def _fresh(self) -> Metric:
+        X, bend, n = self.problem.rows, self.scores.sweep.row_bends(), self.problem.n
+        whole = 2 * self.rows >= n
+        H = X.gram(bend) if whole else sampled_hessian(X, bend, self.rows, self.taken)
+        return Metric.of(H, self.ridge.reshape(-1), 1.0 / self.rows)
 
 
-def words(n: int, d: int, entries: int) -> tuple[Any, np.ndarray]:
-    """Rows of unit length with entries in columns as rare as words are, and noisy classes."""
-    rng = np.random.default_rng(0)
-    columns = np.minimum(d ** rng.random((n, entries)) - 1.0, d - 1).astype(np.int32)
-    values = np.abs(rng.standard_normal((n, entries)))
-    X = sp.csr_matrix((values.ravel(), columns.ravel(), np.arange(0, n * entries + 1, entries)))
-    X.resize((n, d))
-    X.sum_duplicates()
-    X.data /= np.repeat(np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1])), np.diff(X.indptr))
-    return X, np.sign(X @ (3.0 * rng.standard_normal(d)) + 0.3 * rng.standard_normal(n))
+class Both(Fixed):
+    """The plain gradient is in the plane as well, in a place of its own behind the memory."""
+
+    def _new_direction(self) -> None:
+        plain = -self.gradient / np.abs(self.gradient).max()
+        slot = self.memory
+        far = self.scores.aim(slot, plain)
+        self.scores.scale(slot, far)
+        self.kept = max(self.kept, self.memory)
+        self.products += 1
+        self._set(slot, plain, far)
+        super()._new_direction()
+
+    def _go(self, displacement: np.ndarray) -> None:
+        """Displacements take turns in all places but the last."""
+        self.w += displacement
+        slot = 1 + self.k % (self.memory - 1)
+        self.scores.keep(slot, self.far)
+        self._set(slot, displacement, self.far)
 
 
-def plane(p: Any, metric: str, most: int = 2000) -> tuple[dict[float, float], int, int]:
-    """Seconds to each level, steps, and Hessians taken."""
+class Nystrom(Fixed):
+    """H ~ C^T W^-1 C from products of H with a few random vectors, for many columns."""
+
+    rank = 50
+
+    def _fresh(self) -> Any:
+        p, bend = self.problem, self.scores.sweep.row_bends()
+        draws = np.random.default_rng(self.taken).standard_normal((p.rows.d, self.rank))
+        draws = np.linalg.qr(draws)[0]
+        Y = p.rows.combine(bend[:, None] * p.rows.times(draws)) / p.n
+        shift = np.sqrt(p.rows.d) * np.finfo(float).eps * np.linalg.norm(Y)
+        Y += shift * draws
+        C = np.linalg.cholesky(draws.T @ Y)
+        U, s, _ = np.linalg.svd(np.linalg.solve(C, Y.T).T, full_matrices=False)
+        return LowRank(U, np.maximum(0.0, s**2 - shift), float(self.ridge))
+
+
+class LowRank:
+    """(U diag(s) U^T + ridge)^-1 on span U; beyond it, as if curvature were the least in s."""
+
+    plain = False
+
+    def __init__(self, U: np.ndarray, s: np.ndarray, ridge: float) -> None:
+        self.U, self.share = U, (s[-1] + ridge) / (s + ridge) - 1.0
+
+    def solve(self, g: np.ndarray) -> np.ndarray:
+        return g + self.U @ (self.share * (self.U.T @ g))
+
+
+def made(column: str, p: Any, rank: int) -> Plane:
+    w0, d, n = np.zeros(p.rows.d), p.rows.d, p.n
+    if column in ("auto", "I"):
+        return Plane(p, w0, metric="auto" if column == "auto" else "identity")
+    kind, rows, memory = {
+        "H of 20 d": (Fixed, min(n, 20 * d), 2),
+        "both": (Both, min(n, 20 * d), 3),
+        "H of all": (Fixed, n, 2),
+        "Nystrom": (Nystrom, n, 5),
+    }[column]
+    run = kind(p, w0, memory=memory, metric="identity")
+    run.rows = rows
+    if isinstance(run, Nystrom):
+        run.rank = rank
+    return run
+
+
+def timed(column: str, p: Any, rank: int, budget: float) -> tuple[float, str]:
+    """CPU seconds, and steps (Hessians)."""
     begin = time.process_time()
-    run = Plane(p, np.zeros(p.rows.d), metric=metric)
-    first, times = run.norm, {}
-    for _ in range(most):
-        step = run.step()
-        for level in LEVELS:
-            if level not in times and step.norm <= level * first:
-                times[level] = time.process_time() - begin
-        if len(times) == len(LEVELS) or step.verdict:
-            break
-    return times, run.k, run.chooser.taken if run.chooser else 0
+    run = made(column, p, rank)
+    goal = TOL * run.norm
+    while run.norm > goal:
+        verdict = run.step().verdict
+        spent = time.process_time() - begin
+        if verdict or run.k >= MOST_STEPS or spent > budget:
+            return np.inf, "-"
+    taken = run.chooser.taken if run.chooser else getattr(run, "taken", 0)
+    return time.process_time() - begin, f"{run.k} ({taken})"
 
 
-def peers(p: Any, X: Any, y: np.ndarray, l2: float, budget: float, repeats: int) -> dict[str, Any]:
-    """Seconds to each level of scikit-learn's solvers."""
-    n, d = X.shape
-    first = norm(given.gradient(p, np.zeros(d)))
-    squared = p.loss.quadratic
-    names = ("cholesky", "lsqr") if squared else ("lbfgs", "newton-cholesky", "newton-cg")
-    found: dict[str, Any] = {}
-    for name in names:
-        if d > 2000 and "cholesky" in name:
-            continue
-        times: dict[float, float] = {}
-        spent = 0.0
-        for power in np.arange(3.0, 9.1, 0.5):
-            best = np.inf
-            for _ in range(repeats):
-                if squared:
-                    model = Ridge(n * l2, fit_intercept=False, solver=name, tol=10**-power)
-                else:
-                    model = LogisticRegression(
-                        C=1.0 / (n * l2),
-                        fit_intercept=False,
-                        solver=name,
-                        tol=first * 10**-power,
-                        max_iter=5000,
-                    )
-                begin = time.process_time()
-                model.fit(X, y)
-                best = min(best, time.process_time() - begin)
-            spent += best
-            reached = norm(given.gradient(p, np.ravel(model.coef_))) / first
-            for level in LEVELS:
-                if reached <= level:
-                    times[level] = min(times.get(level, np.inf), best)
-            if len(times) == len(LEVELS) or spent > budget:
-                break
-        found[name] = times
-    return found
+def badly_conditioned(n: int = 4_000, d: int = 2_000) -> tuple[np.ndarray, np.ndarray]:
+    """Dense rows whose covariance has eigenvalues 1/j^2, as kernels have."""
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    X = (rng.standard_normal((n, d)) / np.arange(1, d + 1)) @ turn
+    z = X @ (turn.T @ np.sqrt(np.arange(1.0, d + 1)))
+    return X, np.where(z + 0.3 * z.std() * rng.standard_normal(n) > 0, 1.0, -1.0)
 
 
-def cells(names: list[str], l2s: list[str]) -> Iterator[tuple[str, str, str, Any, Any, float]]:
-    for name in names:
-        X, y = load(name)
-        kinds = [] if name == "abalone" else [("logistic", given.Logistic())]
-        kinds += [("squared", given.Squared())] if name in SQUARED else []
-        for kind, loss in kinds:
-            for label in l2s:
-                l2 = L2S[label](X.shape[0])
-                yield name, kind, label, X, given.problem(X, y, loss, l2), l2
+def problem(name: str, l2: str) -> Any:
+    X, y = badly_conditioned() if name == DENSE_BAD else load(*ROWS.get(name, (name,)))
+    return given.problem(X, y, given.Logistic(), L2S[l2](X.shape[0]))
 
 
-def row(cell: tuple[Any, ...], budget: float) -> list[str]:
-    name, kind, label, X, p, l2 = cell
-    repeats = 2 if name in SMALL else 1
-    runs = [plane(p, "auto") for _ in range(repeats)]
-    plain = [plane(p, "identity", most=200) for _ in range(repeats)]
-    theirs = peers(p, X, p.y, l2, budget, repeats)
-    line = [f"{name} {kind}", label, f"{runs[0][1]} ({runs[0][2]})"]
-    for level in LEVELS:
-        ours = min(r[0].get(level, np.inf) for r in runs)
-        by_identity = min(r[0].get(level, np.inf) for r in plain)
-        who, best = min(((k, v.get(level, np.inf)) for k, v in theirs.items()), key=lambda t: t[1])
-        line += [f"{ours:.4f}", f"{by_identity:.4f}", f"{best:.4f} {who}", f"{ours / best:.2f}"]
-    return line
+def row(p: Any, columns: list[str], args: argparse.Namespace) -> tuple[list[str], float]:
+    best: dict[str, tuple[float, str]] = {}
+    for turn in range(args.repeats):
+        for column in columns:
+            big = p.rows.d > MOST_COLUMNS and column in ("H of 20 d", "both", "H of all")
+            if big or (turn and best[column][0] > 1.0):
+                best.setdefault(column, (np.inf, "-"))
+                continue
+            found = timed(column, p, args.nystrom or 0, args.budget)
+            best[column] = min(found, best.get(column, (np.inf, "-")))
+    ratio = best["auto"][0] / min(best[column][0] for column in columns if column != "auto")
+    words = [f"{at}, {s:.4f}" if s < np.inf else "-" for s, at in (best[c] for c in columns)]
+    return words, ratio
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small data only, under a minute")
-    parser.add_argument("--data", nargs="+", choices=NAMES, default=list(NAMES), metavar="NAME")
-    parser.add_argument("--l2", nargs="+", choices=list(L2S), default=list(L2S))
-    parser.add_argument("--budget", type=float, default=20.0, help="seconds for a peer to climb")
+    parser.add_argument("--data", nargs="+", choices=ALL, default=list(USUAL), metavar="NAME")
+    parser.add_argument("--l2", nargs="+", choices=list(L2S), default=["1e-3", "1/n"])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--budget", type=float, default=20.0, help="seconds for one run")
+    parser.add_argument("--nystrom", type=int, metavar="RANK")
     parser.add_argument("--markdown", action="store_true")
     args = parser.parse_args()
-    names = [name for name in args.data if not args.quick or name in SMALL]
-    head = ["data", "l2", "steps (Hessians)"]
-    for level in LEVELS:
-        head += [f"{level:g}: plane", "P = I", "best of scikit-learn", "ratio"]
-    bar = " | " if args.markdown else "  "
-    print(bar.join(head), flush=True)
-    ratios = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for cell in cells(names, args.l2):
-            line = row(cell, args.budget)
-            ratios.append([float(line[6]), float(line[10])])
-            print(bar.join(line), flush=True)
-    for level, column in zip(LEVELS, np.array(ratios).T):
-        print(
-            f"to {level:g}: first on {(column < 1.0).sum()} of {column.size}, "
-            f"at most {column.max():.2f} times the best"
-        )
+    columns = ["I", "H of 20 d", "both", "H of all", "auto"]
+    columns += ["Nystrom"] if args.nystrom else []
+    bar, ratios = " | " if args.markdown else "  ", []
+    print(bar.join(["data", "l2", *columns, "auto/best"]), flush=True)
+    for name in args.data:
+        for l2 in args.l2:
+            words, ratio = row(problem(name, l2), columns, args)
+            ratios.append(ratio)
+            print(bar.join([name, l2, *words, f"{ratio:.2f}"]), flush=True)
+    above = sum(r > 1.3 for r in ratios)
+    print(f"auto: {max(ratios):.2f} times the best at most, above 1.3 on {above} of {len(ratios)}")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ SELDOM = 0.5
 DENSE = 0.99  # of all entries: fewer are sparse rows
 BLANK = 1e-26  # of the largest diagonal entry: less is the rounding of a constant column
 MOST_COLUMNS = 2048  # of a d x d factor
+EXACT = 0.04  # how much a step shrinks the gradient right after the Hessian of all rows was taken
+TAKEN = 1 << 18  # numbers of sampled rows that are copied at a time
 TRIAL = 3  # steps that show what a metric which several outputs share is worth
 
 
@@ -29,17 +31,19 @@ TRIAL = 3  # steps that show what a metric which several outputs share is worth
 class Prices:
     """What things cost: nanoseconds on one core, rounded."""
 
-    call: float = 1.2e5  # a step, in Python
+    call: float = 1.7e5  # a step, in Python
+    matrix: float = 6e4  # a Hessian, in Python,
+    draw: float = 9e4  # and of a sample
     row: float = 25.0  # a step's element-wise work on one row
     column: float = 15.0
     dense: float = 0.45  # a multiplication of X v, read from memory
     sparse: float = 1.3
     gram: float = 0.025  # a multiplication of a dense Gram matrix,
     touch: float = 2.2  # and for each entry that is weighted
-    sparse_gram: float = 5.0
+    sparse_gram: float = 2.7
     squares: float = 1.5  # an entry squared, weighted and summed
     factor: float = 0.05  # a multiplication of Cholesky's method
-    square: float = 6.0  # an entry of a d x d matrix
+    square: float = 14.0  # an entry of a d x d matrix
 
 
 PRICES = Prices()
@@ -117,9 +121,13 @@ def part_of_hessian(
         draws = draws[(draws >= before) & (draws < reach[-1])]
     chosen = np.searchsorted(reach, draws, side="right")
     named, times = np.unique(np.minimum(chosen, bend.size - 1), return_counts=True)
-    if named.size == 0:
-        return np.zeros((rows.d, rows.d))
-    return np.asarray(rows.take(named).gram(times * (total / n * named.size / count)))
+    del reach, draws, chosen  # as long as the data are
+    H = np.zeros((rows.d, rows.d))
+    step = max(1, int(TAKEN * rows.n / max(1.0, rows.cost)))
+    for start in range(0, named.size, step):
+        part, often = named[start : start + step], times[start : start + step]
+        H += rows.take(part).gram(often * (total / n * part.size / count))
+    return H
 
 
 def set_right(H: Array, truth: Array) -> Array:
@@ -138,10 +146,10 @@ class Chooser:
     never bought.
     """
 
-    expected = 0.15  # how much a step shrinks the gradient, right after the Hessian was taken
+    expected = 0.15  # how much a step shrinks the gradient, right after a sample's was taken
     rows_a_column = 20
-    first = 1.0  # steps that a Hessian may cost to be bought before the first step,
-    exact = 6.0  # and where it is that of a quadratic, so that one step is all
+    first = 1.5  # steps that a Hessian may cost to be bought before the first step,
+    exact = 8.0  # and where it is that of a quadratic, so that one step is all
 
     def __init__(self, problem: Any, outputs: int = 1) -> None:
         rows = problem.rows
@@ -149,13 +157,14 @@ class Chooser:
         self.entries = float(rows.cost) / self.n  # in a row
         self.sparse = self.entries < DENSE * self.d
         if self.sparse:
-            self.gram_row: float = PRICES.sparse_gram * self.entries**2
+            self.gram_row = PRICES.sparse_gram * float(rows.pairs)
         else:
             self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
         entry = PRICES.sparse * outputs if self.sparse else max(PRICES.dense, PRICES.gram * outputs)
         scores = PRICES.row * self.n + PRICES.column * self.d
         self.step = PRICES.call + 2.0 * entry * rows.cost + scores * outputs
         self.several = outputs > 1
+        self.alike = self.quadratic and getattr(problem, "weight", None) is None  # does every row bend alike?
         self.handed_on = getattr(problem, "handed_on", None)
         self.affordable = self.d <= MOST_COLUMNS
         self.rows = self._first_rows()
@@ -175,14 +184,18 @@ class Chooser:
             gram = self.n * self.gram_row
         else:
             gram = rows * (self.gram_row + PRICES.touch * self.entries)
-            gram += self.sparse * PRICES.squares * self.entries * self.n
+            gram += PRICES.draw + self.sparse * PRICES.squares * self.entries * self.n
         factor = PRICES.factor * self.d**3 / 3.0 + PRICES.square * self.d**2
-        return float(gram + factor + PRICES.call)
+        return float(gram + factor + PRICES.matrix)
 
     def _first_rows(self) -> int:
-        """All for a quadratic, if that pays; else 20 d, or as many as a step pays for."""
+        """All where that is cheap, or for a quadratic, if it pays; else 20 d, or as many as a step
+        pays for."""
         least = min(self.n, self.rows_a_column * self.d)
-        if self.quadratic and self.price(self.n) <= self.price(least) + self.exact * self.step:
+        most = max(self.price(least), self.first * self.step)
+        if self.quadratic:
+            most = self.price(least) + self.exact * self.step
+        if self.price(self.n) <= most:
             return self.n
         one = self.gram_row + PRICES.touch * self.entries
         affordable = (self.step - self.price(0)) / max(one, PRICES.touch)  # rows may be empty
@@ -218,6 +231,8 @@ class Chooser:
             self.rows = min(self.n, 4 * self.rows)
         self.taken += 1
         self.lost, self.age, self.trial = 0.0, 0, 0.0
+        if self.whole and not self.several:
+            self.expected = EXACT
 
     def state(self) -> Array:
         numbers = [self.rows, self.lost, self.taken, self.age, self.trial, self.expected]
@@ -231,7 +246,9 @@ class Chooser:
 def sampled_metric(rows: Any, bend: Array, ridge: Array, chooser: Chooser) -> Metric:
     """The Hessian where the bends were taken, of as many rows as the chooser pays for."""
     chooser.take()
-    if chooser.whole or not float(bend.max()) > 0.0:
+    if chooser.alike and chooser.whole:
+        H = bend[0] * np.asarray(rows.gram())
+    elif chooser.whole or not float(bend.max()) > 0.0:
         H = np.asarray(rows.gram(bend))
     else:
         H = sampled_hessian(rows, bend, chooser.rows, chooser.taken)

@@ -30,7 +30,7 @@ class Scores:
 
     def start(self, w: Array) -> Looked:
         """z = X w, and a look there."""
-        self.z[...] = self.rows.times(w)
+        self.z[...] = self.rows.times(w) if w.any() else 0.0
         return self.look()
 
     def look(self) -> Looked:

@@ -30,7 +30,8 @@ def norm(g: Array) -> float:
 
 def largest(v: Array) -> float:
     """max |v_i|."""
-    return max(float(v.max()), -float(v.min()))
+    flat = v.reshape(-1)
+    return max(float(np.maximum.reduce(flat)), -float(np.minimum.reduce(flat)))
 
 
 def falls(change: float, slack: float, after: float, before: float) -> bool:

@@ -22,6 +22,7 @@ class PlaneEngine:
         self.problem, self.displacements = problem, memory
         self.plane: Plane | None = None
         self.fell = np.inf  # f, by the last step
+        self.given: Array | None = None  # a copy of the plane's w, handed to the run
 
     def look(self, w: Array) -> Look:
         """The objective and its full gradient."""
@@ -30,6 +31,8 @@ class PlaneEngine:
 
     def _at(self, w: Array, memory: dict[str, Array]) -> Plane:
         """The plane at w: the one at hand, or one from a checkpoint, or a new one."""
+        if self.plane is not None and w is self.given:
+            return self.plane
         if self.plane is None or not np.array_equal(self.plane.w, w):
             if memory:
                 self.plane = Plane.from_state(self.problem, memory)
@@ -45,7 +48,7 @@ class PlaneEngine:
             before = plane.value
             taken = plane.step()
             self.fell = before - plane.value
-            w = plane.w.copy()
+            self.given = w = plane.w.copy()
             state.move(w, w - state.w)
             if taken.verdict:
                 return taken.verdict
@@ -57,13 +60,15 @@ class PlaneEngine:
         self.plane.refresh()
 
     def still_to_fall(self) -> float:
-        """About how far f is above its minimum: by Newton's method in the metric, or as far as it
-        fell by the last step where there is no metric."""
+        """About how far f is above its minimum: by Newton's method in the metric, but no less than
+        half of what it fell by the last step (a metric may have seen one huge row alone), and all
+        of that where there is no metric."""
         assert self.plane is not None
         g = self.plane.gradient
         if self.plane.metric.plain:
             return float(self.fell)
-        return 0.5 * float(np.vdot(g, self.plane.metric.solve(g)))
+        by_metric = 0.5 * float(np.vdot(g, self.plane.metric.solve(g)))
+        return by_metric if self.plane.quadratic else max(by_metric, 0.5 * float(self.fell))
 
     def memory(self, state: State) -> dict[str, Array]:
         """What a checkpoint needs beside the state to go on bit for bit."""

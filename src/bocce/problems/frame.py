@@ -18,6 +18,7 @@ from ..rows import Array, Csr, Rows, Scaled
 from ..rows.dense import COPIED_BYTES
 from .problem import Problem
 
+COPIED_SINGLE = 1 << 23  # bytes of float32, which a copy in float64 doubles
 SAMPLE = 1 << 14  # rows that are looked at for centre and scale, where there are more
 BETTER = 2.0  # columns are scaled where that makes the diagonal so many times more even
 CONSTANT = 1e-13  # of a column's size: a smaller spread is rounding
@@ -69,7 +70,11 @@ class Frame:
         centre = np.zeros(X.shape[1])
         if intercept:
             centre = np.average(sample, axis=0, weights=weights)
-        spread2 = np.average(np.square(sample - centre), axis=0, weights=weights)
+        apart = sample - centre if intercept else sample
+        if weights is None:
+            spread2 = np.einsum("ij,ij->j", apart, apart) / sample.shape[0]
+        else:
+            spread2 = np.einsum("i,ij,ij->j", weights, apart, apart) / weights.sum()
         share = np.count_nonzero(sample, axis=0) / sample.shape[0]
         flat = spread2 <= np.square(CONSTANT * centre)
         if rows.step > 1 and flat.any():  # rare in the sample, perhaps not in the data
@@ -104,7 +109,8 @@ class Frame:
         if isinstance(given, Csr):
             return given.scaled(self.scale, self.unit)
         made = Scaled(given.X, self.centre, self.scale, self.unit)
-        return made if given.X.nbytes > COPIED_BYTES else made.take(np.arange(given.n))
+        most = COPIED_BYTES if given.dtype == np.float64 else COPIED_SINGLE
+        return made if given.X.nbytes > most else made.take(np.arange(given.n))
 
     def problem(self, p: Problem) -> Problem:
         """The same objective as a function of the inner variables."""

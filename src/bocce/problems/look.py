@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +16,12 @@ def norm(g: Array) -> float:
     >>> round(norm(np.array([3e200, 4e200])) / 1e200, 12)
     5.0
     """
-    largest = float(np.abs(g).max(initial=0.0))
+    flat = g.reshape(-1)
+    largest = float(np.abs(flat).max(initial=0.0))
     if not 0.0 < largest < np.inf:
         return largest
-    return largest * float(np.linalg.norm(g / largest))
+    flat = flat / largest
+    return largest * math.sqrt(float(flat @ flat))
 
 
 class Look(NamedTuple):

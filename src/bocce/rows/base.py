@@ -59,6 +59,11 @@ class Rows:
         """Multiplications, as cheap as dense ones, of a Gram matrix."""
         return float(self.n) * self.d**2
 
+    @property
+    def pairs(self) -> float:
+        """Multiplications of a row's part of a Gram matrix, on average."""
+        return (self.cost / max(1, self.n)) ** 2
+
     def times(self, w: Array, rows: Index | None = None) -> Array:
         """x_i . w for all rows, or those named."""
         return np.concatenate([block @ w for block in self.blocks(rows)])

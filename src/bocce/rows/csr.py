@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from .base import Array, Index, Rows
 
+PART_ENTRIES = 1 << 18  # at a time
 SPARSE_COST = 8.0  # of a sparse multiplication in a Gram matrix, in dense ones
 
 
@@ -51,25 +52,46 @@ class Csr(Rows):
         return SPARSE_COST**2 * float(self.X.nnz) ** 2 / self.n
 
     @cached_property
+    def pairs(self) -> float:  # type: ignore[override]
+        counts = np.diff(self.X.indptr).astype(np.float64)
+        return float(counts @ counts) / max(1, self.n)
+
+    @cached_property
     def norms2(self) -> Array:
         return np.asarray(self._exact.multiply(self._exact).sum(axis=1)).ravel()
 
     def squares(self, weights: Array | None = None) -> Array:
-        entries = np.square(self.X.data, dtype=np.float64)
-        if weights is not None:
-            entries *= np.repeat(weights, np.diff(self.X.indptr))
-        return np.bincount(self.X.indices, entries, minlength=self.d) / self.n
+        total = np.zeros(self.d)
+        shares = np.ones(self.n) if weights is None else weights
+        for rows, part in self._parts(PART_ENTRIES):
+            part.data = np.square(part.data)
+            total += part.T @ shares[rows]
+        return total / self.n
+
+    def _parts(self, entries: int) -> Iterator[tuple[slice, Any]]:
+        """About so many entries at a time, in float64: copies of all would double the data."""
+        X, step = self.X, max(1, entries * self.n // max(1, self.X.nnz))
+        for start in range(0, self.n, step):
+            ends = X.indptr[start : start + step + 1]
+            of = slice(ends[0], ends[-1])
+            data = X.data[of].astype(np.float64, copy=False)
+            shape = (ends.size - 1, self.d)
+            part = sp.csr_array((data, X.indices[of], ends - ends[0]), shape=shape)
+            yield slice(start, start + shape[0]), part
 
     def projections2(self, directions: Array) -> Array:
         rotated = self.X @ directions
         return np.asarray(np.einsum("ij,ij->i", rotated, rotated))
 
     def gram(self, weights: Array | None = None) -> Array:
-        X = other = self._exact
-        if weights is not None:
-            data = X.data * np.repeat(weights, np.diff(X.indptr))
-            other = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
-        return np.asarray((X.T @ other).toarray()) / self.n
+        total: Any = 0.0
+        for rows, part in self._parts(max(PART_ENTRIES, self.d**2)):
+            other = part
+            if weights is not None:
+                data = part.data * np.repeat(weights[rows], np.diff(part.indptr))
+                other = sp.csr_array((data, part.indices, part.indptr), shape=part.shape)
+            total = total + (part.T @ other).toarray()
+        return np.asarray(total) / self.n
 
     def take(self, rows: Index) -> Csr:
         return Csr(self.X[rows])

@@ -10,7 +10,7 @@ from ..problems import Constants, Problem
 
 LEAST_STEPS = 1000
 SMALLEST, LARGEST = 1e-140, 1e140  # of L: its products have a place in a double
-FEW = 1 << 20  # numbers in X: all rows at each step cost less than finding out about batches
+FEW = 1 << 23  # numbers in X: all rows at each step cost less than to load compiled batches
 MOST_SCORES = 1 << 24  # rows in parts: the plane keeps a hundred bytes for each in memory
 UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
 

@@ -199,16 +199,20 @@ class Run:
 
     def _after_free_step(self, verdict: str) -> str:
         look, k, every = self._look(self.state.w), self.state.k, self.settings.record_every
-        met = self.stop.met(look.gradient)
+        size = self.stop.outer(look.gradient)
+        met = self.stop.met(look.gradient, size)
         verify = getattr(self.engine, "verify", None)
         if met and self.stop.tol < TIGHT and verify is not None:
             verify()
             look = self._look(self.state.w)
-            met = self.stop.met(look.gradient)
+            size = self.stop.outer(look.gradient)
+            met = self.stop.met(look.gradient, size)
         met = met and self._little_is_left(look)
         due = met or verdict or every == "auto" or k % int(every) == 0
-        if due and self._record(self.state.w, look):
-            return "stopped"
+        if due:
+            self._note(look.value, size)
+            if self._tell(self.state.w, look):
+                return "stopped"
         return "converged" if met else verdict
 
     def _little_is_left(self, look: Look) -> bool:

@@ -45,8 +45,9 @@ class Stop:
         """The caller's gradient norm over the first."""
         return self.outer(gradient) / self.first if self.first > 0.0 else 0.0
 
-    def met(self, gradient: Array) -> bool:
-        outer = self.outer(gradient)
+    def met(self, gradient: Array, outer: float | None = None) -> bool:
+        """Is it over? ``outer`` is the norm in the caller's variables, where that is known."""
+        outer = self.outer(gradient) if outer is None else outer
         if outer <= max(self.goal, 0.0):
             return True
         nearer = max(0.1, self.tol * self.first / outer)
