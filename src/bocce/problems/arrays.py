@@ -1,0 +1,90 @@
+"""A problem whose rows are an array of another library: losses are computed where the rows are."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..losses.lifted import derivatives, outputs_there
+from ..rows import Array, ArrayRows, Index
+from .look import Look
+from .problem import Problem
+
+
+class There:
+    """Targets and weights on the device, in the blocks of the rows, and the loss for them."""
+
+    def __init__(self, problem: Problem) -> None:
+        rows, loss = problem.rows, problem.loss
+        assert isinstance(rows, ArrayRows)
+        self.place = place = rows.place
+        self.parts = rows.parts(int(np.prod(problem.shape[1:])))
+        encoded = place.indices if loss.outputs else place.put
+        self.y = [encoded(problem.y[part]) for part in self.parts]
+        self.weight = None
+        if problem.weight is not None:
+            self.weight = [place.put(problem.weight[part]) for part in self.parts]
+        self.outputs = outputs_there(loss, place.xp) if loss.outputs else None
+        self.three = (
+            self.outputs.three if self.outputs else derivatives(loss, place.xp, place.wide)
+        )
+
+    def at(self, j: int, z: Any) -> tuple[Any, Any, Any]:
+        """Value, slope and bend of block j at the scores z, times the weights."""
+        value, slope, bend = self.three(z, self.y[j])
+        if self.weight is None:
+            return value, slope, bend
+        c = self.weight[j]
+        return c * value, self.columns(c, slope), None if bend is None else c * bend
+
+    def columns(self, c: Any, values: Any) -> Any:
+        """c_i times what row i has, one number or one for each class."""
+        return c * values if values.ndim == 1 else c[:, None] * values
+
+
+class ArrayProblem(Problem):
+    """``Problem`` on an array of another library, used where it lies.
+
+    Values and gradients over all rows are computed there; those of batches, and what a problem
+    can say of its constants, make their products there and the rest on the host.
+    """
+
+    @cached_property
+    def there(self) -> There:
+        return There(self)
+
+    def with_encoded(self, y: Array) -> Problem:
+        other = super().with_encoded(y)
+        other._forget("there")
+        return other
+
+    def look(self, w: Array, rows: Index | None = None) -> Look:
+        if rows is not None:
+            return super().look(w, rows)
+        sums = []
+
+        def slopes(j: int, z: Any) -> Any:
+            value, slope, _ = self.there.at(j, z)
+            sums.append(self.there.place.xp.sum(value))
+            return slope
+
+        assert isinstance(self.rows, ArrayRows)
+        gradient = self.rows.both(w, slopes) / self.n
+        value = sum(float(part) for part in sums) / self.n
+        return Look(value + self.ridge_value(w), gradient + self.pull(w))
+
+    def value(self, w: Any, rows: Index | None = None) -> float:
+        if rows is not None:
+            return super().value(w, rows)
+        w, total = self.point(w), 0.0
+        assert isinstance(self.rows, ArrayRows)
+        for j, z in enumerate(self.rows.scores(w)):
+            total += float(self.there.place.xp.sum(self.there.at(j, z)[0]))
+        return total / self.n + self.ridge_value(w)
+
+    def gradient(self, w: Any, rows: Index | None = None) -> Array:
+        if rows is not None:
+            return super().gradient(w, rows)
+        return self.look(self.point(w)).gradient
