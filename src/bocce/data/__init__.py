@@ -5,5 +5,15 @@ from .extremal import extremal
 from .files import open, read_table
 from .libsvm import load
 from .synthetic import diagonal, regression
+from .through import through
 
-__all__ = ["diagonal", "extremal", "load", "open", "read_table", "regression", "write_blocks"]
+__all__ = [
+    "diagonal",
+    "extremal",
+    "load",
+    "open",
+    "read_table",
+    "regression",
+    "through",
+    "write_blocks",
+]

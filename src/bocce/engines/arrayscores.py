@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..rows.place import set_row, to_host
+from ..rows.backend import set_row, to_host
 from .fused import Looked
 from .metric import Chooser, Metric, sampled_metric
 
@@ -25,10 +25,10 @@ class ArrayScores:
 
     def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
         self.rows, self.n, self.there = problem.rows, int(problem.n), problem.there
-        self.place, self.xp = self.rows.place, self.rows.place.xp
-        self.eps = self.place.eps  # of a product, which scores are made of
+        self.backend, self.xp = self.rows.backend, self.rows.backend.xp
+        self.eps = self.backend.eps  # of a product, which scores are made of
         shapes = [(memory + 1, part.stop - part.start, *outputs) for part in self.there.parts]
-        like = {"dtype": self.place.wide, "device": self.place.device}
+        like = {"dtype": self.backend.wide, "device": self.backend.device}
         self.U = [self.xp.zeros(shape, **like) for shape in shapes]
         self.z: list[Any] = []
         self.other: list[Any] = []
@@ -63,7 +63,7 @@ class ArrayScores:
 
     def move(self, c: Array) -> Looked:
         """The loss, its derivatives and its gradient in c at z + c U."""
-        k, there = c.size, self.place.put(c)
+        k, there = c.size, self.backend.put(c)
         self.moved, self.other, self.total = [], [], None
         sums = []
         for j, (z, U) in enumerate(zip(self.z, self.U)):
@@ -164,8 +164,8 @@ class ArrayScores:
 
     def restore(self, state: dict[str, Any], w: Array, D: Array) -> None:
         parts = self.there.parts
-        self.z = [self.place.put(state["z"][part]) for part in parts]
+        self.z = [self.backend.put(state["z"][part]) for part in parts]
         for slot, u in enumerate(state["U"], start=1):
             self.U = [
-                set_row(U, slot, self.place.put(u[part])) for U, part in zip(self.U, parts)
+                set_row(U, slot, self.backend.put(u[part])) for U, part in zip(self.U, parts)
             ]

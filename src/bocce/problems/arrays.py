@@ -13,22 +13,22 @@ from .look import Look
 from .problem import Problem
 
 
-class There:
+class OnDevice:
     """Targets and weights on the device, in the blocks of the rows, and the loss for them."""
 
     def __init__(self, problem: Problem) -> None:
         rows, loss = problem.rows, problem.loss
         assert isinstance(rows, ArrayRows)
-        self.place = place = rows.place
+        self.backend = backend = rows.backend
         self.parts = rows.parts(int(np.prod(problem.shape[1:])))
-        encoded = place.indices if loss.outputs else place.put
+        encoded = backend.indices if loss.outputs else backend.put
         self.y = [encoded(problem.y[part]) for part in self.parts]
         self.weight = None
         if problem.weight is not None:
-            self.weight = [place.put(problem.weight[part]) for part in self.parts]
-        self.outputs = outputs_there(loss, place.xp) if loss.outputs else None
+            self.weight = [backend.put(problem.weight[part]) for part in self.parts]
+        self.outputs = outputs_there(loss, backend.xp) if loss.outputs else None
         self.three = (
-            self.outputs.three if self.outputs else derivatives(loss, place.xp, place.wide)
+            self.outputs.three if self.outputs else derivatives(loss, backend.xp, backend.wide)
         )
 
     def at(self, j: int, z: Any) -> tuple[Any, Any, Any]:
@@ -52,8 +52,8 @@ class ArrayProblem(Problem):
     """
 
     @cached_property
-    def there(self) -> There:
-        return There(self)
+    def there(self) -> OnDevice:
+        return OnDevice(self)
 
     def with_encoded(self, y: Array) -> Problem:
         other = super().with_encoded(y)
@@ -67,7 +67,7 @@ class ArrayProblem(Problem):
 
         def slopes(j: int, z: Any) -> Any:
             value, slope, _ = self.there.at(j, z)
-            sums.append(self.there.place.xp.sum(value))
+            sums.append(self.there.backend.xp.sum(value))
             return slope
 
         assert isinstance(self.rows, ArrayRows)
@@ -81,7 +81,7 @@ class ArrayProblem(Problem):
         w, total = self.point(w), 0.0
         assert isinstance(self.rows, ArrayRows)
         for j, z in enumerate(self.rows.scores(w)):
-            total += float(self.there.place.xp.sum(self.there.at(j, z)[0]))
+            total += float(self.there.backend.xp.sum(self.there.at(j, z)[0]))
         return total / self.n + self.ridge_value(w)
 
     def gradient(self, w: Any, rows: Index | None = None) -> Array:

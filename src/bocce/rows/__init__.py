@@ -9,7 +9,7 @@ from .base import Array, Index, Rows, digest
 from .csr import Csr
 from .dense import Dense
 from .files import FileRows
-from .place import foreign, host
+from .backend import foreign, host
 from .scaled import Scaled
 
 

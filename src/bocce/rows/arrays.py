@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .base import Array, Index, Rows, digest
-from .place import Place, numpy_type, to_host
+from .backend import Backend, numpy_type, to_host
 
 NUMBERS = 1 << 24  # of X, or of its scores, in a block
 FAR_OFF = 4.0  # spreads that a centre may be from 0 where rounding is coarse
@@ -29,7 +29,7 @@ class Store(Protocol):
     """Where rows are had from."""
 
     X: Any
-    place: Place
+    backend: Backend
     most: int | None  # rows of a block; None where the device has room for any
 
     def part(self, part: slice) -> Any:
@@ -47,34 +47,34 @@ class Held:
 
     most = None
 
-    def __init__(self, X: Any, place: Place) -> None:
-        self.X, self.place = X, place
+    def __init__(self, X: Any, backend: Backend) -> None:
+        self.X, self.backend = X, backend
 
     def part(self, part: slice) -> Any:
         return self.X[part, :]
 
     def picked(self, rows: Index) -> Any:
-        return self.place.xp.take(self.X, self.place.indices(rows), axis=0)
+        return self.backend.xp.take(self.X, self.backend.indices(rows), axis=0)
 
     def seen(self, rows: slice, columns: Index | None) -> Array:
         X = self.X
         if columns is not None:
-            X = self.place.xp.take(X, self.place.indices(columns), axis=1)
+            X = self.backend.xp.take(X, self.backend.indices(columns), axis=1)
         return to_host(X[rows, :])
 
 
 class Ferried:
     """Rows in the host's memory (or mapped from a file), brought to the device in blocks."""
 
-    def __init__(self, X: Array, place: Place, most: int | None) -> None:
-        self.X, self.place = X, place
+    def __init__(self, X: Array, backend: Backend, most: int | None) -> None:
+        self.X, self.backend = X, backend
         self.most = most or max(1, NUMBERS // X.shape[1])
 
     def part(self, part: slice) -> Any:
-        return self.place.put(self.X[part], self.place.real)
+        return self.backend.put(self.X[part], self.backend.real)
 
     def picked(self, rows: Index) -> Any:
-        return self.place.put(self.X[rows], self.place.real)
+        return self.backend.put(self.X[rows], self.backend.real)
 
     def seen(self, rows: slice, columns: Index | None) -> Array:
         return np.asarray(self.X[rows] if columns is None else self.X[rows, columns])
@@ -92,19 +92,24 @@ class ArrayRows(Rows):
         scale: Array | None = None,
         unit: float = 0.0,
     ) -> None:
-        self.store, self.place, self.X = store, store.place, store.X
+        self.store, self.backend, self.X = store, store.backend, store.X
         self.n, columns = (int(size) for size in store.X.shape)
         self.columns, self.d = columns, columns + (unit > 0)
         self.centre = np.zeros(columns) if centre is None else centre
         self.scale = np.ones(columns) if scale is None else scale
         self.unit = unit
-        self.dtype = numpy_type(self.place.real)
+        self.dtype = numpy_type(self.backend.real)
 
     @classmethod
     def of(cls, X: Any) -> ArrayRows:
         """The rows of an array of another library, as float32 or float64."""
-        place = Place.of(X)
-        return cls(Held(place.to(place.real, getattr(X, "detach", lambda: X)()), place))
+        backend = Backend.of(X)
+        return cls(Held(backend.to(backend.real, getattr(X, "detach", lambda: X)()), backend))
+
+    @property
+    def library(self) -> str:
+        """Its name, to be shown."""
+        return f"{self.backend.name} "
 
     def framed(self, centre: Array, scale: Array, unit: float) -> ArrayRows:
         """The same rows in other variables."""
@@ -114,7 +119,7 @@ class ArrayRows(Rows):
         return self.framed(self.centre, self.scale, 1.0)
 
     def take(self, rows: Index) -> ArrayRows:
-        held = Held(self.store.picked(rows), self.place)
+        held = Held(self.store.picked(rows), self.backend)
         return ArrayRows(held, self.centre, self.scale, self.unit)
 
     # -- blocks on the device --------------------------------------------------------------------
@@ -131,7 +136,7 @@ class ArrayRows(Rows):
         float32, and the difference of two products would lose its digits. Else None."""
         if self.dtype == np.float64 or np.max(np.abs(self.centre * self.scale)) <= FAR_OFF:
             return None
-        return self.place.put(self.centre, self.place.real)
+        return self.backend.put(self.centre, self.backend.real)
 
     def _plain(self, X: Any) -> Any:
         """Rows that are to be multiplied."""
@@ -139,12 +144,12 @@ class ArrayRows(Rows):
 
     def _made(self, X: Any) -> Any:
         """Rows in the variables, as an array of their own."""
-        place = self.place
-        made = X - place.put(self.centre, place.real)
-        made = made * place.put(self.scale, place.real)
+        backend = self.backend
+        made = X - backend.put(self.centre, backend.real)
+        made = made * backend.put(self.scale, backend.real)
         if self.unit > 0:
-            column = place.put(np.full((made.shape[0], 1), self.unit), place.real)
-            made = place.xp.concat([made, column], axis=1)
+            column = backend.put(np.full((made.shape[0], 1), self.unit), backend.real)
+            made = backend.xp.concat([made, column], axis=1)
         return made
 
     # -- products on the device ------------------------------------------------------------------
@@ -155,7 +160,7 @@ class ArrayRows(Rows):
         offset = self.unit * w[-1] if self.unit > 0 else np.zeros(w.shape[1:])
         if self.moved is None:
             offset = offset - self.centre @ inner
-        return self.place.put(inner, self.place.real), self.place.put(offset)
+        return self.backend.put(inner, self.backend.real), self.backend.put(offset)
 
     def _out(self, total: Array, slopes: Array) -> Array:
         """sum_i s_i x_i in the variables, from that of the plain rows and from sum_i s_i."""
@@ -171,7 +176,7 @@ class ArrayRows(Rows):
             yield self._score(self._plain(self.store.part(part)), v, offset)
 
     def _score(self, X: Any, v: Any, offset: Any) -> Any:
-        return self.place.to(self.place.wide, X @ v) + offset
+        return self.backend.to(self.backend.wide, X @ v) + offset
 
     def total(self, slopes: list[Any]) -> Array:
         """sum_i s_i x_i, of slopes on the device that lie in blocks as scores do."""
@@ -202,10 +207,10 @@ class ArrayRows(Rows):
     def combine(self, c: Array, rows: Index | None = None) -> Array:
         adding = _Sum(self)
         if rows is not None:
-            adding.add(self._plain(self.store.picked(rows)), self.place.put(c))
+            adding.add(self._plain(self.store.picked(rows)), self.backend.put(c))
             return adding.result()
         for part in self.parts(c[:1].size):
-            adding.add(self._plain(self.store.part(part)), self.place.put(c[part]))
+            adding.add(self._plain(self.store.part(part)), self.backend.put(c[part]))
         return adding.result()
 
     def _each(self) -> Iterator[tuple[slice, Any]]:
@@ -214,23 +219,23 @@ class ArrayRows(Rows):
 
     @cached_property
     def norms2(self) -> Array:
-        xp, wide = self.place.xp, self.place.wide
+        xp, wide = self.backend.xp, self.backend.wide
         sums = [to_host(xp.sum(X * X, axis=1, dtype=wide)) for _, X in self._each()]
         return np.concatenate(sums).astype(np.float64)
 
     def squares(self, weights: Array | None = None) -> Array:
-        xp, total = self.place.xp, np.zeros(self.d)
+        xp, total = self.backend.xp, np.zeros(self.d)
         for part, X in self._each():
             if weights is not None:
                 X = X * self._roots(weights[part])
-            total += to_host(xp.sum(X * X, axis=0, dtype=self.place.wide))
+            total += to_host(xp.sum(X * X, axis=0, dtype=self.backend.wide))
         return total / self.n
 
     def _roots(self, weights: Array) -> Any:
-        return self.place.put(np.sqrt(weights)[:, None], self.place.real)
+        return self.backend.put(np.sqrt(weights)[:, None], self.backend.real)
 
     def projections2(self, directions: Array) -> Array:
-        xp = self.place.xp
+        xp = self.backend.xp
         return np.concatenate([to_host(xp.sum(z * z, axis=1)) for z in self.scores(directions)])
 
     def gram(self, weights: Array | None = None) -> Array:
@@ -238,7 +243,7 @@ class ArrayRows(Rows):
         for part, X in self._each():
             if weights is not None:
                 X = X * self._roots(weights[part])
-            total = total + self.place.to(self.place.wide, X.T @ X)
+            total = total + self.backend.to(self.backend.wide, X.T @ X)
         return to_host(total).astype(np.float64) / self.n
 
     # -- the rows themselves -----------------------------------------------------------------------
@@ -252,12 +257,12 @@ class ArrayRows(Rows):
             yield to_host(X).astype(np.float64)
 
     @property
-    def seen(self) -> Seen:
-        return Seen(self.store)
+    def seen(self) -> HostView:
+        return HostView(self.store)
 
     def not_finite(self) -> int | None:
         """The first row that has NaN or infinity."""
-        xp = self.place.xp
+        xp = self.backend.xp
         for part in self.parts():
             fine = xp.all(xp.isfinite(self.store.part(part)), axis=1)
             if not bool(xp.all(fine)):
@@ -279,21 +284,21 @@ class _Sum:
     """sum_i s_i x_i, block by block: products in the type of X, added up in the widest."""
 
     def __init__(self, rows: ArrayRows) -> None:
-        self.rows, self.place = rows, rows.place
+        self.rows, self.backend = rows, rows.backend
         self.x: Any = 0.0
         self.s: Any = 0.0
 
     def add(self, X: Any, slope: Any) -> None:
-        place = self.place
-        self.x = self.x + place.to(place.wide, X.T @ place.to(place.real, slope))
-        self.s = self.s + place.xp.sum(slope, axis=0)
+        backend = self.backend
+        self.x = self.x + backend.to(backend.wide, X.T @ backend.to(backend.real, slope))
+        self.s = self.s + backend.xp.sum(slope, axis=0)
 
     def result(self) -> Array:
         x, s = (to_host(total).astype(np.float64) for total in (self.x, self.s))
         return self.rows._out(x, s)
 
 
-class Seen:
+class HostView:
     """What a look at an array's rows and columns gives: on the host."""
 
     def __init__(self, store: Store) -> None:

@@ -63,7 +63,7 @@ def to_host(X: Any) -> Array:
 
 
 @dataclass(frozen=True)
-class Place:
+class Backend:
     """A library and a device, and the numbers that are used there.
 
     ``real`` is the type of the data; ``wide`` that of scores and sums: float64, or float32 where
@@ -76,7 +76,7 @@ class Place:
     wide: Any
 
     @classmethod
-    def of(cls, X: Any) -> Place:
+    def of(cls, X: Any) -> Backend:
         """Where the array is; ``real`` is float32 or float64, as near as may be to its own type."""
         from array_api_compat import device as device_of
 
