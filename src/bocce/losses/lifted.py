@@ -117,7 +117,7 @@ class Lifted(NDArrayOperatorsMixin):
         return found
 
     def _unknown(self, what: str) -> TypeError:
-        library = self.xp.__name__.split(".")[-1]
+        library = self.xp.__name__.removeprefix("array_api_compat.")
         return TypeError(
             f"loss: {what} cannot be passed on to {library}, must be an element-wise function of "
             "the array API standard, np.where or np.clip; write the loss with those, or give X as "

@@ -78,9 +78,10 @@ class Backend:
     @classmethod
     def of(cls, X: Any) -> Backend:
         """Where the array is; ``real`` is float32 or float64, as near as may be to its own type."""
+        xp = namespace(X)
         from array_api_compat import device as device_of
 
-        xp, device = namespace(X), device_of(X)
+        device = device_of(X)
         wide = _widest(xp, device)
         real = X.dtype
         if real not in (xp.float32, xp.float64):
@@ -110,7 +111,7 @@ class Backend:
     @property
     def name(self) -> str:
         """Of the library."""
-        return str(self.xp.__name__.split(".")[-1])
+        return str(self.xp.__name__.removeprefix("array_api_compat.").split(".")[0])
 
 
 def numpy_type(dtype: Any) -> np.dtype[Any]:
