@@ -43,6 +43,8 @@ def on(device, dtype=None):
         values = np.asarray(values)
         if dtype is not None and values.dtype.kind == "f":
             values = values.astype(dtype)
+        if device == "no_x64" and values.dtype.kind == "i":
+            values = values.astype(np.int32)
         return strict.asarray(values.copy(), device=where)
 
     return make
