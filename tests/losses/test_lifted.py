@@ -81,7 +81,12 @@ def test_numpy_functions_pass_to_the_library():
 def test_truth_values_are_numbers_where_they_are_calculated_with():
     x = np.array([-1.0, 0.0, 2.0])
     z = lifted(x)
-    got = [2.0 * (z > 0.0), (z <= 0.0) / (1.0 + z * z), np.where(z > 0, z, 1.0), np.clip(z, -0.5, 1)]
+    got = [
+        2.0 * (z > 0.0),
+        (z <= 0.0) / (1.0 + z * z),
+        np.where(z > 0, z, 1.0),
+        np.clip(z, -0.5, 1),
+    ]
     wanted = [2.0 * (x > 0), (x <= 0) / (1.0 + x * x), np.where(x > 0, x, 1.0), np.clip(x, -0.5, 1)]
     for a, b in zip(got, wanted):
         np.testing.assert_array_equal(host(a.array), b)

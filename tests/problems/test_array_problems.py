@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bocce
-from array_problems import D, DEVICES, LOSSES, N, design, on, pair, somewhere, targets
+from array_problems import DEVICES, LOSSES, D, N, design, on, pair, somewhere, targets
 from bocce.problems import Problem
 from bocce.problems.arrays import ArrayProblem
 from bocce.rows import arrays

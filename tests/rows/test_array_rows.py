@@ -119,7 +119,7 @@ def test_sums_of_squares_and_gram(make, frame):
 def test_blocks_of_any_length(block, seed):
     X = numbers(seed)
     rows = ferried(X, most=block)
-    assert [part.stop - part.start for part in rows.parts()][0] == min(block, N)
+    assert next(part.stop - part.start for part in rows.parts()) == min(block, N)
     np.testing.assert_allclose(rows.times(np.ones(D)), X.sum(axis=1), atol=1e-12)
     np.testing.assert_allclose(rows.combine(np.ones(N)), X.sum(axis=0), atol=1e-11)
 

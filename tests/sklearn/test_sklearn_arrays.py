@@ -12,7 +12,6 @@ import re
 import array_api_strict as strict
 import numpy as np
 import pytest
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -25,6 +24,7 @@ from bocce.sklearn import (
     HeavyBallRegressorCV,
 )
 from refusal import refused
+from sklearn import config_context
 
 ESTIMATORS = {
     "squared": HeavyBallRegressor(l2=1e-2),

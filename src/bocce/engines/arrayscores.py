@@ -166,6 +166,4 @@ class ArrayScores:
         parts = self.there.parts
         self.z = [self.backend.put(state["z"][part]) for part in parts]
         for slot, u in enumerate(state["U"], start=1):
-            self.U = [
-                set_row(U, slot, self.backend.put(u[part])) for U, part in zip(self.U, parts)
-            ]
+            self.U = [set_row(U, slot, self.backend.put(u[part])) for U, part in zip(self.U, parts)]

@@ -84,8 +84,8 @@ class Scores:
 
 
 def kind_of_scores(problem: Any) -> Any:
-    """Rows that live elsewhere bring their own; rows in a file are read a block at a time, and those of
-    another library stay on its device."""
+    """Rows that live elsewhere bring their own; rows in a file are read a block at a time, and the
+    scores of another library's arrays stay on their device."""
     own = getattr(problem, "scores", None)
     if own is None and getattr(problem, "in_parts", False):
         from .filescores import FileScores

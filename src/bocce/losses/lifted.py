@@ -147,7 +147,7 @@ def _full(result: Any, z: Any, xp: Any) -> Any:
 
 
 class SoftmaxThere:
-    """``Softmax`` for arrays of the library ``xp``: the same functions, nothing written in place."""
+    """``Softmax`` for arrays of the library ``xp``, which need not be writable."""
 
     def __init__(self, xp: Any) -> None:
         self.xp = xp

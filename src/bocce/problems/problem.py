@@ -65,7 +65,8 @@ class Problem(Variables):
     seen_once = False  # a Gram matrix would cost more than the one pass that is made
 
     def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> Problem:
-        return super().__new__(kind_of(X, cls))
+        made: Problem = super().__new__(kind_of(X, cls))
+        return made
 
     def __init__(
         self,

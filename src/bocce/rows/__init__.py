@@ -5,11 +5,11 @@ from typing import Any
 import scipy.sparse as sp
 
 from .arrays import ArrayRows
+from .backend import foreign, host
 from .base import Array, Index, Rows, digest
 from .csr import Csr
 from .dense import Dense
 from .files import FileRows
-from .backend import foreign, host
 from .scaled import Scaled
 
 

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .base import Array, Index, Rows, digest
 from .backend import Backend, numpy_type, to_host
+from .base import Array, Index, Rows, digest
 
 NUMBERS = 1 << 24  # of X, or of its scores, in a block
 FAR_OFF = 4.0  # spreads that a centre may be from 0 where rounding is coarse
@@ -45,10 +45,9 @@ class Store(Protocol):
 class Held:
     """Rows on the device."""
 
-    most = None
-
     def __init__(self, X: Any, backend: Backend) -> None:
         self.X, self.backend = X, backend
+        self.most: int | None = None
 
     def part(self, part: slice) -> Any:
         return self.X[part, :]
@@ -68,7 +67,7 @@ class Ferried:
 
     def __init__(self, X: Array, backend: Backend, most: int | None) -> None:
         self.X, self.backend = X, backend
-        self.most = most or max(1, NUMBERS // X.shape[1])
+        self.most: int | None = most or max(1, NUMBERS // X.shape[1])
 
     def part(self, part: slice) -> Any:
         return self.backend.put(self.X[part], self.backend.real)

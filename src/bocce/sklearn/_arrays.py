@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.utils.validation import validate_data
+
+from sklearn import get_config
 
 from ..rows import Array, foreign, host
 from ..rows.backend import Backend, numpy_type

@@ -28,6 +28,7 @@ from ._report import Reporter
 from ._run import TINY_TOL, Ask, Outcome, constant, dense_pays, descend, judged, tiny
 from ._threads import few_threads
 
+
 class HeavyBall(CallbackSupportMixin, BaseEstimator):
     """A linear model, fitted output by output, or where the loss is on all classes at once, in one
     run: see HeavyBallRegressor and HeavyBallClassifier."""
