@@ -148,10 +148,14 @@ def test_softmax_is_the_same_on_other_arrays(seed, classes, size):
     np.testing.assert_allclose(host(theirs[0]), value, rtol=1e-12)
     np.testing.assert_allclose(host(theirs[1]), slope, rtol=1e-12, atol=1e-300)
     np.testing.assert_allclose(host(there.row_bends(Z)), ours.bend(z, y).mean(axis=1), atol=1e-15)
-    bent = host(there.bent(Z, strict.asarray(V)))
-    np.testing.assert_allclose(bent, ours.bend_times(z, y, V), atol=1e-14)
-    products = V.reshape(3, -1) @ bent.reshape(3, -1).T
-    np.testing.assert_allclose(products, ours.bend_products(z, y, None, V, V), atol=1e-12)
+    c, U = rng.random(7), strict.asarray(V)
+    for weight in (None, c):
+        theirs_c = None if weight is None else strict.asarray(c)
+        wanted = ours.bend_products(z, y, weight, V, V)
+        got = host(there.bend_products(Z, theirs_c, U, U))
+        np.testing.assert_allclose(got, wanted, atol=1e-12)
+        got = host(there.bend_products(Z, theirs_c, U, U[1:2, ...]))
+        np.testing.assert_allclose(got, wanted[:, 1:2], atol=1e-12)
 
 
 def test_another_loss_of_several_scores_is_refused():

@@ -23,6 +23,7 @@ from bocce.sklearn import (
     HeavyBallRegressor,
     HeavyBallRegressorCV,
 )
+from bocce.sklearn._arrays import SUPPORTED
 from refusal import refused
 from sklearn import config_context
 
@@ -134,6 +135,7 @@ def test_a_model_fitted_elsewhere_predicts_on_numpy_without_dispatch():
         np.testing.assert_array_equal(theirs.predict(X), ours.predict(X))
 
 
+@pytest.mark.skipif(not SUPPORTED, reason="scores want scikit-learn 1.9")
 @pytest.mark.parametrize(
     ("kind", "loss"), [(HeavyBallClassifierCV, "softmax"), (HeavyBallRegressorCV, "squared")]
 )

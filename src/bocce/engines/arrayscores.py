@@ -121,15 +121,12 @@ class ArrayScores:
         for j, held in enumerate(self.U):
             U = held[:k, ...]
             V = U if slot is None else held[slot : slot + 1, ...]
-            bent = self.xp.reshape(self._bent(j, V), (V.shape[0], -1))
-            total = total + self.xp.reshape(U, (k, -1)) @ bent.T
+            if self.there.outputs is None:
+                total = total + U @ (V * self.bend[j]).T
+                continue
+            c = None if self.there.weight is None else self.there.weight[j]
+            total = total + self.there.outputs.bend_products(self.at[j], c, U, V)
         return to_host(total).astype(np.float64) / self.n
-
-    def _bent(self, j: int, V: Any) -> Any:
-        if self.there.outputs is None:
-            return V * self.bend[j]
-        bent = self.there.outputs.bent(self.at[j], V)
-        return bent if self.there.weight is None else bent * self.there.weight[j][:, None]
 
     # -- sums over rows --------------------------------------------------------------------------
 

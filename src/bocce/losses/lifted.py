@@ -154,12 +154,11 @@ class SoftmaxThere:
 
     def three(self, z: Any, y: Any) -> tuple[Any, Any, None]:
         """Value and slope; small ones keep their digits, see ``Softmax.together``."""
-        xp = self.xp
+        xp, (n, classes), like = self.xp, z.shape, {"dtype": y.dtype, "device": z.device}
         p = z - xp.max(z, axis=-1, keepdims=True)
-        mine = y[:, None] == xp.arange(z.shape[1], dtype=y.dtype, device=z.device)[None, :]
-        zero = xp.zeros_like(p)
-        own = xp.sum(xp.where(mine, p, zero), axis=-1)
-        p = xp.where(mine, zero, xp.exp(p))
+        mine = y[:, None] == xp.arange(classes, **like)[None, :]
+        own = xp.take(xp.reshape(p, (-1,)), classes * xp.arange(n, **like) + y)
+        p = xp.where(mine, xp.zeros_like(own)[:, None], xp.exp(p))
         others = xp.sum(p, axis=-1)
         total = others + xp.exp(own)
         slope = xp.where(mine, -others[:, None], p) / total[:, None]
@@ -175,11 +174,16 @@ class SoftmaxThere:
         p = self._softmax(z)
         return self.xp.mean(p * (1.0 - p), axis=-1)
 
-    def bent(self, z: Any, V: Any) -> Any:
-        """(diag(p) - p p^T) v for each row, and each of the directions V."""
-        p = self._softmax(z)
+    def bend_products(self, z: Any, c: Any, U: Any, V: Any) -> Any:
+        """sum_i c_i u_i^T (diag(p) - p p^T) v_i, for all pairs of directions of U and V."""
+        xp, p = self.xp, self._softmax(z)
         bent = p * V
-        return bent - p * self.xp.sum(bent, axis=-1, keepdims=True)
+        along = xp.sum(bent, axis=-1)
+        across = along if U is V else xp.sum(p * U, axis=-1)
+        if c is not None:
+            bent, along = bent * c[:, None], along * c
+        left, right = (xp.reshape(a, (a.shape[0], -1)) for a in (U, bent))
+        return left @ right.T - across @ along.T
 
 
 def outputs_there(loss: Any, xp: Any) -> SoftmaxThere:

@@ -19,7 +19,10 @@ from ..rows.backend import Backend, numpy_type
 
 try:
     from sklearn.utils._array_api import check_same_namespace
-except ImportError:  # before scikit-learn 1.9
+
+    SUPPORTED = True
+except ImportError:  # before 1.9, whose metrics take y and predictions of different libraries
+    SUPPORTED = False
 
     def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
         """Stands in: what was fitted is brought to where X is."""

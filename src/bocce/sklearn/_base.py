@@ -52,7 +52,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.array_api_support = True
+        tags.array_api_support = _arrays.SUPPORTED
         return tags
 
     # -- input -----------------------------------------------------------------------------------
