@@ -9,12 +9,13 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import bocce
+from array_estimators import ESTIMATORS, SAID
 from array_problems import LOSSES, N, design, pair, somewhere, targets
 from bocce.losses import REGISTRY
 from bocce.losses.lifted import derivatives, outputs_there
 from bocce.rows import arrays, host
 from bocce.rows.backend import namespace
-from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
+from bocce.sklearn import HeavyBallClassifier
 from refusal import refused
 from sklearn import config_context
 
@@ -131,16 +132,6 @@ def test_sparse_tensors_are_refused():
 
 
 # -- estimators ----------------------------------------------------------------------------------
-
-ESTIMATORS = {
-    "squared": HeavyBallRegressor(l2=1e-2),
-    "huber": HeavyBallRegressor(l2=1e-2, loss="huber"),
-    "poisson": HeavyBallRegressor(l2=1e-2, loss="poisson"),
-    "logistic": HeavyBallClassifier(l2=1e-2),
-    "squared_hinge": HeavyBallClassifier(l2=1e-2, loss="squared_hinge"),
-    "softmax": HeavyBallClassifier(l2=1e-2),
-}
-SAID = ("predict", "decision_function", "predict_log_proba", "predict_proba")
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from array_estimators import ESTIMATORS, SAID
 from array_problems import D, N, design, on, targets
 from bocce.rows import host
 from bocce.sklearn import (
@@ -27,15 +28,6 @@ from bocce.sklearn._arrays import SUPPORTED
 from refusal import refused
 from sklearn import config_context
 
-ESTIMATORS = {
-    "squared": HeavyBallRegressor(l2=1e-2),
-    "huber": HeavyBallRegressor(l2=1e-2, loss="huber"),
-    "poisson": HeavyBallRegressor(l2=1e-2, loss="poisson"),
-    "logistic": HeavyBallClassifier(l2=1e-2),
-    "squared_hinge": HeavyBallClassifier(l2=1e-2, loss="squared_hinge"),
-    "softmax": HeavyBallClassifier(l2=1e-2),
-}
-SAID = ("predict", "decision_function", "predict_log_proba", "predict_proba")
 each = pytest.mark.parametrize("loss", ESTIMATORS)
 
 

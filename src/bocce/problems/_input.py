@@ -34,9 +34,8 @@ def check_design(where: str, X: Any) -> Any:
 
 def _check_elsewhere(where: str, X: Any) -> Any:
     """An array of another library: strided, of real numbers."""
-    layout = str(getattr(X, "layout", "torch.strided"))
-    kind = str(X.dtype).split(".")[-1]
-    if layout != "torch.strided" and "sparse" in layout:
+    layout, kind = str(getattr(X, "layout", "")), str(X.dtype).split(".")[-1]
+    if "sparse" in layout:
         raise TypeError(
             f"{where}: X has layout {layout}, must be dense or a SciPy sparse matrix; convert it "
             "with X.to_dense() or scipy.sparse.csr_array."

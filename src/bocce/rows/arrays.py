@@ -135,21 +135,27 @@ class ArrayRows(Rows):
         float32, and the difference of two products would lose its digits. Else None."""
         if self.dtype == np.float64 or np.max(np.abs(self.centre * self.scale)) <= FAR_OFF:
             return None
-        return self.backend.put(self.centre, self.backend.real)
+        return self._frame[0]
 
     def _plain(self, X: Any) -> Any:
         """Rows that are to be multiplied."""
         return X if self.moved is None else X - self.moved
 
     def _made(self, X: Any) -> Any:
-        """Rows in the variables, as an array of their own."""
-        backend = self.backend
-        made = X - backend.put(self.centre, backend.real)
-        made = made * backend.put(self.scale, backend.real)
+        """Rows in the variables: as they are, or an array of their own."""
+        xp, real = self.backend.xp, self.backend.real
+        if self.centre.any() or (self.scale != 1.0).any():
+            X = (X - self._frame[0]) * self._frame[1]
         if self.unit > 0:
-            column = backend.put(np.full((made.shape[0], 1), self.unit), backend.real)
-            made = backend.xp.concat([made, column], axis=1)
-        return made
+            column = xp.full((X.shape[0], 1), self.unit, dtype=real, device=self.backend.device)
+            X = xp.concat([X, column], axis=1)
+        return X
+
+    @cached_property
+    def _frame(self) -> tuple[Any, Any]:
+        """Centre and scale on the device."""
+        put, real = self.backend.put, self.backend.real
+        return put(self.centre, real), put(self.scale, real)
 
     # -- products on the device ------------------------------------------------------------------
 
@@ -257,6 +263,7 @@ class ArrayRows(Rows):
 
     @property
     def seen(self) -> HostView:
+        """The rows that were given, as NumPy would show them."""
         return HostView(self.store)
 
     def not_finite(self) -> int | None:
@@ -267,10 +274,6 @@ class ArrayRows(Rows):
             if not bool(xp.all(fine)):
                 return int(part.start) + int(np.argmin(to_host(fine)))
         return None
-
-    def arrays(self) -> tuple[Array, ...]:
-        frame = np.concatenate([self.centre, self.scale, [self.unit]])
-        return self.store.seen(slice(None), None), frame
 
     def fingerprint(self) -> str:
         """A block at a time, for they may be many."""

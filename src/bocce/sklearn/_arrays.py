@@ -41,11 +41,9 @@ def float_types(X: Any) -> list[Any]:
     return [backend.wide, backend.xp.float32]
 
 
-def checked(estimator: Any, X: Any, y: Any = None, **how: Any) -> Any:
-    """``validate_data``, with y on the host."""
-    if y is None:
-        return validate_data(estimator, X, dtype=float_types(X), **how)
-    return validate_data(estimator, X, brought(y), dtype=float_types(X), **how)
+def checked(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
+    """``validate_data``, with y (if there is one) on the host."""
+    return validate_data(estimator, X, *map(brought, y), dtype=float_types(X), **how)
 
 
 def brought(values: Any) -> Any:

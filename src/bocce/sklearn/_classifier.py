@@ -99,7 +99,9 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Dense, or sparse of any format (CSR is used as it is); float32 stays float32.
+            Dense, or sparse of any format (CSR is used as it is); float32 stays float32. Under
+            scikit-learn's ``array_api_dispatch`` an array of another library, such as a PyTorch
+            tensor, is used on its device, and ``coef_`` and predictions are of its kind.
         y : array-like of shape (n_samples,)
             Labels: numbers or strings, two or more different ones.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -162,7 +164,8 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return _arrays.labels_at(self.classes_, _arrays.highest(self._decision(X, "predict")))
+        places = _arrays.highest(self._decision(X, "predict"))
+        return _arrays.labels_at(self.classes_, places)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X):

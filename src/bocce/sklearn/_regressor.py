@@ -66,7 +66,9 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Dense, or sparse of any format (CSR is used as it is); float32 stays float32.
+            Dense, or sparse of any format (CSR is used as it is); float32 stays float32. Under
+            scikit-learn's ``array_api_dispatch`` an array of another library, such as a PyTorch
+            tensor, is used on its device, and ``coef_`` and predictions are of its kind.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
             A weight k is the same as the row k times; 0 leaves the row out.
