@@ -116,7 +116,9 @@ def test_tensors_that_are_part_of_a_graph():
 def test_other_types_of_numbers(dtype):
     X = (tensor(design()) > 3.0).to(dtype)
     y = targets("squared", design())
-    p = bocce.LeastSquares(X, y, l2=0.1)
+    p = bocce.LeastSquares(X, torch.asarray(y), l2=0.1)
+    half = bocce.LeastSquares(X, torch.asarray(y).bfloat16(), l2=0.1)
+    np.testing.assert_allclose(half.y, y, rtol=2.0**-8)
     assert p.given.dtype == (np.float32 if dtype.is_floating_point else np.float64)
     exact = bocce.LeastSquares(X.double().numpy(), y, l2=0.1)
     np.testing.assert_allclose(bocce.minimize(p, tol=1e-5).w, exact.minimiser(), atol=1e-4)

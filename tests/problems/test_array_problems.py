@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array_api_strict as strict
 import numpy as np
+import pandas as pd
 import pytest
 
 import bocce
@@ -133,6 +134,21 @@ def test_points_and_factors_may_be_such_arrays_too():
     assert q.value(make(w)) == pytest.approx(p.value(w))
     a, b = (bocce.minimize(r, "sgd", T=5, batch_size=10, w0=s) for r, s in ((p, w), (q, make(w))))
     np.testing.assert_allclose(b.w, a.w, atol=1e-12)
+
+
+def test_a_frame_with_a_column_of_that_name_is_a_frame():
+    frame = pd.DataFrame({"foreign": [1.0, 2.0, 4.0], "x": [0.0, 1.0, 0.0]})
+    assert type(Problem(frame, [1.0, 2.0, 3.0])) is Problem
+
+
+def test_float32_far_from_zero_for_its_spread():
+    """Columns of 1 +- 0.001: the digits of the spread are those that count."""
+    X = (1.0 + 1e-3 * np.random.default_rng(0).standard_normal((N, D))).astype(np.float32)
+    y = (X.astype(np.float64) - 1.0) @ np.arange(1.0, D + 1.0)
+    exact = Problem(X.astype(np.float64), y, intercept=True, l2=1e-12)
+    rough = Problem(on("CPU_DEVICE")(X), y, intercept=True, l2=1e-12)
+    a, b = bocce.minimize(exact, tol=1e-10), bocce.minimize(rough, tol=1e-5)
+    np.testing.assert_allclose(b.w, a.w, rtol=1e-4)
 
 
 def test_it_says_what_it_is():

@@ -37,11 +37,8 @@ class OnDevice:
         if self.weight is None:
             return value, slope, bend
         c = self.weight[j]
-        return c * value, self.columns(c, slope), None if bend is None else c * bend
-
-    def columns(self, c: Any, values: Any) -> Any:
-        """c_i times what row i has, one number or one for each class."""
-        return c * values if values.ndim == 1 else c[:, None] * values
+        slope = c * slope if slope.ndim == 1 else c[:, None] * slope
+        return c * value, slope, None if bend is None else c * bend
 
 
 class ArrayProblem(Problem):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..rows import foreign
+from ..rows import ArrayRows, foreign
 
 
 def kind_of(X: Any, usual: Any) -> Any:
@@ -13,7 +13,7 @@ def kind_of(X: Any, usual: Any) -> Any:
         from .parts import FileProblem
 
         return FileProblem
-    if getattr(X, "foreign", False) or foreign(X):
+    if isinstance(X, ArrayRows) or foreign(X):
         from .arrays import ArrayProblem
 
         return ArrayProblem

@@ -133,7 +133,8 @@ class ArrayRows(Rows):
     def moved(self) -> Any:
         """The centre on the device, where x - centre must be formed before it is multiplied: x is
         float32, and the difference of two products would lose its digits. Else None."""
-        if self.dtype == np.float64 or np.max(np.abs(self.centre * self.scale)) <= FAR_OFF:
+        spread = FAR_OFF * (self.unit or 1.0)  # the intercept's unit is the largest column's
+        if self.dtype == np.float64 or np.max(np.abs(self.centre * self.scale)) <= spread:
             return None
         return self._frame[0]
 

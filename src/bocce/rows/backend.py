@@ -53,7 +53,8 @@ def host(X: Any) -> Any:
 def to_host(X: Any) -> Array:
     """A NumPy array of the same numbers, which may share the memory."""
     if hasattr(X, "detach"):
-        return np.asarray(X.detach().cpu().numpy())
+        X = X.detach().cpu()
+        return np.asarray((X.float() if "bfloat16" in str(X.dtype) else X).numpy())
     if type(X).__module__.split(".")[0] == "cupy":
         return np.asarray(X.get())
     try:
