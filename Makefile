@@ -40,9 +40,10 @@ test-browser: .venv/installed .venv/kernels ## the report in chromium (apt-get i
 
 # Old packages warn of what newer neighbours will drop: those warnings alone are let be. The import
 # contract is lint's affair, and an old rich brings an old linter that words its answer otherwise;
-# scikit-learn 1.6 does not see the column names of polars 2.
+# scikit-learn 1.6 does not see the column names of polars 2, and beside array-api-compat cannot
+# import the tools of its own checks unless SciPy's array API is on.
 test-oldest: .venv-oldest/installed ## the tests of the core with the oldest dependencies allowed
-	NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/kernels OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} .venv-oldest/bin/pytest \
+	SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv-oldest/kernels OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} .venv-oldest/bin/pytest \
 		-p no:cacheprovider -W ignore::DeprecationWarning \
 		--deselect tests/test_architecture.py::test_imports_point_down \
 		--deselect 'tests/sklearn/test_sklearn_native.py::test_frames_and_their_names[polars]' -m '$(CORE)' $(ARGS)

@@ -5,6 +5,7 @@ from .extremal import extremal
 from .files import Table, open, read_table
 from .libsvm import load
 from .synthetic import diagonal, regression
+from .through import through
 
 __all__ = [
     "Table",
@@ -14,5 +15,6 @@ __all__ = [
     "open",
     "read_table",
     "regression",
+    "through",
     "write_blocks",
 ]

@@ -111,6 +111,7 @@ class Plane:
         self.free = not bool((self.ridge > 0.0).all())  # can w run away?
         self.quadratic = bool(problem.loss.quadratic)
         self.scores: Scores = kind_of_scores(problem)(problem, memory, w.shape[1:])
+        self.eps = getattr(self.scores, "eps", EPS)  # of a product with X
         # row 0 is the new direction, the others hold displacements
         self.D = np.zeros((memory + 1, *w.shape))
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
@@ -221,9 +222,10 @@ class Plane:
         displacement = (c @ self.D[:k].reshape(k, -1)).reshape(self.w.shape)
         self.far = self.scores.far
         size = largest(displacement)
-        parts = np.abs(c) * (self.wrong[:k] + EPS)
+        parts = np.abs(c) * (self.wrong[:k] + self.eps)
         by_scores, by_w = float(parts @ self.reach[:k]), float(parts @ self.width[:k])
-        if not (by_scores <= APART * self.far and 0.0 < by_w <= APART * size):
+        apart = APART * math.sqrt(self.eps / EPS)
+        if not (by_scores <= apart * self.far and 0.0 < by_w <= apart * size):
             return None
         self.wrong[0] = max(by_scores / (self.far or 1.0), by_w / size)
         return displacement

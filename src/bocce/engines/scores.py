@@ -84,10 +84,15 @@ class Scores:
 
 
 def kind_of_scores(problem: Any) -> Any:
-    """Rows that live elsewhere bring their own; rows in a file are read a block at a time."""
+    """Rows that live elsewhere bring their own; rows in a file are read a block at a time, and the
+    scores of another library's arrays stay on their device."""
     own = getattr(problem, "scores", None)
     if own is None and getattr(problem, "in_parts", False):
         from .filescores import FileScores
 
         return FileScores
+    if own is None and getattr(problem.rows, "foreign", False):
+        from .arrayscores import ArrayScores
+
+        return ArrayScores
     return own or Scores

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..rows import Array, Rows
+from ..rows import Array, ArrayRows, Rows, foreign, host
 
 
 def check_design(where: str, X: Any) -> Any:
+    if foreign(X):
+        return _check_elsewhere(where, X)
     if sp.issparse(X):
         X = sp.csr_array(X)
         if not X.has_canonical_format:
@@ -26,22 +28,45 @@ def check_design(where: str, X: Any) -> Any:
         )
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    if X.ndim != 2:
+    _check_shape(where, X.shape)
+    return X
+
+
+def _check_elsewhere(where: str, X: Any) -> Any:
+    """An array of another library: strided, of real numbers."""
+    layout, kind = str(getattr(X, "layout", "")), str(X.dtype).split(".")[-1]
+    if "sparse" in layout:
+        raise TypeError(
+            f"{where}: X has layout {layout}, must be dense or a SciPy sparse matrix; convert it "
+            "with X.to_dense() or scipy.sparse.csr_array."
+        )
+    if not kind.startswith(("float", "bfloat", "int", "uint", "bool")):
+        raise TypeError(
+            f"{where}: X has dtype {X.dtype}, must be numeric; convert it to floats first."
+        )
+    _check_shape(where, tuple(X.shape))
+    return X
+
+
+def _check_shape(where: str, shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
         raise ValueError(
-            f"{where}: X has shape {X.shape}, must have two dimensions (rows, columns); "
+            f"{where}: X has shape {shape}, must have two dimensions (rows, columns); "
             "reshape a single feature with X.reshape(-1, 1)."
         )
-    n, d = X.shape
-    if n < 1 or d < 1:
+    if min(shape) < 1:
         raise ValueError(
-            f"{where}: X has shape {X.shape}, must have at least one row and one column; "
+            f"{where}: X has shape {shape}, must have at least one row and one column; "
             "check how the data were read."
         )
-    return X
 
 
 def check_finite(where: str, rows: Rows) -> None:
     """Every number of the rows."""
+    if isinstance(rows, ArrayRows):
+        if (row := rows.not_finite()) is not None:
+            raise _not_finite(where, "X", row)
+        return
     start = 0
     for block in rows.blocks():
         numbers = block.data if rows.sparse else block
@@ -73,7 +98,7 @@ def _not_finite(where: str, name: str, row: int) -> ValueError:
 def check_vector(where: str, y: Any, n: int) -> Array:
     """Targets as an array, one a row; an entry that is masked has no value."""
     _refuse_masks(where, "y", y)
-    targets = np.asarray(y)
+    targets = np.asarray(host(y))
     if targets.shape != (n,):
         raise ValueError(
             f"{where}: y has shape {targets.shape}, must be ({n},) as X has {n} rows; "
@@ -84,7 +109,7 @@ def check_vector(where: str, y: Any, n: int) -> Array:
 
 def check_point(where: str, name: str, w: Any, shape: tuple[int, ...], why: str) -> Array:
     """A point as float64, one number a variable."""
-    vector = np.asarray(w)
+    vector = np.asarray(host(w))
     if vector.dtype.kind not in "fiub":
         raise TypeError(
             f"{where}: {name} has dtype {vector.dtype}, must be numeric; give a float vector."
@@ -105,7 +130,7 @@ def _refuse_masks(where: str, name: str, values: Any) -> None:
 
 def _vector(where: str, name: str, values: Any, size: int, each: str) -> Array:
     """``values`` as float64, one for each ``each`` of X."""
-    vector = np.array(values, dtype=np.float64)
+    vector = np.array(host(values), dtype=np.float64)
     if vector.shape != (size,):
         raise ValueError(
             f"{where}: {name} has shape {vector.shape}, must be ({size},) as X has {size} "

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rows import Array, Csr, Rows, Scaled
+from ..rows import Array, ArrayRows, Csr, Rows, Scaled
 from ..rows.dense import COPIED_BYTES
 from .problem import Problem
 
@@ -60,10 +60,11 @@ class Frame:
             if isinstance(rows, Csr):
                 share = np.bincount(rows.X.indices, minlength=p.d) / p.n
                 return cls._with_unit(np.zeros(p.d), rows.squares(), share, ridge, p.intercept)
-            return cls._of_dense(rows.X, p.weight, ridge, p.intercept)
+            X = rows.seen if isinstance(rows, ArrayRows) else rows.X
+            return cls._of_dense(X, p.weight, ridge, p.intercept)
 
     @classmethod
-    def _of_dense(cls, X: Array, weight: Array | None, ridge: float, intercept: bool) -> Frame:
+    def _of_dense(cls, X: Any, weight: Array | None, ridge: float, intercept: bool) -> Frame:
         rows = slice(None, None, -(-X.shape[0] // SAMPLE))
         sample = np.asarray(X[rows], dtype=np.float64)
         weights = None if weight is None else weight[rows]
@@ -108,6 +109,8 @@ class Frame:
             return given.with_column() if self.unit else given
         if isinstance(given, Csr):
             return given.scaled(self.scale, self.unit)
+        if isinstance(given, ArrayRows):
+            return given.framed(self.centre, self.scale, self.unit)
         made = Scaled(given.X, self.centre, self.scale, self.unit)
         most = COPIED_BYTES if given.dtype == np.float64 else COPIED_SINGLE
         return made if given.X.nbytes > most else made.take(np.arange(given.n))

@@ -21,6 +21,7 @@ from ._input import (
     check_weights,
 )
 from .curvature import Constants
+from .kinds import kind_of
 from .look import Look
 from .minimum import Noise
 from .variables import Variables, by_row
@@ -35,7 +36,8 @@ class Problem(Variables):
     Parameters
     ----------
     X : dense array (float32 or float64, any memory order, or ``np.memmap``; used where it lies),
-        SciPy sparse matrix (converted to CSR), or a ``BlockFile``, which holds y as well.
+        SciPy sparse matrix (converted to CSR), or a ``BlockFile``, which holds y as well; or an
+        array of another library, such as a PyTorch tensor, used on its device (docs/arrays.md).
     y : one target a row: numbers, or labels for a loss on classes (``classes`` holds them).
     loss : an instance such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
     l2 : the penalty's factor.
@@ -63,11 +65,8 @@ class Problem(Variables):
     seen_once = False  # a Gram matrix would cost more than the one pass that is made
 
     def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> Problem:
-        if hasattr(X, "n_blocks"):
-            from .parts import FileProblem
-
-            cls = FileProblem
-        return super().__new__(cls)
+        made: Problem = super().__new__(kind_of(X, cls))
+        return made
 
     def __init__(
         self,
@@ -109,7 +108,7 @@ class Problem(Variables):
 
         ``extras``: ``weight``, ``penalty``, ``classes``, ``intercept`` (is the last variable one?).
         """
-        self: Problem = object.__new__(Problem)
+        self: Problem = object.__new__(kind_of(rows, Problem))
         self.rows, self.given = rows, rows
         self.y, self.loss, self.l2 = y, loss, l2
         self.weight, self.penalty = extras.get("weight"), extras.get("penalty")
@@ -178,7 +177,7 @@ class Problem(Variables):
         return self.given.in_parts
 
     def __repr__(self) -> str:
-        kind = "CSR " if self.sparse else ""
+        kind = "CSR " if self.sparse else getattr(self.given, "library", "")
         name = self.loss.title
         shown = f"{self.loss.name}, " if name == "Problem" else ""
         end = ", intercept" if self.intercept else ""

@@ -4,6 +4,8 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from .arrays import ArrayRows
+from .backend import foreign, host
 from .base import Array, Index, Rows, digest
 from .csr import Csr
 from .dense import Dense
@@ -12,10 +14,25 @@ from .scaled import Scaled
 
 
 def rows_of(X: Any) -> Rows:
-    """The rows of a checked array, SciPy CSR array, or rows."""
+    """The rows of a checked array (NumPy's or another library's), SciPy CSR array, or rows."""
     if isinstance(X, Rows):
         return X
+    if foreign(X):
+        return ArrayRows.of(X)
     return Csr(X) if sp.issparse(X) else Dense(X)
 
 
-__all__ = ["Array", "Csr", "Dense", "FileRows", "Index", "Rows", "Scaled", "digest", "rows_of"]
+__all__ = [
+    "Array",
+    "ArrayRows",
+    "Csr",
+    "Dense",
+    "FileRows",
+    "Index",
+    "Rows",
+    "Scaled",
+    "digest",
+    "foreign",
+    "host",
+    "rows_of",
+]

@@ -24,6 +24,7 @@ class Rows:
     """n rows of d numbers.
 
     ``X`` is what the caller gave. ``in_parts``: are the rows read from elsewhere, a part at a time?
+    ``foreign``: are they an array of another library than NumPy, perhaps on another device?
     """
 
     X: Any
@@ -32,6 +33,7 @@ class Rows:
     dtype: np.dtype[Any]
     sparse = False
     in_parts = False
+    foreign = False
 
     def blocks(self, rows: Index | None = None) -> Iterator[Any]:
         """The rows (all, or those named) a block at a time, as float64 where they are dense."""

@@ -77,4 +77,6 @@ def batches_pay(p: Problem) -> bool:
         return False  # of many classes the bound on the curvature is far above what there is
     if p.in_parts:  # a look at the curvature is two passes: as much as the plane needs to end
         return p.n > MOST_SCORES
+    if p.rows.foreign:
+        return False  # a device is quick with all rows, and slow to be asked for a few
     return not p.has_gram and p.rows.cost > FEW

@@ -14,21 +14,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .. import sampling
 from ..control import registry
 from ..problems import Frame, Problem
-from ..rows import Array, rows_of
+from ..rows import Array, foreign, host, rows_of
 from ..run.path import path
-from . import _words
+from . import _arrays, _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
 from ._report import Reporter
 from ._run import TINY_TOL, Ask, Outcome, constant, dense_pays, descend, judged, tiny
 from ._threads import few_threads
-
-DTYPES = [np.float64, np.float32]
 
 
 class HeavyBall(CallbackSupportMixin, BaseEstimator):
@@ -54,6 +52,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = _arrays.SUPPORTED
         return tags
 
     # -- input -----------------------------------------------------------------------------------
@@ -61,7 +60,8 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
     def _weights(self, sample_weight: Any, X: Any) -> Array | None:
         if sample_weight is None:
             return None
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = _arrays.brought(sample_weight)
+        weights = _check_sample_weight(weights, _arrays.counted(X), dtype=np.float64)
         if weights.min() < 0.0 or weights.max() == 0.0:
             raise ValueError(
                 f"{type(self).__name__}: sample_weight from {weights.min():g} to "
@@ -76,7 +76,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         if weights is None or weights.min() > 0.0:
             return X, y, weights
         kept = np.flatnonzero(weights)
-        return X[kept], y[kept], weights[kept]
+        return _arrays.rows_at(X, kept), y[kept], weights[kept]
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
         """Rows, targets and weights, checked."""
@@ -93,13 +93,13 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         """Coefficients and intercepts of zero, or those of the last fit."""
         if not warm:
             return np.zeros((outputs, d)), np.zeros(outputs)
-        coef = np.array(self.coef_, dtype=np.float64, ndmin=2)
+        coef = np.array(host(self.coef_), dtype=np.float64, ndmin=2)
         if coef.shape != (outputs, d):
             raise ValueError(
                 f"{type(self).__name__}: coef_ of the last fit has shape {coef.shape}, must be "
                 f"{(outputs, d)} to go on from it; set warm_start=False, or fit a clone."
             )
-        return coef, np.array(self.intercept_, dtype=np.float64, ndmin=1)
+        return coef, np.array(host(self.intercept_), dtype=np.float64, ndmin=1)
 
     # -- the fit ---------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         self, X: Any, targets: Iterable[Array], weights: Array | None, report: Reporter
     ) -> None:
         """One run for each of ``targets``, all on the same rows and weights."""
-        labels, dtype = report.labels, X.dtype
+        labels, dtype, given = report.labels, _arrays.float_type(X), X
         if self.batch_size is not None:
             sampling.batch_rows(type(self).__name__, self.batch_size, X.shape[0])
         if sp.issparse(X) and dense_pays(X):
@@ -162,7 +162,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             def tell(k, w, value, ratio, share, place=place):
                 def attributes():
                     self._put(coef, intercept, place, w)
-                    return self._fitted(coef, intercept, dtype)
+                    return self._fitted(coef, intercept, given)
 
                 return report.step(k, value, ratio, share, attributes)
 
@@ -176,7 +176,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             outcomes.append(outcome)
             self._put(coef, intercept, place, outcome.w)
             report.end()
-        for name, value in self._fitted(coef, intercept, dtype).items():
+        for name, value in self._fitted(coef, intercept, given).items():
             setattr(self, name, value)
         if dtype == np.float32:  # what was cast is what is judged
             rough, shift = coef.astype(dtype), intercept.astype(dtype)
@@ -191,7 +191,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         self, X: Any, targets: Iterable[Array], weights: Array | None, l2s: Array
     ) -> Iterator[None]:
         """Runs for many penalties; yields for each in turn, with ``coef_`` and ``intercept_``."""
-        dtype = X.dtype
+        given = X
         if sp.issparse(X) and dense_pays(X):
             X = X.toarray()
         goal = min(self.tol, TINY_TOL) if tiny(X) else self.tol
@@ -204,7 +204,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         for i in range(len(l2s)):
             for j, points in enumerate(found):
                 self._put(coef, intercept, self._place(j), points[i])
-            for name, value in self._fitted(coef, intercept, dtype).items():
+            for name, value in self._fitted(coef, intercept, given).items():
                 setattr(self, name, value)
             yield
 
@@ -236,26 +236,30 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         if trouble:
             warnings.warn(trouble, ConvergenceWarning, stacklevel=5)
 
-    def _fitted(self, coef: Array, intercept: Array, dtype: Any) -> dict[str, Any]:
-        """coef_ and intercept_ as this kind of estimator has them."""
+    def _fitted(self, coef: Array, intercept: Array, X: Any) -> dict[str, Any]:
+        """coef_ and intercept_ as this kind of estimator has them, in X's type and library."""
+        dtype = _arrays.float_type(X)
         with np.errstate(over="ignore"):
             coef, intercept = coef.astype(dtype), intercept.astype(dtype)
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             raise ValueError(
-                f"{type(self).__name__}: a coefficient is too large for {np.dtype(dtype)}; give X "
+                f"{type(self).__name__}: a coefficient is too large for {dtype}; give X "
                 "as float64, or multiply columns of tiny values."
             )
-        return self._shaped(coef, intercept)
+        shaped = self._shaped(coef, intercept)
+        return {name: _arrays.like(X, value) for name, value in shaped.items()}
 
     def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:
         raise NotImplementedError
 
     # -- use -------------------------------------------------------------------------------------
 
-    def _scores(self, X: Any) -> Array:
-        """x . coef + intercept, a column for each output."""
+    def _scores(self, X: Any, method: str) -> Any:
+        """x . coef + intercept, a column for each output; asked for by ``method``."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        X = _arrays.checked(self, X, accept_sparse="csr", reset=False)
+        if _arrays.elsewhere(X) or foreign(self.coef_):
+            return _arrays.linear(self, X, method)
         return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
 
     def plot_history(self, *, ax: Any = None, **keywords: Any) -> HistoryDisplay:

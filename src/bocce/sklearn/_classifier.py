@@ -12,11 +12,10 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from ..losses import Logistic, Softmax, SquaredHinge
-from . import _stream
-from ._base import DTYPES, HeavyBall
+from . import _arrays, _stream
+from ._base import HeavyBall
 from ._report import Reporter
 
 
@@ -44,12 +43,11 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         return Logistic() if self.classes_.size == 2 else Softmax()
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
-        X, y = validate_data(
+        X, y = _arrays.checked(
             self,
             X,
             y,
             accept_sparse="csr",
-            dtype=DTYPES,
             order="C",  # batches are rows
             reset=reset,
         )
@@ -101,7 +99,9 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Dense, or sparse of any format (CSR is used as it is); float32 stays float32.
+            Dense, or sparse of any format (CSR is used as it is); float32 stays float32. Under
+            scikit-learn's ``array_api_dispatch`` an array of another library, such as a PyTorch
+            tensor, is used on its device, and ``coef_`` and predictions are of its kind.
         y : array-like of shape (n_samples,)
             Labels: numbers or strings, two or more different ones.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -147,7 +147,10 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        scores = self._scores(X)
+        return self._decision(X, "decision_function")
+
+    def _decision(self, X: Any, method: str) -> Any:
+        scores = self._scores(X, method)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X):
@@ -161,9 +164,8 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         -------
         y : ndarray of shape (n_samples,)
         """
-        scores = self.decision_function(X)
-        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[places]
+        places = _arrays.highest(self._decision(X, "predict"))
+        return _arrays.labels_at(self.classes_, places)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X):
@@ -177,7 +179,12 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         -------
         log_p : ndarray of shape (n_samples, n_classes)
         """
-        scores = self.decision_function(X)
+        return self._log_proba(X, "predict_log_proba")
+
+    def _log_proba(self, X: Any, method: str) -> Any:
+        scores = self._decision(X, method)
+        if _arrays.elsewhere(scores):
+            return _arrays.log_probabilities(scores)
         if scores.ndim == 1:
             return log_expit(np.column_stack([-scores, scores]))
         return log_softmax(scores, axis=1)
@@ -194,7 +201,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         -------
         p : ndarray of shape (n_samples, n_classes)
         """
-        return np.exp(self.predict_log_proba(X))
+        return _arrays.exponential(self._log_proba(X, "predict_proba"))
 
 
 class HeavyBallClassifier(LinearClassifier):
@@ -328,6 +335,7 @@ class HeavyBallClassifier(LinearClassifier):
         -------
         self
         """
+        _arrays.refuse_stream(self, X)
         first = not hasattr(self, "coef_")
         self._agree_on(classes, first)
         X, y, weights = self._checked(X, y, sample_weight, reset=first)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..rows import Array
 from ..run.path import check_penalties
+from ._arrays import rows_at
 from ._base import HeavyBall
 from ._classifier import HeavyBallClassifier, LinearClassifier
 from ._path_display import PathDisplay
@@ -43,6 +44,11 @@ class CrossValidated:
 
     _plain: ClassVar[type[HeavyBall]]  # the estimator with one penalty
     _shared: ClassVar[tuple[str, ...]]  # parameters that both have
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False  # the penalties and their scores are NumPy's, whatever X is
+        return tags
 
     @property
     def _l2(self) -> float:
@@ -94,9 +100,9 @@ def _fold(
     model = type(plain)(**plain.get_params())
     train, test = (np.arange(_num_samples(X))[rows] for rows in fold)
     kept = None if weights is None else weights[train]
-    prepared = model._prepared(*model._checked(X[train], y[train], kept, reset=True))
+    prepared = model._prepared(*model._checked(rows_at(X, train), y[train], kept, reset=True))
     more = {} if weights is None else {"sample_weight": weights[test]}
-    X, y = X[test], y[test]
+    X, y = rows_at(X, test), y[test]
     return [scorer(model, X, y, **more) for _ in model._fit_path(*prepared, l2s)]
 
 

@@ -9,11 +9,10 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
 from ..losses import Huber, Poisson, Squared
-from . import _stream
-from ._base import DTYPES, HeavyBall
+from . import _arrays, _stream
+from ._base import HeavyBall
 from ._report import Reporter
 
 
@@ -47,12 +46,11 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         return tags
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
-        X, y = validate_data(
+        X, y = _arrays.checked(
             self,
             X,
             y,
             accept_sparse="csr",
-            dtype=DTYPES,
             order="C",  # batches are rows
             multi_output=self.loss != "poisson",
             y_numeric=True,
@@ -68,7 +66,9 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Dense, or sparse of any format (CSR is used as it is); float32 stays float32.
+            Dense, or sparse of any format (CSR is used as it is); float32 stays float32. Under
+            scikit-learn's ``array_api_dispatch`` an array of another library, such as a PyTorch
+            tensor, is used on its device, and ``coef_`` and predictions are of its kind.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
             A weight k is the same as the row k times; 0 leaves the row out.
@@ -105,8 +105,8 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        scores = self._scores(X)
-        return np.exp(scores) if self.loss == "poisson" else scores
+        scores = self._scores(X, "predict")
+        return _arrays.exponential(scores) if self.loss == "poisson" else scores
 
 
 class HeavyBallRegressor(LinearRegressor):
@@ -238,6 +238,7 @@ class HeavyBallRegressor(LinearRegressor):
         -------
         self
         """
+        _arrays.refuse_stream(self, X)
         first = not hasattr(self, "coef_")
         X, y, weights = self._checked(X, y, sample_weight, reset=first)
         if first:

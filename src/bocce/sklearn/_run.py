@@ -88,13 +88,17 @@ def first_norm(p: Problem, inner: Problem, frame: Frame) -> float:
     nothing = np.zeros((inner.n, *inner.shape[1:]))
 
     def at(intercept: Any) -> float:
+        if inner.rows.foreign:  # where the rows are
+            flat = p.joined(np.zeros(p.shape)[: p.d], np.zeros(p.shape[1:]) + intercept)
+            return norm(frame.gradient_out(inner.gradient(frame.into(flat))))
         slopes = inner.slopes(nothing + intercept)
         return norm(frame.gradient_out(inner.combine(slopes) / inner.n))
 
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         zero = at(0.0)
         flat = at(constant(p)) if p.intercept else zero
-        value = inner.losses(nothing).mean()
+        foreign = inner.rows.foreign
+        value = inner.value(np.zeros(inner.shape)) if foreign else inner.losses(nothing).mean()
     if not np.isfinite([zero, flat, value]).all():
         raise ValueError(OVERFLOW)
     return min(zero, max(flat, ROUNDING * zero))

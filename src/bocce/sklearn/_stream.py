@@ -50,7 +50,7 @@ def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | N
     told.calls += 1
     told.rows += inner.n
     estimator._stream = told
-    _publish(estimator, told, problems, X.dtype)
+    _publish(estimator, told, problems, X)
 
 
 def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> Told:
@@ -82,7 +82,7 @@ def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> Told:
     return Told(ask, frame, Stream(L, c.mu, max(c.L_max, L), place, named), inner.n)
 
 
-def _publish(estimator: Any, told: Told, problems: list[Problem], dtype: Any) -> None:
+def _publish(estimator: Any, told: Told, problems: list[Problem], X: Any) -> None:
     """coef_, intercept_, history_, n_iter_ and plan_ after a call."""
     stream = told.stream
     points, k, passes = stream.points(), stream.place.k, told.rows / told.first_rows
@@ -98,7 +98,7 @@ def _publish(estimator: Any, told: Told, problems: list[Problem], dtype: Any) ->
     coef, intercept = np.zeros((rows, told.frame.scale.size)), np.zeros(rows)
     for j, u in enumerate(points):
         estimator._put(coef, intercept, estimator._place(j), told.frame.out(u))
-    for name, value in estimator._fitted(coef, intercept, dtype).items():
+    for name, value in estimator._fitted(coef, intercept, X).items():
         setattr(estimator, name, value)
     estimator.n_iter_ = told.calls
     estimator.plan_ = _plan(told)

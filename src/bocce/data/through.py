@@ -1,0 +1,58 @@
+"""Rows on the host that are multiplied on a device: for data larger than the device's memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _checks
+from ..problems._input import check_design, check_finite
+from ..rows import ArrayRows, Dense, foreign, host
+from ..rows.arrays import Ferried
+from ..rows.backend import Backend, numpy_type
+
+
+def through(X: Any, like: Any, block_rows: int | None = None) -> ArrayRows:
+    """Rows that stay on the host and go through a device, a block at a time.
+
+    What it gives is taken by ``Problem``, ``LeastSquares`` and ``Logistic`` as X. Each product with
+    X moves its blocks to the device one after the other; scores and losses (n numbers a vector, of
+    which there are about a dozen) stay there. A step of ``plane`` moves X twice, so this pays where
+    X is too large for the device and the device is much quicker than the host.
+
+    Parameters
+    ----------
+    X : array of shape (n, d) on the host: NumPy's, ``np.memmap``, or a tensor on the CPU; float32
+        or float64.
+    like : an array of the library and on the device where to compute, of any shape:
+        ``torch.empty(0, device="cuda")``.
+    block_rows : rows that are on the device at once; 2^24 numbers unless given.
+
+    Examples
+    --------
+    >>> import array_api_strict as xp, numpy as np, bocce
+    >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+    >>> rows = bocce.data.through(X, like=xp.empty(0), block_rows=2)
+    >>> p = bocce.LeastSquares(rows, X @ np.array([1.0, -1.0]))
+    >>> bocce.minimize(p, tol=1e-9).w.round(6)
+    array([ 1., -1.])
+    """
+    if not foreign(like):
+        raise TypeError(
+            f"through: like={type(like).__name__} must be an array on the device where to compute, "
+            'such as torch.empty(0, device="cuda"); for NumPy give X itself to Problem.'
+        )
+    if block_rows is not None:
+        remedy = "give a number of rows that fit on the device"
+        block_rows = _checks.integer("through", "block_rows", block_rows, remedy=remedy)
+    X = check_design("through", host(X))
+    if not isinstance(X, np.ndarray):
+        raise TypeError(
+            f"through: X={type(X).__name__} must be dense; give a sparse matrix to Problem itself."
+        )
+    check_finite("through", Dense(X))
+    there = Backend.of(like)
+    wide = numpy_type(there.wide)
+    real = there.xp.float32 if np.float32 in (X.dtype, wide) else there.wide
+    return ArrayRows(Ferried(X, Backend(there.xp, there.device, real, there.wide), block_rows))

@@ -1,0 +1,196 @@
+"""Losses on arrays of other libraries, by the lines that are written for NumPy.
+
+A loss is made of NumPy's element-wise functions. NumPy lets other objects answer those calls
+(``__array_ufunc__``): ``Lifted`` wraps an array and passes each call to the function of the same
+name in the array's own library. So ``np.exp(-y * z)`` in a loss is a kernel on the GPU if z is
+there, and a loss of a user's own runs where its data are without a line more.
+
+The softmax loss works on whole rows of scores, not element by element; its lines for other
+libraries are in ``SoftmaxThere``.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from .softmax import Softmax
+
+Three = Callable[[Any, Any], tuple[Any, Any, Any]]
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": operator.pow,
+    "negative": operator.neg,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+_RENAMED = {
+    "absolute": "abs",
+    "invert": "bitwise_invert",
+    "float_power": "pow",
+    "arccos": "acos",
+    "arcsin": "asin",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arccosh": "acosh",
+    "arcsinh": "asinh",
+    "arctanh": "atanh",
+}
+_LOGICAL = ("logical_", "bitwise_", "invert")
+
+
+class Lifted(NDArrayOperatorsMixin):
+    """An array of the library ``xp`` that NumPy's element-wise functions take for one of theirs.
+
+    Truth values that are calculated with become numbers of type ``real``, as in NumPy.
+    """
+
+    def __init__(self, array: Any, xp: Any, real: Any) -> None:
+        self.array, self.xp, self.real = array, xp, real
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.array.shape)
+
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **rest: Any
+    ) -> Any:
+        if method != "__call__" or rest:
+            raise self._unknown(f"np.{ufunc.__name__} with {method if not rest else [*rest]}")
+        name = ufunc.__name__
+        if name == "square":
+            name, inputs = "multiply", (inputs[0], inputs[0])
+        plain = [self._plain(x, numbers=not name.startswith(_LOGICAL)) for x in inputs]
+        if name in _OPERATORS:
+            result = _OPERATORS[name](*plain)
+        else:
+            result = self._function(_RENAMED.get(name, name), name)(*map(self._array, plain))
+        if out is None:
+            return Lifted(result, self.xp, self.real)
+        out[0].array = result
+        return out[0]
+
+    def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        if function is np.where and len(args) == 3 and not keywords:
+            test = self._plain(args[0], numbers=False)
+            yes, no = (self._array(self._plain(x)) for x in args[1:])
+            return Lifted(self.xp.where(test, yes, no), self.xp, self.real)
+        if function is np.clip and len(args) == 3 and not keywords:
+            return np.minimum(np.maximum(args[0], args[1]), args[2])
+        raise self._unknown(f"np.{function.__name__}")
+
+    def _plain(self, x: Any, numbers: bool = True) -> Any:
+        """What a library's own function or operator takes: an array of it, or a Python number."""
+        if isinstance(x, Lifted):
+            array = x.array
+            if numbers and array.dtype == self.xp.bool:
+                array = self.xp.astype(array, self.real)
+            return array
+        if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+            return float(x) if numbers else x
+        if np.ndim(x) == 0:
+            return float(x)
+        raise self._unknown(f"an array of type {type(x).__name__} of its own")
+
+    def _array(self, x: Any) -> Any:
+        """Numbers as arrays: not all libraries' functions take both."""
+        if not isinstance(x, float):
+            return x
+        return self.xp.full((), x, dtype=self.real, device=getattr(self.array, "device", None))
+
+    def _function(self, name: str, ours: str) -> Any:
+        found = getattr(self.xp, name, None)
+        if found is None:
+            raise self._unknown(f"np.{ours}")
+        return found
+
+    def _unknown(self, what: str) -> TypeError:
+        library = self.xp.__name__.removeprefix("array_api_compat.")
+        return TypeError(
+            f"loss: {what} cannot be passed on to {library}, must be an element-wise function of "
+            "the array API standard, np.where or np.clip; write the loss with those, or give X as "
+            "a NumPy array."
+        )
+
+
+def derivatives(loss: Any, xp: Any, real: Any) -> Three:
+    """The function of (scores, targets) that gives value, slope and bend of a loss of one score a
+    row, for arrays of the library ``xp`` with numbers of type ``real``."""
+
+    def three(z: Any, y: Any) -> tuple[Any, Any, Any]:
+        value, slope, bend = loss.together(Lifted(z, xp, real), Lifted(y, xp, real))
+        return _full(value, z, xp), _full(slope, z, xp), _full(bend, z, xp)
+
+    return three
+
+
+def _full(result: Any, z: Any, xp: Any) -> Any:
+    """A number for each score, also where a formula gives the same for all, or truth values."""
+    if not isinstance(result, Lifted):
+        return xp.zeros_like(z) + float(result)
+    array = result.array
+    if array.dtype != z.dtype:
+        array = xp.astype(array, z.dtype)
+    return array if array.shape == z.shape else xp.zeros_like(z) + array
+
+
+class SoftmaxThere:
+    """``Softmax`` for arrays of the library ``xp``, which need not be writable."""
+
+    def __init__(self, xp: Any) -> None:
+        self.xp = xp
+
+    def three(self, z: Any, y: Any) -> tuple[Any, Any, None]:
+        """Value and slope; small ones keep their digits, see ``Softmax.together``."""
+        xp, (n, classes), like = self.xp, z.shape, {"dtype": y.dtype, "device": z.device}
+        p = z - xp.max(z, axis=-1, keepdims=True)
+        mine = y[:, None] == xp.arange(classes, **like)[None, :]
+        own = xp.take(xp.reshape(p, (-1,)), classes * xp.arange(n, **like) + y)
+        p = xp.where(mine, xp.zeros_like(own)[:, None], xp.exp(p))
+        others = xp.sum(p, axis=-1)
+        total = others + xp.exp(own)
+        slope = xp.where(mine, -others[:, None], p) / total[:, None]
+        value = xp.where(own == 0.0, xp.log1p(others), xp.log(total) - own)
+        return value, slope, None
+
+    def _softmax(self, z: Any) -> Any:
+        p = self.xp.exp(z - self.xp.max(z, axis=-1, keepdims=True))
+        return p / self.xp.sum(p, axis=-1, keepdims=True)
+
+    def row_bends(self, z: Any) -> Any:
+        """The mean of p (1 - p) over the classes: the diagonal of the second derivative."""
+        p = self._softmax(z)
+        return self.xp.mean(p * (1.0 - p), axis=-1)
+
+    def bend_products(self, z: Any, c: Any, U: Any, V: Any) -> Any:
+        """sum_i c_i u_i^T (diag(p) - p p^T) v_i, for all pairs of directions of U and V."""
+        xp, p = self.xp, self._softmax(z)
+        bent = p * V
+        along = xp.sum(bent, axis=-1)
+        across = along if U is V else xp.sum(p * U, axis=-1)
+        if c is not None:
+            bent, along = bent * c[:, None], along * c
+        left, right = (xp.reshape(a, (a.shape[0], -1)) for a in (U, bent))
+        return left @ right.T - across @ along.T
+
+
+def outputs_there(loss: Any, xp: Any) -> SoftmaxThere:
+    """The lines for a loss of several scores a row."""
+    if not isinstance(loss, Softmax):
+        raise TypeError(
+            f"Problem: the {loss.name} loss has several scores a row, must be softmax for arrays "
+            "of other libraries than NumPy; give X as a NumPy array."
+        )
+    return SoftmaxThere(xp)

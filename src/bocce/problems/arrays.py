@@ -1,0 +1,87 @@
+"""A problem whose rows are an array of another library: losses are computed where the rows are."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..losses.lifted import derivatives, outputs_there
+from ..rows import Array, ArrayRows, Index
+from .look import Look
+from .problem import Problem
+
+
+class OnDevice:
+    """Targets and weights on the device, in the blocks of the rows, and the loss for them."""
+
+    def __init__(self, problem: Problem) -> None:
+        rows, loss = problem.rows, problem.loss
+        assert isinstance(rows, ArrayRows)
+        self.backend = backend = rows.backend
+        self.parts = rows.parts(int(np.prod(problem.shape[1:])))
+        encoded = backend.indices if loss.outputs else backend.put
+        self.y = [encoded(problem.y[part]) for part in self.parts]
+        self.weight = None
+        if problem.weight is not None:
+            self.weight = [backend.put(problem.weight[part]) for part in self.parts]
+        self.outputs = outputs_there(loss, backend.xp) if loss.outputs else None
+        self.three = (
+            self.outputs.three if self.outputs else derivatives(loss, backend.xp, backend.wide)
+        )
+
+    def at(self, j: int, z: Any) -> tuple[Any, Any, Any]:
+        """Value, slope and bend of block j at the scores z, times the weights."""
+        value, slope, bend = self.three(z, self.y[j])
+        if self.weight is None:
+            return value, slope, bend
+        c = self.weight[j]
+        slope = c * slope if slope.ndim == 1 else c[:, None] * slope
+        return c * value, slope, None if bend is None else c * bend
+
+
+class ArrayProblem(Problem):
+    """``Problem`` on an array of another library, used where it lies.
+
+    Values and gradients over all rows are computed there; those of batches, and what a problem
+    can say of its constants, make their products there and the rest on the host.
+    """
+
+    @cached_property
+    def there(self) -> OnDevice:
+        return OnDevice(self)
+
+    def with_encoded(self, y: Array) -> Problem:
+        other = super().with_encoded(y)
+        other._forget("there")
+        return other
+
+    def look(self, w: Array, rows: Index | None = None) -> Look:
+        if rows is not None:
+            return super().look(w, rows)
+        sums = []
+
+        def slopes(j: int, z: Any) -> Any:
+            value, slope, _ = self.there.at(j, z)
+            sums.append(self.there.backend.xp.sum(value))
+            return slope
+
+        assert isinstance(self.rows, ArrayRows)
+        gradient = self.rows.both(w, slopes) / self.n
+        value = sum(float(part) for part in sums) / self.n
+        return Look(value + self.ridge_value(w), gradient + self.pull(w))
+
+    def value(self, w: Any, rows: Index | None = None) -> float:
+        if rows is not None:
+            return super().value(w, rows)
+        w, total = self.point(w), 0.0
+        assert isinstance(self.rows, ArrayRows)
+        for j, z in enumerate(self.rows.scores(w)):
+            total += float(self.there.backend.xp.sum(self.there.at(j, z)[0]))
+        return total / self.n + self.ridge_value(w)
+
+    def gradient(self, w: Any, rows: Index | None = None) -> Array:
+        if rows is not None:
+            return super().gradient(w, rows)
+        return self.look(self.point(w)).gradient

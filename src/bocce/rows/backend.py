@@ -1,0 +1,142 @@
+"""Arrays of other libraries: whose they are, where they lie, and the way there and back.
+
+NumPy's arrays are used directly everywhere. Others (PyTorch, CuPy, JAX, ...) are reached through
+the array API standard, for which ``array_api_compat`` fills the gaps; it is imported when the first
+such array is met.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .base import Array
+
+
+def foreign(X: Any) -> bool:
+    """Is this an array of another library than NumPy and SciPy?
+
+    >>> foreign(np.zeros(3)), foreign([1.0, 2.0])
+    (False, False)
+    """
+    if isinstance(X, (np.ndarray, np.generic)):
+        return False
+    torch = sys.modules.get("torch")  # its tensors do not say so themselves
+    if torch is not None and isinstance(X, getattr(torch, "Tensor", ())):
+        return True
+    return hasattr(type(X), "__array_namespace__")
+
+
+def namespace(X: Any) -> Any:
+    """The functions of the library that the array belongs to."""
+    try:
+        from array_api_compat import array_namespace
+    except ModuleNotFoundError:
+        kind = type(X).__module__.split(".")[0]
+        raise ModuleNotFoundError(
+            f"X is an array of {kind}, which needs array-api-compat; run pip install "
+            '"bocce[arrays]", or give a NumPy array.',
+            name="array_api_compat",
+        ) from None
+    return array_namespace(X)
+
+
+def host(X: Any) -> Any:
+    """An array of another library as NumPy's; anything else as it is."""
+    return to_host(X) if foreign(X) else X
+
+
+def to_host(X: Any) -> Array:
+    """A NumPy array of the same numbers, which may share the memory."""
+    if hasattr(X, "detach"):
+        X = X.detach().cpu()
+        return np.asarray((X.float() if "bfloat16" in str(X.dtype) else X).numpy())
+    if type(X).__module__.split(".")[0] == "cupy":
+        return np.asarray(X.get())
+    try:
+        return np.asarray(X)
+    except (RuntimeError, TypeError):  # it lies on a device
+        return np.asarray(np.from_dlpack(X))
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A library and a device, and the numbers that are used there.
+
+    ``real`` is the type of the data; ``wide`` that of scores and sums: float64, or float32 where
+    the device has no other.
+    """
+
+    xp: Any
+    device: Any
+    real: Any
+    wide: Any
+
+    @classmethod
+    def of(cls, X: Any) -> Backend:
+        """Where the array is; ``real`` is float32 or float64, as near as may be to its own type."""
+        xp = namespace(X)
+        from array_api_compat import device as device_of
+
+        device = device_of(X)
+        wide = _widest(xp, device)
+        real = X.dtype
+        if real not in (xp.float32, xp.float64):
+            real = xp.float32 if xp.isdtype(real, "real floating") else wide
+        return cls(xp, device, real, wide)
+
+    def put(self, values: Any, dtype: Any = None) -> Any:
+        """NumPy's numbers, on the device: of type ``wide`` unless another is asked for."""
+        dtype = self.wide if dtype is None else dtype
+        made = np.array(values, dtype=numpy_type(dtype), order="C")  # may be written to
+        return self.xp.asarray(made, device=self.device)
+
+    def indices(self, values: Any) -> Any:
+        """Whole numbers, of the type that the library counts with."""
+        info = self.xp.__array_namespace_info__()
+        return self.put(values, info.default_dtypes(device=self.device)["indexing"])
+
+    def to(self, dtype: Any, X: Any) -> Any:
+        """The array in another type, itself where it has that."""
+        return X if X.dtype == dtype else self.xp.astype(X, dtype)
+
+    @property
+    def eps(self) -> float:
+        """The rounding of a product."""
+        return float(np.finfo(numpy_type(self.real)).eps)
+
+    @property
+    def name(self) -> str:
+        """Of the library."""
+        return str(self.xp.__name__.removeprefix("array_api_compat.").split(".")[0])
+
+
+def numpy_type(dtype: Any) -> np.dtype[Any]:
+    """NumPy's name for a type of another library.
+
+    >>> numpy_type("torch.float32")
+    dtype('float32')
+    """
+    return np.dtype(str(dtype).split(".")[-1])
+
+
+def _widest(xp: Any, device: Any) -> Any:
+    """float64 where the device has it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # JAX warns, and makes float32
+        try:
+            return xp.zeros(1, dtype=xp.float64, device=device).dtype
+        except (TypeError, ValueError, RuntimeError):
+            return xp.float32
+
+
+def set_row(U: Any, slot: int, row: Any) -> Any:
+    """U with another row; in place, where the library's arrays can be written to."""
+    if hasattr(U, "at"):
+        return U.at[slot].set(row)
+    U[slot, ...] = row
+    return U
