@@ -27,6 +27,7 @@ HOPELESS = 0.01  # of the rounding of f: a fall that nobody could see
 REFRESH = 50  # steps after which the scores are computed anew
 NEWTON = 30  # Newton steps on one plane
 ENOUGH = 0.1  # of the first gradient on the plane: a smaller one will do
+GUESSED = 3.0  # times that where it saves a product: the gradient there is known
 SHORTEST = 1e-16  # of a Newton step
 ROUNDING = 8.0  # units in the last place that a mean over blocks may be wrong by
 STALLS = 10  # steps by which neither f nor the gradient gets better
@@ -117,6 +118,7 @@ class Plane:
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
         self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
+        self.guess = 0.0  # the multiple of D[0] at which the scores know the gradient; 0 is none
         self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
         self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
@@ -194,12 +196,16 @@ class Plane:
             self.metric = self.scores.metric(self.ridge, self.chooser)
 
     def _new_direction(self) -> None:
-        """-P^-1 g into row 0."""
-        d = -self.metric.solve(self.gradient)
-        d /= largest(d)
+        """-P^-1 g into row 0, or what the scores know of a better one."""
+        first = self.scores.first_direction()
+        d = -self.metric.solve(self.gradient) if first is None else first
+        step = largest(d)
+        d = d / step
         self.products += 1
-        far = self.scores.aim(0, d)
+        sure = self.scores.guesses and not (self.metric.plain and first is None)
+        far = self.scores.aim(0, d, step if sure else 0.0)
         self.scores.scale(0, _length(far, d))
+        self.guess = step * _length(far, d) if sure else 0.0
         self._set(0, d, far)
 
     def _set(self, slot: int, d: Array, far: float) -> None:
@@ -342,6 +348,8 @@ class Plane:
         H = self._curvature(k)
         unit = units(H)
         goal = ENOUGH * float(np.abs(a * unit).max())
+        if self.guess and (there := self._at_guess(a, unit, goal)) is not None:
+            return there
         c, value, looked, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0
         for _ in range(NEWTON):
             p = solve(H, a, unit)
@@ -365,6 +373,18 @@ class Plane:
             stretch, H = 1.0, self._curvature(k)
             unit = units(H)
         return None if looked is None else (c, looked, predicted)
+
+    def _at_guess(
+        self, a: Array, unit: Array, goal: float
+    ) -> tuple[Array, Looked, float] | None:
+        """The step that ends where the gradient is known already, if it will do."""
+        c = np.zeros(a.size)
+        c[0] = self.guess
+        slope = float(a @ c)
+        looked, value, after = self._try(c)
+        good = slope < 0.0 and falls(value - self.value, self.slack, float(after @ c), slope)
+        near = float(np.abs(after * unit).max()) <= GUESSED * goal
+        return (c, looked, -0.5 * slope) if good and near else None
 
     def _search(
         self, c: Array, p: Array, value: float, slope: float

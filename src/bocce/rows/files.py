@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,22 @@ class FileRows(Rows):
         self.X = file
         self.n, self.d, self.dtype = file.n, file.d, file.dtype
 
+    @cached_property
+    def starts(self) -> Index:
+        """The first row of each block, and n."""
+        return np.array([*(self.X.start(i) for i in range(self.X.n_blocks)), self.n])
+
+    def like(self, X: Array) -> Rows:
+        """Rows of the file that were taken into memory."""
+        from .dense import Dense
+
+        return Dense(X)
+
+    def pairs(self, blocks: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
+        """X as float64, and y, of each block (all, or those named)."""
+        for X, y in self.read(blocks):
+            yield np.asarray(X, dtype=np.float64), y
+
     def read(self, blocks: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
         """X and y of each block (all, or those named), valid until the next is taken."""
         named = range(self.X.n_blocks) if blocks is None else blocks
@@ -34,12 +51,12 @@ class FileRows(Rows):
             for X, _, local in self.named(rows):
                 yield np.asarray(X[local], dtype=np.float64)
             return
-        for X, _ in self.read():
-            yield np.asarray(X, dtype=np.float64)
+        for X, _ in self.pairs():
+            yield X
 
     def named(self, rows: Index) -> Iterator[tuple[Array, Array, Index]]:
         """The blocks that hold the rows, in the order asked for, and the rows' numbers there."""
-        starts = np.array([self.X.start(i) for i in range(self.X.n_blocks)])
+        starts = self.starts[:-1]
         home = np.searchsorted(starts, rows, side="right") - 1
         ends = np.flatnonzero(np.diff(home, append=-1)) + 1
         first = 0
@@ -52,9 +69,7 @@ class FileRows(Rows):
         return np.concatenate([y.copy() for _, y in self.read()])
 
     def take(self, rows: Index) -> Rows:
-        from .dense import Dense
-
-        return Dense(np.concatenate([np.array(X[local]) for X, _, local in self.named(rows)]))
+        return self.like(np.concatenate([np.array(X[local]) for X, _, local in self.named(rows)]))
 
     def with_column(self) -> Rows:
         raise ValueError(
