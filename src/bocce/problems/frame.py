@@ -54,7 +54,8 @@ class Frame:
         """
         rows, ridge = p.given, p.l2 / (p.loss.curvature or 1.0)
         if rows.in_parts:
-            return cls(np.zeros(p.d), np.ones(p.d), float(p.intercept))
+            seen = p.columns_seen()  # type: ignore[attr-defined]
+            return identity(p) if seen is None else cls._with_unit(*seen, ridge, p.intercept)
         with np.errstate(over="ignore", invalid="ignore"):  # told where the gradient overflows
             if isinstance(rows, Csr):
                 share = np.bincount(rows.X.indices, minlength=p.d) / p.n
@@ -110,6 +111,8 @@ class Frame:
         """The same objective as a function of the inner variables."""
         if self.plain and self.unit in (0.0, 1.0):
             return p
+        if p.in_parts:
+            return p.in_frame(self)  # type: ignore[attr-defined,no-any-return]
         factors = np.ones(p.d) if p.penalty is None else p.penalty[: p.d]
         penalty = np.append(self.scale**2 * factors, np.zeros(int(p.intercept)))
         return Problem.of(

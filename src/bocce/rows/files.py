@@ -36,9 +36,13 @@ class FileRows(Rows):
         return Dense(X)
 
     def pairs(self, blocks: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
-        """X as float64, and y, of each block (all, or those named)."""
+        """X as float64, and y, of each block (all, or those named), valid until the next."""
+        room = np.ones((int(np.diff(self.starts).max()), self.d))
         for X, y in self.read(blocks):
-            yield np.asarray(X, dtype=np.float64), y
+            block = room[: len(X)]
+            # into the same memory: pages that are new cost more than the numbers
+            block[:, : X.shape[1]] = X
+            yield block, y
 
     def read(self, blocks: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
         """X and y of each block (all, or those named), valid until the next is taken."""
@@ -72,10 +76,25 @@ class FileRows(Rows):
         return self.like(np.concatenate([np.array(X[local]) for X, _, local in self.named(rows)]))
 
     def with_column(self) -> Rows:
-        raise ValueError(
-            "Problem: intercept=True must be left out for rows in a file; write a column of ones, "
-            "and give it no penalty."
-        )
+        return FileWithColumn(self.X)
 
     def fingerprint(self) -> str:
         return str(self.X.identity)
+
+
+class FileWithColumn(FileRows):
+    """The rows of a file with a 1 behind each."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__(file)
+        self.d = file.d + 1
+
+    def like(self, X: Array) -> Rows:
+        return super().like(X).with_column()
+
+    def blocks(self, rows: Index | None = None) -> Iterator[Array]:
+        if rows is None:
+            yield from super().blocks()
+            return
+        for block in super().blocks(rows):
+            yield np.column_stack([block, np.ones(len(block))])
