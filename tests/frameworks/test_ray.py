@@ -17,9 +17,11 @@ import scipy.sparse as sp
 
 import bocce
 import bocce.ray
+import bocce.ray.sources
 import bocce.ray.workers
 from bocce import sampling
 from bocce.data import write_blocks
+from bocce.engines.guess import GuessScores
 
 pytestmark = pytest.mark.frameworks
 
@@ -156,7 +158,7 @@ def test_block_files_are_sampled_by_blocks(cluster, tmp_path, loss):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of ray.data, on its own settings
-def test_parquet_files_through_ray_data(cluster, tmp_path):
+def test_parquet_files_through_ray_data_without_gathering(cluster, tmp_path, monkeypatch):
     pa = pytest.importorskip("pyarrow", reason="Ray Datasets need pyarrow")
     pytest.importorskip("pandas", reason="Ray Datasets need pandas")
     from pyarrow import parquet
@@ -164,13 +166,103 @@ def test_parquet_files_through_ray_data(cluster, tmp_path):
     X, y = data("squared")
     names = [*(f"x{j}" for j in range(D)), "y"]
     parquet.write_table(pa.table(dict(zip(names, [*X.T, y]))), tmp_path / "rows.parquet")
+
+    def gathered(table):
+        raise AssertionError("rows must not come to the driver")
+
+    monkeypatch.setattr(bocce.ray.sources, "table_rows", gathered)  # here, not in the workers
     dataset = ray.data.read_parquet(str(tmp_path))
     r = bocce.ray.minimize(dataset, schedule(), l2=0.01, batch_size=N, workers=2)
     s = bocce.minimize(bocce.LeastSquares(X, y, l2=0.01), schedule(), batch_size=N)
     np.testing.assert_allclose(r.w, s.w, rtol=1e-10)
 
 
+def uneven(loss):
+    """Columns of very different size, with a large mean: what a frame is for."""
+    X, y = data("squared")
+    X = X * np.array([1e-3, 1.0, 1.0, 1e4]) + np.array([0.0, 50.0, 0.0, 1e5])
+    if loss == "logistic":
+        return X, np.where(y > 0, "yes", "no")
+    return X, np.array(["a", "b", "c"])[np.digitize(y, [-2.0, 2.0])] if loss == "softmax" else y
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "softmax"])
+def test_intercept_and_scales_are_those_of_one_machine(cluster, monkeypatch, loss, sparse):
+    X, y = uneven(loss)
+    X = sp.csr_array(X) if sparse else X
+    parts = [(X[:50], y[:50]), (X[50:], y[50:])]
+    options = {"l2": 0.01, "intercept": True}
+    r = bocce.ray.minimize(parts, loss=loss, tol=1e-10, **options)
+    monkeypatch.setattr(bocce.Problem, "scores", GuessScores, raising=False)
+    problem = bocce.Problem(X, y, loss, **options)
+    s = bocce.minimize(problem, "plane", tol=1e-10)
+    assert (r.status, r.n_iter) == ("converged", s.n_iter)
+    np.testing.assert_allclose(r.w, s.w, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(r.intercept, s.intercept, rtol=1e-7)
+    first = np.linalg.norm(problem.gradient(np.zeros(problem.shape)))
+    point = problem.joined(r.w, r.intercept)
+    assert np.linalg.norm(problem.gradient(point)) <= 2e-10 * first
+
+
+def test_an_intercept_in_batches(cluster):
+    """On all rows, so that one machine takes the same."""
+    X, y = data("squared")
+    parts = [(X[:50], y[:50]), (X[50:], y[50:])]
+    r = bocce.ray.minimize(parts, schedule(), l2=0.05, intercept=True, batch_size=N)
+    problem = bocce.LeastSquares(X, y, l2=0.05, intercept=True)
+    s = bocce.minimize(problem, schedule(), batch_size=N)
+    np.testing.assert_allclose([*r.w, r.intercept], [*s.w, s.intercept], rtol=1e-10)
+
+
+def test_block_files_with_three_classes_and_an_intercept(cluster, tmp_path):
+    """Each worker reads its file a block at a time; neither holds all classes."""
+    X, y = data("squared")
+    y = np.digitize(y, [-2.0, 2.0]).astype(float)
+    halves = (np.flatnonzero(y < 2), np.flatnonzero(y == 2))
+    for i, rows in enumerate(halves):
+        write_blocks(tmp_path / f"{i}", (X[rows], y[rows]), block_rows=7)
+    options = {"l2": 0.01, "intercept": True}
+    paths = [tmp_path / "0", tmp_path / "1"]
+    r = bocce.ray.minimize(paths, loss="softmax", tol=1e-9, **options)
+    s = bocce.minimize(bocce.Problem(X, y, "softmax", **options), "plane", tol=1e-10)
+    assert r.status == "converged"
+    np.testing.assert_allclose(r.w, s.w, atol=1e-7)
+    with pytest.raises(ValueError, match="softmax loss must be minimised on all rows"):
+        bocce.ray.minimize(paths, schedule(), loss="softmax", batch_size=20)
+
+
 # -- trouble ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["__init__", "plane"])
+def test_a_worker_without_memory_for_its_part_is_said(cluster, monkeypatch, tmp_path, method):
+    """Where rows are loaded, and where scores are made: an array that no machine can hold."""
+
+    class Large(bocce.ray.workers.Worker):
+        pass
+
+    def greedy(self, *args):
+        np.empty(1 << 58)
+
+    setattr(Large, method, greedy)
+    monkeypatch.setattr(bocce.ray.workers, "Worker", Large)
+    parts = parts_of(*data("squared"), [40, 50])
+    with pytest.raises(MemoryError, match=r"not enough memory for its part .* give smaller parts"):
+        bocce.ray.minimize(parts, l2=0.01)
+
+
+def test_a_worker_that_never_stays_is_given_up(cluster, monkeypatch):
+    """As one that the system ends for its memory, each time it is started again."""
+
+    class Short(bocce.ray.workers.Worker):
+        def plane(self, key, made, todo):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(bocce.ray.workers, "Worker", Short)
+    monkeypatch.setattr(bocce.ray.workers, "RESTARTS", 2)
+    with pytest.raises(RuntimeError, match=r"ended .* times, .* give smaller parts"):
+        bocce.ray.minimize(parts_of(*data("squared"), [90]), l2=0.01)
 
 
 def watched(monkeypatch, folder: Path, before):
@@ -181,9 +273,9 @@ def watched(monkeypatch, folder: Path, before):
             (folder / f"{os.getpid()}.pid").touch()
             super().__init__(*args)
 
-        def unit_sum(self, at, k, count):
+        def unit_sum(self, frame, at, k, count):
             before(k)
-            return super().unit_sum(at, k, count)
+            return super().unit_sum(frame, at, k, count)
 
     monkeypatch.setattr(bocce.ray.workers, "Worker", Watched)
 
@@ -325,7 +417,8 @@ def test_bad_arguments_are_refused_before_any_worker_starts(parts, options, erro
         bocce.ray.minimize(parts, **options)
 
 
-def test_solve_on_the_command_line(cluster, tmp_path):
+@pytest.mark.parametrize("extra", [["--no-intercept"], ["--l2", "0.1"]])
+def test_solve_on_the_command_line(cluster, tmp_path, extra):
     """`bocce solve --ray local`: of a table and of a block file, the full batch as without."""
     from typer.testing import CliRunner
 
@@ -335,8 +428,8 @@ def test_solve_on_the_command_line(cluster, tmp_path):
     table, blocks = tmp_path / "t.npz", tmp_path / "t.blocks"
     np.savez(table, X=X, y=y)
     bocce.data.write_blocks(blocks, [(X, y)], block_rows=20)
-    run = ["--method", "shb", "-T", "30", "--batch-size", "60", "--tol", "0", "--json"]
-    run.append("--no-intercept")
+    run = ["--method", "sgd", "-T", "30", "--batch-size", "60", "--tol", "0", "--json"]
+    run += extra
     alone = json.loads(CliRunner().invoke(app, ["solve", str(table), *run]).stdout)
     for file in (table, blocks):
         outcome = CliRunner().invoke(app, ["solve", str(file), *run, "--ray", "local"])

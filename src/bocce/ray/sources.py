@@ -189,7 +189,7 @@ class _Opened(NamedTuple):
 def _of_dataset(dataset: Any, loss: Any, workers: int | None) -> Survey:
     """Blocks stay where Ray Data has read them; a worker fetches the rows of its own share."""
     count = workers or processors()
-    rows_here = dataset.materialize()
+    rows_here = dataset.materialize()  # in the cluster's object store, block by block
     columns = rows_here.schema().names
     labels = rows_here.unique(columns[-1]) if _has_classes(loss) else None
     classes = loss.targets(loss.title, np.zeros(0), labels)[1]

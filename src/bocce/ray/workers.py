@@ -12,7 +12,7 @@ import ray
 from .. import sampling
 from ..problems import Problem
 from ..rows import Array
-from .cluster import check_parts
+from .cluster import RESTARTS, check_parts
 from .sources import Survey
 
 FAN_IN = 8  # sums that are added at one place of the tree
@@ -129,7 +129,7 @@ def started(
     """One actor a part that has rows, by the part's number; they end with the block."""
     check_parts(sum(count > 0 for count in found.rows))
     remote = ray.remote(Worker).options(
-        max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD"
+        max_restarts=RESTARTS, max_task_retries=-1, scheduling_strategy="SPREAD"
     )
     held = [[ray.put(source)] for source in found.sources]  # for as long as they may be reloaded
     actors: dict[int, Any] = {
