@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-
 FILES = (
     "Parquet, Arrow, CSV or TSV (comma, semicolon or tab; with or without a header), LIBSVM text, "
     "NPZ (X, y) or a block file; or the name of a LIBSVM data set, such as mushrooms."

@@ -1,6 +1,6 @@
 """The plane's scores of rows in a file: as few reads as there can be.
 
-- A look from scratch takes the loss, its derivatives and the gradient in one read, targets included.
+- A look from scratch takes the loss, its derivatives and the gradient in one read, with the targets.
 - Before the first look a sixteenth of the blocks is solved in memory (``ahead.py``); that read then
   looks at both points, so the first step, to the sample's solution, is free.
 - A step in a metric takes one read (``guess.py``), or two where it ends elsewhere than expected.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,8 +41,7 @@ class FileScores(GuessScores):
         y = np.empty(shape[0], dtype=problem.encoded(np.zeros(0))[0].dtype)
         self.read_before = False  # targets come with the first read
         self.sweep = Sweep(SimpleNamespace(loss=problem.loss, y=y, weight=None), shape)
-        starts = self.rows.starts.tolist()
-        self.sweep.blocks = [slice(a, b) for a, b in zip(starts[:-1], starts[1:])]
+        self.sweep.blocks = [slice(a, b) for a, b in pairwise(self.rows.starts.tolist())]
         self.z, self.other, self.moved = np.empty(shape), np.empty(shape), np.empty(shape)
         self.U = np.zeros((memory + 1, *shape))
         self.ahead: Ahead | None = None

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from ..rows import Dense, Scaled
 from .fused import Looked
 from .scores import Scores
-from .small import largest
+from .small import falls, largest
 
 Array = npt.NDArray[np.float64]
+ENOUGH = 3.0  # times what the plane asks for: where a product is saved a step may be a bit worse
 BLOCK_BYTES = 1 << 19  # of float64: a block that is used twice stays in the cache
 
 
@@ -123,3 +124,19 @@ class GuessScores(Scores):
     def restore(self, state: dict[str, Any], w: Array, D: Array) -> None:
         super().restore(state, w, D)
         self.total = np.array(state["total"]) if "total" in state else None
+
+
+def end_of_guess(
+    plane: Any, a: Array, unit: Array, goal: float
+) -> tuple[Array, Looked, float] | None:
+    """The step that ends where the scores know the gradient, if it will do: as ``Plane._newton``.
+
+    ``a``: the gradient on the plane, in ``unit``; ``goal``: how small it shall become.
+    """
+    c = np.zeros(a.size)
+    c[0] = plane.guess
+    slope = float(a @ c)
+    looked, value, after = plane._try(c)
+    good = slope < 0.0 and falls(value - plane.value, plane.slack, float(after @ c), slope)
+    near = float(np.abs(after * unit).max()) <= ENOUGH * goal
+    return (c, looked, -0.5 * slope) if good and near else None

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .fused import Looked
+from .guess import end_of_guess
 from .metric import Chooser, Metric, handed_metric
 from .scores import Scores, kind_of_scores
-from .small import falls, largest, norm, solve, units
+from .small import falls, largest, length, norm, solve, units
 
 Array = npt.NDArray[np.float64]
 
@@ -27,7 +28,6 @@ HOPELESS = 0.01  # of the rounding of f: a fall that nobody could see
 REFRESH = 50  # steps after which the scores are computed anew
 NEWTON = 30  # Newton steps on one plane
 ENOUGH = 0.1  # of the first gradient on the plane: a smaller one will do
-GUESSED = 3.0  # times that where it saves a product: the gradient there is known
 SHORTEST = 1e-16  # of a Newton step
 ROUNDING = 8.0  # units in the last place that a mean over blocks may be wrong by
 STALLS = 10  # steps by which neither f nor the gradient gets better
@@ -35,7 +35,6 @@ ESCAPES = 5  # steps that move a score by ``FAR`` for next to nothing
 FAR = 0.5
 APART = 1e-8  # of a displacement: more than U may differ from X D
 NEXT_TO_NOTHING = 1e-6  # of one row's share of what f has fallen by
-
 
 _COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes")
 _NUMBERS = ("shrank", "start", "best_norm")
@@ -100,7 +99,7 @@ class Plane:
         if d is not None and self.memory and d.any():
             self.kept, self.products = 1, self.products + 1
             far = self.scores.aim(1, d)
-            self.scores.scale(1, _length(far, d))
+            self.scores.scale(1, length(far, d))
             self._set(1, d, far)
 
     def _lay_out(self, problem: Any, w: Array, memory: int, metric: str | Metric) -> None:
@@ -204,16 +203,16 @@ class Plane:
         self.products += 1
         sure = self.scores.guesses and not (self.metric.plain and first is None)
         far = self.scores.aim(0, d, step if sure else 0.0)
-        self.scores.scale(0, _length(far, d))
-        self.guess = step * _length(far, d) if sure else 0.0
+        self.scores.scale(0, length(far, d))
+        self.guess = step * length(far, d) if sure else 0.0
         self._set(0, d, far)
 
     def _set(self, slot: int, d: Array, far: float) -> None:
         """Put a direction into a row, as long as moves the farthest score by 1 (and not by ``far``,
         as it does): so that squares neither vanish nor overflow, however short the steps have
         become. Its scores have been put there."""
-        np.divide(d, _length(far, d), out=self.D[slot])
-        self.width[slot], self.reach[slot] = largest(self.D[slot]), far / _length(far, d)
+        np.divide(d, length(far, d), out=self.D[slot])
+        self.width[slot], self.reach[slot] = largest(self.D[slot]), far / length(far, d)
         self.wrong[slot] = 0.0
         self._weigh(slot)
 
@@ -238,7 +237,7 @@ class Plane:
         """Move, and keep the displacement in the place of the oldest one."""
         self.w += displacement
         slot = 1 + self.kept % self.memory if self.memory else 0
-        self.scores.keep(slot, _length(self.far, displacement))
+        self.scores.keep(slot, length(self.far, displacement))
         if slot:
             self.kept += 1
             self._set(slot, displacement, self.far)
@@ -348,7 +347,7 @@ class Plane:
         H = self._curvature(k)
         unit = units(H)
         goal = ENOUGH * float(np.abs(a * unit).max())
-        if self.guess and (there := self._at_guess(a, unit, goal)) is not None:
+        if self.guess and (there := end_of_guess(self, a, unit, goal)) is not None:
             return there
         c, value, looked, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0
         for _ in range(NEWTON):
@@ -374,18 +373,6 @@ class Plane:
             unit = units(H)
         return None if looked is None else (c, looked, predicted)
 
-    def _at_guess(
-        self, a: Array, unit: Array, goal: float
-    ) -> tuple[Array, Looked, float] | None:
-        """The step that ends where the gradient is known already, if it will do."""
-        c = np.zeros(a.size)
-        c[0] = self.guess
-        slope = float(a @ c)
-        looked, value, after = self._try(c)
-        good = slope < 0.0 and falls(value - self.value, self.slack, float(after @ c), slope)
-        near = float(np.abs(after * unit).max()) <= GUESSED * goal
-        return (c, looked, -0.5 * slope) if good and near else None
-
     def _search(
         self, c: Array, p: Array, value: float, slope: float
     ) -> tuple[float, Looked, float, Array] | None:
@@ -410,8 +397,3 @@ class Plane:
         Qc = self.pulled[:k, :k] @ c
         penalty = self.penalty + float(c @ (self.pull + 0.5 * Qc))
         return looked, looked.value + penalty, looked.plane + self.pull + Qc
-
-
-def _length(far: float, d: Array) -> float:
-    """What a direction is divided by that moves the farthest score by ``far``."""
-    return far if 0.0 < far < math.inf else largest(d)

@@ -54,13 +54,21 @@ class Frame:
         """
         rows, ridge = p.given, p.l2 / (p.loss.curvature or 1.0)
         if rows.in_parts:
-            seen = p.columns_seen()  # type: ignore[attr-defined]
-            return identity(p) if seen is None else cls._with_unit(*seen, ridge, p.intercept)
+            return cls._of_parts(p, ridge)
         with np.errstate(over="ignore", invalid="ignore"):  # told where the gradient overflows
             if isinstance(rows, Csr):
                 share = np.bincount(rows.X.indices, minlength=p.d) / p.n
                 return cls._with_unit(np.zeros(p.d), rows.squares(), share, ridge, p.intercept)
             return cls._of_dense(rows.X, p.weight, ridge, p.intercept)
+
+    @classmethod
+    def _of_parts(cls, p: Any, ridge: float) -> Frame:
+        """As the parts say, if they know."""
+        seen = p.columns_seen()
+        if seen is None:
+            return identity(p)
+        centre, spread2, share = seen
+        return cls._with_unit(centre, spread2, share, ridge, p.intercept)
 
     @classmethod
     def _of_dense(cls, X: Array, weight: Array | None, ridge: float, intercept: bool) -> Frame:

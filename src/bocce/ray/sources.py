@@ -100,9 +100,7 @@ def _of_arrays(parts: Any, loss: Any) -> Survey:
     ]
     cost = sum(problem.given.cost for problem in checked)
     sparse = checked[0].given.sparse
-    return Survey(
-        sources, rows, rows, d, classes, checked[0].given.dtype, cost, sparse=sparse
-    )
+    return Survey(sources, rows, rows, d, classes, checked[0].given.dtype, cost, sparse=sparse)
 
 
 def _pair(part: int, given: Any) -> tuple[Any, Array]:
@@ -146,9 +144,7 @@ class _Arrays(NamedTuple):
         return _part(rows_of(self.X), self.y, loss, l2, intercept, self.classes)
 
 
-def _part(
-    rows: Rows, y: Array, loss: Any, l2: float, intercept: bool, classes: Any
-) -> Problem:
+def _part(rows: Rows, y: Array, loss: Any, l2: float, intercept: bool, classes: Any) -> Problem:
     """The problem of one part; an intercept is the last variable, without a penalty."""
     penalty = np.append(np.ones(rows.d), 0.0) if intercept else None
     return Problem.given_rows(rows, y, loss, l2, None, penalty, intercept, classes)
