@@ -1,6 +1,6 @@
 """The plane's scores of rows in a file: as few reads as there can be.
 
-- A look from scratch takes the loss, its derivatives and the gradient in one read, with the targets.
+- A look from scratch takes the loss, its derivatives, the gradient and the targets in one read.
 - Before the first look a sixteenth of the blocks is solved in memory (``ahead.py``); that read then
   looks at both points, so the first step, to the sample's solution, is free.
 - A step in a metric takes one read (``guess.py``), or two where it ends elsewhere than expected.
