@@ -16,6 +16,7 @@ from scipy.linalg import hadamard
 
 import bocce
 import bocce.ray
+import bocce.ray.scores
 import bocce.ray.workers
 from bocce.engines.guess import GuessScores
 
@@ -102,6 +103,23 @@ def test_least_squares_takes_one_step(cluster):
     X, y = data("squared")
     exact = np.linalg.solve(X.T @ X / N + 1e-4 * np.eye(D), X.T @ y / N)
     np.testing.assert_allclose(r.w, exact, rtol=1e-10)
+
+
+def test_a_step_that_ends_where_expected_is_one_message(cluster, monkeypatch):
+    """The last steps are, and the others take three, or more where Newton's method goes on."""
+    sent, ask = [], bocce.ray.scores.ActorScores._ask
+
+    def counted(self, *operation, each=False):
+        sent.append(operation[0])
+        return ask(self, *operation, each=each)
+
+    monkeypatch.setattr(bocce.ray.scores.ActorScores, "_ask", counted)
+    r = bocce.ray.minimize(parts_of(*data("logistic")), loss="logistic", l2=0.1, tol=1e-6)
+    assert r.status == "converged"
+    assert sent[:2] == ["start", "gradient"]
+    assert sent[-1] == "aim"
+    assert sent.count("aim") == r.n_iter
+    assert sent.count("gradient") < r.n_iter
 
 
 def test_a_plane_that_was_stopped_goes_on(cluster, tmp_path):
