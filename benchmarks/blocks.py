@@ -2,13 +2,15 @@
 
     python benchmarks/blocks.py [--rows 1000000] [--d 100] [--folder .] [--rows-solved 0]
 
-Two minutes; the table is that of docs/scale.md. All reads of the file go past the system's cache, so its size does not matter. ``raw`` reads the
-same bytes in the same random order with one thread and nothing else; it is measured in turns with
-the others, and shares are medians over turns. ``first pass`` compares every checksum. ``parquet`` streams the same rows from a Parquet file
-of as many row groups, uncompressed, as ``bocce.data.open`` reads it in parts (through the cache;
-each part decoded and its checksum compared every time). With ``--rows-solved`` a last table is
-logistic regression in batches to a relative suboptimality of 1e-4 and 1e-6, every pass included: block file, the same rows in memory,
-and scikit-learn's partial_fit over the same block file (its reading included, its checks not).
+Two minutes; the table is that of docs/scale.md. All reads of the file go past the system's cache,
+so its size does not matter. ``raw`` reads the same bytes in the same random order with one thread
+and nothing else; it is measured in turns with the others, and shares are medians over turns. The
+first pass compares every checksum. Parquet: the same rows in a file of as many row groups,
+uncompressed, as ``bocce.data.open`` reads it in parts (through the cache; each part decoded and its
+checksum compared every time). With ``--rows-solved`` a last table is logistic regression in batches
+to a relative suboptimality of 1e-4 and 1e-6, every pass included: block file, the same rows in
+memory, and scikit-learn's partial_fit over the same block file (its reading included, its checks
+not).
 """
 
 from __future__ import annotations

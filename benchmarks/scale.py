@@ -1,6 +1,6 @@
 """The cost model of docs/scale.md: what P workers make of P times the data, and which batch pays.
 
-    python benchmarks/scale.py [--work-ms 60] [--call-ms 1] [--worker-ms 1] [--row-us 0.23]  (seconds)
+    python benchmarks/scale.py [--work-ms 60] [--call-ms 1] [--worker-ms 1] [--row-us 0.23]
 
 Plane: a step on P parts of 10^8 numbers takes work + call + worker P + the d numbers' way through
 the tree; one machine that could hold all of it takes P work. Batches: time to divide the error by
