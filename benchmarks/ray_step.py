@@ -1,11 +1,13 @@
 """What a step on the plane costs over Ray actors: messages, work, and the model of both.
 
-    python benchmarks/ray_step.py [--numbers 100000000] [--workers 1 2]
+    python benchmarks/ray_step.py [--numbers 100000000] [--workers 1 2]      (about two minutes)
 
-Messages: the three of a step on two rows a worker, so that nothing but messages is left. Work: the
-same step of logistic regression on ``--numbers`` float32 numbers a worker (d = 100), and the time
-that a worker's processor spends on it: on a machine that others use at the same time that, and the
-least of the messages, is what to go by. The last lines are what benchmarks/scale.py takes.
+A step that ends where it was expected to is one message, another three. Messages: of such steps on
+two rows a worker, so that nothing else is left. Work: of the same steps of logistic regression on
+``--numbers`` float32 numbers a worker (d = 100), and the time that a worker's processor spends on
+it: on a machine that others use at the same time that, and the least of the messages, is what to go
+by. All tables of docs/scale.md that are about Ray are printed as they stand there, those of the
+model (benchmarks/scale.py) with what was just measured.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import ray
+import scale
 
 from bocce.losses import Logistic
 from bocce.problems import Problem
@@ -25,7 +28,7 @@ from bocce.ray.sources import Survey
 from bocce.rows import Dense
 
 STEPS, WARM, HELD = 40, 5, 6
-DIRECTIONS = np.full(HELD, 1e-3)
+KINDS = ("one message", "three")
 
 
 class Made(NamedTuple):
@@ -35,7 +38,7 @@ class Made(NamedTuple):
     d: int
     seed: int
 
-    def __call__(self, loss: Any, l2: float) -> Problem:
+    def __call__(self, loss: Any, l2: float, intercept: bool) -> Problem:
         rng = np.random.default_rng(self.seed)
         X = rng.standard_normal((self.rows, self.d), dtype=np.float32)
         y = np.where(X[:, 0] + rng.standard_normal(self.rows) > 0, 1.0, -1.0)
@@ -54,13 +57,13 @@ def processor_time(problem: Problem) -> float:
     return time.process_time()
 
 
-def milliseconds(rows: int, d: int, workers: int, steps: int = STEPS) -> Times:
+def milliseconds(rows: int, d: int, workers: int, kind: str, steps: int = STEPS) -> Times:
     """A step on so many rows a worker."""
     counts = [rows] * workers
     sources = [Made(rows, d, part) for part in range(workers)]
-    kind, cost = np.dtype(np.float32), float(workers * rows * d)
-    found = Survey(sources, counts, counts, d, None, kind, cost)
-    with placed(found, Logistic(), 0.0, 0) as problem:
+    dtype, cost = np.dtype(np.float32), float(workers * rows * d)
+    found = Survey(sources, counts, counts, d, None, dtype, cost)
+    with placed(found, Logistic(), 0.0, False, 0) as problem:
         scores = problem.scores(problem, HELD - 1, ())
         rng, times = np.random.default_rng(0), []
         scores.start(np.zeros(d))
@@ -70,19 +73,18 @@ def milliseconds(rows: int, d: int, workers: int, steps: int = STEPS) -> Times:
         for k in range(steps + WARM):
             direction = rng.standard_normal(d)
             begin = time.perf_counter()
-            scores.scale(0, scores.aim(0, direction))
+            far = scores.aim(0, direction, 1e-3 if kind == KINDS[0] else 0.0)
+            scores.scale(0, far)
             scores.gram(HELD)
-            scores.move(DIRECTIONS)
+            c = np.zeros(HELD)
+            c[0] = 1e-3 * far
+            scores.move(c)
             scores.keep(1 + k % (HELD - 1), 1.0)
             scores.gradient()
             times.append(1e3 * (time.perf_counter() - begin))
         after = [spent for _, spent in problem.over(processor_time)]
     spent = 1e3 * max(np.subtract(after, before)) / (steps + WARM)
     return Times(float(np.median(times[WARM:])), min(times[WARM:]), float(spent))
-
-
-def show(what: str, count: int, times: Times) -> None:
-    print(f"{what:24s}{count:9d}{times.median:9.2f}{times.least:9.2f}{times.processor:12.2f}")
 
 
 def main() -> None:
@@ -93,26 +95,26 @@ def main() -> None:
     cores = os.cpu_count() or 1
     cpus = max(cores, *args.workers)
     ray.init(address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False)
-    print(f"{cores} cores, load {os.getloadavg()[0]:.1f}")
-    print("ms a step                 workers   median    least   processor")
+    print(f"{cores} cores, load average {os.getloadavg()[0]:.1f} before\n")
+    print("| workers | a step is | messages, d = 100 | d = 50,000 | with work: clock | processor |")
+    print("|---|---|---|---|---|---|")
     messages, whole = {}, {}
     for count in args.workers:
-        for d in (100, 50_000):
-            messages[d, count] = milliseconds(2, d, count)
-            show(f"messages, d = {d}", count, messages[d, count])
-    for count in args.workers:
-        whole[count] = milliseconds(int(args.numbers / 100), 100, count, 8)
-        show(f"{args.numbers:.0e} numbers each", count, whole[count])
-    first, last = args.workers[0], args.workers[-1]
-    for d in (100, 50_000):
-        a, b = messages[d, first].least, messages[d, last].least
-        each = (b - a) / max(1, last - first)
-        print(f"d = {d}: --call-ms {max(0.0, a - each * first):.2f} --worker-ms {each:.2f}")
-    print(f"--work-ms {whole[first].processor:.0f}")
-    alone = last / first * whole[first].processor
-    speed = alone / (whole[last].processor + messages[100, last].least)
-    print(f"{last} workers, each on a core of its own: {speed:.2f} times one machine")
+        for kind in KINDS:
+            few, many = (milliseconds(2, d, count, kind).least for d in (100, 50_000))
+            work = milliseconds(int(args.numbers / 100), 100, count, kind, 8)
+            messages[kind, count], whole[kind, count] = few, work.processor
+            cells = f"{few:.1f} | {many:.1f} | {work.least:.0f} | {work.processor:.0f}"
+            print(f"| {count} | {kind} | {cells} |", flush=True)
     ray.shutdown()
+    first, last = args.workers[0], args.workers[-1]
+    a, b = messages[KINDS[0], first], messages[KINDS[0], last]
+    each, work = (b - a) / max(1, last - first), whole[KINDS[0], first]
+    call = max(0.0, a - each * first)
+    speed = last / first * work / (whole[KINDS[0], last] + b)
+    print(f"\n{last} workers, each on a core of its own: {speed:.2f} times one machine")
+    print(f"--work-ms {work:.0f} --call-ms {call:.2f} --worker-ms {each:.2f}\n")
+    scale.tables(work, call, each, 0.23)
 
 
 if __name__ == "__main__":

@@ -134,3 +134,15 @@ def accepted(loss, n: int = 30, seed: int = 1):
             continue
         return y
     raise AssertionError(f"{loss} takes neither numbers, counts nor labels")
+
+
+def cut(X, y, *places):
+    """X and y in chunks that end at the places."""
+    return zip(np.split(X, places), np.split(y, places))
+
+
+def written(tmp_path, text, name="table.svm"):
+    """A file of that text, or of those bytes."""
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path

@@ -219,14 +219,15 @@ def test_a_data_set_has_no_names(tmp_path, monkeypatch):
     assert "--target and --columns must be left out for the data set mushrooms" in result.stderr
 
 
-def test_data_in_parts_go_on_without_an_intercept(table, tmp_path, monkeypatch):
+def test_data_in_parts_have_an_intercept_too(table, tmp_path, monkeypatch):
     X, y = bocce.data.read_table(table)
     bocce.data.write_blocks(tmp_path / "b", [(X, y)])
     monkeypatch.setattr(data, "open", lambda path, *_, **__: bocce.BlockFile(path))  # as if large
     result = run("solve", tmp_path / "b", "--json")
     assert result.exit_code == 0, result.stderr
-    assert json.loads(result.stdout)["intercept"] is None
-    assert result.stderr.startswith("note: data in parts are solved without an intercept")
+    whole = bocce.minimize(bocce.LeastSquares(X, y, intercept=True), tol=1e-9)
+    assert json.loads(result.stdout)["intercept"] == pytest.approx(whole.intercept, rel=1e-4)
+    assert result.stderr == ""
 
 
 # ---------------------------------------------------------------- exit codes

@@ -1,12 +1,8 @@
-"""Block files: the writer's shuffle, what it reads, its crashes, and other writers."""
+"""Block files: the writer's shuffle, and what it reads."""
 
 from __future__ import annotations
 
-import errno
 import os
-import subprocess
-import sys
-import threading
 
 import numpy as np
 import pytest
@@ -19,19 +15,10 @@ import bocce
 from bocce import blockfile, sampling
 from bocce.blockfile import BlockFile, Layout
 from bocce.data import _shuffle, blocks, write_blocks
+from helpers import cut
 from tables_on_disk import whole
 
 N, D = 503, 5
-
-
-@pytest.fixture
-def rows():
-    rng = np.random.default_rng(1)
-    return rng.standard_normal((N, D)), rng.standard_normal(N)
-
-
-def cut(X, y, *places):
-    return zip(np.split(X, places), np.split(y, places))
 
 
 # -- the shuffle -----------------------------------------------------------------------------------
@@ -238,176 +225,3 @@ def test_bad_arguments_name_the_remedy(tmp_path, rows):
         write_blocks(tmp_path / "a", rows, block_rows=0)
     with pytest.raises(ValueError, match="dtype='float16' must be one of"):
         write_blocks(tmp_path / "a", rows, dtype="float16")
-
-
-# -- crashes ---------------------------------------------------------------------------------------
-
-
-def dying(X, y, pieces, at):
-    for number, pair in enumerate(cut(X, y, *range(50, N, 50))):
-        if number == at:
-            raise KeyboardInterrupt
-        pieces.append(number)
-        yield pair
-
-
-@pytest.mark.parametrize("at", [0, 1, 5, 10])
-def test_a_write_that_died_while_reading_goes_on(tmp_path, rows, monkeypatch, at):
-    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)  # a journal entry every second chunk
-    expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
-    path, added = tmp_path / "a", []
-    with pytest.raises(KeyboardInterrupt):
-        write_blocks(path, dying(*rows, [], at), block_rows=40)
-    assert not path.exists()
-    assert len(list(tmp_path.glob("a.writing-*"))) == (at > 1)
-    add = blocks.Buckets.add
-    monkeypatch.setattr(blocks.Buckets, "add", lambda s, r: (added.append(len(r)), add(s, r)))
-    assert write_blocks(path, cut(*rows, 333), block_rows=40).path.read_bytes() == expected
-    assert sum(added) <= N - max(0, at - 2) * 50  # what was dealt out before is not dealt out again
-    assert sorted(os.listdir(tmp_path)) == ["a", "whole"]
-
-
-@pytest.mark.parametrize("at", [0.2, 0.95])
-def test_a_write_that_died_while_writing_goes_on(tmp_path, rows, monkeypatch, at):
-    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)
-    expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
-    path, added = tmp_path / "a", []
-
-    def stop(stage, done, total):
-        assert total == (N if stage == "write" else None)
-        if stage == "write" and done > at * N:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_blocks(path, rows, block_rows=40, progress=stop)
-    assert not path.exists()
-    monkeypatch.setattr(blocks.Buckets, "add", lambda s, r: added.append(len(r)))
-    assert write_blocks(path, rows, block_rows=40).path.read_bytes() == expected
-    assert added == []  # what was dealt out is not dealt out again
-    assert sorted(os.listdir(tmp_path)) == ["a", "whole"]
-
-
-def test_what_a_kill_left_before_the_first_entry_is_removed(tmp_path, rows):
-    left = tmp_path / "a.writing-12345678"
-    left.mkdir()
-    (left / "bucket00").write_bytes(b"left over" * 10_000)
-    other = tmp_path / "ab.writing-12345678"  # of another file
-    other.mkdir()
-    write_blocks(tmp_path / "a", rows, block_rows=40)
-    assert sorted(os.listdir(tmp_path)) == ["a", other.name]
-
-
-KILLED = """
-import os, signal, sys, numpy as np, bocce
-from bocce.data import blocks
-blocks.SAVE_BYTES = 3000
-def die(stage, done, total):
-    if stage == sys.argv[2] and done > 300:
-        os.kill(os.getpid(), signal.SIGKILL)
-rng = np.random.default_rng(1)
-X, y = rng.standard_normal((503, 5)), rng.standard_normal(503)
-pairs = zip(np.split(X, range(50, 503, 50)), np.split(y, range(50, 503, 50)))
-blocks.write_blocks(sys.argv[1], pairs, block_rows=40, progress=die)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-@pytest.mark.parametrize("stage", ["read", "write"])
-def test_after_a_kill_the_same_call_goes_on(tmp_path, rows, monkeypatch, stage):
-    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)
-    expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
-    command = [sys.executable, "-c", KILLED, str(tmp_path / "a"), stage]
-    assert subprocess.run(command, check=False).returncode == -9
-    assert len(list(tmp_path.glob("a.writing-*/journal"))) == 1
-    assert write_blocks(tmp_path / "a", rows, block_rows=40).path.read_bytes() == expected
-    assert sorted(os.listdir(tmp_path)) == ["a", "whole"]
-
-
-def test_two_writers_never_mix_rows(tmp_path, rows):
-    """Each in the middle of the other's work; the last one to finish wins, whole."""
-    X, y = rows
-    wanted = write_blocks(tmp_path / "wanted", (X, y), block_rows=40).path.read_bytes()
-
-    def slow():
-        yield X[:200], y[:200]
-        write_blocks(tmp_path / "a", (-X, -y), block_rows=40).verify()
-        yield X[200:], y[200:]
-
-    assert write_blocks(tmp_path / "a", slow(), block_rows=40).path.read_bytes() == wanted
-    assert sorted(os.listdir(tmp_path)) == ["a", "wanted"]
-
-
-def test_writers_in_many_threads(tmp_path, rows):
-    """Whichever comes last, the file is one of those that were written."""
-    X, y = rows
-    wanted = {
-        write_blocks(tmp_path / f"w{i}", (X + i, y), block_rows=40).path.read_bytes()
-        for i in range(4)
-    }
-    threads = [
-        threading.Thread(target=write_blocks, args=(tmp_path / "a", (X + i, y), 40))
-        for i in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (tmp_path / "a").read_bytes() in wanted
-    assert sorted(os.listdir(tmp_path)) == ["a", "w0", "w1", "w2", "w3"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_a_link_is_replaced_and_not_followed(tmp_path, rows):
-    (tmp_path / "precious").write_text("mine")
-    (tmp_path / "a").symlink_to(tmp_path / "precious")
-    write_blocks(tmp_path / "a", rows)
-    assert (tmp_path / "precious").read_text() == "mine"
-    assert not (tmp_path / "a").is_symlink()
-
-
-def test_other_chunks_are_not_taken_for_the_same(tmp_path, rows, monkeypatch):
-    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)
-    X, y = rows
-    with pytest.raises(KeyboardInterrupt):
-        write_blocks(tmp_path / "a", dying(X, y, [], 6), block_rows=40)
-    for chunks in ([(X + 1.0, y)], [(X[:90], y[:90])]):
-        with pytest.raises(ValueError, match="the chunks are not those of the write begun in"):
-            write_blocks(tmp_path / "a", chunks, block_rows=40)
-    with pytest.raises(ValueError, match="of a write with other settings"):
-        write_blocks(tmp_path / "a", rows, block_rows=40, seed=3)
-    write_blocks(tmp_path / "a", rows, block_rows=40).verify()
-
-
-@pytest.mark.parametrize("room", [5_000, 20_000])
-def test_a_full_disk_is_said_and_no_half_file_stays(tmp_path, rows, monkeypatch, room):
-    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)
-    left = [room]
-
-    def write_all(file, array):
-        left[0] -= array.nbytes
-        if left[0] <= 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        file.write(array)
-
-    expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
-    with monkeypatch.context() as full:
-        full.setattr(_shuffle, "write_all", write_all)
-        with pytest.raises(OSError, match=r"no room left for .*; free some and call again") as info:
-            write_blocks(tmp_path / "a", cut(*rows, *range(10, N, 10)), block_rows=40)
-    assert info.value.errno == errno.ENOSPC
-    assert not (tmp_path / "a").exists()
-    assert write_blocks(tmp_path / "a", rows, block_rows=40).path.read_bytes() == expected
-
-
-@pytest.mark.parametrize("n", [4000, 100_000])  # the file is too large; a bucket is
-def test_a_limit_of_the_system_on_the_file_size(tmp_path, n):
-    """The same with a real limit: the kernel cuts the write short, then refuses it."""
-    code = (
-        "import resource, numpy as np, bocce\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))\n"
-        f"X = np.random.default_rng(0).standard_normal(({n}, 3))\n"
-        f"bocce.data.write_blocks({str(tmp_path / 'a')!r}, (X, X[:, 0]), block_rows=100)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "write_blocks: there is no room left for" in done.stderr
-    assert os.listdir(tmp_path) == []

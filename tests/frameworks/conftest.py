@@ -23,3 +23,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker("frameworks")
+
+
+@pytest.fixture(scope="module")
+def local_ray():
+    """Ray on this machine, with two processors."""
+    import ray
+
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()

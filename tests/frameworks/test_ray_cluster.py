@@ -16,7 +16,9 @@ from scipy.linalg import hadamard
 
 import bocce
 import bocce.ray
+import bocce.ray.scores
 import bocce.ray.workers
+from bocce.engines.guess import GuessScores
 
 pytestmark = pytest.mark.frameworks
 
@@ -41,6 +43,12 @@ def cluster():
     yield made
     ray.shutdown()
     made.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def one_machine_guesses(monkeypatch):
+    """What workers do with the rows of a part, one machine does here with all of them."""
+    monkeypatch.setattr(bocce.Problem, "scores", GuessScores, raising=False)
 
 
 def data(loss: str):
@@ -97,6 +105,23 @@ def test_least_squares_takes_one_step(cluster):
     np.testing.assert_allclose(r.w, exact, rtol=1e-10)
 
 
+def test_a_step_that_ends_where_expected_is_one_message(cluster, monkeypatch):
+    """The last steps are, and the others take three, or more where Newton's method goes on."""
+    sent, ask = [], bocce.ray.scores.ActorScores._ask
+
+    def counted(self, *operation, each=False):
+        sent.append(operation[0])
+        return ask(self, *operation, each=each)
+
+    monkeypatch.setattr(bocce.ray.scores.ActorScores, "_ask", counted)
+    r = bocce.ray.minimize(parts_of(*data("logistic")), loss="logistic", l2=0.1, tol=1e-6)
+    assert r.status == "converged"
+    assert sent[:2] == ["start", "gradient"]
+    assert sent[-1] == "aim"
+    assert sent.count("aim") == r.n_iter
+    assert sent.count("gradient") < r.n_iter
+
+
 def test_a_plane_that_was_stopped_goes_on(cluster, tmp_path):
     options = {"loss": "logistic", "l2": 1e-4, "tol": 1e-8, "checkpoint": tmp_path / "run"}
     parts = parts_of(*data("logistic"))
@@ -121,10 +146,10 @@ def watched(monkeypatch, tmp_path):
             (tmp_path / f"{os.getpid()}.pid").write_text(node)
             super().__init__(*args)
 
-        def plane(self, key, memory, place, todo):
-            if place == 1 and key[1] % 5 == 0:
+        def plane(self, key, made, todo):
+            if made[2] == 1 and key[1] % 5 == 0:
                 time.sleep(0.2)
-            return super().plane(key, memory, place, todo)
+            return super().plane(key, made, todo)
 
     monkeypatch.setattr(bocce.ray.workers, "Worker", Watched)
     return tmp_path

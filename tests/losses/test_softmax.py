@@ -156,10 +156,20 @@ def test_the_noise_is_refused_in_words():
         bocce.Problem(*data(), "softmax", 0.1).noise()
 
 
-def test_rows_in_a_file_are_refused_in_words(tmp_path):
-    bocce.data.write_blocks(tmp_path / "rows", [(np.eye(3), np.arange(3.0))])
-    with pytest.raises(ValueError, match="softmax loss must have its rows in memory"):
-        bocce.Problem(bocce.BlockFile(tmp_path / "rows"), loss="softmax")
+@pytest.mark.parametrize("intercept", [False, True])
+def test_rows_in_a_file_have_the_minimum_of_memory(tmp_path, intercept):
+    X, y = data()
+    file = bocce.data.write_blocks(tmp_path / "rows", [(X, y)], block_rows=13)
+    p = bocce.Problem(file, loss="softmax", l2=0.1, intercept=intercept)
+    whole = bocce.Problem(X, y, "softmax", 0.1, intercept=intercept)
+    r = bocce.minimize(p, tol=1e-9)
+    s = bocce.minimize(whole, "plane", tol=1e-10)
+    assert r.status == "converged"
+    np.testing.assert_allclose(r.w, s.w, atol=1e-8)
+    np.testing.assert_allclose(r.intercept, s.intercept, atol=1e-8)
+    w = np.random.default_rng(0).standard_normal(p.shape)
+    assert p.value(w) == pytest.approx(whole.value(w), rel=1e-12)
+    np.testing.assert_allclose(p.gradient(w), whole.gradient(w), rtol=1e-10, atol=1e-13)
 
 
 # -- minimisers -------------------------------------------------------------------------------

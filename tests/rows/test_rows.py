@@ -77,13 +77,14 @@ def test_second_moments(rows):
 
 
 def test_a_column_of_ones(rows):
-    if isinstance(rows, FileRows):
-        with pytest.raises(ValueError, match=r"intercept=True must be left out .*; write a column"):
-            rows.with_column()
-    elif not isinstance(rows, Scaled):  # those have their own
-        wider = rows.with_column()
+    if not isinstance(rows, Scaled):  # those have their own
+        wider, expected = rows.with_column(), np.c_[written_out(rows), np.ones(N)]
         assert (wider.n, wider.d, wider.dtype) == (N, D + 1, rows.dtype)
-        np.testing.assert_allclose(written_out(wider), np.c_[written_out(rows), np.ones(N)])
+        np.testing.assert_allclose(written_out(wider), expected)
+        chosen, w = np.array([2, 5, N - 1]), np.arange(1.0, D + 2)
+        np.testing.assert_allclose(written_out(wider.take(chosen)), expected[chosen])
+        np.testing.assert_allclose(wider.times(w, chosen), expected[chosen] @ w)
+        np.testing.assert_allclose(wider.combine(w[:3], chosen), w[:3] @ expected[chosen])
 
 
 def test_large_rows_are_not_copied_for_a_column(monkeypatch):

@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from ._terminal import complain
-
 FILES = (
     "Parquet, Arrow, CSV or TSV (comma, semicolon or tab; with or without a header), LIBSVM text, "
     "NPZ (X, y) or a block file; or the name of a LIBSVM data set, such as mushrooms."
@@ -160,12 +158,9 @@ def _name_or_number(text: str | None) -> str | int | None:
 
 
 def problem_of(data: Data, loss: str, l2: float, intercept: bool = False) -> Any:
-    """What is minimised; says so where there can be no intercept."""
+    """What is minimised."""
     from .. import Problem
 
-    if intercept and data.in_parts:
-        complain("note", "data in parts are solved without an intercept; write a column of ones.")
-        intercept = False
     return Problem(data.X, data.y, loss, l2, intercept=intercept)
 
 

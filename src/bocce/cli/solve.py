@@ -95,7 +95,10 @@ def solve(
 
     check_loss("solve", loss)
     files = _result.out_files(out, force)
-    intercept = _without_ray(ray, sampling, intercept)
+    if ray is not None and sampling != "independent":
+        raise ValueError(
+            f"--sampling {sampling} must be independent with --ray; leave one of them out."
+        )
     with progress(f"reading {file}"):
         data = read(file, target, columns, missing)
         problem = problem_of(data, loss, l2, intercept)
@@ -115,7 +118,8 @@ def solve(
         if ray is None:
             result = minimize(problem, method, sampling=sampling, **options)
         else:
-            result = _on_ray(ray, workers, file, data, method, loss, l2, options)
+            options |= {"loss": loss, "l2": l2, "intercept": intercept}
+            result = _on_ray(ray, workers, file, data, method, options)
     figures = _result.summary(file, method, problem, result, goal)
     trouble = _written(files, result, figures, data)
     code = _code(result, goal)
@@ -128,34 +132,19 @@ def solve(
     _exit(result, code, trouble)
 
 
-def _without_ray(ray: str | None, sampling: str, intercept: bool) -> bool:
-    """Is an intercept fitted? On a cluster there is none, and batches are independent."""
-    if ray is None:
-        return intercept
-    if sampling != "independent":
-        raise ValueError(
-            f"--sampling {sampling} must be independent with --ray; leave one of them out."
-        )
-    if intercept:
-        complain("note", "with --ray no intercept is fitted; write a column of ones for one.")
-    return False
-
-
 def _on_ray(
     address: str,
     workers: int,
     file: str,
     data: Data,
     method: str,
-    loss: str,
-    l2: float,
     options: dict[str, Any],
 ) -> Any:
     from .. import ray as on_ray
 
     parts = [file] if data.in_parts else on_ray.split(data.X, data.y, workers)
     where = None if address == "local" else address
-    return on_ray.minimize(parts, method, loss=loss, l2=l2, address=where, **options)
+    return on_ray.minimize(parts, method, address=where, **options)
 
 
 def _shown_by(tell: Any, steps: int | None) -> Any:

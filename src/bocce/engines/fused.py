@@ -114,12 +114,14 @@ class Sweep:
     def row_bends(self) -> Array:
         """What a row's second derivative is, as one number: with several outputs, the mean of its
         diagonal."""
+        return self.bend if self.vector else np.concatenate([self.bends_of(b) for b in self.blocks])
+
+    def bends_of(self, rows: slice) -> Array:
+        """The same, of some rows."""
         if self.vector:
-            return self.bend
-        means = np.empty(self.n)
-        for rows in self.blocks:
-            means[rows] = self.loss.bend(self.at[rows], self.y[rows]).mean(axis=1)
-        return means if self.weight is None else means * self.weight
+            return self.bend[rows]
+        means = np.asarray(self.loss.bend(self.at[rows], self.y[rows]).mean(axis=1))
+        return means if self.weight is None else means * self.weight[rows]
 
     def _bent(self, V: Array, rows: slice) -> Array:
         if self.vector:

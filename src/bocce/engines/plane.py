@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .fused import Looked
+from .guess import end_of_guess
 from .metric import Chooser, Metric, handed_metric
 from .scores import Scores, kind_of_scores
-from .small import falls, largest, norm, solve, units
+from .small import falls, largest, length, norm, solve, units
 
 Array = npt.NDArray[np.float64]
 
@@ -34,7 +35,6 @@ ESCAPES = 5  # steps that move a score by ``FAR`` for next to nothing
 FAR = 0.5
 APART = 1e-8  # of a displacement: more than U may differ from X D
 NEXT_TO_NOTHING = 1e-6  # of one row's share of what f has fallen by
-
 
 _COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes")
 _NUMBERS = ("shrank", "start", "best_norm")
@@ -99,7 +99,7 @@ class Plane:
         if d is not None and self.memory and d.any():
             self.kept, self.products = 1, self.products + 1
             far = self.scores.aim(1, d)
-            self.scores.scale(1, _length(far, d))
+            self.scores.scale(1, length(far, d))
             self._set(1, d, far)
 
     def _lay_out(self, problem: Any, w: Array, memory: int, metric: str | Metric) -> None:
@@ -118,6 +118,7 @@ class Plane:
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
         self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
+        self.guess = 0.0  # the multiple of D[0] at which the scores know the gradient; 0 is none
         self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
         self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
@@ -195,20 +196,24 @@ class Plane:
             self.metric = self.scores.metric(self.ridge, self.chooser)
 
     def _new_direction(self) -> None:
-        """-P^-1 g into row 0."""
-        d = -self.metric.solve(self.gradient)
-        d /= largest(d)
+        """-P^-1 g into row 0, or what the scores know of a better one."""
+        first = self.scores.first_direction()
+        d = -self.metric.solve(self.gradient) if first is None else first
+        step = largest(d)
+        d = d / step
         self.products += 1
-        far = self.scores.aim(0, d)
-        self.scores.scale(0, _length(far, d))
+        sure = self.scores.guesses and not (self.metric.plain and first is None)
+        far = self.scores.aim(0, d, step if sure else 0.0)
+        self.scores.scale(0, length(far, d))
+        self.guess = step * length(far, d) if sure else 0.0
         self._set(0, d, far)
 
     def _set(self, slot: int, d: Array, far: float) -> None:
         """Put a direction into a row, as long as moves the farthest score by 1 (and not by ``far``,
         as it does): so that squares neither vanish nor overflow, however short the steps have
         become. Its scores have been put there."""
-        np.divide(d, _length(far, d), out=self.D[slot])
-        self.width[slot], self.reach[slot] = largest(self.D[slot]), far / _length(far, d)
+        np.divide(d, length(far, d), out=self.D[slot])
+        self.width[slot], self.reach[slot] = largest(self.D[slot]), far / length(far, d)
         self.wrong[slot] = 0.0
         self._weigh(slot)
 
@@ -234,7 +239,7 @@ class Plane:
         """Move, and keep the displacement in the place of the oldest one."""
         self.w += displacement
         slot = 1 + self.kept % self.memory if self.memory else 0
-        self.scores.keep(slot, _length(self.far, displacement))
+        self.scores.keep(slot, length(self.far, displacement))
         if slot:
             self.kept += 1
             self._set(slot, displacement, self.far)
@@ -344,6 +349,8 @@ class Plane:
         H = self._curvature(k)
         unit = units(H)
         goal = ENOUGH * float(np.abs(a * unit).max())
+        if self.guess and (there := end_of_guess(self, a, unit, goal)) is not None:
+            return there
         c, value, looked, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0
         for _ in range(NEWTON):
             p = solve(H, a, unit)
@@ -392,8 +399,3 @@ class Plane:
         Qc = self.pulled[:k, :k] @ c
         penalty = self.penalty + float(c @ (self.pull + 0.5 * Qc))
         return looked, looked.value + penalty, looked.plane + self.pull + Qc
-
-
-def _length(far: float, d: Array) -> float:
-    """What a direction is divided by that moves the farthest score by ``far``."""
-    return far if 0.0 < far < math.inf else largest(d)

@@ -20,7 +20,13 @@ Array = npt.NDArray[np.float64]
 
 
 class Scores:
-    """z = X w, U = X D (a row a direction), and the point z + c U that was last tried."""
+    """z = X w, U = X D (a row a direction), and the point z + c U that was last tried.
+
+    ``guesses``: does ``aim`` take the gradient at the end of the step as well, so that going there
+    costs no product of its own?
+    """
+
+    guesses = False
 
     def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
         shape = (int(problem.n), *outputs)
@@ -37,8 +43,13 @@ class Scores:
         """The loss and its derivatives at z."""
         return self.sweep.look(self.z)
 
-    def aim(self, slot: int, d: Array) -> float:
-        """U[slot] = X d; returns its largest entry."""
+    def first_direction(self) -> Array | None:
+        """Where to go first, if that is known before any step: then also in which metric next."""
+        return None
+
+    def aim(self, slot: int, d: Array, step: float = 0.0) -> float:
+        """U[slot] = X d; returns its largest entry. ``step``: the multiple of d that will most
+        likely be taken (0: nobody knows)."""
         self.U[slot] = self.rows.times(d)
         return largest(self.U[slot])
 

@@ -34,6 +34,11 @@ def largest(v: Array) -> float:
     return max(float(np.maximum.reduce(flat)), -float(np.minimum.reduce(flat)))
 
 
+def length(far: float, d: Array) -> float:
+    """What a direction is divided by that moves the farthest score by ``far``."""
+    return far if 0.0 < far < math.inf else largest(d)
+
+
 def falls(change: float, slack: float, after: float, before: float) -> bool:
     """Does f fall? And where that is rounding, is the slope at the end such that it must?
 

@@ -72,6 +72,7 @@ class PlaneEngine:
 
     def memory(self, state: State) -> dict[str, Array]:
         """What a checkpoint needs beside the state to go on bit for bit."""
-        if self.plane is None or not np.array_equal(self.plane.w, state.w):
-            return {}
-        return self.plane.state()
+        plane = self.plane
+        if plane is None or plane.k == 0 or not np.array_equal(plane.w, state.w):
+            return {}  # before the first step w says everything
+        return plane.state()

@@ -2,7 +2,7 @@
 
 from .huber import Huber
 from .logistic import Logistic
-from .loss import REGISTRY, Loss, loss, loss_of, one_score
+from .loss import REGISTRY, Loss, loss, loss_of
 from .poisson import Poisson
 from .softmax import Softmax
 from .squared import Squared
@@ -19,5 +19,4 @@ __all__ = [
     "SquaredHinge",
     "loss",
     "loss_of",
-    "one_score",
 ]

@@ -143,16 +143,6 @@ def loss(name: str) -> Callable[[L], L]:
     return register
 
 
-def one_score(where: str, loss: Any) -> Any:
-    """A loss for rows that do not lie in memory: of one score a row."""
-    if loss.outputs:
-        raise ValueError(
-            f"{where}: the {loss.name} loss must have its rows in memory, for it keeps a score for "
-            "each class; give X and y, or make one class against the rest."
-        )
-    return loss
-
-
 def loss_of(where: str, given: Any) -> Any:
     """A loss, from an instance or a registered name."""
     if isinstance(given, str):

@@ -55,13 +55,22 @@ class Frame:
         """
         rows, ridge = p.given, p.l2 / (p.loss.curvature or 1.0)
         if rows.in_parts:
-            return cls(np.zeros(p.d), np.ones(p.d), float(p.intercept))
+            return cls._of_parts(p, ridge)
         with np.errstate(over="ignore", invalid="ignore"):  # told where the gradient overflows
             if isinstance(rows, Csr):
                 share = np.bincount(rows.X.indices, minlength=p.d) / p.n
                 return cls._with_unit(np.zeros(p.d), rows.squares(), share, ridge, p.intercept)
             X = rows.seen if isinstance(rows, ArrayRows) else rows.X
             return cls._of_dense(X, p.weight, ridge, p.intercept)
+
+    @classmethod
+    def _of_parts(cls, p: Any, ridge: float) -> Frame:
+        """As the parts say, if they know."""
+        seen = p.columns_seen()
+        if seen is None:
+            return identity(p)
+        centre, spread2, share = seen
+        return cls._with_unit(centre, spread2, share, ridge, p.intercept)
 
     @classmethod
     def _of_dense(cls, X: Any, weight: Array | None, ridge: float, intercept: bool) -> Frame:
@@ -119,6 +128,8 @@ class Frame:
         """The same objective as a function of the inner variables."""
         if self.plain and self.unit in (0.0, 1.0):
             return p
+        if p.in_parts:
+            return p.in_frame(self)  # type: ignore[attr-defined,no-any-return]
         factors = np.ones(p.d) if p.penalty is None else p.penalty[: p.d]
         penalty = np.append(self.scale**2 * factors, np.zeros(int(p.intercept)))
         return Problem.of(

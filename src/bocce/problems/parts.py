@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _checks
-from ..losses import loss_of, one_score
+from ..losses import loss_of
 from ..rows import Array, Dense, FileRows, Index
 from .look import Look
 from .minimum import Noise
@@ -43,8 +43,22 @@ class PartedProblem(Problem):
     """What is asked of a whole problem, asked of its parts; ``over`` is where they are."""
 
     weight = None
-    penalty = None
+    penalty: Array | None = None
     intercept = False
+
+    def _add_intercept(self, intercept: Any) -> None:
+        """One more variable, without a penalty."""
+        self.intercept = bool(intercept)
+        self.penalty = np.append(np.ones(self.d), 0.0) if self.intercept else None
+
+    def columns_seen(self) -> tuple[Array, Array, Array] | None:
+        """Centre, mean square about it, and share of entries other than zero of each column; None
+        where columns stay as they are."""
+        return None
+
+    def in_frame(self, frame: Any) -> PartedProblem:
+        """The same objective as a function of the frame's variables."""
+        raise NotImplementedError
 
     def over(self, ask: Ask, *args: Any) -> Iterator[tuple[int, Any]]:
         """(rows, answer) of each part: what ``ask(part, *args)`` gives."""
@@ -133,7 +147,7 @@ class PartedProblem(Problem):
         return self.constants()
 
     def look(self, w: Array, rows: Index | None = None) -> Look:
-        value, gradient = 0.0, np.zeros(self.d)
+        value, gradient = 0.0, np.zeros(self.shape)
         for count, part in self.over(Problem.look, w):
             value += count / self.n * part.value
             gradient += count / self.n * part.gradient
@@ -171,19 +185,19 @@ class FileProblem(PartedProblem):
         intercept: bool = False,
         labels: Any = None,
     ) -> None:
-        self.loss = one_score("Problem", loss_of("Problem", loss))
+        self.loss = loss_of("Problem", loss)
         where = self.loss.title
         left_out = {"y": y, "sample_weight": sample_weight, "penalty": penalty}
-        left_out["intercept"] = intercept or None
         for name, value in left_out.items():
             if value is not None:
                 raise TypeError(
                     f"{where}: {name} must be left out, for a block file holds its targets and "
-                    "nothing else; write a column of ones for an intercept."
+                    "nothing else."
                 )
         self.l2 = _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
         self.given = FileRows(X)
         self.n, self.d = X.n, X.d
+        self._add_intercept(intercept)
         self.labels = X.labels if labels is None else labels
         self.classes = self.encoded(np.zeros(0))[1]
 
@@ -197,7 +211,8 @@ class FileProblem(PartedProblem):
         return self.encoded(self.given.targets())[0]
 
     def fingerprint(self) -> str:
-        return f"{self.loss.title} {self.loss!r} {self.given.fingerprint()} l2={self.l2!r}"
+        more = " intercept" if self.intercept else ""
+        return f"{self.loss.title} {self.loss!r} {self.given.fingerprint()} l2={self.l2!r}{more}"
 
     def parts(self, blocks: Any = None) -> Iterator[Problem]:
         """The problem of each block (all, or those named), valid until the next is taken."""
@@ -205,7 +220,10 @@ class FileProblem(PartedProblem):
             yield self._part(X, y)
 
     def _part(self, X: Array, y: Array) -> Problem:
-        return Problem.of(Dense(X), self.encoded(y)[0], self.loss, self.l2)
+        return Problem.given_rows(
+            Dense(X), self.encoded(y)[0], self.loss, self.l2,
+            None, self.penalty, self.intercept, self.classes,
+        )  # fmt: skip
 
     def over(self, ask: Ask, *args: Any) -> Iterator[tuple[int, Any]]:
         for part in self.parts():
@@ -239,8 +257,9 @@ class FileProblem(PartedProblem):
 
     def batch_gradient(self, w: Array, units: Index) -> Array:
         """The estimate from the blocks named."""
-        total = sum(part.n * (part.gradient(w) - self.l2 * w) for part in self.parts(units))
-        return np.asarray(total * (self.units / (units.size * self.n)) + self.l2 * w)
+        pull = self.pull(w)
+        total = sum(part.n * (part.gradient(w) - pull) for part in self.parts(units))
+        return np.asarray(total * (self.units / (units.size * self.n)) + pull)
 
     def variance_factor(self, w: Any = None) -> float:
         """How much more a batch of blocks varies than as many rows drawn one by one, at w.
@@ -250,17 +269,17 @@ class FileProblem(PartedProblem):
         h_B the Horvitz-Thompson estimate from block B alone. 1 on average over shuffles, r where
         the r rows of a block are alike. One pass; w is the zero vector unless given.
         """
-        w = np.zeros(self.d) if w is None else self.point(w)
+        w = np.zeros(self.shape) if w is None else self.point(w)
         M, between, rows2 = self.units, 0.0, 0.0
-        total = np.zeros(self.d)
+        total, pull = np.zeros(self.shape), self.pull(w)
         for part in self.parts():
-            g = part.n * (part.gradient(w) - self.l2 * w)
+            g = part.n * (part.gradient(w) - pull)
             total += g
-            between += float(g @ g)
+            between += float(np.vdot(g, g))
             rows2 += part.n * part.row_gradient_mean2(w)
         mean = total / self.n
-        within = rows2 / self.n - float((mean + self.l2 * w) @ (mean + self.l2 * w))
-        spread = between * M / self.n**2 - float(mean @ mean)
+        within = rows2 / self.n - float(np.vdot(mean + pull, mean + pull))
+        spread = between * M / self.n**2 - float(np.vdot(mean, mean))
         if M == 1 or within <= 0.0:
             return 1.0  # no batch but the whole, or rows that are all alike: no noise
         return max(0.0, (self.n - 1) / (M - 1) * spread / within)

@@ -20,7 +20,7 @@ from typing import Any
 from .. import _checks, _extras, sampling
 from .. import run as _run
 from ..control import GUARDED
-from ..losses import loss_of, one_score
+from ..losses import loss_of
 from ..run import Progress, Result
 
 with _extras.extra("ray"):
@@ -35,6 +35,7 @@ def minimize(
     *,
     loss: Any = "squared",
     l2: float = 0.0,
+    intercept: bool = False,
     T: int | None = None,
     batch_size: float | None = None,
     seed: int = 0,
@@ -62,6 +63,7 @@ def minimize(
     parts : a list with one entry a worker, of pairs (X, y) or of paths of block files that every
         machine can read; or a ``ray.data.Dataset`` whose last column is y. Parts may be empty.
     loss : an instance such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
+    intercept : add an unpenalised constant to every x_i . w; ``Result.intercept`` is its value.
     workers : for a Dataset, over how many workers it is split; None is one a CPU.
     address : of a running cluster; None uses the one this process is connected to, or that of
         RAY_ADDRESS, or else starts one on this machine for the duration of the call.
@@ -78,7 +80,7 @@ def minimize(
     >>> r.w.round(6)
     array([ 1., -1.])
     """
-    loss = one_score(WHERE, loss_of(WHERE, loss))
+    loss = loss_of(WHERE, loss)
     l2 = _checks.real(WHERE, "l2", l2, least=0.0, remedy="0 is no regularisation")
     seed = sampling.check_seed(WHERE, seed)
     if workers is not None:
@@ -86,7 +88,7 @@ def minimize(
     if isinstance(method, str) and method in GUARDED and T is None and batch_size is None:
         method = "plane"
     found = survey(parts, loss, workers)
-    with connected(address), placed(found, loss, l2, seed) as problem:
+    with connected(address), placed(found, loss, l2, bool(intercept), seed) as problem:
         return _run.minimize(
             problem,
             method,

@@ -14,6 +14,7 @@ WHERE = "ray.minimize"
 LOCAL = "local"  # Ray's word for: start one here
 REACHED_WITHIN = 3.0  # seconds; a cluster that runs answers in milliseconds
 PARTS_A_CPU = 8  # a worker is a process of 100 MB: more of them take turns
+RESTARTS = 100  # of one worker: more are no accident
 TRIES = 10  # of a round whose answers were lost with a machine
 
 
@@ -71,10 +72,33 @@ def check_parts(count: int) -> None:
 
 
 def insist(ask: Callable[[], Any]) -> Any:
-    """What ``ask`` gives, asked again where an answer was lost on a machine that is gone."""
+    """What ``ask`` gives, asked again where an answer was lost on a machine that is gone.
+
+    A worker that has not enough memory for its part would not have it the next time either.
+    """
     for _ in range(TRIES):
         try:
             return ask()
         except (ray.exceptions.ObjectLostError, ray.exceptions.ActorUnavailableError) as error:
             lost = error
+        except (MemoryError, ray.exceptions.OutOfMemoryError) as error:
+            raise _no_memory(error) from error
+        except ray.exceptions.RayActorError as error:
+            if "MemoryError" in str(error):
+                raise _no_memory(error) from error
+            raise RuntimeError(
+                f"{WHERE}: a worker could not be started, or ended {RESTARTS} times, must stay for "
+                f"a while; see why ({_last_line(error)}; `ray logs`), or give smaller parts."
+            ) from error
     raise lost
+
+
+def _no_memory(error: Exception) -> MemoryError:
+    return MemoryError(
+        f"{WHERE}: a worker has not enough memory for its part ({_last_line(error)}); give smaller "
+        "parts (more workers), float32 rows, or block files, of which a worker holds a few blocks."
+    )
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[-1].strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,8 @@ from .. import sampling
 from ..engines.outer import OuterEngine
 from ..problems import PartedProblem, Problem
 from ..rows import Array, Index, Rows
-from .cluster import insist
+from .cluster import WHERE, insist
+from .columns import Seen, seen
 from .scores import ActorScores
 from .sources import Survey
 from .workers import reduced, shared, started
@@ -32,25 +34,40 @@ class ActorRows(Rows):
         self.n, self.d, self.dtype = sum(found.rows), found.d, found.dtype
 
     @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        return self.found.sparse
+
+    @property
     def cost(self) -> float:
         """Multiplications of one product with a vector."""
-        return self.found.cost
+        return self.found.cost + (self.d - self.found.d) * self.n
+
+    def with_column(self) -> Rows:
+        wider = copy(self)
+        wider.d += 1
+        return wider
 
     def fingerprint(self) -> str:
         """A hash of those of the parts."""
-        asked = [actor.ask.remote(Problem.fingerprint) for actor in self.actors.values()]
+        asked = [actor.ask.remote(None, Problem.fingerprint) for actor in self.actors.values()]
         whole = repr((self.found.rows, insist(lambda: ray.get(asked))))
         return hashlib.sha256(whole.encode()).hexdigest()
 
 
 class ActorProblem(PartedProblem):
-    """f is the mean over the parts, and every part lives in an actor."""
+    """f is the mean over the parts, and every part lives in an actor.
+
+    ``frame``: the variables that the workers are asked in, [a reference to a ``Frame``], or None
+    for the caller's own.
+    """
 
     given: ActorRows
 
-    def __init__(self, rows: ActorRows, loss: Any, l2: float) -> None:
+    def __init__(self, rows: ActorRows, loss: Any, l2: float, intercept: bool) -> None:
         self.given, self.loss, self.l2 = rows, loss, l2
         self.n, self.d, self.classes = rows.n, rows.d, rows.found.classes
+        self._add_intercept(intercept)
+        self.frame: list[Any] | None = None
         self.engine = ActorEngine
         self.scores = ActorScores
 
@@ -66,12 +83,22 @@ class ActorProblem(PartedProblem):
     def fingerprint(self) -> str:
         return f"{self.loss.title} {self.loss!r} {self._identity} l2={self.l2!r}"
 
+    def columns_seen(self) -> Seen | None:
+        return None if self.given.found.in_files else seen(self)
+
+    def in_frame(self, frame: Any) -> ActorProblem:
+        inner = copy(self)
+        inner.frame = [ray.put(frame)]
+        inner.penalty = np.append(frame.scale**2, np.zeros(int(self.intercept)))
+        return inner
+
     def over(self, ask: Any, *args: Any) -> Iterator[tuple[int, Any]]:
         actors = self.given.actors
         sent = [shared(a) if isinstance(a, np.ndarray) else a for a in args]
 
         def answers() -> list[Any]:
-            return list(ray.get([actor.ask.remote(ask, *sent) for actor in actors.values()]))
+            asked = [actor.ask.remote(self.frame, ask, *sent) for actor in actors.values()]
+            return list(ray.get(asked))
 
         yield from zip((self.given.found.rows[part] for part in actors), insist(answers))
 
@@ -94,11 +121,13 @@ class ActorProblem(PartedProblem):
 
 
 @contextmanager
-def placed(found: Survey, loss: Any, l2: float, seed: int) -> Iterator[ActorProblem]:
+def placed(
+    found: Survey, loss: Any, l2: float, intercept: bool, seed: int
+) -> Iterator[ActorProblem]:
     """The problem, its parts in actors that end with it; a part keeps its number when others
     are empty."""
-    with started(found, loss, l2, seed) as actors:
-        yield ActorProblem(ActorRows(found, actors), loss, l2)
+    with started(found, loss, l2, intercept, seed) as actors:
+        yield ActorProblem(ActorRows(found, actors), loss, l2, intercept)
 
 
 class ActorEngine(OuterEngine):
@@ -110,7 +139,12 @@ class ActorEngine(OuterEngine):
         super().__init__(problem, b)
         if mode != "independent":
             raise ValueError(
-                f"ray.minimize: sampling={mode!r} must be 'independent': parts draw for themselves."
+                f"{WHERE}: sampling={mode!r} must be 'independent': parts draw for themselves."
+            )
+        if problem.loss.outputs:
+            raise ValueError(
+                f"{WHERE}: the {problem.loss.name} loss must be minimised on all rows; leave T and "
+                'batch_size out, or use method "plane".'
             )
         self.actors, self.seed = problem.given.actors, seed
         self.split: tuple[int, Array] = (-1, np.empty(0))
@@ -120,7 +154,7 @@ class ActorEngine(OuterEngine):
 
         def total() -> Array:
             pending = [
-                (part, actor.unit_sum.remote(sent, k, int(counts[part])))
+                (part, actor.unit_sum.remote(self.problem.frame, sent, k, int(counts[part])))
                 for part, actor in self.actors.items()
                 if counts[part]
             ]
@@ -133,7 +167,10 @@ class ActorEngine(OuterEngine):
         sent = shared(at)
 
         def total() -> Array:
-            asked = [(part, actor.row_sum.remote(sent)) for part, actor in self.actors.items()]
+            frame = self.problem.frame
+            asked = [
+                (part, actor.row_sum.remote(frame, sent)) for part, actor in self.actors.items()
+            ]
             return np.asarray(reduced(self.actors, asked))
 
         _, loss, *_ = found = insist(total)

@@ -2,8 +2,11 @@
 
 The driver sends a message of a few operations to every worker; each does them on its part's
 ``Scores`` and answers the last with an array: the largest of something, then sums over rows. The
-answers are put together in a tree. A step takes three messages: the gradient; the direction, with
-the curvature on the plane; and the point tried there.
+answers are put together in a tree.
+
+A step takes one message where the metric is good: the direction goes down; the curvature on the
+plane, and value and gradient at the end of Newton's step, come up. Where the plane goes elsewhere
+there are two more, for the best point and the gradient there.
 
 A worker that was started anew has no scores. It says so (by no answer), is told what the driver
 knows - w, the directions, and the point last tried - and computes them from that.
@@ -12,17 +15,18 @@ knows - w, the directions, and the point last tried - and computes them from tha
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..engines.filescores import FileScores
 from ..engines.fused import Looked
+from ..engines.guess import GuessScores
 from ..engines.metric import DENSE, Chooser, Metric, part_of_hessian, set_right
-from ..engines.scores import Scores
 from ..problems import Problem
 from ..rows import Array
 from .cluster import insist
-from .workers import gathered, reduced, shared
+from .workers import Made, gathered, reduced, shared
 
 Operation = tuple[Any, ...]  # the name of a method of PartScores, and its arguments
 TURNS = 20  # of telling workers what they have lost
@@ -33,7 +37,10 @@ class PartScores:
     """The scores of one part: ``Scores`` whose answers are arrays that can be added up."""
 
     def __init__(self, problem: Problem, memory: int, place: int) -> None:
-        self.scores, self.problem = Scores(problem, memory, ()), problem
+        kind = FileScores if problem.in_parts else GuessScores
+        self.scores, self.problem = kind(problem, memory, problem.shape[1:]), problem
+        if isinstance(self.scores, FileScores):
+            self.scores.alone = False
         self.n, self.place = problem.n, place
 
     def start(self, w: Array) -> Array:
@@ -42,9 +49,16 @@ class PartScores:
     def look(self) -> Array:
         return self._sums(self.scores.look())
 
-    def aim(self, slot: int, d: Array, k: int) -> Array:
-        far = self.scores.aim(slot, d)
-        return np.append(far, self.n * self.scores.gram(k).reshape(-1))
+    def aim(self, slot: int, d: Array, k: int, step: float = 0.0) -> Array:
+        """U[slot] = X d, with the curvature of the first k directions; where ``step`` is not 0,
+        followed by what there is to see at z + step U[slot]."""
+        far = self.scores.aim(slot, d, step)
+        parts = [[far], self.n * self.scores.gram(k).reshape(-1)]
+        if step:
+            c = np.zeros(k)
+            c[slot] = step
+            parts += [self._sums(self.scores.move(c))[1:], self.scores.gradient().reshape(-1)]
+        return np.concatenate(parts)
 
     def scale(self, slot: int, far: float) -> None:
         self.scores.scale(slot, far)
@@ -59,16 +73,16 @@ class PartScores:
         return np.append(0.0, self.n * self.scores.gram(k).reshape(-1))
 
     def gradient(self) -> Array:
-        return np.append(0.0, self.scores.gradient())
+        return np.append(0.0, self.scores.gradient().reshape(-1))
 
     def bends(self) -> Array:
         """The largest bend, and the sum of all."""
-        bend = self.scores.sweep.bend
+        bend = self.scores.sweep.row_bends()
         return np.array([bend.max(), bend.sum()])
 
     def hessian(self, of: tuple[int, int, int, list[float]] | None, with_squares: bool) -> Array:
         """Of all rows, or of those drawn: (n, rows, turn, sums of the bends of all parts)."""
-        rows, bend = self.problem.rows, self.scores.sweep.bend
+        rows, bend = self.problem.rows, self.scores.sweep.row_bends()
         if of is None:
             H = self.n * rows.gram(bend)
         else:
@@ -97,9 +111,15 @@ class Known:
         elif name == "look":
             self.c = None
         elif name == "aim":
-            self.D[args[0]] = args[1]
+            slot, d, k, step = args
+            self.D[slot] = d
+            if step:  # the workers stand at the guess
+                self.c = np.zeros(k)
+                self.c[slot] = step
         elif name == "scale":
             self.D[args[0]] = self._row(args[0]) / args[1]
+            if self.c is not None:
+                self.c[args[0]] *= args[1]
         elif name == "move":
             self.c = args[0]
         elif name == "keep":
@@ -117,21 +137,35 @@ class Known:
     def operations(self) -> list[Operation]:
         """Those that lead to the same scores, to rounding."""
         made: list[Operation] = [("start", self.w)]
-        made += [("aim", slot, d, 1) for slot, d in enumerate(self.D) if d is not None]
+        made += [("aim", slot, d, 1, 0.0) for slot, d in enumerate(self.D) if d is not None]
         return made if self.c is None else [*made, ("move", self.c)]
+
+
+class Guess(NamedTuple):
+    """What came with a direction: a point on the plane, and what there is to see there."""
+
+    c: Array
+    looked: Looked
+    far: float
+    gradient: Array
 
 
 class ActorScores:
     """``Scores`` of all parts together, as the plane sees them."""
 
+    guesses = True
+
     def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
         self.problem, self.n, self.memory = problem, problem.n, memory
+        self.shape = (problem.rows.d, *outputs)  # of w
         self.actors = problem.given.actors
         self.serial, self.turn = next(_serial), 0
         self.known = Known(memory)
         self.waiting: list[Operation] = []  # operations without an answer, sent with the next
         self.curvature: Array | None = None  # on the plane, where it came with an answer
         self.far = 0.0
+        self.guess: Guess | None = None
+        self.total: Array | None = None  # X^T slope where last was looked, if that is known
 
     # -- messages ------------------------------------------------------------------------------
 
@@ -163,10 +197,13 @@ class ActorScores:
     def _once(self, todo: list[Operation], each: bool) -> Any:
         key = (self.serial, self.turn)
         pending = [
-            (part, actor.plane.remote(key, self.memory, place, todo))
+            (part, actor.plane.remote(key, self._made(place), todo))
             for place, (part, actor) in enumerate(self.actors.items())
         ]
         return gathered(pending) if each else reduced(self.actors, pending)
+
+    def _made(self, place: int) -> Made:
+        return self.problem.frame, self.memory, place
 
     def _tell_the_new(self) -> None:
         """Workers that are not where the others are get there."""
@@ -176,7 +213,7 @@ class ActorScores:
         def tell() -> None:
             gathered(
                 [
-                    (part, actor.catch_up.remote(before, now, self.memory, place, lost))
+                    (part, actor.catch_up.remote(before, now, self._made(place), lost))
                     for place, (part, actor) in enumerate(self.actors.items())
                 ]
             )
@@ -185,29 +222,51 @@ class ActorScores:
 
     # -- what the plane asks -------------------------------------------------------------------
 
+    def first_direction(self) -> Array | None:
+        return None
+
     def start(self, w: Array) -> Looked:
-        self.curvature = None
+        self._forget()
         return self._looked(self._ask("start", w.copy()))
 
     def look(self) -> Looked:
-        self.curvature = None
+        self._forget()
         return self._looked(self._ask("look"))
 
-    def aim(self, slot: int, d: Array) -> float:
+    def _forget(self) -> None:
+        self.curvature = self.guess = self.total = None
+
+    def aim(self, slot: int, d: Array, step: float = 0.0) -> float:
         k = 1 + max((i for i, row in enumerate(self.known.D) if row is not None), default=0)
         k = max([k, slot + 1, *(1 + op[1] for op in self.waiting if op[0] == "keep")])
-        answer = self._ask("aim", slot, d.copy(), k)
-        self.curvature = (answer[1:] / self.n).reshape(k, k)
-        return float(answer[0])
+        answer = self._ask("aim", slot, d.copy(), k, step)
+        far, squares = float(answer[0]), k * k + 1
+        self.curvature = (answer[1:squares] / self.n).reshape(k, k)
+        self.guess = None
+        if step:
+            c, end = np.zeros(k), squares + 2 + k
+            c[slot] = step
+            seen = self._looked(np.append(0.0, answer[squares:end]))
+            total = answer[end:].reshape(self.shape)
+            self.guess = Guess(c, seen, abs(step) * far, total)
+        return far
 
     def scale(self, slot: int, far: float) -> None:
         self.waiting.append(("scale", slot, far))
         if self.curvature is not None:
             self.curvature[slot] /= far
             self.curvature[:, slot] /= far
+        if self.guess is not None:
+            self.guess.c[slot] *= far
+            self.guess.looked.plane[slot] /= far
 
     def move(self, c: Array) -> Looked:
-        self.curvature = None
+        guess = self.guess
+        self._forget()
+        if guess is not None and np.array_equal(guess.c[: c.size], c):
+            self.far, self.total = guess.far, guess.gradient
+            seen = guess.looked  # the workers stand there already
+            return Looked(seen.value, seen.size, seen.plane[: c.size])
         answer = self._ask("move", c.copy())
         self.far = float(answer[0])
         return self._looked(answer)
@@ -223,7 +282,9 @@ class ActorScores:
         return found if slot is None else found[:, slot : slot + 1]
 
     def gradient(self) -> Array:
-        return self._ask("gradient")[1:]
+        if self.total is None:
+            self.total = self._ask("gradient")[1:].reshape(self.shape)
+        return self.total
 
     def metric(self, ridge: Array, chooser: Chooser) -> Metric:
         """As ``sampled_metric`` makes it of all rows in one place."""
@@ -233,7 +294,7 @@ class ActorScores:
             bends = self._ask("bends", each=True)
             if bends[:, 0].max() > 0.0:
                 of = (self.n, chooser.rows, chooser.taken, bends[:, 1].tolist())
-        rows, d = self.problem.rows, self.problem.d
+        rows, d, ridge = self.problem.rows, self.problem.rows.d, ridge.reshape(-1)
         sparse = of is not None and rows.cost < DENSE * rows.n * d
         answer = self._ask("hessian", of, sparse)[1:] / self.n
         H = answer[: d * d].reshape(d, d)

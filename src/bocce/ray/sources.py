@@ -14,10 +14,10 @@ from .. import _checks
 from ..blockfile import BlockFile
 from ..data._sources import table_rows
 from ..problems import FileProblem, Problem
-from ..rows import Array, rows_of
+from ..rows import Array, Rows, rows_of
 from .cluster import WHERE, processors
 
-MakePart = Any  # called with (loss, l2) by a worker, to have its problem
+MakePart = Any  # called with (loss, l2, intercept) by a worker, to have its problem
 
 
 class Survey(NamedTuple):
@@ -30,6 +30,8 @@ class Survey(NamedTuple):
     classes: Array | None
     dtype: np.dtype[Any]
     cost: float  # multiplications of one product with a vector
+    in_files: bool = False
+    sparse: bool = False
 
 
 def split(X: Any, y: Any, workers: int) -> list[tuple[Any, Any]]:
@@ -94,10 +96,11 @@ def _of_arrays(parts: Any, loss: Any) -> Survey:
     shares = iter(np.split(encoded, np.cumsum([X.shape[0] for X, _ in held])[:-1]))
     problems = iter(checked)
     sources: list[MakePart] = [
-        _Arrays(next(problems).X, next(shares)) if count else _nothing for count in rows
+        _Arrays(next(problems).X, next(shares), classes) if count else _nothing for count in rows
     ]
     cost = sum(problem.given.cost for problem in checked)
-    return Survey(sources, rows, rows, d, classes, checked[0].given.dtype, cost)
+    sparse = checked[0].given.sparse
+    return Survey(sources, rows, rows, d, classes, checked[0].given.dtype, cost, sparse=sparse)
 
 
 def _pair(part: int, given: Any) -> tuple[Any, Array]:
@@ -126,18 +129,25 @@ def _checked_targets(held: list[tuple[Any, Array]]) -> Array:
     return np.concatenate([y for _, y in held])
 
 
-def _nothing(loss: Any, l2: float) -> Problem:
+def _nothing(loss: Any, l2: float, intercept: bool) -> Problem:
     raise AssertionError("an empty part has no worker")
 
 
 class _Arrays(NamedTuple):
-    """Rows, and targets as the loss wants them."""
+    """Rows, targets as the loss wants them, and the classes of all parts."""
 
     X: Any
     y: Array
+    classes: Any
 
-    def __call__(self, loss: Any, l2: float) -> Problem:
-        return Problem.of(rows_of(self.X), self.y, loss, l2)
+    def __call__(self, loss: Any, l2: float, intercept: bool) -> Problem:
+        return _part(rows_of(self.X), self.y, loss, l2, intercept, self.classes)
+
+
+def _part(rows: Rows, y: Array, loss: Any, l2: float, intercept: bool, classes: Any) -> Problem:
+    """The problem of one part; an intercept is the last variable, without a penalty."""
+    penalty = np.append(np.ones(rows.d), 0.0) if intercept else None
+    return Problem.given_rows(rows, y, loss, l2, None, penalty, intercept, classes)
 
 
 # -- block files -----------------------------------------------------------------------------------
@@ -156,6 +166,7 @@ def _of_files(files: list[BlockFile], loss: Any) -> Survey:
         classes,
         files[0].dtype,
         float(sum(file.n * file.d for file in files)),
+        in_files=True,
     )
 
 
@@ -163,8 +174,9 @@ class _Opened(NamedTuple):
     path: str
     labels: Any  # those of all parts
 
-    def __call__(self, loss: Any, l2: float) -> Problem:
-        return FileProblem(BlockFile(Path(self.path)), None, loss, l2, labels=self.labels)
+    def __call__(self, loss: Any, l2: float, intercept: bool) -> Problem:
+        file = BlockFile(Path(self.path))
+        return FileProblem(file, None, loss, l2, intercept=intercept, labels=self.labels)
 
 
 # -- Ray Datasets ----------------------------------------------------------------------------------
@@ -173,7 +185,7 @@ class _Opened(NamedTuple):
 def _of_dataset(dataset: Any, loss: Any, workers: int | None) -> Survey:
     """Blocks stay where Ray Data has read them; a worker fetches the rows of its own share."""
     count = workers or processors()
-    rows_here = dataset.materialize()
+    rows_here = dataset.materialize()  # in the cluster's object store, block by block
     columns = rows_here.schema().names
     labels = rows_here.unique(columns[-1]) if _has_classes(loss) else None
     classes = loss.targets(loss.title, np.zeros(0), labels)[1]
@@ -213,10 +225,11 @@ class _Shares(NamedTuple):
     blocks: list[tuple[Any, int, int]]
     labels: Any
 
-    def __call__(self, loss: Any, l2: float) -> Problem:
+    def __call__(self, loss: Any, l2: float, intercept: bool) -> Problem:
         tables = (ray.get(block).slice(first, rows) for block, first, rows in self.blocks)
         pairs = [table_rows(table) for table in tables]
         X, y = (np.concatenate(columns) for columns in zip(*pairs))
         rows = Problem(X, np.zeros(len(y))).given  # checked
         _checked_targets([(X, y)])
-        return Problem.of(rows, loss.targets(loss.title, y, self.labels)[0], loss, l2)
+        encoded, classes = loss.targets(loss.title, y, self.labels)
+        return _part(rows, encoded, loss, l2, intercept, classes)

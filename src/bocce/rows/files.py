@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,26 @@ class FileRows(Rows):
         self.X = file
         self.n, self.d, self.dtype = file.n, file.d, file.dtype
 
+    @cached_property
+    def starts(self) -> Index:
+        """The first row of each block, and n."""
+        return np.array([*(self.X.start(i) for i in range(self.X.n_blocks)), self.n])
+
+    def like(self, X: Array) -> Rows:
+        """Rows of the file that were taken into memory."""
+        from .dense import Dense
+
+        return Dense(X)
+
+    def pairs(self, blocks: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
+        """X as float64, and y, of each block (all, or those named), valid until the next."""
+        room = np.ones((int(np.diff(self.starts).max()), self.d))
+        for X, y in self.read(blocks):
+            block = room[: len(X)]
+            # into the same memory: pages that are new cost more than the numbers
+            block[:, : X.shape[1]] = X
+            yield block, y
+
     def read(self, blocks: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
         """X and y of each block (all, or those named), valid until the next is taken."""
         named = range(self.X.n_blocks) if blocks is None else blocks
@@ -34,12 +55,12 @@ class FileRows(Rows):
             for X, _, local in self.named(rows):
                 yield np.asarray(X[local], dtype=np.float64)
             return
-        for X, _ in self.read():
-            yield np.asarray(X, dtype=np.float64)
+        for X, _ in self.pairs():
+            yield X
 
     def named(self, rows: Index) -> Iterator[tuple[Array, Array, Index]]:
         """The blocks that hold the rows, in the order asked for, and the rows' numbers there."""
-        starts = np.array([self.X.start(i) for i in range(self.X.n_blocks)])
+        starts = self.starts[:-1]
         home = np.searchsorted(starts, rows, side="right") - 1
         ends = np.flatnonzero(np.diff(home, append=-1)) + 1
         first = 0
@@ -52,15 +73,28 @@ class FileRows(Rows):
         return np.concatenate([y.copy() for _, y in self.read()])
 
     def take(self, rows: Index) -> Rows:
-        from .dense import Dense
-
-        return Dense(np.concatenate([np.array(X[local]) for X, _, local in self.named(rows)]))
+        return self.like(np.concatenate([np.array(X[local]) for X, _, local in self.named(rows)]))
 
     def with_column(self) -> Rows:
-        raise ValueError(
-            "Problem: intercept=True must be left out for rows in a file; write a column of ones, "
-            "and give it no penalty."
-        )
+        return FileWithColumn(self.X)
 
     def fingerprint(self) -> str:
         return str(self.X.identity)
+
+
+class FileWithColumn(FileRows):
+    """The rows of a file with a 1 behind each."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__(file)
+        self.d = file.d + 1
+
+    def like(self, X: Array) -> Rows:
+        return super().like(X).with_column()
+
+    def blocks(self, rows: Index | None = None) -> Iterator[Array]:
+        if rows is None:
+            yield from super().blocks()
+            return
+        for block in super().blocks(rows):
+            yield np.column_stack([block, np.ones(len(block))])

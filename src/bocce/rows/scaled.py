@@ -38,13 +38,20 @@ class Scaled(Rows):
             yield self.made(part if rows is None else rows[part])
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
-        inner = (self.scale * w[: self.scale.size].T).T
-        offset = self.unit * w[-1] if self.unit > 0 else 0.0
-        return np.asarray(self._plain.times(inner, rows) + (offset - self.centre @ inner))
+        inner, offset = self.inner(w)
+        return np.asarray(self._plain.times(inner, rows) + offset)
+
+    def inner(self, w: Array) -> tuple[Array, Any]:
+        """(v, a) such that the product with w is X v + a."""
+        v = (self.scale * w[: self.scale.size].T).T
+        return v, (self.unit * w[-1] if self.unit > 0 else 0.0) - self.centre @ v
 
     def combine(self, c: Array, rows: Index | None = None) -> Array:
-        slopes = c.sum(axis=0)
-        total = self._plain.combine(c, rows) - np.multiply.outer(self.centre, slopes)
+        return self.outer(self._plain.combine(c, rows), c.sum(axis=0))
+
+    def outer(self, total: Array, slopes: Array) -> Array:
+        """The combination of these rows, from that of the rows of X and the sum of c."""
+        total = total - np.multiply.outer(self.centre, slopes)
         total = (self.scale * total.T).T
         return np.concatenate([total, self.unit * slopes[None]]) if self.unit > 0 else total
 

@@ -88,9 +88,9 @@ class Run:
         with Keeper(self) as keeper:
             if keeper.ended is not None:
                 return keeper.ended
-            if keeper.found:
+            if keeper.found and self.stages:
                 pass  # it goes on where it was
-            elif self._record(self.state.w, first):
+            elif not keeper.found and self._record(self.state.w, first):
                 return "stopped"
             elif self.stop.met(first.gradient):
                 keeper.ended = "converged"

@@ -52,7 +52,8 @@ class BlockSums:
 
     def __init__(self, problem: Any) -> None:
         self.problem = problem
-        self.g, self.link, self.none = np.zeros(problem.d), np.zeros(2), read_only(np.zeros(0))
+        self.g, self.link, self.none = np.zeros(problem.width), np.zeros(2), read_only(np.zeros(0))
+        self.room = np.ones((0, problem.width), dtype=problem.given.dtype)
 
     def everything(self, at: Array) -> tuple[float, Array]:
         """The sum of all losses, and of all slope_i x_i."""
@@ -64,12 +65,21 @@ class BlockSums:
 
     def add(self, blocks: Iterable[Any], at: Array, want_loss: bool) -> tuple[float, Array]:
         """The sums over blocks already under way."""
-        p, loss, total = self.problem, 0.0, np.zeros(self.problem.d)
+        p, loss, total = self.problem, 0.0, np.zeros(self.problem.width)
         for X, y in blocks:
+            X = self._with_column(X) if p.intercept else X
             rows = DenseRows(X, read_only(p.encoded(y)[0]), self.none, self.link, False, p.loss)
             loss += sum_rows(rows, NOTHING, y.size, False, at, self.g, want_loss)
             total += self.g
         return float(loss), total
+
+    def _with_column(self, X: Array) -> Array:
+        """The block with a 1 behind each row."""
+        if len(self.room) < len(X):
+            self.room = np.ones((len(X), X.shape[1] + 1), dtype=X.dtype)
+        block = self.room[: len(X)]
+        block[:, :-1] = X
+        return read_only(block[:])
 
 
 class Draws:

@@ -1,0 +1,142 @@
+"""Scores that take two products with X in one go: a step's direction, and the gradient at its end.
+
+Where the metric is good the step ends near where Newton's method says, so the gradient there is
+taken together with the scores of the direction, a block of rows at a time: rows are read once a
+step and not twice. Where the plane goes elsewhere the gradient is taken there, as always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..rows import Dense, Scaled
+from .fused import Looked
+from .scores import Scores
+from .small import falls, largest
+
+Array = npt.NDArray[np.float64]
+ENOUGH = 3.0  # times what the plane asks for: where a product is saved a step may be a bit worse
+BLOCK_BYTES = 1 << 19  # of float64: a block that is used twice stays in the cache
+
+
+class GuessScores(Scores):
+    """``Scores`` that know the gradient at ``guess`` times the direction last aimed at."""
+
+    guesses = True
+
+    def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
+        super().__init__(problem, memory, outputs)
+        self._know_nothing()
+
+    def _know_nothing(self) -> None:
+        self.guess = 0.0  # the multiple of U[0], and X^T slope there
+        self.guessed: Array | None = None
+        self.total: Array | None = None  # X^T slope at z, and at the point last tried
+        self.total_tried: Array | None = None
+
+    def _blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Which rows, and what is stored of them, a block that fits into the cache at a time."""
+        X, n = self.rows.X, self.rows.n
+        step = max(1, BLOCK_BYTES // (8 * X.shape[1]))
+        room = np.empty((step, X.shape[1]))
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            block = X[rows]
+            if block.dtype != np.float64:
+                room[: len(block)] = block
+                block = room[: len(block)]
+            yield rows, block
+
+    @property
+    def _in_blocks(self) -> bool:
+        return isinstance(self.rows, (Dense, Scaled))
+
+    def start(self, w: Array) -> Looked:
+        self._know_nothing()
+        return super().start(w)
+
+    def aim(self, slot: int, d: Array, step: float = 0.0) -> float:
+        """U[slot] = X d; where ``step`` is not 0, with the gradient at z + step U[slot]."""
+        total = None
+        if self._in_blocks and (step or self.rows.in_parts):
+            total = self._aim_in_blocks(self.U[slot], d, step)
+        else:
+            self.U[slot] = self.rows.times(d)
+            if step:
+                total = self.rows.combine(self._slope(self.z + step * self.U[slot], slice(None)))
+        if slot == 0:
+            self.guess, self.guessed = step, total if step else None
+        return largest(self.U[slot])
+
+    def _aim_in_blocks(self, u: Array, d: Array, step: float) -> Array:
+        framed = self.rows if isinstance(self.rows, Scaled) else None
+        v, offset = (d, 0.0) if framed is None else framed.inner(d)
+        total, slopes = np.zeros(v.shape), np.zeros(v.shape[1:])
+        for rows, block in self._blocks():
+            np.dot(block, v, out=u[rows])
+            if framed is not None:
+                u[rows] += offset
+            if step:
+                slope = self._slope(self.z[rows] + step * u[rows], rows)
+                total += block.T @ slope
+                slopes += slope.sum(axis=0)
+        return total if framed is None else framed.outer(total, slopes)
+
+    def _slope(self, z: Array, rows: slice) -> Array:
+        """Of the loss, times the weights, at other scores than those of the sweep."""
+        sweep = self.sweep
+        slope = np.asarray(sweep.loss.slope(z, sweep.y[rows]))
+        return slope if sweep.weight is None else (slope.T * sweep.weight[rows]).T
+
+    def scale(self, slot: int, far: float) -> None:
+        super().scale(slot, far)
+        if slot == 0:
+            self.guess *= far
+
+    def move(self, c: Array) -> Looked:
+        there = self.guessed is not None and c[0] == self.guess and not c[1:].any()
+        self.total_tried = self.guessed if there else None
+        return super().move(c)
+
+    def keep(self, slot: int, far: float) -> None:
+        super().keep(slot, far)
+        self.total, self.total_tried, self.guessed = self.total_tried, None, None
+
+    def gradient(self) -> Array:
+        here = self.sweep.at is self.z
+        total = self.total if here else self.total_tried
+        if total is None:
+            total = super().gradient()
+            if here:
+                self.total = total
+            else:
+                self.total_tried = total
+        return total
+
+    def state(self, k: int) -> dict[str, Array]:
+        known = {} if self.total is None else {"total": self.total.copy()}
+        return {**super().state(k), **known}
+
+    def restore(self, state: dict[str, Any], w: Array, D: Array) -> None:
+        super().restore(state, w, D)
+        self.total = np.array(state["total"]) if "total" in state else None
+
+
+def end_of_guess(
+    plane: Any, a: Array, unit: Array, goal: float
+) -> tuple[Array, Looked, float] | None:
+    """The step that ends where the scores know the gradient, if it will do: as ``Plane._newton``.
+
+    ``a``: the gradient on the plane, in ``unit``; ``goal``: how small it shall become.
+    """
+    c = np.zeros(a.size)
+    c[0] = plane.guess
+    slope = float(a @ c)
+    looked, value, after = plane._try(c)
+    good = slope < 0.0 and falls(value - plane.value, plane.slack, float(after @ c), slope)
+    near = float(np.abs(after * unit).max()) <= ENOUGH * goal
+    return (c, looked, -0.5 * slope) if good and near else None
