@@ -63,7 +63,7 @@ def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str
     if isinstance(steps, Plane):
         from .whole import PlaneEngine
 
-        return PlaneEngine(problem, steps.memory)
+        return PlaneEngine(problem, steps.memory, steps.inner)
     if not isinstance(steps, Schedule):
         return _reference(problem, b, seed, mode)
     if not callable(engine):

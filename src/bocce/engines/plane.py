@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from .fused import Looked
 from .metric import Chooser, Metric, handed_metric
+from .newton import Newton
 from .scores import Scores, kind_of_scores
 from .small import falls, largest, norm, solve, units
 
@@ -57,7 +58,8 @@ class Plane:
 
     Each step goes to the best point of the plane through w that -P^-1 g and the last ``memory``
     displacements span. ``metric`` is "auto" (P = I, or a sampled Hessian where that pays: see
-    ``metric.Chooser``), "identity", or a ``Metric``.
+    ``metric.Chooser``), "identity", or a ``Metric``. ``inner``: where there are several outputs, the
+    new direction is nearly Newton's (see ``newton.Newton``), so that a step takes more products.
 
     Guarantee: f never rises (by more than the rounding of its sum), for any convex loss with a
     second derivative. On least squares with ``memory=1`` and a fixed metric the steps are those of
@@ -80,9 +82,15 @@ class Plane:
     products: int
 
     def __init__(
-        self, problem: Any, w0: Array, *, memory: int = 5, metric: str | Metric = "auto"
+        self,
+        problem: Any,
+        w0: Array,
+        *,
+        memory: int = 5,
+        metric: str | Metric = "auto",
+        inner: bool = False,
     ) -> None:
-        self._lay_out(problem, np.array(w0, dtype=np.float64), memory, metric)
+        self._lay_out(problem, np.array(w0, dtype=np.float64), memory, metric, inner)
         self.refresh()
         if not (math.isfinite(self.value) and math.isfinite(self.norm)):
             raise ValueError(
@@ -102,7 +110,9 @@ class Plane:
             self.scores.scale(1, _length(far, d))
             self._set(1, d, far)
 
-    def _lay_out(self, problem: Any, w: Array, memory: int, metric: str | Metric) -> None:
+    def _lay_out(
+        self, problem: Any, w: Array, memory: int, metric: str | Metric, inner: bool
+    ) -> None:
         self.problem, self.w, self.memory = problem, w, memory
         self.ridge = np.asarray(problem.ridge, dtype=np.float64)
         if self.ridge.ndim:
@@ -120,7 +130,10 @@ class Plane:
         self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
         self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
-        if self.chooser is not None:
+        self.newton: Newton | None = None
+        if inner and w.ndim == 2 and type(self.scores) is Scores:
+            self.newton = Newton(problem, w.shape[1], self.ridge)
+        elif self.chooser is not None:
             self.metric = handed_metric(self.ridge.reshape(-1), self.chooser)
         self.k = self.products = self.sweeps = self.stalls = self.escapes = 0
         self.shrank = math.nan
@@ -190,17 +203,28 @@ class Plane:
         return self._step(predicted, self._verdict(predicted))
 
     def _choose_metric(self) -> None:
-        if self.chooser is not None and self.chooser.wants(self.shrank):
+        if self.newton is not None:
+            self.metric = self.newton.metric(self.scores.z, self.metric)
+        elif self.chooser is not None and self.chooser.wants(self.shrank):
             self.metric = self.scores.metric(self.ridge, self.chooser)
 
     def _new_direction(self) -> None:
         """-P^-1 g into row 0."""
-        d = -self.metric.solve(self.gradient)
+        d = -self._solve(self.gradient)
         d /= largest(d)
         self.products += 1
         far = self.scores.aim(0, d)
         self.scores.scale(0, _length(far, d))
         self._set(0, d, far)
+
+    def _solve(self, g: Array) -> Array:
+        """P^-1 g, or with several outputs nearly H^-1 g."""
+        if self.newton is None:
+            return self.metric.solve(g)
+        before = self.newton.iterations
+        x = self.newton.solve(g, self.scores.z, self.metric, self.shrank)
+        self.products += 2 * (self.newton.iterations - before)
+        return x
 
     def _set(self, slot: int, d: Array, far: float) -> None:
         """Put a direction into a row, as long as moves the farthest score by 1 (and not by ``far``,
@@ -303,6 +327,8 @@ class Plane:
         }
         if self.chooser is not None:
             state["chooser"] = self.chooser.state()
+        if self.newton is not None:
+            state |= self.newton.state()
         if self.metric.factor is not None and self.metric.root is not None:
             state["factor"], state["root"] = self.metric.factor, self.metric.root
         return state
@@ -313,7 +339,10 @@ class Plane:
         self = cls.__new__(cls)
         memory = int(state["counts"][_COUNTS.index("memory")])
         metric = "auto" if "chooser" in state else Metric(state.get("factor"), state.get("root"))
-        self._lay_out(problem, np.array(state["w"], dtype=np.float64), memory, metric)
+        inner = "newton" in state
+        self._lay_out(problem, np.array(state["w"], dtype=np.float64), memory, metric, inner)
+        if self.newton is not None:
+            self.newton.restore(state)
         if self.chooser is not None:
             self.chooser.restore(state["chooser"])
             self.metric = Metric(state.get("factor"), state.get("root"))

@@ -18,8 +18,8 @@ class PlaneEngine:
     grain = 1
     free = True
 
-    def __init__(self, problem: Problem, memory: int) -> None:
-        self.problem, self.displacements = problem, memory
+    def __init__(self, problem: Problem, memory: int, inner: bool = False) -> None:
+        self.problem, self.displacements, self.inner = problem, memory, inner
         self.plane: Plane | None = None
         self.fell = np.inf  # f, by the last step
 
@@ -34,7 +34,7 @@ class PlaneEngine:
             if memory:
                 self.plane = Plane.from_state(self.problem, memory)
             else:
-                self.plane = Plane(self.problem, w, memory=self.displacements)
+                self.plane = Plane(self.problem, w, memory=self.displacements, inner=self.inner)
         return self.plane
 
     def advance(self, state: State, steps: Any, stop: int, recorder: Recorder) -> str:
@@ -50,6 +50,17 @@ class PlaneEngine:
             if taken.verdict:
                 return taken.verdict
         return ""
+
+    def aim(self, wanted: float, left: int) -> None:
+        """How small a gradient is small enough, and how many passes may still be made."""
+        if self.plane is not None and self.plane.newton is not None:
+            self.plane.newton.wanted, self.plane.newton.left = wanted, left
+
+    @property
+    def inner_passes(self) -> int:
+        """Passes so far within steps, beside the one of each."""
+        newton = None if self.plane is None else self.plane.newton
+        return 0 if newton is None else newton.iterations
 
     def verify(self) -> None:
         """Compute all that is known of the point from w alone: scores gather rounding."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .. import _checks
 from ..control import GUARDED
-from ..problems import Frame, Problem
+from ..problems import Frame, Problem, norm
 from ..rows import Array
 from .asked import Asked, go
 from .result import Result
@@ -18,6 +19,7 @@ from .stop import Stop
 
 MOVES = 0.1  # of the gradient where a run begins: it goes on at least to this,
 LEAST = 1e-3  # but not beyond so much of what ``tol`` asks for
+SAMPLE = 1000  # rows on which possible starts are compared
 
 
 def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "auto") -> list[Result]:
@@ -54,18 +56,9 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     """
     penalties = check_penalties("path", l2s)
     method = _checks.choice("path", "method", method, (*GUARDED, "plane"))
-    frame = Frame.of(p.with_l2(float(penalties.min())))
-    inner = frame.problem(p)
-    if inner is p:
-        inner = copy(p)  # what is handed on is nobody else's
-    inner.handed_on = {}
-    start, results = np.zeros(p.shape), {}
+    way, results = Way(p, float(penalties.min()), tol, method), {}
     for place in np.argsort(-penalties, kind="stable").tolist():
-        results[place] = run = one(p, inner, frame, float(penalties[place]), start, tol, method)
-        end = p.joined(run.w, run.intercept)
-        if start.any():  # where the minimiser moves: a direction for the next run's first plane
-            inner.handed_on["d"] = frame.into(end) - frame.into(start)
-        start = end
+        results[place] = way.go_on(float(penalties[place]))
     return [results[place] for place in range(penalties.size)]
 
 
@@ -78,30 +71,81 @@ def check_penalties(where: str, l2s: Any) -> Array:
     return np.array(penalties)
 
 
-def one(
-    p: Problem, inner: Problem, frame: Frame, l2: float, start: Array, tol: float, method: str
-) -> Result:
-    """The run for one penalty; ``inner`` is p, whatever its l2, in the variables of ``frame``."""
-    p, inner = p.with_l2(l2), inner.with_l2(l2)
-    asked = Asked.checked(
-        p,
-        method if p.in_parts else "plane",
-        T=None,
-        batch_size=None,
-        seed=0,
-        w0=start,
-        tol=tol,
-        mode="independent",
-        record_every=1,
-        engine="compiled",
-        callback=None,
-        checkpoint=None,
-        passes=None,
-        memory=2 if p.loss.outputs else 5,  # more is of no use to a shared metric
-    )
-    stop = Stop(asked.tol, frame)
-    stop.begin(inner.look(np.zeros(inner.shape)).gradient)
-    if start.any() and stop.goal > 0.0:
-        begins = stop.outer(inner.look(frame.into(start)).gradient)
-        stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
-    return go(p, asked, stop, frame, inner)
+class Way:
+    """The runs of a path, one after the other: what they share, and where the last ones ended.
+
+    ``weakest`` is the least penalty to come: columns are scaled for it.
+    """
+
+    def __init__(self, p: Problem, weakest: float, tol: float, method: str = "plane") -> None:
+        self.p, self.tol = p, tol
+        self.method = method if p.in_parts else "plane"
+        self.frame = Frame.of(p.with_l2(weakest))
+        inner = self.frame.problem(p)
+        self.inner = copy(p) if inner is p else inner  # what is handed on is nobody else's
+        self.inner.handed_on = {}
+        nowhere = self.inner.with_l2(0.0).look(np.zeros(self.inner.shape)).gradient
+        self.first = Stop(tol, self.frame).outer(nowhere)
+        self.ends: list[tuple[float, Array]] = []  # penalties, and their minimisers
+
+    @cached_property
+    def sample(self) -> Problem:
+        """Rows spread over the data."""
+        if self.p.n <= SAMPLE:
+            return self.p
+        return self.p.on(np.linspace(0, self.p.n - 1, SAMPLE).astype(np.int64))
+
+    def go_on(self, l2: float, hint: Array | None = None) -> Result:
+        """The run for the next penalty; ``hint`` is a point that may be near its minimiser."""
+        p, inner = self.p.with_l2(l2), self.inner.with_l2(l2)
+        asked = Asked.checked(
+            p,
+            self.method,
+            T=None,
+            batch_size=None,
+            seed=0,
+            w0=self._start(l2, hint),
+            tol=self.tol,
+            mode="independent",
+            record_every=1,
+            engine="compiled",
+            callback=None,
+            checkpoint=None,
+            passes=None,
+            memory=2 if p.loss.outputs else 5,  # more is of no use to a shared metric
+        )
+        stop = Stop(asked.tol, self.frame, self.first)
+        if self.ends and stop.goal > 0.0:
+            before, end = self.ends[-1]
+            begins = norm(p.with_l2(abs(before - l2)).pull(end))  # of the gradient there
+            stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
+        result = go(p, asked, stop, self.frame, inner)
+        self.ends = [*self.ends[-2:], (l2, p.joined(result.w, result.intercept))]
+        return result
+
+    def _start(self, l2: float, hint: Array | None) -> Array:
+        """Where f is least, on a sample of the rows: the last minimiser, where the line and where
+        the parabola through the last ones lead (as functions of log l2), or the hint."""
+        if not self.ends:
+            return np.zeros(self.p.shape) if hint is None else hint
+        points = [self.ends[-1][1]]
+        if not self.p.in_parts and l2 > 0.0:
+            points += [_led(self.ends[-k:], l2) for k in range(2, len(self.ends) + 1)]
+        points += [] if hint is None else [hint]
+        if len(points) == 1:
+            return points[0]
+        own = self.sample.with_l2(l2)
+        return min(points, key=own.value)
+
+
+def _led(ends: list[tuple[float, Array]], l2: float) -> Array:
+    """The polynomial in log l2 through the ends (l2, w), at another l2.
+
+    >>> _led([(10.0, np.array([1.0])), (1.0, np.array([2.0]))], 0.1).round(9)
+    array([3.])
+    """
+    logs, point = np.log([known for known, _ in ends]), np.zeros_like(ends[0][1])
+    for j, (_, w) in enumerate(ends):
+        others = np.delete(logs, j)
+        point += np.prod((np.log(l2) - others) / (logs[j] - others)) * w
+    return point
