@@ -130,11 +130,12 @@ def test_threads_change_nothing():
     assert np.array_equal(alone.scores_, both.scores_)
 
 
-def test_folds_are_told(capsys):
+def test_penalties_are_told(capsys):
     HeavyBallClassifierCV(3, cv=3, verbose=1).fit(*IRIS)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines[:3]] == [
-        f"[HeavyBallClassifierCV] fold {j} of 3" for j in (1, 2, 3)
+        f"[HeavyBallClassifierCV] penalty {j} of 3, l2 = {l2}"
+        for j, l2 in enumerate(("10", "0.001", "1e-07"), 1)
     ]
 
 

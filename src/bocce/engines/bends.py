@@ -21,32 +21,21 @@ BLOCK = 1 << 16  # numbers of X that are taken at a time: they stay in the cache
 class Products:
     """sum_i c_i x_i (bend_i x_i^T v) / n, where ``look`` was last.
 
-    ``rough``: in float32 (but for the sum over blocks of rows), if X is large. That takes a copy of
-    X, which is made where it is as small as three scores for each row and output, and not needed
-    where X is float32.
+    ``parts``: the rows in memory, some at a time, as ``parts_of`` has them; None where they are
+    had from ``problem.rows`` alone.
     """
 
-    def __init__(self, problem: Any, outputs: int, rough: bool) -> None:
+    def __init__(self, problem: Any, parts: list[Array] | None) -> None:
         self.rows, self.loss, self.y = problem.rows, problem.loss, problem.y
         self.weight, self.n = problem.weight, int(problem.n)
-        plain = isinstance(self.rows, Dense)
-        as_it_is = plain and self.rows.dtype == np.float32
-        fits = self.rows.d <= NARROW * outputs or as_it_is
-        large = self.rows.cost * outputs > LARGE and not self.rows.sparse
-        self.rough = bool(rough and large and fits)
-        self.dtype: Any = np.float32 if self.rough else np.float64
-        step, self.parts = max(128, BLOCK // self.rows.d), None
-        if self.rough or (plain and not as_it_is):
-            self.parts = [
-                block[k : k + step] for block in self._whole() for k in range(0, len(block), step)
-            ]
+        self.parts = parts
+        self.dtype: Any = np.dtype(np.float64) if parts is None else parts[0].dtype
         self.benders: list[Bender] = []
 
-    def _whole(self) -> list[Array]:
-        """X where it has the type that is wanted, else a copy."""
-        if isinstance(self.rows, Dense) and self.rows.dtype == self.dtype:
-            return [self.rows.X]
-        return [block.astype(self.dtype) for block in self.rows.blocks()]
+    @property
+    def rough(self) -> bool:
+        """Are they in single precision?"""
+        return bool(self.dtype == np.float32)
 
     def look(self, z: Array) -> None:
         """Keep what the second derivatives at the scores z are made of."""
@@ -64,6 +53,25 @@ class Products:
         for x, bend in zip(self.parts, self.benders):
             total += x.T @ bend(x @ v)
         return (total / self.n).astype(self.dtype)
+
+
+def parts_of(rows: Any, outputs: int, rough: bool) -> list[Array] | None:
+    """Views of X, or of a copy of it, that stay in the cache while they are used.
+
+    ``rough``: in float32, if X is large. That takes a copy, which is made where it is no larger
+    than three scores for each row and output, and is not needed where X is float32.
+    """
+    plain = isinstance(rows, Dense)
+    as_it_is = plain and rows.dtype == np.float32
+    fits = rows.d <= NARROW * outputs or as_it_is
+    if rough and fits and not rows.sparse and rows.cost * outputs > LARGE:
+        whole = [rows.X] if as_it_is else [b.astype(np.float32) for b in rows.blocks()]
+    elif plain and not as_it_is:
+        whole = [rows.X]
+    else:
+        return None
+    step = max(128, BLOCK // rows.d)
+    return [block[k : k + step] for block in whole for k in range(0, len(block), step)]
 
 
 def bender(loss: Any, z: Array, y: Array, c: Array | None, dtype: Any) -> Bender:

@@ -242,7 +242,7 @@ def sampled_metric(rows: Any, bend: Array, ridge: Array, chooser: Chooser) -> Me
 
 def handed_metric(ridge: Array, chooser: Chooser) -> Metric:
     """The Hessian that the run before has left, with the penalty of this one."""
-    H = chooser.handed_on["H"] if chooser.handed_on else None
+    H = (chooser.handed_on or {}).get("H")
     if H is None:
         return Metric()
     chooser.take()

@@ -3,8 +3,8 @@
 With K outputs the Hessian has (d K)^2 entries, too many to factor, but its product with a direction
 costs two products with X and nothing else: no exponential, no look at f. So each step of the plane
 first solves H x = g, nearly. Two things make that short: a metric P = s X^T X/n + ridge, one d x d
-factor for all outputs, and the directions of earlier solutions with what H made of them (``Pairs``),
-which cost next to nothing to use where n is much larger than d.
+factor for all outputs; and the directions of earlier solutions, with what H made of them
+(``Pairs``), which cost next to nothing to use where n is much larger than d.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .bends import Products
+from .bends import Products, parts_of
 from .metric import MOST_COLUMNS, PRICES, Metric
 from .small import largest, norm
 
@@ -84,6 +84,12 @@ class Pairs:
             x = x + (a - Y @ x) @ S
         return x
 
+    def copy(self) -> Pairs:
+        """Another that goes its own way from here."""
+        other = Pairs(self.most)
+        other.blocks = list(self.blocks)
+        return other
+
     def state(self) -> dict[str, Array]:
         if not self.blocks:
             return {}
@@ -100,8 +106,9 @@ class Pairs:
 class Newton:
     """H^-1 g, nearly, where the scores are.
 
-    ``iterations`` counts products of H so far, each as dear as a gradient. ``wanted`` is how small
-    a gradient is small enough, ``left`` how many products may be spent: a run says so.
+    ``iterations`` counts products of H so far, each as dear as a gradient, ``spent`` those of the
+    last direction. ``wanted`` is how small a gradient is small enough, ``left`` how many products
+    may be spent: a run says so.
     """
 
     def __init__(self, problem: Any, outputs: int, ridge: Array) -> None:
@@ -109,7 +116,8 @@ class Newton:
         self.problem, self.shape = problem, (int(rows.d), outputs)
         self.ridge = np.broadcast_to(ridge, self.shape).reshape(-1)
         self.handed_on: dict[str, Any] = {} if problem.handed_on is None else problem.handed_on
-        self.wanted, self.left, self.iterations = 0.0, MOST, 0
+        self.wanted, self.left = 0.0, MOST
+        self.iterations = self.spent = 0
         self.bend = 0.0  # the mean for which the metric was taken
         self.promised, self.broken = 1.0, 0  # what the last direction was to leave of the gradient
         self._take_products(rough=True)
@@ -117,11 +125,10 @@ class Newton:
         self._take_over()
 
     def _take_products(self, rough: bool) -> None:
-        """What the run before used, if it was of the same kind."""
-        products = self.handed_on.get("products")
-        if products is None or products.rough > rough:
-            products = Products(self.problem, self.shape[1], rough)
-        self.products = self.handed_on["products"] = products
+        """By the rows as the run before had them."""
+        if not (rough and "parts" in self.handed_on):
+            self.handed_on["parts"] = parts_of(self.problem.rows, self.shape[1], rough)
+        self.products = Products(self.problem, self.handed_on["parts"])
 
     def _take_over(self) -> None:
         """The pairs of the run before, with the penalty of this one."""
@@ -192,13 +199,13 @@ class Newton:
 
     def _conjugate_gradients(self, g: Array, metric: Metric, enough: float) -> Array:
         """From 0, until ``enough`` of g is left, or nothing may be spent any more."""
-        dtype = self.products.dtype
+        dtype = self.products.dtype.type
         ridge, r = self.ridge.astype(dtype), g.astype(dtype)
 
         def improved(v: Array) -> Array:
             return self.pairs.solve(v, lambda v: self._by(metric, v))
 
-        x, first = np.zeros(r.size), norm(r)
+        x, first, before = np.zeros(r.size), norm(r), self.iterations
         p = step = improved(r)
         fall, S, Y = float(r @ step), [], []
         for _ in range(max(1, min(MOST, self.left))):
@@ -215,10 +222,11 @@ class Newton:
             if self.promised <= enough:
                 break
             step = improved(r)
-            fall, before = float(r @ step), fall
-            p = step + dtype(fall / before) * p
+            fall, last = float(r @ step), fall
+            p = step + dtype(fall / last) * p
         if S:
             self.pairs.add(np.array(S), np.array(Y))
+        self.spent = self.iterations - before
         return x
 
     def _by(self, metric: Metric, v: Array) -> Array:

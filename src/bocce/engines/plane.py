@@ -10,11 +10,12 @@ finds the best ones. A step takes one product with X and one with X^T, whatever 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .base import Step
 from .fused import Looked
 from .metric import Chooser, Metric, handed_metric
 from .newton import Newton
@@ -41,25 +42,13 @@ _COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes")
 _NUMBERS = ("shrank", "start", "best_norm")
 
 
-class Step(NamedTuple):
-    """What a step found, at the new point."""
-
-    value: float
-    gradient: Array
-    norm: float  # of the gradient
-    predicted: float  # by how much f falls, as the first Newton step on the plane sees it
-    products: int  # with X and X^T, so far
-    sweeps: int  # over the scores, so far
-    verdict: str  # "stalled": no fall of f can be measured; "unbounded": w runs away; else ""
-
-
 class Plane:
     """Minimises f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + 1/2 sum_j ridge_j w_j^2.
 
     Each step goes to the best point of the plane through w that -P^-1 g and the last ``memory``
     displacements span. ``metric`` is "auto" (P = I, or a sampled Hessian where that pays: see
-    ``metric.Chooser``), "identity", or a ``Metric``. ``inner``: where there are several outputs, the
-    new direction is nearly Newton's (see ``newton.Newton``), so that a step takes more products.
+    ``metric.Chooser``), "identity", or a ``Metric``. ``inner``: with several outputs the new
+    direction is nearly Newton's (see ``newton.Newton``), and a step takes more products.
 
     Guarantee: f never rises (by more than the rounding of its sum), for any convex loss with a
     second derivative. On least squares with ``memory=1`` and a fixed metric the steps are those of
@@ -99,16 +88,6 @@ class Plane:
             )
         self.start = self.value
         self.best_norm = self.norm
-        self._remember(getattr(problem, "handed_on", None) or {})
-
-    def _remember(self, handed_on: dict[str, Array]) -> None:
-        """Begin with the direction that a run before this one has left."""
-        d = handed_on.get("d")
-        if d is not None and self.memory and d.any():
-            self.kept, self.products = 1, self.products + 1
-            far = self.scores.aim(1, d)
-            self.scores.scale(1, _length(far, d))
-            self._set(1, d, far)
 
     def _lay_out(
         self, problem: Any, w: Array, memory: int, metric: str | Metric, inner: bool
@@ -209,22 +188,17 @@ class Plane:
             self.metric = self.scores.metric(self.ridge, self.chooser)
 
     def _new_direction(self) -> None:
-        """-P^-1 g into row 0."""
-        d = -self._solve(self.gradient)
+        """-P^-1 g into row 0, or with several outputs nearly -H^-1 g."""
+        if self.newton is None:
+            d = -self.metric.solve(self.gradient)
+        else:
+            d = -self.newton.solve(self.gradient, self.scores.z, self.metric, self.shrank)
+            self.products += 2 * self.newton.spent
         d /= largest(d)
         self.products += 1
         far = self.scores.aim(0, d)
         self.scores.scale(0, _length(far, d))
         self._set(0, d, far)
-
-    def _solve(self, g: Array) -> Array:
-        """P^-1 g, or with several outputs nearly H^-1 g."""
-        if self.newton is None:
-            return self.metric.solve(g)
-        before = self.newton.iterations
-        x = self.newton.solve(g, self.scores.z, self.metric, self.shrank)
-        self.products += 2 * (self.newton.iterations - before)
-        return x
 
     def _set(self, slot: int, d: Array, far: float) -> None:
         """Put a direction into a row, as long as moves the farthest score by 1 (and not by ``far``,
@@ -339,8 +313,8 @@ class Plane:
         self = cls.__new__(cls)
         memory = int(state["counts"][_COUNTS.index("memory")])
         metric = "auto" if "chooser" in state else Metric(state.get("factor"), state.get("root"))
-        inner = "newton" in state
-        self._lay_out(problem, np.array(state["w"], dtype=np.float64), memory, metric, inner)
+        w, inner = np.array(state["w"], dtype=np.float64), "newton" in state
+        self._lay_out(problem, w, memory, metric, inner)
         if self.newton is not None:
             self.newton.restore(state)
         if self.chooser is not None:

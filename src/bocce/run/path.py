@@ -25,12 +25,13 @@ SAMPLE = 1000  # rows on which possible starts are compared
 def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "auto") -> list[Result]:
     """Minimise ``p`` for each of the penalties ``l2s``; ``p.l2`` is not used.
 
-    The runs go from the strongest penalty to the weakest, each from the minimiser of the one
-    before, on all rows (``plane``). What does not depend on the penalty is computed once: the
-    coordinates of the columns, and the curvature: a run begins with the Hessian that the last one
-    used and adds its own penalty, for the price of one Cholesky factor. (On the squared loss that
-    is X^T X/n, so each further penalty takes a step or two.) Data in parts are not kept in memory,
-    so runs on them only start warm.
+    The runs go from the strongest penalty to the weakest, on all rows (``plane``), each from the
+    minimiser of the one before, or from where the line or parabola through the last ones leads
+    (as functions of log l2). What does not depend on the penalty is computed once: the coordinates
+    of the columns, the Gram matrix, and the curvature that the last run has used, to which a run
+    adds its own penalty for the price of one Cholesky factor. (On the squared loss that is
+    X^T X/n, so each further penalty takes a step or two.) Data in parts are not kept in memory, so
+    runs on them only start warm.
 
     Parameters
     ----------
@@ -74,15 +75,23 @@ def check_penalties(where: str, l2s: Any) -> Array:
 class Way:
     """The runs of a path, one after the other: what they share, and where the last ones ended.
 
-    ``weakest`` is the least penalty to come: columns are scaled for it.
+    ``weakest`` is the least penalty to come: columns are scaled for it. ``leader``: the way of a
+    problem with the same rows, but other weights or targets, whose variables are used.
     """
 
-    def __init__(self, p: Problem, weakest: float, tol: float, method: str = "plane") -> None:
-        self.p, self.tol = p, tol
+    def __init__(
+        self,
+        p: Problem,
+        weakest: float,
+        tol: float,
+        method: str = "plane",
+        leader: Way | None = None,
+    ) -> None:
+        self.p, self.tol, self.leader = p, tol, leader
         self.method = method if p.in_parts else "plane"
-        self.frame = Frame.of(p.with_l2(weakest))
-        inner = self.frame.problem(p)
-        self.inner = copy(p) if inner is p else inner  # what is handed on is nobody else's
+        self.frame: Frame = Frame.of(p.with_l2(weakest)) if leader is None else leader.frame
+        inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
+        self.inner: Problem = copy(p) if inner is p else inner  # what is handed on is its own
         self.inner.handed_on = {}
         nowhere = self.inner.with_l2(0.0).look(np.zeros(self.inner.shape)).gradient
         self.first = Stop(tol, self.frame).outer(nowhere)
@@ -91,12 +100,36 @@ class Way:
     @cached_property
     def sample(self) -> Problem:
         """Rows spread over the data."""
-        if self.p.n <= SAMPLE:
-            return self.p
-        return self.p.on(np.linspace(0, self.p.n - 1, SAMPLE).astype(np.int64))
+        n = self.inner.n
+        return self.inner.on(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
 
-    def go_on(self, l2: float, hint: Array | None = None) -> Result:
-        """The run for the next penalty; ``hint`` is a point that may be near its minimiser."""
+    def follow(self, l2: float) -> Result:
+        """The run for the penalty that the leader has just been at: with what it has found, from
+        its minimiser, moved as far as the last ones are apart."""
+        assert self.leader is not None
+        theirs, mine = self.leader.inner.handed_on, self.inner.handed_on
+        assert theirs is not None
+        assert mine is not None
+        for name in theirs:
+            if name == "pairs":
+                mine[name] = theirs[name].copy()
+            elif name != "H" or not self.p.loss.quadratic:  # there its own is all it needs
+                mine[name] = theirs[name]
+        start = self.leader.ends[-1][1]
+        if self.ends:
+            start = start + (self.ends[-1][1] - self.leader.ends[-2][1])
+        return self._run(l2, start, Stop(self.tol, self.frame, self.first))
+
+    def go_on(self, l2: float) -> Result:
+        """The run for the next penalty."""
+        stop = Stop(self.tol, self.frame, self.first)
+        if self.ends and stop.goal > 0.0:
+            before, end = self.ends[-1]
+            begins = norm(self.p.with_l2(abs(before - l2)).pull(end))  # of the gradient there
+            stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
+        return self._run(l2, self._start(l2), stop)
+
+    def _run(self, l2: float, start: Array, stop: Stop) -> Result:
         p, inner = self.p.with_l2(l2), self.inner.with_l2(l2)
         asked = Asked.checked(
             p,
@@ -104,7 +137,7 @@ class Way:
             T=None,
             batch_size=None,
             seed=0,
-            w0=self._start(l2, hint),
+            w0=start,
             tol=self.tol,
             mode="independent",
             record_every=1,
@@ -114,28 +147,37 @@ class Way:
             passes=None,
             memory=2 if p.loss.outputs else 5,  # more is of no use to a shared metric
         )
-        stop = Stop(asked.tol, self.frame, self.first)
-        if self.ends and stop.goal > 0.0:
-            before, end = self.ends[-1]
-            begins = norm(p.with_l2(abs(before - l2)).pull(end))  # of the gradient there
-            stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
         result = go(p, asked, stop, self.frame, inner)
         self.ends = [*self.ends[-2:], (l2, p.joined(result.w, result.intercept))]
         return result
 
-    def _start(self, l2: float, hint: Array | None) -> Array:
-        """Where f is least, on a sample of the rows: the last minimiser, where the line and where
-        the parabola through the last ones lead (as functions of log l2), or the hint."""
+    def _start(self, l2: float) -> Array:
+        """Where f is least, on a sample of the rows: the last minimiser, or where the line or the
+        parabola through the last ones leads (as a function of log l2)."""
         if not self.ends:
-            return np.zeros(self.p.shape) if hint is None else hint
+            return np.zeros(self.p.shape)
         points = [self.ends[-1][1]]
-        if not self.p.in_parts and l2 > 0.0:
+        known = [l2, *(before for before, _ in self.ends)]
+        if not self.p.in_parts and min(known) > 0.0 and len(set(known)) == len(known):
             points += [_led(self.ends[-k:], l2) for k in range(2, len(self.ends) + 1)]
-        points += [] if hint is None else [hint]
         if len(points) == 1:
             return points[0]
         own = self.sample.with_l2(l2)
-        return min(points, key=own.value)
+        return min(points, key=lambda w: own.value(self.frame.into(w)))
+
+
+def _with_rows(inner: Problem, p: Problem) -> Problem:
+    """p in the variables of ``inner``, which has the same rows and penalty."""
+    return Problem.of(
+        inner.rows,
+        p.y,
+        p.loss,
+        p.l2,
+        weight=p.weight,
+        penalty=inner.penalty,
+        classes=p.classes,
+        intercept=p.intercept,
+    )
 
 
 def _led(ends: list[tuple[float, Array]], l2: float) -> Array:
