@@ -15,7 +15,7 @@ Bender = Callable[[Array], Array]
 
 LARGE = 1 << 22  # multiplications of X v: fewer are done in float64
 NARROW = 6  # columns for each output: with more, a copy of X would be larger than a few scores
-BLOCK = 1 << 16  # numbers of X that are taken at a time: they stay in the cache
+BLOCK = 1 << 16  # numbers of X, or scores, that are taken at a time: they stay in the cache
 
 
 class Products:
@@ -30,6 +30,7 @@ class Products:
         self.weight, self.n = problem.weight, int(problem.n)
         self.parts = parts
         self.dtype: Any = np.dtype(np.float64) if parts is None else parts[0].dtype
+        self.blocks: list[slice] = []
         self.benders: list[Bender] = []
 
     @property
@@ -39,20 +40,28 @@ class Products:
 
     def look(self, z: Array) -> None:
         """Keep what the second derivatives at the scores z are made of."""
-        self.benders, start = [], 0
-        for count in [self.n] if self.parts is None else [len(part) for part in self.parts]:
-            rows = slice(start, start + count)
-            c = None if self.weight is None else self.weight[rows].astype(self.dtype)
-            self.benders.append(bender(self.loss, z[rows], self.y[rows], c, self.dtype))
-            start += count
+        step = max(128, BLOCK // z.shape[1])
+        sizes = [step] * (self.n // step) + [self.n % step]
+        if self.parts is not None:
+            sizes = [len(part) for part in self.parts]
+        ends = np.cumsum([0, *sizes]).tolist()
+        self.blocks = [slice(*pair) for pair in zip(ends, ends[1:])]
+        self.benders = [self._bender(z, rows) for rows in self.blocks]
+
+    def _bender(self, z: Array, rows: slice) -> Bender:
+        c = None if self.weight is None else self.weight[rows].astype(self.dtype)
+        return bender(self.loss, z[rows], self.y[rows], c, self.dtype)
 
     def times(self, v: Array) -> Array:
         if self.parts is None:
-            return np.asarray(self.rows.combine(self.benders[0](self.rows.times(v)))) / self.n
+            u = self.rows.times(v)
+            for rows, bend in zip(self.blocks, self.benders):
+                u[rows] = bend(u[rows])
+            return np.asarray(self.rows.combine(u)) / self.n
         total = np.zeros(v.shape)
         for x, bend in zip(self.parts, self.benders):
             total += x.T @ bend(x @ v)
-        return (total / self.n).astype(self.dtype)
+        return np.asarray(total / self.n, dtype=self.dtype)
 
 
 def parts_of(rows: Any, outputs: int, rough: bool) -> list[Array] | None:

@@ -24,7 +24,8 @@ Array = npt.NDArray[Any]
 LEFT = 0.03  # of the gradient: a direction that leaves so little of it is good enough,
 NEARLY = 0.5  # and one that leaves so much of what is wanted
 MOST = 100  # products of H for one direction
-PAIRS = 200  # that are kept, at most
+PAIRS, FEWEST = 200, 10  # that are kept, at most;
+ROOM = 3  # and no more than are as large as so many scores for each row and output
 STALE = 1.5  # the metric is taken anew where the mean bend has changed by such a factor
 FIRST = 8.0  # products of H that a Gram matrix may cost to be bought at once
 ROWS_A_COLUMN = 50  # of a Gram matrix
@@ -58,19 +59,20 @@ class Pairs:
     def add(self, S: Array, Y: Array) -> None:
         """The directions of one solution, a row each; the oldest go where there are too many."""
         size = np.einsum("ij,ij->i", S, Y, dtype=np.float64)
-        good = np.isfinite(size) & (size > 0.0)
-        if not good.any():
+        good = np.flatnonzero(np.isfinite(size) & (size > 0.0))[-self.most :]
+        if good.size == 0:
             return
+        while self.blocks and sum(len(S) for S, _ in self.blocks) + good.size > self.most:
+            del self.blocks[0]
         unit = (size[good] ** -0.5)[:, None].astype(S.dtype)
         self.blocks.append((S[good] * unit, Y[good] * unit))
-        while len(self.blocks) > 1 and sum(len(S) for S, _ in self.blocks) > self.most:
-            del self.blocks[0]
 
     def shift(self, ridge: Array) -> None:
         """H has grown by this diagonal (a number for each entry of a direction)."""
-        blocks, self.blocks = self.blocks, []
-        for S, Y in blocks:
-            self.add(S, Y + (ridge * S).astype(Y.dtype))
+        blocks, self.blocks = self.blocks[::-1], []
+        while blocks:  # one at a time, for they may be large
+            S, Y = blocks.pop()
+            self.add(S, Y + ridge.astype(Y.dtype) * S)
 
     def solve(self, g: Array, metric: Callable[[Array], Array]) -> Array:
         """M g, by the metric that the pairs improve."""
@@ -121,7 +123,8 @@ class Newton:
         self.bend = 0.0  # the mean for which the metric was taken
         self.promised, self.broken = 1.0, 0  # what the last direction was to leave of the gradient
         self._take_products(rough=True)
-        self.pairs = Pairs(min(PAIRS, 4 * rows.n // rows.d + 10))  # as large as a few scores a row
+        room = ROOM * 8 * rows.n // (2 * rows.d * self.products.dtype.itemsize)
+        self.pairs = Pairs(max(FEWEST, min(PAIRS, room)))
         self._take_over()
 
     def _take_products(self, rough: bool) -> None:

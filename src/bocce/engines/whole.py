@@ -12,6 +12,9 @@ from .base import Recorder, State
 from .plane import Plane
 
 
+ENOUGH = 1  # displacement, beside a direction that is nearly Newton's
+
+
 class PlaneEngine:
     """Takes the best steps on a plane; a look at where it stands is ``free``."""
 
@@ -19,7 +22,8 @@ class PlaneEngine:
     free = True
 
     def __init__(self, problem: Problem, memory: int, inner: bool = False) -> None:
-        self.problem, self.displacements, self.inner = problem, memory, inner
+        self.problem, self.inner = problem, inner
+        self.displacements = min(memory, ENOUGH) if inner and len(problem.shape) > 1 else memory
         self.plane: Plane | None = None
         self.fell = np.inf  # f, by the last step
 

@@ -145,7 +145,7 @@ class Way:
             callback=None,
             checkpoint=None,
             passes=None,
-            memory=2 if p.loss.outputs else 5,  # more is of no use to a shared metric
+            memory=5,
         )
         result = go(p, asked, stop, self.frame, inner)
         self.ends = [*self.ends[-2:], (l2, p.joined(result.w, result.intercept))]
