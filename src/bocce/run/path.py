@@ -104,8 +104,11 @@ class Way:
         return self.inner.on(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
 
     def follow(self, l2: float) -> Result:
-        """The run for the penalty that the leader has just been at: with what it has found, from
-        its minimiser, moved as far as the last ones are apart."""
+        """The run for the penalty that the leader has just been at, with the curvature it has found.
+
+        It does not begin at the leader's minimiser: where the leader has seen rows that this one
+        has not, whatever is left of them when the run stops would flatter it on those rows.
+        """
         assert self.leader is not None
         theirs, mine = self.leader.inner.handed_on, self.inner.handed_on
         assert theirs is not None
@@ -115,10 +118,7 @@ class Way:
                 mine[name] = theirs[name].copy()
             elif name != "H" or not self.p.loss.quadratic:  # there its own is all it needs
                 mine[name] = theirs[name]
-        start = self.leader.ends[-1][1]
-        if self.ends:
-            start = start + (self.ends[-1][1] - self.leader.ends[-2][1])
-        return self._run(l2, start, Stop(self.tol, self.frame, self.first))
+        return self.go_on(l2)
 
     def go_on(self, l2: float) -> Result:
         """The run for the next penalty."""

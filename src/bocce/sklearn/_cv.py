@@ -110,7 +110,7 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
     """:class:`HeavyBallClassifier` with its penalty chosen by cross-validation.
 
     Penalties go from the strongest to the weakest. All rows are fitted first, as a path
-    (``bocce.path``); then the folds, each from there, with the same curvature to begin with. The
+    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. The
     fit of the penalty with the best mean score is gone on with until ``tol``. As l2 is per row, it
     means the same in a fold and on all rows.
 
@@ -203,7 +203,7 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     """:class:`HeavyBallRegressor` with its penalty chosen by cross-validation.
 
     Penalties go from the strongest to the weakest. All rows are fitted first, as a path
-    (``bocce.path``); then the folds, each from there, with the same curvature to begin with. The
+    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. The
     fit of the penalty with the best mean score is gone on with until ``tol``. As l2 is per row, it
     means the same in a fold and on all rows.
 

@@ -1,7 +1,8 @@
 """Cross-validation along a path of penalties: the folds follow the path of all rows.
 
 At each penalty first all rows are fitted, then each fold without its test rows, which have weight
-zero there: so all share X, the frame and the curvature, and a fold begins next to its minimiser.
+zero there: so all share X, the frame and the curvature. A fold's points are its own: a start at the
+minimiser of all rows would know the test rows.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from ..rows import Array
 from ..run.path import Way
 from ._base import HeavyBall
 from ._run import TINY_TOL, dense_pays, tiny
-
-FOLDS = 10.0  # times tol: what is fitted in a fold is scored, and not kept
 
 
 class Track:
@@ -41,7 +40,6 @@ class Track:
         if sp.issparse(X) and dense_pays(X):
             X = X.toarray()
         tol = min(model.tol, TINY_TOL) if tiny(X) else model.tol
-        tol = tol if leader is None else min(FOLDS * tol, 0.5)
         self.ways: list[Way] = []
         p = None
         for j, target in enumerate(targets):
