@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class Products:
         if self.parts is not None:
             sizes = [len(part) for part in self.parts]
         ends = np.cumsum([0, *sizes]).tolist()
-        self.blocks = [slice(*pair) for pair in zip(ends, ends[1:])]
+        self.blocks = [slice(*pair) for pair in pairwise(ends)]
         self.benders = [self._bender(z, rows) for rows in self.blocks]
 
     def _bender(self, z: Array, rows: slice) -> Bender:

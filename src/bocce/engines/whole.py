@@ -11,7 +11,6 @@ from ..rows import Array
 from .base import Recorder, State
 from .plane import Plane
 
-
 ENOUGH = 1  # displacement, beside a direction that is nearly Newton's
 
 

@@ -104,7 +104,7 @@ class Way:
         return self.inner.on(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
 
     def follow(self, l2: float) -> Result:
-        """The run for the penalty that the leader has just been at, with the curvature it has found.
+        """The run for the penalty that the leader has just been at, with the curvature found there.
 
         It does not begin at the leader's minimiser: where the leader has seen rows that this one
         has not, whatever is left of them when the run stops would flatter it on those rows.
