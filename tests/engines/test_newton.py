@@ -151,6 +151,15 @@ def test_f_never_rises_and_a_run_goes_on_to_the_bit():
     assert plane.norm <= 1e-7
 
 
+def test_what_f_does_not_depend_on_stays_where_it_is():
+    p = classes(40, 3, 3, intercept=True)
+    plane = Plane(p, np.zeros(p.shape), memory=1, inner=True)
+    for _ in range(30):  # on and on, where all that is left is rounding
+        plane.step()
+    assert plane.norm < 1e-14
+    np.testing.assert_allclose(plane.w.sum(axis=1), 0.0, atol=1e-12)
+
+
 def test_single_precision_does_not_limit_the_result():
     p = classes(3000, 40, 36, intercept=True)
     result = bocce.minimize(p, tol=1e-11)

@@ -117,6 +117,8 @@ class Newton:
         rows = problem.rows
         self.problem, self.shape = problem, (int(rows.d), outputs)
         self.ridge = np.broadcast_to(ridge, self.shape).reshape(-1)
+        free = getattr(problem.loss, "differences", False) & (self.ridge == 0.0)
+        self.free = free.reshape(self.shape)[:, :1]
         self.handed_on: dict[str, Any] = {} if problem.handed_on is None else problem.handed_on
         self.wanted, self.left = 0.0, MOST
         self.iterations = self.spent = 0
@@ -187,11 +189,20 @@ class Newton:
         self._doubt(shrank)
         self.products.look(z)
         size, enough = largest(g), max(LEFT, NEARLY * self.wanted / norm(g))
-        x = size * self._conjugate_gradients((g / size).reshape(-1), metric, enough)
-        if np.isfinite(x).all() and float(x @ g.reshape(-1)) > 0.0:
-            return x.reshape(g.shape)
+        around = self._balanced(g / size).reshape(-1)
+        x = self._conjugate_gradients(around, metric, enough).reshape(g.shape)
+        x = size * self._balanced(x)
+        if np.isfinite(x).all() and float(np.vdot(x, g)) > 0.0:
+            return x
         self.pairs.blocks.clear()
         return metric.solve(g)
+
+    def _balanced(self, v: Array) -> Array:
+        """Without what is the same for all outputs, where f does not depend on that: there H is
+        zero, and rounding would move w far."""
+        if not self.free.any():
+            return v
+        return np.where(self.free, v - v.mean(axis=1, keepdims=True), v)
 
     def _doubt(self, shrank: float) -> None:
         """Is single precision too rough for this Hessian?"""

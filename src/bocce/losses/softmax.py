@@ -22,6 +22,7 @@ class Softmax(NamedTuple):
 
     words = "Multinomial logistic (softmax) regression"
     outputs = True
+    differences = True  # of scores are all that counts
     curvature = 0.5
     targets = staticmethod(class_targets)
 
