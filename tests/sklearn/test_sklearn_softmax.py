@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -19,6 +19,7 @@ from bocce.sklearn import (
 
 IRIS = load_iris(return_X_y=True)
 WINE = load_wine(return_X_y=True)
+DIGITS = load_digits(return_X_y=True)
 
 
 def rival(l2, n, **keywords):
@@ -104,6 +105,23 @@ def test_the_scores_are_those_of_fits_one_by_one():
     np.testing.assert_allclose(model.coef_, refitted.coef_, atol=1e-8)
 
 
+@pytest.mark.parametrize("loss", ["log_loss", "squared_hinge"])
+def test_a_fold_knows_nothing_of_its_test_rows(loss):
+    """Classes that can be separated, and weak penalties: a fit to all rows would have all right."""
+    rng = np.random.default_rng(0)
+    X = np.cos(DIGITS[0][:400] @ rng.standard_normal((64, 128)) / 20.0)
+    y = np.where(rng.random(400) < 0.2, rng.integers(0, 3, 400), DIGITS[1][:400] % 3)
+    l2s, folds = [1e-1, 1e-3, 1e-5, 1e-7], KFold(3)
+    model = HeavyBallClassifierCV(l2s, cv=folds, loss=loss).fit(X, y)
+    whole = HeavyBallClassifier(1e-7, loss=loss).fit(X, y)
+    assert whole.score(X, y) > 0.99
+    for row, (train, test) in zip(model.scores_, folds.split(X)):
+        for score, l2 in zip(row, l2s):
+            one = HeavyBallClassifier(l2, loss=loss, tol=1e-9).fit(X[train], y[train])
+            assert score == pytest.approx(one.score(X[test], y[test]), abs=0.02)
+    assert model.scores_[:, -1].max() < 0.8
+
+
 def test_regression_scores_are_those_of_ridge():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((90, 6))
@@ -130,11 +148,12 @@ def test_threads_change_nothing():
     assert np.array_equal(alone.scores_, both.scores_)
 
 
-def test_folds_are_told(capsys):
+def test_penalties_are_told(capsys):
     HeavyBallClassifierCV(3, cv=3, verbose=1).fit(*IRIS)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines[:3]] == [
-        f"[HeavyBallClassifierCV] fold {j} of 3" for j in (1, 2, 3)
+        f"[HeavyBallClassifierCV] penalty {j} of 3, l2 = {l2}"
+        for j, l2 in enumerate(("10", "0.001", "1e-07"), 1)
     ]
 
 

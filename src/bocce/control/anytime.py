@@ -118,7 +118,7 @@ class Anytime:
         self.brief, self.wants_tol = brief, wants_tol
         self.quadratic, self.look_rows, self.budget = quadratic, look_rows, budget
         self.fixed_batch = fixed_batch  # the caller chose the batch
-        self.plane = Plane(memory)
+        self.plane = Plane(memory, inner=True)
         self.limits = limits or Limits()
         self.place = Place()
         self.before = np.zeros(0)  # the mean over the first half of the stage

@@ -75,7 +75,7 @@ def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str
     if isinstance(steps, Plane):
         from .whole import PlaneEngine
 
-        return PlaneEngine(problem, steps.memory)
+        return PlaneEngine(problem, steps.memory, steps.inner)
     if not isinstance(steps, Schedule):
         compiled = engine == "compiled" and hasattr(steps, "rule") and _has_kernels(problem)
         return (_by_rule if compiled else _reference)(problem, b, seed, mode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -121,6 +121,18 @@ def record_steps(T: int, every: int | str, per_epoch: int) -> Array:
     return np.append(steps, np.int64(T))
 
 
+class Step(NamedTuple):
+    """What a step of the plane found, at the new point."""
+
+    value: float
+    gradient: Array
+    norm: float  # of the gradient
+    predicted: float  # by how much f falls, as the first Newton step on the plane sees it
+    products: int  # with X and X^T, so far
+    sweeps: int  # over the scores, so far
+    verdict: str  # "stalled": no fall of f can be measured; "unbounded": w runs away; else ""
+
+
 class Engine(Protocol):
     """Takes steps on one problem, with batches of one size; made by ``engine(problem, b, seed,
     sampling)``.
@@ -130,7 +142,9 @@ class Engine(Protocol):
     would differ from its own records in the last bit; ``memory(state)``, what a checkpoint needs
     beside the state; ``free = True``, where a look at the iterate costs nothing, and then
     ``verify()``, which computes what it knows from w alone before a tight tolerance counts as met,
-    and ``still_to_fall()``, about how far f is above its minimum.
+    and ``still_to_fall()``, about how far f is above its minimum. Where steps make passes of their
+    own: ``aim(wanted, left)``, how small a gradient will do and how many passes there may be, and
+    ``inner_passes``, how many there were.
     """
 
     grain: int

@@ -50,7 +50,7 @@ class FileScores(GuessScores):
     _in_blocks = True
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
-        for rows, (block, _) in zip(self.sweep.blocks, self.rows.pairs()):
+        for rows, (block, _) in zip(self.sweep.blocks, self.rows.widened()):
             yield rows, block
 
     def start(self, w: Array) -> Looked:
@@ -63,7 +63,7 @@ class FileScores(GuessScores):
         self._know_nothing()
         values, sizes, total = [], [], np.zeros(w.shape)
         sweep, ahead = self.sweep, self.ahead
-        for rows, (block, y) in zip(sweep.blocks, self.rows.pairs()):
+        for rows, (block, y) in zip(sweep.blocks, self.rows.widened()):
             if not self.read_before:
                 sweep.y[rows] = self.problem.encoded(y)[0]
             np.dot(block, w, out=self.z[rows])
@@ -99,7 +99,7 @@ class FileScores(GuessScores):
         count = M if chooser.whole else min(M, -(-chooser.rows // most))
         named = sorted((chooser.taken - 1 + i * M // count) % M for i in range(count))
         H, taken = np.zeros((self.rows.d, self.rows.d)), 0
-        for i, (block, _) in zip(named, self.rows.pairs(named)):
+        for i, (block, _) in zip(named, self.rows.widened(named)):
             H += block.T @ (block * self.sweep.bends_of(blocks[i])[:, None])
             taken += len(block)
         return Metric.of(H / taken, ridge, 1.0 / chooser.rows)

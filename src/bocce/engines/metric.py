@@ -164,7 +164,8 @@ class Chooser:
         scores = PRICES.row * self.n + PRICES.column * self.d
         self.step = PRICES.call + 2.0 * entry * rows.cost + scores * outputs
         self.several = outputs > 1
-        self.alike = self.quadratic and getattr(problem, "weight", None) is None  # does every row bend alike?
+        # does every row bend alike?
+        self.alike = self.quadratic and getattr(problem, "weight", None) is None
         self.handed_on = getattr(problem, "handed_on", None)
         self.affordable = self.d <= MOST_COLUMNS
         self.rows = self._first_rows()
@@ -259,7 +260,7 @@ def sampled_metric(rows: Any, bend: Array, ridge: Array, chooser: Chooser) -> Me
 
 def handed_metric(ridge: Array, chooser: Chooser) -> Metric:
     """The Hessian that the run before has left, with the penalty of this one."""
-    H = chooser.handed_on["H"] if chooser.handed_on else None
+    H = (chooser.handed_on or {}).get("H")
     if H is None:
         return Metric()
     chooser.take()

@@ -10,14 +10,16 @@ finds the best ones. A step takes one product with X and one with X^T, whatever 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .base import Step
 from .fused import Looked
 from .guess import end_of_guess
 from .metric import Chooser, Metric, handed_metric
+from .newton import Newton
 from .scores import Scores, kind_of_scores
 from .small import falls, largest, length, norm, solve, units
 
@@ -40,24 +42,13 @@ _COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes")
 _NUMBERS = ("shrank", "start", "best_norm")
 
 
-class Step(NamedTuple):
-    """What a step found, at the new point."""
-
-    value: float
-    gradient: Array
-    norm: float  # of the gradient
-    predicted: float  # by how much f falls, as the first Newton step on the plane sees it
-    products: int  # with X and X^T, so far
-    sweeps: int  # over the scores, so far
-    verdict: str  # "stalled": no fall of f can be measured; "unbounded": w runs away; else ""
-
-
 class Plane:
     """Minimises f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + 1/2 sum_j ridge_j w_j^2.
 
     Each step goes to the best point of the plane through w that -P^-1 g and the last ``memory``
     displacements span. ``metric`` is "auto" (P = I, or a sampled Hessian where that pays: see
-    ``metric.Chooser``), "identity", or a ``Metric``.
+    ``metric.Chooser``), "identity", or a ``Metric``. ``inner``: with several outputs the new
+    direction is nearly Newton's (see ``newton.Newton``), and a step takes more products.
 
     Guarantee: f never rises (by more than the rounding of its sum), for any convex loss with a
     second derivative. On least squares with ``memory=1`` and a fixed metric the steps are those of
@@ -80,9 +71,15 @@ class Plane:
     products: int
 
     def __init__(
-        self, problem: Any, w0: Array, *, memory: int = 5, metric: str | Metric = "auto"
+        self,
+        problem: Any,
+        w0: Array,
+        *,
+        memory: int = 5,
+        metric: str | Metric = "auto",
+        inner: bool = False,
     ) -> None:
-        self._lay_out(problem, np.array(w0, dtype=np.float64), memory, metric)
+        self._lay_out(problem, np.array(w0, dtype=np.float64), memory, metric, inner)
         self.refresh()
         if not (math.isfinite(self.value) and math.isfinite(self.norm)):
             raise ValueError(
@@ -91,18 +88,10 @@ class Plane:
             )
         self.start = self.value
         self.best_norm = self.norm
-        self._remember(getattr(problem, "handed_on", None) or {})
 
-    def _remember(self, handed_on: dict[str, Array]) -> None:
-        """Begin with the direction that a run before this one has left."""
-        d = handed_on.get("d")
-        if d is not None and self.memory and d.any():
-            self.kept, self.products = 1, self.products + 1
-            far = self.scores.aim(1, d)
-            self.scores.scale(1, length(far, d))
-            self._set(1, d, far)
-
-    def _lay_out(self, problem: Any, w: Array, memory: int, metric: str | Metric) -> None:
+    def _lay_out(
+        self, problem: Any, w: Array, memory: int, metric: str | Metric, inner: bool
+    ) -> None:
         self.problem, self.w, self.memory = problem, w, memory
         self.ridge = np.asarray(problem.ridge, dtype=np.float64)
         if self.ridge.ndim:
@@ -122,7 +111,10 @@ class Plane:
         self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
         self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
-        if self.chooser is not None:
+        self.newton: Newton | None = None
+        if inner and w.ndim == 2 and type(self.scores) is Scores:
+            self.newton = Newton(problem, w.shape[1], self.ridge)
+        elif self.chooser is not None:
             self.metric = handed_metric(self.ridge.reshape(-1), self.chooser)
         self.k = self.products = self.sweeps = self.stalls = self.escapes = 0
         self.shrank = math.nan
@@ -192,13 +184,22 @@ class Plane:
         return self._step(predicted, self._verdict(predicted))
 
     def _choose_metric(self) -> None:
-        if self.chooser is not None and self.chooser.wants(self.shrank):
+        if self.newton is not None:
+            self.metric = self.newton.metric(self.scores.z, self.metric)
+        elif self.chooser is not None and self.chooser.wants(self.shrank):
             self.metric = self.scores.metric(self.ridge, self.chooser)
 
     def _new_direction(self) -> None:
-        """-P^-1 g into row 0, or what the scores know of a better one."""
+        """-P^-1 g into row 0, or what the scores know of a better one; with several outputs nearly
+        -H^-1 g."""
         first = self.scores.first_direction()
-        d = -self.metric.solve(self.gradient) if first is None else first
+        if first is not None:
+            d = first
+        elif self.newton is None:
+            d = -self.metric.solve(self.gradient)
+        else:
+            d = -self.newton.solve(self.gradient, self.scores.z, self.metric, self.shrank)
+            self.products += 2 * self.newton.spent
         step = largest(d)
         d = d / step
         self.products += 1
@@ -310,6 +311,8 @@ class Plane:
         }
         if self.chooser is not None:
             state["chooser"] = self.chooser.state()
+        if self.newton is not None:
+            state |= self.newton.state()
         if self.metric.factor is not None and self.metric.root is not None:
             state["factor"], state["root"] = self.metric.factor, self.metric.root
         return state
@@ -320,7 +323,10 @@ class Plane:
         self = cls.__new__(cls)
         memory = int(state["counts"][_COUNTS.index("memory")])
         metric = "auto" if "chooser" in state else Metric(state.get("factor"), state.get("root"))
-        self._lay_out(problem, np.array(state["w"], dtype=np.float64), memory, metric)
+        w, inner = np.array(state["w"], dtype=np.float64), "newton" in state
+        self._lay_out(problem, w, memory, metric, inner)
+        if self.newton is not None:
+            self.newton.restore(state)
         if self.chooser is not None:
             self.chooser.restore(state["chooser"])
             self.metric = Metric(state.get("factor"), state.get("root"))

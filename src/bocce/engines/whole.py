@@ -11,6 +11,8 @@ from ..rows import Array
 from .base import Recorder, State
 from .plane import Plane
 
+ENOUGH = 1  # displacement, beside a direction that is nearly Newton's
+
 
 class PlaneEngine:
     """Takes the best steps on a plane; a look at where it stands is ``free``."""
@@ -18,8 +20,9 @@ class PlaneEngine:
     grain = 1
     free = True
 
-    def __init__(self, problem: Problem, memory: int) -> None:
-        self.problem, self.displacements = problem, memory
+    def __init__(self, problem: Problem, memory: int, inner: bool = False) -> None:
+        self.problem, self.inner = problem, inner
+        self.displacements = min(memory, ENOUGH) if inner and len(problem.shape) > 1 else memory
         self.plane: Plane | None = None
         self.fell = np.inf  # f, by the last step
         self.given: Array | None = None  # a copy of the plane's w, handed to the run
@@ -37,7 +40,7 @@ class PlaneEngine:
             if memory:
                 self.plane = Plane.from_state(self.problem, memory)
             else:
-                self.plane = Plane(self.problem, w, memory=self.displacements)
+                self.plane = Plane(self.problem, w, memory=self.displacements, inner=self.inner)
         return self.plane
 
     def advance(self, state: State, steps: Any, stop: int, recorder: Recorder) -> str:
@@ -53,6 +56,17 @@ class PlaneEngine:
             if taken.verdict:
                 return taken.verdict
         return ""
+
+    def aim(self, wanted: float, left: int) -> None:
+        """How small a gradient is small enough, and how many passes may still be made."""
+        if self.plane is not None and self.plane.newton is not None:
+            self.plane.newton.wanted, self.plane.newton.left = wanted, left
+
+    @property
+    def inner_passes(self) -> int:
+        """Passes so far within steps, beside the one of each."""
+        newton = None if self.plane is None else self.plane.newton
+        return 0 if newton is None else newton.iterations
 
     def verify(self) -> None:
         """Compute all that is known of the point from w alone: scores gather rounding."""

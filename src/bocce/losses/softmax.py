@@ -22,6 +22,7 @@ class Softmax(NamedTuple):
 
     words = "Multinomial logistic (softmax) regression"
     outputs = True
+    differences = True  # of scores are all that counts
     curvature = 0.5
     targets = staticmethod(class_targets)
 
@@ -59,6 +60,22 @@ class Softmax(NamedTuple):
         bent -= p * _sum(bent)[..., None]
         return bent
 
+    def bender(loss, z: Any, dtype: Any) -> Any:
+        """u -> (diag(p) - p p^T) u, in ``dtype``: for many u at the same scores.
+
+        u counts from that of the likeliest class: nothing is lost where its p is nearly 1.
+        """
+        p, here = _softmax(z).astype(dtype), np.arange(z.shape[0])
+        top = p.argmax(axis=1)
+
+        def times(u: Any) -> Any:
+            u = u - u[here, top][:, None]
+            u *= p
+            u -= p * _sum(u)[:, None]
+            return u
+
+        return times
+
     def bend_products(loss, z: Any, y: Any, c: Any, U: Any, V: Any) -> Any:
         """sum_i c_i u_i^T (diag(p) - p p^T) v_i, for all pairs of directions of U and V."""
         p = _softmax(z)
@@ -83,4 +100,4 @@ def _softmax(z: Any) -> Any:
 
 def _sum(values: Any) -> Any:
     """Over the classes; for few of them much quicker by a product than by ``np.sum``."""
-    return values @ np.ones(values.shape[-1])
+    return values @ np.ones(values.shape[-1], dtype=values.dtype)

@@ -61,7 +61,7 @@ class Problem(Variables):
     """
 
     engine: Any = None  # of rows that live elsewhere, where they do
-    handed_on: dict[str, Array] | None = None  # what runs on the same rows leave to the next one
+    handed_on: dict[str, Any] | None = None  # what runs on the same rows leave to the next one
     seen_once = False  # a Gram matrix would cost more than the one pass that is made
 
     def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> Problem:

@@ -68,7 +68,8 @@ class Rows:
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
         """x_i . w for all rows, or those named."""
-        return np.concatenate([block @ w for block in self.blocks(rows)])
+        parts = [block @ w for block in self.blocks(rows)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def combine(self, c: Array, rows: Index | None = None) -> Array:
         """sum_i c_i x_i over all rows, or those named."""

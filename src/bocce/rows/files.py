@@ -35,7 +35,7 @@ class FileRows(Rows):
 
         return Dense(X)
 
-    def pairs(self, blocks: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
+    def widened(self, blocks: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
         """X as float64, and y, of each block (all, or those named), valid until the next."""
         room = np.ones((int(np.diff(self.starts).max()), self.d))
         for X, y in self.read(blocks):
@@ -55,7 +55,7 @@ class FileRows(Rows):
             for X, _, local in self.named(rows):
                 yield np.asarray(X[local], dtype=np.float64)
             return
-        for X, _ in self.pairs():
+        for X, _ in self.widened():
             yield X
 
     def named(self, rows: Index) -> Iterator[tuple[Array, Array, Index]]:

@@ -21,6 +21,7 @@ from ..control import (
     Limits,
     Plane,
     Recipe,
+    plane,
     registry,
 )
 from ..control.anytime import accelerating_batch
@@ -234,9 +235,10 @@ def go(
 
 def _controller(p: Problem, asked: Asked, method: Any, start: Array) -> Controller:
     if method == "plane":
-        steps = asked.method if isinstance(asked.method, Plane) else Plane(asked.memory)
+        steps = plane(None, asked.memory) if isinstance(asked.method, str) else asked.method
         T = asked.T or math.ceil(asked.passes or usual_passes(asked.tol, asked.settings.limits))
-        return Fixed(Plane(steps.memory, min(T, steps.T)), p.n)
+        inner = steps.inner and asked.T is None
+        return Fixed(Plane(steps.memory, min(T, steps.T), inner=inner), p.n)
     if isinstance(method, str) and method in GUARDED and asked.T is None:
         return anytime(
             p,

@@ -65,6 +65,7 @@ class Run:
         self.stage: Stage | None = None
         self.end = 0  # the step at which the stage under way is over
         self.norms: list[Array] = []  # recorded in the stage
+        self.inner_passes = 0  # made within steps before the one under way
         self.engine: Engine | None = None
         self.made_for: tuple[Any, ...] = ()  # what the engine was made for
 
@@ -175,6 +176,7 @@ class Run:
             stop = min(stop, int(recorder.when[recorder.count]))
         if self.free:
             stop = state.k + 1
+            self._aim()
         before, work = time.monotonic(), state.copy()
         verdict = self.engine.advance(work, self.stage.steps, stop, recorder)
         self._took(work)
@@ -187,12 +189,21 @@ class Run:
         """Does the engine know the gradient where it stands, so that a look costs nothing?"""
         return bool(getattr(self.engine, "free", False))
 
+    def _aim(self) -> None:
+        """Tell an engine that makes passes within its steps what they are for."""
+        if (aim := getattr(self.engine, "aim", None)) is not None:
+            aim(self.stop.wanted, self.end - self.state.k)
+        self.inner_passes = getattr(self.engine, "inner_passes", 0)
+
     def _took(self, state: State) -> None:
         """The steps are complete."""
         assert self.stage is not None
         steps = state.k - self.state.k
         self.state = state
         self.evaluations += steps * self.stage.batch
+        if (inner := getattr(self.engine, "inner_passes", 0)) > self.inner_passes:
+            self.evaluations += (inner - self.inner_passes) * self.stage.batch
+            self.end = max(state.k, self.end - (inner - self.inner_passes))
         last = self.stages[-1]
         self.stages[-1] = last._replace(steps=last.steps + steps)
         self._harvest()

@@ -32,7 +32,8 @@ class PlannedStage:
 
     ``steps`` is None where nobody can know them before the run; ``certain``: will it be exactly so
     many, unless the tolerance is met before? alpha, beta and theta are those where the momentum is
-    largest, None where each step finds its own.
+    largest, None where each step finds its own. ``inner``: passes that the steps make beside the
+    one of each.
     """
 
     method: str
@@ -42,6 +43,7 @@ class PlannedStage:
     alpha: float | None = None
     beta: float | None = None
     theta: float | None = None
+    inner: int = 0
 
 
 class Trial(NamedTuple):
@@ -52,6 +54,7 @@ class Trial(NamedTuple):
     w: Array  # the variables where it ended
     steps: int  # taken until the tolerance was met
     met: bool  # was it? Or, without one, did the run end by itself?
+    inner: int = 0  # passes within the steps
 
 
 def trial(p: Problem, tol: float, memory: int) -> Trial:
@@ -63,7 +66,8 @@ def trial(p: Problem, tol: float, memory: int) -> Trial:
     w = _variables(p, result)
     if tol > TIGHT:
         w = _variables(p, minimize(sample, "plane", tol=TIGHT, w0=w, **how))
-    return Trial(sample, sample is p, w, result.n_iter, met)
+    inner = int(result.history["gradient_evaluations"][-1]) // sample.n - result.n_iter
+    return Trial(sample, sample is p, w, result.n_iter, met, inner)
 
 
 def _variables(p: Problem, result: Result) -> Array:
@@ -102,6 +106,8 @@ def first_stage(p: Problem, asked: Asked) -> tuple[Controller, Stage]:
 def stages(p: Problem, controller: Controller, first: Stage, tried: Trial) -> list[PlannedStage]:
     """What the run would be made of."""
     if first.name == "plane":
+        if tried.inner and not first.steps.inner:  # plain steps were not tried
+            return [PlannedStage("plane", first.count, p.n, False)]
         return [_plane(p, first.count, tried, tried.whole)]
     if not isinstance(controller, Anytime):
         return [_in_batches(first, first.steps.T, True)]
@@ -115,7 +121,7 @@ def stages(p: Problem, controller: Controller, first: Stage, tried: Trial) -> li
 def _plane(p: Problem, most: int, tried: Trial, certain: bool) -> PlannedStage:
     if not tried.met:
         return PlannedStage("plane", most if most < TRIAL_STEPS else None, p.n, False)
-    return PlannedStage("plane", min(most, tried.steps), p.n, certain)
+    return PlannedStage("plane", min(most, tried.steps), p.n, certain, inner=tried.inner)
 
 
 def _in_batches(stage: Stage, steps: int, certain: bool) -> PlannedStage:
@@ -132,4 +138,4 @@ def passes(run: list[PlannedStage], n: int) -> float | None:
     open_end = len(run) > 1 and not run[0].certain  # batches for as long as they help
     if open_end or any(stage.steps is None for stage in run):
         return None
-    return sum((stage.steps or 0) * stage.batch for stage in run) / n
+    return sum(((stage.steps or 0) + stage.inner) * stage.batch for stage in run) / n

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .. import _checks
 from ..control import GUARDED
-from ..problems import Frame, Problem
+from ..problems import Frame, Problem, norm
 from ..rows import Array
 from .asked import Asked, go
 from .result import Result
@@ -18,17 +19,19 @@ from .stop import Stop
 
 MOVES = 0.1  # of the gradient where a run begins: it goes on at least to this,
 LEAST = 1e-3  # but not beyond so much of what ``tol`` asks for
+SAMPLE = 1000  # rows on which possible starts are compared
 
 
 def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "auto") -> list[Result]:
     """Minimise ``p`` for each of the penalties ``l2s``; ``p.l2`` is not used.
 
-    The runs go from the strongest penalty to the weakest, each from the minimiser of the one
-    before, on all rows (``plane``). What does not depend on the penalty is computed once: the
-    coordinates of the columns, and the curvature: a run begins with the Hessian that the last one
-    used and adds its own penalty, for the price of one Cholesky factor. (On the squared loss that
-    is X^T X/n, so each further penalty takes a step or two.) Data in parts are not kept in memory,
-    so runs on them only start warm.
+    The runs go from the strongest penalty to the weakest, on all rows (``plane``), each from the
+    minimiser of the one before, or from where the line or parabola through the last ones leads
+    (as functions of log l2). What does not depend on the penalty is computed once: the coordinates
+    of the columns, the Gram matrix, and the curvature that the last run has used, to which a run
+    adds its own penalty for the price of one Cholesky factor. (On the squared loss that is
+    X^T X/n, so each further penalty takes a step or two.) Data in parts are not kept in memory, so
+    runs on them only start warm.
 
     Parameters
     ----------
@@ -54,18 +57,9 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     """
     penalties = check_penalties("path", l2s)
     method = _checks.choice("path", "method", method, (*GUARDED, "plane"))
-    frame = Frame.of(p.with_l2(float(penalties.min())))
-    inner = frame.problem(p)
-    if inner is p:
-        inner = copy(p)  # what is handed on is nobody else's
-    inner.handed_on = {}
-    start, results = np.zeros(p.shape), {}
+    way, results = Way(p, float(penalties.min()), tol, method), {}
     for place in np.argsort(-penalties, kind="stable").tolist():
-        results[place] = run = one(p, inner, frame, float(penalties[place]), start, tol, method)
-        end = p.joined(run.w, run.intercept)
-        if start.any():  # where the minimiser moves: a direction for the next run's first plane
-            inner.handed_on["d"] = frame.into(end) - frame.into(start)
-        start = end
+        results[place] = way.go_on(float(penalties[place]))
     return [results[place] for place in range(penalties.size)]
 
 
@@ -78,30 +72,122 @@ def check_penalties(where: str, l2s: Any) -> Array:
     return np.array(penalties)
 
 
-def one(
-    p: Problem, inner: Problem, frame: Frame, l2: float, start: Array, tol: float, method: str
-) -> Result:
-    """The run for one penalty; ``inner`` is p, whatever its l2, in the variables of ``frame``."""
-    p, inner = p.with_l2(l2), inner.with_l2(l2)
-    asked = Asked.checked(
-        p,
-        method if p.in_parts else "plane",
-        T=None,
-        batch_size=None,
-        seed=0,
-        w0=start,
-        tol=tol,
-        mode="independent",
-        record_every=1,
-        engine="compiled",
-        callback=None,
-        checkpoint=None,
-        passes=None,
-        memory=2 if p.loss.outputs else 5,  # more is of no use to a shared metric
+class Way:
+    """The runs of a path, one after the other: what they share, and where the last ones ended.
+
+    ``weakest`` is the least penalty to come: columns are scaled for it. ``leader``: the way of a
+    problem with the same rows, but other weights or targets, whose variables are used.
+    """
+
+    def __init__(
+        self,
+        p: Problem,
+        weakest: float,
+        tol: float,
+        method: str = "plane",
+        leader: Way | None = None,
+    ) -> None:
+        self.p, self.tol, self.leader = p, tol, leader
+        self.method = method if p.in_parts else "plane"
+        self.frame: Frame = Frame.of(p.with_l2(weakest)) if leader is None else leader.frame
+        inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
+        self.inner: Problem = copy(p) if inner is p else inner  # what is handed on is its own
+        self.inner.handed_on = {}
+        nowhere = self.inner.with_l2(0.0).look(np.zeros(self.inner.shape)).gradient
+        self.first = Stop(tol, self.frame).outer(nowhere)
+        self.ends: list[tuple[float, Array]] = []  # penalties, and their minimisers
+
+    @cached_property
+    def sample(self) -> Problem:
+        """Rows spread over the data."""
+        n = self.inner.n
+        return self.inner.on(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
+
+    def follow(self, l2: float) -> Result:
+        """The run for the penalty that the leader has just been at, with the curvature found there.
+
+        It does not begin at the leader's minimiser: where the leader has seen rows that this one
+        has not, whatever is left of them when the run stops would flatter it on those rows.
+        """
+        assert self.leader is not None
+        theirs, mine = self.leader.inner.handed_on, self.inner.handed_on
+        assert theirs is not None
+        assert mine is not None
+        for name in theirs:
+            if name == "pairs":
+                mine[name] = theirs[name].copy()
+            elif name != "H" or not self.p.loss.quadratic:  # there its own is all it needs
+                mine[name] = theirs[name]
+        return self.go_on(l2)
+
+    def go_on(self, l2: float) -> Result:
+        """The run for the next penalty."""
+        stop = Stop(self.tol, self.frame, self.first)
+        if self.ends and stop.goal > 0.0:
+            before, end = self.ends[-1]
+            begins = norm(self.p.with_l2(abs(before - l2)).pull(end))  # of the gradient there
+            stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
+        return self._run(l2, self._start(l2), stop)
+
+    def _run(self, l2: float, start: Array, stop: Stop) -> Result:
+        p, inner = self.p.with_l2(l2), self.inner.with_l2(l2)
+        asked = Asked.checked(
+            p,
+            self.method,
+            T=None,
+            batch_size=None,
+            seed=0,
+            w0=start,
+            tol=self.tol,
+            mode="independent",
+            record_every=1,
+            engine="compiled",
+            callback=None,
+            checkpoint=None,
+            passes=None,
+            memory=5,
+        )
+        result = go(p, asked, stop, self.frame, inner)
+        self.ends = [*self.ends[-2:], (l2, p.joined(result.w, result.intercept))]
+        return result
+
+    def _start(self, l2: float) -> Array:
+        """Where f is least, on a sample of the rows: the last minimiser, or where the line or the
+        parabola through the last ones leads (as a function of log l2)."""
+        if not self.ends:
+            return np.zeros(self.p.shape)
+        points = [self.ends[-1][1]]
+        known = [l2, *(before for before, _ in self.ends)]
+        if not self.p.in_parts and min(known) > 0.0 and len(set(known)) == len(known):
+            points += [_led(self.ends[-k:], l2) for k in range(2, len(self.ends) + 1)]
+        if len(points) == 1:
+            return points[0]
+        own = self.sample.with_l2(l2)
+        return min(points, key=lambda w: own.value(self.frame.into(w)))
+
+
+def _with_rows(inner: Problem, p: Problem) -> Problem:
+    """p in the variables of ``inner``, which has the same rows and penalty."""
+    return Problem.of(
+        inner.rows,
+        p.y,
+        p.loss,
+        p.l2,
+        weight=p.weight,
+        penalty=inner.penalty,
+        classes=p.classes,
+        intercept=p.intercept,
     )
-    stop = Stop(asked.tol, frame)
-    stop.begin(inner.look(np.zeros(inner.shape)).gradient)
-    if start.any() and stop.goal > 0.0:
-        begins = stop.outer(inner.look(frame.into(start)).gradient)
-        stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
-    return go(p, asked, stop, frame, inner)
+
+
+def _led(ends: list[tuple[float, Array]], l2: float) -> Array:
+    """The polynomial in log l2 through the ends (l2, w), at another l2.
+
+    >>> _led([(10.0, np.array([1.0])), (1.0, np.array([2.0]))], 0.1).round(9)
+    array([3.])
+    """
+    logs, point = np.log([known for known, _ in ends]), np.zeros_like(ends[0][1])
+    for j, (_, w) in enumerate(ends):
+        others = np.delete(logs, j)
+        point += np.prod((np.log(l2) - others) / (logs[j] - others)) * w
+    return point

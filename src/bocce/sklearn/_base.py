@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,12 +20,11 @@ from .. import sampling
 from ..control import registry
 from ..problems import Frame, Problem
 from ..rows import Array, foreign, host, rows_of
-from ..run.path import path
 from . import _arrays, _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
 from ._report import Reporter
-from ._run import TINY_TOL, Ask, Outcome, constant, dense_pays, descend, judged, tiny
+from ._run import Ask, Outcome, constant, dense_pays, descend, judged
 from ._threads import few_threads
 
 
@@ -86,8 +85,24 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         """The same without rows of weight zero."""
         return self._weighted_rows(*self._validated(X, y, sample_weight, reset=reset))
 
+    def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
+        """Rows, what each run is fitted to, and weights."""
+        raise NotImplementedError
+
+    def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:
+        """What each run is fitted to, and weights: of all rows, those of weight zero as well."""
+        raise NotImplementedError
+
+    def _like(self, other: Any, y: Any) -> bool:
+        """Do these targets make the same outputs as those of another model?"""
+        return True
+
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _begins_warm(self) -> bool:
+        """From ``coef_`` and ``intercept_``?"""
+        return bool(self.warm_start and hasattr(self, "coef_"))
 
     def _started(self, outputs: int, d: int, warm: bool) -> tuple[Array, Array]:
         """Coefficients and intercepts of zero, or those of the last fit."""
@@ -145,7 +160,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             sampling.batch_rows(type(self).__name__, self.batch_size, X.shape[0])
         if sp.issparse(X) and dense_pays(X):
             X = X.toarray()
-        warm = self.warm_start and hasattr(self, "coef_")
+        warm = self._begins_warm()
         coef, intercept = self._started(self._outputs(len(labels)), X.shape[1], warm)
         ask = Ask(self.method, self.batch_size, self.max_iter, self.tol, self._seed())
         p = inner = frame = None
@@ -186,27 +201,6 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
                 outcomes[j] = judged(outcome, inner, frame, w)
         self._stream = None
         self._keep(frame, inner, outcomes, ask, labels)
-
-    def _fit_path(
-        self, X: Any, targets: Iterable[Array], weights: Array | None, l2s: Array
-    ) -> Iterator[None]:
-        """Runs for many penalties; yields for each in turn, with ``coef_`` and ``intercept_``."""
-        given = X
-        if sp.issparse(X) and dense_pays(X):
-            X = X.toarray()
-        goal = min(self.tol, TINY_TOL) if tiny(X) else self.tol
-        p, found = None, []
-        for y in targets:
-            p = self._problem(X, y, weights) if p is None else p.with_encoded(y)
-            found.append([p.joined(run.w, run.intercept) for run in path(p, l2s, goal)])
-        rows = self._outputs(len(found))
-        coef, intercept = np.zeros((rows, X.shape[1])), np.zeros(rows)
-        for i in range(len(l2s)):
-            for j, points in enumerate(found):
-                self._put(coef, intercept, self._place(j), points[i])
-            for name, value in self._fitted(coef, intercept, given).items():
-                setattr(self, name, value)
-            yield
 
     def _put(self, coef: Array, intercept: Array, place: Any, w: Array) -> None:
         """The variables of a run into its place in the coefficients."""

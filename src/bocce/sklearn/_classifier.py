@@ -119,8 +119,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
 
     def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
         """Rows, what each run is fitted to, and weights; ``classes_`` is set."""
-        classes, places = np.unique(y, return_inverse=True)
-        weights = self._by_class(places, weights, classes, y)
+        classes, places, weights = self._sorted(y, weights)
         X, places, weights = self._weighted_rows(X, places, weights)
         present = np.bincount(places, minlength=classes.size) > 0
         if not present.all():  # all rows of a class have weight zero
@@ -132,6 +131,18 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
             )
         self.classes_ = classes
         return X, self._targets(places), weights
+
+    def _sorted(self, y: Any, weights: Any) -> tuple[Any, ...]:
+        """The classes, the place of each row's among them, and its weight."""
+        classes, places = np.unique(y, return_inverse=True)
+        return classes, places, self._by_class(places, weights, classes, y)
+
+    def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:
+        self.classes_, places, weights = self._sorted(y, weights)
+        return self._targets(places), weights
+
+    def _like(self, other: Any, y: Any) -> bool:
+        return np.array_equal(np.unique(y), other.classes_)
 
     def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
         return {"coef_": coef, "intercept_": intercept}

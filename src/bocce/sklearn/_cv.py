@@ -11,13 +11,12 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_samples
 
 from ..rows import Array
 from ..run.path import check_penalties
-from ._arrays import rows_at
 from ._base import HeavyBall
 from ._classifier import HeavyBallClassifier, LinearClassifier
+from ._folds import Fold, Track
 from ._path_display import PathDisplay
 from ._regressor import HeavyBallRegressor, LinearRegressor
 
@@ -59,59 +58,66 @@ class CrossValidated:
             return np.geomspace(STRONGEST, WEAKEST, int(self.l2s))
         return check_penalties(type(self).__name__, np.ravel(self.l2s).tolist())
 
+    def _begins_warm(self) -> bool:
+        return True
+
     def _choose(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Set l2s_, scores_ and l2_."""
+        """Set l2s_, scores_ and l2_; and coef_, as the path on all rows has it for that."""
         self.l2s_ = self._grid()
-        X, y, weights = self._validated(X, y, sample_weight, reset=True)
-        model = self._plain(**{name: getattr(self, name) for name in self._shared})
-        scorer = check_scoring(model, scoring=self.scoring)
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
+        data = self._validated(X, y, sample_weight, reset=True)
+        folds = list(check_cv(self.cv, data[1], classifier=is_classifier(self)).split(*data[:2]))
+        scorer = check_scoring(self._model(), scoring=self.scoring)
+        weakest = float(self.l2s_.min())
+        leader = Track(self._model(), *data, weakest)
+        others = [Fold(self._model(), data, fold, weakest, leader) for fold in folds]
+        self.scores_ = np.empty((len(folds), self.l2s_.size))
         # threads: rows are shared, and products of matrices run side by side
         work = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        found = work(
-            delayed(_fold)(model, X, y, weights, fold, self.l2s_, scorer) for fold in folds
-        )
-        self.scores_ = np.array(found)
-        if self.verbose:
-            for j, scores in enumerate(self.scores_):
-                best = int(np.argmax(scores))
-                print(
-                    f"[{type(self).__name__}] fold {j + 1} of {len(folds)}: best score "
-                    f"{scores[best]:.6g} at l2 = {self.l2s_[best]:.3g}"
-                )
+        fitted: dict[int, dict[str, Any]] = {}
+        for place in np.argsort(-self.l2s_, kind="stable").tolist():
+            l2 = float(self.l2s_[place])
+            fitted[place] = leader.fit(l2)
+            self.scores_[:, place] = work(delayed(other.score)(l2, scorer) for other in others)
+            self._tell(l2, self.scores_[:, place], len(fitted))
+        best = self._best()
+        self.l2_ = float(self.l2s_[best])
+        for name, value in fitted[best].items():
+            setattr(self, name, value)
+
+    def _best(self) -> int:
+        """The place of the best mean score; of equals the strongest penalty."""
         means = self.scores_.mean(axis=0)
-        self.l2_ = float(self.l2s_[means == means.max()].max())  # of equals the strongest
+        if np.isnan(means).any():
+            l2 = self.l2s_[np.isnan(means)][0]
+            raise ValueError(
+                f"{type(self).__name__}: a score of l2={l2:g} is NaN, must be a number to choose "
+                "by; give another scoring, or fewer folds, so that each has all classes."
+            )
+        return int(np.argmax(np.where(means == means.max(), self.l2s_, -np.inf)))
+
+    def _tell(self, l2: float, scores: Array, done: int) -> None:
+        if self.verbose:
+            print(
+                f"[{type(self).__name__}] penalty {done} of {self.l2s_.size}, l2 = {l2:.3g}: "
+                f"mean score {scores.mean():.6g}"
+            )
+
+    def _model(self) -> HeavyBall:
+        """The estimator with one penalty."""
+        return self._plain(**{name: getattr(self, name) for name in self._shared})
 
     def plot_path(self, *, ax: Any = None, **keywords: Any) -> PathDisplay:
         """Plot the scores against the penalties; see :meth:`PathDisplay.from_estimator`."""
         return PathDisplay.from_estimator(self, ax=ax, **keywords)
 
 
-def _fold(
-    plain: HeavyBall,
-    X: Any,
-    y: Array,
-    weights: Array | None,
-    fold: tuple[Array, Array],
-    l2s: Array,
-    scorer: Any,
-) -> list[float]:
-    """The score on the rows left out, for each penalty."""
-    model = type(plain)(**plain.get_params())
-    train, test = (np.arange(_num_samples(X))[rows] for rows in fold)
-    kept = None if weights is None else weights[train]
-    prepared = model._prepared(*model._checked(rows_at(X, train), y[train], kept, reset=True))
-    more = {} if weights is None else {"sample_weight": weights[test]}
-    X, y = rows_at(X, test), y[test]
-    return [scorer(model, X, y, **more) for _ in model._fit_path(*prepared, l2s)]
-
-
 class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
     """:class:`HeavyBallClassifier` with its penalty chosen by cross-validation.
 
-    In each fold all penalties are one path (``bocce.path``): from the strongest to the weakest,
-    each begun where the last one ended, with the curvature handed on. The penalty of the best mean
-    score is then fitted on all rows. As l2 is per row, it means the same in a fold and on all rows.
+    Penalties go from the strongest to the weakest. All rows are fitted first, as a path
+    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. The
+    fit of the penalty with the best mean score is gone on with until ``tol``. As l2 is per row, it
+    means the same in a fold and on all rows.
 
     Parameters
     ----------
@@ -122,11 +128,11 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
     scoring : str, callable or None, default=None
         As in scikit-learn; None is accuracy. "neg_log_loss" judges probabilities.
     loss, max_iter, tol, fit_intercept, class_weight, random_state
-        As for :class:`HeavyBallClassifier`; ``max_iter`` is of the fit on all rows.
+        As for :class:`HeavyBallClassifier`; ``max_iter`` is of the last fit.
     n_jobs : int or None, default=None
         Folds that are run at once, in threads.
     verbose : int, default=0
-        Not 0 prints a line for each fold, and at each look of the fit on all rows.
+        Not 0 prints a line for each penalty, and at each look of the last fit.
 
     Attributes
     ----------
@@ -201,9 +207,10 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
 class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     """:class:`HeavyBallRegressor` with its penalty chosen by cross-validation.
 
-    In each fold all penalties are one path (``bocce.path``): from the strongest to the weakest,
-    each begun where the last one ended, with the curvature handed on. The penalty of the best mean
-    score is then fitted on all rows. As l2 is per row, it means the same in a fold and on all rows.
+    Penalties go from the strongest to the weakest. All rows are fitted first, as a path
+    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. The
+    fit of the penalty with the best mean score is gone on with until ``tol``. As l2 is per row, it
+    means the same in a fold and on all rows.
 
     Parameters
     ----------
@@ -214,11 +221,11 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     scoring : str, callable or None, default=None
         As in scikit-learn; None is R^2.
     loss, delta, max_iter, tol, fit_intercept, random_state
-        As for :class:`HeavyBallRegressor`; ``max_iter`` is of the fit on all rows.
+        As for :class:`HeavyBallRegressor`; ``max_iter`` is of the last fit.
     n_jobs : int or None, default=None
         Folds that are run at once, in threads.
     verbose : int, default=0
-        Not 0 prints a line for each fold, and at each look of the fit on all rows.
+        Not 0 prints a line for each penalty, and at each look of the last fit.
 
     Attributes
     ----------

@@ -86,8 +86,11 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
 
     def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
         """Rows, what each run is fitted to, and weights."""
+        return X, *self._encoded(y, weights)
+
+    def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:
         self._one_output = y.ndim == 1
-        return X, y.reshape(y.shape[0], -1).T, weights
+        return y.reshape(y.shape[0], -1).T, weights
 
     def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
         if self._one_output:

@@ -157,7 +157,7 @@ def descend(
         callback=None if tell is None else watch,
         checkpoint=None,
         passes=passes if method == ask.method else None,
-        memory=2 if p.loss.outputs else 5,  # more is of no use to a shared metric
+        memory=5,
     )
     result = go(p, asked, stop, frame, inner)
     w = p.joined(result.w, result.intercept)

@@ -1,0 +1,93 @@
+"""Cross-validation along a path of penalties: the folds follow the path of all rows.
+
+At each penalty first all rows are fitted, then each fold without its test rows, which have weight
+zero there: so all share X, the frame and the curvature. A fold's points are its own: a start at the
+minimiser of all rows would know the test rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..rows import Array
+from ..run.path import Way
+from ._arrays import rows_at
+from ._base import HeavyBall
+from ._run import TINY_TOL, dense_pays, tiny
+
+
+class Track:
+    """The fits of one model, penalty by penalty; with a leader, after its own, on the same rows."""
+
+    def __init__(
+        self,
+        model: HeavyBall,
+        X: Any,
+        y: Array,
+        weights: Array | None,
+        weakest: float,
+        leader: Track | None = None,
+    ) -> None:
+        self.model, self.given, self.d = model, X, int(X.shape[1])
+        model.n_features_in_ = self.d
+        if leader is None:
+            X, targets, weights = model._prepared(*model._weighted_rows(X, y, weights))
+        else:
+            targets, weights = model._encoded(y, weights)
+        self.n = int(X.shape[0])
+        if sp.issparse(X) and dense_pays(X):
+            X = X.toarray()
+        tol = min(model.tol, TINY_TOL) if tiny(X) else model.tol
+        self.ways: list[Way] = []
+        p = None
+        for j, target in enumerate(targets):
+            if p is None:
+                p = model._problem(X, target, weights)
+            led = leader.ways[j] if leader else self.ways[0] if self.ways else None
+            self.ways.append(Way(p.with_encoded(target), weakest, tol, leader=led))
+        self.follows = leader is not None
+
+    def fit(self, l2: float) -> dict[str, Any]:
+        """Fit the model with the next penalty; returns its ``coef_`` and ``intercept_``."""
+        rows = self.model._outputs(len(self.ways))
+        coef, intercept = np.zeros((rows, self.d)), np.zeros(rows)
+        for j, way in enumerate(self.ways):
+            run = way.follow(l2) if self.follows else way.go_on(l2)
+            point = way.p.joined(run.w, run.intercept)
+            self.model._put(coef, intercept, self.model._place(j), point)
+        fitted = self.model._fitted(coef, intercept, self.given)
+        for name, value in fitted.items():
+            setattr(self.model, name, value)
+        return fitted
+
+
+class Fold:
+    """What is left out, and the track of the rest."""
+
+    def __init__(
+        self,
+        model: HeavyBall,
+        data: tuple[Any, Array, Array | None],
+        fold: tuple[Any, Any],
+        weakest: float,
+        leader: Track,
+    ) -> None:
+        self.X, self.y, self.weights = data
+        train, self.test = (np.arange(len(self.y))[rows] for rows in fold)
+        if leader.n == len(self.y) and model._like(leader.model, self.y[train]):
+            weights = np.zeros(len(self.y))
+            np.add.at(weights, train, 1.0 if self.weights is None else self.weights[train])
+            self.track = Track(model, self.X, self.y, weights, weakest, leader)
+        else:  # rows are left out, or a class is not there
+            kept = None if self.weights is None else self.weights[train]
+            self.track = Track(model, rows_at(self.X, train), self.y[train], kept, weakest)
+
+    def score(self, l2: float, scorer: Any) -> float:
+        """On the rows left out, of the model with the next penalty."""
+        self.track.fit(l2)
+        more = {} if self.weights is None else {"sample_weight": self.weights[self.test]}
+        X, y = rows_at(self.X, self.test), self.y[self.test]
+        return float(scorer(self.track.model, X, y, **more))
