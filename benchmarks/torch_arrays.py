@@ -1,7 +1,7 @@
 """The same runs of ``plane`` on NumPy's arrays and on PyTorch's tensors, held and in blocks.
 
 CPU seconds of one thread, the faster of ``--rounds`` interleaved runs, and how far the coefficients
-are apart; with ``--device cuda`` wall-clock seconds. About 40 seconds.
+are apart; with ``--device cuda`` wall-clock seconds. About a minute.
 
     python benchmarks/torch_arrays.py
 """
