@@ -75,7 +75,7 @@ def test_rows_that_go_through_a_device_in_blocks(loss, block):
 def test_a_path_of_penalties(loss):
     p, q = pair(loss, on("CPU_DEVICE"))
     l2s = [1e-3, 1.0, 1e-1]
-    for a, b in zip(bocce.path(p, l2s, tol=1e-9), bocce.path(q, l2s, tol=1e-9)):
+    for a, b in zip(bocce.path(p, l2s, tol=1e-11), bocce.path(q, l2s, tol=1e-11)):
         np.testing.assert_allclose(b.w, a.w, atol=1e-7)
 
 
