@@ -117,8 +117,7 @@ class Plane:
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
         self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
-        # the multiple of D[0] at which the scores know the gradient; was the last such step taken?
-        self.guess, self.trusted = 0.0, 1
+        self.guess, self.trusted = 0.0, 1  # D[0]'s multiple where g is known; was the last right?
         self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
         self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
@@ -199,8 +198,7 @@ class Plane:
         """-P^-1 g into row 0, or what the scores know of a better one."""
         first = self.scores.first_direction()
         d = -self.metric.solve(self.gradient) if first is None else first
-        step = largest(d)
-        d = d / step
+        d, step = d / largest(d), largest(d)
         self.products += 1
         known = first is not None or not self.metric.plain  # how far to go
         step = step if known and self.scores.guesses_on(self.trusted) else 0.0
