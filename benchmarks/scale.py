@@ -1,6 +1,6 @@
 """The cost model of docs/scale.md: what P workers make of P times the data, and which batch pays.
 
-    python benchmarks/scale.py [--work-ms 60] [--call-ms 1] [--worker-ms 1] [--row-us 0.23]
+    python benchmarks/scale.py [--work-ms 201] [--call-ms 0.7] [--worker-ms 2.4] [--row-us 0.23]
 
 Plane: a step on P parts of 10^8 numbers takes work + call + worker P + the d numbers' way through
 the tree; one machine that could hold all of it takes P work. Batches: time to divide the error by
@@ -53,6 +53,7 @@ def plane(work: float, call: float, each: float) -> None:
 
 
 def batches(call: float, each: float, row: float) -> None:
+    """A step in batches is one message."""
     print("| kappa | R | b_acc | P | best batch | speed-up over one machine |")
     print("|---|---|---|---|---|---|")
     for kappa, R in CASES:
@@ -68,17 +69,17 @@ def batches(call: float, each: float, row: float) -> None:
 
 
 def tables(work: float, call: float, each: float, row_us: float) -> None:
-    """ms of work, of a message, and of each worker's part in it; us of a row in batches."""
+    """ms of work, of a step's three messages, and of each worker's part in them; us of a row."""
     plane(work, call, each)
     print()
-    batches(call, each, row_us * 1e-3)
+    batches(call / 3.0, each / 3.0, row_us * 1e-3)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--work-ms", type=float, default=60.0)
-    parser.add_argument("--call-ms", type=float, default=1.0)
-    parser.add_argument("--worker-ms", type=float, default=1.0)
+    parser.add_argument("--work-ms", type=float, default=201.0)
+    parser.add_argument("--call-ms", type=float, default=0.7)
+    parser.add_argument("--worker-ms", type=float, default=2.4)
     parser.add_argument("--row-us", type=float, default=0.23)
     args = parser.parse_args()
     tables(args.work_ms, args.call_ms, args.worker_ms, args.row_us)

@@ -106,7 +106,7 @@ def test_least_squares_takes_one_step(cluster):
 
 
 def test_a_step_that_ends_where_expected_is_one_message(cluster, monkeypatch):
-    """The last steps are, and the others take three, or more where Newton's method goes on."""
+    """Those in a fresh metric; others take three, or more where Newton's method goes on."""
     sent, ask = [], bocce.ray.scores.ActorScores._ask
 
     def counted(self, *operation, each=False):
@@ -117,9 +117,8 @@ def test_a_step_that_ends_where_expected_is_one_message(cluster, monkeypatch):
     r = bocce.ray.minimize(parts_of(*data("logistic")), loss="logistic", l2=0.1, tol=1e-6)
     assert r.status == "converged"
     assert sent[:2] == ["start", "gradient"]
-    assert sent[-1] == "aim"
     assert sent.count("aim") == r.n_iter
-    assert sent.count("gradient") < r.n_iter
+    assert sent.count("gradient") <= r.n_iter  # one at the start, and none for one of the steps
 
 
 def test_a_plane_that_was_stopped_goes_on(cluster, tmp_path):

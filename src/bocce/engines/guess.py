@@ -2,7 +2,8 @@
 
 Where the metric is good the step ends near where Newton's method says, so the gradient there is
 taken together with the scores of the direction, a block of rows at a time: rows are read once a
-step and not twice. Where the plane goes elsewhere the gradient is taken there, as always.
+step and not twice. Where the plane goes elsewhere the gradient is taken there, as always, and
+nothing is guessed any more until there is a new metric.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ BLOCK_BYTES = 1 << 19  # of float64: a block that is used twice stays in the cac
 
 class GuessScores(Scores):
     """``Scores`` that know the gradient at ``guess`` times the direction last aimed at."""
-
-    guesses = True
 
     def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
         super().__init__(problem, memory, outputs)
@@ -54,6 +53,9 @@ class GuessScores(Scores):
     @property
     def _in_blocks(self) -> bool:
         return isinstance(self.rows, (Dense, Scaled))
+
+    def guesses_on(self, trusted: int) -> bool:
+        return bool(trusted)
 
     def start(self, w: Array) -> Looked:
         self._know_nothing()
@@ -139,4 +141,5 @@ def end_of_guess(
     looked, value, after = plane._try(c)
     good = slope < 0.0 and falls(value - plane.value, plane.slack, float(after @ c), slope)
     near = float(np.abs(after * unit).max()) <= ENOUGH * goal
-    return (c, looked, -0.5 * slope) if good and near else None
+    plane.trusted = int(good and near)
+    return (c, looked, -0.5 * slope) if plane.trusted else None

@@ -38,7 +38,7 @@ FAR = 0.5
 APART = 1e-8  # of a displacement: more than U may differ from X D
 NEXT_TO_NOTHING = 1e-6  # of one row's share of what f has fallen by
 
-_COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes")
+_COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes", "trusted")
 _NUMBERS = ("shrank", "start", "best_norm")
 
 
@@ -107,7 +107,7 @@ class Plane:
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
         self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
-        self.guess = 0.0  # the multiple of D[0] at which the scores know the gradient; 0 is none
+        self.guess, self.trusted = 0.0, 1  # D[0]'s multiple where g is known; was the last right?
         self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
         self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
@@ -187,7 +187,7 @@ class Plane:
         if self.newton is not None:
             self.metric = self.newton.metric(self.scores.z, self.metric)
         elif self.chooser is not None and self.chooser.wants(self.shrank):
-            self.metric = self.scores.metric(self.ridge, self.chooser)
+            self.metric, self.trusted = self.scores.metric(self.ridge, self.chooser), 1
 
     def _new_direction(self) -> None:
         """-P^-1 g into row 0, or what the scores know of a better one; with several outputs nearly
@@ -200,13 +200,13 @@ class Plane:
         else:
             d = -self.newton.solve(self.gradient, self.scores.z, self.metric, self.shrank)
             self.products += 2 * self.newton.spent
-        step = largest(d)
-        d = d / step
+        d, step = d / largest(d), largest(d)
         self.products += 1
-        sure = self.scores.guesses and not (self.metric.plain and first is None)
-        far = self.scores.aim(0, d, step if sure else 0.0)
+        known = first is not None or not self.metric.plain  # how far to go
+        step = step if known and self.scores.guesses_on(self.trusted) else 0.0
+        far = self.scores.aim(0, d, step)
         self.scores.scale(0, length(far, d))
-        self.guess = step * length(far, d) if sure else 0.0
+        self.guess = step * length(far, d)
         self._set(0, d, far)
 
     def _set(self, slot: int, d: Array, far: float) -> None:

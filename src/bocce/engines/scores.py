@@ -20,13 +20,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Scores:
-    """z = X w, U = X D (a row a direction), and the point z + c U that was last tried.
-
-    ``guesses``: does ``aim`` take the gradient at the end of the step as well, so that going there
-    costs no product of its own?
-    """
-
-    guesses = False
+    """z = X w, U = X D (a row a direction), and the point z + c U that was last tried."""
 
     def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
         shape = (int(problem.n), *outputs)
@@ -46,6 +40,11 @@ class Scores:
     def first_direction(self) -> Array | None:
         """Where to go first, if that is known before any step: then also in which metric next."""
         return None
+
+    def guesses_on(self, trusted: int) -> bool:
+        """Does ``aim`` take the gradient at the end of the step as well, so that going there costs
+        no product of its own? ``trusted``: would the last such step have been right?"""
+        return False
 
     def aim(self, slot: int, d: Array, step: float = 0.0) -> float:
         """U[slot] = X d; returns its largest entry. ``step``: the multiple of d that will most

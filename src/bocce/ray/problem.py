@@ -81,13 +81,15 @@ class ActorProblem(PartedProblem):
         return self.given.fingerprint()
 
     def fingerprint(self) -> str:
-        return f"{self.loss.title} {self.loss!r} {self._identity} l2={self.l2!r}"
+        more = " intercept" if self.intercept else ""
+        return f"{self.loss.title} {self.loss!r} {self._identity} l2={self.l2!r}{more}"
 
     def columns_seen(self) -> Seen | None:
         return None if self.given.found.in_files else seen(self)
 
     def in_frame(self, frame: Any) -> ActorProblem:
         inner = copy(self)
+        inner._forget("_summary", "_constants", "_minimiser")
         inner.frame = [ray.put(frame)]
         inner.penalty = np.append(frame.scale**2, np.zeros(int(self.intercept)))
         return inner

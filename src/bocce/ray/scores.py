@@ -153,8 +153,6 @@ class Guess(NamedTuple):
 class ActorScores:
     """``Scores`` of all parts together, as the plane sees them."""
 
-    guesses = True
-
     def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
         self.problem, self.n, self.memory = problem, problem.n, memory
         self.shape = (problem.rows.d, *outputs)  # of w
@@ -224,6 +222,9 @@ class ActorScores:
 
     def first_direction(self) -> Array | None:
         return None
+
+    def guesses_on(self, trusted: int) -> bool:
+        return bool(trusted)
 
     def start(self, w: Array) -> Looked:
         self._forget()
