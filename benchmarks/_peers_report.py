@@ -22,7 +22,7 @@ def number(x: float) -> str:
 
 def best_peer(raced: Raced, level: float) -> tuple[float, str]:
     labels = {climb.label for climb in raced.climbs} - {OURS}
-    return min(((seconds(raced.best(label, level)), label) for label in labels))
+    return min((seconds(raced.best(label, level)), label) for label in labels)
 
 
 def ratio(raced: Raced, level: float) -> float:

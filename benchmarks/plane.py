@@ -27,7 +27,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import numpy as np  # noqa: E402
 from _peers_cells import MILLION, NAMES, REAL, load  # noqa: E402
-from scipy.linalg import cho_factor, cho_solve  # noqa: E402
 
 import plane_problems as given  # noqa: E402
 from bocce.engines.metric import MOST_COLUMNS, Metric, sampled_hessian  # noqa: E402

@@ -164,7 +164,9 @@ class Chooser:
         scores = PRICES.row * self.n + PRICES.column * self.d
         self.step = PRICES.call + 2.0 * entry * rows.cost + scores * outputs
         self.several = outputs > 1
-        self.alike = self.quadratic and getattr(problem, "weight", None) is None  # does every row bend alike?
+        self.alike = (
+            self.quadratic and getattr(problem, "weight", None) is None
+        )  # does every row bend alike?
         self.handed_on = getattr(problem, "handed_on", None)
         self.affordable = self.d <= MOST_COLUMNS
         self.rows = self._first_rows()
