@@ -25,7 +25,7 @@ CASES = {
     "minimize, least squares": "minimize(LeastSquares(X, e, l2=1e-3), tol=1e-4)",
     "minimize, softmax": "minimize(Problem(X, five, 'softmax', l2=1e-3), tol=1e-4)",
 }
-SIZES = ((1_000, 20), (50_000, 20))
+SIZES = ((50_000, 20), (1_000, 20))
 PROGRAM = """
 import time
 import numpy as np

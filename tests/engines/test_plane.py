@@ -118,6 +118,8 @@ def test_f_never_rises(loss, seed, power, n, d, memory, metric, weighted, ridge,
     first = before = plane.value
     for _ in range(12):
         step = plane.step()
+        # beside the rounding of f's sum that of the scores, which are as exact as the first ones:
+        # where they are computed anew, f is corrected by that
         assert step.value <= before + plane.slack + 1e-14 * abs(first)
         assert np.isfinite(plane.w).all()
         before = step.value
@@ -125,6 +127,22 @@ def test_f_never_rises(loss, seed, power, n, d, memory, metric, weighted, ridge,
         assert step.value == pytest.approx(
             given.value(p, plane.w), rel=1e-9, abs=1e-12 * abs(first)
         )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_where_the_scores_are_corrected_f_has_not_risen(seed):
+    """What a refresh adds to the value is rounding of the scores; f itself, from w, stays put."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(5, 60)), int(rng.integers(1, 12))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-3, 3, d)
+    p = given.problem(X, np.sign(rng.standard_normal(n)), given.SquaredHinge(), 1e-6)
+    plane = Plane(p, 100.0 * rng.standard_normal(d), metric="identity")
+    before = given.value(p, plane.w)
+    for _ in range(70):
+        plane.step()
+        after = given.value(p, plane.w)
+        assert after <= before * (1.0 + 1e-14)
+        before = after
 
 
 @pytest.mark.parametrize("metric", ["identity", "auto"])

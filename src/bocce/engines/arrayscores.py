@@ -23,8 +23,6 @@ EPS = float(np.finfo(np.float64).eps)
 class ArrayScores:
     """``Scores`` of an ``ArrayProblem``."""
 
-    guesses = False
-
     def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
         self.rows, self.n, self.there = problem.rows, int(problem.n), problem.there
         self.backend, self.xp = self.rows.backend, self.rows.backend.xp
@@ -102,6 +100,9 @@ class ArrayScores:
     def first_direction(self) -> Array | None:
         """Nothing is known before the first step."""
         return None
+
+    def guesses_on(self, trusted: int) -> bool:
+        return False
 
     def aim(self, slot: int, d: Array, step: float = 0.0) -> float:
         """U[slot] = X d; returns its largest entry."""
