@@ -117,7 +117,7 @@ class Newton:
         rows = problem.rows
         self.problem, self.shape = problem, (int(rows.d), outputs)
         self.ridge = np.broadcast_to(ridge, self.shape).reshape(-1)
-        free = getattr(problem.loss, "differences", False) & (self.ridge == 0.0)
+        free = bool(problem.loss.differences) & (self.ridge == 0.0)
         self.free = free.reshape(self.shape)[:, :1]
         self.handed_on: dict[str, Any] = {} if problem.handed_on is None else problem.handed_on
         self.wanted, self.left = 0.0, MOST

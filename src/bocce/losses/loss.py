@@ -39,6 +39,7 @@ class Loss(Protocol):
     quadratic: ClassVar[bool]  # is slope = z - y, so that second moments close?
     margin: ClassVar[bool]  # is value a function of y z alone, with y = -1 or 1?
     outputs: ClassVar[bool]  # has a row a score for each class (z is a matrix)? See Softmax
+    differences: ClassVar[bool]  # do only the differences of a row's scores count?
     curvature: ClassVar[float | None]  # bend is at most this; None where it has no bound
 
     def value(self, z: Any, y: Any) -> Any: ...
@@ -92,6 +93,7 @@ def _defaults() -> dict[str, Any]:
         "quadratic": False,
         "margin": False,
         "outputs": False,
+        "differences": False,
         "floor": _floor,
         "constant": _constant,
         "together": _together,

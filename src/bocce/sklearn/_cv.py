@@ -58,6 +58,25 @@ class CrossValidated:
             return np.geomspace(STRONGEST, WEAKEST, int(self.l2s))
         return check_penalties(type(self).__name__, np.ravel(self.l2s).tolist())
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Choose the penalty and fit with it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Or of a regression with several outputs, (n_samples, n_outputs).
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the fits and in the scores.
+
+        Returns
+        -------
+        self
+        """
+        self._choose(X, y, sample_weight)
+        return super().fit(X, y, sample_weight)
+
     def _begins_warm(self) -> bool:
         return True
 
@@ -185,24 +204,6 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
-        """Choose the penalty and fit with it.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the fits and in the scores.
-
-        Returns
-        -------
-        self
-        """
-        self._choose(X, y, sample_weight)
-        return super().fit(X, y, sample_weight)
-
 
 class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     """:class:`HeavyBallRegressor` with its penalty chosen by cross-validation.
@@ -277,21 +278,3 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
-        """Choose the penalty and fit with it.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the fits and in the scores.
-
-        Returns
-        -------
-        self
-        """
-        self._choose(X, y, sample_weight)
-        return super().fit(X, y, sample_weight)
