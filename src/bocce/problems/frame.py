@@ -121,7 +121,8 @@ class Frame:
         if isinstance(given, ArrayRows):
             return given.framed(self.centre, self.scale, self.unit)
         made = Scaled(given.X, self.centre, self.scale, self.unit)
-        most = COPIED_BYTES if given.dtype == np.float64 else COPIED_SINGLE
+        single = given.dtype != np.float64
+        most = min(COPIED_BYTES, COPIED_SINGLE) if single else COPIED_BYTES
         return made if given.X.nbytes > most else made.take(np.arange(given.n))
 
     def problem(self, p: Problem) -> Problem:
