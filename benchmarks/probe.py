@@ -1,7 +1,7 @@
 """Linear probes: softmax regression on embeddings, one fit, a path of penalties, cross-validation.
 
-    python benchmarks/probe.py              # about eight minutes on one core
-    python benchmarks/probe.py --quick      # a smaller one, under a minute
+    python benchmarks/probe.py              # about eight minutes on one idle core
+    python benchmarks/probe.py --quick      # a smaller one, about a minute
     python benchmarks/probe.py path cv      # parts of it
 
 Everything is run in this process, one after the other, and measured in CPU seconds. Rivals are
