@@ -331,7 +331,8 @@ def _exact(p: Problem, alpha: float, beta: float) -> float | None:
 
 def _certified_error(p: Problem, steps: Any, b: int) -> float | None:
     """A bound on the root mean square of ||w_T - w*||, where the theory has one."""
-    if not isinstance(steps, Schedule) or not _plain(p) or not p.gram_fits:
+    known = p.loss.quadratic and not p.in_parts and p.gram_fits
+    if not isinstance(steps, Schedule) or not known:
         return None
     bound = theory.certify_run(p, steps, b)
     return math.sqrt(bound.total) if bound.valid else None

@@ -27,7 +27,8 @@ def certify_run(
 
     Spectrum, w*, the noise there and R2, R2~ (sharper than L_max, kappa~) come from the rows: the
     spectrum from the Gram matrix where the problem can afford one, else mu and an upper estimate
-    of lambda_max alone.
+    of lambda_max alone. Weights, a penalty by column and an intercept (the last variable of w0) are
+    part of the problem: row i has the Hessian A_i = c_i x_i x_i^T + l2 diag(r), whatever c and r.
 
     Guarantee: as ``certify``, up to rounding; ``why`` says what was estimated. It asks for w*, so
     it judges a schedule, on these data or on a sample of them; it is no way to save a run.
@@ -46,20 +47,20 @@ def certify_run(
     where = "certify_run"
     _require_least_squares(where, p)
     b = _batch(where, batch_size, p.n)
-    start = np.zeros(p.d) if w0 is None else np.array(w0, dtype=np.float64)
-    if start.shape != (p.d,) or not np.isfinite(start).all():
+    start = np.zeros(p.width) if w0 is None else np.array(w0, dtype=np.float64)
+    if start.shape != (p.width,) or not np.isfinite(start).all():
         raise ValueError(
-            f"{where}: w0 of shape {start.shape} must be d={p.d} finite numbers; leave it out for "
-            "0."
+            f"{where}: w0 of shape {start.shape} must be {p.width} finite numbers, one a variable; "
+            "leave it out for 0."
         )
-    error, c = start - p.minimiser(), p.constants()
-    L_max, tilde = c.sharpest
-    known = {"n": p.n, "b": b, "kappa_tilde": tilde, "chi2": p.noise().chi2, "of": of}
+    best, c = p.minimiser(), p.constants()
+    error, (L_max, tilde) = start - best, c.sharpest
+    chi2 = p.row_gradient_mean2(best)
+    known = {"n": p.n, "b": b, "kappa_tilde": tilde, "chi2": chi2, "of": of}
     if not c.exact:
         return _from_estimates(schedule, c, float(error @ error), known)
-    values, vectors = np.linalg.eigh(p.gram)
-    lam = np.maximum(values, 0.0) + p.l2
-    moves = lam > max(p.n, p.d) * np.finfo(float).eps * lam[-1]
+    lam, vectors = _spectrum(p)
+    moves = lam > max(p.n, p.width) * np.finfo(float).eps * lam[-1]
     parts = (vectors.T @ error) ** 2
     if not moves.any():
         return Bound(MEAN_SQUARE, float(parts.sum()), 0.0, True, "every row is zero: nothing moves")
@@ -76,17 +77,20 @@ def certify_run(
     return Bound(bound.quantity, bound.bias + resting, bound.noise, bound.valid, bound.why)
 
 
+def _spectrum(p: Any) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues and vectors of the Hessian."""
+    if p.penalty is None:
+        values, vectors = np.linalg.eigh(p.gram)
+        return np.maximum(values, 0.0) + p.l2, vectors
+    values, vectors = np.linalg.eigh(p.gram + np.diag(p.ridges))
+    return np.maximum(values, 0.0), vectors
+
+
 def _require_least_squares(where: str, p: Any) -> None:
     if not p.loss.quadratic:
         raise TypeError(
             f"{where}: p={p.loss.title} must be a LeastSquares problem, for weights are known "
             "for quadratics alone; for convex losses see theory.certify_convex."
-        )
-    if p.weight is not None or p.penalty is not None:
-        given = "penalty" if p.weight is None else "sample_weight"
-        raise ValueError(
-            f"{where}: p has a {given}, must have neither sample_weight nor penalty; scale the "
-            "rows or columns of X instead, which is the same problem."
         )
 
 
@@ -102,12 +106,13 @@ def _batch(where: str, batch_size: object, n: int) -> int:
 def _whitened_noise(p: Any, root: FloatArray) -> float:
     """chi~^2 = mean ||grad f_i(w*)||^2 in the norm of A^-1 = root root^T, row by row."""
     w, total, first = p.minimiser(), 0.0, 0
-    pull = root.T @ (p.l2 * w)
+    pull = root.T @ p.pull(w)
     for block in p.rows.blocks():
-        rest = block @ w - p.y[first : first + block.shape[0]]
+        here = slice(first, first + block.shape[0])
+        slopes = p.weighted(block @ w - p.y[here], here)
         whitened = np.asarray(block @ root)
-        total += float((rest**2) @ (whitened**2).sum(axis=1))
-        first += block.shape[0]
+        total += float((slopes**2) @ (whitened**2).sum(axis=1))
+        first = here.stop
     return float(max(total / p.n - pull @ pull, 0.0))
 
 
