@@ -25,8 +25,13 @@ def test_the_researchers_run_agrees_with_the_expectation(capsys):
 
 
 def test_the_practitioners_model_is_accurate(capsys):
-    exec(example("bocce.sklearn"), {})
+    exec(example("HeavyBallClassifier("), {})
     assert float(capsys.readouterr().out.split()[-1]) > 0.95
+
+
+def test_the_probe_finds_a_penalty_within_its_grid(capsys):
+    exec(example("HeavyBallClassifierCV"), {})
+    assert 1e-5 < float(capsys.readouterr().out.split()[-1]) < 1.0
 
 
 def test_the_table_is_the_registry():
