@@ -42,6 +42,14 @@ class ActorRows(Rows):
         """Multiplications of one product with a vector."""
         return self.found.cost + (self.d - self.found.d) * self.n
 
+    @property
+    def pairs(self) -> float:
+        """Multiplications of a row's part of a Gram matrix, on average."""
+        if self.found.pairs is None:
+            return super().pairs
+        more = self.d - self.found.d
+        return self.found.pairs + 2 * more * self.found.cost / self.n + more
+
     def with_column(self) -> Rows:
         wider = copy(self)
         wider.d += 1

@@ -32,6 +32,7 @@ class Survey(NamedTuple):
     cost: float  # multiplications of one product with a vector
     in_files: bool = False
     sparse: bool = False
+    pairs: float | None = None  # of numbers in a row, on average, where rows differ in length
 
 
 def split(X: Any, y: Any, workers: int) -> list[tuple[Any, Any]]:
@@ -100,7 +101,9 @@ def _of_arrays(parts: Any, loss: Any) -> Survey:
     ]
     cost = sum(problem.given.cost for problem in checked)
     sparse = checked[0].given.sparse
-    return Survey(sources, rows, rows, d, classes, checked[0].given.dtype, cost, sparse=sparse)
+    pairs = sum(problem.n * problem.given.pairs for problem in checked) / sum(rows)
+    dtype = checked[0].given.dtype
+    return Survey(sources, rows, rows, d, classes, dtype, cost, sparse=sparse, pairs=pairs)
 
 
 def _pair(part: int, given: Any) -> tuple[Any, Array]:
