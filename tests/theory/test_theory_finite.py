@@ -321,8 +321,8 @@ def test_problems_that_are_not_plain_least_squares_are_refused():
     logistic = bocce.Logistic(np.eye(2), [0, 1], l2=0.1)
     with pytest.raises(TypeError, match="Logistic must be a LeastSquares problem"):
         theory.certify_run(logistic, schedule, 1)
+    p = bocce.LeastSquares(np.eye(2), np.ones(2), intercept=True)
     with pytest.raises(ValueError, match=r"w0 of shape \(2,\) must be 3 finite numbers"):
-        p = bocce.LeastSquares(np.eye(2), np.ones(2), intercept=True)
         theory.certify_run(p, schedule, 1, np.zeros(2))
     with pytest.raises(TypeError, match="must be a Schedule"):
         theory.certify_run(bocce.LeastSquares(np.eye(2), np.ones(2)), "shb", 1)

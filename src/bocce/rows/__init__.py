@@ -4,7 +4,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from .arrays import ArrayRows
+from .arrays import ArrayRows, HostView
 from .backend import foreign, host
 from .base import Array, Index, Rows, digest
 from .csr import Csr
@@ -28,6 +28,7 @@ __all__ = [
     "Csr",
     "Dense",
     "FileRows",
+    "HostView",
     "Index",
     "Rows",
     "Scaled",
