@@ -179,6 +179,12 @@ class Chooser:
         """Are all rows taken?"""
         return 2 * self.rows >= self.n
 
+    @property
+    def anew(self) -> bool:
+        """Does the Hessian of all rows cost no more than a step? Then each step has its own: with
+        Newton's direction errors are squared."""
+        return self.whole and not self.several and self.price(self.n) <= self.step
+
     def price(self, rows: int) -> float:
         """Of a Hessian of so many rows, with its factor."""
         if 2 * rows >= self.n:
@@ -211,7 +217,7 @@ class Chooser:
             self._count(math.log(shrank))
         if self.taken and self.quadratic and self.whole:
             return False
-        return bool(self.lost >= self.price(self.rows))
+        return bool(self.lost >= self.price(self.rows)) or (self.taken > 0 and self.anew)
 
     def _count(self, fell: float) -> None:
         """A step by which the log of the gradient's norm fell.

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..problems import NotFinite
 from .base import Step
 from .fused import Looked
 from .guess import end_of_guess
@@ -82,7 +83,7 @@ class Plane:
         self._lay_out(problem, np.array(w0, dtype=np.float64), memory, metric, inner)
         self.refresh()
         if not (math.isfinite(self.value) and math.isfinite(self.norm)):
-            raise ValueError(
+            raise NotFinite(
                 f"Plane: f(w0)={self.value!r} must be finite, as its gradient; start nearer to 0, "
                 "or scale the data."
             )

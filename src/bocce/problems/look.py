@@ -24,6 +24,10 @@ def norm(g: Array) -> float:
     return largest * math.sqrt(float(flat @ flat))
 
 
+class NotFinite(ValueError):
+    """The objective or its gradient overflows where a run begins."""
+
+
 class Look(NamedTuple):
     """The objective and its full gradient at a point."""
 
