@@ -168,6 +168,7 @@ class Chooser:
         self.alike = self.quadratic and getattr(problem, "weight", None) is None
         self.handed_on = getattr(problem, "handed_on", None)
         self.affordable = self.d <= MOST_COLUMNS
+        self.at_hand = not (getattr(problem, "in_parts", False) or getattr(rows, "foreign", False))
         self.rows = self._first_rows()
         self.lost = self.step * (self.exact if self.quadratic and self.whole else self.first)
         self.taken = 0
@@ -182,8 +183,9 @@ class Chooser:
     @property
     def anew(self) -> bool:
         """Does the Hessian of all rows cost no more than a step? Then each step has its own: with
-        Newton's direction errors are squared."""
-        return self.whole and not self.several and self.price(self.n) <= self.step
+        Newton's direction errors are squared. (Not where rows are read or asked for elsewhere.)"""
+        cheap = self.at_hand and not self.several and self.whole
+        return cheap and self.price(self.n) <= self.step
 
     def price(self, rows: int) -> float:
         """Of a Hessian of so many rows, with its factor."""

@@ -9,7 +9,6 @@ import numpy as np
 from ..problems import Frame, norm
 from ..rows import Array
 
-
 ROUNDING = 1e-9  # of the gradient at zero: less is no measure of anything
 
 
@@ -26,10 +25,9 @@ def smaller(zero: float, flat: float) -> float:
 class Stop:
     """Is the gradient, in the caller's variables, at most ``tol`` times ``first``?
 
-    ``first`` is the norm at the start unless it is given; where the norm at ``zero`` is, the smaller
-    of the two (but no less than its rounding). A run looks at gradients in its own
-    (framed) variables; ``wanted`` is how small they should be before the caller's are worth a
-    look.
+    ``first`` is the norm at the start unless it is given, and where that at ``zero`` is given, the
+    ``smaller`` of the two. A run looks at gradients in its own (framed) variables; ``wanted`` is
+    how small they should be before the caller's are worth a look.
     """
 
     tol: float

@@ -35,6 +35,11 @@ def _seed_of(random_state: int) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+@cache
+def _names_of(kind: type[BaseEstimator]) -> tuple[str, ...]:
+    return tuple(super(HeavyBall, kind)._get_param_names())
+
+
 class HeavyBall(CallbackSupportMixin, BaseEstimator):
     """A linear model, fitted output by output, or where the loss is on all classes at once, in one
     run: see HeavyBallRegressor and HeavyBallClassifier."""
@@ -60,6 +65,11 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.array_api_support = _arrays.SUPPORTED
         return tags
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """As scikit-learn has it: by reading the signature, but once."""
+        return list(_names_of(cls))
 
     # -- input -----------------------------------------------------------------------------------
 
