@@ -168,7 +168,7 @@ class Chooser:
         self.alike = self.quadratic and getattr(problem, "weight", None) is None
         self.handed_on = getattr(problem, "handed_on", None)
         self.affordable = self.d <= MOST_COLUMNS
-        self.at_hand = not (getattr(problem, "in_parts", False) or getattr(rows, "foreign", False))
+        self.at_hand = not getattr(problem, "in_parts", False)
         self.rows = self._first_rows()
         self.lost = self.step * (self.exact if self.quadratic and self.whole else self.first)
         self.taken = 0
