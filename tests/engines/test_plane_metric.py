@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
+import bocce
 import plane_problems as given
 from bocce.engines.metric import Chooser, Metric, sampled_hessian, sampled_metric
 from bocce.engines.plane import Plane
@@ -123,6 +124,31 @@ def test_no_more_is_lost_by_waiting_than_a_hessian_costs(d, power, shrinks):
 
 def test_a_cheap_hessian_is_bought_before_the_first_step():
     assert waits(chooser(1_000_000, 5), 0.5) == 0
+
+
+def test_a_hessian_of_all_rows_that_costs_no_more_than_a_step_is_taken_at_every_step():
+    small, wide = chooser(1000, 20), chooser(1000, 200)
+    for choice in (small, wide):
+        choice.rows = choice.n
+        choice.take()
+    assert small.price(small.n) <= small.step < wide.price(wide.n)
+    assert all(small.wants(shrank) for shrank in (1e-3, 1e-6))
+    assert waits(wide, 1e-3, 100) is None
+    small.at_hand = False  # a read from a file, or a message
+    assert waits(small, 1e-3, 100) is None
+
+
+def test_on_small_data_the_errors_are_squared():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((400, 5))
+    y = np.sign(X @ np.ones(5) + rng.standard_normal(400))
+    plane = Plane(bocce.Logistic(X, y, l2=1e-3), np.zeros(5))
+    norms = [plane.norm]
+    while norms[-1] > 1e-14 * norms[0] and len(norms) < 9:
+        norms.append(plane.step().norm)
+    fell = np.log(np.array(norms[1:]) / norms[0])
+    assert len(norms) <= 7
+    assert (fell[1:] <= np.maximum(1.6 * fell[:-1], np.log(1e-14))).all()
 
 
 def test_a_quadratic_takes_all_rows_where_that_pays_and_never_again():

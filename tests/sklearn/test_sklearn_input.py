@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
+from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, _classifier
 from refusal import refused
 
 RNG = np.random.default_rng(0)
@@ -223,3 +223,35 @@ def test_several_runs_warn_once():
             WIDE, labels
         )
     assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    ("y", "few"),
+    [
+        ([True, False] * 10, True),
+        ([0, 1, 2] * 10, True),
+        ([-1.0, 1.0] * 10, True),
+        ([0.5, 1.0] * 10, False),
+        (list(range(30)), False),  # scikit-learn may have something to say to so many
+        (["a", "b"] * 10, False),
+        ([2**62, -(2**62)] * 10, False),
+    ],
+)
+def test_only_few_whole_numbers_are_classes_at_first_sight(y, few):
+    assert _classifier._few_whole_numbers(np.array(y)) == few
+
+
+@pytest.mark.parametrize("seed", [0, 7, np.int64(7)])
+def test_a_seed_that_is_remembered_is_the_generators_own(seed):
+    expected = np.random.RandomState(seed).randint(2**31 - 1)
+    assert HeavyBallRegressor(random_state=seed)._seed() == expected
+
+
+def test_a_subclass_has_its_own_parameters():
+    class More(HeavyBallRegressor):
+        def __init__(self, extra=1, *, l2=1e-4):
+            super().__init__(l2=l2)
+            self.extra = extra
+
+    assert set(More().get_params()) == {"extra", "l2"}
+    assert "extra" not in HeavyBallRegressor().get_params()

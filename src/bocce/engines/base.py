@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -44,7 +44,7 @@ class State:
     def copy(self) -> State:
         """A state that may be changed without changing this one: its arrays are never written to,
         they are replaced."""
-        return replace(self, memory=dict(self.memory))
+        return State(self.w, self.v, self.k, self.row, dict(self.memory), self.tally)
 
 
 @dataclass

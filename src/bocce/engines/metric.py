@@ -168,6 +168,7 @@ class Chooser:
         self.alike = self.quadratic and getattr(problem, "weight", None) is None
         self.handed_on = getattr(problem, "handed_on", None)
         self.affordable = self.d <= MOST_COLUMNS
+        self.at_hand = not getattr(problem, "in_parts", False)
         self.rows = self._first_rows()
         self.lost = self.step * (self.exact if self.quadratic and self.whole else self.first)
         self.taken = 0
@@ -178,6 +179,13 @@ class Chooser:
     def whole(self) -> bool:
         """Are all rows taken?"""
         return 2 * self.rows >= self.n
+
+    @property
+    def anew(self) -> bool:
+        """Does the Hessian of all rows cost no more than a step? Then each step has its own: with
+        Newton's direction errors are squared. (Not where rows are read or asked for elsewhere.)"""
+        cheap = self.at_hand and not self.several and self.whole
+        return cheap and self.price(self.n) <= self.step
 
     def price(self, rows: int) -> float:
         """Of a Hessian of so many rows, with its factor."""
@@ -211,7 +219,7 @@ class Chooser:
             self._count(math.log(shrank))
         if self.taken and self.quadratic and self.whole:
             return False
-        return bool(self.lost >= self.price(self.rows))
+        return bool(self.lost >= self.price(self.rows)) or (self.taken > 0 and self.anew)
 
     def _count(self, fell: float) -> None:
         """A step by which the log of the gradient's norm fell.

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..problems import NotFinite
 from .base import Step
 from .fused import Looked
 from .guess import end_of_guess
 from .metric import Chooser, Metric, handed_metric
 from .newton import Newton
+from .saved import restore, saved
 from .scores import Scores, kind_of_scores
 from .small import falls, largest, length, norm, solve, units
 
@@ -37,9 +39,6 @@ ESCAPES = 5  # steps that move a score by ``FAR`` for next to nothing
 FAR = 0.5
 APART = 1e-8  # of a displacement: more than U may differ from X D
 NEXT_TO_NOTHING = 1e-6  # of one row's share of what f has fallen by
-
-_COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes", "trusted")
-_NUMBERS = ("shrank", "start", "best_norm")
 
 
 class Plane:
@@ -82,7 +81,7 @@ class Plane:
         self._lay_out(problem, np.array(w0, dtype=np.float64), memory, metric, inner)
         self.refresh()
         if not (math.isfinite(self.value) and math.isfinite(self.norm)):
-            raise ValueError(
+            raise NotFinite(
                 f"Plane: f(w0)={self.value!r} must be finite, as its gradient; start nearer to 0, "
                 "or scale the data."
             )
@@ -108,7 +107,8 @@ class Plane:
         self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
         self.wrong = np.zeros(memory + 1)  # by how much U may differ from X D
         self.guess, self.trusted = 0.0, 1  # D[0]'s multiple where g is known; was the last right?
-        self.kept, self.far = 0, 0.0  # displacements since the memory was dropped
+        self.kept = 0  # displacements since the memory was dropped
+        self.far = self.size = 0.0  # of the last one: its largest score, its largest entry
         self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
         self.newton: Newton | None = None
@@ -145,9 +145,9 @@ class Plane:
         self.products += 1
         self.penalty = 0.0
         if self.penalised:
-            pull = self.ridge * self.w
-            self.penalty = 0.5 * float(np.vdot(self.w, pull))
-            g += pull
+            self.pulls = self.ridge * self.w  # the penalty's gradient
+            self.penalty = 0.5 * float(np.vdot(self.w, self.pulls))
+            g += self.pulls
         self.value = looked.value + self.penalty
         self.slack = ROUNDING * EPS * (looked.size + self.penalty)
         self.gradient, self.norm = g, norm(g)
@@ -200,21 +200,23 @@ class Plane:
         else:
             d = -self.newton.solve(self.gradient, self.scores.z, self.metric, self.shrank)
             self.products += 2 * self.newton.spent
-        d, step = d / largest(d), largest(d)
+        size = largest(d)
+        d, step = d / size, size
         self.products += 1
         known = first is not None or not self.metric.plain  # how far to go
         step = step if known and self.scores.guesses_on(self.trusted) else 0.0
         far = self.scores.aim(0, d, step)
         self.scores.scale(0, length(far, d))
         self.guess = step * length(far, d)
-        self._set(0, d, far)
+        self._set(0, d, 1.0, far)
 
-    def _set(self, slot: int, d: Array, far: float) -> None:
+    def _set(self, slot: int, d: Array, size: float, far: float) -> None:
         """Put a direction into a row, as long as moves the farthest score by 1 (and not by ``far``,
         as it does): so that squares neither vanish nor overflow, however short the steps have
-        become. Its scores have been put there."""
-        np.divide(d, length(far, d), out=self.D[slot])
-        self.width[slot], self.reach[slot] = largest(self.D[slot]), far / length(far, d)
+        become. Its scores have been put there; ``size`` is its largest entry."""
+        unit = length(far, d)
+        np.divide(d, unit, out=self.D[slot])
+        self.width[slot], self.reach[slot] = size / unit, far / unit
         self.wrong[slot] = 0.0
         self._weigh(slot)
 
@@ -233,7 +235,7 @@ class Plane:
         apart = APART * math.sqrt(self.eps / EPS)
         if not (by_scores <= apart * self.far and 0.0 < by_w <= apart * size):
             return None
-        self.wrong[0] = max(by_scores / (self.far or 1.0), by_w / size)
+        self.wrong[0], self.size = max(by_scores / (self.far or 1.0), by_w / size), size
         return displacement
 
     def _go(self, displacement: Array) -> None:
@@ -243,7 +245,7 @@ class Plane:
         self.scores.keep(slot, length(self.far, displacement))
         if slot:
             self.kept += 1
-            self._set(slot, displacement, self.far)
+            self._set(slot, displacement, self.size, self.far)
             self.wrong[slot] = self.wrong[0]
 
     def _weigh(self, slot: int) -> None:
@@ -297,50 +299,13 @@ class Plane:
 
     def state(self) -> dict[str, Array]:
         """All that the next steps depend on: a run that goes on from here takes the same ones."""
-        counts = [getattr(self, name) for name in _COUNTS]
-        numbers = [getattr(self, name) for name in _NUMBERS]
-        k = self.directions
-        state = {
-            "w": self.w.copy(),
-            "D": self.D[1:k].copy(),
-            **self.scores.state(k),
-            "wrong": np.stack([self.wrong, self.width, self.reach]),
-            "products": np.stack([self.pulled, self.bent]),
-            "counts": np.array(counts, dtype=np.int64),
-            "numbers": np.array(numbers),
-        }
-        if self.chooser is not None:
-            state["chooser"] = self.chooser.state()
-        if self.newton is not None:
-            state |= self.newton.state()
-        if self.metric.factor is not None and self.metric.root is not None:
-            state["factor"], state["root"] = self.metric.factor, self.metric.root
-        return state
+        return saved(self)
 
     @classmethod
     def from_state(cls, problem: Any, state: dict[str, Any]) -> Plane:
         """The run that ``state`` was taken of."""
         self = cls.__new__(cls)
-        memory = int(state["counts"][_COUNTS.index("memory")])
-        metric = "auto" if "chooser" in state else Metric(state.get("factor"), state.get("root"))
-        w, inner = np.array(state["w"], dtype=np.float64), "newton" in state
-        self._lay_out(problem, w, memory, metric, inner)
-        if self.newton is not None:
-            self.newton.restore(state)
-        if self.chooser is not None:
-            self.chooser.restore(state["chooser"])
-            self.metric = Metric(state.get("factor"), state.get("root"))
-        held = len(state["D"])
-        self.D[1 : held + 1] = state["D"]
-        self.scores.restore(state, self.w, self.D[1 : held + 1])
-        with np.errstate(all="ignore"):
-            self._settle(self._look())
-        self.pulled, self.bent = np.array(state["products"], dtype=np.float64)
-        self.wrong, self.width, self.reach = np.array(state["wrong"], dtype=np.float64)
-        for name, count in zip(_COUNTS, state["counts"]):
-            setattr(self, name, int(count))
-        for name, number in zip(_NUMBERS, state["numbers"]):
-            setattr(self, name, float(number))
+        restore(self, problem, state)
         return self
 
     # -- Newton's method on the plane ----------------------------------------------------------
@@ -351,7 +316,7 @@ class Plane:
         k = self.directions
         D = self.D[:k].reshape(k, -1)
         a = D @ self.gradient.reshape(-1)  # the gradient on the plane
-        self.pull = D @ (self.ridge * self.w).reshape(-1) if self.penalised else np.zeros(k)
+        self.pull = D @ self.pulls.reshape(-1) if self.penalised else np.zeros(k)
         H = self._curvature(k)
         unit = units(H)
         goal = ENOUGH * float(np.abs(a * unit).max())

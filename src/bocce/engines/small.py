@@ -1,4 +1,4 @@
-"""Numbers of any size: norms without overflow, and the small systems of Newton on the plane."""
+"""Numbers of any size: the largest of many, and the small systems of Newton on the plane."""
 
 from __future__ import annotations
 
@@ -8,24 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
+from ..problems import norm as norm
+
 Array = npt.NDArray[np.float64]
-
-
-def norm(g: Array) -> float:
-    """||g||, of numbers of any size.
-
-    >>> tiny = 2.0**-600  # its square is 0
-    >>> norm(np.array([3.0 * tiny, -4.0 * tiny])) == 5.0 * tiny
-    True
-    """
-    flat = g.reshape(-1)
-    size = largest(flat)
-    if size == 0.0 or not math.isfinite(size):
-        return size
-    if 1e-100 < size < 1e100:
-        return math.sqrt(float(flat @ flat))
-    flat = flat / size
-    return size * math.sqrt(float(flat @ flat))
 
 
 def largest(v: Array) -> float:

@@ -3,7 +3,7 @@
 from .curvature import Constants
 from .frame import Frame
 from .line import Line
-from .look import Look, norm
+from .look import Look, NotFinite, norm
 from .minimum import Noise
 from .named import LeastSquares, Logistic
 from .parts import FileProblem, PartedProblem, Summary
@@ -20,6 +20,7 @@ __all__ = [
     "Logistic",
     "Look",
     "Noise",
+    "NotFinite",
     "PartedProblem",
     "Problem",
     "Summary",

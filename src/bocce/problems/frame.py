@@ -19,7 +19,7 @@ from ..rows.dense import COPIED_BYTES
 from .problem import Problem
 
 COPIED_SINGLE = 1 << 23  # bytes of float32, which a copy in float64 doubles
-SAMPLE = 1 << 14  # rows that are looked at for centre and scale, where there are more
+SAMPLE = 1 << 12  # rows that are looked at for centre and scale, where there are more
 BETTER = 2.0  # columns are scaled where that makes the diagonal so many times more even
 CONSTANT = 1e-13  # of a column's size: a smaller spread is rounding
 
@@ -85,7 +85,7 @@ class Frame:
             spread2 = np.einsum("ij,ij->j", apart, apart) / sample.shape[0]
         else:
             spread2 = np.einsum("i,ij,ij->j", weights, apart, apart) / weights.sum()
-        share = np.count_nonzero(sample, axis=0) / sample.shape[0]
+        share = np.ones(sample.shape[0]) @ (sample != 0.0) / sample.shape[0]
         flat = spread2 <= np.square(CONSTANT * centre)
         if rows.step > 1 and flat.any():  # rare in the sample, perhaps not in the data
             whole = np.asarray(X[:, flat], dtype=np.float64)

@@ -9,19 +9,30 @@ import numpy as np
 
 from ..rows import Array
 
+SMALLEST, LARGEST = 1e-200, 1e200  # of squares that have lost nothing
+
 
 def norm(g: Array) -> float:
     """||g||, of numbers of any size.
 
-    >>> round(norm(np.array([3e200, 4e200])) / 1e200, 12)
-    5.0
+    >>> tiny = 2.0**-600  # its square is 0
+    >>> norm(np.array([3.0 * tiny, -4.0 * tiny])) == 5.0 * tiny
+    True
     """
     flat = g.reshape(-1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = float(flat @ flat)
+    if SMALLEST < square < LARGEST:
+        return math.sqrt(square)
     largest = float(np.abs(flat).max(initial=0.0))
-    if not 0.0 < largest < np.inf:
+    if not 0.0 < largest < math.inf:
         return largest
     flat = flat / largest
     return largest * math.sqrt(float(flat @ flat))
+
+
+class NotFinite(ValueError):
+    """The objective or its gradient overflows where a run begins."""
 
 
 class Look(NamedTuple):

@@ -18,7 +18,7 @@ import numpy as np
 from .. import engines
 from ..control import Controller, End, Limits, Seen, Stage
 from ..engines import Engine, Recorder, State
-from ..problems import Frame, Look, Problem, norm
+from ..problems import Frame, Look, NotFinite, Problem, norm
 from ..rows import Array
 from ..schedules import Schedule
 from .checkpoint import Keeper
@@ -78,7 +78,7 @@ class Run:
         self._use_engine_of(answer)
         first = self._look(self.state.w)
         if not (math.isfinite(first.value) and np.isfinite(first.gradient).all()):
-            raise ValueError(
+            raise NotFinite(
                 f"minimize: f is {first.value:g} where the run begins, or its gradient overflows; "
                 "both must be finite: start nearer to zero, or scale X and y."
             )

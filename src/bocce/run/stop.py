@@ -9,20 +9,32 @@ import numpy as np
 from ..problems import Frame, norm
 from ..rows import Array
 
+ROUNDING = 1e-9  # of the gradient at zero: less is no measure of anything
+
+
+def smaller(zero: float, flat: float) -> float:
+    """The gradient's norm at zero or at the best constant prediction, whichever is smaller.
+
+    Where y is far from 0, the gradient at zero is nearly all of the intercept and says little of
+    the rest.
+    """
+    return min(zero, max(flat, ROUNDING * zero))
+
 
 @dataclass
 class Stop:
     """Is the gradient, in the caller's variables, at most ``tol`` times ``first``?
 
-    ``first`` is the norm at the start unless it is given. A run looks at gradients in its own
-    (framed) variables; ``wanted`` is how small they should be before the caller's are worth a
-    look.
+    ``first`` is the norm at the start unless it is given, and where that at ``zero`` is given, the
+    ``smaller`` of the two. A run looks at gradients in its own (framed) variables; ``wanted`` is
+    how small they should be before the caller's are worth a look.
     """
 
     tol: float
     frame: Frame
     first: float = -1.0
     wanted: float = 0.0
+    zero: float = -1.0
 
     @property
     def goal(self) -> float:
@@ -32,7 +44,8 @@ class Stop:
     def begin(self, gradient: Array) -> None:
         """The run starts where the (framed) gradient is this."""
         outer = self.outer(gradient)
-        self.first = outer if self.first < 0.0 else self.first
+        if self.first < 0.0:
+            self.first = outer if self.zero < 0.0 else smaller(self.zero, outer)
         # as if both shrank alike
         self.wanted = self.tol * self.first * (norm(gradient) / outer if outer > 0.0 else 1.0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -26,6 +27,17 @@ from ._display import HistoryDisplay
 from ._report import Reporter
 from ._run import Ask, Outcome, constant, dense_pays, descend, judged
 from ._threads import few_threads
+
+
+@cache
+def _seed_of(random_state: int) -> int:
+    """A generator takes as long to be seeded as small data to be fitted."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+@cache
+def _names_of(kind: type[BaseEstimator]) -> tuple[str, ...]:
+    return tuple(super(HeavyBall, kind)._get_param_names())
 
 
 class HeavyBall(CallbackSupportMixin, BaseEstimator):
@@ -53,6 +65,11 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.array_api_support = _arrays.SUPPORTED
         return tags
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """As scikit-learn has it: by reading the signature, but once."""
+        return list(_names_of(cls))
 
     # -- input -----------------------------------------------------------------------------------
 
@@ -98,6 +115,8 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         return True
 
     def _seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return _seed_of(int(self.random_state))
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _begins_warm(self) -> bool:

@@ -11,17 +11,16 @@ import numpy as np
 from .. import sampling
 from ..control import GUARDED, Guarded, registry
 from ..control.anytime import FIRST_SHARE, accelerating_batch
-from ..problems import Frame, Problem, norm
+from ..problems import Frame, NotFinite, Problem, norm
 from ..rows import Array
 from ..run.asked import Asked, go
 from ..run.result import Progress, Result
-from ..run.stop import Stop
+from ..run.stop import Stop, smaller
 from ..schedules import Schedule
 
 PASSES_TO_TOL, PASSES = 10_000, 100  # of "auto"; of other methods, and of "auto" with tol = 0
 TINY = 20_000  # numbers in X: a pass takes microseconds, so the run goes on
 TINY_TOL = 1e-13  # as far as rounding allows: the result depends on the objective alone
-ROUNDING = 1e-9  # of the gradient at zero: less is no measure of anything
 ENDLESS = (*GUARDED, "plane")  # methods that need no number of steps
 OVERFLOW = (
     "fit: the objective or its first gradient overflows, must be finite; scale y, or leave out "
@@ -78,30 +77,29 @@ def constant(p: Problem) -> Any:
     return p.loss.constant(p.mean_target)
 
 
-def first_norm(p: Problem, inner: Problem, frame: Frame) -> float:
-    """The gradient's norm at zero or at the best constant prediction, whichever is smaller.
-
-    Where y is far from 0, the gradient at zero is nearly all of the intercept and says little of
-    the rest.
-    """
-
-    nothing = np.zeros((inner.n, *inner.shape[1:]))
+def stop_at(p: Problem, inner: Problem, frame: Frame, start: Array, goal: float) -> Stop:
+    """The end of a run: against the gradient's norm at zero or at the best constant prediction,
+    whichever is smaller. A cold run begins at one of them and sees the gradient there itself."""
 
     def at(intercept: Any) -> float:
         if inner.rows.foreign:  # where the rows are
             flat = p.joined(np.zeros(p.shape)[: p.d], np.zeros(p.shape[1:]) + intercept)
             return norm(frame.gradient_out(inner.gradient(frame.into(flat))))
+        nothing = np.zeros((inner.n, *inner.shape[1:]))
         slopes = inner.slopes(nothing + intercept)
         return norm(frame.gradient_out(inner.combine(slopes) / inner.n))
 
+    flat = constant(p) if p.intercept else 0.0
+    cold = not start[: p.d].any() and (not p.intercept or np.array_equal(start[-1], flat))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        zero = at(0.0)
-        flat = at(constant(p)) if p.intercept else zero
-        foreign = inner.rows.foreign
-        value = inner.value(np.zeros(inner.shape)) if foreign else inner.losses(nothing).mean()
-    if not np.isfinite([zero, flat, value]).all():
+        if cold:
+            stop = Stop(goal, frame, zero=at(0.0) if p.intercept else -1.0)
+        else:
+            zero = at(0.0)
+            stop = Stop(goal, frame, smaller(zero, at(flat)) if p.intercept else zero)
+    if not np.isfinite([stop.first, stop.zero]).all():
         raise ValueError(OVERFLOW)
-    return min(zero, max(flat, ROUNDING * zero))
+    return stop
 
 
 def table(p: Problem, ask: Ask) -> tuple[Any, int]:
@@ -130,7 +128,7 @@ def descend(
     """Run until the gradient, in the caller's variables, is tol times the first."""
     method, b, passes = ask.method, ask.batch_size, float(ask.passes)
     goal = min(ask.tol, TINY_TOL) if tiny(p.X) and method in ENDLESS else ask.tol
-    stop = Stop(goal, frame, first_norm(p, inner, frame))
+    stop = stop_at(p, inner, frame, start, goal)
     if method not in ENDLESS:
         method, b = table(inner, ask)
     stopped = False
@@ -159,7 +157,10 @@ def descend(
         passes=passes if method == ask.method else None,
         memory=5,
     )
-    result = go(p, asked, stop, frame, inner)
+    try:
+        result = go(p, asked, stop, frame, inner)
+    except NotFinite as error:
+        raise ValueError(OVERFLOW) from error
     w = p.joined(result.w, result.intercept)
     last = float(result.history["grad_norm"][-1])
     ratio = last / stop.first if stop.first > 0 else 0.0

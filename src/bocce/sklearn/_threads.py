@@ -22,5 +22,12 @@ def few_threads(numbers: float) -> Iterator[None]:
     if numbers > SMALL:
         yield
         return
-    with _controller().limit(limits=1):
+    libraries = _controller().lib_controllers  # its own ``limit`` takes longer than a small step
+    before = [library.get_num_threads() for library in libraries]
+    try:
+        for library in libraries:
+            library.set_num_threads(1)
         yield
+    finally:
+        for library, threads in zip(libraries, before):
+            library.set_num_threads(threads)

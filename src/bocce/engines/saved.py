@@ -1,0 +1,65 @@
+"""A run on the plane, to stop and go on: what a checkpoint holds of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .metric import Metric
+
+if TYPE_CHECKING:
+    from .plane import Plane
+
+Array = npt.NDArray[np.float64]
+
+COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes", "trusted")
+NUMBERS = ("shrank", "start", "best_norm")
+
+
+def saved(plane: Plane) -> dict[str, Array]:
+    """All that the next steps depend on."""
+    counts = [getattr(plane, name) for name in COUNTS]
+    numbers = [getattr(plane, name) for name in NUMBERS]
+    k = plane.directions
+    state = {
+        "w": plane.w.copy(),
+        "D": plane.D[1:k].copy(),
+        **plane.scores.state(k),
+        "wrong": np.stack([plane.wrong, plane.width, plane.reach]),
+        "products": np.stack([plane.pulled, plane.bent]),
+        "counts": np.array(counts, dtype=np.int64),
+        "numbers": np.array(numbers),
+    }
+    if plane.chooser is not None:
+        state["chooser"] = plane.chooser.state()
+    if plane.newton is not None:
+        state |= plane.newton.state()
+    if plane.metric.factor is not None and plane.metric.root is not None:
+        state["factor"], state["root"] = plane.metric.factor, plane.metric.root
+    return state
+
+
+def restore(plane: Plane, problem: Any, state: dict[str, Any]) -> None:
+    """Make a plane, as yet empty, the one that ``state`` was taken of."""
+    memory = int(state["counts"][COUNTS.index("memory")])
+    metric = "auto" if "chooser" in state else Metric(state.get("factor"), state.get("root"))
+    w, inner = np.array(state["w"], dtype=np.float64), "newton" in state
+    plane._lay_out(problem, w, memory, metric, inner)
+    if plane.newton is not None:
+        plane.newton.restore(state)
+    if plane.chooser is not None:
+        plane.chooser.restore(state["chooser"])
+        plane.metric = Metric(state.get("factor"), state.get("root"))
+    held = len(state["D"])
+    plane.D[1 : held + 1] = state["D"]
+    plane.scores.restore(state, plane.w, plane.D[1 : held + 1])
+    with np.errstate(all="ignore"):
+        plane._settle(plane._look())
+    plane.pulled, plane.bent = np.array(state["products"], dtype=np.float64)
+    plane.wrong, plane.width, plane.reach = np.array(state["wrong"], dtype=np.float64)
+    for name, count in zip(COUNTS, state["counts"]):
+        setattr(plane, name, int(count))
+    for name, number in zip(NUMBERS, state["numbers"]):
+        setattr(plane, name, float(number))
