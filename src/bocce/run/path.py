@@ -20,6 +20,8 @@ from .stop import Stop
 MOVES = 0.1  # of the gradient where a run begins: it goes on at least to this,
 LEAST = 1e-3  # but not beyond so much of what ``tol`` asks for
 SAMPLE = 1000  # rows on which possible starts are compared
+SHARE, OF_ERROR = 1e-5, 0.01  # see ``Way.enough``
+FINER = 0.01  # of what ``tol`` asks for: a run that is to be scored
 
 
 def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "auto") -> list[Result]:
@@ -76,7 +78,8 @@ class Way:
     """The runs of a path, one after the other: what they share, and where the last ones ended.
 
     ``weakest`` is the least penalty to come: columns are scaled for it. ``leader``: the way of a
-    problem with the same rows, but other weights or targets, whose variables are used.
+    problem with the same rows, but other weights or targets, whose variables are used. ``judged``:
+    the number of rows on which the models are scored; 0 where each is to meet ``tol``.
     """
 
     def __init__(
@@ -86,8 +89,9 @@ class Way:
         tol: float,
         method: str = "plane",
         leader: Way | None = None,
+        judged: int = 0,
     ) -> None:
-        self.p, self.tol, self.leader = p, tol, leader
+        self.p, self.tol, self.leader, self.judged = p, tol, leader, judged
         self.method = method if p.in_parts else "plane"
         self.frame: Frame = Frame.of(p.with_l2(weakest)) if leader is None else leader.frame
         inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
@@ -127,7 +131,29 @@ class Way:
             before, end = self.ends[-1]
             begins = norm(self.p.with_l2(abs(before - l2)).pull(end))  # of the gradient there
             stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
-        return self._run(l2, self._start(l2), stop)
+        start = self._start(l2)
+        if self.judged:
+            stop.fall = self.enough(start)
+            stop.first *= FINER
+        return self._run(l2, start, stop)
+
+    def enough(self, w: Array) -> float:
+        """How far f may be left above its minimum, that no score can tell.
+
+        Let s be the standard deviation of the rows' losses, so s / sqrt(judged) the standard error
+        of a score. Where f is too high by e, so is a score, and e should be a small share of that
+        error. Beside that the model is off by some direction, of length sqrt(2 e) by the Hessian,
+        along which the rows that are scored have a slope, of the order of 1 / sqrt(judged): so e
+        should be a still smaller share of s^2.
+        """
+        own = self.sample
+        losses = own.loss.value(own.rows.times(self.frame.into(w)), own.y)
+        weight = np.ones(own.n) if own.weight is None else own.weight
+        if not weight.any():
+            return 0.0
+        mean = np.average(losses, weights=weight)
+        variance = float(np.average((losses - mean) ** 2, weights=weight))
+        return min(SHARE * variance, OF_ERROR * float(np.sqrt(variance / self.judged)))
 
     def _run(self, l2: float, start: Array, stop: Stop) -> Result:
         p, inner = self.p.with_l2(l2), self.inner.with_l2(l2)

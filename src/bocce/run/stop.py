@@ -12,7 +12,8 @@ from ..rows import Array
 
 @dataclass
 class Stop:
-    """Is the gradient, in the caller's variables, at most ``tol`` times ``first``?
+    """Is the gradient, in the caller's variables, at most ``tol`` times ``first``? Or has f less
+    than ``fall`` to fall, where the engine can tell?
 
     ``first`` is the norm at the start unless it is given. A run looks at gradients in its own
     (framed) variables; ``wanted`` is how small they should be before the caller's are worth a
@@ -23,6 +24,7 @@ class Stop:
     frame: Frame
     first: float = -1.0
     wanted: float = 0.0
+    fall: float = 0.0
 
     @property
     def goal(self) -> float:

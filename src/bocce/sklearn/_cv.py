@@ -87,7 +87,8 @@ class CrossValidated:
         folds = list(check_cv(self.cv, data[1], classifier=is_classifier(self)).split(*data[:2]))
         scorer = check_scoring(self._model(), scoring=self.scoring)
         weakest = float(self.l2s_.min())
-        leader = Track(self._model(), *data, weakest)
+        judged = min(len(test) for _, test in folds)
+        leader = Track(self._model(), *data, weakest, judged)
         others = [Fold(self._model(), data, fold, weakest, leader) for fold in folds]
         self.scores_ = np.empty((len(folds), self.l2s_.size))
         # threads: rows are shared, and products of matrices run side by side
@@ -96,7 +97,9 @@ class CrossValidated:
         for place in np.argsort(-self.l2s_, kind="stable").tolist():
             l2 = float(self.l2s_[place])
             fitted[place] = leader.fit(l2)
-            self.scores_[:, place] = work(delayed(other.score)(l2, scorer) for other in others)
+            self.scores_[:, place] = work(
+                delayed(other.score)(l2, scorer, self.scoring) for other in others
+            )
             self._tell(l2, self.scores_[:, place], len(fitted))
         best = self._best()
         self.l2_ = float(self.l2s_[best])
