@@ -132,7 +132,8 @@ class Newton:
     def _take_products(self, rough: bool) -> None:
         """By the rows as the run before had them."""
         if not (rough and "parts" in self.handed_on):
-            self.handed_on["parts"] = parts_of(self.problem.rows, self.shape[1], rough)
+            shared = bool(self.handed_on.get("shared", False))
+            self.handed_on["parts"] = parts_of(self.problem.rows, self.shape[1], rough, shared)
         self.products = Products(self.problem, self.handed_on["parts"])
 
     def _take_over(self) -> None:

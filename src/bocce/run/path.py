@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _checks
 from ..control import GUARDED
+from ..engines.lean import Lean
 from ..problems import Frame, Problem, norm
 from ..rows import Array
 from .asked import Asked, go
@@ -96,7 +97,7 @@ class Way:
         self.frame: Frame = Frame.of(p.with_l2(weakest)) if leader is None else leader.frame
         inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
         self.inner: Problem = copy(p) if inner is p else inner  # what is handed on is its own
-        self.inner.handed_on = {}
+        self.inner.handed_on = {"shared": True} if judged else {}
         nowhere = self.inner.with_l2(0.0).look(np.zeros(self.inner.shape)).gradient
         self.first = Stop(tol, self.frame).outer(nowhere)
         self.ends: list[tuple[float, Array]] = []  # penalties, and their minimisers
@@ -107,10 +108,31 @@ class Way:
         n = self.inner.n
         return self.inner.on(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
 
-    def follow(self, l2: float) -> Result:
-        """The run for the penalty that the leader has just been at, with the curvature found there.
+    def model(self, l2: float, follow: bool = False) -> Array:
+        """The point for the next penalty; as exact as scores need it, if it is to be ``judged``.
+        ``follow``: with the curvature that the leader has found for it."""
+        if follow:
+            self._take_over()
+        start = self._start(l2)
+        if (w := self._lean(l2, start)) is None:
+            result = self.go_on(l2, start)
+            return self.p.joined(result.w, result.intercept)
+        point = self.frame.out(w)
+        self.ends = [*self.ends[-2:], (l2, point)]
+        return point
 
-        It does not begin at the leader's minimiser: where the leader has seen rows that this one
+    def _lean(self, l2: float, start: Array) -> Array | None:
+        """In the frame's variables; None where it takes a whole run."""
+        p = self.inner.with_l2(l2)
+        if not (self.judged and self.ends and hasattr(p.loss, "bender")) or p.in_parts:
+            return None
+        with np.errstate(all="ignore"):  # a step too far is not taken
+            return Lean(p, p.shape).minimiser(self.frame.into(start), self.enough(start))
+
+    def _take_over(self) -> None:
+        """The curvature that the leader has found for the penalty that it has just been at.
+
+        A run does not begin at the leader's minimiser: where the leader has seen rows that this one
         has not, whatever is left of them when the run stops would flatter it on those rows.
         """
         assert self.leader is not None
@@ -122,16 +144,15 @@ class Way:
                 mine[name] = theirs[name].copy()
             elif name != "H" or not self.p.loss.quadratic:  # there its own is all it needs
                 mine[name] = theirs[name]
-        return self.go_on(l2)
 
-    def go_on(self, l2: float) -> Result:
+    def go_on(self, l2: float, start: Array | None = None) -> Result:
         """The run for the next penalty."""
         stop = Stop(self.tol, self.frame, self.first)
         if self.ends and stop.goal > 0.0:
             before, end = self.ends[-1]
             begins = norm(self.p.with_l2(abs(before - l2)).pull(end))  # of the gradient there
             stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
-        start = self._start(l2)
+        start = self._start(l2) if start is None else start
         if self.judged:
             stop.fall = self.enough(start)
             stop.first *= FINER

@@ -61,8 +61,7 @@ class Track:
         rows = self.model._outputs(len(self.ways))
         coef, intercept = np.zeros((rows, self.d)), np.zeros(rows)
         for j, way in enumerate(self.ways):
-            run = way.follow(l2) if self.follows else way.go_on(l2)
-            point = way.p.joined(run.w, run.intercept)
+            point = way.model(l2, self.follows)
             self.model._put(coef, intercept, self.model._place(j), point)
         fitted = self.model._fitted(coef, intercept, self.given)
         for name, value in fitted.items():
