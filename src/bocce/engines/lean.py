@@ -20,6 +20,7 @@ from .small import norm
 Array = npt.NDArray[Any]
 
 STEPS = 6  # at most
+SURE = 10.0  # times what f may be left with: from there one step more does it, without a look
 ROUGH = 1e-6  # of f: a smaller fall is not seen in float32
 
 
@@ -45,11 +46,14 @@ class Lean:
             if not f <= before or (self.newton.products.rough and fall < ROUGH * f):
                 return None
             metric = self.newton.metric(z, metric)
-            if self.newton.still_to_fall(g, metric) <= fall:
+            left = self.newton.still_to_fall(g, metric)
+            if left <= fall:
                 return w
             before, shrank, size = f, norm(g) / size, norm(g)
             self.newton.fall = fall
             w = w - self.newton.solve(g, z, metric, shrank)
+            if left <= SURE * fall:
+                return w
         return None
 
     def _look(self, w: Array) -> tuple[float, Array, Array]:

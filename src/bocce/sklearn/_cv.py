@@ -137,9 +137,11 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
     """:class:`HeavyBallClassifier` with its penalty chosen by cross-validation.
 
     Penalties go from the strongest to the weakest. All rows are fitted first, as a path
-    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. The
-    fit of the penalty with the best mean score is gone on with until ``tol``. As l2 is per row, it
-    means the same in a fold and on all rows.
+    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. As
+    they only serve scores, these fits end when what f may still fall by is so small a share of the
+    variance of the rows' losses that it changes a mean loss by a few percent of its standard error
+    at most; a ``tol`` below 1e-4 makes them finer. The fit of the penalty with the best mean score
+    is gone on with until ``tol``. As l2 is per row, it means the same in a fold and on all rows.
 
     Parameters
     ----------
@@ -212,8 +214,10 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     """:class:`HeavyBallRegressor` with its penalty chosen by cross-validation.
 
     Penalties go from the strongest to the weakest. All rows are fitted first, as a path
-    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. The
-    fit of the penalty with the best mean score is gone on with until ``tol``. As l2 is per row, it
+    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. As
+    they only serve scores, these fits end when what f may still fall by is a tiny share of the
+    variance of the rows' losses (those of the squared loss are direct, and meet ``tol``). The fit
+    of the penalty with the best mean score is gone on with until ``tol``. As l2 is per row, it
     means the same in a fold and on all rows.
 
     Parameters
