@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from .metric import Metric
 from .newton import Newton
+from .scores import Scores, kind_of_scores
 from .small import norm
 
 Array = npt.NDArray[Any]
@@ -33,6 +34,11 @@ class Lean:
         self.ridge = np.asarray(problem.ridge, dtype=np.float64).reshape(-1, 1)
         self.newton = Newton(problem, shape[1], self.ridge)
         self.parts = self.newton.products.parts
+
+    @staticmethod
+    def can(problem: Any) -> bool:
+        """Several outputs, and rows that are here."""
+        return hasattr(problem.loss, "bender") and kind_of_scores(problem) is Scores
 
     def minimiser(self, w: Array, fall: float) -> Array | None:
         """Where f is at most about ``fall`` above its minimum, from w; None where that is not near

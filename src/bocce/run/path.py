@@ -95,12 +95,13 @@ class Way:
         judged: int = 0,
     ) -> None:
         self.p, self.tol, self.leader = p, tol, leader
-        self.judged = 0 if p.loss.quadratic else judged  # there a run is a step or two
+        direct = p.loss.quadratic  # there a run is a step or two
+        self.judged = 0 if direct or p.in_parts else judged
         self.method = method if p.in_parts else "plane"
         self.frame: Frame = Frame.of(p.with_l2(weakest)) if leader is None else leader.frame
         inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
         self.inner: Problem = copy(p) if inner is p else inner  # what is handed on is its own
-        self.inner.handed_on = {"shared": True} if judged else {}
+        self.inner.handed_on = {"shared": True} if self.judged else {}
         nowhere = self.inner.with_l2(0.0).look(np.zeros(self.inner.shape)).gradient
         self.first = Stop(tol, self.frame).outer(nowhere)
         self.ends: list[tuple[float, Array]] = []  # penalties, and their minimisers
@@ -127,7 +128,7 @@ class Way:
     def _lean(self, l2: float, start: Array) -> Array | None:
         """In the frame's variables; None where it takes a whole run."""
         p = self.inner.with_l2(l2)
-        if not (self.judged and hasattr(p.loss, "bender")) or p.in_parts:
+        if not self.judged or not Lean.can(p):
             return None
         with np.errstate(all="ignore"):  # a step too far is not taken
             return Lean(p, p.shape).minimiser(self.frame.into(start), self.enough(start))
@@ -172,7 +173,7 @@ class Way:
         with up to 20 classes all scores were then within 5 % of their standard errors.)
         """
         own = self.sample
-        losses = own.loss.value(own.rows.times(self.frame.into(w)), own.y)
+        losses = own.loss.value(own.predict(self.frame.into(w)), own.y)
         weight = np.ones(own.n) if own.weight is None else own.weight
         if not weight.any():
             return 0.0

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 
 from ..rows import Array
 from ..run.path import Way
-from ._arrays import rows_at
+from ._arrays import elsewhere, rows_at
 from ._base import HeavyBall
 from ._quick_scores import Quick, quick_score, scored
 from ._run import TINY_TOL, dense_pays, tiny
@@ -104,7 +104,9 @@ class Fold:
     def _quick(self, scoring: Any) -> Quick | None:
         """None unless all is as usual: float64 in memory, and each class among the rows."""
         model = self.track.model
-        if not is_classifier(model) or self.X.dtype != np.float64 or self._places is None:
+        if elsewhere(self.X) or not is_classifier(model):
+            return None
+        if self.X.dtype != np.float64 or self._places is None:
             return None
         return quick_score(model, scoring)
 
