@@ -169,8 +169,7 @@ class Way:
         of a score. Where f is too high by e, so is a score, and e should be a small share of that
         error. Beside that the model is off by some direction, of length sqrt(2 e) by the Hessian,
         along which the rows that are scored have a slope, of the order of 1 / sqrt(judged): so e
-        should be a still smaller share of s^2. (In cross-validation of digits and of power laws
-        with up to 20 classes all scores were then within 5 % of their standard errors.)
+        should be a still smaller share of s^2.
         """
         own = self.sample
         losses = own.loss.value(own.predict(self.frame.into(w)), own.y)
