@@ -16,6 +16,7 @@ Bender = Callable[[Array], Array]
 
 LARGE = 1 << 22  # multiplications of X v: fewer are done in float64
 NARROW = 6  # columns for each output: with more, a copy of X would be larger than a few scores
+SHARED = 1 << 24  # numbers of X: so many are copied where many runs share the copy
 BLOCK = 1 << 16  # numbers of X, or scores, that are taken at a time: they stay in the cache
 
 
@@ -65,15 +66,16 @@ class Products:
         return np.asarray(total / self.n, dtype=self.dtype)
 
 
-def parts_of(rows: Any, outputs: int, rough: bool) -> list[Array] | None:
+def parts_of(rows: Any, outputs: int, rough: bool, shared: bool = False) -> list[Array] | None:
     """Views of X, or of a copy of it, that stay in the cache while they are used.
 
     ``rough``: in float32, if X is large. That takes a copy, which is made where it is no larger
-    than three scores for each row and output, and is not needed where X is float32.
+    than three scores for each row and output, and is not needed where X is float32. ``shared``: by
+    many runs, which may then be larger, up to 64 MB.
     """
     plain = isinstance(rows, Dense)
     as_it_is = plain and rows.dtype == np.float32
-    fits = rows.d <= NARROW * outputs or as_it_is
+    fits = rows.d <= NARROW * outputs or as_it_is or (shared and rows.cost <= SHARED)
     if rough and fits and not rows.sparse and rows.cost * outputs > LARGE:
         whole = [rows.X] if as_it_is else [b.astype(np.float32) for b in rows.blocks()]
     elif plain and not as_it_is:

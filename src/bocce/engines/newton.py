@@ -109,8 +109,8 @@ class Newton:
     """H^-1 g, nearly, where the scores are.
 
     ``iterations`` counts products of H so far, each as dear as a gradient, ``spent`` those of the
-    last direction. ``wanted`` is how small a gradient is small enough, ``left`` how many products
-    may be spent: a run says so.
+    last direction. ``wanted`` is how small a gradient is small enough, ``fall`` how far f may be
+    left above its minimum, ``left`` how many products may be spent: a run says so.
     """
 
     def __init__(self, problem: Any, outputs: int, ridge: Array) -> None:
@@ -120,7 +120,7 @@ class Newton:
         free = bool(problem.loss.differences) & (self.ridge == 0.0)
         self.free = free.reshape(self.shape)[:, :1]
         self.handed_on: dict[str, Any] = {} if problem.handed_on is None else problem.handed_on
-        self.wanted, self.left = 0.0, MOST
+        self.wanted, self.fall, self.left = 0.0, 0.0, MOST
         self.iterations = self.spent = 0
         self.bend = 0.0  # the mean for which the metric was taken
         self.promised, self.broken = 1.0, 0  # what the last direction was to leave of the gradient
@@ -132,7 +132,8 @@ class Newton:
     def _take_products(self, rough: bool) -> None:
         """By the rows as the run before had them."""
         if not (rough and "parts" in self.handed_on):
-            self.handed_on["parts"] = parts_of(self.problem.rows, self.shape[1], rough)
+            shared = bool(self.handed_on.get("shared", False))
+            self.handed_on["parts"] = parts_of(self.problem.rows, self.shape[1], rough, shared)
         self.products = Products(self.problem, self.handed_on["parts"])
 
     def _take_over(self) -> None:
@@ -190,7 +191,8 @@ class Newton:
         self.products.look(z)
         size, enough = largest(g), max(LEFT, NEARLY * self.wanted / norm(g))
         around = self._balanced(g / size).reshape(-1)
-        x = self._conjugate_gradients(around, metric, enough).reshape(g.shape)
+        little = 2.0 * NEARLY * self.fall / size**2
+        x = self._conjugate_gradients(around, metric, enough, little).reshape(g.shape)
         x = size * self._balanced(x)
         if np.isfinite(x).all() and float(np.vdot(x, g)) > 0.0:
             return x
@@ -211,16 +213,27 @@ class Newton:
             self._take_products(rough=False)
             self.pairs.blocks.clear()
 
-    def _conjugate_gradients(self, g: Array, metric: Metric, enough: float) -> Array:
-        """From 0, until ``enough`` of g is left, or nothing may be spent any more."""
+    def still_to_fall(self, g: Array, metric: Metric) -> float:
+        """About how far f is above its minimum where its gradient is g: g . H^-1 g / 2, by the
+        metric that the pairs improve; infinite where there is none."""
+        if metric.plain or not self.pairs.blocks:
+            return float("inf")
+        v = self._balanced(g).reshape(-1)
+        return 0.5 * float(v @ self._improved(v.astype(self.products.dtype), metric))
+
+    def _improved(self, v: Array, metric: Metric) -> Array:
+        return self.pairs.solve(v, lambda v: self._by(metric, v))
+
+    def _conjugate_gradients(
+        self, g: Array, metric: Metric, enough: float, little: float = 0.0
+    ) -> Array:
+        """From 0, until ``enough`` of g is left, or less than ``little`` of g . H^-1 g, or nothing
+        may be spent any more."""
         dtype = self.products.dtype.type
         ridge, r = self.ridge.astype(dtype), g.astype(dtype)
 
-        def improved(v: Array) -> Array:
-            return self.pairs.solve(v, lambda v: self._by(metric, v))
-
         x, first, before = np.zeros(r.size), norm(r), self.iterations
-        p = step = improved(r)
+        p = step = self._improved(r, metric)
         fall, S, Y = float(r @ step), [], []
         for _ in range(max(1, min(MOST, self.left))):
             q = self.products.times(p.reshape(self.shape)).reshape(-1) + ridge * p
@@ -235,8 +248,10 @@ class Newton:
             self.promised = norm(r) / first
             if self.promised <= enough:
                 break
-            step = improved(r)
+            step = self._improved(r, metric)
             fall, last = float(r @ step), fall
+            if fall <= little:
+                break
             p = step + dtype(fall / last) * p
         if S:
             self.pairs.add(np.array(S), np.array(Y))

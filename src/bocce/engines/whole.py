@@ -57,10 +57,11 @@ class PlaneEngine:
                 return taken.verdict
         return ""
 
-    def aim(self, wanted: float, left: int) -> None:
-        """How small a gradient is small enough, and how many passes may still be made."""
-        if self.plane is not None and self.plane.newton is not None:
-            self.plane.newton.wanted, self.plane.newton.left = wanted, left
+    def aim(self, wanted: float, left: int, fall: float = 0.0) -> None:
+        """How small a gradient is small enough, how many passes may still be made, and how far f
+        may be left above its minimum."""
+        if self.plane is not None and (newton := self.plane.newton) is not None:
+            newton.wanted, newton.left, newton.fall = wanted, left, fall
 
     @property
     def inner_passes(self) -> int:
@@ -83,6 +84,15 @@ class PlaneEngine:
             return float(self.fell)
         by_metric = 0.5 * float(np.vdot(g, self.plane.metric.solve(g)))
         return by_metric if self.plane.quadratic else max(by_metric, 0.5 * float(self.fell))
+
+    def near(self, fall: float) -> bool:
+        """Has f less than this to fall? Not known (no) where there is no metric."""
+        plane = self.plane
+        assert plane is not None
+        if plane.newton is not None:
+            plane.metric = plane.newton.metric(plane.scores.z, plane.metric)
+            return plane.newton.still_to_fall(plane.gradient, plane.metric) <= fall
+        return not plane.metric.plain and self.still_to_fall() <= fall
 
     def memory(self, state: State) -> dict[str, Array]:
         """What a checkpoint needs beside the state to go on bit for bit."""

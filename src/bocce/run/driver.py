@@ -93,7 +93,7 @@ class Run:
                 pass  # it goes on where it was
             elif not keeper.found and self._record(self.state.w, first):
                 return "stopped"
-            elif self.stop.met(first.gradient):
+            elif self.stop.met(first.gradient) or self._near():
                 keeper.ended = "converged"
                 return "converged"
             else:
@@ -192,7 +192,7 @@ class Run:
     def _aim(self) -> None:
         """Tell an engine that makes passes within its steps what they are for."""
         if (aim := getattr(self.engine, "aim", None)) is not None:
-            aim(self.stop.wanted, self.end - self.state.k)
+            aim(self.stop.wanted, self.end - self.state.k, self.stop.fall)
         self.inner_passes = getattr(self.engine, "inner_passes", 0)
 
     def _took(self, state: State) -> None:
@@ -218,13 +218,18 @@ class Run:
             look = self._look(self.state.w)
             size = self.stop.outer(look.gradient)
             met = self.stop.met(look.gradient, size)
-        met = met and self._little_is_left(look)
+        met = (met and self._little_is_left(look)) or self._near()
         due = met or verdict or every == "auto" or k % int(every) == 0
         if due:
             self._note(look.value, size)
             if self._tell(self.state.w, look):
                 return "stopped"
         return "converged" if met else verdict
+
+    def _near(self) -> bool:
+        """Is f as near to its minimum as was asked for, and can the engine tell?"""
+        ask = getattr(self.engine, "near", None)
+        return self.stop.fall > 0.0 and ask is not None and bool(ask(self.stop.fall))
 
     def _little_is_left(self, look: Look) -> bool:
         """The gradient is small; is what f would still fall by, too?

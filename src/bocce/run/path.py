@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _checks
 from ..control import GUARDED
+from ..engines.lean import Lean
 from ..problems import Frame, Problem, norm
 from ..rows import Array
 from .asked import Asked, go
@@ -20,6 +21,10 @@ from .stop import Stop
 MOVES = 0.1  # of the gradient where a run begins: it goes on at least to this,
 LEAST = 1e-3  # but not beyond so much of what ``tol`` asks for
 SAMPLE = 1000  # rows on which possible starts are compared
+SHARE, OF_ERROR = 5e-6, 0.01  # see ``Way.enough``
+FLAT = 0.1  # of the squared mean loss: no less is taken for the variance of the losses
+USUAL = 1e-4  # a smaller ``tol`` makes scores as much more exact
+FINER = 0.01  # of what ``tol`` asks for: a run that is to be scored
 
 
 def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "auto") -> list[Result]:
@@ -76,7 +81,8 @@ class Way:
     """The runs of a path, one after the other: what they share, and where the last ones ended.
 
     ``weakest`` is the least penalty to come: columns are scaled for it. ``leader``: the way of a
-    problem with the same rows, but other weights or targets, whose variables are used.
+    problem with the same rows, but other weights or targets, whose variables are used. ``judged``:
+    the number of rows on which the models are scored; 0 where each is to meet ``tol``.
     """
 
     def __init__(
@@ -86,13 +92,16 @@ class Way:
         tol: float,
         method: str = "plane",
         leader: Way | None = None,
+        judged: int = 0,
     ) -> None:
         self.p, self.tol, self.leader = p, tol, leader
+        direct = p.loss.quadratic  # there a run is a step or two
+        self.judged = 0 if direct or p.in_parts else judged
         self.method = method if p.in_parts else "plane"
         self.frame: Frame = Frame.of(p.with_l2(weakest)) if leader is None else leader.frame
         inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
         self.inner: Problem = copy(p) if inner is p else inner  # what is handed on is its own
-        self.inner.handed_on = {}
+        self.inner.handed_on = {"shared": True} if self.judged else {}
         nowhere = self.inner.with_l2(0.0).look(np.zeros(self.inner.shape)).gradient
         self.first = Stop(tol, self.frame).outer(nowhere)
         self.ends: list[tuple[float, Array]] = []  # penalties, and their minimisers
@@ -103,10 +112,31 @@ class Way:
         n = self.inner.n
         return self.inner.on(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
 
-    def follow(self, l2: float) -> Result:
-        """The run for the penalty that the leader has just been at, with the curvature found there.
+    def model(self, l2: float, follow: bool = False) -> Array:
+        """The point for the next penalty; as exact as scores need it, if it is to be ``judged``.
+        ``follow``: with the curvature that the leader has found for it."""
+        if follow:
+            self._take_over()
+        start = self._start(l2)
+        if (w := self._lean(l2, start)) is None:
+            result = self.go_on(l2, start)
+            return self.p.joined(result.w, result.intercept)
+        point = self.frame.out(w)
+        self.ends = [*self.ends[-2:], (l2, point)]
+        return point
 
-        It does not begin at the leader's minimiser: where the leader has seen rows that this one
+    def _lean(self, l2: float, start: Array) -> Array | None:
+        """In the frame's variables; None where it takes a whole run."""
+        p = self.inner.with_l2(l2)
+        if not self.judged or not Lean.can(p):
+            return None
+        with np.errstate(all="ignore"):  # a step too far is not taken
+            return Lean(p, p.shape).minimiser(self.frame.into(start), self.enough(start))
+
+    def _take_over(self) -> None:
+        """The curvature that the leader has found for the penalty that it has just been at.
+
+        A run does not begin at the leader's minimiser: where the leader has seen rows that this one
         has not, whatever is left of them when the run stops would flatter it on those rows.
         """
         assert self.leader is not None
@@ -118,16 +148,39 @@ class Way:
                 mine[name] = theirs[name].copy()
             elif name != "H" or not self.p.loss.quadratic:  # there its own is all it needs
                 mine[name] = theirs[name]
-        return self.go_on(l2)
 
-    def go_on(self, l2: float) -> Result:
+    def go_on(self, l2: float, start: Array | None = None) -> Result:
         """The run for the next penalty."""
         stop = Stop(self.tol, self.frame, self.first)
         if self.ends and stop.goal > 0.0:
             before, end = self.ends[-1]
             begins = norm(self.p.with_l2(abs(before - l2)).pull(end))  # of the gradient there
             stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
-        return self._run(l2, self._start(l2), stop)
+        start = self._start(l2) if start is None else start
+        if self.judged:
+            stop.fall = self.enough(start)
+            stop.first *= FINER
+        return self._run(l2, start, stop)
+
+    def enough(self, w: Array) -> float:
+        """How far f may be left above its minimum, that no score can tell.
+
+        Let s be the standard deviation of the rows' losses, so s / sqrt(judged) the standard error
+        of a score. Where f is too high by e, so is a score, and e should be a small share of that
+        error. Beside that the model is off by some direction, of length sqrt(2 e) by the Hessian,
+        along which the rows that are scored have a slope, of the order of 1 / sqrt(judged): so e
+        should be a still smaller share of s^2.
+        """
+        own = self.sample
+        losses = own.loss.value(own.predict(self.frame.into(w)), own.y)
+        weight = np.ones(own.n) if own.weight is None else own.weight
+        if not weight.any():
+            return 0.0
+        mean = np.average(losses, weights=weight)
+        variance = float(np.average((losses - mean) ** 2, weights=weight))
+        variance = max(variance, FLAT * float(mean) ** 2)  # under a strong penalty all are alike
+        finer = min(1.0, self.tol / USUAL) ** 2
+        return finer * min(SHARE * variance, OF_ERROR * float(np.sqrt(variance / self.judged)))
 
     def _run(self, l2: float, start: Array, stop: Stop) -> Result:
         p, inner = self.p.with_l2(l2), self.inner.with_l2(l2)

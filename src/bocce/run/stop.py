@@ -23,7 +23,8 @@ def smaller(zero: float, flat: float) -> float:
 
 @dataclass
 class Stop:
-    """Is the gradient, in the caller's variables, at most ``tol`` times ``first``?
+    """Is the gradient, in the caller's variables, at most ``tol`` times ``first``? Or has f less
+    than ``fall`` to fall, where the engine can tell?
 
     ``first`` is the norm at the start unless it is given, and where that at ``zero`` is given, the
     ``smaller`` of the two. A run looks at gradients in its own (framed) variables; ``wanted`` is
@@ -35,6 +36,7 @@ class Stop:
     first: float = -1.0
     wanted: float = 0.0
     zero: float = -1.0
+    fall: float = 0.0
 
     @property
     def goal(self) -> float:

@@ -87,7 +87,8 @@ class CrossValidated:
         folds = list(check_cv(self.cv, data[1], classifier=is_classifier(self)).split(*data[:2]))
         scorer = check_scoring(self._model(), scoring=self.scoring)
         weakest = float(self.l2s_.min())
-        leader = Track(self._model(), *data, weakest)
+        judged = min(len(test) for _, test in folds)
+        leader = Track(self._model(), *data, weakest, judged)
         others = [Fold(self._model(), data, fold, weakest, leader) for fold in folds]
         self.scores_ = np.empty((len(folds), self.l2s_.size))
         # threads: rows are shared, and products of matrices run side by side
@@ -96,7 +97,9 @@ class CrossValidated:
         for place in np.argsort(-self.l2s_, kind="stable").tolist():
             l2 = float(self.l2s_[place])
             fitted[place] = leader.fit(l2)
-            self.scores_[:, place] = work(delayed(other.score)(l2, scorer) for other in others)
+            self.scores_[:, place] = work(
+                delayed(other.score)(l2, scorer, self.scoring) for other in others
+            )
             self._tell(l2, self.scores_[:, place], len(fitted))
         best = self._best()
         self.l2_ = float(self.l2s_[best])
@@ -134,9 +137,11 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
     """:class:`HeavyBallClassifier` with its penalty chosen by cross-validation.
 
     Penalties go from the strongest to the weakest. All rows are fitted first, as a path
-    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. The
-    fit of the penalty with the best mean score is gone on with until ``tol``. As l2 is per row, it
-    means the same in a fold and on all rows.
+    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. As
+    they only serve scores, these fits end when what f may still fall by is so small a share of the
+    variance of the rows' losses that it moves a mean loss by a few percent of its standard error;
+    a ``tol`` below 1e-4 makes them finer. The fit of the penalty with the best mean score
+    is gone on with until ``tol``. As l2 is per row, it means the same in a fold and on all rows.
 
     Parameters
     ----------
@@ -209,8 +214,10 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     """:class:`HeavyBallRegressor` with its penalty chosen by cross-validation.
 
     Penalties go from the strongest to the weakest. All rows are fitted first, as a path
-    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. The
-    fit of the penalty with the best mean score is gone on with until ``tol``. As l2 is per row, it
+    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. As
+    they only serve scores, these fits end when what f may still fall by is a tiny share of the
+    variance of the rows' losses (those of the squared loss are direct, and meet ``tol``). The fit
+    of the penalty with the best mean score is gone on with until ``tol``. As l2 is per row, it
     means the same in a fold and on all rows.
 
     Parameters

@@ -7,15 +7,18 @@ minimiser of all rows would know the test rows.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_classifier
 
 from ..rows import Array
 from ..run.path import Way
-from ._arrays import rows_at
+from ._arrays import elsewhere, rows_at
 from ._base import HeavyBall
+from ._quick_scores import Quick, quick_score, scored
 from ._run import TINY_TOL, dense_pays, tiny
 
 
@@ -29,6 +32,7 @@ class Track:
         y: Array,
         weights: Array | None,
         weakest: float,
+        judged: int,
         leader: Track | None = None,
     ) -> None:
         self.model, self.given, self.d = model, X, int(X.shape[1])
@@ -40,14 +44,16 @@ class Track:
         self.n = int(X.shape[0])
         if sp.issparse(X) and dense_pays(X):
             X = X.toarray()
-        tol = min(model.tol, TINY_TOL) if tiny(X) else model.tol
+        tol = model.tol
+        if tiny(X):
+            tol, judged = min(tol, TINY_TOL), 0
         self.ways: list[Way] = []
         p = None
         for j, target in enumerate(targets):
             if p is None:
                 p = model._problem(X, target, weights)
             led = leader.ways[j] if leader else self.ways[0] if self.ways else None
-            self.ways.append(Way(p.with_encoded(target), weakest, tol, leader=led))
+            self.ways.append(Way(p.with_encoded(target), weakest, tol, leader=led, judged=judged))
         self.follows = leader is not None
 
     def fit(self, l2: float) -> dict[str, Any]:
@@ -55,8 +61,7 @@ class Track:
         rows = self.model._outputs(len(self.ways))
         coef, intercept = np.zeros((rows, self.d)), np.zeros(rows)
         for j, way in enumerate(self.ways):
-            run = way.follow(l2) if self.follows else way.go_on(l2)
-            point = way.p.joined(run.w, run.intercept)
+            point = way.model(l2, self.follows)
             self.model._put(coef, intercept, self.model._place(j), point)
         fitted = self.model._fitted(coef, intercept, self.given)
         for name, value in fitted.items():
@@ -75,19 +80,38 @@ class Fold:
         weakest: float,
         leader: Track,
     ) -> None:
-        self.X, self.y, self.weights = data
-        train, self.test = (np.arange(len(self.y))[rows] for rows in fold)
-        if leader.n == len(self.y) and model._like(leader.model, self.y[train]):
-            weights = np.zeros(len(self.y))
-            np.add.at(weights, train, 1.0 if self.weights is None else self.weights[train])
-            self.track = Track(model, self.X, self.y, weights, weakest, leader)
+        X, y, weights = data
+        train, test = (np.arange(len(y))[rows] for rows in fold)
+        self.X, self.y = rows_at(X, test), y[test]
+        self.weights = None if weights is None else weights[test]
+        if leader.n == len(y) and model._like(leader.model, y[train]):
+            own = np.zeros(len(y))
+            np.add.at(own, train, 1.0 if weights is None else weights[train])
+            self.track = Track(model, X, y, own, weakest, test.size, leader)
         else:  # rows are left out, or a class is not there
-            kept = None if self.weights is None else self.weights[train]
-            self.track = Track(model, rows_at(self.X, train), self.y[train], kept, weakest)
+            kept = None if weights is None else weights[train]
+            self.track = Track(model, rows_at(X, train), y[train], kept, weakest, test.size)
 
-    def score(self, l2: float, scorer: Any) -> float:
-        """On the rows left out, of the model with the next penalty."""
+    def score(self, l2: float, scorer: Any, scoring: Any) -> float:
+        """On the rows left out, of the model with the next penalty: by the scorer, or as quickly as
+        can be what ``scoring`` names."""
         self.track.fit(l2)
-        more = {} if self.weights is None else {"sample_weight": self.weights[self.test]}
-        X, y = rows_at(self.X, self.test), self.y[self.test]
-        return float(scorer(self.track.model, X, y, **more))
+        if (quick := self._quick(scoring)) is not None:
+            return scored(quick, self.track.model, self.X, self._places, self.weights)
+        more = {} if self.weights is None else {"sample_weight": self.weights}
+        return float(scorer(self.track.model, self.X, self.y, **more))
+
+    def _quick(self, scoring: Any) -> Quick | None:
+        """None unless all is as usual: float64 in memory, and each class among the rows."""
+        model = self.track.model
+        if elsewhere(self.X) or not is_classifier(model):
+            return None
+        if self.X.dtype != np.float64 or self._places is None:
+            return None
+        return quick_score(model, scoring)
+
+    @cached_property
+    def _places(self) -> Array | None:
+        """Of the classes of the rows, among those of the model."""
+        classes, places = np.unique(self.y, return_inverse=True)
+        return places if np.array_equal(classes, self.track.model.classes_) else None

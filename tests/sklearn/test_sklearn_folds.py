@@ -1,0 +1,63 @@
+"""Scores of folds: as exact as a score can tell, and the same numbers as scikit-learn's."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+from sklearn.datasets import load_digits
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import StratifiedKFold
+
+from bocce.sklearn import HeavyBallClassifier, HeavyBallClassifierCV
+
+L2S, FOLDS = np.geomspace(1e-1, 1e-5, 4), StratifiedKFold(3)
+
+
+def power_law():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 32)) * np.arange(1, 33) ** -0.5
+    z = 3.0 * X @ rng.standard_normal((32, 6)) + rng.gumbel(size=(1500, 6))
+    return X, z.argmax(axis=1)
+
+
+@pytest.mark.parametrize("rows", [power_law, lambda: load_digits(return_X_y=True)])
+def test_scores_are_within_a_twentieth_of_their_standard_errors(rows):
+    X, y = rows()
+    model = HeavyBallClassifierCV(L2S, cv=FOLDS, scoring="neg_log_loss").fit(X, y)
+    exact, error = np.empty(model.scores_.shape), np.empty(model.scores_.shape)
+    for i, (train, test) in enumerate(FOLDS.split(X, y)):
+        for j, l2 in enumerate(L2S):
+            one = HeavyBallClassifier(l2, tol=1e-10).fit(X[train], y[train])
+            own = log_softmax(one.decision_function(X[test]), axis=1)[np.arange(test.size), y[test]]
+            exact[i, j], error[i, j] = own.mean(), own.std() / np.sqrt(test.size)
+    assert (np.abs(model.scores_ - exact) <= 0.05 * error).all()
+    assert model.l2_ == L2S[exact.mean(axis=0).argmax()]
+    finer = HeavyBallClassifierCV(L2S, cv=FOLDS, scoring="neg_log_loss", tol=1e-8).fit(X, y)
+    assert (np.abs(finer.scores_ - exact) <= 1e-4 * error).all()
+    again = HeavyBallClassifierCV(L2S, cv=FOLDS, scoring="neg_log_loss").fit(X, y)
+    assert np.array_equal(again.scores_, model.scores_)
+
+
+@pytest.mark.parametrize("classes", [2, 6])
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_quick_scores_are_those_of_scikit_learn(classes, scoring, weighted):
+    X, y = power_law()
+    X, y = 20.0 * X[:400], y[:400] % classes  # some probabilities are as good as 0
+    weights = np.random.default_rng(1).random(400) if weighted else None
+
+    def theirs(model, X, y, **more):
+        return get_scorer(scoring)(model, X, y, **more)
+
+    quick = HeavyBallClassifierCV(L2S, cv=FOLDS, scoring=scoring).fit(X, y, weights)
+    slow = HeavyBallClassifierCV(L2S, cv=FOLDS, scoring=theirs).fit(X, y, weights)
+    np.testing.assert_allclose(quick.scores_, slow.scores_, rtol=1e-9)
+
+
+def test_rows_of_some_classes_are_left_to_scikit_learn():
+    """Its accuracy needs no row of each class."""
+    X, y = power_law()
+    order = np.argsort(y, kind="stable")
+    few = [(np.setdiff1d(order, order[:50]), order[:50])]
+    model = HeavyBallClassifierCV([1e-2], cv=few).fit(X, y)
+    one = HeavyBallClassifier(1e-2).fit(X[few[0][0]], y[few[0][0]])
+    assert model.scores_[0, 0] == pytest.approx(one.score(X[order[:50]], y[order[:50]]), abs=0.02)
