@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> None:
         model = HeavyBallClassifier(
             L2, batch_size=b, max_iter=PASSES, tol=0.0, fit_intercept=False, random_state=0
         ).fit(X, y)
-        gap = (model.history_["value"].min() - best) / (first - best)
+        gap = max(0.0, model.history_["value"].min() - best) / (first - best)  # but for rounding
         mark = "  <- recommended" if b == chosen else ""
         print(f"{b:>8} {model.history_['iteration'][-1]:>8} {gap:>22.1e}{mark}")
 
