@@ -1,6 +1,6 @@
 """Linear probes: softmax regression on embeddings, one fit, a path of penalties, cross-validation.
 
-    python benchmarks/probe.py              # about eight minutes on one idle core
+    python benchmarks/probe.py              # nine minutes on one core
     python benchmarks/probe.py --quick      # a smaller one, about a minute
     python benchmarks/probe.py path cv      # parts of it
 
