@@ -12,6 +12,7 @@ from _peers_race import LEVELS, OURS, Climb, Raced
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import LogLocator, NullFormatter
 
 LOOKS = {  # colour, marker: a solver looks the same in every panel
     OURS: ("#c1121f", "o"),
@@ -79,5 +80,9 @@ def _panel(ax: Any, raced: Raced) -> dict[str, Any]:
         ax.axhline(level, color="#dddddd", lw=0.8, zorder=0)
     ax.set_title(f"{raced.data}, {raced.loss}, l2 = {raced.label}", fontsize=10)
     ax.set_ylim(FLOOR / 2, 2.0)
+    # short axes too have two labels, and none lie on one another
+    ax.xaxis.set_major_locator(LogLocator(10.0, subs=(1.0, 3.0)))
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
     ax.spines[["top", "right"]].set_visible(False)
     return handles
