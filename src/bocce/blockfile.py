@@ -289,6 +289,8 @@ class ArrowStore:
         try:
             found = pa.ipc.read_message(pa.py_buffer(message))
             X, y = self._buffers(i, pa.ipc.read_record_batch(found, self.schema))
+        except MemoryError:
+            raise
         except (pa.ArrowException, OSError, ValueError, TypeError, IndexError, AttributeError):
             raise self._fault(i, "corrupted (it is no record batch of this file)") from None
         if (zlib.crc32(X), zlib.crc32(y)) != (self.table["x"][i], self.table["y"][i]):
@@ -329,7 +331,7 @@ class ArrowStore:
                 last = reader.get_batch_with_custom_metadata(reader.num_record_batches - 1)
                 found = dict(last.custom_metadata or {})
                 schema = reader.schema
-        except MemoryError:  # Arrow's too: nothing is wrong with the file
+        except MemoryError:  # Arrow's is an ArrowException too, and says nothing of the file
             raise
         except (pa.ArrowException, OSError, IndexError):
             raise ValueError(

@@ -154,6 +154,21 @@ def test_damaged_headers_and_other_files_are_refused(file, tmp_path):
         file.read(13)
 
 
+@pytest.mark.parametrize("step", ["open_file", "read_message"])
+def test_no_memory_is_not_called_a_broken_file(file, monkeypatch, step):
+    """Arrow's MemoryError is one of its own exceptions as well."""
+    pa = pytest.importorskip("pyarrow")
+    path = file.path
+
+    def full(*args, **kwargs):
+        raise pa.lib.ArrowMemoryError("malloc of size 2880 failed")
+
+    monkeypatch.setattr(pa.ipc, step, full)
+    with pytest.raises(MemoryError, match="malloc of size 2880 failed"):
+        for _ in BlockFile(path).stream(range(1)):
+            pass
+
+
 def test_reading_without_preadv(file, monkeypatch):
     """As on Windows, where there is no read at a place, no direct input and no sysconf."""
     expected = whole(file)

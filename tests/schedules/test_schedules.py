@@ -7,23 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from bocce import schedules, theory
+from bocce import schedules
 from bocce.schedules import REGISTRY, Schedule
-from bocce.schedules.adaptive import heavy_ball_rule, lookahead_rule, memory, with_step
-
-FEW = settings(max_examples=60, deadline=None)
-positive = st.floats(1e-6, 1e6)
-
-
-@st.composite
-def curvatures(draw, most_kappa=1e6):
-    """(L, mu) with mu <= L, kappa = 1 among them."""
-    L = draw(positive)
-    kappa = draw(st.one_of(st.just(1.0), st.floats(1.0, most_kappa)))
-    return L, min(L, L / kappa)
+from schedule_tables import FEW, batch_constants, curvatures, is_constant
 
 
 def heavy_ball_iterates(schedule, gradient, w0):
@@ -126,12 +115,6 @@ def test_averaging_with_half_the_inverse_smoothness_is_sgd(constants, T):
 # -- constant and exponential tables -----------------------------------------------------
 
 
-def is_constant(schedule, T, alpha, beta, theta):
-    table = np.array([schedule.alpha, schedule.beta, schedule.theta])
-    expected = np.repeat([[alpha], [beta], [theta]], T, axis=1)
-    return table == pytest.approx(expected, rel=1e-9, abs=1e-13)
-
-
 @FEW
 @given(curvatures(), st.integers(1, 50), st.floats(1e-6, 1.0))
 def test_constant_tables_are_their_formulas(constants, T, a):
@@ -195,161 +178,6 @@ def test_nesterov_exponential_tends_to_nesterov_when_gamma_tends_to_one():
     assert is_constant(s, 50, 1 / 9, 0.5, 0.5)
 
 
-# -- schedules that know the batch -------------------------------------------------------
-
-
-@st.composite
-def batch_constants(draw):
-    L, mu = draw(curvatures())
-    n = draw(st.integers(1, 10_000))
-    L_max = L * draw(st.floats(1.0, 1e4))
-    return {"L": L, "mu": mu, "L_max": L_max, "n": n, "b": draw(st.integers(1, n))}
-
-
-def step(s, k):
-    return float(s.alpha[k]), float(s.beta[k])
-
-
-@FEW
-@given(batch_constants(), st.floats(1e-3, 1e4))
-def test_full_batch_mass_and_auto_are_nesterov(constants, kappa_tilde):
-    """auto once its memory has grown to sqrt(kappa) steps."""
-    full = constants | {"b": constants["n"], "kappa_tilde": kappa_tilde}
-    L, mu = constants["L"], constants["mu"]
-    nesterov = schedules.nesterov(1, L, mu)
-    for factory, T in ((schedules.mass, 1), (schedules.auto, math.ceil(math.sqrt(L / mu)))):
-        s = factory(T, **full)
-        table = (s.alpha[-1], s.beta[-1], s.theta[-1])
-        expected = (nesterov.alpha[0], nesterov.beta[0], nesterov.theta[0])
-        assert table == pytest.approx(expected, rel=1e-9, abs=1e-12)
-
-
-@FEW
-@given(batch_constants())
-def test_full_batch_heavy_ball_has_the_best_momentum_for_its_step(constants):
-    """alpha <= 1/L: the double root at mu, beta = (1 - 1/sqrt(kappa))^2."""
-    s = schedules.auto(1, **constants | {"b": constants["n"]}, family="shb")
-    root = 1 - math.sqrt(constants["mu"] / constants["L"])
-    assert s.alpha[0] == pytest.approx(1 / constants["L"], rel=1e-3)
-    assert math.sqrt(s.beta[0]) == pytest.approx(root, abs=1e-3)
-    assert s.theta[0] == 0.0
-
-
-@FEW
-@given(batch_constants())
-def test_single_rows_step_as_the_best_sgd(constants):
-    """b = 1: zeta0^2 = 1, so alpha = 1/L_max and no momentum."""
-    n = max(2, constants["n"])
-    s = schedules.auto(1, **constants | {"n": n, "b": 1}, family="shb")
-    assert s.alpha[0] == pytest.approx(1 / constants["L_max"], rel=1e-3)
-    assert s.beta[0] == pytest.approx(0.0, abs=1e-3)
-
-
-@FEW
-@given(batch_constants())
-def test_condition_number_one_needs_no_momentum(constants):
-    L, n, b = constants["L"], constants["n"], constants["b"]
-    zeta2 = 0.0 if n == b else (n - b) / ((n - 1) * b)
-    round_one = constants | {"mu": L}
-    assert schedules.auto(1, **round_one, family="shb").beta[0] == pytest.approx(0, abs=1e-3)
-    same_rows = round_one | {"L_max": L, "kappa_tilde": 1.0}
-    assert is_constant(schedules.mass(1, **same_rows), 1, 1 / L, 0, 0)
-    # with lookahead auto may step shorter at b = 1, where zeta0^2 = 1, never longer
-    s = schedules.auto(1, **same_rows)
-    assert s.alpha[0] <= 1 / L * (1 + 1e-12)
-    assert is_constant(s, 1, 1 / L if zeta2 <= 0.5 else s.alpha[0], 0, 0)
-
-
-@FEW
-@given(batch_constants())
-def test_heavy_ball_is_certified_no_slower_than_rule_one(constants):
-    z = theory.zeta2(constants["n"], constants["b"])
-    rows = (constants["L_max"], constants["mu"], constants["L"])
-    s = schedules.auto(1, **constants, family="shb")
-    rule = heavy_ball_rule(constants["L"], constants["mu"], constants["L_max"], z)
-    best = theory.certified_rate(float(s.alpha[0]), float(s.beta[0]), z, *rows)
-    assert 1 - best >= (1 - theory.certified_rate(*rule, z, *rows)) * (1 - 2e-5)
-
-
-@FEW
-@given(batch_constants(), st.integers(1, 10_000))
-def test_a_larger_batch_is_certified_no_slower(constants, other):
-    n = constants["n"]
-    rates = []
-    for b in sorted((constants["b"], 1 + other % n)):
-        s = schedules.auto(1, **constants | {"b": b}, family="shb")
-        rows = (theory.zeta2(n, b), constants["L_max"], constants["mu"], constants["L"])
-        rates.append(theory.certified_rate(*step(s, 0), *rows))
-    assert 1 - rates[1] >= (1 - rates[0]) * (1 - 2e-5)
-
-
-def test_mass_by_hand():
-    """n = 5, b = 2: z = 3/8, L_m = 4 5/8 + 12 3/8 = 7, kappa~ = 11/3: kappa_m = 2, c = sqrt(14)."""
-    s = schedules.mass(2, L=4.0, mu=1.0, L_max=12.0, kappa_tilde=11 / 3, n=5, b=2)
-    c = math.sqrt(14)
-    e1, e2 = 1 / 7, c / (c + 1) / 14
-    g = (c - 1) / (c + 1)
-    assert is_constant(s, 2, e1 - e2, g, g * e1 / (e1 - e2))
-
-
-@pytest.mark.parametrize("T", [1, 2, 7, 100, 1000])
-def test_heavy_ball_decays_after_a_few_time_constants(T):
-    constants = {"L": 4.0, "mu": 1.0, "L_max": 8.0, "n": 20, "b": 15}
-    s = schedules.auto(T, **constants)
-    tau = 1 / (1 - theory.certified_rate(*step(s, 0), theory.zeta2(20, 15), 8.0, 1.0, 4.0))
-    K = min(3.5 * tau, 0.5 * T)
-    for k in range(T):
-        decay = 1.0 if k <= K else T ** (-0.9 * (k - K) / (T - K))
-        assert s.alpha[k] == pytest.approx(s.alpha[0] * decay, rel=1e-5)
-    assert len(set(s.beta)) == 1
-    assert not s.theta.any()
-
-
-@pytest.mark.parametrize("T", [1, 2, 7, 100, 1000, 20_000])
-def test_lookahead_averages_after_a_few_time_constants(T):
-    """c_k = min(c, k + 2), then c_K + t/3; the effective step; alpha theta L_m = beta."""
-    constants = {"L": 100.0, "mu": 1.0, "L_max": 300.0, "n": 1000, "b": 100}
-    s = schedules.auto(T, **constants, kappa_tilde=90.0)
-    zeta2 = theory.zeta2(1000, 100)
-    L_m, kappa_m = (1 - zeta2) * 100 + zeta2 * 300, (1 - zeta2) + zeta2 * 90
-    c = memory(100.0, 1.0, 300.0, 90.0, zeta2)
-    K = min(7 * c, T / 2)
-    for k in range(T):
-        t, grown = max(0.0, k - K), min(c, (K if k > K else k) + 2)
-        effective = (1 + grown / kappa_m) / (2 * L_m)
-        seen = max(1.0, kappa_m * L_m / max(1, T / 7) ** 2)
-        if t > 0:
-            effective = max(1 / (4 * L_m), effective / (1 + seen * effective * t / 1.5))
-        assert s.beta[k] == pytest.approx((grown + t / 3 - 1) / (grown + t / 3 + 1), rel=1e-12)
-        assert s.alpha[k] / (1 - s.beta[k]) == pytest.approx(effective, rel=1e-9)
-        assert s.alpha[k] * s.theta[k] * L_m == pytest.approx(s.beta[k], rel=1e-12)
-
-
-def test_with_enough_memory_iterates_are_averages_of_sgd():
-    """Memory c = 1, 2, 3 .. and the effective step 1/(2 L_m): w_k is the mean of SGD's iterates."""
-    rng = np.random.default_rng(0)
-    short, T = 0.3, 40
-    alpha, beta, theta = with_step(np.arange(1.0, T + 1), 0.5 * short, short)
-    gradients = rng.standard_normal((T, 3, 3)), rng.standard_normal((T, 3))
-    w = before = z = total = np.array([1.0, -2.0, 0.5])
-    for k in range(T):
-        y = w + theta[k] * (w - before)
-        np.testing.assert_allclose(y, z, rtol=1e-9, atol=1e-9)  # where the gradient is taken
-        g = gradients[0][k] @ y * 0.1 + gradients[1][k]
-        w, before = w + beta[k] * (w - before) - alpha[k] * g, w
-        z = z - short * g
-        total = total + z
-        np.testing.assert_allclose(w, total / (k + 2), rtol=1e-9, atol=1e-9)
-
-
-def test_the_memory_of_auto_grows_to_what_the_batch_allows():
-    """After c steps the parameters are those of rule 2."""
-    constants = {"L": 100.0, "mu": 1.0, "L_max": 300.0, "n": 1000, "b": 100}
-    s = schedules.auto(200, **constants, kappa_tilde=9.0)
-    rule = lookahead_rule(100.0, 1.0, 300.0, 9.0, theory.zeta2(1000, 100))
-    assert (s.alpha[30], s.beta[30], s.theta[30]) == pytest.approx(rule)
-
-
 # -- a schedule is data ------------------------------------------------------------------
 
 
@@ -388,6 +216,14 @@ def test_equality_compares_tables_and_names():
     assert s != "shb"
     with pytest.raises(TypeError, match="unhashable"):
         hash(s)
+
+
+def test_copies_are_read_only_too():
+    original = schedules.shb(5, L=10.0, mu=1.0)
+    twin = copy.deepcopy(original)  # by the same protocol as sending it to a worker
+    assert twin == original
+    with pytest.raises(ValueError, match="read-only"):
+        twin.alpha[0] = 1.0
 
 
 # -- the registry ------------------------------------------------------------------------
@@ -433,11 +269,3 @@ def test_presets_can_be_called_and_overridden():
     constants = {"L": 4.0, "mu": 1.0, "L_max": 8.0, "n": 20, "b": 15, "kappa_tilde": 5.0}
     assert not REGISTRY["auto-shb"](10, **constants).theta.any()
     assert REGISTRY["auto-shb"](10, **constants, family=None).theta.all()
-
-
-def test_copies_are_read_only_too():
-    original = schedules.shb(5, L=10.0, mu=1.0)
-    twin = copy.deepcopy(original)  # by the same protocol as sending it to a worker
-    assert twin == original
-    with pytest.raises(ValueError, match="read-only"):
-        twin.alpha[0] = 1.0

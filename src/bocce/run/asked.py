@@ -220,7 +220,7 @@ def go(
         frame = Frame.of(p) if open_ended else own_variables(p)
     inner = inner or frame.problem(p)
     start = frame.into(asked.start) if asked.start.any() else np.zeros(inner.shape)
-    controller = _controller(inner, asked, method, start)
+    controller = controller_of(inner, asked, method, start)
     run = Run(
         inner,
         frame,
@@ -233,7 +233,7 @@ def go(
     return _result(p, run, asked, verdict)
 
 
-def _controller(p: Problem, asked: Asked, method: Any, start: Array) -> Controller:
+def controller_of(p: Problem, asked: Asked, method: Any, start: Array) -> Controller:
     if method == "plane":
         steps = plane(None, asked.memory) if isinstance(asked.method, str) else asked.method
         T = asked.T or math.ceil(asked.passes or usual_passes(asked.tol, asked.settings.limits))

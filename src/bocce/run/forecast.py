@@ -17,7 +17,7 @@ from ..problems import Frame, Problem
 from ..problems.frame import identity as own_variables
 from ..rows import Array
 from ..schedules import Schedule
-from .asked import Asked, _controller, minimize
+from .asked import Asked, controller_of, minimize
 from .result import Result
 
 TRIAL_NUMBERS = 1 << 20  # of X in a trial
@@ -97,7 +97,7 @@ def first_stage(p: Problem, asked: Asked) -> tuple[Controller, Stage]:
     frame = Frame.of(p) if open_ended else own_variables(p)
     inner = frame.problem(p)
     start = np.zeros((inner.width, *asked.start.shape[1:]))
-    controller = _controller(inner, asked, asked.method, start)
+    controller = controller_of(inner, asked, asked.method, start)
     stage = controller.next(None)
     assert isinstance(stage, Stage)
     return controller, stage

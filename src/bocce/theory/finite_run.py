@@ -78,12 +78,10 @@ def certify_run(
 
 
 def _spectrum(p: Any) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues and vectors of the Hessian."""
-    if p.penalty is None:
-        values, vectors = np.linalg.eigh(p.gram)
-        return np.maximum(values, 0.0) + p.l2, vectors
-    values, vectors = np.linalg.eigh(p.gram + np.diag(p.ridges))
-    return np.maximum(values, 0.0), vectors
+    """Eigenvalues and vectors of the Hessian; the least penalty is added last, exactly."""
+    least = p.ridges.min()
+    values, vectors = np.linalg.eigh(p.gram + np.diag(p.ridges - least))
+    return np.maximum(values, 0.0) + least, vectors
 
 
 def _require_least_squares(where: str, p: Any) -> None:
