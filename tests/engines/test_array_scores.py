@@ -77,6 +77,7 @@ def test_each_answer_is_that_of_numpy(loss, weighted, blocks):
     same(ours.gram(2), theirs.gram(2))
     same(ours.gram(2, 1), theirs.gram(2, 1))
     same(ours.sweep.row_bends(), theirs.row_bends())
+    same(ours.squares(), theirs.squares())
     ours.keep(1, 0.5)
     theirs.keep(1, 0.5)
     same(ours.z, np.concatenate([host(z) for z in theirs.z]))

@@ -60,7 +60,7 @@ def test_scores_are_those_of_rows_in_memory(pair):
         seen = [scores.start(w), scores.gradient()]
         seen += [scores.aim(0, d), scores.aim(1, w), scores.gram(2)]
         scores.scale(1, 2.0)
-        seen += [scores.move(c), scores.far, scores.gradient()]
+        seen += [scores.move(c), scores.far, scores.gradient(), scores.squares()]
         scores.keep(1, 0.5)
         seen += [scores.look(), scores.gradient(), scores.gram(2), scores.z, scores.U]
         found.append(np.concatenate([x.ravel() for one in seen for x in arrays(one)]))

@@ -62,9 +62,9 @@ def conjugate_gradients(A, b, P, steps):
 
 
 @pytest.mark.parametrize("memory", [1, 3])
-@pytest.mark.parametrize("preconditioned", [False, True])
+@pytest.mark.parametrize("kind", ["identity", "diagonal", "matrix"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_on_least_squares_it_is_conjugate_gradients(memory, preconditioned, weighted):
+def test_on_least_squares_it_is_conjugate_gradients(memory, kind, weighted):
     rng = np.random.default_rng(3)
     n, d = 50, 8
     X = rng.standard_normal((n, d)) * np.geomspace(1.0, 0.05, d)
@@ -73,8 +73,12 @@ def test_on_least_squares_it_is_conjugate_gradients(memory, preconditioned, weig
     p = given.problem(X, rng.standard_normal(n), given.Squared(), ridge, weight)
     c = np.ones(n) if p.weight is None else p.weight
     A = X.T @ (X * c[:, None]) / n + np.diag(ridge)
-    M = A + 0.3 * np.diag(np.diag(A)) if preconditioned else np.eye(d)
-    metric = Metric.of(M, 0.0) if preconditioned else "identity"
+    D = np.diag(np.diag(A))
+    M, metric = {
+        "identity": (np.eye(d), "identity"),
+        "diagonal": (D, Metric.diagonal(np.diag(A) - ridge, ridge)),
+        "matrix": (A + 0.3 * D, Metric.of(A + 0.3 * D, 0.0)),
+    }[kind]
     plane = Plane(p, np.zeros(d), memory=memory, metric=metric)
     exact = conjugate_gradients(A, X.T @ (c * p.y) / n, lambda g: np.linalg.solve(M, g), d)
     start, best = norm(exact[-1]), exact[-1]

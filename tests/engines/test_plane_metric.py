@@ -10,6 +10,7 @@ import bocce
 import plane_problems as given
 from bocce.engines.metric import Chooser, Metric, sampled_hessian, sampled_metric
 from bocce.engines.plane import Plane
+from bocce.engines.wide import Wide, chooser_of
 
 LOGISTIC = given.Logistic()
 
@@ -96,7 +97,7 @@ def test_columns_that_a_sample_misses_are_set_right():
 
 
 def chooser(n=100_000, d=100, loss=LOGISTIC):
-    kind = type("Rows", (), {"d": d, "cost": float(n * d)})
+    kind = type("Rows", (), {"n": n, "d": d, "cost": float(n * d)})
     problem = type("P", (), {"n": n, "rows": kind, "loss": loss})
     return Chooser(problem)
 
@@ -161,7 +162,11 @@ def test_a_quadratic_takes_all_rows_where_that_pays_and_never_again():
 
 
 def test_beyond_so_many_columns_there_is_no_factor():
-    assert waits(chooser(1000, 5000), 0.99) is None
+    p = given.problem(sp.csr_array((10, 5000)), np.ones(10), LOGISTIC, 1e-3)
+    assert isinstance(chooser_of(p, 1), Wide)
+    assert isinstance(
+        chooser_of(given.problem(np.eye(10), np.ones(10), LOGISTIC, 1e-3), 1), Chooser
+    )
 
 
 def test_a_hessian_of_little_use_is_followed_by_one_of_more_rows():

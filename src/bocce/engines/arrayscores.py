@@ -156,6 +156,10 @@ class ArrayScores:
         """The Hessian where last was looked: its rows are drawn on the host, and summed there."""
         return sampled_metric(self.rows, self.row_bends(), ridge.reshape(-1), chooser)
 
+    def squares(self) -> Array:
+        """The diagonal of X^T diag(bend) X / n, where last was looked."""
+        return np.asarray(self.rows.squares(self.row_bends()))
+
     # -- to stop and go on -----------------------------------------------------------------------
 
     def state(self, k: int) -> dict[str, Array]:

@@ -50,10 +50,13 @@ PRICES = Prices()
 
 
 class Metric:
-    """P^-1 g by a Cholesky factor of P scaled to a unit diagonal; the identity without one.
+    """P^-1 g by a Cholesky factor of P scaled to a unit diagonal; by its diagonal alone where there
+    is only the root of that, and the identity without either.
 
     >>> P = Metric.of(np.array([[4.0, 2.0], [2.0, 2.0]]), 1.0)
     >>> P.solve(np.array([7.0, 5.0])).round(6)
+    array([1., 1.])
+    >>> Metric.diagonal(np.array([4.0, 2.0]), 1.0).solve(np.array([5.0, 3.0]))
     array([1., 1.])
     """
 
@@ -63,19 +66,19 @@ class Metric:
     @property
     def plain(self) -> bool:
         """Is it the identity?"""
-        return self.factor is None
+        return self.root is None
+
+    @property
+    def like_newton(self) -> bool:
+        """Is it like the Hessian in all directions, so that -P^-1 g is nearly Newton's step?"""
+        return self.factor is not None
 
     @classmethod
     def of(cls, H: Array, ridge: Any, unseen: float = 1.0) -> Metric:
         """The metric H + ridge. A column without any curvature gets that of the others, times
         ``unseen``."""
         P = np.array(H, dtype=np.float64)
-        diagonal = P.diagonal() + ridge
-        blank = ~(diagonal > BLANK * diagonal.max(initial=0.0))
-        if blank.any():
-            rest = diagonal[~blank]
-            diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
-        root = np.sqrt(diagonal)
+        root = _root(P.diagonal(), ridge, unseen)
         P /= root
         P /= root[:, None]
         more = 1e-12
@@ -86,11 +89,41 @@ class Metric:
                 return cls(factor, root)
             more *= 100.0
 
+    @classmethod
+    def diagonal(cls, squares: Array, ridge: Any, unseen: float = 1.0) -> Metric:
+        """The same, of a diagonal alone."""
+        return cls(root=_root(squares, ridge, unseen))
+
     def solve(self, g: Array) -> Array:
-        if self.factor is None or self.root is None:
+        if self.root is None:
             return g
-        x, _ = lapack.dpotrs(self.factor, (g.T / self.root).T, lower=1)
+        x = (g.T / self.root).T
+        if self.factor is not None:
+            x, _ = lapack.dpotrs(self.factor, x, lower=1)
         return np.asarray((x.T / self.root).T)
+
+
+def _root(squares: Array, ridge: Any, unseen: float) -> Array:
+    """Of a diagonal, without zeros."""
+    diagonal = squares + ridge
+    blank = ~(diagonal > BLANK * diagonal.max(initial=0.0))
+    if blank.any():
+        rest = diagonal[~blank]
+        diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
+    return np.asarray(np.sqrt(diagonal))
+
+
+def cost_of_step(problem: Any, outputs: int = 1) -> float:
+    """Of the plane, in the identity's metric."""
+    rows = problem.rows
+    entry = PRICES.sparse * outputs if is_sparse(rows) else max(PRICES.dense, PRICES.gram * outputs)
+    scores = PRICES.row * float(problem.n) + PRICES.column * float(rows.d)
+    return float(PRICES.call + 2.0 * entry * rows.cost + scores * outputs)
+
+
+def is_sparse(rows: Any) -> bool:
+    """Has it enough zeros to be worth passing them over?"""
+    return bool(rows.cost < DENSE * rows.n * rows.d)
 
 
 def sampled_hessian(rows: Any, bend: Array, count: int, turn: int) -> Array:
@@ -104,7 +137,7 @@ def sampled_hessian(rows: Any, bend: Array, count: int, turn: int) -> Array:
     be taken for the price.)
     """
     H = part_of_hessian(rows, bend, count, turn, (bend.size, 0.0, float(bend.sum())))
-    return H if rows.cost >= DENSE * rows.n * rows.d else set_right(H, rows.squares(bend))
+    return set_right(H, rows.squares(bend)) if is_sparse(rows) else H
 
 
 def part_of_hessian(
@@ -155,19 +188,16 @@ class Chooser:
         rows = problem.rows
         self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
         self.entries = float(rows.cost) / self.n  # in a row
-        self.sparse = self.entries < DENSE * self.d
+        self.sparse = is_sparse(rows)
         if self.sparse:
             self.gram_row = PRICES.sparse_gram * float(rows.pairs)
         else:
             self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
-        entry = PRICES.sparse * outputs if self.sparse else max(PRICES.dense, PRICES.gram * outputs)
-        scores = PRICES.row * self.n + PRICES.column * self.d
-        self.step = PRICES.call + 2.0 * entry * rows.cost + scores * outputs
+        self.step = cost_of_step(problem, outputs)
         self.several = outputs > 1
         # does every row bend alike?
         self.alike = self.quadratic and getattr(problem, "weight", None) is None
         self.handed_on = getattr(problem, "handed_on", None)
-        self.affordable = self.d <= MOST_COLUMNS
         self.at_hand = not getattr(problem, "in_parts", False)
         self.rows = self._first_rows()
         self.lost = self.step * (self.exact if self.quadratic and self.whole else self.first)
@@ -212,8 +242,6 @@ class Chooser:
 
     def wants(self, shrank: float) -> bool:
         """Take the Hessian now? ``shrank``: the last step's gradient norm over the one before."""
-        if not self.affordable:
-            return False
         if shrank > 0.0:  # not at the first step
             self.age += 1
             self._count(math.log(shrank))
@@ -242,6 +270,11 @@ class Chooser:
         self.lost, self.age, self.trial = 0.0, 0, 0.0
         if self.whole and not self.several:
             self.expected = EXACT
+
+    def metric(self, plane: Any) -> Metric:
+        """The Hessian where the plane stands."""
+        found: Metric = plane.scores.metric(plane.ridge, self)
+        return found
 
     def state(self) -> Array:
         numbers = [self.rows, self.lost, self.taken, self.age, self.trial, self.expected]

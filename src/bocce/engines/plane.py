@@ -24,6 +24,7 @@ from .newton import Newton
 from .saved import restore, saved
 from .scores import Scores, kind_of_scores
 from .small import falls, largest, length, norm, solve, units
+from .wide import Wide, chooser_of
 
 Array = npt.NDArray[np.float64]
 
@@ -109,12 +110,14 @@ class Plane:
         self.guess, self.trusted = 0.0, 1  # D[0]'s multiple where g is known; was the last right?
         self.kept = 0  # displacements since the memory was dropped
         self.far = self.size = 0.0  # of the last one: its largest score, its largest entry
-        self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
+        self.chooser: Chooser | Wide | None = None
+        if metric == "auto":
+            self.chooser = chooser_of(problem, w[:1].size)
         self.metric = metric if isinstance(metric, Metric) else Metric()
         self.newton: Newton | None = None
         if inner and w.ndim == 2 and type(self.scores) is Scores:
             self.newton = Newton(problem, w.shape[1], self.ridge)
-        elif self.chooser is not None:
+        elif isinstance(self.chooser, Chooser):
             self.metric = handed_metric(self.ridge.reshape(-1), self.chooser)
         self.k = self.products = self.sweeps = self.stalls = self.escapes = 0
         self.shrank = math.nan
@@ -187,7 +190,16 @@ class Plane:
         if self.newton is not None:
             self.metric = self.newton.metric(self.scores.z, self.metric)
         elif self.chooser is not None and self.chooser.wants(self.shrank):
-            self.metric, self.trusted = self.scores.metric(self.ridge, self.chooser), 1
+            self.metric, self.trusted = self.chooser.metric(self), 1
+
+    def fall_along(self, d: Array) -> float:
+        """By how much f falls along -d if it is as its second derivatives say. (The scores of the
+        new direction are lost.)"""
+        d = d / largest(d)
+        self.products += 1
+        self.scores.aim(0, d)
+        bent = float(self.scores.gram(1)[0, 0]) + float(np.vdot(d, self.ridge * d))
+        return 0.5 * float(np.vdot(d, self.gradient)) ** 2 / bent if bent > 0.0 else math.inf
 
     def _new_direction(self) -> None:
         """-P^-1 g into row 0, or what the scores know of a better one; with several outputs nearly
@@ -203,7 +215,7 @@ class Plane:
         size = largest(d)
         d, step = d / size, size
         self.products += 1
-        known = first is not None or not self.metric.plain  # how far to go
+        known = first is not None or self.metric.like_newton  # how far to go
         step = step if known and self.scores.guesses_on(self.trusted) else 0.0
         far = self.scores.aim(0, d, step)
         self.scores.scale(0, length(far, d))

@@ -36,8 +36,8 @@ def saved(plane: Plane) -> dict[str, Array]:
         state["chooser"] = plane.chooser.state()
     if plane.newton is not None:
         state |= plane.newton.state()
-    if plane.metric.factor is not None and plane.metric.root is not None:
-        state["factor"], state["root"] = plane.metric.factor, plane.metric.root
+    parts = {"factor": plane.metric.factor, "root": plane.metric.root}
+    state |= {name: part for name, part in parts.items() if part is not None}
     return state
 
 

@@ -84,6 +84,10 @@ class Scores:
         """The Hessian where last was looked, of as many rows as the chooser pays for."""
         return sampled_metric(self.rows, self.sweep.row_bends(), ridge.reshape(-1), chooser)
 
+    def squares(self) -> Array:
+        """The diagonal of X^T diag(bend) X / n, where last was looked."""
+        return np.asarray(self.rows.squares(self.sweep.row_bends()))
+
     def state(self, k: int) -> dict[str, Array]:
         """What cannot be had from w and D to the last bit."""
         return {"z": self.z.copy(), "U": self.U[1:k].copy()}

@@ -80,7 +80,7 @@ class PlaneEngine:
         of that where there is no metric."""
         assert self.plane is not None
         g = self.plane.gradient
-        if self.plane.metric.plain:
+        if not self.plane.metric.like_newton:
             return float(self.fell)
         by_metric = 0.5 * float(np.vdot(g, self.plane.metric.solve(g)))
         return by_metric if self.plane.quadratic else max(by_metric, 0.5 * float(self.fell))
@@ -92,7 +92,7 @@ class PlaneEngine:
         if plane.newton is not None:
             plane.metric = plane.newton.metric(plane.scores.z, plane.metric)
             return plane.newton.still_to_fall(plane.gradient, plane.metric) <= fall
-        return not plane.metric.plain and self.still_to_fall() <= fall
+        return plane.metric.like_newton and self.still_to_fall() <= fall
 
     def memory(self, state: State) -> dict[str, Array]:
         """What a checkpoint needs beside the state to go on bit for bit."""

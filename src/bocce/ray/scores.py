@@ -22,7 +22,7 @@ import numpy as np
 from ..engines.filescores import FileScores
 from ..engines.fused import Looked
 from ..engines.guess import GuessScores
-from ..engines.metric import DENSE, Chooser, Metric, part_of_hessian, set_right
+from ..engines.metric import Chooser, Metric, is_sparse, part_of_hessian, set_right
 from ..problems import Problem
 from ..rows import Array
 from .cluster import insist
@@ -79,6 +79,9 @@ class PartScores:
         """The largest bend, and the sum of all."""
         bend = self.scores.sweep.row_bends()
         return np.array([bend.max(), bend.sum()])
+
+    def squares(self) -> Array:
+        return np.append(0.0, self.n * self.scores.squares())
 
     def hessian(self, of: tuple[int, int, int, list[float]] | None, with_squares: bool) -> Array:
         """Of all rows, or of those drawn: (n, rows, turn, sums of the bends of all parts)."""
@@ -287,6 +290,10 @@ class ActorScores:
             self.total = self._ask("gradient")[1:].reshape(self.shape)
         return self.total
 
+    def squares(self) -> Array:
+        """The diagonal of X^T diag(bend) X / n, where last was looked."""
+        return np.asarray(self._ask("squares")[1:] / self.n)
+
     def metric(self, ridge: Array, chooser: Chooser) -> Metric:
         """As ``sampled_metric`` makes it of all rows in one place."""
         chooser.take()
@@ -296,7 +303,7 @@ class ActorScores:
             if bends[:, 0].max() > 0.0:
                 of = (self.n, chooser.rows, chooser.taken, bends[:, 1].tolist())
         rows, d, ridge = self.problem.rows, self.problem.rows.d, ridge.reshape(-1)
-        sparse = of is not None and rows.cost < DENSE * rows.n * d
+        sparse = of is not None and is_sparse(rows)
         answer = self._ask("hessian", of, sparse)[1:] / self.n
         H = answer[: d * d].reshape(d, d)
         return Metric.of(set_right(H, answer[d * d :]) if sparse else H, ridge, 1.0 / chooser.rows)

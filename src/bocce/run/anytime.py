@@ -79,4 +79,6 @@ def batches_pay(p: Problem) -> bool:
         return p.n > MOST_SCORES
     if p.rows.foreign:
         return False  # a device is quick with all rows, and slow to be asked for a few
+    if p.rows.sparse:
+        return False  # steps on all rows cost as little for each entry, and have a metric
     return not p.has_gram and p.rows.cost > FEW
