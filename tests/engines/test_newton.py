@@ -111,8 +111,11 @@ def test_of_too_many_pairs_the_oldest_go_and_a_penalty_is_added():
     np.testing.assert_array_equal(again.solve(np.ones(3), lambda g: g), [1.0, 1 / 9, 1 / 9])
 
 
+@pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("d", [5, 12])
-def test_a_direction_leaves_little_of_the_gradient(d):
+def test_a_direction_leaves_little_of_the_gradient(d, wide, monkeypatch):
+    if wide:
+        monkeypatch.setattr(newton, "MOST_COLUMNS", 0)
     p = classes(d=d, intercept=True)
     w = np.random.default_rng(2).standard_normal(p.shape)
     g = p.gradient(w)
@@ -120,6 +123,7 @@ def test_a_direction_leaves_little_of_the_gradient(d):
     solver = Newton(p, 4, ridge)
     metric = solver.metric(p.predict(w), Metric())
     assert not metric.plain
+    assert metric.like_newton is not wide
     x = solver.solve(g, p.predict(w), metric, np.nan)
     H = hessian(p, w) + np.diag(np.broadcast_to(ridge, p.shape).reshape(-1))
     left = H @ x.reshape(-1) - g.reshape(-1)

@@ -134,3 +134,14 @@ def test_a_run_goes_on_bit_for_bit(stop):
         resumed.step()
         assert (straight.w == resumed.w).all()
     assert not straight.metric.plain  # the state before it, at it and after it was among these
+
+
+def test_the_next_run_on_the_same_rows_begins_with_it():
+    p = problem()
+    p.handed_on = {}
+    first = Plane(p, np.zeros(400))
+    steps = steps_to(first)
+    again = Plane(p, np.zeros(400))
+    again.step()
+    assert not again.metric.plain
+    assert steps_to(Plane(p, np.zeros(400))) < steps

@@ -3,8 +3,8 @@
 With K outputs the Hessian has (d K)^2 entries, too many to factor, but its product with a direction
 costs two products with X and nothing else: no exponential, no look at f. So each step of the plane
 first solves H x = g, nearly. Two things make that short: a metric P = s X^T X/n + ridge, one d x d
-factor for all outputs; and the directions of earlier solutions, with what H made of them
-(``Pairs``), which cost next to nothing to use where n is much larger than d.
+factor or a diagonal for all outputs; and the directions of earlier solutions, with what H made of
+them (``Pairs``), which cost next to nothing to use where n is much larger than d.
 """
 
 from __future__ import annotations
@@ -146,15 +146,19 @@ class Newton:
     # -- the metric ----------------------------------------------------------------------------
 
     def metric(self, z: Array, now: Metric) -> Metric:
-        """s X^T X/n + ridge, s the mean of the second derivatives; the one there is where that is
-        as good, or where products of H have not yet come to the price of a Gram matrix."""
-        if "gram" not in self.handed_on and not self._pays():
+        """s X^T X/n + ridge, s the mean of the second derivatives (of many columns, its diagonal);
+        the one there is where that is as good, or where products of H have not yet come to the
+        price of a Gram matrix."""
+        wide = self.shape[0] > MOST_COLUMNS
+        if not (wide or "gram" in self.handed_on or self._pays()):
             return now
         bend = self._mean_bend(z)
         if not bend > 0.0 or self.bend / STALE <= bend <= self.bend * STALE:
             return now
-        self.bend = bend
-        return Metric.of(bend * self._gram(), self.ridge[:: self.shape[1]])
+        self.bend, ridge = bend, self.ridge[:: self.shape[1]]
+        if wide:
+            return Metric.diagonal(bend * self._squares(), ridge)
+        return Metric.of(bend * self._gram(), ridge)
 
     def _mean_bend(self, z: Array) -> float:
         """Over outputs, and rows spread over the data."""
@@ -169,7 +173,14 @@ class Newton:
             price = PRICES.sparse_gram * rows.cost**2 / rows.n * share
         else:
             price = PRICES.gram * rows.gram_cost * share
-        return bool(rows.d <= MOST_COLUMNS and price <= (FIRST + self.iterations) * product)
+        return bool(price <= (FIRST + self.iterations) * product)
+
+    def _squares(self) -> Array:
+        """The diagonal of X^T X/n."""
+        if "squares" not in self.handed_on:
+            self.handed_on["squares"] = self.problem.rows.squares(self.problem.weight)
+        squares: Array = self.handed_on["squares"]
+        return squares
 
     def _gram(self) -> Array:
         """X^T X/n, of all rows or of enough of them."""
@@ -216,7 +227,7 @@ class Newton:
     def still_to_fall(self, g: Array, metric: Metric) -> float:
         """About how far f is above its minimum where its gradient is g: g . H^-1 g / 2, by the
         metric that the pairs improve; infinite where there is none."""
-        if metric.plain or not self.pairs.blocks:
+        if not (metric.like_newton and self.pairs.blocks):
             return float("inf")
         v = self._balanced(g).reshape(-1)
         return 0.5 * float(v @ self._improved(v.astype(self.products.dtype), metric))

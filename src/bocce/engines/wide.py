@@ -40,6 +40,9 @@ class Wide:
         self.squares = PRICES.squares * float(problem.rows.cost)
         self.price = 0.5 * self.full_price
         self.lost = 0.0
+        handed_on = getattr(problem, "handed_on", None)
+        self.handed_on: dict[str, Any] = {} if handed_on is None else handed_on
+        self.known = bool(self.handed_on.get("diagonal"))  # by the run before: it is used at once
 
     @property
     def full_price(self) -> float:
@@ -51,23 +54,24 @@ class Wide:
         if shrank > 0.0:  # not at the first step
             rate = max(0.0, math.log(shrank) / math.log(EXPECTED))  # no step loses more than itself
             self.lost = max(0.0, self.lost + self.step * (1.0 - rate))
-        return self.lost >= self.price
+        return self.known or self.lost >= self.price
 
     def metric(self, plane: Plane) -> Metric:
         """The identity, or the diagonal where the plane stands."""
         diagonal = Metric.diagonal(plane.scores.squares(), plane.ridge.reshape(-1))
         self.lost, self.price, g = 0.0, 2.0 * self.price, plane.gradient
         if plane.metric.plain:
-            if plane.fall_along(diagonal.solve(g)) <= SURE * plane.fall_along(g):
+            if not (self.known or plane.fall_along(diagonal.solve(g)) > SURE * plane.fall_along(g)):
                 return plane.metric
             self.price, plane.kept = self.full_price, 0
+            self.known, self.handed_on["diagonal"] = False, True
         return diagonal
 
     def state(self) -> Array:
-        return np.array([self.lost, self.price])
+        return np.array([self.lost, self.price, self.known])
 
     def restore(self, state: Array) -> None:
-        self.lost, self.price = (float(number) for number in state)
+        self.lost, self.price, self.known = float(state[0]), float(state[1]), bool(state[2])
 
 
 def chooser_of(problem: Any, outputs: int) -> Chooser | Wide:
