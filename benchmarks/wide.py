@@ -1,0 +1,191 @@
+"""The metric of data with more columns than a Hessian has room for: identity, diagonal, or auto.
+
+    python benchmarks/wide.py [--data NAME ...] [--l2 1/n 0.01/n] [--repeats 3] [--softmax]
+
+CPU seconds of one thread until the gradient is 1e-5 of the first, and in brackets steps, by the
+plane in the identity's metric, in the diagonal's (taken anew when the mean second derivative has
+changed by half), and as it is ("auto", which compares the two). "words" are sparse rows with
+columns as rare as words are, "one-hot" categories, "counts" words times whole numbers, "tf-idf"
+words weighted by how rare they are, "dense" 1,000 x 4,000 with columns of unlike size. --softmax:
+eight classes (sector: its 105), where each step is nearly Newton's: with and without the diagonal.
+Two minutes; sector and rcv1 subset need BOCCE_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+    os.environ[f"{_name}_NUM_THREADS"] = "1"  # before NumPy is loaded
+
+import numpy as np  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
+from _peers_cells import L2S, load, words  # noqa: E402
+
+import bocce  # noqa: E402
+from bocce.engines import newton  # noqa: E402
+from bocce.engines.metric import Metric  # noqa: E402
+from bocce.engines.plane import Plane  # noqa: E402
+from bocce.engines.wide import Wide  # noqa: E402
+
+TOL, MOST_STEPS, STALE = 1e-5, 600, 1.5
+Data = tuple[Any, np.ndarray]
+
+
+def categories(n: int, sizes: tuple[int, ...]) -> Data:
+    """One-hot columns, some of which are much rarer than others."""
+    rng, columns, before = np.random.default_rng(1), [], 0
+    for size in sizes:
+        shares = 1.0 / np.arange(1, size + 1) ** rng.uniform(0.0, 1.5)
+        columns.append(before + rng.choice(size, n, p=shares / shares.sum()))
+        before += size
+    C = np.stack(columns, axis=1)
+    starts = np.arange(0, C.size + 1, len(sizes))
+    X = sp.csr_matrix((np.ones(C.size), C.ravel(), starts), shape=(n, before))
+    z = X @ rng.standard_normal(before)
+    return X, np.where(z - np.median(z) + rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+def reweighted(X: Any, values: np.ndarray) -> Any:
+    return sp.csr_matrix((values, X.indices, X.indptr), shape=X.shape)
+
+
+def counts() -> Data:
+    X, y = words(20_000, 30_000, 50)
+    return reweighted(X, np.ceil(30.0 * X.data)), y
+
+
+def tfidf() -> Data:
+    X, y = words(5_000, 30_000, 80)
+    seen = np.bincount(X.indices, minlength=X.shape[1])
+    values = X.data * np.log(X.shape[0] / (1.0 + seen[X.indices])).clip(0.01)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return reweighted(X, values / np.sqrt(np.bincount(rows, values**2))[rows]), y
+
+
+def dense() -> Data:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((1_000, 4_000)) * np.geomspace(1.0, 0.01, 4_000)
+    return X, np.sign(X @ rng.standard_normal(4_000) + rng.standard_normal(1_000))
+
+
+SIZES = (5_000, 3_000, 1_000, 500, 100, 20, 10, 2)
+DATA: dict[str, Callable[[], Data]] = {
+    "words 5k x 100k": lambda: words(5_000, 100_000, 100),
+    "words 50k x 30k": lambda: words(50_000, 30_000, 30),
+    "one-hot 50k x 10k": lambda: categories(50_000, SIZES),
+    "one-hot 3k x 10k": lambda: categories(3_000, SIZES),
+    "counts 20k x 30k": counts,
+    "tf-idf 5k x 30k": tfidf,
+    "dense 1k x 4k": dense,
+    "sector": lambda: load("sector"),
+    "rcv1 subset": lambda: load("rcv1 subset"),
+}
+
+
+class Scaled(Plane):
+    """In the diagonal's metric from the first step on."""
+
+    def _choose_metric(self) -> None:
+        bend = float(self.scores.sweep.row_bends().mean())
+        before = getattr(self, "bend", 0.0)
+        if not before / STALE <= bend <= before * STALE:
+            self.bend = bend
+            self.metric = Metric.diagonal(self.scores.squares(), self.ridge.reshape(-1))
+
+
+def identity(p: Any) -> Plane:
+    return Plane(p, np.zeros(p.rows.d), metric="identity")
+
+
+def diagonal(p: Any) -> Plane:
+    return Scaled(p, np.zeros(p.rows.d), metric="identity")
+
+
+def auto(p: Any) -> Plane:
+    plane = Plane(p, np.zeros(p.rows.d))
+    assert isinstance(plane.chooser, Wide)
+    return plane
+
+
+COLUMNS = {"identity": identity, "diagonal": diagonal, "auto": auto}
+
+
+def timed(p: Any, made: Callable[[Any], Plane]) -> tuple[float, str]:
+    begin = time.process_time()
+    plane = made(p)
+    goal = TOL * plane.norm
+    while plane.norm > goal and plane.k < MOST_STEPS:
+        plane.step()
+    spent = time.process_time() - begin
+    return (spent, str(plane.k)) if plane.norm <= goal else (np.inf, "-")
+
+
+def compare(name: str, l2s: list[str], repeats: int) -> list[float]:
+    X, y = DATA[name]()
+    y, ratios = np.where(y > 0, 1.0, -1.0), []
+    for l2 in l2s:
+        p = bocce.Logistic(X, y, l2=L2S[l2](X.shape[0]))
+        found = {c: min(timed(p, made) for _ in range(repeats)) for c, made in COLUMNS.items()}
+        best = min(found["identity"][0], found["diagonal"][0])
+        cells = "".join(f"{f'{s:.3f} ({k})':<16}" for s, k in found.values())
+        print(f"{name:<20}{l2:<8}{cells}{found['auto'][0] / best:.2f}", flush=True)
+        ratios += [found["auto"][0] / best] if best < np.inf else []
+    return ratios
+
+
+# -- several classes -------------------------------------------------------------------------------
+
+
+def classes(name: str) -> Data:
+    if name == "sector":
+        X, y = bocce.data.load("sector.scale")
+        return sp.csr_matrix(X), y
+    X, _ = DATA[name]()
+    rng = np.random.default_rng(0)
+    z = X @ (3.0 * rng.standard_normal((X.shape[1], 8)))
+    return X, np.argmax(z + 0.3 * rng.gumbel(size=z.shape), axis=1)
+
+
+def compare_softmax(name: str, l2s: list[str]) -> None:
+    X, y = classes(name)
+    own = newton.Newton.metric
+    for l2 in l2s:
+        p = bocce.Problem(X, y, loss="softmax", l2=L2S[l2](X.shape[0]))
+        cells = []
+        for metric in (lambda self, z, now: now, own):
+            newton.Newton.metric = metric
+            begin = time.process_time()
+            result = bocce.minimize(p, tol=1e-4)
+            cells.append(f"{time.process_time() - begin:.2f} ({result.n_iter})")
+        print(f"{name:<20}{l2:<8}" + "".join(f"{cell:<16}" for cell in cells), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", nargs="+", choices=list(DATA), default=None, metavar="NAME")
+    parser.add_argument("--l2", nargs="+", choices=list(L2S), default=list(L2S))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--softmax", action="store_true")
+    args = parser.parse_args()
+    if args.softmax:
+        print(f"{'data':<20}{'l2':<8}{'identity':<16}{'diagonal':<16}")
+        for name in args.data or ["words 5k x 100k", "words 50k x 30k"]:
+            compare_softmax(name, args.l2)
+        return
+    print(f"{'data':<20}{'l2':<8}" + "".join(f"{c:<16}" for c in COLUMNS) + "auto/best")
+    ratios = []
+    for name in args.data or list(DATA):
+        try:
+            ratios += compare(name, args.l2, args.repeats)
+        except FileNotFoundError as error:
+            print(f"{name}: left out. {error}")
+    print(f"auto: {max(ratios):.2f} times the better of the two at most, {min(ratios):.2f} at best")
+
+
+if __name__ == "__main__":
+    main()
