@@ -162,6 +162,21 @@ def test_inner_variables_are_the_same_objective(seed, exponents, loss, sparse, i
         assert by_intercept == pytest.approx(plain.slopes(z).mean(), rel=1e-7, abs=1e-9)
 
 
+@given(
+    seed=st.integers(0, 99),
+    shape=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    spread=st.floats(0.0, 4.0),
+    l2=st.sampled_from([0.0, 1e-3, 0.1, 1.0, 10.0]),
+)
+def test_sparse_columns_that_are_not_looked_at_would_not_be_scaled(seed, shape, spread, l2):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal(shape) * 10.0 ** rng.uniform(-spread, spread, shape[1])
+    p = bocce.LeastSquares(sp.csr_array(X * (rng.random(shape) < 0.5)), np.zeros(shape[0]), l2)
+    squares, share = p.rows.squares(), np.mean(p.rows.X.toarray() != 0.0, axis=0)
+    looked = Frame._with_unit(np.zeros(shape[1]), squares, share, l2, False)
+    np.testing.assert_array_equal(Frame.of(p).scale, looked.scale)
+
+
 def test_framed_columns_look_alike():
     rng = np.random.default_rng(0)
     X = 3.0 + rng.standard_normal((400, 3)) * np.array([1e-8, 1.0, 1e8])
