@@ -21,7 +21,7 @@ from .. import sampling
 from ..control import registry
 from ..problems import Frame, Problem
 from ..rows import Array, foreign, host, rows_of
-from . import _arrays, _words
+from . import _arrays, _columns, _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
 from ._report import Reporter
@@ -180,6 +180,9 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         if sp.issparse(X) and dense_pays(X):
             X = X.toarray()
         warm = self._begins_warm()
+        columns = None if warm else _columns.used(X)
+        if columns is not None:
+            X = _columns.taken(X, columns)
         coef, intercept = self._started(self._outputs(len(labels)), X.shape[1], warm)
         ask = Ask(self.method, self.batch_size, self.max_iter, self.tol, self._seed())
         p = inner = frame = None
@@ -196,7 +199,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             def tell(k, w, value, ratio, share, place=place):
                 def attributes():
                     self._put(coef, intercept, place, w)
-                    return self._fitted(coef, intercept, given)
+                    return self._fitted(coef, intercept, given, columns)
 
                 return report.step(k, value, ratio, share, attributes)
 
@@ -210,7 +213,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             outcomes.append(outcome)
             self._put(coef, intercept, place, outcome.w)
             report.end()
-        for name, value in self._fitted(coef, intercept, given).items():
+        for name, value in self._fitted(coef, intercept, given, columns).items():
             setattr(self, name, value)
         if dtype == np.float32:  # what was cast is what is judged
             rough, shift = coef.astype(dtype), intercept.astype(dtype)
@@ -249,8 +252,9 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         if trouble:
             warnings.warn(trouble, ConvergenceWarning, stacklevel=5)
 
-    def _fitted(self, coef: Array, intercept: Array, X: Any) -> dict[str, Any]:
-        """coef_ and intercept_ as this kind of estimator has them, in X's type and library."""
+    def _fitted(self, coef: Array, intercept: Array, X: Any, columns: Any = None) -> dict[str, Any]:
+        """coef_ and intercept_ as this kind of estimator has them, in X's type and library.
+        ``columns``: those that coef is of, if it is not all."""
         dtype = _arrays.float_type(X)
         with np.errstate(over="ignore"):
             coef, intercept = coef.astype(dtype), intercept.astype(dtype)
@@ -259,7 +263,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
                 f"{type(self).__name__}: a coefficient is too large for {dtype}; give X "
                 "as float64, or multiply columns of tiny values."
             )
-        shaped = self._shaped(coef, intercept)
+        shaped = self._shaped(_columns.spread(coef, columns, X.shape[1]), intercept)
         return {name: _arrays.like(X, value) for name, value in shaped.items()}
 
     def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:

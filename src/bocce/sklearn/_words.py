@@ -21,8 +21,10 @@ def plan(
     """The paragraph for a practitioner."""
     if not any(outcome.result.stages for outcome in outcomes):
         return "The objective does not depend on the coefficients, or is least where it began."
+    d, used = estimator.n_features_in_, frame.scale.size
+    columns = f"{d} columns" if used == d else f"{d} columns ({used} with entries)"
     said = [
-        f"{problem.loss.words}: {problem.n} rows, {frame.scale.size} columns, l2 = {problem.l2:g}.",
+        f"{problem.loss.words}: {problem.n} rows, {columns}, l2 = {problem.l2:g}.",
         _scaling(frame),
     ]
     slowest = sorted(range(len(outcomes)), key=lambda j: -outcomes[j].passes)[:SHOWN]

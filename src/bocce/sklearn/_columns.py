@@ -1,0 +1,50 @@
+"""Columns that no row has: hashed words are mostly such, and a fit need not carry them along.
+
+A coefficient that starts at zero and that no row knows of stays there, penalised or not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+Index = npt.NDArray[np.intp]
+
+FEW = 4096  # columns that are always carried along
+FULL = 100  # entries for each column: then hardly one will be empty
+
+
+def used(X: Any) -> Index | None:
+    """The columns of sparse rows with an entry; None where that is at least half of them, or not
+    worth a look."""
+    if not sp.issparse(X) or X.shape[1] <= FEW or X.nnz >= FULL * X.shape[1]:
+        return None
+    seen = np.zeros(X.shape[1], dtype=bool)
+    seen[X.indices] = True
+    columns = np.flatnonzero(seen)
+    return columns if 0 < 2 * columns.size < seen.size else None
+
+
+def taken(X: Any, columns: Index) -> Any:
+    """Rows of these columns alone, which hold all entries there are.
+
+    >>> X = sp.csr_array(np.array([[0.0, 0.0, 2.0], [3.0, 0.0, 0.0]]))
+    >>> taken(X, np.array([0, 2])).toarray()
+    array([[0., 2.],
+           [3., 0.]])
+    """
+    place = np.zeros(X.shape[1], dtype=X.indices.dtype)
+    place[columns] = np.arange(columns.size)
+    return type(X)((X.data, place[X.indices], X.indptr), shape=(X.shape[0], columns.size))
+
+
+def spread(coef: Any, columns: Index | None, d: int) -> Any:
+    """Coefficients of all d columns, those of the others zero."""
+    if columns is None:
+        return coef
+    whole = np.zeros((coef.shape[0], d), dtype=coef.dtype)
+    whole[:, columns] = coef
+    return whole
