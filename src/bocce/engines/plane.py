@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..problems import NotFinite
 from .base import Step
+from .full import full_step
 from .fused import Looked
 from .guess import end_of_guess
 from .metric import Chooser, Metric, handed_metric
@@ -31,7 +32,8 @@ EPS = float(np.finfo(np.float64).eps)
 HOPELESS = 0.01  # of the rounding of f: a fall that nobody could see
 REFRESH = 50  # steps after which the scores are computed anew
 NEWTON = 30  # Newton steps on one plane
-ENOUGH = 0.1  # of the first gradient on the plane: a smaller one will do
+ENOUGH = 0.2  # of the first gradient on the plane: a smaller one will do,
+THOROUGH = 0.1  # and where a direction has taken many products, one that is smaller still
 SHORTEST = 1e-16  # of a Newton step
 ROUNDING = 8.0  # units in the last place that a mean over blocks may be wrong by
 STALLS = 10  # steps by which neither f nor the gradient gets better
@@ -164,8 +166,9 @@ class Plane:
             return self._step(0.0, "")
         if self.k and self.k % REFRESH == 0:
             self.refresh()
-        self._choose_metric()
         before = self.norm
+        if self._choose_metric() and (taken := full_step(self)) is not None:
+            return self._arrived(*taken, before)
         self._new_direction()
         found = self._newton()
         displacement = None if found is None else self._displacement(found[0])
@@ -178,16 +181,23 @@ class Plane:
             return self._nothing_fell()
         _, looked, predicted = found
         self._go(displacement)
+        return self._arrived(looked, predicted, before)
+
+    def _arrived(self, looked: Looked, predicted: float, before: float) -> Step:
+        """All that is known at the new point. ``before``: the gradient's norm at the last one."""
         self._settle(looked)
         self.k += 1
         self.shrank = self.norm / before
         return self._step(predicted, self._verdict(predicted))
 
-    def _choose_metric(self) -> None:
+    def _choose_metric(self) -> bool:
+        """Returns True where the metric is the Hessian at w, taken for this step alone."""
         if self.newton is not None:
             self.metric = self.newton.metric(self.scores.z, self.metric)
         elif self.chooser is not None and self.chooser.wants(self.shrank):
             self.metric, self.trusted = self.scores.metric(self.ridge, self.chooser), 1
+            return self.chooser.anew and not self.quadratic
+        return False
 
     def _new_direction(self) -> None:
         """-P^-1 g into row 0, or what the scores know of a better one; with several outputs nearly
@@ -319,7 +329,7 @@ class Plane:
         self.pull = D @ self.pulls.reshape(-1) if self.penalised else np.zeros(k)
         H = self._curvature(k)
         unit = units(H)
-        goal = ENOUGH * float(np.abs(a * unit).max())
+        goal = (ENOUGH if self.newton is None else THOROUGH) * float(np.abs(a * unit).max())
         if self.guess and (there := end_of_guess(self, a, unit, goal)) is not None:
             return there
         c, value, looked, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0

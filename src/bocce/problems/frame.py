@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rows import Array, ArrayRows, Csr, Rows, Scaled
+from ..rows import Array, ArrayRows, Csr, Dense, Rows, Scaled
 from ..rows.dense import COPIED_BYTES
 from .problem import Problem
 
@@ -76,16 +76,12 @@ class Frame:
     def _of_dense(cls, X: Any, weight: Array | None, ridge: float, intercept: bool) -> Frame:
         rows = slice(None, None, -(-X.shape[0] // SAMPLE))
         sample = np.asarray(X[rows], dtype=np.float64)
-        weights = None if weight is None else weight[rows]
-        centre = np.zeros(X.shape[1])
-        if intercept:
-            centre = np.average(sample, axis=0, weights=weights)
+        even = np.full(sample.shape[0], 1.0 / sample.shape[0])
+        weights = even if weight is None else weight[rows] / weight[rows].sum()
+        centre = weights @ sample if intercept else np.zeros(X.shape[1])
         apart = sample - centre if intercept else sample
-        if weights is None:
-            spread2 = np.einsum("ij,ij->j", apart, apart) / sample.shape[0]
-        else:
-            spread2 = np.einsum("i,ij,ij->j", weights, apart, apart) / weights.sum()
-        share = np.ones(sample.shape[0]) @ (sample != 0.0) / sample.shape[0]
+        spread2 = weights @ np.square(apart)
+        share = np.ones(X.shape[1]) if sample.all() else even @ (sample != 0.0)
         flat = spread2 <= np.square(CONSTANT * centre)
         if rows.step > 1 and flat.any():  # rare in the sample, perhaps not in the data
             whole = np.asarray(X[:, flat], dtype=np.float64)
@@ -93,7 +89,7 @@ class Frame:
             share[flat] = np.count_nonzero(whole, axis=0) / X.shape[0]
             flat = spread2 <= np.square(CONSTANT * centre)
         spread2[flat] = 0.0
-        if intercept:  # to the bit, so that a constant column becomes zero
+        if intercept and flat.any():  # to the bit, so that a constant column becomes zero
             same = flat & (sample == sample[0]).all(axis=0)
             centre[same] = sample[0, same]
         return cls._with_unit(centre, spread2, share, ridge, intercept)
@@ -123,7 +119,7 @@ class Frame:
         made = Scaled(given.X, self.centre, self.scale, self.unit)
         single = given.dtype != np.float64
         most = min(COPIED_BYTES, COPIED_SINGLE) if single else COPIED_BYTES
-        return made if given.X.nbytes > most else made.take(np.arange(given.n))
+        return made if given.X.nbytes > most else Dense(made.made(slice(None)))
 
     def problem(self, p: Problem) -> Problem:
         """The same objective as a function of the inner variables."""
@@ -131,8 +127,10 @@ class Frame:
             return p
         if p.in_parts:
             return p.in_frame(self)  # type: ignore[attr-defined,no-any-return]
-        factors = np.ones(p.d) if p.penalty is None else p.penalty[: p.d]
-        penalty = np.append(self.scale**2 * factors, np.zeros(int(p.intercept)))
+        penalty = np.zeros(p.d + p.intercept)
+        penalty[: p.d] = np.square(self.scale)
+        if p.penalty is not None:
+            penalty[: p.d] *= p.penalty[: p.d]
         return Problem.of(
             self.rows(p.given),
             p.y,
@@ -161,12 +159,15 @@ class Frame:
 
     def gradient_out(self, g: Array) -> Array:
         """A gradient in the inner variables as that in w (and the intercept)."""
-        inner = (g[: self.scale.size].T / self.scale).T
-        if self.unit == 0.0:
-            return inner
-        by_intercept = g[-1] / self.unit
-        outer = inner + np.multiply.outer(self.centre, by_intercept)
-        return np.concatenate([outer, np.asarray(by_intercept)[None]])
+        outer: Array = (g.T / self._units).T
+        if self.unit:
+            outer[:-1] += (self.centre * outer[-1:].T).T
+        return outer
+
+    @cached_property
+    def _units(self) -> Array:
+        """What every variable is multiplied by."""
+        return np.append(self.scale, self.unit) if self.unit else self.scale
 
 
 def identity(p: Problem) -> Frame:
