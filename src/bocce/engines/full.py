@@ -40,6 +40,6 @@ def full_step(plane: Any) -> tuple[Looked, float] | None:
         plane._look()  # where the search begins
         return None
     plane.w += d
-    plane.far = scores.far
+    plane.far = scores.far if plane.free else 0.0  # asked for only where w could run away
     scores.keep(0, 1.0)
     return looked, -0.5 * slope

@@ -69,14 +69,14 @@ class Metric:
     def of(cls, H: Array, ridge: Any, unseen: float = 1.0) -> Metric:
         """The metric H + ridge. A column without any curvature gets that of the others, times
         ``unseen``."""
-        P = np.array(H, dtype=np.float64)
-        diagonal = P.diagonal() + ridge
-        blank = ~(diagonal > BLANK * diagonal.max(initial=0.0))
-        if blank.any():
+        diagonal = H.diagonal() + ridge
+        least = BLANK * diagonal.max(initial=0.0)
+        if not diagonal.min(initial=np.inf) > least:
+            blank = ~(diagonal > least)
             rest = diagonal[~blank]
             diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
         root = np.sqrt(diagonal)
-        P /= root
+        P = H / root
         P /= root[:, None]
         more = 1e-12
         while True:  # rounding leaves a singular P not quite definite

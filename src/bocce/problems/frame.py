@@ -99,9 +99,10 @@ class Frame:
         cls, centre: Array, spread2: Array, share: Array, ridge: float, intercept: bool
     ) -> Frame:
         """The intercept's column is as large as the largest of the others."""
-        scale = _powers_of_two(_scales(spread2, share, ridge))
-        unit = float(_powers_of_two(np.sqrt(np.max(spread2 * scale**2)) or 1.0))
-        return cls(centre, scale, unit if intercept else 0.0)
+        scale = _scales(spread2, share, ridge)
+        if not intercept:
+            return cls(centre, scale, 0.0)
+        return cls(centre, scale, float(_powers_of_two(np.max(np.sqrt(spread2) * scale) or 1.0)))
 
     @cached_property
     def plain(self) -> bool:
@@ -178,19 +179,26 @@ def identity(p: Problem) -> Frame:
 def _powers_of_two(sizes: Any) -> Any:
     """Rounded to powers of two: multiplying by them is exact, in float32 too."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        rounded = np.exp2(np.round(np.log2(sizes)))
+        rounded = np.exp2(np.rint(np.log2(sizes)))
     return np.where(np.isfinite(rounded) & (rounded > 0.0), rounded, sizes)
 
 
 def _scales(spread2: Array, share: Array, ridge: float) -> Array:
     """What to multiply columns by, given their mean squares and the share of their entries."""
+    before = _uneven(spread2 + ridge)
+    if not before > BETTER:  # which no scale makes better than 1
+        return np.ones(share.size)
     entry2 = np.divide(spread2, share, where=share > 0, out=np.zeros(share.size)) + ridge
     scale2 = np.divide(1.0, entry2, where=entry2 > 0, out=np.ones(share.size))
+    if BETTER * _uneven((spread2 + ridge) * scale2) < before:
+        return np.asarray(_powers_of_two(np.sqrt(scale2)))
+    return np.ones(share.size)
 
-    def uneven(scale2: Array) -> float:
-        diagonal = (spread2 + ridge) * scale2
-        diagonal = diagonal[diagonal > 0]
-        return float(diagonal.mean() / diagonal.min()) if diagonal.size else 1.0
 
-    even = np.ones(share.size)
-    return np.sqrt(scale2) if BETTER * uneven(scale2) < uneven(even) else even
+def _uneven(diagonal: Array) -> float:
+    """Its mean over its least entry, of those above zero."""
+    if not diagonal.min(initial=np.inf) > 0.0:
+        diagonal = diagonal[diagonal > 0.0]
+    if not diagonal.size:
+        return 1.0
+    return float(np.add.reduce(diagonal)) / diagonal.size / float(diagonal.min())

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..losses import Logistic, Softmax, SquaredHinge
-from . import _arrays, _stream
+from . import _arrays, _plain, _stream
 from ._base import HeavyBall
 from ._report import Reporter
 
@@ -35,6 +35,16 @@ def _few_whole_numbers(y: np.ndarray) -> bool:
     return y.dtype.kind != "f" or np.array_equal(y, np.rint(y))
 
 
+def _classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``np.unique(y, return_inverse=True)``, without sorting numbers of which there are two."""
+    if y.dtype.kind in "biuf" and y.size:
+        classes = np.array([y.min(), y.max()])
+        upper = y == classes[1]
+        if classes[0] < classes[1] and (upper | (y == classes[0])).all():
+            return classes, upper.astype(np.intp)
+    return np.unique(y, return_inverse=True)
+
+
 class LinearClassifier(ClassifierMixin, HeavyBall):
     """What classifiers share: labels, weights of classes, the fit, and what a model says."""
 
@@ -50,7 +60,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         return Logistic() if self.classes_.size == 2 else Softmax()
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
-        X, y = _arrays.checked(
+        X, y = _plain.checked(
             self,
             X,
             y,
@@ -128,10 +138,11 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
     def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
         """Rows, what each run is fitted to, and weights; ``classes_`` is set."""
         classes, places, weights = self._sorted(y, weights)
-        X, places, weights = self._weighted_rows(X, places, weights)
-        present = np.bincount(places, minlength=classes.size) > 0
-        if not present.all():  # all rows of a class have weight zero
-            classes, places = classes[present], (np.cumsum(present) - 1)[places]
+        if weights is not None:
+            X, places, weights = self._weighted_rows(X, places, weights)
+            present = np.bincount(places, minlength=classes.size) > 0
+            if not present.all():  # all rows of a class have weight zero
+                classes, places = classes[present], (np.cumsum(present) - 1)[places]
         if classes.size < 2:
             raise ValueError(
                 f"{type(self).__name__}: y has {classes.size} class ({classes.tolist()!r}) in the "
@@ -142,7 +153,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
 
     def _sorted(self, y: Any, weights: Any) -> tuple[Any, ...]:
         """The classes, the place of each row's among them, and its weight."""
-        classes, places = np.unique(y, return_inverse=True)
+        classes, places = _classes_of(y)
         return classes, places, self._by_class(places, weights, classes, y)
 
     def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:

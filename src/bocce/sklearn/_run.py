@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -85,8 +86,8 @@ def stop_at(p: Problem, inner: Problem, frame: Frame, start: Array, goal: float)
         if inner.rows.foreign:  # where the rows are
             flat = p.joined(np.zeros(p.shape)[: p.d], np.zeros(p.shape[1:]) + intercept)
             return norm(frame.gradient_out(inner.gradient(frame.into(flat))))
-        nothing = np.zeros((inner.n, *inner.shape[1:]))
-        slopes = inner.slopes(nothing + intercept)
+        nothing = np.zeros((inner.n, *inner.shape[1:])) + intercept
+        slopes = inner.slopes(nothing)
         return norm(frame.gradient_out(inner.combine(slopes) / inner.n))
 
     flat = constant(p) if p.intercept else 0.0
@@ -97,7 +98,7 @@ def stop_at(p: Problem, inner: Problem, frame: Frame, start: Array, goal: float)
         else:
             zero = at(0.0)
             stop = Stop(goal, frame, smaller(zero, at(flat)) if p.intercept else zero)
-    if not np.isfinite([stop.first, stop.zero]).all():
+    if not (math.isfinite(stop.first) and math.isfinite(stop.zero)):
         raise ValueError(OVERFLOW)
     return stop
 
