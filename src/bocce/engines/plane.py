@@ -329,7 +329,7 @@ class Plane:
         self.pull = D @ self.pulls.reshape(-1) if self.penalised else np.zeros(k)
         H = self._curvature(k)
         unit = units(H)
-        goal = (ENOUGH if self.newton is None else THOROUGH) * float(np.abs(a * unit).max())
+        goal = (ENOUGH if self.newton is None else THOROUGH) * largest(a * unit)
         if self.guess and (there := end_of_guess(self, a, unit, goal)) is not None:
             return there
         c, value, looked, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0
@@ -347,7 +347,7 @@ class Plane:
                 break
             t, looked, value, a = tried
             c = c + t * p
-            if float(np.abs(a * unit).max()) <= goal:
+            if largest(a * unit) <= goal:
                 break
             if t == 1.0 and float(a @ p) < 0.5 * slope:
                 stretch *= 4.0  # f bends less than its second derivative says: Huber's loss, far

@@ -109,9 +109,14 @@ class Frame:
         """Are the columns as they were?"""
         return not self.centre.any() and bool((self.scale == 1.0).all())
 
+    @cached_property
+    def same(self) -> bool:
+        """Are the inner variables the caller's?"""
+        return self.plain and self.unit in (0.0, 1.0)
+
     def rows(self, given: Rows) -> Rows:
         """Rows in the inner variables."""
-        if self.plain and self.unit in (0.0, 1.0):
+        if self.same:
             return given.with_column() if self.unit else given
         if isinstance(given, Csr):
             return given.scaled(self.scale, self.unit)
@@ -124,7 +129,7 @@ class Frame:
 
     def problem(self, p: Problem) -> Problem:
         """The same objective as a function of the inner variables."""
-        if self.plain and self.unit in (0.0, 1.0):
+        if self.same:
             return p
         if p.in_parts:
             return p.in_frame(self)  # type: ignore[attr-defined,no-any-return]

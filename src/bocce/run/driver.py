@@ -213,8 +213,8 @@ class Run:
         if (inner := getattr(self.engine, "inner_passes", 0)) > self.inner_passes:
             self.evaluations += (inner - self.inner_passes) * self.stage.batch
             self.end = max(state.k, self.end - (inner - self.inner_passes))
-        last = self.stages[-1]
-        self.stages[-1] = last._replace(steps=last.steps + steps)
+        name, taken, batch = self.stages[-1]
+        self.stages[-1] = StageRun(name, taken + steps, batch)
         self._harvest()
 
     def _after_free_step(self, verdict: str) -> str:
