@@ -167,10 +167,13 @@ class Chooser:
         # does every row bend alike?
         self.alike = self.quadratic and getattr(problem, "weight", None) is None
         self.handed_on = getattr(problem, "handed_on", None)
-        self.affordable = self.d <= MOST_COLUMNS
+        self.space = None if outputs > 1 else row_space(problem)
+        self.affordable = self.d <= MOST_COLUMNS or self.space is not None
         self.at_hand = not getattr(problem, "in_parts", False)
         self.rows = self._first_rows()
         self.lost = self.step * (self.exact if self.quadratic and self.whole else self.first)
+        if self.space is not None:
+            self.lost = self.step * self.space.worth
         self.taken = 0
         self.age = 0  # steps since the Hessian was taken
         self.trial = 0.0  # by how much the first of them made the log of the gradient's norm fall
@@ -185,10 +188,13 @@ class Chooser:
         """Does the Hessian of all rows cost no more than a step? Then each step has its own: with
         Newton's direction errors are squared. (Not where rows are read or asked for elsewhere.)"""
         cheap = self.at_hand and not self.several and self.whole
-        return cheap and self.price(self.n) <= self.step
+        most = self.step if self.space is None else self.first * self.step
+        return cheap and self.price(self.n) <= most
 
     def price(self, rows: int) -> float:
         """Of a Hessian of so many rows, with its factor."""
+        if self.space is not None:
+            return self.space.price  # of all rows
         if 2 * rows >= self.n:
             gram = self.n * self.gram_row
         else:
@@ -200,6 +206,8 @@ class Chooser:
     def _first_rows(self) -> int:
         """All where that is cheap, or for a quadratic, if it pays; else 20 d, or as many as a step
         pays for."""
+        if self.space is not None:
+            return self.n
         least = min(self.n, self.rows_a_column * self.d)
         most = max(self.price(least), self.first * self.step)
         if self.quadratic:
@@ -252,9 +260,18 @@ class Chooser:
         self.lost, self.trial, self.expected = (float(state[j]) for j in (1, 4, 5))
 
 
+def row_space(problem: Any) -> Any:
+    """Rows that are fewer than columns take metrics in a space of their own."""
+    from .rowspace import RowSpace
+
+    return RowSpace(problem) if RowSpace.can(problem) else None
+
+
 def sampled_metric(rows: Any, bend: Array, ridge: Array, chooser: Chooser) -> Metric:
     """The Hessian where the bends were taken, of as many rows as the chooser pays for."""
     chooser.take()
+    if chooser.space is not None:
+        return chooser.space.metric(bend)
     if chooser.alike and chooser.whole:
         H = bend[0] * np.asarray(rows.gram())
     elif chooser.whole or not float(bend.max()) > 0.0:
