@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
+
+if TYPE_CHECKING:
+    from .rowspace import RowSpace
 
 Array = npt.NDArray[np.float64]
 
@@ -260,7 +263,7 @@ class Chooser:
         self.lost, self.trial, self.expected = (float(state[j]) for j in (1, 4, 5))
 
 
-def row_space(problem: Any) -> Any:
+def row_space(problem: Any) -> RowSpace | None:
     """Rows that are fewer than columns take metrics in a space of their own."""
     from .rowspace import RowSpace
 

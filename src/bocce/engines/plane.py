@@ -204,14 +204,14 @@ class Plane:
         -H^-1 g."""
         first = self.scores.first_direction()
         if first is not None:
-            d = first
+            up = -first
         elif self.newton is None:
-            d = -self.metric.solve(self.gradient)
+            up = self.metric.solve(self.gradient)
         else:
-            d = -self.newton.solve(self.gradient, self.scores.z, self.metric, self.shrank)
+            up = self.newton.solve(self.gradient, self.scores.z, self.metric, self.shrank)
             self.products += 2 * self.newton.spent
-        size = largest(d)
-        d, step = d / size, size
+        step = largest(up)
+        d = up / -step
         self.products += 1
         known = first is not None or not self.metric.plain  # how far to go
         step = step if known and self.scores.guesses_on(self.trusted) else 0.0
@@ -262,8 +262,10 @@ class Plane:
         """Products of one direction with all."""
         k = self.directions
         if self.penalised:
-            row = self.D[:k].reshape(k, -1) @ (self.ridge * self.D[slot]).reshape(-1)
-            self.pulled[slot, :k] = self.pulled[:k, slot] = row
+            alike = self.ridge.ndim == 0  # then nothing as long as a direction is made
+            d = self.D[slot] if alike else self.ridge * self.D[slot]
+            row = self.D[:k].reshape(k, -1) @ d.reshape(-1)
+            self.pulled[slot, :k] = self.pulled[:k, slot] = self.ridge * row if alike else row
         if self.quadratic:
             row = self.scores.gram(k, slot)[:, 0]
             self.bent[slot, :k] = self.bent[:k, slot] = row

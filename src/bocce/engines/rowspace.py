@@ -43,13 +43,13 @@ class RowMetric(Metric):
 class RowSpace:
     """Takes such metrics of the rows of a problem, and knows what they cost."""
 
-    worth = 4.0  # steps that the first may cost to be bought at once: those after it are cheap
+    worth = 8.0  # steps that the first may cost to be bought at once: few are to come after it
 
     def __init__(self, problem: Any) -> None:
         self.rows, self.n = problem.rows, int(problem.rows.n)
         self.given = np.array(np.broadcast_to(problem.ridge, problem.rows.d), dtype=np.float64)
         self.ridge: Array | None = None  # that of the metric, once it is known
-        self.K: Array | None = None
+        self.K: Array | None = None  # computed where it is first needed, after a restart as well
         each = PRICES.factor * self.n**3 / 3.0 + ENTRY * self.n**2 + PRICES.matrix
         self.each, self.first = float(each), float(each + self._price_of_K())
 
@@ -63,13 +63,14 @@ class RowSpace:
             return False
         if problem.loss.quadratic or problem.handed_on is not None:
             return False
-        return int(np.count_nonzero(problem.ridges > 0.0)) >= rows.d - 1
+        free = int(np.count_nonzero(~(problem.ridges > 0.0)))
+        return free <= 1
 
     def _price_of_K(self) -> float:
         if isinstance(self.rows, Csr):
             counts = np.bincount(self.rows.X.indices, minlength=self.rows.d).astype(np.float64)
             return PRICES.sparse_gram * float(counts @ counts)
-        return PRICES.gram * float(self.n) ** 2 * self.rows.d
+        return PRICES.gram * float(self.n) ** 2 * float(self.rows.d)
 
     @property
     def price(self) -> float:
@@ -121,9 +122,9 @@ def kernel(rows: Any, ridge: Array) -> Array:
         X = rows.X.astype(np.float64, copy=False)
         scaled = sp.csr_array((X.data / ridge[X.indices], X.indices, X.indptr), shape=X.shape)
         return np.asarray((scaled @ X.T).toarray())
-    K = np.zeros((rows.n, rows.n))
     if (ridge == ridge[0]).all() and rows.dtype == np.float64:
-        return np.asarray(rows.X @ rows.X.T) / ridge[0]
+        return np.asarray(rows.X @ rows.X.T / ridge[0])
+    K = np.zeros((rows.n, rows.n))
     for start in range(0, rows.d, COLUMNS):
         part = slice(start, start + COLUMNS)
         scaled = rows.X[:, part] / np.sqrt(ridge[part])

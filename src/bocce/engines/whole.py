@@ -28,9 +28,9 @@ class PlaneEngine:
         self.given: Array | None = None  # a copy of the plane's w, handed to the run
 
     def look(self, w: Array) -> Look:
-        """The objective and its full gradient."""
+        """The objective and its full gradient, which the plane replaces and never writes to."""
         plane = self._at(w, {})
-        return Look(plane.value, plane.gradient.copy())
+        return Look(plane.value, plane.gradient)
 
     def _at(self, w: Array, memory: dict[str, Array]) -> Plane:
         """The plane at w: the one at hand, or one from a checkpoint, or a new one."""

@@ -8,6 +8,7 @@ Small data are copied into these coordinates, large dense data stay where they a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -58,7 +59,10 @@ class Frame:
             return cls._of_parts(p, ridge)
         with np.errstate(over="ignore", invalid="ignore"):  # told where the gradient overflows
             if isinstance(rows, Csr):
-                share = np.bincount(rows.X.indices, minlength=p.d) / p.n
+
+                def share() -> Array:
+                    return np.bincount(rows.X.indices, minlength=p.d) / p.n
+
                 return cls._with_unit(np.zeros(p.d), rows.squares(), share, ridge, p.intercept)
             X = rows.seen if isinstance(rows, ArrayRows) else rows.X
             return cls._of_dense(X, p.weight, ridge, p.intercept)
@@ -70,7 +74,7 @@ class Frame:
         if seen is None:
             return identity(p)
         centre, spread2, share = seen
-        return cls._with_unit(centre, spread2, share, ridge, p.intercept)
+        return cls._with_unit(centre, spread2, lambda: share, ridge, p.intercept)
 
     @classmethod
     def _of_dense(cls, X: Any, weight: Array | None, ridge: float, intercept: bool) -> Frame:
@@ -81,13 +85,19 @@ class Frame:
         centre = weights @ sample if intercept else np.zeros(X.shape[1])
         apart = sample - centre if intercept else sample
         spread2 = weights @ np.square(apart)
-        share = np.ones(X.shape[1]) if sample.all() else even @ (sample != 0.0)
         flat = spread2 <= np.square(CONSTANT * centre)
-        if rows.step > 1 and flat.any():  # rare in the sample, perhaps not in the data
-            whole = np.asarray(X[:, flat], dtype=np.float64)
-            spread2[flat] = np.square(whole - centre[flat]).mean(axis=0)
-            share[flat] = np.count_nonzero(whole, axis=0) / X.shape[0]
+        rare = flat if rows.step > 1 else np.zeros(0, dtype=bool)
+        if rare.any():  # in the sample, perhaps not in the data
+            whole = np.asarray(X[:, rare], dtype=np.float64)
+            spread2[rare] = np.square(whole - centre[rare]).mean(axis=0)
             flat = spread2 <= np.square(CONSTANT * centre)
+
+        def share() -> Array:
+            shares: Array = even @ (sample != 0.0)
+            if rare.any():
+                shares[rare] = np.count_nonzero(X[:, rare], axis=0) / X.shape[0]
+            return shares
+
         spread2[flat] = 0.0
         if intercept and flat.any():  # to the bit, so that a constant column becomes zero
             same = flat & (sample == sample[0]).all(axis=0)
@@ -96,7 +106,12 @@ class Frame:
 
     @classmethod
     def _with_unit(
-        cls, centre: Array, spread2: Array, share: Array, ridge: float, intercept: bool
+        cls,
+        centre: Array,
+        spread2: Array,
+        share: Callable[[], Array],
+        ridge: float,
+        intercept: bool,
     ) -> Frame:
         """The intercept's column is as large as the largest of the others."""
         scale = _scales(spread2, share, ridge)
@@ -188,16 +203,18 @@ def _powers_of_two(sizes: Any) -> Any:
     return np.where(np.isfinite(rounded) & (rounded > 0.0), rounded, sizes)
 
 
-def _scales(spread2: Array, share: Array, ridge: float) -> Array:
-    """What to multiply columns by, given their mean squares and the share of their entries."""
-    before = _uneven(spread2 + ridge)
+def _scales(spread2: Array, share: Callable[[], Array], ridge: float) -> Array:
+    """What to multiply columns by, given their mean squares and (asked for only where it matters)
+    the share of their entries."""
+    before, even = _uneven(spread2 + ridge), np.ones(spread2.size)
     if not before > BETTER:  # which no scale makes better than 1
-        return np.ones(share.size)
-    entry2 = np.divide(spread2, share, where=share > 0, out=np.zeros(share.size)) + ridge
-    scale2 = np.divide(1.0, entry2, where=entry2 > 0, out=np.ones(share.size))
+        return even
+    shares = share()
+    entry2 = np.divide(spread2, shares, where=shares > 0, out=np.zeros(even.size)) + ridge
+    scale2 = np.divide(1.0, entry2, where=entry2 > 0, out=np.ones(even.size))
     if BETTER * _uneven((spread2 + ridge) * scale2) < before:
         return np.asarray(_powers_of_two(np.sqrt(scale2)))
-    return np.ones(share.size)
+    return even
 
 
 def _uneven(diagonal: Array) -> float:
