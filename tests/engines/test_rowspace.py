@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 import plane_problems as given
 from bocce.engines import rowspace
-from bocce.engines.metric import Chooser
 from bocce.engines.plane import Plane
-from bocce.engines.rowspace import RowMetric, RowSpace, kernel
+from bocce.engines.rowspace import FewRows, RowMetric, RowSpace, chooser_of, kernel
 from bocce.problems import Problem
 
 
@@ -92,14 +91,14 @@ def test_it_needs_rows_in_memory_fewer_than_columns_and_a_ridge(monkeypatch):
     assert not RowSpace.can(wide(n=30, d=30))
     X = np.ones((3, 5))
     assert not RowSpace.can(Problem(X, [1.0, 2.0, 3.0], "squared", l2=1.0))
-    assert Chooser(Problem(X, [0, 1, 2], "softmax", l2=1.0), 3).space is None
+    assert not isinstance(chooser_of(Problem(X, [0, 1, 2], "softmax", l2=1.0), 3), FewRows)
     monkeypatch.setattr(rowspace, "MOST_ROWS", 11)
     assert not RowSpace.can(wide())
 
 
 def test_the_kernel_is_paid_for_once():
     p = wide(200, 500)
-    chooser = Chooser(p)
+    chooser = chooser_of(p, 1)
     first = chooser.price(200)
     chooser.space.metric(np.full(200, 0.25))
     assert chooser.price(200) < first

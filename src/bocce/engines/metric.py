@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
-
-if TYPE_CHECKING:
-    from .rowspace import RowSpace
 
 Array = npt.NDArray[np.float64]
 
@@ -72,14 +69,14 @@ class Metric:
     def of(cls, H: Array, ridge: Any, unseen: float = 1.0) -> Metric:
         """The metric H + ridge. A column without any curvature gets that of the others, times
         ``unseen``."""
-        diagonal = H.diagonal() + ridge
-        least = BLANK * diagonal.max(initial=0.0)
-        if not diagonal.min(initial=np.inf) > least:
-            blank = ~(diagonal > least)
+        P = np.array(H, dtype=np.float64)
+        diagonal = P.diagonal() + ridge
+        blank = ~(diagonal > BLANK * diagonal.max(initial=0.0))
+        if blank.any():
             rest = diagonal[~blank]
             diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
         root = np.sqrt(diagonal)
-        P = H / root
+        P /= root
         P /= root[:, None]
         more = 1e-12
         while True:  # rounding leaves a singular P not quite definite
@@ -170,13 +167,10 @@ class Chooser:
         # does every row bend alike?
         self.alike = self.quadratic and getattr(problem, "weight", None) is None
         self.handed_on = getattr(problem, "handed_on", None)
-        self.space = None if outputs > 1 else row_space(problem)
-        self.affordable = self.d <= MOST_COLUMNS or self.space is not None
+        self.affordable = self.d <= MOST_COLUMNS
         self.at_hand = not getattr(problem, "in_parts", False)
         self.rows = self._first_rows()
         self.lost = self.step * (self.exact if self.quadratic and self.whole else self.first)
-        if self.space is not None:
-            self.lost = self.step * self.space.worth
         self.taken = 0
         self.age = 0  # steps since the Hessian was taken
         self.trial = 0.0  # by how much the first of them made the log of the gradient's norm fall
@@ -191,13 +185,10 @@ class Chooser:
         """Does the Hessian of all rows cost no more than a step? Then each step has its own: with
         Newton's direction errors are squared. (Not where rows are read or asked for elsewhere.)"""
         cheap = self.at_hand and not self.several and self.whole
-        most = self.step if self.space is None else self.first * self.step
-        return cheap and self.price(self.n) <= most
+        return cheap and self.price(self.n) <= self.step
 
     def price(self, rows: int) -> float:
         """Of a Hessian of so many rows, with its factor."""
-        if self.space is not None:
-            return self.space.price  # of all rows
         if 2 * rows >= self.n:
             gram = self.n * self.gram_row
         else:
@@ -209,8 +200,6 @@ class Chooser:
     def _first_rows(self) -> int:
         """All where that is cheap, or for a quadratic, if it pays; else 20 d, or as many as a step
         pays for."""
-        if self.space is not None:
-            return self.n
         least = min(self.n, self.rows_a_column * self.d)
         most = max(self.price(least), self.first * self.step)
         if self.quadratic:
@@ -254,6 +243,15 @@ class Chooser:
         if self.whole and not self.several:
             self.expected = EXACT
 
+    def metric(self, plane: Any) -> Metric:
+        """The Hessian where the plane stands."""
+        found: Metric = plane.scores.metric(plane.ridge, self)
+        return found
+
+    def remade(self, factor: Array | None, root: Array | None) -> Metric:
+        """A metric that was taken, from what a checkpoint holds of it."""
+        return Metric(factor, root)
+
     def state(self) -> Array:
         numbers = [self.rows, self.lost, self.taken, self.age, self.trial, self.expected]
         return np.array(numbers, dtype=np.float64)
@@ -263,18 +261,9 @@ class Chooser:
         self.lost, self.trial, self.expected = (float(state[j]) for j in (1, 4, 5))
 
 
-def row_space(problem: Any) -> RowSpace | None:
-    """Rows that are fewer than columns take metrics in a space of their own."""
-    from .rowspace import RowSpace
-
-    return RowSpace(problem) if RowSpace.can(problem) else None
-
-
 def sampled_metric(rows: Any, bend: Array, ridge: Array, chooser: Chooser) -> Metric:
     """The Hessian where the bends were taken, of as many rows as the chooser pays for."""
     chooser.take()
-    if chooser.space is not None:
-        return chooser.space.metric(bend)
     if chooser.alike and chooser.whole:
         H = bend[0] * np.asarray(rows.gram())
     elif chooser.whole or not float(bend.max()) > 0.0:

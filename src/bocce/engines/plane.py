@@ -20,8 +20,9 @@ from .base import Step
 from .full import full_step
 from .fused import Looked
 from .guess import end_of_guess
-from .metric import Chooser, Metric, handed_metric
+from .metric import Metric, handed_metric
 from .newton import Newton
+from .rowspace import chooser_of
 from .saved import restore, saved
 from .scores import Scores, kind_of_scores
 from .small import falls, largest, length, norm, solve, units
@@ -111,7 +112,7 @@ class Plane:
         self.guess, self.trusted = 0.0, 1  # D[0]'s multiple where g is known; was the last right?
         self.kept = 0  # displacements since the memory was dropped
         self.far = self.size = 0.0  # of the last one: its largest score, its largest entry
-        self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
+        self.chooser = chooser_of(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
         self.newton: Newton | None = None
         if inner and w.ndim == 2 and type(self.scores) is Scores:
@@ -195,7 +196,7 @@ class Plane:
         if self.newton is not None:
             self.metric = self.newton.metric(self.scores.z, self.metric)
         elif self.chooser is not None and self.chooser.wants(self.shrank):
-            self.metric, self.trusted = self.scores.metric(self.ridge, self.chooser), 1
+            self.metric, self.trusted = self.chooser.metric(self), 1
             return self.chooser.anew and not self.quadratic
         return False
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from ..rows import Csr, Dense
-from .metric import PRICES, Metric
+from .metric import PRICES, Chooser, Metric
 
 Array = npt.NDArray[np.float64]
 
@@ -42,8 +42,6 @@ class RowMetric(Metric):
 
 class RowSpace:
     """Takes such metrics of the rows of a problem, and knows what they cost."""
-
-    worth = 8.0  # steps that the first may cost to be bought at once: few are to come after it
 
     def __init__(self, problem: Any) -> None:
         self.rows, self.n = problem.rows, int(problem.rows.n)
@@ -93,19 +91,6 @@ class RowSpace:
                 return RowMetric(self.rows, self.ridge, factor, root)
             more = max(100.0 * more, 1e-14 * float(M.diagonal().max()))
 
-    def state(self) -> dict[str, Array]:
-        """What the next metrics depend on, beside the rows."""
-        return {} if self.ridge is None else {"row_ridge": self.ridge}
-
-    def restored(self, state: dict[str, Any], metric: Metric) -> Metric:
-        """The metric that was at hand: ``metric`` holds its factor."""
-        if "row_ridge" in state:
-            self.ridge = np.array(state["row_ridge"], dtype=np.float64)
-        if metric.factor is None or metric.root is None:
-            return metric
-        assert self.ridge is not None
-        return RowMetric(self.rows, self.ridge, metric.factor, metric.root)
-
     def _positive(self, bend: Array) -> Array:
         """The ridge, and for a column that has none a share of its curvature: a step goes nearly
         as far along it as without."""
@@ -114,6 +99,57 @@ class RowSpace:
             return self.given
         soft = SOFT * self.rows.squares(bend)
         return np.where(free, np.where(soft > 0.0, soft, 1.0), self.given)
+
+
+class FewRows(Chooser):
+    """Decides when such a metric is taken: at once where the first costs no more than ``worth``
+    steps, and then before every step that costs nearly as much."""
+
+    worth = 8.0  # few steps are to come after it
+
+    def __init__(self, problem: Any) -> None:
+        self.space = RowSpace(problem)
+        super().__init__(problem)
+        self.affordable = True
+        self.lost = self.worth * self.step
+
+    def _first_rows(self) -> int:
+        return self.n
+
+    def price(self, rows: int) -> float:
+        """Of the next metric: of all rows, whatever is asked for."""
+        return self.space.price
+
+    @property
+    def anew(self) -> bool:
+        return bool(self.space.price <= self.first * self.step)
+
+    def metric(self, plane: Any) -> Metric:
+        self.take()
+        return self.space.metric(plane.scores.sweep.row_bends())
+
+    def remade(self, factor: Array | None, root: Array | None) -> Metric:
+        if factor is None or root is None:
+            return Metric()
+        assert self.space.ridge is not None
+        return RowMetric(self.space.rows, self.space.ridge, factor, root)
+
+    def state(self) -> Array:
+        known = np.zeros(0) if self.space.ridge is None else self.space.ridge
+        return np.concatenate([super().state(), known])
+
+    def restore(self, state: Array) -> None:
+        super().restore(state)
+        own = super().state().size
+        if state.size > own:
+            self.space.ridge = np.array(state[own:], dtype=np.float64)
+
+
+def chooser_of(problem: Any, outputs: int) -> Chooser:
+    """Who decides on the metric of a problem."""
+    if outputs == 1 and RowSpace.can(problem):
+        return FewRows(problem)
+    return Chooser(problem, outputs)
 
 
 def kernel(rows: Any, ridge: Array) -> Array:

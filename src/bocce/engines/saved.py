@@ -38,8 +38,6 @@ def saved(plane: Plane) -> dict[str, Array]:
         state |= plane.newton.state()
     if plane.metric.factor is not None and plane.metric.root is not None:
         state["factor"], state["root"] = plane.metric.factor, plane.metric.root
-    if plane.chooser is not None and plane.chooser.space is not None:
-        state |= plane.chooser.space.state()
     return state
 
 
@@ -53,9 +51,7 @@ def restore(plane: Plane, problem: Any, state: dict[str, Any]) -> None:
         plane.newton.restore(state)
     if plane.chooser is not None:
         plane.chooser.restore(state["chooser"])
-        plane.metric = Metric(state.get("factor"), state.get("root"))
-        if plane.chooser.space is not None:
-            plane.metric = plane.chooser.space.restored(state, plane.metric)
+        plane.metric = plane.chooser.remade(state.get("factor"), state.get("root"))
     held = len(state["D"])
     plane.D[1 : held + 1] = state["D"]
     plane.scores.restore(state, plane.w, plane.D[1 : held + 1])
