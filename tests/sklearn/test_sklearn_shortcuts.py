@@ -8,7 +8,6 @@ from hypothesis.extra import numpy as hnp
 from sklearn.utils._param_validation import InvalidParameterError
 
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, _arrays, _plain
-from bocce.sklearn._classifier import _classes_of
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 3))
@@ -99,7 +98,7 @@ def test_names_of_columns_are_forgotten_and_their_number_is_remembered():
     | hnp.arrays("U3", st.integers(1, 9), elements=st.sampled_from(["a", "bc", ""]))
 )
 def test_classes_are_those_of_numpy(y):
-    ours, theirs = _classes_of(y), np.unique(y, return_inverse=True)
+    ours, theirs = _plain.classes_of(y), np.unique(y, return_inverse=True)
     for a, b in zip(ours, theirs):
         assert a.dtype == b.dtype
         assert (a == b).all()

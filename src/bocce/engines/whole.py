@@ -74,11 +74,15 @@ class PlaneEngine:
         assert self.plane is not None
         self.plane.refresh()
 
-    def still_to_fall(self) -> float:
+    def still_to_fall(self, enough: float = 0.0) -> float:
         """About how far f is above its minimum: by Newton's method in the metric, but no less than
         half of what it fell by the last step (a metric may have seen one huge row alone), and all
-        of that where there is no metric."""
+        of that where there is no metric. Or a bound: ||g||^2 / (2 min ridge), where that is at
+        most ``enough``."""
         assert self.plane is not None
+        least = float(self.plane.ridge.min())
+        if self.plane.norm**2 <= 2.0 * least * enough:
+            return self.plane.norm**2 / (2.0 * least) if least > 0.0 else 0.0
         g = self.plane.gradient
         if self.plane.metric.plain:
             return float(self.fell)

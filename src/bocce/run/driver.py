@@ -248,7 +248,8 @@ class Run:
         """
         ask = getattr(self.engine, "still_to_fall", None)
         fallen = self.history.first.value - look.value
-        return ask is None or self.stop.tol == 0.0 or bool(ask() <= LITTLE * fallen)
+        little = LITTLE * fallen
+        return ask is None or self.stop.tol == 0.0 or bool(ask(little) <= little)
 
     # -- records -----------------------------------------------------------------------------------
 

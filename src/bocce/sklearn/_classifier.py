@@ -28,23 +28,6 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-def _few_whole_numbers(y: np.ndarray) -> bool:
-    """Are these classes at first sight? scikit-learn's own look takes as long as a small step."""
-    if y.dtype.kind not in "biuf" or 4 * (float(y.max()) - float(y.min()) + 1.0) > y.size:
-        return False
-    return y.dtype.kind != "f" or np.array_equal(y, np.rint(y))
-
-
-def _classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``np.unique(y, return_inverse=True)``, without sorting numbers of which there are two."""
-    if y.dtype.kind in "biuf" and y.size:
-        classes = np.array([y.min(), y.max()])
-        upper = y == classes[1]
-        if classes[0] < classes[1] and (upper | (y == classes[0])).all():
-            return classes, upper.astype(np.intp)
-    return np.unique(y, return_inverse=True)
-
-
 class LinearClassifier(ClassifierMixin, HeavyBall):
     """What classifiers share: labels, weights of classes, the fit, and what a model says."""
 
@@ -68,7 +51,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
             order="C",  # batches are rows
             reset=reset,
         )
-        if not _few_whole_numbers(y):
+        if not _plain.few_whole_numbers(y):
             check_classification_targets(y)
         return X, y, self._weights(sample_weight, X)
 
@@ -153,7 +136,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
 
     def _sorted(self, y: Any, weights: Any) -> tuple[Any, ...]:
         """The classes, the place of each row's among them, and its weight."""
-        classes, places = _classes_of(y)
+        classes, places = _plain.classes_of(y)
         return classes, places, self._by_class(places, weights, classes, y)
 
     def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:

@@ -86,8 +86,8 @@ def stop_at(p: Problem, inner: Problem, frame: Frame, start: Array, goal: float)
         if inner.rows.foreign:  # where the rows are
             flat = p.joined(np.zeros(p.shape)[: p.d], np.zeros(p.shape[1:]) + intercept)
             return norm(frame.gradient_out(inner.gradient(frame.into(flat))))
-        nothing = np.zeros((inner.n, *inner.shape[1:])) + intercept
-        slopes = inner.slopes(nothing)
+        nothing = np.zeros((inner.n, *inner.shape[1:]))
+        slopes = inner.slopes(nothing + intercept)
         return norm(frame.gradient_out(inner.combine(slopes) / inner.n))
 
     flat = constant(p) if p.intercept else 0.0
