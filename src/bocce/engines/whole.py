@@ -80,9 +80,10 @@ class PlaneEngine:
         of that where there is no metric. Or a bound: ||g||^2 / (2 min ridge), where that is at
         most ``enough``."""
         assert self.plane is not None
-        least = float(self.plane.ridge.min())
-        if self.plane.norm**2 <= 2.0 * least * enough:
-            return self.plane.norm**2 / (2.0 * least) if least > 0.0 else 0.0
+        least, size = float(self.plane.ridge.min()), self.plane.norm
+        # in this order, for squares of very small and large numbers are none
+        if least > 0.0 and (bound := size * (size / (2.0 * least))) <= enough:
+            return bound
         g = self.plane.gradient
         if self.plane.metric.plain:
             return float(self.fell)
