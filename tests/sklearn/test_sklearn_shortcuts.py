@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -19,6 +20,7 @@ def long_way(estimator, X, y, *, reset, **how):
     return X, y
 
 
+@pytest.mark.parametrize("stored", [np.array, sp.csr_array, sp.csr_matrix])
 @pytest.mark.parametrize(
     ("kind", "target"),
     [
@@ -29,14 +31,15 @@ def long_way(estimator, X, y, *, reset, **how):
         (HeavyBallRegressor, Y),
     ],
 )
-def test_usual_input_is_taken_as_it_is(kind, target, monkeypatch):
+def test_usual_input_is_taken_as_it_is(kind, target, stored, monkeypatch):
+    rows = stored(X)
     slow = kind(random_state=0)
     with monkeypatch.context() as now:
         now.setattr(_plain, "checked", long_way)
-        slow.fit(X, target)
+        slow.fit(rows, target)
     with monkeypatch.context() as now:
         now.setattr(_arrays, "checked", None)  # which is not called
-        quick = kind(random_state=0).fit(X, target)
+        quick = kind(random_state=0).fit(rows, target)
     assert quick.n_features_in_ == slow.n_features_in_ == 3
     assert (quick.coef_ == slow.coef_).all()
     assert quick.plan_ == slow.plan_
@@ -56,6 +59,8 @@ ENDLESS = np.where(np.arange(120).reshape(40, 3) == 7, np.inf, X)
         (X[:0], Y[:0], "0 sample"),
         (X[:, :0], Y, "0 feature"),
         (X[0], Y, "Expected 2D array"),
+        (sp.csr_array(BROKEN), Y, "Input X contains NaN"),
+        (sp.csr_array(X[:39]), Y, "inconsistent numbers of samples"),
     ],
 )
 def test_what_is_wrong_is_said_by_scikit_learn(rows, target, words):
@@ -72,7 +77,14 @@ def test_a_sum_that_overflows_is_no_infinity():
 
 @pytest.mark.parametrize(
     "rows",
-    [X.astype(np.float32), np.asfortranarray(X), X.tolist(), X.astype(object)],
+    [
+        X.astype(np.float32),
+        np.asfortranarray(X),
+        X.tolist(),
+        X.astype(object),
+        sp.csc_array(X),
+        sp.csr_array(X.astype(np.float32)),
+    ],
 )
 def test_other_arrays_take_the_long_way(rows):
     assert not _plain._fits(rows, Y)

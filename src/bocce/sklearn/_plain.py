@@ -1,7 +1,7 @@
 """The usual input, recognised at once: scikit-learn's own look takes as long as a small fit.
 
-A C-ordered NumPy array of float64 and a vector of numbers need no conversion, and all that
-``validate_data`` has to find is that they are finite and of one length. Anything else, and
+A C-ordered NumPy array or CSR matrix of float64 and a vector of numbers need no conversion, and all
+that ``validate_data`` has to find is that they are finite and of one length. Anything else, and
 anything wrong, is left to it: so conversions and error messages are scikit-learn's.
 """
 
@@ -11,14 +11,17 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..rows import Array
 from . import _arrays
 
+SPARSE = (sp.csr_array, sp.csr_matrix)
+
 
 def checked(estimator: Any, X: Any, y: Any, *, reset: bool, **how: Any) -> tuple[Any, Any]:
     """``_arrays.checked``, by way of a shortcut where there is nothing to do."""
-    if _fits(X, y) and _known(estimator, X, reset) and _finite(X) and _finite(y):
+    if _fits(X, y) and _known(estimator, X, reset) and _finite(y) and _finite_rows(X):
         estimator.n_features_in_ = X.shape[1]
         return X, y
     X, y = _arrays.checked(estimator, X, y, reset=reset, **how)
@@ -27,10 +30,13 @@ def checked(estimator: Any, X: Any, y: Any, *, reset: bool, **how: Any) -> tuple
 
 def _fits(X: Any, y: Any) -> bool:
     """Would a conversion change nothing?"""
-    if not (type(X) is type(y) is np.ndarray and X.ndim == 2 and y.ndim == 1):
+    if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "biuf":
         return False
-    usual = X.dtype == np.float64 and X.flags.c_contiguous and y.dtype.kind in "biuf"
-    return bool(usual and X.size and X.shape[0] == y.size)
+    if type(X) is np.ndarray:
+        usual = X.ndim == 2 and X.flags.c_contiguous
+    else:
+        usual = type(X) in SPARSE and X.ndim == 2
+    return bool(usual and X.dtype == np.float64 and y.size == X.shape[0] > 0 and X.shape[1] > 0)
 
 
 def _known(estimator: Any, X: Any, reset: bool) -> bool:
@@ -38,6 +44,10 @@ def _known(estimator: Any, X: Any, reset: bool) -> bool:
     if hasattr(estimator, "feature_names_in_"):
         return False
     return reset or getattr(estimator, "n_features_in_", None) == X.shape[1]
+
+
+def _finite_rows(X: Any) -> bool:
+    return _finite(X if type(X) is np.ndarray else X.data)
 
 
 def _finite(values: Any) -> bool:
