@@ -11,6 +11,7 @@ from bocce.engines import rowspace
 from bocce.engines.plane import Plane
 from bocce.engines.rowspace import FewRows, RowMetric, RowSpace, chooser_of, kernel
 from bocce.problems import Problem
+from bocce.run import minimize
 
 
 def wide(n=12, d=30, seed=0, ridge=1e-2, sparse=False):
@@ -60,6 +61,13 @@ def test_the_kernel_is_that_of_all_columns_however_they_are_cut(sparse, monkeypa
         np.testing.assert_allclose(kernel(p.rows, ridge), X @ np.diag(1.0 / ridge) @ X.T)
     alike = np.full(30, 3.0)
     np.testing.assert_allclose(kernel(p.rows, alike), X @ X.T / 3.0, atol=1e-12)
+
+
+def test_the_kernel_of_single_precision_is_summed_in_double():
+    X = np.random.default_rng(0).standard_normal((8, 20)).astype(np.float32)
+    exact = X.astype(np.float64)
+    found = kernel(given.Dense(X), np.full(20, 2.0))
+    np.testing.assert_allclose(found, exact @ exact.T / 2.0, rtol=1e-12, atol=1e-13)
 
 
 def test_a_column_without_ridge_is_moved_nearly_as_far():
@@ -149,6 +157,20 @@ def test_every_step_is_the_one_by_a_factor_of_all_columns(sparse, free, monkeypa
 
 
 METRIC = RowSpace.metric
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber", "poisson"])
+def test_with_weights_and_an_intercept_the_minimum_is_found(loss):
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((15, 40)), rng.integers(0, 2, 15)
+    weight = rng.uniform(0.5, 2.0, 15)
+    p = Problem(X, y, loss, l2=0.1, sample_weight=weight, intercept=True)
+    assert RowSpace.can(p)
+    found = minimize(p, "plane", tol=1e-10)
+    assert found.status == "converged"
+    best = p.minimiser()
+    np.testing.assert_allclose(found.w, best[:-1], atol=1e-7)
+    assert found.intercept == pytest.approx(best[-1], abs=1e-7)
 
 
 @pytest.mark.parametrize("free", [False, True])
