@@ -52,10 +52,11 @@ class Fixed(Plane):
     rows = 0
     taken = 0
 
-    def _choose_metric(self) -> None:
+    def _choose_metric(self) -> bool:
         if self.metric.plain or self.shrank > STALE:
             self.metric = self._fresh()
             self.taken += 1
+        return False
 
     def _fresh(self) -> Metric:
         X, bend, n = self.problem.rows, self.scores.sweep.row_bends(), self.problem.n
@@ -74,7 +75,7 @@ class Both(Fixed):
         self.scores.scale(slot, far)
         self.kept = max(self.kept, self.memory)
         self.products += 1
-        self._set(slot, plain, far)
+        self._set(slot, plain, 1.0, far)
         super()._new_direction()
 
     def _go(self, displacement: np.ndarray) -> None:
@@ -82,7 +83,7 @@ class Both(Fixed):
         self.w += displacement
         slot = 1 + self.k % (self.memory - 1)
         self.scores.keep(slot, self.far)
-        self._set(slot, displacement, self.far)
+        self._set(slot, displacement, self.size, self.far)
 
 
 class Nystrom(Fixed):

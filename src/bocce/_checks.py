@@ -30,6 +30,11 @@ def integer(
     ...
     ValueError: shb: T=0 must be an integer >= 1.
     """
+    number = None
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        number = int(value)
+        if (least is None or number >= least) and (most is None or number <= most):
+            return number
     rule = "an integer"
     if least is not None and most is not None:
         rule += f" from {least} to {most}"
@@ -37,12 +42,9 @@ def integer(
         rule += f" >= {least}"
     elif most is not None:
         rule += f" <= {most}"
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if number is None:
         raise TypeError(_message(where, name, value, rule, remedy))
-    number = int(value)
-    if (least is not None and number < least) or (most is not None and number > most):
-        raise ValueError(_message(where, name, number, rule, remedy))
-    return number
+    raise ValueError(_message(where, name, number, rule, remedy))
 
 
 def real(
@@ -63,25 +65,26 @@ def real(
     ...
     ValueError: shb: a=1.5 must be a finite number > 0 and <= 1.
     """
+    number = None
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        number = float(value)
+        if (
+            math.isfinite(number)
+            and (above is None or number > above)
+            and (least is None or number >= least)
+            and (below is None or number < below)
+            and (most is None or number <= most)
+        ):
+            return number
     limits = [
         f"{sign} {limit:.17g}"
         for sign, limit in ((">", above), (">=", least), ("<", below), ("<=", most))
         if limit is not None
     ]
     rule = " ".join(["a finite number", " and ".join(limits)]).strip()
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if number is None:
         raise TypeError(_message(where, name, value, rule, remedy))
-    number = float(value)
-    inside = (
-        math.isfinite(number)
-        and (above is None or number > above)
-        and (least is None or number >= least)
-        and (below is None or number < below)
-        and (most is None or number <= most)
-    )
-    if not inside:
-        raise ValueError(_message(where, name, number, rule, remedy))
-    return number
+    raise ValueError(_message(where, name, number, rule, remedy))
 
 
 def choice(where: str, name: str, value: object, options: Iterable[str]) -> str:

@@ -162,7 +162,7 @@ def test_a_quadratic_takes_all_rows_where_that_pays_and_never_again():
 
 
 def test_beyond_so_many_columns_there_is_no_factor():
-    p = given.problem(sp.csr_array((10, 5000)), np.ones(10), LOGISTIC, 1e-3)
+    p = given.problem(sp.csr_array((2000, 5000)), np.ones(2000), LOGISTIC, 1e-3)
     assert isinstance(chooser_of(p, 1), Wide)
     assert isinstance(
         chooser_of(given.problem(np.eye(10), np.ones(10), LOGISTIC, 1e-3), 1), Chooser

@@ -173,7 +173,7 @@ def test_sparse_columns_that_are_not_looked_at_would_not_be_scaled(seed, shape, 
     X = rng.standard_normal(shape) * 10.0 ** rng.uniform(-spread, spread, shape[1])
     p = bocce.LeastSquares(sp.csr_array(X * (rng.random(shape) < 0.5)), np.zeros(shape[0]), l2)
     squares, share = p.rows.squares(), np.mean(p.rows.X.toarray() != 0.0, axis=0)
-    looked = Frame._with_unit(np.zeros(shape[1]), squares, share, l2, False)
+    looked = Frame._with_unit(np.zeros(shape[1]), squares, lambda: share, l2, False)
     np.testing.assert_array_equal(Frame.of(p).scale, looked.scale)
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, _classifier
+from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, _plain
 from refusal import refused
 
 RNG = np.random.default_rng(0)
@@ -238,7 +238,7 @@ def test_several_runs_warn_once():
     ],
 )
 def test_only_few_whole_numbers_are_classes_at_first_sight(y, few):
-    assert _classifier._few_whole_numbers(np.array(y)) == few
+    assert _plain.few_whole_numbers(np.array(y)) == few
 
 
 @pytest.mark.parametrize("seed", [0, 7, np.int64(7)])

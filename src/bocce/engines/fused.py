@@ -69,6 +69,8 @@ class Sweep:
 
     def move(self, z: Array, U: Array, c: Array, moved: Array, out: Array) -> Looked:
         """The same at z + c U, which goes into ``out``, and c U into ``moved``."""
+        if len(self.blocks) == 1:
+            return self._move_at_once(z, U.reshape(c.size, -1), c, moved, out)
         self.at, values, sizes, plane = out, [], [], np.zeros(c.size)
         for rows in self.blocks:
             part = U[:, rows].reshape(c.size, -1)
@@ -79,6 +81,15 @@ class Sweep:
             sizes.append(size)
             plane = plane + part @ self.slope[rows].reshape(-1)
         return Looked(math.fsum(values) / self.n, math.fsum(sizes) / self.n, plane / self.n)
+
+    def _move_at_once(self, z: Array, U: Array, c: Array, moved: Array, out: Array) -> Looked:
+        """The same for rows that are one block: nothing is cut, and nothing is summed up."""
+        self.at = out
+        np.dot(c, U, out=moved.reshape(-1))
+        value, size = self._derivatives(np.add(z, moved, out=out), self.blocks[0])
+        plane = np.dot(U, self.slope.reshape(-1))
+        plane /= self.n
+        return Looked(value / self.n, size / self.n, plane)
 
     def _derivatives(self, z: Array, rows: slice) -> tuple[float, float]:
         """The sum of the losses of a block, and its size; slopes and bends are kept."""

@@ -20,7 +20,7 @@ from .scores import Scores
 from .small import falls, largest
 
 Array = npt.NDArray[np.float64]
-ENOUGH = 3.0  # times what the plane asks for: where a product is saved a step may be a bit worse
+ENOUGH = 1.5  # times what the plane asks for: where a product is saved a step may be a bit worse
 BLOCK_BYTES = 1 << 19  # of float64: a block that is used twice stays in the cache
 
 

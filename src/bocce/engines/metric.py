@@ -276,6 +276,10 @@ class Chooser:
         found: Metric = plane.scores.metric(plane.ridge, self)
         return found
 
+    def remade(self, factor: Array | None, root: Array | None) -> Metric:
+        """A metric that was taken, from what a checkpoint holds of it."""
+        return Metric(factor, root)
+
     def state(self) -> Array:
         numbers = [self.rows, self.lost, self.taken, self.age, self.trial, self.expected]
         return np.array(numbers, dtype=np.float64)

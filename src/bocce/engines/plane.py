@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..problems import NotFinite
 from .base import Step
+from .full import full_step
 from .fused import Looked
 from .guess import end_of_guess
 from .metric import Chooser, Metric, handed_metric
@@ -24,7 +25,7 @@ from .newton import Newton
 from .saved import restore, saved
 from .scores import Scores, kind_of_scores
 from .small import falls, largest, length, norm, solve, units
-from .wide import Wide, chooser_of
+from .wide import chooser_of
 
 Array = npt.NDArray[np.float64]
 
@@ -32,7 +33,8 @@ EPS = float(np.finfo(np.float64).eps)
 HOPELESS = 0.01  # of the rounding of f: a fall that nobody could see
 REFRESH = 50  # steps after which the scores are computed anew
 NEWTON = 30  # Newton steps on one plane
-ENOUGH = 0.1  # of the first gradient on the plane: a smaller one will do
+ENOUGH = 0.2  # of the first gradient on the plane: a smaller one will do,
+THOROUGH = 0.1  # and where a direction has taken many products, one that is smaller still
 SHORTEST = 1e-16  # of a Newton step
 ROUNDING = 8.0  # units in the last place that a mean over blocks may be wrong by
 STALLS = 10  # steps by which neither f nor the gradient gets better
@@ -110,9 +112,7 @@ class Plane:
         self.guess, self.trusted = 0.0, 1  # D[0]'s multiple where g is known; was the last right?
         self.kept = 0  # displacements since the memory was dropped
         self.far = self.size = 0.0  # of the last one: its largest score, its largest entry
-        self.chooser: Chooser | Wide | None = None
-        if metric == "auto":
-            self.chooser = chooser_of(problem, w[:1].size)
+        self.chooser = chooser_of(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
         self.newton: Newton | None = None
         if inner and w.ndim == 2 and type(self.scores) is Scores:
@@ -167,8 +167,9 @@ class Plane:
             return self._step(0.0, "")
         if self.k and self.k % REFRESH == 0:
             self.refresh()
-        self._choose_metric()
         before = self.norm
+        if self._choose_metric() and (taken := full_step(self)) is not None:
+            return self._arrived(*taken, before)
         self._new_direction()
         found = self._newton()
         displacement = None if found is None else self._displacement(found[0])
@@ -181,16 +182,23 @@ class Plane:
             return self._nothing_fell()
         _, looked, predicted = found
         self._go(displacement)
+        return self._arrived(looked, predicted, before)
+
+    def _arrived(self, looked: Looked, predicted: float, before: float) -> Step:
+        """All that is known at the new point. ``before``: the gradient's norm at the last one."""
         self._settle(looked)
         self.k += 1
         self.shrank = self.norm / before
         return self._step(predicted, self._verdict(predicted))
 
-    def _choose_metric(self) -> None:
+    def _choose_metric(self) -> bool:
+        """Returns True where the metric is the Hessian at w, taken for this step alone."""
         if self.newton is not None:
             self.metric = self.newton.metric(self.scores.z, self.metric)
         elif self.chooser is not None and self.chooser.wants(self.shrank):
             self.metric, self.trusted = self.chooser.metric(self), 1
+            return self.chooser.anew and not self.quadratic
+        return False
 
     def fall_along(self, d: Array) -> float:
         """By how much f falls along -d if it is as its second derivatives say. (The scores of the
@@ -206,14 +214,14 @@ class Plane:
         -H^-1 g."""
         first = self.scores.first_direction()
         if first is not None:
-            d = first
+            up = -first
         elif self.newton is None:
-            d = -self.metric.solve(self.gradient)
+            up = self.metric.solve(self.gradient)
         else:
-            d = -self.newton.solve(self.gradient, self.scores.z, self.metric, self.shrank)
+            up = self.newton.solve(self.gradient, self.scores.z, self.metric, self.shrank)
             self.products += 2 * self.newton.spent
-        size = largest(d)
-        d, step = d / size, size
+        step = largest(up)
+        d = up / -step
         self.products += 1
         known = first is not None or self.metric.like_newton  # how far to go
         step = step if known and self.scores.guesses_on(self.trusted) else 0.0
@@ -264,8 +272,10 @@ class Plane:
         """Products of one direction with all."""
         k = self.directions
         if self.penalised:
-            row = self.D[:k].reshape(k, -1) @ (self.ridge * self.D[slot]).reshape(-1)
-            self.pulled[slot, :k] = self.pulled[:k, slot] = row
+            alike = self.ridge.ndim == 0  # then nothing as long as a direction is made
+            d = self.D[slot] if alike else self.ridge * self.D[slot]
+            row = self.D[:k].reshape(k, -1) @ d.reshape(-1)
+            self.pulled[slot, :k] = self.pulled[:k, slot] = self.ridge * row if alike else row
         if self.quadratic:
             row = self.scores.gram(k, slot)[:, 0]
             self.bent[slot, :k] = self.bent[:k, slot] = row
@@ -331,7 +341,7 @@ class Plane:
         self.pull = D @ self.pulls.reshape(-1) if self.penalised else np.zeros(k)
         H = self._curvature(k)
         unit = units(H)
-        goal = ENOUGH * float(np.abs(a * unit).max())
+        goal = (ENOUGH if self.newton is None else THOROUGH) * largest(a * unit)
         if self.guess and (there := end_of_guess(self, a, unit, goal)) is not None:
             return there
         c, value, looked, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0
@@ -349,7 +359,7 @@ class Plane:
                 break
             t, looked, value, a = tried
             c = c + t * p
-            if float(np.abs(a * unit).max()) <= goal:
+            if largest(a * unit) <= goal:
                 break
             if t == 1.0 and float(a @ p) < 0.5 * slope:
                 stretch *= 4.0  # f bends less than its second derivative says: Huber's loss, far

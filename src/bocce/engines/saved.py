@@ -51,7 +51,7 @@ def restore(plane: Plane, problem: Any, state: dict[str, Any]) -> None:
         plane.newton.restore(state)
     if plane.chooser is not None:
         plane.chooser.restore(state["chooser"])
-        plane.metric = Metric(state.get("factor"), state.get("root"))
+        plane.metric = plane.chooser.remade(state.get("factor"), state.get("root"))
     held = len(state["D"])
     plane.D[1 : held + 1] = state["D"]
     plane.scores.restore(state, plane.w, plane.D[1 : held + 1])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from ..problems import norm as norm
 
@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 def largest(v: Array) -> float:
     """max |v_i|."""
     flat = v.reshape(-1)
-    return max(float(np.maximum.reduce(flat)), -float(np.minimum.reduce(flat)))
+    return abs(float(flat[blas.idamax(flat)]))
 
 
 def length(far: float, d: Array) -> float:

@@ -28,9 +28,9 @@ class PlaneEngine:
         self.given: Array | None = None  # a copy of the plane's w, handed to the run
 
     def look(self, w: Array) -> Look:
-        """The objective and its full gradient."""
+        """The objective and its full gradient, which the plane replaces and never writes to."""
         plane = self._at(w, {})
-        return Look(plane.value, plane.gradient.copy())
+        return Look(plane.value, plane.gradient)
 
     def _at(self, w: Array, memory: dict[str, Array]) -> Plane:
         """The plane at w: the one at hand, or one from a checkpoint, or a new one."""
@@ -74,11 +74,16 @@ class PlaneEngine:
         assert self.plane is not None
         self.plane.refresh()
 
-    def still_to_fall(self) -> float:
+    def still_to_fall(self, enough: float = 0.0) -> float:
         """About how far f is above its minimum: by Newton's method in the metric, but no less than
         half of what it fell by the last step (a metric may have seen one huge row alone), and all
-        of that where there is no metric."""
+        of that where there is no metric. Or a bound: ||g||^2 / (2 min ridge), where that is at
+        most ``enough``."""
         assert self.plane is not None
+        least, size = float(self.plane.ridge.min()), self.plane.norm
+        # in this order, for squares of very small and large numbers are none
+        if least > 0.0 and (bound := size * (size / (2.0 * least))) <= enough:
+            return bound
         g = self.plane.gradient
         if not self.plane.metric.like_newton:
             return float(self.fell)

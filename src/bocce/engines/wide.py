@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .metric import MOST_COLUMNS, PRICES, Chooser, Metric, cost_of_step
+from .rowspace import FewRows, RowSpace
 
 if TYPE_CHECKING:
     from .plane import Plane
@@ -34,6 +35,8 @@ class Wide:
     is three times that along -g (two products with X). Then the memory is dropped, for conjugate
     directions of one metric are none of another, and after that the diagonal is only taken anew.
     """
+
+    anew = False  # no step is Newton's
 
     def __init__(self, problem: Any, outputs: int = 1) -> None:
         self.step = cost_of_step(problem, outputs)
@@ -67,6 +70,10 @@ class Wide:
             self.known, self.handed_on["diagonal"] = False, True
         return diagonal
 
+    def remade(self, factor: Array | None, root: Array | None) -> Metric:
+        """A metric that was taken, from what a checkpoint holds of it."""
+        return Metric(factor, root)
+
     def state(self) -> Array:
         return np.array([self.lost, self.price, self.known])
 
@@ -76,5 +83,7 @@ class Wide:
 
 def chooser_of(problem: Any, outputs: int) -> Chooser | Wide:
     """Who decides on the metric of a problem."""
+    if outputs == 1 and RowSpace.can(problem):
+        return FewRows(problem)
     kind = Chooser if problem.rows.d <= MOST_COLUMNS else Wide
     return kind(problem, outputs)

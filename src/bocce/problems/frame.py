@@ -8,13 +8,14 @@ Small data are copied into these coordinates, large dense data stay where they a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..rows import Array, ArrayRows, Csr, Rows, Scaled
+from ..rows import Array, ArrayRows, Csr, Dense, Rows, Scaled
 from ..rows.dense import COPIED_BYTES
 from .problem import Problem
 
@@ -69,7 +70,7 @@ class Frame:
         if seen is None:
             return identity(p)
         centre, spread2, share = seen
-        return cls._with_unit(centre, spread2, share, ridge, p.intercept)
+        return cls._with_unit(centre, spread2, lambda: share, ridge, p.intercept)
 
     @classmethod
     def _of_sparse(cls, p: Problem, rows: Csr, ridge: float) -> Frame:
@@ -78,52 +79,68 @@ class Frame:
         mean = float(np.vdot(rows.X.data, rows.X.data)) / (p.n * p.d)
         if not p.intercept and mean <= (BETTER - 1.0) * ridge:
             return identity(p)
-        share = np.bincount(rows.X.indices, minlength=p.d) / p.n
+
+        def share() -> Array:
+            return np.bincount(rows.X.indices, minlength=p.d) / p.n
+
         return cls._with_unit(np.zeros(p.d), rows.squares(), share, ridge, p.intercept)
 
     @classmethod
     def _of_dense(cls, X: Any, weight: Array | None, ridge: float, intercept: bool) -> Frame:
         rows = slice(None, None, -(-X.shape[0] // SAMPLE))
         sample = np.asarray(X[rows], dtype=np.float64)
-        weights = None if weight is None else weight[rows]
-        centre = np.zeros(X.shape[1])
-        if intercept:
-            centre = np.average(sample, axis=0, weights=weights)
+        even = np.full(sample.shape[0], 1.0 / sample.shape[0])
+        weights = even if weight is None else weight[rows] / weight[rows].sum()
+        centre = weights @ sample if intercept else np.zeros(X.shape[1])
         apart = sample - centre if intercept else sample
-        if weights is None:
-            spread2 = np.einsum("ij,ij->j", apart, apart) / sample.shape[0]
-        else:
-            spread2 = np.einsum("i,ij,ij->j", weights, apart, apart) / weights.sum()
-        share = np.ones(sample.shape[0]) @ (sample != 0.0) / sample.shape[0]
+        spread2 = weights @ np.square(apart)
         flat = spread2 <= np.square(CONSTANT * centre)
-        if rows.step > 1 and flat.any():  # rare in the sample, perhaps not in the data
-            whole = np.asarray(X[:, flat], dtype=np.float64)
-            spread2[flat] = np.square(whole - centre[flat]).mean(axis=0)
-            share[flat] = np.count_nonzero(whole, axis=0) / X.shape[0]
+        rare = flat if rows.step > 1 else np.zeros(0, dtype=bool)
+        if rare.any():  # in the sample, perhaps not in the data
+            whole = np.asarray(X[:, rare], dtype=np.float64)
+            spread2[rare] = np.square(whole - centre[rare]).mean(axis=0)
             flat = spread2 <= np.square(CONSTANT * centre)
+
+        def share() -> Array:
+            shares: Array = even @ (sample != 0.0)
+            if rare.any():
+                shares[rare] = np.count_nonzero(X[:, rare], axis=0) / X.shape[0]
+            return shares
+
         spread2[flat] = 0.0
-        if intercept:  # to the bit, so that a constant column becomes zero
+        if intercept and flat.any():  # to the bit, so that a constant column becomes zero
             same = flat & (sample == sample[0]).all(axis=0)
             centre[same] = sample[0, same]
         return cls._with_unit(centre, spread2, share, ridge, intercept)
 
     @classmethod
     def _with_unit(
-        cls, centre: Array, spread2: Array, share: Array, ridge: float, intercept: bool
+        cls,
+        centre: Array,
+        spread2: Array,
+        share: Callable[[], Array],
+        ridge: float,
+        intercept: bool,
     ) -> Frame:
         """The intercept's column is as large as the largest of the others."""
-        scale = _powers_of_two(_scales(spread2, share, ridge))
-        unit = float(_powers_of_two(np.sqrt(np.max(spread2 * scale**2)) or 1.0))
-        return cls(centre, scale, unit if intercept else 0.0)
+        scale = _scales(spread2, share, ridge)
+        if not intercept:
+            return cls(centre, scale, 0.0)
+        return cls(centre, scale, float(_powers_of_two(np.max(np.sqrt(spread2) * scale) or 1.0)))
 
     @cached_property
     def plain(self) -> bool:
         """Are the columns as they were?"""
         return not self.centre.any() and bool((self.scale == 1.0).all())
 
+    @cached_property
+    def same(self) -> bool:
+        """Are the inner variables the caller's?"""
+        return self.plain and self.unit in (0.0, 1.0)
+
     def rows(self, given: Rows) -> Rows:
         """Rows in the inner variables."""
-        if self.plain and self.unit in (0.0, 1.0):
+        if self.same:
             return given.with_column() if self.unit else given
         if isinstance(given, Csr):
             return given.scaled(self.scale, self.unit)
@@ -132,16 +149,18 @@ class Frame:
         made = Scaled(given.X, self.centre, self.scale, self.unit)
         single = given.dtype != np.float64
         most = min(COPIED_BYTES, COPIED_SINGLE) if single else COPIED_BYTES
-        return made if given.X.nbytes > most else made.take(np.arange(given.n))
+        return made if given.X.nbytes > most else Dense(made.made(slice(None)))
 
     def problem(self, p: Problem) -> Problem:
         """The same objective as a function of the inner variables."""
-        if self.plain and self.unit in (0.0, 1.0):
+        if self.same:
             return p
         if p.in_parts:
             return p.in_frame(self)  # type: ignore[attr-defined,no-any-return]
-        factors = np.ones(p.d) if p.penalty is None else p.penalty[: p.d]
-        penalty = np.append(self.scale**2 * factors, np.zeros(int(p.intercept)))
+        penalty = np.zeros(p.d + p.intercept)
+        penalty[: p.d] = np.square(self.scale)
+        if p.penalty is not None:
+            penalty[: p.d] *= p.penalty[: p.d]
         return Problem.of(
             self.rows(p.given),
             p.y,
@@ -170,12 +189,15 @@ class Frame:
 
     def gradient_out(self, g: Array) -> Array:
         """A gradient in the inner variables as that in w (and the intercept)."""
-        inner = (g[: self.scale.size].T / self.scale).T
-        if self.unit == 0.0:
-            return inner
-        by_intercept = g[-1] / self.unit
-        outer = inner + np.multiply.outer(self.centre, by_intercept)
-        return np.concatenate([outer, np.asarray(by_intercept)[None]])
+        outer: Array = (g.T / self._units).T
+        if self.unit:
+            outer[:-1] += (self.centre * outer[-1:].T).T
+        return outer
+
+    @cached_property
+    def _units(self) -> Array:
+        """What every variable is multiplied by."""
+        return np.append(self.scale, self.unit) if self.unit else self.scale
 
 
 def identity(p: Problem) -> Frame:
@@ -186,19 +208,28 @@ def identity(p: Problem) -> Frame:
 def _powers_of_two(sizes: Any) -> Any:
     """Rounded to powers of two: multiplying by them is exact, in float32 too."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        rounded = np.exp2(np.round(np.log2(sizes)))
+        rounded = np.exp2(np.rint(np.log2(sizes)))
     return np.where(np.isfinite(rounded) & (rounded > 0.0), rounded, sizes)
 
 
-def _scales(spread2: Array, share: Array, ridge: float) -> Array:
-    """What to multiply columns by, given their mean squares and the share of their entries."""
-    entry2 = np.divide(spread2, share, where=share > 0, out=np.zeros(share.size)) + ridge
-    scale2 = np.divide(1.0, entry2, where=entry2 > 0, out=np.ones(share.size))
+def _scales(spread2: Array, share: Callable[[], Array], ridge: float) -> Array:
+    """What to multiply columns by, given their mean squares and (asked for only where it matters)
+    the share of their entries."""
+    before, even = _uneven(spread2 + ridge), np.ones(spread2.size)
+    if not before > BETTER:  # which no scale makes better than 1
+        return even
+    shares = share()
+    entry2 = np.divide(spread2, shares, where=shares > 0, out=np.zeros(even.size)) + ridge
+    scale2 = np.divide(1.0, entry2, where=entry2 > 0, out=np.ones(even.size))
+    if BETTER * _uneven((spread2 + ridge) * scale2) < before:
+        return np.asarray(_powers_of_two(np.sqrt(scale2)))
+    return even
 
-    def uneven(scale2: Array) -> float:
-        diagonal = (spread2 + ridge) * scale2
-        diagonal = diagonal[diagonal > 0]
-        return float(diagonal.mean() / diagonal.min()) if diagonal.size else 1.0
 
-    even = np.ones(share.size)
-    return np.sqrt(scale2) if BETTER * uneven(scale2) < uneven(even) else even
+def _uneven(diagonal: Array) -> float:
+    """Its mean over its least entry, of those above zero."""
+    if not diagonal.min(initial=np.inf) > 0.0:
+        diagonal = diagonal[diagonal > 0.0]
+    if not diagonal.size:
+        return 1.0
+    return float(np.add.reduce(diagonal)) / diagonal.size / float(diagonal.min())

@@ -141,7 +141,7 @@ class Problem(Variables):
         what was computed is shared."""
         other = copy(self)
         other.y = y
-        other._forget("moment", "_minimiser")
+        other._forget("moment", "mean_target", "_minimiser")
         return other
 
     def with_l2(self, l2: float) -> Problem:
@@ -220,7 +220,7 @@ class Problem(Variables):
         """The mean of c_i y_i^2."""
         return float(self.weighted(self.y) @ self.y) / self.n
 
-    @property
+    @cached_property
     def mean_target(self) -> Any:
         """The mean of c_i y_i; of several classes, the share of each."""
         if self.loss.outputs:

@@ -30,6 +30,16 @@ class Dense(Rows):
             part = slice(start, start + step)
             yield np.asarray(self.X[part if rows is None else rows[part]], dtype=np.float64)
 
+    def times(self, w: Array, rows: Index | None = None) -> Array:
+        return self.X @ w if self._as_it_is(rows) else super().times(w, rows)
+
+    def combine(self, c: Array, rows: Index | None = None) -> Array:
+        return self.X.T @ c if self._as_it_is(rows) else super().combine(c, rows)
+
+    def _as_it_is(self, rows: Index | None) -> bool:
+        """Is it one block, of which no copy is made?"""
+        return rows is None and self.dtype == np.float64
+
     def take(self, rows: Index) -> Dense:
         return Dense(self.X[rows])
 

@@ -27,7 +27,8 @@ class Scaled(Rows):
         made = np.full((x.shape[0], self.d), self.unit, dtype=dtype)
         inner = made[:, : x.shape[1]]
         np.subtract(x, self.centre, out=inner, casting="same_kind")
-        inner *= self.scale.astype(dtype)
+        if (self.scale != 1.0).any():
+            inner *= self.scale.astype(dtype)
         return made
 
     def blocks(self, rows: Index | None = None) -> Iterator[Array]:

@@ -167,6 +167,8 @@ class Run:
         """Some steps: to the end of the stage, to a record that is told, or for a while."""
         assert self.engine is not None
         assert self.stage is not None
+        if self.free:
+            return self._free_step()
         state, recorder, grain = self.state, self.recorder, self.engine.grain
         told = self.settings.callback is not None or not self.frame.plain
         if told and recorder.due(state.k):
@@ -174,15 +176,22 @@ class Run:
         stop = min(self.end, (state.k // grain + self.pace) * grain)
         if told and recorder.count < recorder.when.size:
             stop = min(stop, int(recorder.when[recorder.count]))
-        if self.free:
-            stop = state.k + 1
-            self._aim()
         before, work = time.monotonic(), state.copy()
         verdict = self.engine.advance(work, self.stage.steps, stop, recorder)
         self._took(work)
         quick = time.monotonic() - before < self.settings.limits.cut_seconds
         self.pace = max(1, self.pace * 2 if quick else self.pace // 2)
-        return self._after_free_step(verdict) if self.free else self._checked(verdict)
+        return self._checked(verdict)
+
+    def _free_step(self) -> str:
+        """One step, after which the engine knows where it stands."""
+        assert self.engine is not None
+        assert self.stage is not None
+        self._aim()
+        work = self.state.copy()
+        verdict = self.engine.advance(work, self.stage.steps, work.k + 1, self.recorder)
+        self._took(work)
+        return self._after_free_step(verdict)
 
     @property
     def free(self) -> bool:
@@ -204,8 +213,8 @@ class Run:
         if (inner := getattr(self.engine, "inner_passes", 0)) > self.inner_passes:
             self.evaluations += (inner - self.inner_passes) * self.stage.batch
             self.end = max(state.k, self.end - (inner - self.inner_passes))
-        last = self.stages[-1]
-        self.stages[-1] = last._replace(steps=last.steps + steps)
+        name, taken, batch = self.stages[-1]
+        self.stages[-1] = StageRun(name, taken + steps, batch)
         self._harvest()
 
     def _after_free_step(self, verdict: str) -> str:
@@ -239,7 +248,8 @@ class Run:
         """
         ask = getattr(self.engine, "still_to_fall", None)
         fallen = self.history.first.value - look.value
-        return ask is None or self.stop.tol == 0.0 or bool(ask() <= LITTLE * fallen)
+        little = LITTLE * fallen
+        return ask is None or self.stop.tol == 0.0 or bool(ask(little) <= little)
 
     # -- records -----------------------------------------------------------------------------------
 

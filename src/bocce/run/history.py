@@ -46,16 +46,22 @@ class History:
         return Record(*self._rows[self._size - 1].tolist())
 
     def add(self, record: Record) -> None:
-        self.extend(np.array([record], dtype=np.float64))
+        self._grow(self._size + 1)
+        self._rows[self._size] = record
+        self._size += 1
 
     def extend(self, rows: Array) -> None:
         end = self._size + len(rows)
-        if end > len(self._rows):
-            grown = np.zeros((max(end, 2 * len(self._rows)), 4))
-            grown[: self._size] = self._rows[: self._size]
-            self._rows = grown
+        self._grow(end)
         self._rows[self._size : end] = rows
         self._size = end
+
+    def _grow(self, size: int) -> None:
+        """Room for so many records."""
+        if size > len(self._rows):
+            grown = np.zeros((max(size, 2 * len(self._rows)), 4))
+            grown[: self._size] = self._rows[: self._size]
+            self._rows = grown
 
     def drop_last(self) -> None:
         self._size -= 1

@@ -53,6 +53,8 @@ class Stop:
 
     def outer(self, gradient: Array) -> float:
         """The norm of the gradient in the caller's variables."""
+        if self.frame.same:
+            return norm(gradient)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return norm(self.frame.gradient_out(gradient))
 

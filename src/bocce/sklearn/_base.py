@@ -40,6 +40,11 @@ def _names_of(kind: type[BaseEstimator]) -> tuple[str, ...]:
     return tuple(super(HeavyBall, kind)._get_param_names())
 
 
+PLAIN = frozenset({bool, int, float, str, type(None)})
+MOST_PASSED = 1000  # sets of parameters that are remembered
+_passed: set[tuple[Any, ...]] = set()
+
+
 class HeavyBall(CallbackSupportMixin, BaseEstimator):
     """A linear model, fitted output by output, or where the loss is on all classes at once, in one
     run: see HeavyBallRegressor and HeavyBallClassifier."""
@@ -70,6 +75,17 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
     def _get_param_names(cls) -> list[str]:
         """As scikit-learn has it: by reading the signature, but once."""
         return list(_names_of(cls))
+
+    def _validate_params(self) -> None:
+        """As scikit-learn has it; values that have passed before are not looked at again."""
+        values = tuple(getattr(self, name) for name in _names_of(type(self)))
+        kinds = tuple(map(type, values))
+        plain = PLAIN.issuperset(kinds)  # they never change, and are equal to no other kind's
+        if plain and (type(self), kinds, values) in _passed:
+            return
+        super()._validate_params()
+        if plain and len(_passed) < MOST_PASSED:
+            _passed.add((type(self), kinds, values))
 
     # -- input -----------------------------------------------------------------------------------
 
@@ -238,13 +254,12 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         labels: list[str],
     ) -> None:
         """What a fit leaves behind besides the coefficients."""
-        names = list(outcomes[0].history)
-        self.history_ = {
-            name: np.concatenate([o.history[name] for o in outcomes]) for name in names
-        }
-        self.history_["output"] = np.repeat(
-            np.arange(len(outcomes)), [o.history["passes"].size for o in outcomes]
-        )
+        self.history_ = outcomes[0].history
+        if len(outcomes) > 1:
+            tables = [o.history for o in outcomes]
+            self.history_ = {n: np.concatenate([t[n] for t in tables]) for n in tables[0]}
+        sizes = [o.history["passes"].size for o in outcomes]
+        self.history_["output"] = np.repeat(np.arange(len(outcomes)), sizes)
         self.n_iter_ = max(1, *(round(o.passes) for o in outcomes))
         self.optimality_ = max(o.ratio for o in outcomes)
         self.plan_ = _words.plan(self, frame, problem, outcomes, ask, labels)

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..losses import Logistic, Softmax, SquaredHinge
-from . import _arrays, _stream
+from . import _arrays, _plain, _stream
 from ._base import HeavyBall
 from ._report import Reporter
 
@@ -26,13 +26,6 @@ def _has_probabilities(estimator: Any) -> bool:
             "'log_loss' for them; or calibrate with CalibratedClassifierCV."
         )
     return True
-
-
-def _few_whole_numbers(y: np.ndarray) -> bool:
-    """Are these classes at first sight? scikit-learn's own look takes as long as a small step."""
-    if y.dtype.kind not in "biuf" or 4 * (float(y.max()) - float(y.min()) + 1.0) > y.size:
-        return False
-    return y.dtype.kind != "f" or np.array_equal(y, np.rint(y))
 
 
 class LinearClassifier(ClassifierMixin, HeavyBall):
@@ -50,7 +43,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         return Logistic() if self.classes_.size == 2 else Softmax()
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
-        X, y = _arrays.checked(
+        X, y = _plain.checked(
             self,
             X,
             y,
@@ -58,7 +51,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
             order="C",  # batches are rows
             reset=reset,
         )
-        if not _few_whole_numbers(y):
+        if not _plain.few_whole_numbers(y):
             check_classification_targets(y)
         return X, y, self._weights(sample_weight, X)
 
@@ -128,10 +121,11 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
     def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
         """Rows, what each run is fitted to, and weights; ``classes_`` is set."""
         classes, places, weights = self._sorted(y, weights)
-        X, places, weights = self._weighted_rows(X, places, weights)
-        present = np.bincount(places, minlength=classes.size) > 0
-        if not present.all():  # all rows of a class have weight zero
-            classes, places = classes[present], (np.cumsum(present) - 1)[places]
+        if weights is not None:
+            X, places, weights = self._weighted_rows(X, places, weights)
+            present = np.bincount(places, minlength=classes.size) > 0
+            if not present.all():  # all rows of a class have weight zero
+                classes, places = classes[present], (np.cumsum(present) - 1)[places]
         if classes.size < 2:
             raise ValueError(
                 f"{type(self).__name__}: y has {classes.size} class ({classes.tolist()!r}) in the "
@@ -142,7 +136,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
 
     def _sorted(self, y: Any, weights: Any) -> tuple[Any, ...]:
         """The classes, the place of each row's among them, and its weight."""
-        classes, places = np.unique(y, return_inverse=True)
+        classes, places = _plain.classes_of(y)
         return classes, places, self._by_class(places, weights, classes, y)
 
     def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:

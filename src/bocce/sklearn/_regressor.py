@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from ..losses import Huber, Poisson, Squared
-from . import _arrays, _stream
+from . import _arrays, _plain, _stream
 from ._base import HeavyBall
 from ._report import Reporter
 
@@ -46,7 +46,7 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         return tags
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
-        X, y = _arrays.checked(
+        X, y = _plain.checked(
             self,
             X,
             y,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+WATCHED = ("_skl_callbacks", "_parent_callback_ctx")  # what a fit has that somebody follows
 TICKS = 20  # leaf tasks of a run: how far it is on the way to tol, in twentieths
 
 
@@ -21,7 +22,7 @@ class Reporter:
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self.told = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self.root = self.task = None
-        if hasattr(estimator, "_init_callback_context"):
+        if any(hasattr(estimator, name) for name in WATCHED):
             tasks = TICKS if len(labels) == 1 else len(labels)
             self.root = self.task = estimator._init_callback_context(max_subtasks=tasks)
             self.root.call_on_fit_task_begin(**self.told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -97,7 +98,7 @@ def stop_at(p: Problem, inner: Problem, frame: Frame, start: Array, goal: float)
         else:
             zero = at(0.0)
             stop = Stop(goal, frame, smaller(zero, at(flat)) if p.intercept else zero)
-    if not np.isfinite([stop.first, stop.zero]).all():
+    if not (math.isfinite(stop.first) and math.isfinite(stop.zero)):
         raise ValueError(OVERFLOW)
     return stop
 

@@ -23,11 +23,12 @@ def few_threads(numbers: float) -> Iterator[None]:
         yield
         return
     libraries = _controller().lib_controllers  # its own ``limit`` takes longer than a small step
-    before = [library.get_num_threads() for library in libraries]
+    asked = [(library, library.get_num_threads()) for library in libraries]
+    several = [(library, threads) for library, threads in asked if threads != 1]
     try:
-        for library in libraries:
+        for library, _ in several:
             library.set_num_threads(1)
         yield
     finally:
-        for library, threads in zip(libraries, before):
+        for library, threads in several:
             library.set_num_threads(threads)

@@ -1,0 +1,160 @@
+"""The metric where rows are fewer than columns: a factor of n x n numbers instead of d x d.
+
+With b_i the bends of the rows, S = diag(sqrt(b_i / n)) and R = diag(ridge),
+
+    P = X^T S^2 X + R,    P^-1 = R^-1 - R^-1 X^T S (I + S K S)^-1 S X R^-1,    K = X R^-1 X^T
+
+(Woodbury's identity). K is computed once, and any bends take a Cholesky factor of n x n after that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.linalg import lapack
+
+from ..rows import Csr, Dense
+from .metric import PRICES, Chooser, Metric
+
+Array = npt.NDArray[np.float64]
+
+MOST_ROWS = 1024  # of an n x n factor
+SOFT = 1e-4  # of its curvature: the ridge, in the metric alone, of a column that has none
+COLUMNS = 512  # of X that are multiplied by their scales at a time
+ENTRY = 2.0  # ns: an entry of an n x n matrix, scaled
+
+
+class RowMetric(Metric):
+    """P^-1 g by a factor of I + S K S; ``root`` is the diagonal of S."""
+
+    def __init__(self, rows: Any, ridge: Array, factor: Array, root: Array) -> None:
+        super().__init__(factor, root)
+        self.rows, self.ridge = rows, ridge
+
+    def solve(self, g: Array) -> Array:
+        v = g / self.ridge
+        x, _ = lapack.dpotrs(self.factor, self.root * self.rows.times(v), lower=1)
+        return np.asarray(v - self.rows.combine(self.root * x) / self.ridge)
+
+
+class RowSpace:
+    """Takes such metrics of the rows of a problem, and knows what they cost."""
+
+    def __init__(self, problem: Any) -> None:
+        self.rows, self.n = problem.rows, int(problem.rows.n)
+        self.given = np.array(np.broadcast_to(problem.ridge, problem.rows.d), dtype=np.float64)
+        self.ridge: Array | None = None  # that of the metric, once it is known
+        self.K: Array | None = None  # computed where it is first needed, after a restart as well
+        each = PRICES.factor * self.n**3 / 3.0 + ENTRY * self.n**2 + PRICES.matrix
+        self.each, self.first = float(each), float(each + self._price_of_K())
+
+    @staticmethod
+    def can(problem: Any) -> bool:
+        """Rows in memory, fewer than columns, and a ridge on all of these but one at most (an
+        intercept's)? Not for a quadratic, whose Gram matrix is known by other ways, nor on a path,
+        which hands a Hessian on."""
+        rows = problem.rows
+        if type(rows) not in (Dense, Csr) or not rows.n < rows.d or rows.n > MOST_ROWS:
+            return False
+        if problem.loss.quadratic or problem.handed_on is not None:
+            return False
+        free = int(np.count_nonzero(~(problem.ridges > 0.0)))
+        return free <= 1
+
+    def _price_of_K(self) -> float:
+        if isinstance(self.rows, Csr):
+            counts = np.bincount(self.rows.X.indices, minlength=self.rows.d).astype(np.float64)
+            return PRICES.sparse_gram * float(counts @ counts)
+        return PRICES.gram * float(self.n) ** 2 * float(self.rows.d)
+
+    @property
+    def price(self) -> float:
+        """Of the next metric."""
+        return self.first if self.ridge is None else self.each
+
+    def metric(self, bend: Array) -> RowMetric:
+        """The Hessian of all rows with these bends."""
+        if self.ridge is None:
+            self.ridge = self._positive(bend)
+        if self.K is None:
+            self.K = kernel(self.rows, self.ridge)
+        root, more = np.sqrt(bend / self.n), 1.0
+        while True:  # rounding may outweigh the 1 where K is huge
+            M = self.K * root
+            M *= root[:, None]
+            M.flat[:: self.n + 1] += more
+            factor, failed = lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)  # in its place
+            if not failed:
+                return RowMetric(self.rows, self.ridge, factor, root)
+            more = max(100.0 * more, 1e-14 * float(M.diagonal().max()))
+
+    def _positive(self, bend: Array) -> Array:
+        """The ridge, and for a column that has none a share of its curvature: a step goes nearly
+        as far along it as without."""
+        free = self.given <= 0.0
+        if not free.any():
+            return self.given
+        soft = SOFT * self.rows.squares(bend)
+        return np.where(free, np.where(soft > 0.0, soft, 1.0), self.given)
+
+
+class FewRows(Chooser):
+    """Decides when such a metric is taken: at once where the first costs no more than ``worth``
+    steps, and then before every step that costs nearly as much."""
+
+    worth = 8.0  # few steps are to come after it
+
+    def __init__(self, problem: Any) -> None:
+        self.space = RowSpace(problem)
+        super().__init__(problem)
+        self.lost = self.worth * self.step
+
+    def _first_rows(self) -> int:
+        return self.n
+
+    def price(self, rows: int) -> float:
+        """Of the next metric: of all rows, whatever is asked for."""
+        return self.space.price
+
+    @property
+    def anew(self) -> bool:
+        return bool(self.space.price <= self.first * self.step)
+
+    def metric(self, plane: Any) -> Metric:
+        self.take()
+        return self.space.metric(plane.scores.sweep.row_bends())
+
+    def remade(self, factor: Array | None, root: Array | None) -> Metric:
+        if factor is None or root is None:
+            return Metric()
+        assert self.space.ridge is not None
+        return RowMetric(self.space.rows, self.space.ridge, factor, root)
+
+    def state(self) -> Array:
+        known = np.zeros(0) if self.space.ridge is None else self.space.ridge
+        return np.concatenate([super().state(), known])
+
+    def restore(self, state: Array) -> None:
+        super().restore(state)
+        own = super().state().size
+        if state.size > own:
+            self.space.ridge = np.array(state[own:], dtype=np.float64)
+
+
+def kernel(rows: Any, ridge: Array) -> Array:
+    """X R^-1 X^T."""
+    if isinstance(rows, Csr):
+        X = rows.X.astype(np.float64, copy=False)
+        scaled = sp.csr_array((X.data / ridge[X.indices], X.indices, X.indptr), shape=X.shape)
+        return np.asarray((scaled @ X.T).toarray())
+    if (ridge == ridge[0]).all() and rows.dtype == np.float64:
+        return np.asarray(rows.X @ rows.X.T / ridge[0])
+    K = np.zeros((rows.n, rows.n))
+    for start in range(0, rows.d, COLUMNS):
+        part = slice(start, start + COLUMNS)
+        scaled = rows.X[:, part] / np.sqrt(ridge[part])
+        K += scaled @ scaled.T
+    return K
