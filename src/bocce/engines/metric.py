@@ -181,6 +181,12 @@ class Chooser:
         return 2 * self.rows >= self.n
 
     @property
+    def at_once(self) -> bool:
+        """Is the Hessian of a quadratic, of all rows, to be bought before the first step?"""
+        can = self.affordable and self.at_hand and not self.several
+        return can and self.quadratic and self.whole and self.lost >= self.price(self.rows)
+
+    @property
     def anew(self) -> bool:
         """Does the Hessian of all rows cost no more than a step? Then each step has its own: with
         Newton's direction errors are squared. (Not where rows are read or asked for elsewhere.)"""

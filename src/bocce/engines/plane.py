@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..problems import NotFinite
 from .base import Step
 from .fused import Looked
+from .gramscores import GramScores
 from .guess import end_of_guess
 from .metric import Chooser, Metric, handed_metric
 from .newton import Newton
@@ -89,7 +90,13 @@ class Plane:
         self.best_norm = self.norm
 
     def _lay_out(
-        self, problem: Any, w: Array, memory: int, metric: str | Metric, inner: bool
+        self,
+        problem: Any,
+        w: Array,
+        memory: int,
+        metric: str | Metric,
+        inner: bool,
+        summed: bool = True,
     ) -> None:
         self.problem, self.w, self.memory = problem, w, memory
         self.ridge = np.asarray(problem.ridge, dtype=np.float64)
@@ -98,10 +105,10 @@ class Plane:
         self.penalised = bool(self.ridge.any())
         self.free = not bool((self.ridge > 0.0).all())  # can w run away?
         self.quadratic = bool(problem.loss.quadratic)
-        self.scores: Scores = kind_of_scores(problem)(problem, memory, w.shape[1:])
-        self.eps = getattr(self.scores, "eps", EPS)  # of a product with X
+        self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         # row 0 is the new direction, the others hold displacements
         self.D = np.zeros((memory + 1, *w.shape))
+        self._score(summed)
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
         self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
@@ -109,7 +116,6 @@ class Plane:
         self.guess, self.trusted = 0.0, 1  # D[0]'s multiple where g is known; was the last right?
         self.kept = 0  # displacements since the memory was dropped
         self.far = self.size = 0.0  # of the last one: its largest score, its largest entry
-        self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
         self.newton: Newton | None = None
         if inner and w.ndim == 2 and type(self.scores) is Scores:
@@ -119,6 +125,23 @@ class Plane:
         self.k = self.products = self.sweeps = self.stalls = self.escapes = 0
         self.shrank = math.nan
 
+    def _score(self, summed: bool) -> None:
+        """Keep the scores of all rows; or, where that is all that a quadratic needs and
+        ``summed`` may be had, sums over them."""
+        kind, w = kind_of_scores(self.problem), self.w
+        summed = summed and kind is Scores and w.ndim == 1
+        if summed and self.chooser is not None and self.chooser.at_once and self.problem.sums.sound:
+            self.scores: Any = GramScores(self.problem, w, self.D)
+        else:
+            self.scores = kind(self.problem, self.memory, w.shape[1:])
+        self.eps = getattr(self.scores, "eps", EPS)  # of a product with X
+
+    @property
+    def error(self) -> Array | None:
+        """A bound on what is wrong with the gradient, an entry each, where it is had from sums over
+        rows; None where it is computed from the rows themselves."""
+        return self.scores.error() if isinstance(self.scores, GramScores) else None
+
     @property
     def directions(self) -> int:
         """The new one, and the displacements in memory."""
@@ -127,9 +150,13 @@ class Plane:
     # -- the point ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Compute scores, value and gradient from w alone; call it before convergence is declared,
-        for the scores are otherwise sums of what the steps have added."""
+        """Compute scores, value and gradient from w and the rows alone; call it before convergence
+        is declared, for the scores are otherwise sums of what the steps have added."""
         with np.errstate(all="ignore"):
+            if self.products and isinstance(self.scores, GramScores):
+                self._choose_metric()  # that which is at hand
+                self.kept = 0
+                self._score(summed=False)
             self.products += 1
             self.sweeps += 1
             self._settle(self.scores.start(self.w))
@@ -160,6 +187,8 @@ class Plane:
             return self._take_step()
 
     def _take_step(self) -> Step:
+        if (error := self.error) is not None and self.norm <= norm(error):
+            self.refresh()  # sums say no more
         if self.norm == 0.0:
             return self._step(0.0, "")
         if self.k and self.k % REFRESH == 0:

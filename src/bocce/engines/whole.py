@@ -69,6 +69,12 @@ class PlaneEngine:
         newton = None if self.plane is None else self.plane.newton
         return 0 if newton is None else newton.iterations
 
+    @property
+    def error(self) -> Array | None:
+        """A bound on what is wrong with the gradient that ``look`` gives, an entry each; None where
+        it is computed from the rows themselves."""
+        return None if self.plane is None else self.plane.error
+
     def verify(self) -> None:
         """Compute all that is known of the point from w alone: scores gather rounding."""
         assert self.plane is not None

@@ -8,7 +8,7 @@ Small data are copied into these coordinates, large dense data stay where they a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -167,6 +167,11 @@ class Frame:
         by_intercept = g[-1] / self.unit
         outer = inner + np.multiply.outer(self.centre, by_intercept)
         return np.concatenate([outer, np.asarray(by_intercept)[None]])
+
+
+    def error_out(self, error: Array) -> Array:
+        """Bounds on the errors of ``gradient_out(g)``, from those of the entries of g."""
+        return np.asarray(replace(self, centre=np.abs(self.centre)).gradient_out(error))
 
 
 def identity(p: Problem) -> Frame:

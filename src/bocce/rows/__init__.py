@@ -10,6 +10,7 @@ from .base import Array, Index, Rows, digest
 from .csr import Csr
 from .dense import Dense
 from .files import FileRows
+from .moments import Moments
 from .scaled import Scaled
 
 
@@ -30,6 +31,7 @@ __all__ = [
     "FileRows",
     "HostView",
     "Index",
+    "Moments",
     "Rows",
     "Scaled",
     "digest",

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .moments import Moments, of_blocks
+
 Array = npt.NDArray[Any]
 Index = npt.NDArray[np.int64]
 HASHED_BYTES = 1 << 22  # at a time
@@ -113,6 +115,15 @@ class Rows:
                 total += part.T @ part
                 start += part.shape[0]
         return total / self.n
+
+    def moments(self, y: Array, weights: Array | None = None) -> Moments:
+        """The Gram matrix and 1/n sum_i s_i y_i x_i, 1/n sum_i s_i y_i^2, in one pass."""
+        return of_blocks(self.in_cache(), y, weights, self.n, self.d)
+
+    def in_cache(self) -> Iterator[Array]:
+        """All rows, as float64 one row after the other, a block that stays in the cache at a
+        time: it is valid until the next."""
+        raise NotImplementedError
 
     def fingerprint(self) -> str:
         """A hash of the shape, the type and every number."""

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import Array, Index, Rows
+from .moments import Moments
 
 PART_ENTRIES = 1 << 18  # at a time
 SPARSE_COST = 8.0  # of a sparse multiplication in a Gram matrix, in dense ones
@@ -92,6 +93,11 @@ class Csr(Rows):
                 other = sp.csr_array((data, part.indices, part.indptr), shape=part.shape)
             total = total + (part.T @ other).toarray()
         return np.asarray(total) / self.n
+
+    def moments(self, y: Array, weights: Array | None = None) -> Moments:
+        pulls = y if weights is None else weights * y
+        b = self.combine(np.asarray(pulls, dtype=np.float64)) / self.n
+        return Moments(self.gram(weights), b, float(pulls @ y) / self.n, self.n)
 
     def take(self, rows: Index) -> Csr:
         return Csr(self.X[rows])

@@ -9,6 +9,7 @@ import numpy as np
 
 from .base import Array, Index, Rows
 from .dense import Dense
+from .moments import rows_in_cache
 
 BLOCK_BYTES = 1 << 20  # rows are made this many bytes at a time
 
@@ -36,6 +37,17 @@ class Scaled(Rows):
         for start in range(0, count, step):
             part = slice(start, start + step)
             yield self.made(part if rows is None else rows[part])
+
+    def in_cache(self) -> Iterator[Array]:
+        step, columns = rows_in_cache(self.d), self.X.shape[1]
+        room = np.full((min(step, self.n), self.d), self.unit)
+        for start in range(0, self.n, step):
+            x = self.X[start : start + step]
+            made = room[: len(x)]
+            inner = made[:, :columns]
+            np.subtract(x, self.centre, out=inner)
+            inner *= self.scale
+            yield made
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
         inner, offset = self.inner(w)

@@ -1,0 +1,114 @@
+"""Sums over all rows in which a squared loss is a function of d numbers.
+
+    1/2n sum_i c_i (x_i . w - y_i)^2 = 1/2 w . H w - b . w + c/2
+
+One pass, a block of rows that stays in the cache at a time: each is read from memory once and used
+for all three.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import blas
+
+Array = npt.NDArray[Any]
+
+CACHED = 1 << 16  # numbers of a block
+LARGEST = 1 << 20  # where columns are many
+UNIT = 0.5 * float(np.finfo(np.float64).eps)  # a product, or a sum, is wrong by this share
+BEYOND = 20  # roundings of a term or a sum besides those of adding up: weights, centres, means
+UNDERFLOW = 1e-300  # what terms too small for a double come to, on average
+
+
+@dataclass(frozen=True)
+class Moments:
+    """H = sum_i c_i x_i x_i^T / n, b = sum_i c_i y_i x_i / n and c = sum_i c_i y_i^2 / n.
+
+    ``longest``: the most roundings that any of the terms goes through when they are added up, in
+    whatever order that is done.
+
+    >>> sums = of_blocks([np.array([[1.0, 0.0], [1.0, 2.0]])], np.array([1.0, 5.0]), None, 2, 2)
+    >>> sums.gram.tolist(), sums.moment.tolist(), sums.target2
+    ([[1.0, 1.0], [1.0, 2.0]], [3.0, 5.0], 13.0)
+    >>> sums.gradient(np.array([1.0, 2.0])).tolist()
+    [0.0, 0.0]
+    """
+
+    gram: Array
+    moment: Array
+    target2: float
+    longest: int
+
+    @cached_property
+    def roots(self) -> Array:
+        """sqrt(H_jj): the length of a column, over that of a column of ones."""
+        return np.sqrt(self.gram.diagonal())
+
+    @cached_property
+    def sound(self) -> bool:
+        """Has nothing overflowed, and was every number finite? A NaN or an infinity among the rows
+        or targets makes its own square so."""
+        return math.isfinite(float(self.gram.diagonal().sum()) + self.target2)
+
+    def gradient(self, w: Array) -> Array:
+        """H w - b."""
+        return np.asarray(self.gram @ w - self.moment)
+
+    def error(self, w: Array) -> Array:
+        """By how much an entry of ``gradient(w)``, as computed, may differ from the true one.
+
+        A sum of N rounded products, added up in any order, is wrong by at most
+        gamma = N u/(1 - N u) times the sum of their sizes, u = 2^-53, and for an entry of H or b
+        Cauchy's inequality bounds that sum by sqrt(H_jj H_kk) or sqrt(H_jj c): so
+
+            |error_j| <= gamma sqrt(H_jj) (sum_k sqrt(H_kk) |w_k| + sqrt(c)).
+        """
+        size = np.abs(w)
+        reach = float(self.roots @ size) + math.sqrt(self.target2)
+        return self.gamma * reach * self.roots + UNDERFLOW * (1.0 + float(size.sum()))
+
+    def value_error(self, w: Array) -> float:
+        """The same of 1/2 w . H w - b . w + c/2."""
+        reach = float(self.roots @ np.abs(w)) + math.sqrt(self.target2)
+        return self.gamma * reach * reach
+
+    @property
+    def gamma(self) -> float:
+        """1 % more than it is, for the roundings of the bound itself."""
+        count = 1.01 * UNIT * (self.longest + self.moment.size + BEYOND)
+        return count / (1.0 - count) if count < 1.0 else math.inf
+
+    def with_targets(self, moment: Array, target2: float, longest: int) -> Moments:
+        """Of the same rows with other targets, whose sums went through so many roundings."""
+        return Moments(self.gram, moment, target2, max(longest, self.longest))
+
+
+def of_blocks(blocks: Iterable[Array], y: Array, weights: Array | None, n: int, d: int) -> Moments:
+    """The sums of n rows that come as dense blocks of float64."""
+    H, b, c = np.zeros((d, d), order="F"), np.zeros(d), 0.0
+    start, count, most = 0, 0, 0
+    for x in blocks:
+        part = slice(start, start + len(x))
+        targets = y[part]
+        pulls = targets if weights is None else weights[part] * targets
+        c += float(pulls @ targets)
+        b += pulls @ x
+        if weights is not None:
+            x = x * np.sqrt(weights[part, None])
+        H = blas.dsyrk(1.0, x.T, beta=1.0, c=H, overwrite_c=1)  # the upper triangle
+        start, count, most = part.stop, count + 1, max(most, len(x))
+    H += np.triu(H, 1).T
+    return Moments(H / n, b / n, c / n, most + count)
+
+
+def rows_in_cache(d: int) -> int:
+    """How many rows a block has: few enough to stay in the cache, but several times as many as
+    there are columns, for H is read and written with each."""
+    return max(1, min(max(CACHED // d, 4 * d), LARGEST // d))
