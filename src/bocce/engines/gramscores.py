@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .fused import Looked
 from .metric import Chooser, Metric
+from .scores import Scores, kind_of_scores
 
 Array = npt.NDArray[np.float64]
 
@@ -117,6 +118,14 @@ class GramScores:
 
     def restore(self, state: dict[str, Any], w: Array, D: Array) -> None:
         self.U[1 : len(D) + 1] = state["U"]
+
+
+def sums_are_all(problem: Any, chooser: Chooser | None = None) -> bool:
+    """Is f on the plane had from sums over all rows, computed once, and are they finite?"""
+    if kind_of_scores(problem) is not Scores or len(problem.shape) > 1:
+        return False
+    chooser = chooser or Chooser(problem)
+    return chooser.at_once and bool(problem.sums.sound)
 
 
 def _length(d: Array, product: Array) -> float:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..problems import NotFinite
 from .base import Step
 from .fused import Looked
-from .gramscores import GramScores
+from .gramscores import GramScores, sums_are_all
 from .guess import end_of_guess
 from .metric import Chooser, Metric, handed_metric
 from .newton import Newton
@@ -128,12 +128,11 @@ class Plane:
     def _score(self, summed: bool) -> None:
         """Keep the scores of all rows; or, where that is all that a quadratic needs and
         ``summed`` may be had, sums over them."""
-        kind, w = kind_of_scores(self.problem), self.w
-        summed = summed and kind is Scores and w.ndim == 1
-        if summed and self.chooser is not None and self.chooser.at_once and self.problem.sums.sound:
-            self.scores: Any = GramScores(self.problem, w, self.D)
+        problem, w = self.problem, self.w
+        if summed and self.chooser is not None and sums_are_all(problem, self.chooser):
+            self.scores: Any = GramScores(problem, w, self.D)
         else:
-            self.scores = kind(self.problem, self.memory, w.shape[1:])
+            self.scores = kind_of_scores(problem)(problem, self.memory, w.shape[1:])
         self.eps = getattr(self.scores, "eps", EPS)  # of a product with X
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rows import Array, ArrayRows, Csr, Rows, Scaled
+from ..rows import Array, ArrayRows, Copied, Csr, Rows, Scaled
 from ..rows.dense import COPIED_BYTES
 from .problem import Problem
 
@@ -123,7 +123,7 @@ class Frame:
         made = Scaled(given.X, self.centre, self.scale, self.unit)
         single = given.dtype != np.float64
         most = min(COPIED_BYTES, COPIED_SINGLE) if single else COPIED_BYTES
-        return made if given.X.nbytes > most else made.take(np.arange(given.n))
+        return made if given.X.nbytes > most else Copied(made)
 
     def problem(self, p: Problem) -> Problem:
         """The same objective as a function of the inner variables."""

@@ -11,7 +11,7 @@ from .csr import Csr
 from .dense import Dense
 from .files import FileRows
 from .moments import Moments
-from .scaled import Scaled
+from .scaled import Copied, Scaled
 
 
 def rows_of(X: Any) -> Rows:
@@ -26,6 +26,7 @@ def rows_of(X: Any) -> Rows:
 __all__ = [
     "Array",
     "ArrayRows",
+    "Copied",
     "Csr",
     "Dense",
     "FileRows",

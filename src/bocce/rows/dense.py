@@ -58,8 +58,8 @@ class Dense(Rows):
         return (self.X,)
 
     def with_column(self) -> Rows:
-        from .scaled import Scaled
+        from .scaled import Copied, Scaled
 
         d = self.d
         rows = Scaled(self.X, np.zeros(d), np.ones(d), 1.0)
-        return rows if self.X.nbytes > COPIED_BYTES else Dense(rows.made(slice(None), self.dtype))
+        return rows if self.X.nbytes > COPIED_BYTES else Copied(rows, self.dtype)

@@ -24,7 +24,7 @@ CACHED = 1 << 16  # numbers of a block
 LARGEST = 1 << 20  # where columns are many
 UNIT = 0.5 * float(np.finfo(np.float64).eps)  # a product, or a sum, is wrong by this share
 BEYOND = 20  # roundings of a term or a sum besides those of adding up: weights, centres, means
-UNDERFLOW = 1e-300  # what terms too small for a double come to, on average
+UNDERFLOW = 1e-280  # what terms too small for a double come to, on average
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,12 @@ class Moments:
         """1 % more than it is, for the roundings of the bound itself."""
         count = 1.01 * UNIT * (self.longest + self.moment.size + BEYOND)
         return count / (1.0 - count) if count < 1.0 else math.inf
+
+    def scaled(self, factors: Array) -> Moments:
+        """Of the same rows with their columns multiplied."""
+        gram = self.gram * factors
+        gram *= factors[:, None]
+        return Moments(gram, self.moment * factors, self.target2, self.longest)
 
     def with_targets(self, moment: Array, target2: float, longest: int) -> Moments:
         """Of the same rows with other targets, whose sums went through so many roundings."""

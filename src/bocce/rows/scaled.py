@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .base import Array, Index, Rows
 from .dense import Dense
-from .moments import rows_in_cache
+from .moments import Moments, of_blocks, rows_in_cache
 
 BLOCK_BYTES = 1 << 20  # rows are made this many bytes at a time
+SMALLEST, LARGEST = 2.0**-30, 2.0**30  # scales between which squares are as well taken unscaled
 
 
 class Scaled(Rows):
@@ -38,15 +40,25 @@ class Scaled(Rows):
             part = slice(start, start + step)
             yield self.made(part if rows is None else rows[part])
 
+    def moments(self, y: Array, weights: Array | None = None) -> Moments:
+        """Sums of centred rows, and those are scaled: by powers of two, which rounds nothing."""
+        if np.any((self.scale < SMALLEST) | (self.scale > LARGEST)):  # squares might vanish
+            return super().moments(y, weights)
+        unscaled = Scaled(self.X, self.centre, np.ones(self.scale.size), self.unit)
+        factors = np.append(self.scale, np.ones(self.d - self.scale.size))
+        return of_blocks(unscaled.in_cache(), y, weights, self.n, self.d).scaled(factors)
+
     def in_cache(self) -> Iterator[Array]:
         step, columns = rows_in_cache(self.d), self.X.shape[1]
         room = np.full((min(step, self.n), self.d), self.unit)
+        scales = bool((self.scale != 1.0).any())
         for start in range(0, self.n, step):
             x = self.X[start : start + step]
             made = room[: len(x)]
             inner = made[:, :columns]
             np.subtract(x, self.centre, out=inner)
-            inner *= self.scale
+            if scales:
+                inner *= self.scale
             yield made
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
@@ -76,3 +88,22 @@ class Scaled(Rows):
 
     def arrays(self) -> tuple[Array, ...]:
         return self.X, self.centre, self.scale, np.array([self.unit])
+
+
+class Copied(Dense):
+    """The same rows as an array of their own, which is made when somebody asks for it: sums over
+    all rows need none."""
+
+    def __init__(self, rows: Scaled, dtype: Any = np.float64) -> None:
+        self.made_of, self.dtype = rows, np.dtype(dtype)
+        self.n, self.d = rows.n, rows.d
+
+    @cached_property
+    def X(self) -> Array:  # type: ignore[override]
+        made = self.made_of.made(slice(None), self.dtype)
+        made.flags.writeable = False
+        return made
+
+    def moments(self, y: Array, weights: Array | None = None) -> Moments:
+        exact = self.dtype == np.float64 and "X" not in vars(self)
+        return self.made_of.moments(y, weights) if exact else super().moments(y, weights)

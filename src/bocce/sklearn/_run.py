@@ -13,6 +13,7 @@ from ..control import GUARDED, Guarded, registry
 from ..control.anytime import FIRST_SHARE, accelerating_batch
 from ..problems import Frame, NotFinite, Problem, norm
 from ..rows import Array
+from ..run.anytime import summed
 from ..run.asked import Asked, go
 from ..run.result import Progress, Result
 from ..run.stop import Stop, smaller
@@ -77,14 +78,18 @@ def constant(p: Problem) -> Any:
     return p.loss.constant(p.mean_target)
 
 
-def stop_at(p: Problem, inner: Problem, frame: Frame, start: Array, goal: float) -> Stop:
+def stop_at(
+    p: Problem, inner: Problem, frame: Frame, start: Array, goal: float, by_sums: bool = False
+) -> Stop:
     """The end of a run: against the gradient's norm at zero or at the best constant prediction,
-    whichever is smaller. A cold run begins at one of them and sees the gradient there itself."""
+    whichever is smaller. A cold run begins at one of them and sees the gradient there itself.
+    ``by_sums``: gradients need no pass over the rows."""
 
     def at(intercept: Any) -> float:
-        if inner.rows.foreign:  # where the rows are
+        if by_sums or inner.rows.foreign:  # where the rows are
             flat = p.joined(np.zeros(p.shape)[: p.d], np.zeros(p.shape[1:]) + intercept)
-            return norm(frame.gradient_out(inner.gradient(frame.into(flat))))
+            gradient = inner.sums.gradient if by_sums else inner.gradient
+            return norm(frame.gradient_out(gradient(frame.into(flat))))
         nothing = np.zeros((inner.n, *inner.shape[1:]))
         slopes = inner.slopes(nothing + intercept)
         return norm(frame.gradient_out(inner.combine(slopes) / inner.n))
@@ -128,7 +133,7 @@ def descend(
     """Run until the gradient, in the caller's variables, is tol times the first."""
     method, b, passes = ask.method, ask.batch_size, float(ask.passes)
     goal = min(ask.tol, TINY_TOL) if tiny(p.X) and method in ENDLESS else ask.tol
-    stop = stop_at(p, inner, frame, start, goal)
+    stop = stop_at(p, inner, frame, start, goal, summed(inner, method, b))
     if method not in ENDLESS:
         method, b = table(inner, ask)
     stopped = False
