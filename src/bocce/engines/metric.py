@@ -156,10 +156,9 @@ class Chooser:
         self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
         self.entries = float(rows.cost) / self.n  # in a row
         self.sparse = self.entries < DENSE * self.d
-        if self.sparse:
-            self.gram_row = PRICES.sparse_gram * float(rows.pairs)
-        else:
-            self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
+        self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
+        if self.sparse:  # or laid out densely
+            self.gram_row = min(self.gram_row, PRICES.sparse_gram * float(rows.pairs))
         entry = PRICES.sparse * outputs if self.sparse else max(PRICES.dense, PRICES.gram * outputs)
         scores = PRICES.row * self.n + PRICES.column * self.d
         self.step = PRICES.call + 2.0 * entry * rows.cost + scores * outputs

@@ -19,7 +19,8 @@ from ..rows.dense import COPIED_BYTES
 from .problem import Problem
 
 COPIED_SINGLE = 1 << 23  # bytes of float32, which a copy in float64 doubles
-SAMPLE = 1 << 12  # rows that are looked at for centre and scale, where there are more
+SAMPLE = 1 << 12  # rows that are looked at for centre and scale, where there are more,
+WIDER = 1 << 16  # and then those of columns which seem to be constant
 BETTER = 2.0  # columns are scaled where that makes the diagonal so many times more even
 CONSTANT = 1e-13  # of a column's size: a smaller spread is rounding
 
@@ -87,11 +88,12 @@ class Frame:
             spread2 = np.einsum("i,ij,ij->j", weights, apart, apart) / weights.sum()
         share = np.ones(sample.shape[0]) @ (sample != 0.0) / sample.shape[0]
         flat = spread2 <= np.square(CONSTANT * centre)
-        if rows.step > 1 and flat.any():  # rare in the sample, perhaps not in the data
-            whole = np.asarray(X[:, flat], dtype=np.float64)
-            spread2[flat] = np.square(whole - centre[flat]).mean(axis=0)
-            share[flat] = np.count_nonzero(whole, axis=0) / X.shape[0]
-            flat = spread2 <= np.square(CONSTANT * centre)
+        for step in (-(-X.shape[0] // WIDER), 1):  # rare in the sample, perhaps not in the data
+            if step < rows.step and flat.any():
+                whole = np.asarray(X[::step, flat], dtype=np.float64)
+                spread2[flat] = np.square(whole - centre[flat]).mean(axis=0)
+                share[flat] = np.count_nonzero(whole, axis=0) / whole.shape[0]
+                flat = spread2 <= np.square(CONSTANT * centre)
         spread2[flat] = 0.0
         if intercept:  # to the bit, so that a constant column becomes zero
             same = flat & (sample == sample[0]).all(axis=0)

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .moments import Moments, of_blocks
+from .moments import Moments, gram_of, of_blocks
 
 Array = npt.NDArray[Any]
 Index = npt.NDArray[np.int64]
 HASHED_BYTES = 1 << 22  # at a time
-GRAM_NUMBERS = 1 << 17  # of rows that are weighted, at a time: they stay in the cache
 
 
 class Rows:
@@ -103,18 +102,7 @@ class Rows:
 
     def gram(self, weights: Array | None = None) -> Array:
         """1/n sum_i s_i x_i x_i^T, s_i >= 0 the weights (1 unless given)."""
-        total, start = np.zeros((self.d, self.d)), 0
-        for block in self.blocks():
-            if weights is None:
-                total += block.T @ block
-                continue
-            step = max(1, GRAM_NUMBERS // self.d)
-            for first in range(0, block.shape[0], step):
-                part = block[first : first + step]
-                part = part * np.sqrt(weights[start : start + part.shape[0], None])
-                total += part.T @ part
-                start += part.shape[0]
-        return total / self.n
+        return gram_of(self.in_cache(), weights, self.n, self.d)
 
     def moments(self, y: Array, weights: Array | None = None) -> Moments:
         """The Gram matrix and 1/n sum_i s_i y_i x_i, 1/n sum_i s_i y_i^2, in one pass."""
@@ -123,7 +111,7 @@ class Rows:
     def in_cache(self) -> Iterator[Array]:
         """All rows, as float64 one row after the other, a block that stays in the cache at a
         time: it is valid until the next."""
-        raise NotImplementedError
+        return self.blocks()
 
     def fingerprint(self) -> str:
         """A hash of the shape, the type and every number."""
