@@ -122,7 +122,7 @@ class GramScores:
 
 def sums_are_all(problem: Any, chooser: Chooser | None = None) -> bool:
     """Is f on the plane had from sums over all rows, computed once, and are they finite?"""
-    if kind_of_scores(problem) is not Scores or len(problem.shape) > 1:
+    if not problem.loss.quadratic or kind_of_scores(problem) is not Scores:
         return False
     chooser = chooser or Chooser(problem)
     return chooser.at_once and bool(problem.sums.sound)

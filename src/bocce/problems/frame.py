@@ -59,8 +59,8 @@ class Frame:
             return cls._of_parts(p, ridge)
         with np.errstate(over="ignore", invalid="ignore"):  # told where the gradient overflows
             if isinstance(rows, Csr):
-                share = np.bincount(rows.X.indices, minlength=p.d) / p.n
-                return cls._with_unit(np.zeros(p.d), rows.squares(), share, ridge, p.intercept)
+                found = rows.squares(), rows.shares
+                return cls._with_unit(np.zeros(p.d), *found, ridge, p.intercept)
             X = rows.seen if isinstance(rows, ArrayRows) else rows.X
             return cls._of_dense(X, p.weight, ridge, p.intercept)
 
@@ -169,7 +169,6 @@ class Frame:
         by_intercept = g[-1] / self.unit
         outer = inner + np.multiply.outer(self.centre, by_intercept)
         return np.concatenate([outer, np.asarray(by_intercept)[None]])
-
 
     def error_out(self, error: Array) -> Array:
         """Bounds on the errors of ``gradient_out(g)``, from those of the entries of g."""

@@ -109,7 +109,10 @@ def _dense(problem: Problem) -> DenseRows:
 
 
 PACKERS: dict[type[Rows], Any] = {
-    Csr: _sparse, Scaled: _scaled, Dense: _dense, Copied: _dense,
+    Csr: _sparse,
+    Scaled: _scaled,
+    Dense: _dense,
+    Copied: _dense,
 }
 
 
