@@ -146,7 +146,7 @@ def test_sums_that_overflow_are_no_sums():
 
 
 def test_a_metric_that_does_not_pay_at_once_leaves_the_scores():
-    X, y, _ = data()
+    _, y, _ = data()
     wide = np.random.default_rng(0).standard_normal((N, 4 * N))
     p = given.problem(wide, y, given.Squared(), 0.1)
     assert not Chooser(p).at_once

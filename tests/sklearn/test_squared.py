@@ -70,7 +70,7 @@ def no_product(*_):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("make", [np.array, np.float32, sp.csr_array])
+@pytest.mark.parametrize("make", [np.array, np.float32, np.asfortranarray, sp.csr_array])
 def test_a_fit_is_one_pass_over_the_rows(make, intercept, monkeypatch):
     X, y = data()
     y += 3.0 * intercept
@@ -87,8 +87,9 @@ def test_a_fit_is_one_pass_over_the_rows(make, intercept, monkeypatch):
         monkeypatch.setattr(kind, "times", no_product)
         if kind is not Csr:  # whose sums are made of products
             monkeypatch.setattr(kind, "combine", no_product)
+    monkeypatch.setattr(Scaled, "made", no_product)
     model = HeavyBallRegressor(l2=0.01, tol=1e-4, fit_intercept=intercept)
-    model.fit(X.astype(float) if make is np.float32 else X, y)
+    model.fit(X, y)
     assert model.optimality_ <= 1e-4
     assert len(set(passes)) == 1
     assert len(passes) == 1
@@ -140,7 +141,7 @@ def test_several_outputs_share_one_gram_matrix(monkeypatch):
 
 def complaint(X):
     """What scikit-learn says."""
-    with pytest.raises(ValueError, match="NaN|infinity") as error:
+    with pytest.raises(ValueError, match=r"NaN|infinity") as error:
         check_array(X, input_name="X", estimator="HeavyBallRegressor")
     return str(error.value)
 
@@ -193,9 +194,5 @@ def test_squares_that_overflow_are_not_called_infinity():
     model = HeavyBallRegressor(l2=0.0, tol=1e-6).fit(X, y)
     assert model.optimality_ <= 1e-6
     X[0, 0] = 1e300
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        try:
-            HeavyBallRegressor(l2=0.0, tol=1e-6).fit(X, y)
-        except ValueError as error:
-            assert "overflows" in str(error)
+    model = HeavyBallRegressor(l2=0.0, tol=1e-6).fit(X, y)
+    assert model.optimality_ <= 1e-6

@@ -92,7 +92,7 @@ class GramScores:
     def gradient(self) -> Array:
         """X^T slope at w."""
         self.product = self.sums.gram @ self.w
-        return self.n * (self.product - self.sums.moment)
+        return np.asarray(self.n * (self.product - self.sums.moment))
 
     def error(self) -> Array:
         """By how much an entry of the plane's gradient, with the penalty's, may be wrong."""

@@ -108,7 +108,7 @@ class Csr(Rows):
 
     def _laid_out(self, dtype: Any) -> float:
         """Nanoseconds of a row's part of the Gram matrix, if it is laid out densely."""
-        return PRODUCT * np.dtype(dtype).itemsize * self.d**2 + LAYING * self.d
+        return float(PRODUCT * np.dtype(dtype).itemsize * self.d**2 + LAYING * self.d)
 
     def in_cache(self) -> Iterator[Array]:
         return self._dense_blocks(self.X.data.astype(np.float64, copy=False))

@@ -133,19 +133,35 @@ def gram_of(blocks: Iterable[Array], weights: Array | None, n: int, d: int) -> A
     return squares.result() / n
 
 
-def of_blocks(blocks: Iterable[Array], y: Array, weights: Array | None, n: int, d: int) -> Moments:
-    """The sums of n rows that come as blocks that stay in the cache."""
-    squares, b, c, start = Squares(d), np.zeros(d), 0.0, 0
+def of_blocks(
+    blocks: Iterable[Array],
+    y: Array,
+    weights: Array | None,
+    n: int,
+    d: int,
+    unit: float = 0.0,
+) -> Moments:
+    """The sums of n rows that come as blocks that stay in the cache. ``unit``: where it is not 0,
+    rows have one more number, which is this."""
+    squares, start, most = Squares(d), 0, 0
+    count = 1 + (unit > 0.0)
+    sums, across = np.zeros((count, d)), np.zeros(count)  # of c_i y_i and c_i, times x_i and y_i
     for x in blocks:
         part = slice(start, start + len(x))
-        targets = y[part]
-        pulls = targets if weights is None else weights[part] * targets
-        c += float(pulls @ targets)
-        b += pulls @ x
+        pulls = y[part] if weights is None else weights[part] * y[part]
+        if unit > 0.0:
+            pulls = np.stack([pulls, np.ones(len(x)) if weights is None else weights[part]])
+        sums += pulls @ x
+        across += pulls @ y[part]
         squares.add(_rooted(x, weights, start))
-        start = part.stop
-    longest = rows_in_cache(d) + squares.count + squares.longest
-    return Moments(squares.result() / n, b / n, c / n, longest)
+        start, most = part.stop, max(most, len(x))
+    H, b = squares.result() / n, sums[0] / n
+    if unit > 0.0:
+        last = unit / n * sums[1]
+        share = 1.0 if weights is None else float(weights.mean())
+        H = np.block([[H, last[:, None]], [last, unit**2 * share]])
+        b = np.append(b, unit / n * across[1])
+    return Moments(H, b, float(across[0]) / n, most + squares.count + squares.longest)
 
 
 def _rooted(x: Array, weights: Array | None, start: int) -> Array:

@@ -13,6 +13,7 @@ from .dense import Dense
 from .moments import Moments, of_blocks, rows_in_cache
 
 BLOCK_BYTES = 1 << 20  # rows are made this many bytes at a time
+TOGETHER = 512  # numbers that are centred in one go
 SMALLEST, LARGEST = 2.0**-30, 2.0**30  # scales between which squares are as well taken unscaled
 
 
@@ -44,21 +45,33 @@ class Scaled(Rows):
         """Sums of centred rows, and those are scaled: by powers of two, which rounds nothing."""
         if np.any((self.scale < SMALLEST) | (self.scale > LARGEST)):  # squares might vanish
             return super().moments(y, weights)
-        unscaled = Scaled(self.X, self.centre, np.ones(self.scale.size), self.unit)
-        factors = np.append(self.scale, np.ones(self.d - self.scale.size))
-        return of_blocks(unscaled.in_cache(), y, weights, self.n, self.d).scaled(factors)
+        columns = self.scale.size
+        sums = of_blocks(self._centred(), y, weights, self.n, columns, self.unit)
+        return sums.scaled(np.append(self.scale, np.ones(self.d - columns)))
+
+    def _centred(self) -> Iterator[Array]:
+        """x - centre, a block that stays in the cache at a time. Several rows are one long one
+        where that can be: NumPy takes more time to begin a row than to go through it."""
+        step, columns = rows_in_cache(self.scale.size), self.scale.size
+        often = max(1, TOGETHER // columns) if self.X.flags.c_contiguous else 1
+        centres, room = np.tile(self.centre, often), np.empty((min(step, self.n), columns))
+        for start in range(0, self.n, step):
+            x = self.X[start : start + step]
+            made, even = room[: len(x)], len(x) // often * often
+            long = (even // often, often * columns)
+            np.subtract(x[:even].reshape(long), centres, out=made[:even].reshape(long))
+            np.subtract(x[even:], self.centre, out=made[even:])
+            yield made
 
     def in_cache(self) -> Iterator[Array]:
         step, columns = rows_in_cache(self.d), self.X.shape[1]
         room = np.full((min(step, self.n), self.d), self.unit)
-        scales = bool((self.scale != 1.0).any())
         for start in range(0, self.n, step):
             x = self.X[start : start + step]
             made = room[: len(x)]
             inner = made[:, :columns]
             np.subtract(x, self.centre, out=inner)
-            if scales:
-                inner *= self.scale
+            inner *= self.scale
             yield made
 
     def times(self, w: Array, rows: Index | None = None) -> Array:

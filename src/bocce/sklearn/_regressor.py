@@ -190,8 +190,9 @@ class HeavyBallRegressor(LinearRegressor):
 
     Notes
     -----
-    Several outputs are one run each, which share the constants of X. With few columns
-    ``Ridge(solver="cholesky")`` does less work; ``plan_`` says so where it is true.
+    Several outputs are one run each, which share the constants of X. With few columns and the
+    squared loss a fit is one pass over X, for its Gram matrix, and one step: what
+    ``Ridge(solver="cholesky")`` does. ``optimality_`` is then a bound that counts rounding.
 
     Examples
     --------
