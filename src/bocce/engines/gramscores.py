@@ -27,8 +27,6 @@ class GramScores:
     """``Scores`` in which H w stands for X w: of ``w`` and ``D``, which are the plane's own and
     change with it. How far a direction moves the scores is their root mean square here."""
 
-    summed = True
-
     def __init__(self, problem: Any, w: Array, D: Array) -> None:
         self.n, self.w, self.D, self.sums = int(problem.n), w, D, problem.sums
         self.ridge = np.asarray(problem.ridge, dtype=np.float64)
@@ -118,6 +116,21 @@ class GramScores:
 
     def restore(self, state: dict[str, Any], w: Array, D: Array) -> None:
         self.U[1 : len(D) + 1] = state["U"]
+
+
+def scores_of(plane: Any, summed: bool) -> Any:
+    """What a run on the plane keeps: the scores of all rows; or sums over them, where those are all
+    that a quadratic needs and ``summed`` says that they will do."""
+    problem, chooser = plane.problem, plane.chooser
+    if summed and chooser is not None and sums_are_all(problem, chooser):
+        return GramScores(problem, plane.w, plane.D)
+    return kind_of_scores(problem)(problem, plane.memory, plane.w.shape[1:])
+
+
+def error_of(scores: Any) -> Array | None:
+    """A bound on what is wrong with the plane's gradient, an entry each, where that is had from
+    sums over rows; None where it is computed from the rows themselves."""
+    return scores.error() if isinstance(scores, GramScores) else None
 
 
 def sums_are_all(problem: Any, chooser: Chooser | None = None) -> bool:

@@ -18,12 +18,12 @@ import numpy.typing as npt
 from ..problems import NotFinite
 from .base import Step
 from .fused import Looked
-from .gramscores import GramScores, sums_are_all
+from .gramscores import error_of, scores_of
 from .guess import end_of_guess
 from .metric import Chooser, Metric, handed_metric
 from .newton import Newton
 from .saved import restore, saved
-from .scores import Scores, kind_of_scores
+from .scores import Scores
 from .small import falls, largest, length, norm, solve, units
 
 Array = npt.NDArray[np.float64]
@@ -108,7 +108,8 @@ class Plane:
         self.chooser = Chooser(problem, w[:1].size) if metric == "auto" else None
         # row 0 is the new direction, the others hold displacements
         self.D = np.zeros((memory + 1, *w.shape))
-        self._score(summed)
+        self.scores: Any = scores_of(self, summed)
+        self.eps = getattr(self.scores, "eps", EPS)  # of a product with X
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
         self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
@@ -125,22 +126,6 @@ class Plane:
         self.k = self.products = self.sweeps = self.stalls = self.escapes = 0
         self.shrank = math.nan
 
-    def _score(self, summed: bool) -> None:
-        """Keep the scores of all rows; or, where that is all that a quadratic needs and
-        ``summed`` may be had, sums over them."""
-        problem, w = self.problem, self.w
-        if summed and self.chooser is not None and sums_are_all(problem, self.chooser):
-            self.scores: Any = GramScores(problem, w, self.D)
-        else:
-            self.scores = kind_of_scores(problem)(problem, self.memory, w.shape[1:])
-        self.eps = getattr(self.scores, "eps", EPS)  # of a product with X
-
-    @property
-    def error(self) -> Array | None:
-        """A bound on what is wrong with the gradient, an entry each, where it is had from sums over
-        rows; None where it is computed from the rows themselves."""
-        return self.scores.error() if isinstance(self.scores, GramScores) else None
-
     @property
     def directions(self) -> int:
         """The new one, and the displacements in memory."""
@@ -152,10 +137,9 @@ class Plane:
         """Compute scores, value and gradient from w and the rows alone; call it before convergence
         is declared, for the scores are otherwise sums of what the steps have added."""
         with np.errstate(all="ignore"):
-            if self.products and isinstance(self.scores, GramScores):
+            if self.products and error_of(self.scores) is not None:
                 self._choose_metric()  # that which is at hand
-                self.kept = 0
-                self._score(summed=False)
+                self.kept, self.scores = 0, scores_of(self, summed=False)
             self.products += 1
             self.sweeps += 1
             self._settle(self.scores.start(self.w))
@@ -186,7 +170,7 @@ class Plane:
             return self._take_step()
 
     def _take_step(self) -> Step:
-        if (error := self.error) is not None and self.norm <= norm(error):
+        if (error := error_of(self.scores)) is not None and self.norm <= norm(error):
             self.refresh()  # sums say no more
         if self.norm == 0.0:
             return self._step(0.0, "")

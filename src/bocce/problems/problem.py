@@ -11,7 +11,7 @@ import numpy as np
 from .. import _checks
 from ..losses import Loss, loss_of
 from ..rows import Array, Index, Moments, Rows, digest, rows_of
-from . import curvature, minimum
+from . import curvature, minimum, sums
 from ._input import (
     check_design,
     check_finite,
@@ -62,7 +62,7 @@ class Problem(Variables):
 
     engine: Any = None  # of rows that live elsewhere, where they do
     handed_on: dict[str, Any] | None = None  # what runs on the same rows leave to the next one
-    _of_other_targets: Moments | None = None  # the sums, where only targets are others
+    like: Moments | None = None  # the sums, but that targets are others
     seen_once = False  # a Gram matrix would cost more than the one pass that is made
 
     def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> Problem:
@@ -140,11 +140,8 @@ class Problem(Variables):
     def with_encoded(self, y: Array) -> Problem:
         """The same rows, weights and penalty with other targets, which are as the loss wants them;
         what was computed is shared."""
-        other = copy(self)
-        other.y, other._of_other_targets = y, vars(self).get("sums", self._of_other_targets)
+        other = sums.with_targets(self, y)
         other._forget("moment", "_minimiser", "sums")
-        if self.handed_on is not None:
-            other.handed_on = {k: v for k, v in self.handed_on.items() if k != "sums"}
         return other
 
     def with_l2(self, l2: float) -> Problem:
@@ -243,19 +240,8 @@ class Problem(Variables):
 
     @cached_property
     def sums(self) -> Moments:
-        """All of the rows and targets that a squared loss depends on, in one pass; what runs on
-        them have left is taken."""
-        kept = {} if self.handed_on is None else self.handed_on
-        if "sums" not in kept:
-            with np.errstate(all="ignore"):  # told by who needs it to be finite
-                kept["sums"] = self._sums()
-        sums: Moments = kept["sums"]
-        return sums
-
-    def _sums(self) -> Moments:
-        if self._of_other_targets is None:
-            return self.rows.moments(self.y, self.weight)
-        return self._of_other_targets.with_targets(self.moment, self.target2, self.n)
+        """All of the rows and targets that a squared loss depends on, in one pass."""
+        return sums.of(self)
 
     def gram_times(self, v: Array) -> Array:
         """sum_i c_i x_i x_i^T v / n."""
