@@ -113,6 +113,26 @@ def test_a_gradient_below_what_sums_can_tell_is_taken_from_the_rows():
     assert norm(p.gradient(plane.w)) <= 1e-14 * first
 
 
+def test_flat_directions_are_left_alone():
+    """More columns than rows, and no penalty: what is left after a step is rounding, and so is
+    where a further one would go."""
+    rng = np.random.default_rng(0)
+    p = given.problem(rng.standard_normal((8, 13)), rng.standard_normal(8), given.Squared(), 0.0)
+    plane = Plane(p, np.zeros(13))
+    assert isinstance(plane.scores, GramScores)
+    for _ in range(6):
+        plane.step()
+        assert np.abs(plane.w).max() < 2.0
+        assert p.value(plane.w) < 1e-20
+
+
+def test_rows_of_zeros_are_no_doubt():
+    p = given.problem(np.zeros((50, 3)), np.ones(50), given.Squared(), 0.0)
+    plane = Plane(p, np.zeros(3))
+    assert plane.norm == 0.0
+    assert not error_of(plane.scores).any()
+
+
 def test_a_start_at_the_minimiser_is_seen_from_the_rows():
     p = problem()
     plane = Plane(p, p.minimiser())

@@ -170,8 +170,10 @@ class Plane:
             return self._take_step()
 
     def _take_step(self) -> Step:
-        if (error := error_of(self.scores)) is not None and self.norm <= norm(error):
-            self.refresh()  # sums say no more
+        if (error := error_of(self.scores)) is not None:
+            # one step in their own metric is all: along flat directions what is left is rounding
+            if self.norm <= norm(error) or (self.k and not self.metric.plain):
+                self.refresh()
         if self.norm == 0.0:
             return self._step(0.0, "")
         if self.k and self.k % REFRESH == 0:

@@ -72,6 +72,8 @@ class Moments:
 
             |error_j| <= gamma sqrt(H_jj) (sum_k sqrt(H_kk) |w_k| + sqrt(c)).
         """
+        if not (self.roots.any() or self.moment.any()):
+            return np.zeros(w.size)  # rows of zeros
         size = np.abs(w)
         reach = float(self.roots @ size) + math.sqrt(self.target2)
         return self.gamma * reach * self.roots + UNDERFLOW * (1.0 + float(size.sum()))
