@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import plane_problems as given
+from bocce.engines import gramscores
 from bocce.engines.gramscores import GramScores, error_of, sums_are_all
 from bocce.engines.metric import Chooser
 from bocce.engines.plane import Plane
@@ -16,6 +17,13 @@ from bocce.problems import Problem, norm
 from bocce.rows import Copied, Dense, Scaled
 
 N, D = 400, 6
+
+
+@pytest.fixture(autouse=True, scope="module")
+def however_few():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gramscores, "FEW", 0)
+        yield
 
 
 def data(seed=0, n=N, d=D):

@@ -20,6 +20,7 @@ from .scores import Scores, kind_of_scores
 
 Array = npt.NDArray[np.float64]
 
+FEW = 20_000  # numbers in X: passes cost less than to go over to scores for the last digits
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # what the plane takes ``Looked.size`` times
 
 
@@ -136,6 +137,8 @@ def error_of(scores: Any) -> Array | None:
 def sums_are_all(problem: Any, chooser: Chooser | None = None) -> bool:
     """Is f on the plane had from sums over all rows, computed once, and are they finite?"""
     if not problem.loss.quadratic or kind_of_scores(problem) is not Scores:
+        return False
+    if problem.n * problem.d <= FEW:
         return False
     chooser = chooser or Chooser(problem)
     return chooser.at_once and bool(problem.sums.sound)

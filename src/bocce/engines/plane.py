@@ -170,10 +170,8 @@ class Plane:
             return self._take_step()
 
     def _take_step(self) -> Step:
-        if (error := error_of(self.scores)) is not None:
-            # one step in their own metric is all: along flat directions what is left is rounding
-            if self.norm <= norm(error) or (self.k and not self.metric.plain):
-                self.refresh()
+        if self._summed_up():
+            self.refresh()
         if self.norm == 0.0:
             return self._step(0.0, "")
         if self.k and self.k % REFRESH == 0:
@@ -196,6 +194,14 @@ class Plane:
         self.k += 1
         self.shrank = self.norm / before
         return self._step(predicted, self._verdict(predicted))
+
+    def _summed_up(self) -> bool:
+        """Have sums over rows, if they are what is kept, said all they can? One step in their own
+        metric is all: along flat directions what is left then is rounding."""
+        error = error_of(self.scores)
+        if error is None:
+            return False
+        return self.norm <= norm(error) or (self.k > 0 and not self.metric.plain)
 
     def _choose_metric(self) -> None:
         if self.newton is not None:
