@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .fused import Looked
 from .metric import Chooser, Metric
 from .scores import Scores, kind_of_scores
+from .small import norm
 
 Array = npt.NDArray[np.float64]
 
@@ -134,14 +135,22 @@ def error_of(scores: Any) -> Array | None:
     return scores.error() if isinstance(scores, GramScores) else None
 
 
+def summed_up(plane: Any) -> bool:
+    """Have sums over rows, if they are what a plane keeps, said all they can? One step in their own
+    metric is all: along flat directions what is left then is rounding."""
+    error = error_of(plane.scores)
+    if error is None:
+        return False
+    return bool(plane.norm <= norm(error) or (plane.k > 0 and not plane.metric.plain))
+
+
 def sums_are_all(problem: Any, chooser: Chooser | None = None) -> bool:
     """Is f on the plane had from sums over all rows, computed once, and are they finite?"""
     if not problem.loss.quadratic or kind_of_scores(problem) is not Scores:
         return False
-    if problem.n * problem.d <= FEW:
+    if problem.n * problem.d <= FEW or not (chooser or Chooser(problem)).at_once:
         return False
-    chooser = chooser or Chooser(problem)
-    return chooser.at_once and bool(problem.sums.sound)
+    return bool(problem.sums.sound)
 
 
 def _length(d: Array, product: Array) -> float:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..problems import NotFinite
 from .base import Step
 from .fused import Looked
-from .gramscores import error_of, scores_of
+from .gramscores import error_of, scores_of, summed_up
 from .guess import end_of_guess
 from .metric import Chooser, Metric, handed_metric
 from .newton import Newton
@@ -170,7 +170,7 @@ class Plane:
             return self._take_step()
 
     def _take_step(self) -> Step:
-        if self._summed_up():
+        if summed_up(self):
             self.refresh()
         if self.norm == 0.0:
             return self._step(0.0, "")
@@ -194,14 +194,6 @@ class Plane:
         self.k += 1
         self.shrank = self.norm / before
         return self._step(predicted, self._verdict(predicted))
-
-    def _summed_up(self) -> bool:
-        """Have sums over rows, if they are what is kept, said all they can? One step in their own
-        metric is all: along flat directions what is left then is rounding."""
-        error = error_of(self.scores)
-        if error is None:
-            return False
-        return self.norm <= norm(error) or (self.k > 0 and not self.metric.plain)
 
     def _choose_metric(self) -> None:
         if self.newton is not None:
