@@ -130,13 +130,15 @@ class Csr(Rows):
         size, before columns were scaled. None elsewhere."""
         data = self.X.data
         first = abs(float(data[0])) if data.size else 0.0
-        marks = 0.0 < first < math.inf and bool((np.abs(data) == first).all())
+        if not 0.0 < first < math.inf:
+            return None
+        marks = (data == first).all() or (np.abs(data) == first).all()
         return np.full(self.d, first) if marks else None
 
     def _counted(self, sizes: Array) -> Array:
         """The Gram matrix of marks: sums of +-1 and 0, in float32 exact up to 2^24 of them."""
         total = np.zeros((self.d, self.d))
-        for x in self._dense_blocks(np.sign(self.X.data).astype(np.float32)):
+        for x in self._dense_blocks(np.sign(self.X.data, dtype=np.float32, casting="same_kind")):
             total += x.T @ x
         return total * sizes * sizes[:, None] / self.n
 
