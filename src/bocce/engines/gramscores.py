@@ -144,13 +144,15 @@ def summed_up(plane: Any) -> bool:
     return bool(plane.norm <= norm(error) or (plane.k > 0 and not plane.metric.plain))
 
 
-def sums_are_all(problem: Any, chooser: Chooser | None = None) -> bool:
-    """Is f on the plane had from sums over all rows, computed once, and are they finite?"""
+def sums_are_all(problem: Any, chooser: Any = None) -> bool:
+    """Is f on the plane had from sums over all rows, computed once, and are they finite?
+    ``chooser``: who decides on its metric, if that is known."""
     if not problem.loss.quadratic or kind_of_scores(problem) is not Scores:
         return False
-    if problem.n * problem.d <= FEW or not (chooser or Chooser(problem)).at_once:
+    if problem.n * problem.d <= FEW:
         return False
-    return bool(problem.sums.sound)
+    chooser = chooser or Chooser(problem)
+    return isinstance(chooser, Chooser) and chooser.at_once and bool(problem.sums.sound)
 
 
 def _length(d: Array, product: Array) -> float:

@@ -182,7 +182,7 @@ class Chooser:
     @property
     def at_once(self) -> bool:
         """Is the Hessian of a quadratic, of all rows, to be bought before the first step?"""
-        can = self.affordable and self.at_hand and not self.several
+        can = self.d <= MOST_COLUMNS and self.at_hand and not self.several
         return can and self.quadratic and self.whole and self.lost >= self.price(self.rows)
 
     @property

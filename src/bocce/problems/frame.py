@@ -88,11 +88,11 @@ class Frame:
             spread2 = np.einsum("i,ij,ij->j", weights, apart, apart) / weights.sum()
         share = np.ones(sample.shape[0]) @ (sample != 0.0) / sample.shape[0]
         flat = spread2 <= np.square(CONSTANT * centre)
-        for step in (-(-X.shape[0] // WIDER), 1):  # rare in the sample, perhaps not in the data
-            if step < rows.step and flat.any():
-                whole = np.asarray(X[::step, flat], dtype=np.float64)
-                spread2[flat] = np.square(whole - centre[flat]).mean(axis=0)
-                share[flat] = np.count_nonzero(whole, axis=0) / whole.shape[0]
+        for step in sorted({1, -(-X.shape[0] // WIDER)}, reverse=True):
+            if rows.step > step and flat.any():  # rare in the sample, perhaps not in the data
+                more = np.asarray(X[::step, flat], dtype=np.float64)
+                spread2[flat] = np.square(more - centre[flat]).mean(axis=0)
+                share[flat] = np.count_nonzero(more, axis=0) / more.shape[0]
                 flat = spread2 <= np.square(CONSTANT * centre)
         spread2[flat] = 0.0
         if intercept:  # to the bit, so that a constant column becomes zero
