@@ -7,6 +7,7 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
+import bocce
 import plane_problems as given
 from bocce.engines import gramscores
 from bocce.engines.gramscores import GramScores, error_of, sums_are_all
@@ -188,3 +189,21 @@ def test_other_targets_cost_no_gram_matrix():
     assert other.sums.gram is p.sums.gram
     assert other.sums.gradient(np.zeros(D)) == pytest.approx(-other.moment)
     assert Plane(other, np.zeros(D)).step().norm <= 1e-11 * norm(other.moment)
+
+
+def test_a_path_takes_one_pass_for_all_penalties(monkeypatch):
+    passes = []
+    for kind in (Dense, Scaled):
+
+        def counted(*given, moments=kind.moments):
+            passes.append(1)
+            return moments(*given)
+
+        monkeypatch.setattr(kind, "moments", counted)
+    X, y, _ = data()
+    p = bocce.LeastSquares(X, y)
+    l2s = [1.0, 0.1, 0.01]
+    for l2, found in zip(l2s, bocce.path(p, l2s, tol=1e-8)):
+        assert found.status == "converged"
+        assert found.w == pytest.approx(p.with_l2(l2).minimiser(), rel=1e-6)
+    assert len(passes) == 1
