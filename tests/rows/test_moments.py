@@ -159,6 +159,7 @@ WAYS = {"sparse": 0.0, "laid out": 1e9}  # what a pair costs
 def test_sparse_gram_matrices_are_the_same_either_way(way, weighted, monkeypatch):
     monkeypatch.setattr(csr_module, "SPARSE_PAIR", WAYS[way])
     monkeypatch.setattr(csr_module, "LAID_OUT", 200)  # several blocks
+    monkeypatch.setattr(csr_module, "rows_in_cache", lambda d: 1)
     X, _, c = numbers(6)
     found = Csr(sp.csr_array(X)).gram(c if weighted else None)
     c = c if weighted else np.ones(N)
@@ -168,6 +169,7 @@ def test_sparse_gram_matrices_are_the_same_either_way(way, weighted, monkeypatch
 def test_marks_are_counted_exactly_in_float32_whatever_the_scales(monkeypatch):
     monkeypatch.setattr(csr_module, "SPARSE_PAIR", 1e9)
     monkeypatch.setattr(csr_module, "LAID_OUT", 1000)
+    monkeypatch.setattr(csr_module, "rows_in_cache", lambda d: 1)
     rows = marks()
     scale = 2.0 ** np.arange(-6, 6)
     for made in (rows, rows.scaled(scale, 0.25), rows.scaled(np.ones(12), 0.0)):

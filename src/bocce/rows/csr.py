@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import Array, Index, Rows
-from .moments import Moments, gram_of
+from .moments import Moments, gram_of, rows_in_cache
 
 PART_ENTRIES = 1 << 18  # at a time
 SPARSE_PAIR = 2.1  # nanoseconds of a sparse multiplication in a Gram matrix,
@@ -115,7 +115,7 @@ class Csr(Rows):
 
     def _dense_blocks(self, data: Array) -> Iterator[Array]:
         """Rows with these entries, laid out in the same memory one block after the other."""
-        X, step = self.X, max(1, LAID_OUT // self.d)
+        X, step = self.X, max(LAID_OUT // self.d, rows_in_cache(self.d))
         room = np.empty((min(step, self.n), self.d), dtype=data.dtype)
         for start in range(0, self.n, step):
             ends = X.indptr[start : start + step + 1]

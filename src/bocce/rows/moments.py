@@ -109,12 +109,13 @@ class Squares:
 
     def __init__(self, d: int) -> None:
         self.total = np.zeros((d, d), order="F")
-        self.step = SMALL // d**2 if d <= FEW_COLUMNS else 0
+        self.step = _small(d)
         self.count = self.longest = 0  # blocks, and the rows of the longest
 
     def add(self, x: Array) -> None:
-        for start in range(0, len(x), self.step or len(x)):
-            part = x[start : start + self.step].T if self.step else x.T
+        step = self.step or max(1, len(x))
+        for start in range(0, len(x), step):
+            part = x[start : start + step].T
             if self.step:
                 blas.dgemm(1.0, part, part, beta=1.0, c=self.total, trans_b=1, overwrite_c=1)
             else:
@@ -174,7 +175,11 @@ def _rooted(x: Array, weights: Array | None, start: int) -> Array:
 def rows_in_cache(d: int) -> int:
     """How many rows a block has: few enough to stay in the cache, but several times as many as
     there are columns, for H is read and written with each."""
-    small = SMALL // d**2
-    if d <= FEW_COLUMNS:  # whole products
-        return small * max(1, CACHED // (d * small))
+    if small := _small(d):  # whole products
+        return small * (CACHED // (d * small))
     return max(1, min(max(CACHED // d, 4 * d), LARGEST // d))
+
+
+def _small(d: int) -> int:
+    """The rows of a small product; 0 where columns are too many for it."""
+    return min(SMALL // d**2, CACHED // d) if d <= FEW_COLUMNS else 0
