@@ -112,15 +112,21 @@ class Squares:
         self.step = _small(d)
         self.count = self.longest = 0  # blocks, and the rows of the longest
 
-    def add(self, x: Array) -> None:
-        step = self.step or max(1, len(x))
-        for start in range(0, len(x), step):
-            part = x[start : start + step].T
-            if self.step:
-                blas.dgemm(1.0, part, part, beta=1.0, c=self.total, trans_b=1, overwrite_c=1)
-            else:
-                blas.dsyrk(1.0, part, beta=1.0, c=self.total, overwrite_c=1)  # the upper triangle
-            self.count, self.longest = self.count + 1, max(self.longest, part.shape[1])
+    def add(self, x: Array, weights: Array | None = None) -> None:
+        """Rows, times their weights."""
+        if not self.step:
+            x = x if weights is None else x * np.sqrt(weights)[:, None]
+            blas.dsyrk(1.0, x.T, beta=1.0, c=self.total, overwrite_c=1)  # the upper triangle
+            self._count(len(x))
+            return
+        left = x if weights is None else x * weights[:, None]
+        for start in range(0, len(x), self.step):
+            a, b = (part[start : start + self.step].T for part in (left, x))
+            blas.dgemm(1.0, a, b, beta=1.0, c=self.total, trans_b=1, overwrite_c=1)
+            self._count(b.shape[1])
+
+    def _count(self, rows: int) -> None:
+        self.count, self.longest = self.count + 1, max(self.longest, rows)
 
     def result(self) -> Array:
         upper = np.triu(self.total)
@@ -131,8 +137,9 @@ def gram_of(blocks: Iterable[Array], weights: Array | None, n: int, d: int) -> A
     """sum_i c_i x_i x_i^T / n of rows that come as blocks that stay in the cache."""
     squares, start = Squares(d), 0
     for x in blocks:
-        squares.add(_rooted(x, weights, start))
-        start += len(x)
+        part = slice(start, start + len(x))
+        squares.add(x, None if weights is None else weights[part])
+        start = part.stop
     return squares.result() / n
 
 
@@ -151,12 +158,13 @@ def of_blocks(
     sums, across = np.zeros((count, d)), np.zeros(count)  # of c_i y_i and c_i, times x_i and y_i
     for x in blocks:
         part = slice(start, start + len(x))
-        pulls = y[part] if weights is None else weights[part] * y[part]
+        c = None if weights is None else weights[part]
+        pulls = y[part] if c is None else c * y[part]
         if unit > 0.0:
-            pulls = np.stack([pulls, np.ones(len(x)) if weights is None else weights[part]])
+            pulls = np.stack([pulls, np.ones(len(x)) if c is None else c])
         sums += pulls @ x
         across += pulls @ y[part]
-        squares.add(_rooted(x, weights, start))
+        squares.add(x, c)
         start, most = part.stop, max(most, len(x))
     H, b = squares.result() / n, sums[0] / n
     if unit > 0.0:
@@ -165,11 +173,6 @@ def of_blocks(
         H = np.block([[H, last[:, None]], [last, unit**2 * share]])
         b = np.append(b, unit / n * across[1])
     return Moments(H, b, float(across[0]) / n, most + squares.count + squares.longest)
-
-
-def _rooted(x: Array, weights: Array | None, start: int) -> Array:
-    """Rows times the square roots of their weights."""
-    return x if weights is None else x * np.sqrt(weights[start : start + len(x), None])
 
 
 def rows_in_cache(d: int) -> int:
