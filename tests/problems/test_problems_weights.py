@@ -207,6 +207,18 @@ def test_large_data_stay_where_they_are(monkeypatch):
     assert r.status == "converged"
 
 
+def test_rare_columns_are_looked_for_in_a_wider_sample_and_then_in_all_rows(monkeypatch):
+    monkeypatch.setattr("bocce.problems.frame.SAMPLE", 4)
+    monkeypatch.setattr("bocce.problems.frame.WIDER", 16)
+    X = np.random.default_rng(0).standard_normal((64, 4))
+    X[:, 1:] = 0.0
+    X[4, 1] = 1e6  # every 4th row is looked at second,
+    X[5, 2] = 1e6  # and this one last
+    scale = Frame.of(bocce.LeastSquares(X, np.zeros(64))).scale
+    assert scale[1] == scale[2] == 2.0**-20
+    assert scale[3] == 1.0
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_line_and_noise(loss):
     p = made(loss, design("dense"), penalty=None)

@@ -189,10 +189,9 @@ class Chooser:
         self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
         self.entries = float(rows.cost) / self.n  # in a row
         self.sparse = is_sparse(rows)
-        if self.sparse:
-            self.gram_row = PRICES.sparse_gram * float(rows.pairs)
-        else:
-            self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
+        self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
+        if self.sparse:  # or laid out densely
+            self.gram_row = min(self.gram_row, PRICES.sparse_gram * float(rows.pairs))
         self.step = cost_of_step(problem, outputs)
         self.several = outputs > 1
         # does every row bend alike?
@@ -209,6 +208,12 @@ class Chooser:
     def whole(self) -> bool:
         """Are all rows taken?"""
         return 2 * self.rows >= self.n
+
+    @property
+    def at_once(self) -> bool:
+        """Is the Hessian of a quadratic, of all rows, to be bought before the first step?"""
+        can = self.d <= MOST_COLUMNS and self.at_hand and not self.several
+        return can and self.quadratic and self.whole and self.lost >= self.price(self.rows)
 
     @property
     def anew(self) -> bool:

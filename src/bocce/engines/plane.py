@@ -19,11 +19,12 @@ from ..problems import NotFinite
 from .base import Step
 from .full import full_step
 from .fused import Looked
+from .gramscores import error_of, scores_of, summed_up
 from .guess import end_of_guess
 from .metric import Chooser, Metric, handed_metric
 from .newton import Newton
 from .saved import restore, saved
-from .scores import Scores, kind_of_scores
+from .scores import Scores
 from .small import falls, largest, length, norm, solve, units
 from .wide import chooser_of
 
@@ -92,7 +93,13 @@ class Plane:
         self.best_norm = self.norm
 
     def _lay_out(
-        self, problem: Any, w: Array, memory: int, metric: str | Metric, inner: bool
+        self,
+        problem: Any,
+        w: Array,
+        memory: int,
+        metric: str | Metric,
+        inner: bool,
+        summed: bool = True,
     ) -> None:
         self.problem, self.w, self.memory = problem, w, memory
         self.ridge = np.asarray(problem.ridge, dtype=np.float64)
@@ -101,10 +108,11 @@ class Plane:
         self.penalised = bool(self.ridge.any())
         self.free = not bool((self.ridge > 0.0).all())  # can w run away?
         self.quadratic = bool(problem.loss.quadratic)
-        self.scores: Scores = kind_of_scores(problem)(problem, memory, w.shape[1:])
-        self.eps = getattr(self.scores, "eps", EPS)  # of a product with X
+        self.chooser = chooser_of(problem, w[:1].size) if metric == "auto" else None
         # row 0 is the new direction, the others hold displacements
         self.D = np.zeros((memory + 1, *w.shape))
+        self.scores: Any = scores_of(self, summed)
+        self.eps = getattr(self.scores, "eps", EPS)  # of a product with X
         self.pulled = np.zeros((memory + 1, memory + 1))  # D^T ridge D
         self.bent = np.zeros((memory + 1, memory + 1))  # U^T U / n, kept for quadratics only
         self.width, self.reach = np.zeros(memory + 1), np.zeros(memory + 1)  # max |D_j|, max |U_j|
@@ -112,7 +120,6 @@ class Plane:
         self.guess, self.trusted = 0.0, 1  # D[0]'s multiple where g is known; was the last right?
         self.kept = 0  # displacements since the memory was dropped
         self.far = self.size = 0.0  # of the last one: its largest score, its largest entry
-        self.chooser = chooser_of(problem, w[:1].size) if metric == "auto" else None
         self.metric = metric if isinstance(metric, Metric) else Metric()
         self.newton: Newton | None = None
         if inner and w.ndim == 2 and type(self.scores) is Scores:
@@ -130,9 +137,12 @@ class Plane:
     # -- the point ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Compute scores, value and gradient from w alone; call it before convergence is declared,
-        for the scores are otherwise sums of what the steps have added."""
+        """Compute scores, value and gradient from w and the rows alone; call it before convergence
+        is declared, for the scores are otherwise sums of what the steps have added."""
         with np.errstate(all="ignore"):
+            if self.products and error_of(self.scores) is not None:
+                self._choose_metric()  # that which is at hand
+                self.kept, self.scores = 0, scores_of(self, summed=False)
             self.products += 1
             self.sweeps += 1
             self._settle(self.scores.start(self.w))
@@ -163,6 +173,8 @@ class Plane:
             return self._take_step()
 
     def _take_step(self) -> Step:
+        if summed_up(self):
+            self.refresh()
         if self.norm == 0.0:
             return self._step(0.0, "")
         if self.k and self.k % REFRESH == 0:

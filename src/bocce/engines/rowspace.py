@@ -57,7 +57,7 @@ class RowSpace:
         intercept's)? Not for a quadratic, whose Gram matrix is known by other ways, nor on a path,
         which hands a Hessian on."""
         rows = problem.rows
-        if type(rows) not in (Dense, Csr) or not rows.n < rows.d or rows.n > MOST_ROWS:
+        if not isinstance(rows, (Dense, Csr)) or not rows.n < rows.d or rows.n > MOST_ROWS:
             return False
         if problem.loss.quadratic or problem.handed_on is not None:
             return False

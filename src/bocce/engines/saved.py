@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..rows import Moments
 from .metric import Metric
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ def restore(plane: Plane, problem: Any, state: dict[str, Any]) -> None:
     memory = int(state["counts"][COUNTS.index("memory")])
     metric = "auto" if "chooser" in state else Metric(state.get("factor"), state.get("root"))
     w, inner = np.array(state["w"], dtype=np.float64), "newton" in state
-    plane._lay_out(problem, w, memory, metric, inner)
+    if summed := "gram" in state:
+        known = float(state["summed"][0]), int(state["summed"][1])
+        problem.sums = Moments(np.array(state["gram"]), np.array(state["moment"]), *known)
+    plane._lay_out(problem, w, memory, metric, inner, summed)
     if plane.newton is not None:
         plane.newton.restore(state)
     if plane.chooser is not None:

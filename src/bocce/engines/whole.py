@@ -9,6 +9,7 @@ import numpy as np
 from ..problems import Look, Problem
 from ..rows import Array
 from .base import Recorder, State
+from .gramscores import error_of
 from .plane import Plane
 
 ENOUGH = 1  # displacement, beside a direction that is nearly Newton's
@@ -68,6 +69,12 @@ class PlaneEngine:
         """Passes so far within steps, beside the one of each."""
         newton = None if self.plane is None else self.plane.newton
         return 0 if newton is None else newton.iterations
+
+    @property
+    def error(self) -> Array | None:
+        """A bound on what is wrong with the gradient that ``look`` gives, an entry each; None where
+        it is computed from the rows themselves."""
+        return None if self.plane is None else error_of(self.plane.scores)
 
     def verify(self) -> None:
         """Compute all that is known of the point from w alone: scores gather rounding."""

@@ -9,18 +9,19 @@ Small data are copied into these coordinates, large dense data stay where they a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..rows import Array, ArrayRows, Csr, Dense, Rows, Scaled
+from ..rows import Array, ArrayRows, Copied, Csr, Rows, Scaled
 from ..rows.dense import COPIED_BYTES
 from .problem import Problem
 
 COPIED_SINGLE = 1 << 23  # bytes of float32, which a copy in float64 doubles
-SAMPLE = 1 << 12  # rows that are looked at for centre and scale, where there are more
+SAMPLE = 1 << 12  # rows that are looked at for centre and scale, where there are more,
+WIDER = 1 << 16  # and then those of columns which seem to be constant
 BETTER = 2.0  # columns are scaled where that makes the diagonal so many times more even
 CONSTANT = 1e-13  # of a column's size: a smaller spread is rounding
 
@@ -79,11 +80,9 @@ class Frame:
         mean = float(np.vdot(rows.X.data, rows.X.data)) / (p.n * p.d)
         if not p.intercept and mean <= (BETTER - 1.0) * ridge:
             return identity(p)
-
-        def share() -> Array:
-            return np.bincount(rows.X.indices, minlength=p.d) / p.n
-
-        return cls._with_unit(np.zeros(p.d), rows.squares(), share, ridge, p.intercept)
+        return cls._with_unit(
+            np.zeros(p.d), rows.squares(), lambda: rows.shares, ridge, p.intercept
+        )
 
     @classmethod
     def _of_dense(cls, X: Any, weight: Array | None, ridge: float, intercept: bool) -> Frame:
@@ -95,16 +94,19 @@ class Frame:
         apart = sample - centre if intercept else sample
         spread2 = weights @ np.square(apart)
         flat = spread2 <= np.square(CONSTANT * centre)
-        rare = flat if rows.step > 1 else np.zeros(0, dtype=bool)
-        if rare.any():  # in the sample, perhaps not in the data
-            whole = np.asarray(X[:, rare], dtype=np.float64)
-            spread2[rare] = np.square(whole - centre[rare]).mean(axis=0)
-            flat = spread2 <= np.square(CONSTANT * centre)
+        stride = np.full(X.shape[1], rows.step)  # of the rows that say what a column is like
+        for step in sorted({1, -(-X.shape[0] // WIDER)}, reverse=True):
+            if rows.step > step and flat.any():  # rare in the sample, perhaps not in the data
+                stride[flat] = step
+                more = np.asarray(X[::step, flat], dtype=np.float64)
+                spread2[flat] = np.square(more - centre[flat]).mean(axis=0)
+                flat = spread2 <= np.square(CONSTANT * centre)
 
         def share() -> Array:
             shares: Array = even @ (sample != 0.0)
-            if rare.any():
-                shares[rare] = np.count_nonzero(X[:, rare], axis=0) / X.shape[0]
+            for step in set(stride.tolist()) - {rows.step}:
+                more = X[::step, stride == step]
+                shares[stride == step] = np.count_nonzero(more, axis=0) / more.shape[0]
             return shares
 
         spread2[flat] = 0.0
@@ -149,7 +151,7 @@ class Frame:
         made = Scaled(given.X, self.centre, self.scale, self.unit)
         single = given.dtype != np.float64
         most = min(COPIED_BYTES, COPIED_SINGLE) if single else COPIED_BYTES
-        return made if given.X.nbytes > most else Dense(made.made(slice(None)))
+        return made if given.X.nbytes > most else Copied(made)
 
     def problem(self, p: Problem) -> Problem:
         """The same objective as a function of the inner variables."""
@@ -198,6 +200,10 @@ class Frame:
     def _units(self) -> Array:
         """What every variable is multiplied by."""
         return np.append(self.scale, self.unit) if self.unit else self.scale
+
+    def error_out(self, error: Array) -> Array:
+        """Bounds on the errors of ``gradient_out(g)``, from those of the entries of g."""
+        return np.asarray(replace(self, centre=np.abs(self.centre)).gradient_out(error))
 
 
 def identity(p: Problem) -> Frame:

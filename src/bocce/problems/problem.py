@@ -10,8 +10,8 @@ import numpy as np
 
 from .. import _checks
 from ..losses import Loss, loss_of
-from ..rows import Array, Index, Rows, digest, rows_of
-from . import curvature, minimum
+from ..rows import Array, Index, Moments, Rows, digest, rows_of
+from . import curvature, minimum, sums
 from ._input import (
     check_design,
     check_finite,
@@ -62,6 +62,7 @@ class Problem(Variables):
 
     engine: Any = None  # of rows that live elsewhere, where they do
     handed_on: dict[str, Any] | None = None  # what runs on the same rows leave to the next one
+    like: Moments | None = None  # the sums, but that targets are others
     seen_once = False  # a Gram matrix would cost more than the one pass that is made
 
     def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> Problem:
@@ -139,9 +140,8 @@ class Problem(Variables):
     def with_encoded(self, y: Array) -> Problem:
         """The same rows, weights and penalty with other targets, which are as the loss wants them;
         what was computed is shared."""
-        other = copy(self)
-        other.y = y
-        other._forget("moment", "mean_target", "_minimiser")
+        other = sums.with_targets(self, y)
+        other._forget("moment", "mean_target", "_minimiser", "sums")
         return other
 
     def with_l2(self, l2: float) -> Problem:
@@ -237,6 +237,11 @@ class Problem(Variables):
         """sum_i c_i x_i x_i^T / n."""
         with np.errstate(over="ignore", invalid="ignore"):  # told by who needs it to be finite
             return self.rows.gram(self.weight)
+
+    @cached_property
+    def sums(self) -> Moments:
+        """All of the rows and targets that a squared loss depends on, in one pass."""
+        return sums.of(self)
 
     def gram_times(self, v: Array) -> Array:
         """sum_i c_i x_i x_i^T v / n."""

@@ -10,7 +10,8 @@ from .base import Array, Index, Rows, digest
 from .csr import Csr
 from .dense import Dense
 from .files import FileRows
-from .scaled import Scaled
+from .moments import Moments
+from .scaled import Copied, Scaled
 
 
 def rows_of(X: Any) -> Rows:
@@ -25,11 +26,13 @@ def rows_of(X: Any) -> Rows:
 __all__ = [
     "Array",
     "ArrayRows",
+    "Copied",
     "Csr",
     "Dense",
     "FileRows",
     "HostView",
     "Index",
+    "Moments",
     "Rows",
     "Scaled",
     "digest",

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .moments import Moments, gram_of, of_blocks
+
 Array = npt.NDArray[Any]
 Index = npt.NDArray[np.int64]
 HASHED_BYTES = 1 << 22  # at a time
-FEW_COLUMNS = 32  # with so few, half of a product is no gain over all of it
-GRAM_NUMBERS = 1 << 17  # of rows that are weighted, at a time: they stay in the cache
 
 
 class Rows:
@@ -102,20 +102,16 @@ class Rows:
 
     def gram(self, weights: Array | None = None) -> Array:
         """1/n sum_i s_i x_i x_i^T, s_i >= 0 the weights (1 unless given)."""
-        total, start = np.zeros((self.d, self.d)), 0
-        for block in self.blocks():
-            if weights is None:
-                total += block.T @ block
-                continue
-            few = self.d <= FEW_COLUMNS
-            step = max(1, GRAM_NUMBERS // self.d)
-            for first in range(0, block.shape[0], step):
-                part = block[first : first + step]
-                share = weights[start : start + part.shape[0], None]
-                weighted = part * (share if few else np.sqrt(share))
-                total += weighted.T @ (part if few else weighted)
-                start += part.shape[0]
-        return total / self.n
+        return gram_of(self.in_cache(), weights, self.n, self.d)
+
+    def moments(self, y: Array, weights: Array | None = None) -> Moments:
+        """The Gram matrix and 1/n sum_i s_i y_i x_i, 1/n sum_i s_i y_i^2, in one pass."""
+        return of_blocks(self.in_cache(), y, weights, self.n, self.d)
+
+    def in_cache(self) -> Iterator[Array]:
+        """All rows, as float64 one row after the other, a block that stays in the cache at a
+        time: it is valid until the next."""
+        return self.blocks()
 
     def fingerprint(self) -> str:
         """A hash of the shape, the type and every number."""

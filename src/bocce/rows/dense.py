@@ -7,9 +7,26 @@ from collections.abc import Iterator
 import numpy as np
 
 from .base import Array, Index, Rows
+from .moments import rows_in_cache
 
 BLOCK_BYTES = 1 << 23  # rows are taken this many bytes at a time where a copy must be made
 COPIED_BYTES = 1 << 26  # up to this size rows are copied to have a column behind them
+
+
+def widened(X: Array, step: int) -> Iterator[tuple[slice, Array]]:
+    """Which rows, and these as float64 one after the other: ``step`` at a time. Where they have to
+    be copied, into the same memory: pages that are new cost more than the numbers."""
+    n, d = X.shape
+    as_is = X.dtype == np.float64 and X.flags.c_contiguous
+    room = np.empty((0 if as_is else min(step, n), d))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        block = X[rows]
+        if not as_is:
+            copied = room[: len(block)]
+            copied[...] = block
+            block = copied
+        yield rows, block
 
 
 class Dense(Rows):
@@ -40,6 +57,10 @@ class Dense(Rows):
         """Is it one block, of which no copy is made?"""
         return rows is None and self.dtype == np.float64
 
+    def in_cache(self) -> Iterator[Array]:
+        for _, block in widened(self.X, rows_in_cache(self.d)):
+            yield block
+
     def take(self, rows: Index) -> Dense:
         return Dense(self.X[rows])
 
@@ -47,8 +68,8 @@ class Dense(Rows):
         return (self.X,)
 
     def with_column(self) -> Rows:
-        from .scaled import Scaled
+        from .scaled import Copied, Scaled
 
         d = self.d
         rows = Scaled(self.X, np.zeros(d), np.ones(d), 1.0)
-        return rows if self.X.nbytes > COPIED_BYTES else Dense(rows.made(slice(None), self.dtype))
+        return rows if self.X.nbytes > COPIED_BYTES else Copied(rows, self.dtype)

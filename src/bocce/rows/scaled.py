@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .base import Array, Index, Rows
 from .dense import Dense
+from .moments import Moments, of_blocks, rows_in_cache
 
 BLOCK_BYTES = 1 << 20  # rows are made this many bytes at a time
+TOGETHER = 512  # numbers that are centred in one go
+SMALLEST, LARGEST = 2.0**-30, 2.0**30  # scales between which squares are as well taken unscaled
 
 
 class Scaled(Rows):
@@ -37,6 +41,39 @@ class Scaled(Rows):
         for start in range(0, count, step):
             part = slice(start, start + step)
             yield self.made(part if rows is None else rows[part])
+
+    def moments(self, y: Array, weights: Array | None = None) -> Moments:
+        """Sums of centred rows, and those are scaled: by powers of two, which rounds nothing."""
+        if np.any((self.scale < SMALLEST) | (self.scale > LARGEST)):  # squares might vanish
+            return super().moments(y, weights)
+        columns = self.scale.size
+        sums = of_blocks(self._centred(), y, weights, self.n, columns, self.unit)
+        return sums.scaled(np.append(self.scale, np.ones(self.d - columns)))
+
+    def _centred(self) -> Iterator[Array]:
+        """x - centre, a block that stays in the cache at a time. Several rows are one long one
+        where that can be: NumPy takes more time to begin a row than to go through it."""
+        step, columns = rows_in_cache(self.scale.size), self.scale.size
+        often = max(1, TOGETHER // columns) if self.X.flags.c_contiguous else 1
+        centres, room = np.tile(self.centre, often), np.empty((min(step, self.n), columns))
+        for start in range(0, self.n, step):
+            x = self.X[start : start + step]
+            made, even = room[: len(x)], len(x) // often * often
+            long = (even // often, often * columns)
+            np.subtract(x[:even].reshape(long), centres, out=made[:even].reshape(long))
+            np.subtract(x[even:], self.centre, out=made[even:])
+            yield made
+
+    def in_cache(self) -> Iterator[Array]:
+        step, columns = rows_in_cache(self.d), self.X.shape[1]
+        room = np.full((min(step, self.n), self.d), self.unit)
+        for start in range(0, self.n, step):
+            x = self.X[start : start + step]
+            made = room[: len(x)]
+            inner = made[:, :columns]
+            np.subtract(x, self.centre, out=inner)
+            inner *= self.scale
+            yield made
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
         inner, offset = self.inner(w)
@@ -65,3 +102,22 @@ class Scaled(Rows):
 
     def arrays(self) -> tuple[Array, ...]:
         return self.X, self.centre, self.scale, np.array([self.unit])
+
+
+class Copied(Dense):
+    """The same rows as an array of their own, which is made when somebody asks for it: sums over
+    all rows need none."""
+
+    def __init__(self, rows: Scaled, dtype: Any = np.float64) -> None:
+        self.made_of, self.dtype = rows, np.dtype(dtype)
+        self.n, self.d = rows.n, rows.d
+
+    @cached_property
+    def X(self) -> Array:  # type: ignore[override]
+        made = self.made_of.made(slice(None), self.dtype)
+        made.flags.writeable = False
+        return made
+
+    def moments(self, y: Array, weights: Array | None = None) -> Moments:
+        exact = self.dtype == np.float64 and "X" not in vars(self)
+        return self.made_of.moments(y, weights) if exact else super().moments(y, weights)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..control import GUARDED, Anytime, Limits
 from ..control.anytime import FIRST_SHARE, Design, accelerating_batch
+from ..engines.gramscores import sums_are_all
 from ..problems import Constants, Problem
 
 LEAST_STEPS = 1000
@@ -69,6 +71,13 @@ def check_curvature(p: Problem, L: float) -> None:
             "for steps that are computed from it; multiply X by a constant, or use method "
             '"plane".'
         )
+
+
+def summed(p: Problem, method: Any, b: float | None) -> bool:
+    """Does a run without a number of steps need no more of the rows than sums over all of them,
+    and are those finite? They are computed then, in the one pass that it takes."""
+    at_once = method == "plane" or (method in GUARDED and b is None and not batches_pay(p))
+    return at_once and sums_are_all(p)
 
 
 def batches_pay(p: Problem) -> bool:

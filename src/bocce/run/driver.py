@@ -93,7 +93,7 @@ class Run:
                 pass  # it goes on where it was
             elif not keeper.found and self._record(self.state.w, first):
                 return "stopped"
-            elif self.stop.met(first.gradient) or self._near():
+            elif self._met(first)[0] or self._near():
                 keeper.ended = "converged"
                 return "converged"
             else:
@@ -219,14 +219,11 @@ class Run:
 
     def _after_free_step(self, verdict: str) -> str:
         look, k, every = self._look(self.state.w), self.state.k, self.settings.record_every
-        size = self.stop.outer(look.gradient)
-        met = self.stop.met(look.gradient, size)
-        verify = getattr(self.engine, "verify", None)
-        if met and self.stop.tol < TIGHT and verify is not None:
-            verify()
+        met, size = self._met(look)
+        if self._to_verify(met, look):
+            self.engine.verify()  # type: ignore[union-attr]
             look = self._look(self.state.w)
-            size = self.stop.outer(look.gradient)
-            met = self.stop.met(look.gradient, size)
+            met, size = self._met(look)
         met = (met and self._little_is_left(look)) or self._near()
         due = met or verdict or every == "auto" or k % int(every) == 0
         if due:
@@ -234,6 +231,19 @@ class Run:
             if self._tell(self.state.w, look):
                 return "stopped"
         return "converged" if met else verdict
+
+    def _met(self, look: Look) -> tuple[bool, float]:
+        """Is the tolerance met for certain, and the most that the gradient's norm can be."""
+        size = self.stop.outer(look.gradient) + self.stop.doubt(getattr(self.engine, "error", None))
+        return self.stop.met(look.gradient, size), size
+
+    def _to_verify(self, met: bool, look: Look) -> bool:
+        """Must the gradient be computed anew, from w and the rows alone, for all to be sure?"""
+        if getattr(self.engine, "verify", None) is None:
+            return False
+        if getattr(self.engine, "error", None) is None:
+            return met and self.stop.tol < TIGHT
+        return not met and self.stop.outer(look.gradient) <= self.stop.goal
 
     def _near(self) -> bool:
         """Is f as near to its minimum as was asked for, and can the engine tell?"""

@@ -146,8 +146,8 @@ class Way:
         for name in theirs:
             if name == "pairs":
                 mine[name] = theirs[name].copy()
-            elif name != "H" or not self.p.loss.quadratic:  # there its own is all it needs
-                mine[name] = theirs[name]
+            elif name != "sums" and (name != "H" or not self.p.loss.quadratic):
+                mine[name] = theirs[name]  # of a quadratic its own is all it needs
 
     def go_on(self, l2: float, start: Array | None = None) -> Result:
         """The run for the next penalty."""

@@ -58,6 +58,13 @@ class Stop:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return norm(self.frame.gradient_out(gradient))
 
+    def doubt(self, error: Array | None) -> float:
+        """By how much that norm may be wrong, where entries of the gradient may be by this."""
+        if error is None:
+            return 0.0
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return norm(self.frame.error_out(error))
+
     def ratio(self, gradient: Array) -> float:
         """The caller's gradient norm over the first."""
         return self.outer(gradient) / self.first if self.first > 0.0 else 0.0

@@ -46,6 +46,11 @@ def checked(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
     return validate_data(estimator, X, *map(brought, y), dtype=float_types(X), **how)
 
 
+def plain_floats(X: Any) -> bool:
+    """Is X NumPy's own matrix of floats, so that validation changes nothing of it?"""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float64, np.float32)
+
+
 def brought(values: Any) -> Any:
     """Targets or weights on the host."""
     return host(values) if elsewhere(values) else values

@@ -15,12 +15,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    assert_all_finite,
+    check_is_fitted,
+)
 
 from .. import sampling
 from ..control import registry
 from ..problems import Frame, Problem
 from ..rows import Array, foreign, host, rows_of
+from ..run.anytime import summed
 from . import _arrays, _columns, _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
@@ -114,9 +119,9 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         """Rows, targets and weights, checked."""
         raise NotImplementedError
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+    def _checked(self, X: Any, y: Any, sample_weight: Any, **how: bool) -> tuple[Any, ...]:
         """The same without rows of weight zero."""
-        return self._weighted_rows(*self._validated(X, y, sample_weight, reset=reset))
+        return self._weighted_rows(*self._validated(X, y, sample_weight, **how))
 
     def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
         """Rows, what each run is fitted to, and weights."""
@@ -187,9 +192,15 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         return slice(None) if self._loss().outputs else j
 
     def _fit(
-        self, X: Any, targets: Iterable[Array], weights: Array | None, report: Reporter
+        self,
+        X: Any,
+        targets: Iterable[Array],
+        weights: Array | None,
+        report: Reporter,
+        finite: bool = True,
     ) -> None:
-        """One run for each of ``targets``, all on the same rows and weights."""
+        """One run for each of ``targets``, all on the same rows and weights. ``finite``: is X known
+        to be? If not, that is seen from the first pass."""
         labels, dtype, given = report.labels, _arrays.float_type(X), X
         if self.batch_size is not None:
             sampling.batch_rows(type(self).__name__, self.batch_size, X.shape[0])
@@ -209,6 +220,8 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
                 p = self._problem(X, y, weights)
                 frame = Frame.of(p)
                 inner = frame.problem(p)
+                if not finite and not summed(inner, self.method, self.batch_size):
+                    assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)
             else:
                 p, inner = p.with_encoded(y), inner.with_encoded(y)
 

@@ -21,7 +21,9 @@ SPARSE = (sp.csr_array, sp.csr_matrix)
 
 def checked(estimator: Any, X: Any, y: Any, *, reset: bool, **how: Any) -> tuple[Any, Any]:
     """``_arrays.checked``, by way of a shortcut where there is nothing to do."""
-    if _fits(X, y) and _known(estimator, X, reset) and _finite(y) and _finite_rows(X):
+    seen = not how.get("ensure_all_finite", True)  # by somebody else, what is not finite
+    usual = _fits(X, y) and _known(estimator, X, reset)
+    if usual and _finite(y) and (seen or _finite_rows(X)):
         estimator.n_features_in_ = X.shape[1]
         return X, y
     X, y = _arrays.checked(estimator, X, y, reset=reset, **how)

@@ -14,6 +14,7 @@ from ..losses import Huber, Poisson, Squared
 from . import _arrays, _plain, _stream
 from ._base import HeavyBall
 from ._report import Reporter
+from ._run import tiny
 
 
 def _can_stream(estimator: Any) -> bool:
@@ -45,7 +46,9 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         tags.target_tags.positive_only, tags.target_tags.multi_output = counts, not counts
         return tags
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+    def _validated(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, finite: bool = True
+    ) -> tuple[Any, ...]:
         X, y = _plain.checked(
             self,
             X,
@@ -55,6 +58,7 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
             multi_output=self.loss != "poisson",
             y_numeric=True,
             reset=reset,
+            ensure_all_finite=finite,
         )
         y, _ = self._loss().targets(type(self).__name__, np.asarray(y))
         return X, y, self._weights(sample_weight, X)
@@ -77,12 +81,18 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         -------
         self
         """
-        prepared = self._prepared(*self._checked(X, y, sample_weight, reset=True))
+        finite = sample_weight is not None or not self._shows_finite(X)
+        prepared = self._prepared(*self._checked(X, y, sample_weight, reset=True, finite=finite))
         runs = [f"output {j}" for j in range(len(prepared[1]))]
         report = Reporter(self, X, y, sample_weight, runs)
-        self._fit(*prepared, report)
+        self._fit(*prepared, report, finite)
         report.close()
         return self
+
+    def _shows_finite(self, X: Any) -> bool:
+        """May NaN and infinity be looked for in sums of squares of all columns, where the fit
+        begins with those (``_fit``)? One pass over X less. (With weights rows may be left out.)"""
+        return self.loss == "squared" and _arrays.plain_floats(X) and not tiny(X)
 
     def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
         """Rows, what each run is fitted to, and weights."""
@@ -180,8 +190,9 @@ class HeavyBallRegressor(LinearRegressor):
 
     Notes
     -----
-    Several outputs are one run each, which share the constants of X. With few columns
-    ``Ridge(solver="cholesky")`` does less work; ``plan_`` says so where it is true.
+    Several outputs are one run each, which share the constants of X. With few columns and the
+    squared loss a fit is one pass over X, for its Gram matrix, and one step: what
+    ``Ridge(solver="cholesky")`` does. ``optimality_`` is then a bound that counts rounding.
 
     Examples
     --------

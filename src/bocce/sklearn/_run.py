@@ -14,6 +14,7 @@ from ..control import GUARDED, Guarded, registry
 from ..control.anytime import FIRST_SHARE, accelerating_batch
 from ..problems import Frame, NotFinite, Problem, norm
 from ..rows import Array
+from ..run.anytime import summed
 from ..run.asked import Asked, go
 from ..run.result import Progress, Result
 from ..run.stop import Stop, smaller
@@ -78,14 +79,18 @@ def constant(p: Problem) -> Any:
     return p.loss.constant(p.mean_target)
 
 
-def stop_at(p: Problem, inner: Problem, frame: Frame, start: Array, goal: float) -> Stop:
+def stop_at(
+    p: Problem, inner: Problem, frame: Frame, start: Array, goal: float, by_sums: bool = False
+) -> Stop:
     """The end of a run: against the gradient's norm at zero or at the best constant prediction,
-    whichever is smaller. A cold run begins at one of them and sees the gradient there itself."""
+    whichever is smaller. A cold run begins at one of them and sees the gradient there itself.
+    ``by_sums``: gradients need no pass over the rows."""
 
     def at(intercept: Any) -> float:
-        if inner.rows.foreign:  # where the rows are
+        if by_sums or inner.rows.foreign:  # where the rows are
             flat = p.joined(np.zeros(p.shape)[: p.d], np.zeros(p.shape[1:]) + intercept)
-            return norm(frame.gradient_out(inner.gradient(frame.into(flat))))
+            gradient = inner.sums.gradient if by_sums else inner.gradient
+            return norm(frame.gradient_out(gradient(frame.into(flat))))
         nothing = np.zeros((inner.n, *inner.shape[1:]))
         slopes = inner.slopes(nothing + intercept)
         return norm(frame.gradient_out(inner.combine(slopes) / inner.n))
@@ -129,7 +134,7 @@ def descend(
     """Run until the gradient, in the caller's variables, is tol times the first."""
     method, b, passes = ask.method, ask.batch_size, float(ask.passes)
     goal = min(ask.tol, TINY_TOL) if tiny(p.X) and method in ENDLESS else ask.tol
-    stop = stop_at(p, inner, frame, start, goal)
+    stop = stop_at(p, inner, frame, start, goal, summed(inner, method, b))
     if method not in ENDLESS:
         method, b = table(inner, ask)
     stopped = False
@@ -171,9 +176,21 @@ def descend(
 
 def judged(outcome: Outcome, inner: Problem, frame: Frame, w: Array) -> Outcome:
     """The same run, judged at w: what is left of it after rounding."""
-    gradient = frame.gradient_out(inner.gradient(frame.into(np.asarray(w, dtype=np.float64))))
-    first = outcome.first
-    return replace(outcome, ratio=norm(gradient) / first if first > 0 else 0.0)
+    at, first = frame.into(np.asarray(w, dtype=np.float64)), outcome.first
+    size = _by_sums(inner, frame, at)
+    if size is None:
+        size = norm(frame.gradient_out(inner.gradient(at)))
+    return replace(outcome, ratio=size / first if first > 0 else 0.0)
+
+
+def _by_sums(inner: Problem, frame: Frame, at: Array) -> float | None:
+    """The norm of the gradient, from sums over the rows that are known; None where they are not, or
+    do not say it to one per cent."""
+    sums = vars(inner).get("sums")
+    if sums is None or not sums.sound:
+        return None
+    size = norm(frame.gradient_out(sums.gradient(at) + inner.pull(at)))
+    return size if norm(frame.error_out(sums.error(at))) <= 0.01 * size else None
 
 
 def _share(ratio: float, goal: float) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...problems import Problem
-from ...rows import Array, Csr, Dense, Rows, Scaled
+from ...rows import Array, Copied, Csr, Dense, Rows, Scaled
 from .loop import Objective
 from .rows import DenseRows, ScaledRows, SparseRows
 
@@ -27,7 +27,7 @@ def pack(problem: Problem, fold: bool = True) -> Any:
 
     ``fold``: may y, and the weights, become part of the rows where that is faster?
     """
-    if not fold and type(problem.rows) is Dense:
+    if not fold and isinstance(problem.rows, Dense):
         return _unfolded(problem)
     return PACKERS[type(problem.rows)](problem)
 
@@ -108,7 +108,12 @@ def _dense(problem: Problem) -> DenseRows:
     return DenseRows(read_only(own), read_only(problem.y), weight, np.zeros(2), folded, loss)
 
 
-PACKERS: dict[type[Rows], Any] = {Csr: _sparse, Scaled: _scaled, Dense: _dense}
+PACKERS: dict[type[Rows], Any] = {
+    Csr: _sparse,
+    Scaled: _scaled,
+    Dense: _dense,
+    Copied: _dense,
+}
 
 
 def _aligned(n: int, p: int, dtype: np.dtype[Any]) -> Array:

@@ -1,0 +1,188 @@
+"""Sums over all rows in which a squared loss is a function of d numbers.
+
+    1/2n sum_i c_i (x_i . w - y_i)^2 = 1/2 w . H w - b . w + c/2
+
+One pass, a block of rows that stays in the cache at a time: each is read from memory once and used
+for all three.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import blas
+
+Array = npt.NDArray[Any]
+
+CACHED = 1 << 16  # numbers of a block
+LARGEST = 1 << 20  # where columns are many
+FEW_COLUMNS = 64  # up to these, and this many multiplications, a product of matrices is small
+SMALL = 1_000_000
+UNIT = 0.5 * float(np.finfo(np.float64).eps)  # a product, or a sum, is wrong by this share
+BEYOND = 20  # roundings of a term or a sum besides those of adding up: weights, centres, means
+UNDERFLOW = 1e-280  # what terms too small for a double come to, on average
+
+
+@dataclass(frozen=True)
+class Moments:
+    """H = sum_i c_i x_i x_i^T / n, b = sum_i c_i y_i x_i / n and c = sum_i c_i y_i^2 / n.
+
+    ``longest``: the most roundings that any of the terms goes through when they are added up, in
+    whatever order that is done.
+
+    >>> sums = of_blocks([np.array([[1.0, 0.0], [1.0, 2.0]])], np.array([1.0, 5.0]), None, 2, 2)
+    >>> sums.gram.tolist(), sums.moment.tolist(), sums.target2
+    ([[1.0, 1.0], [1.0, 2.0]], [3.0, 5.0], 13.0)
+    >>> sums.gradient(np.array([1.0, 2.0])).tolist()
+    [0.0, 0.0]
+    """
+
+    gram: Array
+    moment: Array
+    target2: float
+    longest: int
+
+    @cached_property
+    def roots(self) -> Array:
+        """sqrt(H_jj): the length of a column, over that of a column of ones."""
+        return np.sqrt(self.gram.diagonal())
+
+    @cached_property
+    def sound(self) -> bool:
+        """Has nothing overflowed, and was every number finite? A NaN or an infinity among the rows
+        or targets makes its own square so."""
+        return math.isfinite(float(self.gram.diagonal().sum()) + self.target2)
+
+    def gradient(self, w: Array) -> Array:
+        """H w - b."""
+        return np.asarray(self.gram @ w - self.moment)
+
+    def error(self, w: Array) -> Array:
+        """By how much an entry of ``gradient(w)``, as computed, may differ from the true one.
+
+        A sum of N rounded products, added up in any order, is wrong by at most
+        gamma = N u/(1 - N u) times the sum of their sizes, u = 2^-53, and for an entry of H or b
+        Cauchy's inequality bounds that sum by sqrt(H_jj H_kk) or sqrt(H_jj c): so
+
+            |error_j| <= gamma sqrt(H_jj) (sum_k sqrt(H_kk) |w_k| + sqrt(c)).
+        """
+        if not (self.roots.any() or self.moment.any()):
+            return np.zeros(w.size)  # rows of zeros
+        size = np.abs(w)
+        reach = float(self.roots @ size) + math.sqrt(self.target2)
+        return self.gamma * reach * self.roots + UNDERFLOW * (1.0 + float(size.sum()))
+
+    def value_error(self, w: Array) -> float:
+        """The same of 1/2 w . H w - b . w + c/2."""
+        reach = float(self.roots @ np.abs(w)) + math.sqrt(self.target2)
+        return self.gamma * reach * reach
+
+    @property
+    def gamma(self) -> float:
+        """1 % more than it is, for the roundings of the bound itself."""
+        count = 1.01 * UNIT * (self.longest + self.moment.size + BEYOND)
+        return count / (1.0 - count) if count < 1.0 else math.inf
+
+    def scaled(self, factors: Array) -> Moments:
+        """Of the same rows with their columns multiplied."""
+        gram = self.gram * factors
+        gram *= factors[:, None]
+        return Moments(gram, self.moment * factors, self.target2, self.longest)
+
+    def with_targets(self, moment: Array, target2: float, longest: int) -> Moments:
+        """Of the same rows with other targets, whose sums went through so many roundings."""
+        return Moments(self.gram, moment, target2, max(longest, self.longest))
+
+
+class Squares:
+    """sum_i x_i x_i^T of rows that come as dense blocks of float64.
+
+    By products of matrices so small that BLAS has a way of its own with them where columns are few
+    (twice to three times as fast as its symmetric product), else by symmetric ones.
+    """
+
+    def __init__(self, d: int) -> None:
+        self.total = np.zeros((d, d), order="F")
+        self.step = _small(d)
+        self.count = self.longest = 0  # blocks, and the rows of the longest
+
+    def add(self, x: Array, weights: Array | None = None) -> None:
+        """Rows, times their weights."""
+        if not self.step:
+            x = x if weights is None else x * np.sqrt(weights)[:, None]
+            blas.dsyrk(1.0, x.T, beta=1.0, c=self.total, overwrite_c=1)  # the upper triangle
+            self._count(len(x))
+            return
+        left = x if weights is None else x * weights[:, None]
+        for start in range(0, len(x), self.step):
+            a, b = (part[start : start + self.step].T for part in (left, x))
+            blas.dgemm(1.0, a, b, beta=1.0, c=self.total, trans_b=1, overwrite_c=1)
+            self._count(b.shape[1])
+
+    def _count(self, rows: int) -> None:
+        self.count, self.longest = self.count + 1, max(self.longest, rows)
+
+    def result(self) -> Array:
+        upper = np.triu(self.total)
+        return np.asarray(upper + np.triu(self.total, 1).T)
+
+
+def gram_of(blocks: Iterable[Array], weights: Array | None, n: int, d: int) -> Array:
+    """sum_i c_i x_i x_i^T / n of rows that come as blocks that stay in the cache."""
+    squares, start = Squares(d), 0
+    for x in blocks:
+        part = slice(start, start + len(x))
+        squares.add(x, None if weights is None else weights[part])
+        start = part.stop
+    return squares.result() / n
+
+
+def of_blocks(
+    blocks: Iterable[Array],
+    y: Array,
+    weights: Array | None,
+    n: int,
+    d: int,
+    unit: float = 0.0,
+) -> Moments:
+    """The sums of n rows that come as blocks that stay in the cache. ``unit``: where it is not 0,
+    rows have one more number, which is this."""
+    squares, start, most = Squares(d), 0, 0
+    count = 1 + (unit > 0.0)
+    sums, across = np.zeros((count, d)), np.zeros(count)  # of c_i y_i and c_i, times x_i and y_i
+    for x in blocks:
+        part = slice(start, start + len(x))
+        c = None if weights is None else weights[part]
+        pulls = y[part] if c is None else c * y[part]
+        if unit > 0.0:
+            pulls = np.stack([pulls, np.ones(len(x)) if c is None else c])
+        sums += pulls @ x
+        across += pulls @ y[part]
+        squares.add(x, c)
+        start, most = part.stop, max(most, len(x))
+    H, b = squares.result() / n, sums[0] / n
+    if unit > 0.0:
+        last = unit / n * sums[1]
+        share = 1.0 if weights is None else float(weights.mean())
+        H = np.block([[H, last[:, None]], [last, unit**2 * share]])
+        b = np.append(b, unit / n * across[1])
+    return Moments(H, b, float(across[0]) / n, most + squares.count + squares.longest)
+
+
+def rows_in_cache(d: int) -> int:
+    """How many rows a block has: few enough to stay in the cache, but several times as many as
+    there are columns, for H is read and written with each."""
+    if small := _small(d):  # whole products
+        return small * (CACHED // (d * small))
+    return max(1, min(max(CACHED // d, 4 * d), LARGEST // d))
+
+
+def _small(d: int) -> int:
+    """The rows of a small product; 0 where columns are too many for it."""
+    return min(SMALL // d**2, CACHED // d) if d <= FEW_COLUMNS else 0

@@ -1,0 +1,196 @@
+"""Sums over rows: what they are, and by how much rounding can make them wrong."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bocce.rows import Copied, Csr, Dense, Scaled
+from bocce.rows import csr as csr_module
+from bocce.rows.moments import FEW_COLUMNS, Squares, of_blocks, rows_in_cache
+
+N, D = 300, 5
+
+
+def numbers(seed, n=N, d=D):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * 2.0 ** rng.integers(-20, 20, d) + rng.integers(-9, 9, d)
+    X[rng.random((n, d)) < 0.4] = 0.0
+    return X, rng.standard_normal(n), rng.random(n) + 0.1
+
+
+def centred(X):
+    rng = np.random.default_rng(1)
+    scale = 2.0 ** rng.integers(-20, 20, X.shape[1])
+    return Scaled(X, rng.standard_normal(X.shape[1]), scale, 0.5)
+
+
+KINDS = {
+    "dense": Dense,
+    "columns first": lambda X: Dense(np.asfortranarray(X)),
+    "every other row": lambda X: Dense(np.repeat(X, 2, axis=0)[::2]),
+    "float32": lambda X: Dense(X.astype(np.float32)),
+    "scaled": centred,
+    "scaled beyond squares": lambda X: Scaled(X, np.zeros(D), np.full(D, 2.0**40), 0.0),
+    "copied": lambda X: Copied(centred(X)),
+    "copied as float32": lambda X: Copied(centred(X.astype(np.float32)), np.float32),
+    "sparse": lambda X: Csr(sp.csr_array(X)),
+    "one more column": lambda X: Csr(sp.csr_array(X)).with_column(),
+}
+
+
+def exactly(X, y, c):
+    """H, b and c of the rows as they are, in fractions."""
+    rows = [[Fraction(float(v)) for v in row] for row in X]
+    ys, cs = ([Fraction(float(v)) for v in values] for values in (y, c))
+    n, d = X.shape
+    H = [[sum(w * r[j] * r[k] for w, r in zip(cs, rows)) / n for k in range(d)] for j in range(d)]
+    b = [sum(w * t * r[j] for w, t, r in zip(cs, ys, rows)) / n for j in range(d)]
+    return H, b, sum(w * t * t for w, t in zip(cs, ys)) / n
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_are_those_of_the_rows(kind, weighted):
+    X, y, c = numbers(2)
+    rows = KINDS[kind](X)
+    sums = rows.moments(y, c if weighted else None)
+    X = np.vstack([b.toarray() if sp.issparse(b) else b for b in rows.blocks()])
+    c = c if weighted else np.ones(N)
+    lengths = np.sqrt(np.mean(c[:, None] * X**2, axis=0))
+    error = np.abs(sums.gram - (X.T * c) @ X / N)
+    assert (error <= 1e-13 * np.outer(lengths, lengths)).all()
+    assert (np.abs(sums.moment - X.T @ (c * y) / N) <= 1e-13 * lengths).all()
+    assert sums.target2 == pytest.approx(np.mean(c * y * y), rel=1e-13)
+    assert np.array_equal(sums.gram, sums.gram.T)
+    gram = rows.gram(c if weighted else None)
+    assert (np.abs(gram - sums.gram) <= 1e-13 * np.outer(lengths, lengths)).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    offset=st.sampled_from([0.0, 1e3, 1e8]),
+    spread=st.integers(0, 25),
+    collinear=st.booleans(),
+    weighted=st.booleans(),
+    kind=st.sampled_from(["dense", "float32", "sparse"]),
+)
+def test_the_gradient_is_never_more_wrong_than_the_bound(
+    seed, offset, spread, collinear, weighted, kind
+):
+    rng = np.random.default_rng(seed)
+    n, d = 60, 4
+    X = (rng.standard_normal((n, d)) + offset) * 2.0 ** rng.integers(-spread, spread + 1, d)
+    if collinear:
+        X[:, 2] = X[:, 0] * (1.0 + 1e-14 * rng.standard_normal(n))
+    y, c = rng.standard_normal(n) + offset, rng.random(n) + 0.01
+    rows = KINDS[kind](X)
+    sums = rows.moments(y, c if weighted else None)
+    X = rows.X.toarray() if kind == "sparse" else rows.X
+    H, b, _ = exactly(X, y, c if weighted else np.ones(n))
+    try:
+        w = np.linalg.solve(sums.gram, sums.moment)  # where all cancels
+    except np.linalg.LinAlgError:
+        w = rng.standard_normal(d)
+    point = [Fraction(float(v)) for v in w]
+    found, bound = sums.gradient(w), sums.error(w)
+    for j in range(d):
+        true = sum(h * v for h, v in zip(H[j], point)) - b[j]
+        assert abs(Fraction(float(found[j])) - true) <= Fraction(float(bound[j]))
+
+
+def test_the_bound_is_not_much_more_than_what_happens():
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((40_000, 8)) + 5.0, rng.standard_normal(8)
+    sums = Dense(X).moments(X @ w)
+    assert np.linalg.norm(sums.error(w)) < 1e-10 * np.linalg.norm(sums.moment)
+
+
+@pytest.mark.parametrize("d", [1, 3, FEW_COLUMNS, FEW_COLUMNS + 1, 150])
+def test_squares_in_any_number_of_blocks_are_x_x(d):
+    X = np.random.default_rng(d).integers(-9, 9, (2 * rows_in_cache(d) + 7, d)).astype(float)
+    squares = Squares(d)
+    for block in np.array_split(X, 5):
+        squares.add(np.ascontiguousarray(block))
+    assert np.array_equal(squares.result(), X.T @ X)  # integers: nothing is rounded
+
+
+def test_what_is_not_finite_shows_in_the_sums():
+    for bad in (np.nan, np.inf, -np.inf):
+        for place in ((0, 0), (N - 1, D - 1), (N // 2, 2)):
+            X, y, _ = numbers(3)
+            X[place] = bad
+            with np.errstate(all="ignore"):
+                assert not Dense(X).moments(y).sound
+                assert not Scaled(X, np.zeros(D), np.ones(D), 1.0).moments(y).sound
+    X, y, _ = numbers(3)
+    assert Dense(X).moments(y).sound
+    y[5] = np.nan
+    assert not Dense(X).moments(y).sound
+
+
+def test_other_targets_share_the_gram_matrix():
+    X, y, _ = numbers(4)
+    first = of_blocks([X], y, None, N, D)
+    other = first.with_targets(X.T @ y**2 / N, float(np.mean(y**4)), N)
+    assert other.gram is first.gram
+    assert other.longest >= N
+
+
+# -- sparse rows -----------------------------------------------------------------------------------
+
+
+def marks(n=700, d=12):
+    """A few marks +-1 in each row."""
+    X = sp.random_array((n, d), density=0.4, rng=np.random.default_rng(5), format="csr")
+    X.data[:] = np.sign(X.data - 0.5)
+    return Csr(X)
+
+
+WAYS = {"sparse": 0.0, "laid out": 1e9}  # what a pair costs
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_sparse_gram_matrices_are_the_same_either_way(way, weighted, monkeypatch):
+    monkeypatch.setattr(csr_module, "SPARSE_PAIR", WAYS[way])
+    monkeypatch.setattr(csr_module, "LAID_OUT", 200)  # several blocks
+    monkeypatch.setattr(csr_module, "rows_in_cache", lambda d: 1)
+    X, _, c = numbers(6)
+    found = Csr(sp.csr_array(X)).gram(c if weighted else None)
+    c = c if weighted else np.ones(N)
+    np.testing.assert_allclose(found, (X.T * c) @ X / N, rtol=1e-12, atol=1e-18)
+
+
+def test_marks_are_counted_exactly_in_float32_whatever_the_scales(monkeypatch):
+    monkeypatch.setattr(csr_module, "SPARSE_PAIR", 1e9)
+    monkeypatch.setattr(csr_module, "LAID_OUT", 1000)
+    monkeypatch.setattr(csr_module, "rows_in_cache", lambda d: 1)
+    rows = marks()
+    scale = 2.0 ** np.arange(-6, 6)
+    for made in (rows, rows.scaled(scale, 0.25), rows.scaled(np.ones(12), 0.0)):
+        assert made._sizes is not None
+        X = made.X.toarray()
+        assert np.array_equal(made.gram(), X.T @ X / rows.n)
+        np.testing.assert_allclose(made.squares(), (X**2).mean(axis=0), rtol=1e-15)
+
+
+@pytest.mark.parametrize("value", [0.0, np.inf, np.nan, 2.0])
+def test_other_entries_are_no_marks(value):
+    rows = marks()
+    rows.X.data[-1] = value
+    assert Csr(rows.X)._sizes is None
+
+
+def test_a_column_behind_sparse_rows_is_what_hstack_makes():
+    X = sp.csr_array(numbers(7)[0])
+    X = sp.vstack([X, sp.csr_array((2, D))], format="csr")  # empty rows at the end
+    made = Csr(sp.csr_array(X)).scaled(np.ones(D), 0.5).X
+    wanted = sp.hstack([X, sp.csr_array(np.full((N + 2, 1), 0.5))], format="csr")
+    assert made.has_canonical_format
+    assert np.array_equal(made.toarray(), wanted.toarray())
+    assert made.indices.dtype == wanted.indices.dtype
