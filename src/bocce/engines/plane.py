@@ -212,15 +212,6 @@ class Plane:
             return self.chooser.anew and not self.quadratic
         return False
 
-    def fall_along(self, d: Array) -> float:
-        """By how much f falls along -d if it is as its second derivatives say. (The scores of the
-        new direction are lost.)"""
-        d = d / largest(d)
-        self.products += 1
-        self.scores.aim(0, d)
-        bent = float(self.scores.gram(1)[0, 0]) + float(np.vdot(d, self.ridge * d))
-        return 0.5 * float(np.vdot(d, self.gradient)) ** 2 / bent if bent > 0.0 else math.inf
-
     def _new_direction(self) -> None:
         """-P^-1 g into row 0, or what the scores know of a better one; with several outputs nearly
         -H^-1 g."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .metric import MOST_COLUMNS, PRICES, Chooser, Metric, cost_of_step
 from .rowspace import FewRows, RowSpace
+from .small import largest
 
 if TYPE_CHECKING:
     from .plane import Plane
@@ -64,7 +65,9 @@ class Wide:
         diagonal = Metric.diagonal(plane.scores.squares(), plane.ridge.reshape(-1))
         self.lost, self.price, g = 0.0, 2.0 * self.price, plane.gradient
         if plane.metric.plain:
-            if not (self.known or plane.fall_along(diagonal.solve(g)) > SURE * plane.fall_along(g)):
+            if not (
+                self.known or fall_along(plane, diagonal.solve(g)) > SURE * fall_along(plane, g)
+            ):
                 return plane.metric
             self.price, plane.kept = self.full_price, 0
             self.known, self.handed_on["diagonal"] = False, True
@@ -79,6 +82,16 @@ class Wide:
 
     def restore(self, state: Array) -> None:
         self.lost, self.price, self.known = float(state[0]), float(state[1]), bool(state[2])
+
+
+def fall_along(plane: Plane, d: Array) -> float:
+    """By how much f falls along -d if it is as its second derivatives say. (The scores of the new
+    direction are lost.)"""
+    d = d / largest(d)
+    plane.products += 1
+    plane.scores.aim(0, d)
+    bent = float(plane.scores.gram(1)[0, 0]) + float(np.vdot(d, plane.ridge * d))
+    return 0.5 * float(np.vdot(d, plane.gradient)) ** 2 / bent if bent > 0.0 else math.inf
 
 
 def chooser_of(problem: Any, outputs: int) -> Chooser | Wide:
