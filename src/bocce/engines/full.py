@@ -19,7 +19,7 @@ from .small import falls
 
 Array = npt.NDArray[np.float64]
 
-NEAR = 0.1  # of the slope along the line where it begins: more may not be left at the end
+NEAR = 0.03  # of the slope along the line where it begins: more may not be left at the end
 TRIES = 5  # lengths
 LONGER = 4.0  # times the last one, at most
 
