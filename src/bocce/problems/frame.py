@@ -59,7 +59,11 @@ class Frame:
             return cls._of_parts(p, ridge)
         with np.errstate(over="ignore", invalid="ignore"):  # told where the gradient overflows
             if isinstance(rows, Csr):
-                return cls._of_sparse(p, rows, ridge)
+
+                def share() -> Array:
+                    return np.bincount(rows.X.indices, minlength=p.d) / p.n
+
+                return cls._with_unit(np.zeros(p.d), rows.squares(), share, ridge, p.intercept)
             X = rows.seen if isinstance(rows, ArrayRows) else rows.X
             return cls._of_dense(X, p.weight, ridge, p.intercept)
 
@@ -71,19 +75,6 @@ class Frame:
             return identity(p)
         centre, spread2, share = seen
         return cls._with_unit(centre, spread2, lambda: share, ridge, p.intercept)
-
-    @classmethod
-    def _of_sparse(cls, p: Problem, rows: Csr, ridge: float) -> Frame:
-        """No A_jj is below the ridge: where their mean is not much above it, as in text that is
-        penalised by 1/n, no column will be scaled, and none is looked at."""
-        mean = float(np.vdot(rows.X.data, rows.X.data)) / (p.n * p.d)
-        if not p.intercept and mean <= (BETTER - 1.0) * ridge:
-            return identity(p)
-
-        def share() -> Array:
-            return np.bincount(rows.X.indices, minlength=p.d) / p.n
-
-        return cls._with_unit(np.zeros(p.d), rows.squares(), share, ridge, p.intercept)
 
     @classmethod
     def _of_dense(cls, X: Any, weight: Array | None, ridge: float, intercept: bool) -> Frame:
