@@ -17,7 +17,6 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Index = npt.NDArray[np.int64]
 HASHED_BYTES = 1 << 22  # at a time
-FEW_COLUMNS = 32  # with so few, half of a product is no gain over all of it
 GRAM_NUMBERS = 1 << 17  # of rows that are weighted, at a time: they stay in the cache
 
 
@@ -107,13 +106,11 @@ class Rows:
             if weights is None:
                 total += block.T @ block
                 continue
-            few = self.d <= FEW_COLUMNS
             step = max(1, GRAM_NUMBERS // self.d)
             for first in range(0, block.shape[0], step):
                 part = block[first : first + step]
-                share = weights[start : start + part.shape[0], None]
-                weighted = part * (share if few else np.sqrt(share))
-                total += weighted.T @ (part if few else weighted)
+                part = part * np.sqrt(weights[start : start + part.shape[0], None])
+                total += part.T @ part
                 start += part.shape[0]
         return total / self.n
 
