@@ -75,6 +75,13 @@ def test_a_sum_that_overflows_is_no_infinity():
     assert _plain.checked(HeavyBallClassifier(), huge, Y, reset=True)[0] is huge
 
 
+def test_where_nobody_asks_rows_are_not_looked_through():
+    model = HeavyBallRegressor()
+    found, _ = _plain.checked(model, BROKEN, X[:, 0], reset=True, ensure_all_finite=False)
+    assert found is BROKEN
+    assert model.n_features_in_ == 3
+
+
 @pytest.mark.parametrize(
     "rows",
     [

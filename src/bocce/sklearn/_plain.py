@@ -19,14 +19,16 @@ from . import _arrays
 SPARSE = (sp.csr_array, sp.csr_matrix)
 
 
-def checked(estimator: Any, X: Any, y: Any, *, reset: bool, **how: Any) -> tuple[Any, Any]:
+def checked(
+    estimator: Any, X: Any, y: Any, *, reset: bool, ensure_all_finite: bool = True, **how: Any
+) -> tuple[Any, Any]:
     """``_arrays.checked``, by way of a shortcut where there is nothing to do."""
-    seen = not how.get("ensure_all_finite", True)  # by somebody else, what is not finite
-    usual = _fits(X, y) and _known(estimator, X, reset)
-    if usual and _finite(y) and (seen or _finite_rows(X)):
+    usual = _fits(X, y) and _known(estimator, X, reset) and _finite(y)
+    if usual and (not ensure_all_finite or _finite_rows(X)):
         estimator.n_features_in_ = X.shape[1]
         return X, y
-    X, y = _arrays.checked(estimator, X, y, reset=reset, **how)
+    how |= {"reset": reset, "ensure_all_finite": ensure_all_finite}
+    X, y = _arrays.checked(estimator, X, y, **how)
     return X, y
 
 
