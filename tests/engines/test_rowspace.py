@@ -89,6 +89,23 @@ def test_where_rounding_outweighs_all_else_there_is_a_factor_all_the_same():
     assert np.isfinite(metric.solve(np.ones(30))).all()
 
 
+@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("ridge", [1.0, 1e-3, 1e-8])
+def test_single_precision_is_as_good_where_it_is_taken(ridge, uneven):
+    """Newton's step from either differs by less than a hundredth; where K is too large for float32
+    (the last ridge) it is computed anew."""
+    p = wide(60, 1200, ridge=ridge * (np.linspace(1.0, 2.0, 1200) if uneven else np.ones(1200)))
+    space, exact = RowSpace(p), RowSpace(p)
+    assert space.rough
+    exact.rough = False
+    bend, g = np.full(60, 0.25), given.gradient(p, np.zeros(1200))
+    found, true = (one.metric(bend) for one in (space, exact))
+    assert found.factor.dtype == (np.float32 if ridge > 1e-8 else np.float64)
+    assert space.rough is (ridge > 1e-8)
+    x, y = found.solve(g), true.solve(g)
+    assert np.linalg.norm(x - y) <= 0.01 * np.linalg.norm(y)
+
+
 # -- who has one ----------------------------------------------------------------------------------
 
 

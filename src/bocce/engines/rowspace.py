@@ -4,7 +4,8 @@ With b_i the bends of the rows, S = diag(sqrt(b_i / n)) and R = diag(ridge),
 
     P = X^T S^2 X + R,    P^-1 = R^-1 - R^-1 X^T S (I + S K S)^-1 S X R^-1,    K = X R^-1 X^T
 
-(Woodbury's identity). K is computed once, and any bends take a Cholesky factor of n x n after that.
+(Woodbury's identity). K is computed once, and any bends take a Cholesky factor of n x n after that;
+both in single precision where K is large and I + S K S not: half the work, and as good a metric.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ MOST_ROWS = 1024  # of an n x n factor
 SOFT = 1e-4  # of its curvature: the ridge, in the metric alone, of a column that has none
 COLUMNS = 512  # of X that are multiplied by their scales at a time
 ENTRY = 2.0  # ns: an entry of an n x n matrix, scaled
+LARGE = 1 << 22  # multiplications of K: fewer are done in float64
+MILD = 1e5  # on the diagonal of I + S K S: where more is, float32 would lose the 1
 
 
 class RowMetric(Metric):
@@ -36,7 +39,9 @@ class RowMetric(Metric):
 
     def solve(self, g: Array) -> Array:
         v = g / self.ridge
-        x, _ = lapack.dpotrs(self.factor, self.root * self.rows.times(v), lower=1)
+        assert self.factor is not None
+        solved = lapack.spotrs if self.factor.dtype == np.float32 else lapack.dpotrs
+        x, _ = solved(self.factor, self.root * self.rows.times(v), lower=1)
         return np.asarray(v - self.rows.combine(self.root * x) / self.ridge)
 
 
@@ -48,6 +53,7 @@ class RowSpace:
         self.given = np.array(np.broadcast_to(problem.ridge, problem.rows.d), dtype=np.float64)
         self.ridge: Array | None = None  # that of the metric, once it is known
         self.K: Array | None = None  # computed where it is first needed, after a restart as well
+        self.rough = isinstance(self.rows, Dense) and self.n**2 * self.rows.d >= LARGE
         each = PRICES.factor * self.n**3 / 3.0 + ENTRY * self.n**2 + PRICES.matrix
         self.each, self.first = float(each), float(each + self._price_of_K())
 
@@ -79,17 +85,23 @@ class RowSpace:
         """The Hessian of all rows with these bends."""
         if self.ridge is None:
             self.ridge = self._positive(bend)
-        if self.K is None:
-            self.K = kernel(self.rows, self.ridge)
         root, more = np.sqrt(bend / self.n), 1.0
         while True:  # rounding may outweigh the 1 where K is huge
-            M = self.K * root
-            M *= root[:, None]
+            if self.K is None:
+                self.K = kernel(self.rows, self.ridge, np.float32 if self.rough else np.float64)
+            scale = root.astype(self.K.dtype)
+            M = self.K * scale
+            M *= scale[:, None]
             M.flat[:: self.n + 1] += more
-            factor, failed = lapack.dpotrf(M.T, lower=1, clean=0, overwrite_a=1)  # in its place
+            largest = float(M.diagonal().max())
+            if self.rough and not largest <= MILD:
+                self.rough, self.K = False, None
+                continue
+            factorised = lapack.spotrf if self.rough else lapack.dpotrf
+            factor, failed = factorised(M.T, lower=1, clean=0, overwrite_a=1)  # in its place
             if not failed:
                 return RowMetric(self.rows, self.ridge, factor, root)
-            more = max(100.0 * more, 1e-14 * float(M.diagonal().max()))
+            more = max(100.0 * more, 1e-14 * largest)
 
     def _positive(self, bend: Array) -> Array:
         """The ridge, and for a column that has none a share of its curvature: a step goes nearly
@@ -135,26 +147,30 @@ class FewRows(Chooser):
 
     def state(self) -> Array:
         known = np.zeros(0) if self.space.ridge is None else self.space.ridge
-        return np.concatenate([super().state(), known])
+        return np.concatenate([super().state(), [self.space.rough], known])
 
     def restore(self, state: Array) -> None:
         super().restore(state)
         own = super().state().size
-        if state.size > own:
-            self.space.ridge = np.array(state[own:], dtype=np.float64)
+        self.space.rough = bool(state[own])
+        if state.size > own + 1:
+            self.space.ridge = np.array(state[own + 1 :], dtype=np.float64)
 
 
-def kernel(rows: Any, ridge: Array) -> Array:
-    """X R^-1 X^T."""
+def kernel(rows: Any, ridge: Array, dtype: Any = np.float64) -> Array:
+    """X R^-1 X^T; dense rows are multiplied in this type."""
     if isinstance(rows, Csr):
         X = rows.X.astype(np.float64, copy=False)
         scaled = sp.csr_array((X.data / ridge[X.indices], X.indices, X.indptr), shape=X.shape)
         return np.asarray((scaled @ X.T).toarray())
-    if (ridge == ridge[0]).all() and rows.dtype == np.float64:
-        return np.asarray(rows.X @ rows.X.T / ridge[0])
-    K = np.zeros((rows.n, rows.n))
+    if (ridge == ridge[0]).all():
+        X = rows.X.astype(dtype, copy=False)
+        K = X @ X.T
+        K /= ridge[0]
+        return np.asarray(K)
+    K = np.zeros((rows.n, rows.n), dtype=dtype)
     for start in range(0, rows.d, COLUMNS):
         part = slice(start, start + COLUMNS)
-        scaled = rows.X[:, part] / np.sqrt(ridge[part])
+        scaled = (rows.X[:, part] / np.sqrt(ridge[part])).astype(dtype, copy=False)
         K += scaled @ scaled.T
     return K
