@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 import bocce
 from bocce.control.anytime import Anytime, Design, accelerating_batch
@@ -222,6 +224,17 @@ def test_time_constant_is_the_slow_direction_s():
         step = [[1 + beta - x * (1 + theta), x * theta - beta], [1, 0]]
         radius = np.abs(np.linalg.eigvals(step)).max()
         assert course.time_constant() == pytest.approx(-1 / np.log(radius), rel=0.05)
+
+
+@given(kappa=st.floats(2.0, 1e6), ulps=st.integers(-500, 500))
+def test_rounding_of_the_curvature_hardly_changes_the_time_constant(kappa, ulps):
+    """All rows: the roots meet, and rounding decides whether they are real."""
+    eps = np.finfo(float).eps
+    times = [
+        Design(1000, kappa, 2.0 * kappa, None, mu, mu, 1000).time_constant()
+        for mu in (1.0, 1.0 + ulps * eps)
+    ]
+    assert times[1] == pytest.approx(times[0], rel=1e-3)
 
 
 def deciding(at, *, wants_tol, fixed_batch, look_rows=1000.0):

@@ -59,7 +59,9 @@ class Design:
         return three[0] * 0.5**self.cuts, three[1], three[2]
 
     def time_constant(self, mu: float | None = None) -> float:
-        """Steps that a direction of curvature mu takes to shrink by e."""
+        """Steps that a direction of curvature mu takes to shrink by e, about: 1/(1 - |z|), z the
+        slower root. (Where roots meet, rounding decides whether they are real: the two cases must
+        agree there.)"""
         mu = mu or self.mu
         alpha, beta, theta = self.parameters(mu)
         # the slower root of z^2 - (1 + beta - alpha mu (1+theta)) z + beta - alpha mu theta
@@ -67,7 +69,7 @@ class Design:
         spread = trace * trace - 4.0 * product
         gap = alpha * mu  # (1 - z1)(1 - z2)
         if spread <= 0.0:
-            return -2.0 / math.log(product) if product > 0.0 else 1.0
+            return 1.0 / (1.0 - math.sqrt(product)) if product > 0.0 else 1.0
         other = 1.0 - 0.5 * (trace - math.sqrt(spread))
         return max(1.0, other / gap)
 
