@@ -226,15 +226,14 @@ def test_time_constant_is_the_slow_direction_s():
         assert course.time_constant() == pytest.approx(-1 / np.log(radius), rel=0.05)
 
 
-@given(kappa=st.floats(2.0, 1e6), ulps=st.integers(-500, 500))
-def test_rounding_of_the_curvature_hardly_changes_the_time_constant(kappa, ulps):
+@given(kappa=st.floats(2.0, 1e6))
+def test_rounding_of_the_curvature_hardly_changes_the_time_constant(kappa):
     """All rows: the roots meet, and rounding decides whether they are real."""
-    eps = np.finfo(float).eps
+    near = 1.0 + np.finfo(float).eps * np.arange(-300, 300)
     times = [
-        Design(1000, kappa, 2.0 * kappa, None, mu, mu, 1000).time_constant()
-        for mu in (1.0, 1.0 + ulps * eps)
+        Design(1000, kappa, 2.0 * kappa, 0.1 * kappa, m, m, 1000).time_constant() for m in near
     ]
-    assert times[1] == pytest.approx(times[0], rel=1e-3)
+    assert max(times) <= (1.0 + 1e-3) * min(times)
 
 
 def deciding(at, *, wants_tol, fixed_batch, look_rows=1000.0):
