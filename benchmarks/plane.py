@@ -142,7 +142,7 @@ def timed(column: str, p: Any, rank: int, budget: float) -> tuple[float, str]:
         spent = time.process_time() - begin
         if verdict or run.k >= MOST_STEPS or spent > budget:
             return np.inf, "-"
-    taken = run.chooser.taken if run.chooser else getattr(run, "taken", 0)
+    taken = getattr(run.chooser or run, "taken", 0)
     return time.process_time() - begin, f"{run.k} ({taken})"
 
 

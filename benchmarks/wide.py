@@ -6,7 +6,7 @@ CPU seconds of one thread until the gradient is 1e-5 of the first, and in bracke
 plane in the identity's metric, in the diagonal's (taken anew when the mean second derivative has
 changed by half), and as it is ("auto", which compares the two). "words" are sparse rows with
 columns as rare as words are, "one-hot" categories, "counts" words times whole numbers, "tf-idf"
-words weighted by how rare they are, "dense" 1,000 x 4,000 with columns of unlike size. --softmax:
+words weighted by how rare they are, "dense" 1,500 x 4,000 with columns of unlike size. --softmax:
 eight classes (sector: its 105), where each step is nearly Newton's: with and without the diagonal.
 Two minutes; sector and rcv1 subset need BOCCE_DATA.
 """
@@ -69,8 +69,8 @@ def tfidf() -> Data:
 
 def dense() -> Data:
     rng = np.random.default_rng(1)
-    X = rng.standard_normal((1_000, 4_000)) * np.geomspace(1.0, 0.01, 4_000)
-    return X, np.sign(X @ rng.standard_normal(4_000) + rng.standard_normal(1_000))
+    X = rng.standard_normal((1_500, 4_000)) * np.geomspace(1.0, 0.01, 4_000)
+    return X, np.sign(X @ rng.standard_normal(4_000) + rng.standard_normal(1_500))
 
 
 SIZES = (5_000, 3_000, 1_000, 500, 100, 20, 10, 2)
@@ -81,7 +81,7 @@ DATA: dict[str, Callable[[], Data]] = {
     "one-hot 3k x 10k": lambda: categories(3_000, SIZES),
     "counts 20k x 30k": counts,
     "tf-idf 5k x 30k": tfidf,
-    "dense 1k x 4k": dense,
+    "dense 1.5k x 4k": dense,
     "sector": lambda: load("sector"),
     "rcv1 subset": lambda: load("rcv1 subset"),
 }
