@@ -142,9 +142,11 @@ class Engine(Protocol):
     would differ from its own records in the last bit; ``memory(state)``, what a checkpoint needs
     beside the state; ``free = True``, where a look at the iterate costs nothing, and then
     ``verify()``, which computes what it knows from w alone before a tight tolerance counts as met,
-    and ``still_to_fall(enough)``, about how far f is above its minimum, or a bound on that where it
-    is at most ``enough``. Where steps make passes of their own: ``aim(wanted, left)``, how small a
-    gradient will do and how many passes there may be, and ``inner_passes``, how many there were.
+    ``still_to_fall(enough)``, about how far f is above its minimum, or a bound on that where it is
+    at most ``enough``, and ``error``, a bound on what is wrong with each entry of a look's gradient
+    (None: nothing), which counts against the tolerance. Where steps make passes of their own:
+    ``aim(wanted, left)``, how small a gradient will do and how many passes there may be, and
+    ``inner_passes``, how many there were.
     """
 
     grain: int
