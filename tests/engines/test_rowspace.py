@@ -155,7 +155,7 @@ def test_every_step_is_the_one_by_a_factor_of_all_columns(sparse, free, monkeypa
     ours = Plane(p, np.zeros(30))
 
     def by_columns(space, bend):
-        space.ridge = space._positive(bend) if space.ridge is None else space.ridge
+        space.ridge = space.positive(bend)
         X = dense(p)
         H = X.T @ (bend[:, None] * X) / p.n + np.diag(space.ridge)
         return rowspace.Metric.of(H, 0.0)
@@ -205,3 +205,16 @@ def test_a_run_goes_on_from_its_state_bit_for_bit(stop, free):
         one, other = straight.step(), resumed.step()
         assert (resumed.w == straight.w).all()
         assert (one.value, one.predicted, *one[4:]) == (other.value, other.predicted, *other[4:])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_intercept_keeps_up_where_classes_are_apart(seed):
+    """Bends become as small as l2 lets them, and with them the curvature of a column that has no
+    penalty: a share of what it was at the start would hold it fast."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((6, 21)) + 3.0, np.array([0, 1, 0, 1, 1, 0])
+    p = Problem(X, y, "logistic", l2=1e-6, intercept=True)
+    assert RowSpace.can(p)
+    found = minimize(p, "plane", tol=1e-9)
+    assert found.status == "converged"
+    assert found.n_iter < 40

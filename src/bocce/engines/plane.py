@@ -36,6 +36,7 @@ REFRESH = 50  # steps after which the scores are computed anew
 NEWTON = 30  # Newton steps on one plane
 ENOUGH = 0.2  # of the first gradient on the plane: a smaller one will do,
 THOROUGH = 0.1  # and where a direction has taken many products, one that is smaller still
+SLOW = 0.9  # of the gradient: where a step has left more, the next is not along one line alone
 SHORTEST = 1e-16  # of a Newton step
 ROUNDING = 8.0  # units in the last place that a mean over blocks may be wrong by
 STALLS = 10  # steps by which neither f nor the gradient gets better
@@ -180,7 +181,8 @@ class Plane:
         if self.k and self.k % REFRESH == 0:
             self.refresh()
         before = self.norm
-        if self._choose_metric() and (taken := full_step(self)) is not None:
+        fresh = self._choose_metric() and not self.shrank > SLOW
+        if fresh and (taken := full_step(self)) is not None:
             return self._arrived(*taken, before)
         self._new_direction()
         found = self._newton()

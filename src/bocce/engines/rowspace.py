@@ -51,7 +51,9 @@ class RowSpace:
     def __init__(self, problem: Any) -> None:
         self.rows, self.n = problem.rows, int(problem.rows.n)
         self.given = np.array(np.broadcast_to(problem.ridge, problem.rows.d), dtype=np.float64)
-        self.ridge: Array | None = None  # that of the metric, once it is known
+        self.free = np.flatnonzero(~(self.given > 0.0))  # one column at most
+        self.column = self.rows.times(np.where(self.given > 0.0, 0.0, 1.0))  # its entries
+        self.ridge: Array | None = None  # that of the metric last taken
         self.K: Array | None = None  # computed where it is first needed, after a restart as well
         self.rough = isinstance(self.rows, Dense) and self.n**2 * self.rows.d >= LARGE
         each = PRICES.factor * self.n**3 / 3.0 + ENTRY * self.n**2 + PRICES.matrix
@@ -83,15 +85,17 @@ class RowSpace:
 
     def metric(self, bend: Array) -> RowMetric:
         """The Hessian of all rows with these bends."""
-        if self.ridge is None:
-            self.ridge = self._positive(bend)
-        root, more = np.sqrt(bend / self.n), 1.0
+        self.ridge, root, more = self.positive(bend), np.sqrt(bend / self.n), 1.0
         while True:  # rounding may outweigh the 1 where K is huge
             if self.K is None:
-                self.K = kernel(self.rows, self.ridge, np.float32 if self.rough else np.float64)
+                dtype = np.float32 if self.rough else np.float64
+                self.K = kernel(self.rows, np.where(self.given > 0.0, self.given, np.inf), dtype)
             scale = root.astype(self.K.dtype)
             M = self.K * scale
             M *= scale[:, None]
+            if self.free.size:
+                along = (root * self.column / np.sqrt(self.ridge[self.free])).astype(M.dtype)
+                M += np.outer(along, along)
             M.flat[:: self.n + 1] += more
             largest = float(M.diagonal().max())
             if self.rough and not largest <= MILD:
@@ -103,14 +107,14 @@ class RowSpace:
                 return RowMetric(self.rows, self.ridge, factor, root)
             more = max(100.0 * more, 1e-14 * largest)
 
-    def _positive(self, bend: Array) -> Array:
-        """The ridge, and for a column that has none a share of its curvature: a step goes nearly
-        as far along it as without."""
-        free = self.given <= 0.0
-        if not free.any():
+    def positive(self, bend: Array) -> Array:
+        """The ridge, and for a column that has none a share of its curvature where the bends are
+        these: a step goes nearly as far along it as without."""
+        if not self.free.size:
             return self.given
-        soft = SOFT * self.rows.squares(bend)
-        return np.where(free, np.where(soft > 0.0, soft, 1.0), self.given)
+        ridge = self.given.copy()
+        ridge[self.free] = SOFT * float(bend @ np.square(self.column)) / self.n or 1.0
+        return ridge
 
 
 class FewRows(Chooser):
