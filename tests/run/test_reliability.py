@@ -123,6 +123,25 @@ def test_sizes_that_squares_cannot_hold(method, size):
         np.testing.assert_allclose(size * r.w, exact, atol=1e-3)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("size", [1e154, 1e200, 1e300])
+def test_sparse_rows_whose_squares_overflow_are_fitted_all_the_same(size, loss, intercept):
+    """The same minimum as that of rows of usual size."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 4))
+    z = X[:, 0] + 0.5 * rng.standard_normal(50)
+    y = z if loss == "squared" else z > 0.0
+    usual, huge = (
+        bocce.minimize(
+            bocce.Problem(sp.csr_array(rows), y, loss, l2=0.0, intercept=intercept), tol=1e-6
+        )
+        for rows in (X, X * size)
+    )
+    assert huge.status == "converged"
+    assert huge.history["value"][-1] == pytest.approx(usual.history["value"][-1], rel=1e-6)
+
+
 def test_a_start_that_overflows_is_refused():
     X, y = labelled(n=50, d=3)
     p = bocce.LeastSquares(X, 1.0 * y)

@@ -76,8 +76,10 @@ class Metric:
     @classmethod
     def of(cls, H: Array, ridge: Any, unseen: float = 1.0) -> Metric:
         """The metric H + ridge. A column without any curvature gets that of the others, times
-        ``unseen``."""
+        ``unseen``; where curvature overflows it is the identity."""
         P = np.array(H, dtype=np.float64)
+        if not np.isfinite(P.diagonal()).all():
+            return cls()
         root = _root(P.diagonal(), ridge, unseen)
         P /= root
         P /= root[:, None]

@@ -211,7 +211,7 @@ class Plane:
             self.metric = self.newton.metric(self.scores.z, self.metric)
         elif self.chooser is not None and self.chooser.wants(self.shrank):
             self.metric, self.trusted = self.chooser.metric(self), 1
-            return self.chooser.anew and not self.quadratic
+            return self.chooser.anew and self.metric.like_newton and not self.quadratic
         return False
 
     def _new_direction(self) -> None:

@@ -124,7 +124,10 @@ class Frame:
         ridge: float,
         intercept: bool,
     ) -> Frame:
-        """The intercept's column is as large as the largest of the others."""
+        """The intercept's column is as large as the largest of the others. Where squares overflow
+        the columns stay as they are."""
+        if not np.isfinite(spread2).all():
+            return cls(np.zeros(centre.size), np.ones(centre.size), float(intercept))
         scale = _scales(spread2, share, ridge)
         if not intercept:
             return cls(centre, scale, 0.0)
