@@ -147,6 +147,17 @@ def test_sparse_rows_whose_squares_overflow_are_fitted_all_the_same(size, loss, 
     assert huge.history["value"][-1] == pytest.approx(usual.history["value"][-1], rel=1e-6)
 
 
+def test_a_start_that_no_step_improves_is_kept():
+    """Rows of 1e-160 and as many of either class: batches alone have a gradient. The guard halves
+    steps until kappa is beyond a double, and says so."""
+    X = 1e-160 * np.random.default_rng(0).standard_normal((284, 12))
+    p = bocce.Logistic(sp.csr_array(X), np.arange(284) % 2 == 0, l2=1.0, intercept=True)
+    r = bocce.minimize(p, T=166, batch_size=109, seed=612)
+    u = np.append(r.w, r.intercept)
+    assert np.isfinite(u).all()
+    assert p.value(u) <= p.value(np.zeros(13))
+
+
 def test_a_start_that_overflows_is_refused():
     X, y = labelled(n=50, d=3)
     p = bocce.LeastSquares(X, 1.0 * y)

@@ -14,6 +14,8 @@ from .minimax import minimax_heavy_ball
 from .optimise import fastest
 from .schedule import FloatArray, Schedule
 
+EPS = float(np.finfo(np.float64).eps)
+
 DECAY_START = 0.4  # of T, where the rate is not known
 DECAY_POWER = 0.9
 
@@ -223,7 +225,7 @@ def _constant(
     """(alpha, beta, theta) before the decay, and the time constant of the error."""
     if kappa_tilde is None:
         alpha, beta, rate = minimax_heavy_ball(zeta2, L_max, mu, L, longest=1.0 / L)
-        three, tau = (alpha, beta, 0.0), 1.0 / (1.0 - rate)
+        three, tau = (alpha, beta, 0.0), 1.0 / max(1.0 - rate, EPS)  # kappa may be beyond a double
     else:
         tau = 2.0 * memory(L, mu, L_max, kappa_tilde, zeta2)
     if optimise:
