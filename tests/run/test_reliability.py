@@ -147,6 +147,19 @@ def test_sparse_rows_whose_squares_overflow_are_fitted_all_the_same(size, loss, 
     assert huge.history["value"][-1] == pytest.approx(usual.history["value"][-1], rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_scores_that_have_drifted_are_computed_anew_before_a_tolerance_counts(seed):
+    """Huber's loss far from few rows: steps are differences of huge directions, and what they leave
+    of the scores is wrong by more than the tolerance, though that is not tight."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((4, 25)), 2e6 * rng.standard_normal(4)
+    p = bocce.Problem(X, y, "huber", l2=1e-8, intercept=True)
+    r = bocce.minimize(p, tol=1e-5)
+    assert r.status == "converged"
+    left = np.linalg.norm(p.gradient(np.append(r.w, r.intercept)))
+    assert left <= 1.01e-5 * np.linalg.norm(p.gradient(np.zeros(26)))
+
+
 def test_a_start_that_no_step_improves_is_kept():
     """Rows of 1e-160 and as many of either class: batches alone have a gradient. The guard halves
     steps until kappa is beyond a double, and says so."""

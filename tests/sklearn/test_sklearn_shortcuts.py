@@ -98,7 +98,7 @@ def test_other_arrays_take_the_long_way(rows):
 
 
 def test_names_of_columns_are_forgotten_and_their_number_is_remembered():
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="names of columns come with pandas")
     model = HeavyBallClassifier(random_state=0).fit(pandas.DataFrame(X, columns=list("abc")), Y)
     model.fit(X, Y)
     assert not hasattr(model, "feature_names_in_")

@@ -143,8 +143,9 @@ class Engine(Protocol):
     beside the state; ``free = True``, where a look at the iterate costs nothing, and then
     ``verify()``, which computes what it knows from w alone before a tight tolerance counts as met,
     ``still_to_fall(enough)``, about how far f is above its minimum, or a bound on that where it is
-    at most ``enough``, and ``error``, a bound on what is wrong with each entry of a look's gradient
-    (None: nothing), which counts against the tolerance. Where steps make passes of their own:
+    at most ``enough``, ``error``, a bound on what is wrong with each entry of a look's gradient
+    (None: nothing), which counts against the tolerance, and ``drifted``, where ``verify`` is to be
+    asked whatever the tolerance. Where steps make passes of their own:
     ``aim(wanted, left)``, how small a gradient will do and how many passes there may be, and
     ``inner_passes``, how many there were.
     """

@@ -121,6 +121,7 @@ class Plane:
         self.guess, self.trusted = 0.0, 1  # D[0]'s multiple where g is known; was the last right?
         self.kept = 0  # displacements since the memory was dropped
         self.far = self.size = 0.0  # of the last one: its largest score, its largest entry
+        self.drift = 0.0  # a bound on what z differs from X w by, since it was computed from w
         self.metric = metric if isinstance(metric, Metric) else Metric()
         self.newton: Newton | None = None
         if inner and w.ndim == 2 and type(self.scores) is Scores:
@@ -144,8 +145,7 @@ class Plane:
             if self.products and error_of(self.scores) is not None:
                 self._choose_metric()  # that which is at hand
                 self.kept, self.scores = 0, scores_of(self, summed=False)
-            self.products += 1
-            self.sweeps += 1
+            self.products, self.sweeps, self.drift = self.products + 1, self.sweeps + 1, 0.0
             self._settle(self.scores.start(self.w))
 
     def _look(self) -> Looked:
@@ -261,6 +261,7 @@ class Plane:
         if not (by_scores <= apart * self.far and 0.0 < by_w <= apart * size):
             return None
         self.wrong[0], self.size = max(by_scores / (self.far or 1.0), by_w / size), size
+        self.drift += by_scores
         return displacement
 
     def _go(self, displacement: Array) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes", "trusted")
-NUMBERS = ("shrank", "start", "best_norm")
+NUMBERS = ("shrank", "start", "best_norm", "drift")
 
 
 def saved(plane: Plane) -> dict[str, Array]:

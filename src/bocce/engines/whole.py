@@ -11,7 +11,9 @@ from ..rows import Array
 from .base import Recorder, State
 from .gramscores import error_of
 from .plane import Plane
+from .small import largest
 
+ROUNDED = 1e-12  # of the largest score
 ENOUGH = 1  # displacement, beside a direction that is nearly Newton's
 
 
@@ -80,6 +82,15 @@ class PlaneEngine:
         """Compute all that is known of the point from w alone: scores gather rounding."""
         assert self.plane is not None
         self.plane.refresh()
+
+    @property
+    def drifted(self) -> bool:
+        """May the scores differ from X w by more than what a sum of them is rounded by? (Not asked
+        where they lie elsewhere.)"""
+        z = None if self.plane is None else getattr(self.plane.scores, "z", None)
+        if self.plane is None or not isinstance(z, np.ndarray):
+            return False
+        return self.plane.drift > ROUNDED * largest(z)
 
     def still_to_fall(self, enough: float = 0.0) -> float:
         """About how far f is above its minimum: by Newton's method in the metric, but no less than

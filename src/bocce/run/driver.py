@@ -242,7 +242,7 @@ class Run:
         if getattr(self.engine, "verify", None) is None:
             return False
         if getattr(self.engine, "error", None) is None:
-            return met and self.stop.tol < TIGHT
+            return met and (self.stop.tol < TIGHT or getattr(self.engine, "drifted", False))
         return not met and self.stop.outer(look.gradient) <= self.stop.goal
 
     def _near(self) -> bool:
