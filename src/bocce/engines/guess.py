@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..rows import Dense, Scaled
+from ..rows.dense import widened
 from .fused import Looked
 from .scores import Scores
 from .small import falls, largest
@@ -39,16 +40,8 @@ class GuessScores(Scores):
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         """Which rows, and what is stored of them, a block that fits into the cache at a time."""
-        X, n = self.rows.X, self.rows.n
-        step = max(1, BLOCK_BYTES // (8 * X.shape[1]))
-        room = np.empty((step, X.shape[1]))
-        for start in range(0, n, step):
-            rows = slice(start, min(start + step, n))
-            block = X[rows]
-            if block.dtype != np.float64:
-                room[: len(block)] = block
-                block = room[: len(block)]
-            yield rows, block
+        X = self.rows.X
+        return widened(X, max(1, BLOCK_BYTES // (8 * X.shape[1])))
 
     @property
     def _in_blocks(self) -> bool:

@@ -74,7 +74,7 @@ class RowSpace:
 
     def _price_of_K(self) -> float:
         if isinstance(self.rows, Csr):
-            counts = np.bincount(self.rows.X.indices, minlength=self.rows.d).astype(np.float64)
+            counts = self.n * self.rows.shares
             return PRICES.sparse_gram * float(counts @ counts)
         return PRICES.gram * float(self.n) ** 2 * float(self.rows.d)
 
