@@ -4,7 +4,6 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/pytest
 CORE := not slow and not frameworks and not browser
-COMPILED := $(shell grep -rl --include='*.py' numba src/bocce)
 FRAMEWORK_BENCHMARKS := $(wildcard benchmarks/torch_*.py benchmarks/optax_*.py benchmarks/ray_*.py)
 BENCHMARKS := $(filter-out benchmarks/_% $(FRAMEWORK_BENCHMARKS),$(sort $(wildcard benchmarks/*.py)))
 
@@ -16,26 +15,26 @@ help: ## show this text
 
 venv: .venv/installed ## make .venv and install bocce into it, editable
 
-test: .venv/installed .venv/kernels ## tests of the core, scikit-learn and plots, with doctests
+test: .venv/installed ## tests of the core, scikit-learn and plots, with doctests
 	$(PYTEST) -n 2 -m '$(CORE)'
 
 # The seed is printed, so that what fails can be drawn again: make test-explore SEED=...
 SEED ?= $(shell date +%s)
-test-explore: .venv/installed .venv/kernels ## the tests of the core on examples never drawn before
+test-explore: .venv/installed ## the tests of the core on examples never drawn before
 	@echo "hypothesis seed: $(SEED)"
 	HYPOTHESIS_PROFILE=explore $(PYTEST) -n 2 -m '$(CORE)' --hypothesis-seed=$(SEED) $(ARGS)
 
 # One process a framework: Ray forks, which JAX in the same process forbids.
-test-frameworks: .venv/frameworks .venv/kernels ## tests of the torch, optax and ray adapters
+test-frameworks: .venv/frameworks ## tests of the torch, optax and ray adapters
 	@set -e; for name in torch optax ray; do \
 		$(PYTEST) -m 'frameworks and not slow' tests/frameworks/test_$${name}*.py \
 			$$(ls -d src/bocce/$$name src/bocce/$$name.py 2>/dev/null); \
 	done
 
-test-slow: .venv/installed .venv/kernels ## the tests that take minutes
+test-slow: .venv/installed ## the tests that take minutes
 	$(PYTEST) -n 2 -m 'slow and not frameworks' || [ $$? -eq 5 ]
 
-test-browser: .venv/installed .venv/kernels ## the report in chromium (apt-get install chromium chromium-driver)
+test-browser: .venv/installed ## the report in chromium (apt-get install chromium chromium-driver)
 	$(PYTEST) tests/browser -m browser -rs
 
 # Old packages warn of what newer neighbours will drop: those warnings alone are let be. The import
@@ -49,7 +48,7 @@ test-oldest: .venv-oldest/installed ## the tests of the core with the oldest dep
 		--deselect 'tests/sklearn/test_sklearn_native.py::test_frames_and_their_names[polars]' -m '$(CORE)' $(ARGS)
 
 # What Numba compiles is not traced: kernels count as untouched.
-coverage: .venv/installed .venv/kernels ## lines that the tests of the core reach: figures, not a target
+coverage: .venv/installed ## lines that the tests of the core reach: figures, not a target
 	$(PYTEST) -n 2 -m '$(CORE)' --cov=bocce --cov-report=term:skip-covered $(ARGS)
 
 lint: .venv/installed ## ruff, types of the checked packages, and the rooms' import contract
@@ -59,16 +58,16 @@ lint: .venv/installed ## ruff, types of the checked packages, and the rooms' imp
 	$(BIN)/lint-imports
 
 # The frameworks' own benchmarks run where `make test-frameworks` has installed them.
-bench: .venv/installed .venv/kernels ## measure: the ratios that docs/benchmarks.md quotes
+bench: .venv/installed ## measure: the ratios that docs/benchmarks.md quotes
 	@set -e; for script in $(BENCHMARKS) $(if $(wildcard .venv/frameworks),$(FRAMEWORK_BENCHMARKS)); do echo "== $$script"; $(BIN)/python $$script; done
 
 # From nothing each time: the gallery's cache does not see a change in the package.
-docs: .venv/docs .venv/kernels ## the site, into docs/_build/html: no warning, no broken link
+docs: .venv/docs ## the site, into docs/_build/html: no warning, no broken link
 	rm -rf docs/_build docs/auto_examples docs/api/generated
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m sphinx -q -W --keep-going docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html
 
-reproduce: .venv/installed .venv/kernels ## the paper's figures, quick profile, into results/
+reproduce: .venv/installed ## the paper's figures, quick profile, into results/
 	$(BIN)/bocce reproduce all --profile quick --out results
 
 dist: .venv/installed ## build wheel and sdist into dist/, and try them in a clean environment
@@ -108,12 +107,11 @@ clean: ## remove caches, builds and compiled kernels; .venv and results/ stay
 	@touch $@
 
 # Each lower bound of pyproject.toml, exactly: the pins are derived, so that they cannot drift.
-.venv-oldest/installed: pyproject.toml $(COMPILED)
+.venv-oldest/installed: pyproject.toml
 	@test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	@echo "installing bocce and its oldest dependencies into .venv-oldest"
 	@.venv-oldest/bin/python -m pip install -qq --disable-pip-version-check --editable '.[dev]' \
 		$$(.venv-oldest/bin/python tests/release/oldest.py sklearn plots data symbolic certify)
-	@rm -rf .venv-oldest/kernels
 	@touch $@
 
 .venv-benchopt/installed: pyproject.toml
@@ -124,9 +122,4 @@ clean: ## remove caches, builds and compiled kernels; .venv and results/ stay
 .venv/docs: .venv/frameworks
 	@echo "installing Sphinx and what it needs into .venv"
 	@$(PIP) --editable '.[docs]'
-	@touch $@
-
-# Numba's cache looks at a kernel's own file only: a change in what it imports would not be seen.
-.venv/kernels: $(COMPILED) | .venv/installed
-	@find src/bocce -name '*.nb[ic]' -delete
 	@touch $@

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Callable
 from functools import cached_property
+from importlib.resources import files
 from typing import Any
 
 from numba import njit
@@ -14,12 +16,32 @@ FAST = {"reassoc", "contract", "nsz", "arcp"}
 KERNEL: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "nogil": True}
 SPARSE: dict[str, Any] = {**KERNEL, "fastmath": False}  # gathers are slower than scalar loads here
 
+# The parts of the package whose sources are compiled into a kernel.
+COMPILED_SOURCES = ("engines/numba", "losses", "control", "sampling.py")
+
+
+def _digest_of_sources() -> str:
+    """A digest of the names and contents of all source files that kernels are compiled from."""
+    digest = hashlib.sha256()
+    for part in COMPILED_SOURCES:
+        place = files("bocce").joinpath(*part.split("/"))
+        sources = place.iterdir() if place.is_dir() else [place]
+        for source in sorted(sources, key=lambda source: source.name):
+            if source.name.endswith(".py"):
+                digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+# Taken when the package is imported: a file that is edited later is not what this process compiles.
+DIGEST = _digest_of_sources()
+
 
 class Entry:
     """A kernel whose first argument are rows with a loss.
 
-    Numba's cache on disk sees changes of the kernel's own file only, so with a loss (or a rule)
-    from outside the package, which its author may change, it is compiled anew in each process.
+    A kernel with the package's own losses and rules is kept on disk. A loss or a rule from outside
+    the package may be changed by its author unseen, so a kernel with one of those is compiled in
+    each process.
     """
 
     def __init__(self, body: Callable[..., Any], **options: Any) -> None:
@@ -45,7 +67,14 @@ _told: list[str] = []
 
 
 def on_disk(body: Callable[..., Any], **options: Any) -> Any:
-    """Compiled, and kept on disk where a folder can be written; told once where none can."""
+    """Compiled, and kept on disk where a folder can be written; told once where none can.
+
+    Numba notices a change of the kernel's own file only, and reads its index of kernels by
+    importing every loss named there. The file name holds a digest of all sources that are compiled
+    in, so other sources mean other files: an edited loss is compiled, and an index that names a
+    loss that exists no more is never opened.
+    """
+    body.__qualname__ = f"{body.__name__}-{DIGEST}"  # Numba names the files after it
     try:
         return njit(cache=True, **options)(body)
     except RuntimeError as error:  # no folder: a package that is read-only, a user without a home
