@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bocce
-from bocce.exact import expected, moments, stationary
+from bocce.exact import curves, expected, moments, stationary
 from bocce.schedules import Schedule
 from exact_enumeration import enumerated_curve
 
@@ -246,3 +246,57 @@ def test_rounding_keeps_the_long_recurrence_symmetric():
     schedule = bocce.schedules.shb(20_000, p.constants().L, p.constants().mu)
     limit = stationary(p, float(schedule.alpha[1]), float(schedule.beta[1]), 400)
     assert expected(p, schedule, 400).error2[-1] == pytest.approx(limit.error2, rel=1e-9)
+
+
+@given(
+    n=st.integers(2, 60),
+    d=st.integers(1, 6),
+    share=st.floats(0.0, 1.0),
+    l2=st.sampled_from([0.0, 0.3]),
+    multiple=st.floats(0.0, 2.0),
+    step=st.floats(0.1, 3.0),
+    seed=st.integers(0, 10_000),
+)
+@settings(deadline=None, max_examples=40)
+def test_the_kernel_walks_as_its_readable_twin(n, d, share, l2, multiple, step, seed):
+    """At every step, converging or not, to where the variance overflows and beyond."""
+    p = problem(n, d, l2, seed)
+    rng = np.random.default_rng(seed)
+    T, b = 300, max(1, round(share * n))
+    beta = rng.uniform(0.0, 0.95, T)
+    schedule = Schedule(step * rng.uniform(0.3, 1.0, T) / p.constants().L, beta, multiple * beta)
+    frame = moments.frame_of("test", p)
+    start, _ = frame.split(rng.standard_normal(d))
+    given = (frame, moments.Tabulated(frame), bocce.theory.zeta2(n, b), schedule, start)
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain, compiled = curves.plain_walk(*given), curves.compiled_walk(*given)
+        for want, got in zip(plain, compiled):
+            largest = np.where(np.isfinite(want), np.abs(want), np.inf).max(axis=1, keepdims=True)
+            seen = np.isfinite(largest[:, 0])
+            tolerance = 1e-9 * np.maximum.accumulate(largest)[seen]
+            assert (np.abs(got - want)[seen] <= tolerance).all()
+            assert not np.isfinite(got[~seen]).all(axis=1).any()
+
+
+def test_a_long_curve_is_the_kernels_and_the_same(monkeypatch):
+    X, y, _ = bocce.data.regression(n=300, d=12, kappa=100.0, noise_var=0.1, design="heavy")
+    p = bocce.LeastSquares(X, y)
+    schedule = bocce.schedules.two_phase(curves.COMPILED_STEPS, p.constants().L, p.constants().mu)
+    compiled = expected(p, schedule, 250)
+    monkeypatch.setattr(curves, "COMPILED_STEPS", schedule.T + 1)
+    plain = expected(p, schedule, 250)
+    for name in ("error2", "grad2", "gap", "bias2"):
+        np.testing.assert_allclose(getattr(compiled, name), getattr(plain, name), rtol=1e-10)
+
+
+def test_a_small_table_is_made_once_for_a_problem(monkeypatch):
+    p = problem(200, 4)
+    made = []
+    build = moments.Tabulated.__init__
+    monkeypatch.setattr(
+        moments.Tabulated, "__init__", lambda self, frame: (made.append(1), build(self, frame))[1]
+    )
+    schedule = bocce.schedules.sgd(600, p.constants().L)
+    first, second = expected(p, schedule, 20), expected(p, schedule, 50)
+    assert len(made) == 1
+    assert first.error2[-1] > second.error2[-1]

@@ -12,7 +12,12 @@ from ..problems import Problem
 from ..sampling import batch_rows
 from ..schedules import Schedule
 from ..theory.batch import zeta2
-from .moments import FloatArray, Frame, Noise, frame_of, noise_of
+from . import _kernel
+from .moments import FloatArray, Frame, Noise, Tabulated, frame_of, noise_of
+
+# A curve of at least so many steps is walked by the kernel. Importing Numba and reading the kernel
+# from disk takes a second, 7,000 steps at d = 20 take 0.34 s in Python and 0.04 s in the kernel.
+COMPILED_STEPS = 500
 
 
 @dataclass(frozen=True)
@@ -160,13 +165,41 @@ def _moments(
     frame: Frame, noise: Noise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3) on the span of the rows."""
-    weights = measures(frame.lam)
-    bias2, totals = np.empty(schedule.T + 1), np.empty((schedule.T + 1, 3))
-    bias2[0], totals[0] = start @ start, (start * start) @ weights
+    if isinstance(noise, Tabulated) and schedule.T >= COMPILED_STEPS:
+        means, variances = compiled_walk(frame, noise, zeta0_2, schedule, start)
+    else:
+        means, variances = plain_walk(frame, noise, zeta0_2, schedule, start)
+    squares = means * means
+    return squares.sum(axis=1), (squares + variances) @ measures(frame.lam)
+
+
+def plain_walk(
+    frame: Frame, noise: Noise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Means and variances along each eigenvalue after each step: `walk`, read off."""
+    means, variances = np.zeros((2, schedule.T + 1, frame.rank))
+    means[0] = start
     for k, now in enumerate(walk(frame, noise, zeta0_2, schedule, start), start=1):
-        variance = np.maximum(now.C.diagonal(), 0.0)  # rounding may leave -1e-17 of the largest
-        bias2[k], totals[k] = now.m @ now.m, (now.m * now.m + variance) @ weights
-    return bias2, totals
+        means[k] = now.m
+        variances[k] = np.maximum(now.C.diagonal(), 0.0)  # rounding may leave -1e-17 of the largest
+    return means, variances
+
+
+def compiled_walk(
+    frame: Frame, noise: Tabulated, zeta0_2: float, schedule: Schedule, start: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What `plain_walk` gives, by a kernel that knows the table."""
+    table = (schedule.alpha, schedule.beta, schedule.theta)
+    found: tuple[FloatArray, FloatArray] = _kernel.walk()(
+        *(np.ascontiguousarray(column, dtype=np.float64) for column in table),
+        frame.lam,
+        start,
+        noise.quartic,
+        noise.cubic,
+        noise.constant,
+        zeta0_2,
+    )
+    return found
 
 
 def _scalar_error(lam: float, schedule: Schedule) -> FloatArray:

@@ -18,6 +18,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 BLOCK_NUMBERS = 1 << 22  # numbers in one block of rows: 32 MB, a few times the last cache
 GEMV_COST = 4.0  # a matrix-vector flop waits for memory; this many matrix-matrix flops
 TABLES = 3  # D x D arrays alive at once: the table, its scaled copy, LAPACK's
+KEPT_BYTES = 1e7  # a table no larger than this (d = 45) stays with its problem
 MATRICES = 16  # d x d arrays alive at once: Gram, basis, three covariances, products
 
 
@@ -205,7 +207,10 @@ class Streamed:
 
 
 class Tabulated:
-    """N as a table: O(n D^2) to build with matrix products, O(D^2) a product and in memory."""
+    """N as a table: O(n D^2) to build with matrix products, O(D^2) a product and in memory.
+
+    On packed second moments P and means m, ``N = quartic P + cubic m + constant``.
+    """
 
     def __init__(self, frame: Frame) -> None:
         self.triangle = t = Triangle(frame.rank)
@@ -222,19 +227,23 @@ class Tabulated:
         quartic /= frame.p.n
         diagonal = np.arange(t.D)
         quartic[diagonal, diagonal] -= frame.lam0[t.rows] * frame.lam0[t.columns]
-        self._quartic = quartic
-        self._cubic = _mean_pull(t, frame.lam0, pull) - 2.0 * cubic / frame.p.n
-        self._constant = constant / frame.p.n - t.pack(np.outer(pull, pull))
+        self.quartic = quartic
+        self.cubic = _mean_pull(t, frame.lam0, pull) - 2.0 * cubic / frame.p.n
+        self.constant = constant / frame.p.n - t.pack(np.outer(pull, pull))
 
     def residual_covariance(self) -> FloatArray:
-        return self.triangle.unpack(self._constant)
+        return self.triangle.unpack(self.constant)
 
     def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
-        packed = self._quartic @ self.triangle.pack(P) + self._cubic @ m + self._constant
+        packed = self.quartic @ self.triangle.pack(P) + self.cubic @ m + self.constant
         return self.triangle.unpack(packed)
 
     def homogeneous(self, packed: FloatArray) -> FloatArray:
-        return self._quartic @ packed
+        return self.quartic @ packed
+
+
+# Of each problem that is alive, its table if that is small: several curves share it.
+_kept: WeakKeyDictionary[Problem, Tabulated] = WeakKeyDictionary()
 
 
 def _mean_pull(t: Triangle, lam0: FloatArray, pull: FloatArray) -> FloatArray:
@@ -291,6 +300,9 @@ def noise_of(where: str, frame: Frame, products: int) -> Noise:
     n, r = frame.p.n, frame.rank
     fits = table_bytes(r) <= memory_budget()
     if fits and table_cost(n, r, products) <= stream_cost(n, r, products):
-        return Tabulated(frame)
+        table = _kept.get(frame.p) or Tabulated(frame)
+        if 8.0 * table.triangle.D**2 <= KEPT_BYTES:
+            _kept[frame.p] = table
+        return table
     _require_memory(where, r, 8.0 * (MATRICES * r**2 + 3 * BLOCK_NUMBERS), "streamed moments")
     return Streamed(frame)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable
 from functools import cached_property
 from importlib.resources import files
 from typing import Any
 
 from numba import njit
+
+from ... import _compiled
 
 # Sums may be reordered and contracted, but NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -63,11 +64,8 @@ class Entry:
         return njit(**self._options)(self._body)
 
 
-_told: list[str] = []
-
-
 def on_disk(body: Callable[..., Any], **options: Any) -> Any:
-    """Compiled, and kept on disk where a folder can be written; told once where none can.
+    """Compiled, and kept on disk where a folder can be written.
 
     Numba notices a change of the kernel's own file only, and reads its index of kernels by
     importing every loss named there. The file name holds a digest of all sources that are compiled
@@ -75,15 +73,4 @@ def on_disk(body: Callable[..., Any], **options: Any) -> Any:
     loss that exists no more is never opened.
     """
     body.__qualname__ = f"{body.__name__}-{DIGEST}"  # Numba names the files after it
-    try:
-        return njit(cache=True, **options)(body)
-    except RuntimeError as error:  # no folder: a package that is read-only, a user without a home
-        if not _told:
-            _told.append(str(error))
-            warnings.warn(
-                "bocce: compiled kernels cannot be kept on disk here, so each process compiles "
-                "them anew; set NUMBA_CACHE_DIR to a folder that can be written.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        return njit(**options)(body)
+    return _compiled.on_disk(body, **options)

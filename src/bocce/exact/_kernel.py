@@ -1,0 +1,101 @@
+"""The walk of `bocce.exact.curves`, compiled: moments as packed triangles, step by step."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .._compiled import on_disk
+
+# Sums may be reordered and contracted, but NaN and infinity keep their meaning.
+OPTIONS: dict[str, Any] = {
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
+    "error_model": "numpy",
+    "nogil": True,
+}
+
+
+def _walk(
+    alpha: Any,
+    beta: Any,
+    theta: Any,
+    lam: Any,
+    start: Any,
+    quartic: Any,
+    cubic: Any,
+    constant: Any,
+    zeta0_2: float,
+) -> Any:
+    """E of the error along each eigenvalue, and its variance, after each step: two (T + 1, r).
+
+    ``C``, ``C_v`` are covariances of e and of v as upper triangles in the order of `Triangle`,
+    ``C_ev`` is the whole covariance of e with v. A variance that has overflown stays infinite.
+    """
+    T, r, D = alpha.size, lam.size, constant.size
+    means, variances = np.zeros((T + 1, r)), np.zeros((T + 1, r))
+    m, m_v, m_y = start.copy(), np.zeros(r), np.zeros(r)
+    C, C_v, P, injected = np.zeros(D), np.zeros(D), np.zeros(D), np.zeros(D)
+    C_ev, x, s = np.zeros((r, r)), np.zeros(r), np.zeros(r)
+    root2 = np.sqrt(2.0)
+    noisy = True
+    means[0] = m
+    for k in range(T):
+        look = theta[k]
+        for i in range(r):
+            x[i] = alpha[k] * lam[i]
+            s[i] = beta[k] - look * x[i]
+            m_y[i] = m[i] + look * m_v[i]
+        if noisy:
+            p = 0
+            for i in range(r):  # the second moment at y, packed: off the diagonal times sqrt(2)
+                for j in range(i, r):
+                    second = C[p] + look * (C_ev[i, j] + C_ev[j, i]) + look * look * C_v[p]
+                    second += m_y[i] * m_y[j]
+                    P[p] = second if i == j else root2 * second
+                    p += 1
+            for p in range(D):
+                injected[p] = constant[p]
+            for p in range(D):  # the table is symmetric: half of it is read
+                row, value, total = quartic[p], P[p], 0.0
+                for q in range(p):
+                    total += row[q] * P[q]
+                    injected[q] += row[q] * value
+                injected[p] += total + row[p] * value
+            for p in range(D):
+                total = 0.0
+                for i in range(r):
+                    total += cubic[p, i] * m_y[i]
+                injected[p] += total
+            strength = alpha[k] * alpha[k] * zeta0_2
+            p = 0
+            finite = True
+            for i in range(r):
+                for j in range(i, r):
+                    e_ij = C_ev[i, j] * s[j] - C[p] * x[j]  # E e v_next^T, centred
+                    e_ji = C_ev[j, i] * s[i] - C[p] * x[i]
+                    v_ij = C_v[p] * s[j] - C_ev[j, i] * x[j]
+                    fresh = injected[p] if i == j else injected[p] / root2
+                    C_v[p] = s[i] * v_ij - x[i] * e_ij + strength * fresh
+                    C[p] += e_ij + e_ji + C_v[p]
+                    C_ev[i, j] = e_ij + C_v[p]
+                    C_ev[j, i] = e_ji + C_v[p]
+                    if i == j:
+                        variances[k + 1, i] = max(C[p], 0.0)
+                        finite = finite and np.isfinite(C[p])
+                    p += 1
+            if not finite:
+                variances[k + 1 :] = np.inf
+                noisy = False
+        for i in range(r):
+            m_v[i] = s[i] * m_v[i] - x[i] * m[i]
+            m[i] += m_v[i]
+        means[k + 1] = m
+    return means, variances
+
+
+@lru_cache(maxsize=1)
+def walk() -> Any:
+    """The compiled walk: Numba is imported when a curve is long enough to need it."""
+    return on_disk(_walk, **OPTIONS)
