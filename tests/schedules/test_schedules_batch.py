@@ -7,13 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bocce import schedules, theory
-from bocce.schedules.adaptive import heavy_ball_rule, lookahead_rule, memory, with_step
+from bocce import LeastSquares, exact, schedules, theory
+from bocce.schedules.adaptive import (
+    heavy_ball_rule,
+    lookahead_rule,
+    memory,
+    visible_curvature,
+    with_step,
+)
 from schedule_tables import FEW, batch_constants, is_constant
+
+T_SEEN = 500
 
 
 def step(s, k):
     return float(s.alpha[k]), float(s.beta[k])
+
+
+def seen(constants, b, T=T_SEEN):
+    """The least curvature that T steps of heavy ball can see, at the batch size b."""
+    z = theory.zeta2(constants["n"], b)
+    return visible_curvature(T, constants["L"], constants["mu"], constants["L_max"], z)
 
 
 @FEW
@@ -33,9 +47,9 @@ def test_full_batch_mass_and_auto_are_nesterov(constants, kappa_tilde):
 @FEW
 @given(batch_constants())
 def test_full_batch_heavy_ball_has_the_best_momentum_for_its_step(constants):
-    """alpha <= 1/L: the double root at mu, beta = (1 - 1/sqrt(kappa))^2."""
-    s = schedules.auto(1, **constants | {"b": constants["n"]}, family="shb")
-    root = 1 - math.sqrt(constants["mu"] / constants["L"])
+    """alpha <= 1/L: the double root at the least curvature m seen, beta = (1 - sqrt(m/L))^2."""
+    s = schedules.auto(T_SEEN, **constants | {"b": constants["n"]}, family="shb")
+    root = 1 - math.sqrt(seen(constants, constants["n"]) / constants["L"])
     assert s.alpha[0] == pytest.approx(1 / constants["L"], rel=1e-3)
     assert math.sqrt(s.beta[0]) == pytest.approx(root, abs=1e-3)
     assert s.theta[0] == 0.0
@@ -69,10 +83,10 @@ def test_condition_number_one_needs_no_momentum(constants):
 @FEW
 @given(batch_constants())
 def test_heavy_ball_is_certified_no_slower_than_rule_one(constants):
-    z = theory.zeta2(constants["n"], constants["b"])
-    rows = (constants["L_max"], constants["mu"], constants["L"])
-    s = schedules.auto(1, **constants, family="shb")
-    rule = heavy_ball_rule(constants["L"], constants["mu"], constants["L_max"], z)
+    z, mu = theory.zeta2(constants["n"], constants["b"]), seen(constants, constants["b"])
+    rows = (constants["L_max"], mu, constants["L"])
+    s = schedules.auto(T_SEEN, **constants, family="shb")
+    rule = heavy_ball_rule(constants["L"], mu, constants["L_max"], z)
     best = theory.certified_rate(float(s.alpha[0]), float(s.beta[0]), z, *rows)
     assert 1 - best >= (1 - theory.certified_rate(*rule, z, *rows)) * (1 - 2e-5)
 
@@ -83,10 +97,32 @@ def test_a_larger_batch_is_certified_no_slower(constants, other):
     n = constants["n"]
     rates = []
     for b in sorted((constants["b"], 1 + other % n)):
-        s = schedules.auto(1, **constants | {"b": b}, family="shb")
-        rows = (theory.zeta2(n, b), constants["L_max"], constants["mu"], constants["L"])
+        s = schedules.auto(T_SEEN, **constants | {"b": b}, family="shb")
+        rows = (theory.zeta2(n, b), constants["L_max"], seen(constants, b), constants["L"])
         rates.append(theory.certified_rate(*step(s, 0), *rows))
     assert 1 - rates[1] >= (1 - rates[0]) * (1 - 2e-5)
+
+
+@FEW
+@given(batch_constants(), st.integers(1, 100_000))
+def test_heavy_ball_for_what_it_can_see_is_stable_on_the_whole_spectrum(constants, T):
+    """Curvatures between mu and the least that T steps can see are certified too."""
+    b = constants["b"]
+    s = schedules.auto(min(T, 50), **constants, family="shb")
+    rows = (constants["L_max"], constants["mu"], constants["L"])
+    assert theory.certificate(*step(s, 0), *rows) >= theory.zeta2(constants["n"], b) * (1 - 1e-9)
+    assert constants["mu"] <= seen(constants, b, T) <= constants["L"]
+
+
+@pytest.mark.parametrize("T", [3, 20, 200])
+def test_a_short_run_of_heavy_ball_does_not_end_above_its_start(T):
+    """kappa = 1e6 at b = n - 1: momentum made for mu would still be swinging at T."""
+    rows = np.random.default_rng(0).standard_normal((200, 10)) * np.geomspace(1.0, 1e-3, 10)
+    p = LeastSquares(rows, rows @ np.ones(10))
+    c = p.constants()
+    s = schedules.auto(T, c.L, c.mu, c.L_max, p.n, p.n - 1, family="shb")
+    gap = exact.expected(p, s, p.n - 1).gap
+    assert gap[-1] < 0.3 * gap[0]
 
 
 def test_mass_by_hand():

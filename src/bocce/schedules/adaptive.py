@@ -88,6 +88,25 @@ def lookahead_rule(
     return _with_memory(memory(L, mu, L_max, kappa_tilde, zeta2), L_m, kappa_m)
 
 
+def visible_curvature(
+    T: int, L: float, mu: float, L_max: float, zeta2: float, how: Averaging = AVERAGING
+) -> float:
+    """The least curvature that T steps of heavy ball can see; mu where T is long enough for it.
+
+    Rule 1 forgets the start in about tau(m) = (zeta0^2 L_max + sqrt(m L))/m steps along a
+    direction of curvature m. The answer is the m with ``how.after`` tau(m) = T, or mu if mu is
+    larger. A momentum made for a smaller curvature would still be swinging at T.
+
+    >>> visible_curvature(35, L=100.0, mu=1e-3, L_max=100.0, zeta2=0.0)  # (3.5/T)^2 L
+    1.0
+    >>> visible_curvature(7000, L=100.0, mu=1.0, L_max=100.0, zeta2=0.5)
+    1.0
+    """
+    time = max(1.0, T / how.after)
+    root = (math.sqrt(L) + math.sqrt(L + 4.0 * time * zeta2 * L_max)) / (2.0 * time)
+    return min(L, max(mu, root * root))
+
+
 def memory(L: float, mu: float, L_max: float, kappa_tilde: float, zeta2: float) -> float:
     """c = sqrt(kappa_m L_m/mu) of rule 2: its error falls by 1 - 1/(2c) a step.
 
@@ -165,7 +184,8 @@ def auto(
 
     With z = zeta0^2 = (n - b)/((n - 1) b): heavy ball (theta = 0; kappa~ unknown, or
     ``family="shb"``) takes the step, at most 1/L, and momentum of the smallest certified rate
-    (``minimax.minimax_heavy_ball``). Lookahead (kappa~ known) is MaSS with 1/b replaced by z
+    (``minimax.minimax_heavy_ball``) for the curvatures that T steps can see
+    (``visible_curvature``). Lookahead (kappa~ known) is MaSS with 1/b replaced by z
     (``lookahead_rule``), partly accelerated even at b = 1; it remembers c = sqrt(kappa_m L_m/mu)
     steps, and c_k = min(c, k + 2) at step k, so that fast directions need not wait for slow ones.
     That is the first part: K = min(3.5 tau, T/2) steps, tau the time constant (2c, or
@@ -195,9 +215,9 @@ def auto(
 
     Source: the problem that ``sec:conclusion`` leaves open; rule 2 after Liu and Belkin (2020).
 
-    >>> s = auto(4, L=4.0, mu=1.0, L_max=9.0, n=10, b=5, family="shb")
-    >>> s.alpha.round(3).tolist(), round(float(s.beta[0]), 3)
-    ([0.25, 0.25, 0.25, 0.134], 0.29)
+    >>> s = auto(20, L=4.0, mu=1.0, L_max=9.0, n=10, b=5, family="shb")
+    >>> s.alpha.round(3)[[0, 9, 19]].tolist(), round(float(s.beta[0]), 3)
+    ([0.25, 0.25, 0.022], 0.29)
     """
     T = _rules.horizon("auto", T)
     L, mu = _rules.curvatures("auto", L, mu)
@@ -212,7 +232,7 @@ def auto(
     name = "auto-shb" if family == "shb" else "auto"
     if kappa_tilde is not None and not optimise:
         return Schedule(*lookahead_table(T, L, mu, L_max, kappa_tilde, zeta2), name)
-    alpha, beta, theta, tau = _constant(L, mu, L_max, kappa_tilde, zeta2, optimise)
+    alpha, beta, theta, tau = _constant(T, L, mu, L_max, kappa_tilde, zeta2, optimise)
     shape = np.ones(T)
     if zeta2 > 0.0:  # the full batch has no noise to average out
         shape = decay(T, AVERAGING.start(tau, T) / T)
@@ -220,11 +240,18 @@ def auto(
 
 
 def _constant(
-    L: float, mu: float, L_max: float, kappa_tilde: float | None, zeta2: float, optimise: bool
+    T: int,
+    L: float,
+    mu: float,
+    L_max: float,
+    kappa_tilde: float | None,
+    zeta2: float,
+    optimise: bool,
 ) -> tuple[float, float, float, float]:
     """(alpha, beta, theta) before the decay, and the time constant of the error."""
     if kappa_tilde is None:
-        alpha, beta, rate = minimax_heavy_ball(zeta2, L_max, mu, L, longest=1.0 / L)
+        seen = visible_curvature(T, L, mu, L_max, zeta2)
+        alpha, beta, rate = minimax_heavy_ball(zeta2, L_max, seen, L, longest=1.0 / L)
         three, tau = (alpha, beta, 0.0), 1.0 / max(1.0 - rate, EPS)  # kappa may be beyond a double
     else:
         tau = 2.0 * memory(L, mu, L_max, kappa_tilde, zeta2)
