@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .averages import expected_average
 from .curves import Curve, expected
+from .gaussian import Gaussian
 from .stability import (
     Stationary,
     critical_batch_size,
@@ -14,6 +15,7 @@ from .typical import Typical, typical_rate
 
 __all__ = [
     "Curve",
+    "Gaussian",
     "Stationary",
     "Typical",
     "critical_batch_size",

@@ -12,7 +12,8 @@ from ..problems import Problem
 from ..sampling import batch_rows
 from ..schedules import Schedule
 from ..theory.batch import zeta2
-from . import _kernel
+from . import _kernel, gaussian
+from .gaussian import Gaussian
 from .moments import FloatArray, Frame, Noise, Tabulated, frame_of, noise_of
 
 # A curve of at least so many steps is walked by the kernel. Importing Numba and reading the kernel
@@ -35,7 +36,7 @@ class Curve:
 
 
 def expected(
-    p: Problem,
+    p: Problem | Gaussian,
     schedule: Schedule,
     batch_size: int | float,
     w0: npt.ArrayLike | None = None,
@@ -55,7 +56,8 @@ def expected(
 
     Exact for least squares with any l2, up to rounding; reshuffled epochs are not covered, their
     batches depend on one another. A curve that diverges is infinite from where it overflows. Where
-    the Hessian is singular, w* is ``p.minimiser()``.
+    the Hessian is singular, w* is ``p.minimiser()``. A ``Gaussian`` takes O(d) a step; its start is
+    part of the model, so ``w0`` is left out.
 
     Source: the recursion behind ``thm:SHB_quad``, closed exactly; docs/theory/exact-dynamics.md.
 
@@ -68,7 +70,38 @@ def expected(
     >>> curve.error2.round(12).tolist()  # each step multiplies by 4/5 or by -4/5
     [1.0, 0.64, 0.4096]
     """
+    if isinstance(p, Gaussian):
+        return _gaussian("expected", p, schedule, batch_size, w0)
     return curve_of("expected", p, schedule, batch_size, w0, _moments, lambda errors: errors)
+
+
+def _gaussian(
+    where: str,
+    model: Gaussian,
+    schedule: Schedule,
+    batch_size: int | float,
+    w0: npt.ArrayLike | None,
+) -> Curve:
+    _require_schedule(where, schedule)
+    if w0 is not None:
+        raise ValueError(
+            f"{where}: w0 must be left out for a Gaussian model, which has no basis of its own; "
+            "give Gaussian(spectrum, start=...) the squared error along each eigenvalue."
+        )
+    _, zeta0_2 = model.sampling(where, batch_size)
+    bias2, totals = gaussian.curves(model, schedule, zeta0_2)
+    _infinite_after_overflow(totals)
+    _infinite_after_overflow(bias2[:, None])
+    error2, grad2, gap = totals.T.copy()
+    return Curve(error2, grad2, gap, bias2)
+
+
+def _require_schedule(where: str, schedule: object) -> None:
+    if not isinstance(schedule, Schedule):
+        raise TypeError(
+            f"{where}: schedule={schedule!r} must be a Schedule; make one with "
+            "bocce.schedules (a policy that looks at the batch has no exact curve)."
+        )
 
 
 def curve_of(
@@ -85,11 +118,7 @@ def curve_of(
     ``along`` takes the errors of one eigenvalue, k = 0 .. T, to those of what the curve is about.
     """
     frame = frame_of(where, p)
-    if not isinstance(schedule, Schedule):
-        raise TypeError(
-            f"{where}: schedule={schedule!r} must be a Schedule; make one with "
-            "bocce.schedules (a policy that looks at the batch has no exact curve)."
-        )
+    _require_schedule(where, schedule)
     b = batch_rows(where, batch_size, p.n)
     zeta0_2 = zeta2(p.n, b)
     start, outside2 = frame.split(_start(where, w0, p.d))

@@ -14,6 +14,7 @@ from .. import _checks
 from ..problems import Problem
 from ..sampling import batch_rows
 from ..theory.batch import zeta2
+from .gaussian import Gaussian, batch_at, critical_strength, loop_gain
 from .moments import FloatArray, Frame, Noise, frame_of, noise_of
 
 LAPACK_SIZE = 400  # up to this D all eigenvalues are cheaper than an iteration
@@ -58,7 +59,13 @@ class _Update:
 
 
 def response(
-    lam: FloatArray, alpha: float, beta: float, theta: float, rate: float = 1.0
+    lam: FloatArray,
+    alpha: float,
+    beta: float,
+    theta: float,
+    rate: float = 1.0,
+    *,
+    pairs: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """How covariance injected into w comes back, summed over time: at y (G) and at w (R).
 
@@ -72,6 +79,7 @@ def response(
     at rate 1; another rate is the same with the recurrence's coefficients divided by it. theta = 0
     and theta = beta give the heavy-ball and Nesterov forms. All entries are positive where
     the noise-free update is faster than ``rate``; elsewhere the sum diverges and they mean nothing.
+    ``pairs=False`` gives the diagonals alone.
 
     >>> G, R = response(np.array([1.0]), alpha=1.0, beta=0.0, theta=0.0)
     >>> float(G[0, 0]), float(R[0, 0])
@@ -82,7 +90,8 @@ def response(
     x = _slowness(c1, c2, alpha * lam, rate)
     s = c2 / rate**2
     look, back = 1.0 + theta, -theta / rate
-    x_i, x_j, s_i, s_j = x[:, None], x, s[:, None], s
+    x_i, s_i = (x[:, None], s[:, None]) if pairs else (x, s)
+    x_j, s_j = x, s
     sigma = x_i * (1.0 + s_j) + x_j * (1.0 + s_i)
     delta = 1.0 - s_i * s_j
     scale = rate**2 * (delta * sigma - (x_i + s_i * x_j) * (x_j + s_j * x_i))
@@ -97,7 +106,7 @@ def _slowness(c1: FloatArray, c2: FloatArray, step: FloatArray, rate: float) -> 
 
 
 def mean_square_rate(
-    p: Problem, alpha: float, beta: float, batch_size: int | float, theta: float = 0.0
+    p: Problem | Gaussian, alpha: float, beta: float, batch_size: int | float, theta: float = 0.0
 ) -> float:
     """The factor a step of the root mean square error: sqrt of the operator's spectral radius.
 
@@ -120,23 +129,41 @@ def mean_square_rate(
     >>> round(mean_square_rate(p, alpha=0.2, beta=0.0, batch_size=1), 12)
     0.8
     """
-    update, frame = _prepared("mean_square_rate", p, alpha, beta, theta)
-    b = batch_rows("mean_square_rate", batch_size, p.n)
-    still = update.radius(frame.all_eigenvalues)
+    where = "mean_square_rate"
+    update = _update(where, alpha, beta, theta)
+    if isinstance(p, Gaussian):
+        _require_moderate_step(where, update, p.spectrum)
+        _, zeta0_2 = p.sampling(where, batch_size)
+        strength, lam2 = zeta0_2 * alpha**2, p.spectrum**2
+        return _rate(
+            update, p.spectrum, p.spectrum, lambda G: loop_gain(strength * lam2 * G), pairs=False
+        )
+    frame = _prepared(where, p, update)
+    b = batch_rows(where, batch_size, p.n)
     if b == p.n or frame.rank == 0:
-        return still
-    products = ROOT_EVALUATIONS * LANCZOS_PRODUCTS
-    noise = noise_of("mean_square_rate", frame, products)
-    zeta0_2 = zeta2(p.n, b)
+        return update.radius(frame.all_eigenvalues)
+    noise = noise_of(where, frame, ROOT_EVALUATIONS * LANCZOS_PRODUCTS)
+    strength = zeta2(p.n, b) * alpha**2
+    return _rate(update, frame.all_eigenvalues, frame.lam, lambda G: strength * _perron(noise, G))
+
+
+def _rate(
+    update: _Update,
+    every: FloatArray,
+    lam: FloatArray,
+    gain_of: Callable[[FloatArray], float],
+    pairs: bool = True,
+) -> float:
+    """The rate at which what the noise adds, ``gain_of`` its response, is just 1."""
+    still = update.radius(every)
 
     def excess(rate: float) -> float:
         """Positive above the rate sought; -1 where the noise-free sum diverges already."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            G, _ = response(frame.lam, alpha, beta, theta, rate)
+            G, _ = response(lam, update.alpha, update.beta, update.theta, rate, pairs=pairs)
         if not (np.isfinite(G).all() and (G > 0.0).all()):
             return -1.0
-        gain = zeta0_2 * alpha**2 * _perron(noise, G)
-        return 1.0 / max(gain, 0.5) - 1.0
+        return 1.0 / max(gain_of(G), 0.5) - 1.0
 
     low = max(still, NEAREST) * (1.0 + NEAREST)
     if excess(low) >= 0.0:
@@ -147,7 +174,9 @@ def mean_square_rate(
     return float(brentq(excess, low, high, xtol=1e-15, rtol=1e-14))
 
 
-def critical_batch_size(p: Problem, alpha: float, beta: float, theta: float = 0.0) -> float:
+def critical_batch_size(
+    p: Problem | Gaussian, alpha: float, beta: float, theta: float = 0.0
+) -> float:
     """The real number b_c above which constant parameters are stable in mean square.
 
     The update as in `mean_square_rate`. The formula::
@@ -169,12 +198,29 @@ def critical_batch_size(p: Problem, alpha: float, beta: float, theta: float = 0.
     >>> bool(np.isclose(critical_batch_size(p, 1.0, beta), n / (1 + 0.75 * 1.5 / 1.25)))
     True
     """
-    update, frame = _prepared("critical_batch_size", p, alpha, beta, theta)
-    _require_noise_free_stability("critical_batch_size", update, frame)
+    where = "critical_batch_size"
+    update = _update(where, alpha, beta, theta)
+    if isinstance(p, Gaussian):
+        _require_moderate_step(where, update, p.spectrum)
+        return _gaussian_critical(where, update, p)
+    frame = _prepared(where, p, update)
+    _require_noise_free_stability(where, update, frame.all_eigenvalues)
     if p.n == 1 or frame.rank == 0:
         return 0.0
-    noise = noise_of("critical_batch_size", frame, LANCZOS_PRODUCTS)
+    noise = noise_of(where, frame, LANCZOS_PRODUCTS)
     return _critical(update, frame, noise)
+
+
+def _returned(update: _Update, model: Gaussian) -> tuple[FloatArray, FloatArray]:
+    """alpha^2 lam^2 G and R along each eigenvalue: how noise returns, and what it leaves in w."""
+    lam = model.spectrum
+    G, R = response(lam, update.alpha, update.beta, update.theta, pairs=False)
+    return update.alpha**2 * lam**2 * G, R
+
+
+def _gaussian_critical(where: str, update: _Update, model: Gaussian) -> float:
+    _require_noise_free_stability(where, update, model.spectrum)
+    return batch_at(model, critical_strength(_returned(update, model)[0]))
 
 
 def _critical(update: _Update, frame: Frame, noise: Noise) -> float:
@@ -184,7 +230,7 @@ def _critical(update: _Update, frame: Frame, noise: Noise) -> float:
 
 
 def stationary(
-    p: Problem, alpha: float, beta: float, batch_size: int | float, theta: float = 0.0
+    p: Problem | Gaussian, alpha: float, beta: float, batch_size: int | float, theta: float = 0.0
 ) -> Stationary:
     """What constant parameters leave: the limits of E||w - w*||^2, E||grad f||^2 and E f - f*.
 
@@ -204,24 +250,48 @@ def stationary(
     >>> stationary(p, alpha=0.5, beta=0.0, batch_size=1).error2  # 1/4 (e^2 + 1) at rest
     0.3333333333333333
     """
-    update, frame = _prepared("stationary", p, alpha, beta, theta)
-    _require_noise_free_stability("stationary", update, frame)
-    b = batch_rows("stationary", batch_size, p.n)
+    where = "stationary"
+    update = _update(where, alpha, beta, theta)
+    if isinstance(p, Gaussian):
+        _require_moderate_step(where, update, p.spectrum)
+        return _gaussian_stationary(where, update, p, batch_size)
+    frame = _prepared(where, p, update)
+    _require_noise_free_stability(where, update, frame.all_eigenvalues)
+    b = batch_rows(where, batch_size, p.n)
     if b == p.n or frame.rank == 0:
         return Stationary(0.0, 0.0, 0.0)
-    noise = noise_of("stationary", frame, 2 * LANCZOS_PRODUCTS)
-    critical = _critical(update, frame, noise)
+    noise = noise_of(where, frame, 2 * LANCZOS_PRODUCTS)
+    _require_batch(where, b, _critical(update, frame, noise), update)
+    G, R = response(frame.lam, alpha, beta, theta)
+    injected = _injected(noise, G, alpha**2 * zeta2(p.n, b))
+    return _left(frame.lam, np.maximum(R.diagonal() * injected, 0.0))
+
+
+def _left(lam: FloatArray, variance: FloatArray) -> Stationary:
+    return Stationary(
+        float(variance.sum()), float(lam**2 @ variance), float(0.5 * (lam @ variance))
+    )
+
+
+def _require_batch(where: str, b: int, critical: float, update: _Update) -> None:
     if b <= critical:
         raise ValueError(
-            f"stationary: batch_size={b} must be above the critical batch size {critical:.6g} of "
+            f"{where}: batch_size={b} must be above the critical batch size {critical:.6g} of "
             f"{update}: the error grows without limit; take at least "
             f"{int(critical) + 1} rows, or lower alpha or beta."
         )
-    G, R = response(frame.lam, alpha, beta, theta)
-    injected = _injected(noise, G, alpha**2 * zeta2(p.n, b))
-    left = np.maximum(R.diagonal() * injected, 0.0)
-    lam = frame.lam
-    return Stationary(float(left.sum()), float(lam**2 @ left), float(0.5 * (lam @ left)))
+
+
+def _gaussian_stationary(
+    where: str, update: _Update, model: Gaussian, batch_size: int | float
+) -> Stationary:
+    b, zeta0_2 = model.sampling(where, batch_size)
+    _require_batch(where, b, _gaussian_critical(where, update, model), update)
+    returned, R = _returned(update, model)
+    u = zeta0_2 * returned
+    trace = model.noise / (1.0 - loop_gain(u))  # tr(A P_y) + noise, at rest
+    injected = update.alpha**2 * zeta0_2 * model.spectrum * trace / (1.0 - u)
+    return _left(model.spectrum, R * injected)
 
 
 def _scaled(noise: Noise, G: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
@@ -275,31 +345,36 @@ def _injected(noise: Noise, G: FloatArray, strength: float) -> FloatArray:
     return np.asarray(triangle.unpack(solution / root).diagonal())
 
 
-def _prepared(
-    where: str, p: Problem, alpha: float, beta: float, theta: float
-) -> tuple[_Update, Frame]:
-    """Arguments checked, the problem in its eigenbasis."""
-    update = _Update(
+def _update(where: str, alpha: float, beta: float, theta: float) -> _Update:
+    return _Update(
         _checks.real(where, "alpha", alpha, above=0.0),
         _checks.real(where, "beta", beta, least=0.0, below=1.0),
         _checks.real(where, "theta", theta, least=0.0),
     )
+
+
+def _prepared(where: str, p: Problem, update: _Update) -> Frame:
+    """The problem in its eigenbasis, if the update can be judged on it."""
     frame = frame_of(where, p)
     if frame.all_eigenvalues.size == 0:
         raise ValueError(
             f"{where}: X is zero and l2={p.l2}, nothing moves; give data with a nonzero row."
         )
-    lam_max = float(frame.all_eigenvalues.max())
+    _require_moderate_step(where, update, frame.all_eigenvalues)
+    return frame
+
+
+def _require_moderate_step(where: str, update: _Update, lam: FloatArray) -> None:
+    lam_max = float(lam.max())
     if update.alpha * lam_max * (1.0 + update.theta) > LARGEST_STEP:
         raise ValueError(
             f"{where}: {update} times lambda_max={lam_max:.6g} is beyond {LARGEST_STEP:g}, squares "
             f"would overflow; take alpha near 1/lambda_max = {1.0 / lam_max:.6g}."
         )
-    return update, frame
 
 
-def _require_noise_free_stability(where: str, update: _Update, frame: Frame) -> None:
-    lam_max = float(frame.all_eigenvalues.max())
+def _require_noise_free_stability(where: str, update: _Update, lam: FloatArray) -> None:
+    lam_max = float(lam.max())
     limit = update.step_limit(lam_max)
     if update.alpha >= limit:
         raise ValueError(

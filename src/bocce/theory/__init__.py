@@ -7,6 +7,7 @@ from .batch import Target, batch_threshold, epsilon_target, zeta2
 from .best import BestHeavyBall, best_heavy_ball
 from .certificate import bound_stationary, certificate, certified_batch_size, certified_rate
 from .convex import ConvexCertificate, certify_convex, convex_words
+from .edge import edge
 from .exponential import bound_exponential, bound_misestimated_L, bound_misestimated_mu
 from .finite import certify
 from .finite_run import certify_run, certify_words
@@ -59,6 +60,7 @@ __all__ = [
     "certify_run",
     "certify_words",
     "convex_words",
+    "edge",
     "epsilon_target",
     "kappa_star",
     "lookahead_certificate",

@@ -36,7 +36,7 @@ def leverage_excess(kappa_tilde: float) -> float:
 def certify(
     schedule: Schedule,
     *,
-    n: int,
+    n: int | None,
     b: int,
     L_max: float,
     kappa_tilde: float | None,
@@ -70,6 +70,8 @@ def certify(
 
     Parameters
     ----------
+    n : rows that batches are drawn from without replacement; None if every row is fresh
+        (zeta0^2 = 1/b).
     L_max : largest curvature of a row, l2 included (or ``Constants.R2``, which is smaller).
     kappa_tilde : largest x_i^T A^-1 x_i (or ``Constants.R2_tilde``); None if unknown: c2 = 0.
     spectrum : eigenvalues of the Hessian; or give mu and lam_max, and the bound holds for every
@@ -95,7 +97,7 @@ def certify(
             f"{where}: schedule={schedule!r} must be a Schedule; make one with bocce.schedules (a "
             "policy that looks at the batch has no certificate)."
         )
-    zeta2 = sampling_noise(where, n, b)
+    zeta2 = 1.0 / _fresh(where, b) if n is None else sampling_noise(where, n, b)
     chi2 = nonnegative(where, "chi2", chi2, "chi2 is noise().chi2")
     chi_tilde2 = nonnegative(
         where, "chi_tilde2", chi_tilde2, "the mean of grad f_i(w*)^T A^-1 grad f_i(w*)"
@@ -116,6 +118,10 @@ def certify(
             start = float(_starts(where, error0, 1)[0])
             found = _on_interval(columns, low, high, start, numbers, chi2, chi_tilde2, of)
     return _bound(found, of, b)
+
+
+def _fresh(where: str, b: object) -> int:
+    return _checks.integer(where, "b", b, remedy="the number of fresh rows a step")
 
 
 def _eigenvalues(where: str, spectrum: Any, mu: Any, lam_max: Any) -> FloatArray:

@@ -1,0 +1,300 @@
+"""Gaussian rows with a given spectrum: exact moments in O(d) a step, at any d.
+
+For rows ``x ~ N(0, A)`` with ``A = diag(lam)`` and targets of variance ``noise`` around the best
+prediction, the covariance of one row's gradient at an error of second moment P is
+
+    N(P) = E[x x^T (x^T P x)] - A P A + noise A = A P A + (tr(A P) + noise) A,
+
+so the diagonal of P closes: ``N_jj = lam_j^2 P_jj + lam_j (sum_i lam_i P_ii + noise)``. With e the
+error and v its velocity along eigenvalue j, ``x = alpha lam_j``, ``s = beta - theta x`` and p, c, q
+the second moments of (e, e), (e, v), (v, v), a step is
+
+    c' = s c - x p                                        E e v_next
+    q' = s (s q - x c) - x c' + alpha^2 zeta0^2 N_jj      E v_next^2
+    p  <- p + 2 c' + q',    c <- c' + q',    q <- q'.
+
+Plain Python here; `compiled` hands the same functions to numba.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+
+from .. import _checks
+from ..sampling import batch_rows
+from ..schedules import Schedule
+from ..schedules.schedule import FloatArray
+from ..theory.batch import fraction_for, zeta2
+
+BLOCK = 1024  # eigenvalues whose means are followed through all steps at once: they fit in cache
+FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums may be reordered; infinities keep their rules
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """A least-squares problem with Gaussian rows, known by its spectrum alone.
+
+    Parameters
+    ----------
+    spectrum : array of d numbers > 0
+        The eigenvalues of the Hessian A.
+    noise : float
+        The variance of the targets around the best prediction.
+    start : array of d numbers >= 0, optional
+        The squared error along each eigenvector at the start; 1 each unless given.
+    n : int, optional
+        None draws fresh rows at each step, so that zeta0^2 = 1/b. With a number, batches are drawn
+        without replacement from n rows whose moments up to the fourth are taken to be those of the
+        distribution; zeta0^2 = (n - b)/((n - 1) b).
+
+    Examples
+    --------
+    >>> import bocce
+    >>> from bocce.exact import Gaussian, expected
+    >>> model = Gaussian([1.0], n=None)            # one eigenvalue: E (1 - alpha x^2)^2 by hand
+    >>> s = bocce.schedules.sgd(T=1, L=4.0)        # 1 - 2/4 + 3/16
+    >>> expected(model, s, batch_size=1).error2.tolist()
+    [1.0, 0.6875]
+    """
+
+    spectrum: FloatArray
+    noise: float = 0.0
+    start: FloatArray | None = None
+    n: int | None = None
+
+    def __init__(
+        self,
+        spectrum: npt.ArrayLike,
+        *,
+        noise: float = 0.0,
+        start: npt.ArrayLike | None = None,
+        n: int | None = None,
+    ) -> None:
+        lam = _numbers("spectrum", spectrum, None)
+        if lam.min() <= 0.0:
+            raise ValueError(
+                f"Gaussian: spectrum has the eigenvalue {lam.min():.6g}, each must be > 0; leave "
+                "out directions that no row touches."
+            )
+        error = np.ones(lam.size) if start is None else _numbers("start", start, lam.size)
+        if error.min() < 0.0:
+            raise ValueError(
+                f"Gaussian: start has the entry {error.min():.6g}, each must be >= 0; start holds "
+                "squared errors, one for each eigenvalue."
+            )
+        remedy = "the variance of targets around the best prediction"
+        variance = _checks.real("Gaussian", "noise", noise, least=0.0, remedy=remedy)
+        if n is not None:
+            n = _checks.integer("Gaussian", "n", n, least=2, remedy="None draws fresh rows")
+        for array in (lam, error):
+            array.flags.writeable = False
+        for name, value in zip(("spectrum", "noise", "start", "n"), (lam, variance, error, n)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def d(self) -> int:
+        """The number of eigenvalues."""
+        return int(self.spectrum.size)
+
+    @property
+    def errors(self) -> FloatArray:
+        """``start`` as an array, whether it was given or not."""
+        assert self.start is not None  # the constructor sets it
+        return self.start
+
+    def sampling(self, where: str, batch_size: int | float) -> tuple[int, float]:
+        """The batch in rows, and zeta0^2."""
+        if self.n is not None:
+            b = batch_rows(where, batch_size, self.n)
+            return b, zeta2(self.n, b)
+        remedy = "rows are fresh here (n=None), so give a number of rows, not a share"
+        b = _checks.integer(where, "batch_size", batch_size, least=1, remedy=remedy)
+        return b, 1.0 / b
+
+    def certify_arguments(self) -> dict[str, Any]:
+        """What ``theory.certify(schedule, b=b, **model.certify_arguments())`` asks for.
+
+        E[A_i^2] = 2 A^2 + tr(A) A and E[A_i A^-1 A_i] = (d + 2) A, so that R2 = 2 lambda_max + tr A
+        and R2~ = d + 2 stand for L_max and kappa~; chi^2 = noise tr A and chi~^2 = noise d.
+
+        Examples
+        --------
+        >>> import bocce
+        >>> model = Gaussian([1.0, 10.0, 100.0], noise=0.01)
+        >>> s = bocce.schedules.auto(500, **model.schedule_arguments(100))
+        >>> bound = bocce.theory.certify(s, b=100, **model.certify_arguments())
+        >>> truth = bocce.exact.expected(model, s, 100).error2[-1]
+        >>> bool(truth <= bound.total <= 3 * truth)
+        True
+        """
+        total = float(self.spectrum.sum())
+        return {
+            "n": self.n,
+            "L_max": 2.0 * float(self.spectrum.max()) + total,
+            "kappa_tilde": self.d + 2.0,
+            "spectrum": self.spectrum,
+            "error0": self.errors,
+            "chi2": self.noise * total,
+            "chi_tilde2": self.noise * self.d,
+        }
+
+    def schedule_arguments(self, batch_size: int | float) -> dict[str, Any]:
+        """L, mu, L_max, kappa_tilde, n and b, as the factories of ``bocce.schedules`` take them.
+
+        Fresh rows are given as n = 2^53 rows: there zeta0^2 is 1/b to rounding.
+        """
+        b, _ = self.sampling("schedule_arguments", batch_size)
+        known = self.certify_arguments()
+        return {
+            "L": float(self.spectrum.max()),
+            "mu": float(self.spectrum.min()),
+            "L_max": known["L_max"],
+            "kappa_tilde": known["kappa_tilde"],
+            "n": 2**53 if self.n is None else self.n,
+            "b": b,
+        }
+
+
+def _numbers(name: str, values: npt.ArrayLike, size: int | None) -> FloatArray:
+    found = np.array(values, dtype=np.float64)
+    wrong = found.ndim != 1 or found.size == 0 or (size is not None and found.size != size)
+    if wrong or not np.isfinite(found).all():
+        count = "at least one finite number" if size is None else f"{size} finite numbers"
+        raise ValueError(
+            f"Gaussian: {name} of shape {found.shape} must be {count} in one dimension; give one "
+            "for each eigenvalue of the Hessian."
+        )
+    return found
+
+
+# -- curves ---------------------------------------------------------------------------------------
+
+
+@functools.cache
+def compiled(name: str) -> Callable[..., Any]:
+    """The function of that name, compiled when first asked for (numba is slow to import)."""
+    from numba import njit
+
+    function: Any = {"moments": moments, "means": means}[name]
+    machine_code: Callable[..., Any] = njit(cache=True, nogil=True, fastmath=FAST)(function)
+    return machine_code
+
+
+def moments(
+    alpha: FloatArray,
+    beta: FloatArray,
+    theta: FloatArray,
+    lam: FloatArray,
+    start: FloatArray,
+    zeta0_2: float,
+    noise: float,
+) -> FloatArray:
+    """[error2, grad2, gap] (T + 1, 3): the step of the module's docstring, d of them at once."""
+    T, d = alpha.size, lam.size
+    p, c, q = start.copy(), np.zeros(d), np.zeros(d)
+    totals = np.full((T + 1, 3), np.inf)
+    drive = noise  # tr(A P_y) + noise, for the next step
+    error2, grad2, gap = 0.0, 0.0, 0.0
+    for j in range(d):
+        drive += lam[j] * p[j]
+        error2 += p[j]
+        grad2 += lam[j] * lam[j] * p[j]
+        gap += lam[j] * p[j]
+    totals[0, 0], totals[0, 1], totals[0, 2] = error2, grad2, 0.5 * gap
+    for k in range(T):
+        a, look = alpha[k], theta[k]
+        ahead = theta[k + 1] if k + 1 < T else 0.0
+        strength = a * a * zeta0_2
+        error2, grad2, gap, trace = 0.0, 0.0, 0.0, 0.0
+        for j in range(d):
+            x = a * lam[j]
+            s = beta[k] - look * x
+            at_y = p[j] + 2.0 * look * c[j] + look * look * q[j]
+            injected = strength * lam[j] * (lam[j] * at_y + drive)
+            cross = s * c[j] - x * p[j]
+            square = s * (s * q[j] - x * c[j]) - x * cross + injected
+            e = max(p[j] + 2.0 * cross + square, 0.0)  # rounding may leave -1e-17 of the largest
+            ev = cross + square
+            p[j], c[j], q[j] = e, ev, square
+            trace += lam[j] * (e + 2.0 * ahead * ev + ahead * ahead * square)
+            error2 += e
+            grad2 += lam[j] * lam[j] * e
+            gap += lam[j] * e
+        if not error2 + grad2 + abs(trace) < np.inf:
+            break
+        totals[k + 1, 0], totals[k + 1, 1], totals[k + 1, 2] = error2, grad2, 0.5 * gap
+        drive = trace + noise
+    return totals
+
+
+def means(
+    alpha: FloatArray,
+    beta: FloatArray,
+    theta: FloatArray,
+    lam: FloatArray,
+    start: FloatArray,
+) -> FloatArray:
+    """[||E e_k||^2, ||A E e_k||^2, E e_k^T A E e_k / 2], k = 0 .. T, a block at a time."""
+    T, d = alpha.size, lam.size
+    totals = np.zeros((T + 1, 3))
+    for first in range(0, d, BLOCK):
+        here = lam[first : first + BLOCK]
+        m, v = np.sqrt(start[first : first + BLOCK]), np.zeros(here.size)
+        for k in range(T + 1):
+            error2, grad2, gap = 0.0, 0.0, 0.0
+            for j in range(here.size):
+                square = m[j] * m[j]
+                error2 += square
+                grad2 += here[j] * here[j] * square
+                gap += here[j] * square
+            totals[k, 0] += error2
+            totals[k, 1] += grad2
+            totals[k, 2] += 0.5 * gap
+            if k < T:
+                for j in range(here.size):
+                    x = alpha[k] * here[j]
+                    v[j] = (beta[k] - theta[k] * x) * v[j] - x * m[j]
+                    m[j] += v[j]
+    return totals
+
+
+def curves(model: Gaussian, schedule: Schedule, zeta0_2: float) -> tuple[FloatArray, FloatArray]:
+    """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3); the full batch has no variance."""
+    table = (schedule.alpha, schedule.beta, schedule.theta, model.spectrum, model.errors)
+    mean = compiled("means")(*table)
+    totals = mean if zeta0_2 == 0.0 else compiled("moments")(*table, zeta0_2, model.noise)
+    return mean[:, 0].copy(), totals
+
+
+# -- stability ------------------------------------------------------------------------------------
+
+
+def loop_gain(u: FloatArray) -> float:
+    """sum u/(1 - u): what a unit of tr(A P_y) comes back as; stable in mean square below 1.
+
+    ``u_j = alpha^2 zeta0^2 lam_j^2 G_jj`` is how much of the noise along eigenvalue j returns to
+    itself (`bocce.exact.stability.response`). The covariance q that is injected solves
+    ``q_j = u_j q_j + alpha^2 zeta0^2 lam_j (S + noise)``, ``S = sum lam_i G_ii q_i``, so that
+    ``S = loop_gain (S + noise)``. Infinite where some u is 1 or more.
+    """
+    largest = float(u.max(initial=0.0))
+    return np.inf if not largest < 1.0 else float(np.sum(u / (1.0 - u)))
+
+
+def critical_strength(u: FloatArray) -> float:
+    """The factor on u at which the loop gain is 1: zeta_c^2 / zeta0^2."""
+    high = 1.0 / float(u.max())  # the gain is infinite there, and at most 1 at half of 1/sum(u)
+    low = min(0.5 / float(u.sum()), 0.5 * high)
+    return float(brentq(lambda f: 1.0 / max(loop_gain(f * u), 0.5) - 1.0, low, high, rtol=1e-14))
+
+
+def batch_at(model: Gaussian, zeta0_2: float) -> float:
+    """The real batch size that has this zeta0^2."""
+    return 1.0 / zeta0_2 if model.n is None else fraction_for(model.n, zeta0_2)

@@ -1,0 +1,143 @@
+"""The edge of stability in one line: the largest step, curvature or noise of momentum."""
+
+from __future__ import annotations
+
+import math
+
+from .. import _checks
+from ._arguments import batch_share, lookahead
+
+
+def edge(
+    *,
+    alpha: float | None = None,
+    beta: float = 0.0,
+    lam: float | None = None,
+    zeta2: float | None = None,
+    L_max: float | None = None,
+    theta: float = 0.0,
+) -> float:
+    """The largest stable step, curvature or sampling noise, given the other two.
+
+    The update is ``y = w + theta (w - w_prev)``, ``w_next = w + beta (w - w_prev) - alpha g(y)``,
+    with a batch of variance factor zeta0^2. Along a curvature lam it is stable in mean square iff
+
+        lam/(1 + beta) + zeta0^2 (L_max - lam)/(1 - beta) <= 2/alpha            (theta = 0).
+
+    With lookahead, s = beta - theta alpha lam and x = alpha lam, the line becomes
+
+        lam/(1 + s) + zeta0^2 (L_max - lam)/(1 - s) (1 + 2 theta (1 + theta) x/(1 + s)) <= 2/alpha,
+
+    a quadratic in alpha and in lam, and linear in zeta0^2.
+
+    Guarantee: necessary and sufficient where every row touches one coordinate, with curvature L_max
+    or 0. On other least squares it is sufficient if it holds at every eigenvalue; for theta = 0 at
+    mu and lambda_max, since the left side is linear in lam.
+
+    Source: not in the paper; Theorem S at rate 1, docs/theory/certificate.md.
+
+    Parameters
+    ----------
+    alpha, lam, zeta2 : float or None
+        The step, the curvature and zeta0^2 = (n - b)/((n - 1) b). Exactly one is left out.
+    beta, theta : float
+        Momentum in [0, 1) and lookahead.
+    L_max : float, optional
+        The largest curvature of a row, at least lam. It may be left out where zeta2 = 0.
+
+    Returns
+    -------
+    float
+        The largest stable value of what was left out: of ``lam`` at most L_max, and 0.0 if none is
+        stable; of ``zeta2`` infinity if lam = L_max, and 0.0 if not even the full batch is stable.
+
+    Raises
+    ------
+    ValueError
+        If not exactly one of alpha, lam, zeta2 is left out, or a number is out of its range.
+
+    Examples
+    --------
+    >>> from bocce import theory
+    >>> theory.edge(beta=0.5, lam=1.0, zeta2=0.0)      # heavy ball on all rows: 2 (1 + beta)/lam
+    3.0
+    >>> theory.edge(lam=1.0, zeta2=1.0, L_max=4.0)     # SGD, one row: 2/L_max
+    0.5
+    >>> round(theory.edge(alpha=0.5, beta=0.5, lam=1.0, L_max=11.0), 6)  # (4 - 1/1.5) 0.5/10
+    0.166667
+    """
+    where = "edge"
+    if [alpha, lam, zeta2].count(None) != 1:
+        raise ValueError(
+            f"{where}: alpha={alpha!r}, lam={lam!r}, zeta2={zeta2!r} must be two numbers and one "
+            "None; leave out the one that you ask for."
+        )
+    beta = _checks.real(where, "beta", beta, least=0.0, below=1.0, remedy="beta is the momentum")
+    theta = lookahead(where, theta)
+    if alpha is not None:
+        alpha = _checks.real(where, "alpha", alpha, above=0.0, remedy="alpha is the step size")
+    if lam is not None:
+        lam = _checks.real(where, "lam", lam, above=0.0, remedy="lam is a curvature")
+    if zeta2 is not None:
+        zeta2 = batch_share(where, zeta2)
+    if L_max is None and zeta2 != 0.0:
+        raise ValueError(
+            f"{where}: L_max=None must be a number unless zeta2 = 0; give the largest curvature of "
+            "a row."
+        )
+    top = math.inf if L_max is None else _checks.real(where, "L_max", L_max, above=0.0)
+    if lam is not None and lam > top * (1.0 + 1e-12):
+        raise ValueError(
+            f"{where}: L_max={L_max!r} must be >= lam={lam!r}; the largest row bounds the mean."
+        )
+    if alpha is None:
+        assert lam is not None
+        assert zeta2 is not None
+        return _largest_alpha(beta, theta, lam, zeta2 * max(top - lam, 0.0) if zeta2 else 0.0)
+    if zeta2 is None:
+        assert lam is not None
+        return _largest_zeta2(alpha, beta, theta, lam, max(top - lam, 0.0))
+    return _largest_lam(alpha, beta, theta, zeta2, top)
+
+
+def _largest_alpha(beta: float, theta: float, lam: float, q: float) -> float:
+    """The root of q a (p + a lam c) = (1 - beta + theta a lam)(2 p - a lam r), see the theory."""
+    p, r = 1.0 + beta, 1.0 + 2.0 * theta
+    square = lam * theta * r * (q + lam)
+    slope = q * p + lam * (r * (1.0 - beta) - 2.0 * theta * p)
+    return _positive_root(square, slope, -2.0 * p * (1.0 - beta))
+
+
+def _largest_zeta2(alpha: float, beta: float, theta: float, lam: float, room: float) -> float:
+    x = alpha * lam
+    s = beta - theta * x
+    left = (1.0 - s) * (2.0 * (1.0 + s) - x)
+    if left < 0.0:
+        return 0.0
+    if room == 0.0:
+        return math.inf
+    return left / (alpha * room * (1.0 + s + 2.0 * theta * (1.0 + theta) * x))
+
+
+def _largest_lam(alpha: float, beta: float, theta: float, zeta2: float, top: float) -> float:
+    """Where the same polynomial, now in lam, turns positive for the last time before L_max."""
+    p, r = 1.0 + beta, 1.0 + 2.0 * theta
+    noise = zeta2 * top if zeta2 else 0.0
+    square = alpha * alpha * theta * r * (1.0 - zeta2)
+    slope = alpha * (noise * alpha * theta * r - zeta2 * p + r * (1.0 - beta) - 2.0 * theta * p)
+    constant = noise * alpha * p - 2.0 * p * (1.0 - beta)
+    if zeta2 and square * top * top + slope * top + constant <= 0.0:
+        return top
+    spread = slope * slope - 4.0 * square * constant
+    if spread < 0.0 or (square == 0.0 and slope <= 0.0):
+        return 0.0
+    root = -constant / slope if square == 0.0 else (math.sqrt(spread) - slope) / (2.0 * square)
+    return min(max(root, 0.0), top)
+
+
+def _positive_root(square: float, slope: float, constant: float) -> float:
+    """The positive root of square a^2 + slope a + constant, square >= 0 > constant."""
+    spread = math.sqrt(slope * slope - 4.0 * square * constant)
+    if slope >= 0.0:
+        return -2.0 * constant / (slope + spread)
+    return (spread - slope) / (2.0 * square)
