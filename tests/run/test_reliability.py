@@ -181,15 +181,14 @@ def test_a_start_that_overflows_is_refused():
 
 READ_ONLY = """
 import warnings
-import numpy as np, bocce
-from bocce.engines.numba import entry
+import numba, numpy as np, bocce
 
-def njit(cache=False, plain=entry.njit, **options):
+def njit(*bodies, cache=False, plain=numba.njit, **options):
     if cache:
         raise RuntimeError("cannot cache function: no locator available")  # Numba's words
-    return plain(**options)
+    return plain(*bodies, **options)
 
-entry.njit = njit
+numba.njit = njit
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     p = bocce.LeastSquares(np.eye(3), np.ones(3))
