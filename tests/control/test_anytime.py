@@ -46,7 +46,7 @@ def test_batches_first_then_all_rows(monkeypatch, gram, b):
     """Where a Gram matrix is out of reach: Lanczos, rule 1; noise makes way for the plane."""
     if not gram:
         monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 0)
-        monkeypatch.setattr("bocce.run.anytime.FEW", 0)
+        monkeypatch.setattr("bocce.run.anytime.batches_pay", lambda p: True)
     X, y = regression(noise=1.0)
     p = bocce.LeastSquares(X, y, l2=0.1)
     seen = []

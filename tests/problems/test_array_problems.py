@@ -90,14 +90,6 @@ def test_batches_are_those_of_the_reference_engine(loss):
     np.testing.assert_allclose(b.history["grad_norm"], a.history["grad_norm"], rtol=1e-9)
 
 
-def test_many_rows_are_not_taken_in_batches_first(monkeypatch):
-    monkeypatch.setattr("bocce.run.anytime.FEW", 1)
-    monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 1)
-    p, q = pair("logistic", on("CPU_DEVICE"))
-    assert bocce.minimize(p, tol=1e-6).stages[0].method != "plane"
-    assert [stage.method for stage in bocce.minimize(q, tol=1e-6).stages] == ["plane"]
-
-
 def test_a_checkpoint_goes_on_bit_for_bit(tmp_path):
     _, q = pair("softmax", on("CPU_DEVICE"))
     file = tmp_path / "run.npz"

@@ -111,9 +111,8 @@ def test_on_few_rows_the_plan_is_the_run(loss, intercept):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", ["logistic", "huber", "squared_hinge"])
 def test_on_many_rows_batches_come_first_and_as_planned(loss, intercept, monkeypatch):
-    """As if a million numbers were many: what is small enough for a test."""
-    for room in ("anytime", "plan_words"):
-        monkeypatch.setattr(f"bocce.run.{room}.FEW", 1000)
+    """As if the data did not fit into memory: what is small enough for a test."""
+    monkeypatch.setattr("bocce.run.anytime.batches_pay", lambda p: True)
     monkeypatch.setattr("bocce.run.forecast.TRIAL_NUMBERS", 5000)
     p = bocce.Problem(*rows_for(loss), loss, 1e-3, intercept=intercept)
     plan, run = bocce.plan(p, tol=1e-6), bocce.minimize(p, tol=1e-6)
@@ -131,6 +130,15 @@ def test_on_many_rows_batches_come_first_and_as_planned(loss, intercept, monkeyp
     assert run.stages[1].steps <= 2 * plan.stages[1].steps
     assert "How many steps that takes was tried on" in plan.words
     assert "one pass is made in batches" in plan.words
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_data_in_memory_are_not_taken_in_batches(loss):
+    """However many numbers there are: full-batch steps end sooner, and need no compiler."""
+    X = np.broadcast_to(np.random.default_rng(0).standard_normal((1, 40)), (250_000, 40))
+    p = bocce.Problem(X + np.arange(250_000)[:, None] % 7, np.arange(250_000) % 2, loss, 0.1)
+    stages = bocce.minimize(p, tol=1e-2).stages
+    assert [stage.method for stage in stages] == ["plane"]
 
 
 GIVEN = [

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .._threads import threads_for
 from .base import Array, Index, Rows
 from .moments import rows_in_cache
 
@@ -48,10 +49,12 @@ class Dense(Rows):
             yield np.asarray(self.X[part if rows is None else rows[part]], dtype=np.float64)
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
-        return self.X @ w if self._as_it_is(rows) else super().times(w, rows)
+        with threads_for(self.X.size * w[:1].size if w.ndim > 1 else 0):
+            return self.X @ w if self._as_it_is(rows) else super().times(w, rows)
 
     def combine(self, c: Array, rows: Index | None = None) -> Array:
-        return self.X.T @ c if self._as_it_is(rows) else super().combine(c, rows)
+        with threads_for(self.X.size * c[:1].size if c.ndim > 1 else 0):
+            return self.X.T @ c if self._as_it_is(rows) else super().combine(c, rows)
 
     def _as_it_is(self, rows: Index | None) -> bool:
         """Is it one block, of which no copy is made?"""

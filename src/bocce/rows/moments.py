@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import blas
 
+from .._threads import threads_for
+
 Array = npt.NDArray[Any]
 
 CACHED = 1 << 16  # numbers of a block
@@ -116,7 +118,8 @@ class Squares:
         """Rows, times their weights."""
         if not self.step:
             x = x if weights is None else x * np.sqrt(weights)[:, None]
-            blas.dsyrk(1.0, x.T, beta=1.0, c=self.total, overwrite_c=1)  # the upper triangle
+            with threads_for(0.5 * x.size * x.shape[1]):  # the upper triangle
+                blas.dsyrk(1.0, x.T, beta=1.0, c=self.total, overwrite_c=1)
             self._count(len(x))
             return
         left = x if weights is None else x * weights[:, None]

@@ -12,7 +12,6 @@ from ..problems import Constants, Problem
 
 LEAST_STEPS = 1000
 SMALLEST, LARGEST = 1e-140, 1e140  # of L: its products have a place in a double
-FEW = 1 << 23  # numbers in X: all rows at each step cost less than to load compiled batches
 MOST_SCORES = 1 << 24  # rows in parts: the plane keeps a hundred bytes for each in memory
 UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
 
@@ -32,8 +31,7 @@ def anytime(
     memory: int,
     limits: Limits,
 ) -> Anytime:
-    """Batches first where they pay: where the caller gave their size, or there are many rows and a
-    full gradient costs a pass over them."""
+    """Batches first where the caller gave their size, or where ``batches_pay``."""
     assert name in GUARDED
     straight = b is None and not batches_pay(p)
     c = UNKNOWN if straight else p.estimated()
@@ -81,13 +79,9 @@ def summed(p: Problem, method: Any, b: float | None) -> bool:
 
 
 def batches_pay(p: Problem) -> bool:
-    """Is a pass in batches worth its set-up?"""
-    if p.loss.curvature is None or p.loss.outputs:
-        return False  # of many classes the bound on the curvature is far above what there is
-    if p.in_parts:  # a look at the curvature is two passes: as much as the plane needs to end
-        return p.n > MOST_SCORES
-    if p.rows.foreign:
-        return False  # a device is quick with all rows, and slow to be asked for a few
-    if p.rows.sparse:
-        return False  # steps on all rows cost as little for each entry, and have a metric
-    return not p.has_gram and p.rows.cost > FEW
+    """Does a run without T begin with a pass in batches?
+
+    Only where the data are in parts and the scores of all rows do not fit into memory. In memory
+    the plane alone is faster, before a compiler is even loaded (benchmarks/begin.py).
+    """
+    return p.in_parts and p.n > MOST_SCORES and p.loss.curvature is not None and not p.loss.outputs

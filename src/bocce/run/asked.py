@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _checks, engines, sampling
+from .._threads import one_thread
 from ..control import (
     GUARDED,
     POLICIES,
@@ -204,6 +205,7 @@ def _known(where: str, p: Problem, method: Any) -> Any:
     return method
 
 
+@one_thread()
 def go(
     p: Problem,
     asked: Asked,

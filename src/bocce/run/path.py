@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _checks
+from .._threads import one_thread
 from ..control import GUARDED
 from ..engines.lean import Lean
 from ..problems import Frame, Problem, norm
@@ -27,6 +28,7 @@ USUAL = 1e-4  # a smaller ``tol`` makes scores as much more exact
 FINER = 0.01  # of what ``tol`` asks for: a run that is to be scored
 
 
+@one_thread()
 def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "auto") -> list[Result]:
     """Minimise ``p`` for each of the penalties ``l2s``; ``p.l2`` is not used.
 

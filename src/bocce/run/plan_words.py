@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..control import Controller
 from ..problems import Constants, Problem
-from .anytime import FEW
 from .asked import Asked
 from .forecast import PlannedStage, Trial
 
@@ -224,9 +223,9 @@ def _why(p: Problem, asked: Asked, controller: Controller, found: dict[str, Any]
         )
     if found["stages"][0].method != "plane":
         return (
-            f"A look at all rows is dear here, so one pass is made in batches of {b:,} rows: as "
-            "many as it takes for momentum to work at full speed. From there all rows are taken, "
-            "where the best step and momentum can be computed instead of chosen."
+            f"The data do not fit into memory, so one pass is made in batches of {b:,} rows, the "
+            "smallest at which momentum works at full speed. Then full-batch steps follow, with "
+            "the best step and momentum computed instead of chosen."
         )
     if p.loss.curvature is None:
         return (
@@ -238,9 +237,7 @@ def _why(p: Problem, asked: Asked, controller: Controller, found: dict[str, Any]
             "The products of all pairs of columns are computed once, after which all rows cost no "
             "more than a few: batches would save nothing."
         )
-    if p.rows.cost <= FEW:
-        return "The data are small: a step on all rows costs less than choosing batches would."
-    return "Momentum works at full speed only with most of the rows, so all are taken."
+    return "The data fit into memory, where full-batch steps end sooner than batches would."
 
 
 def known_infinite(found: dict[str, Any]) -> bool:

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from .. import sampling
+from .._threads import one_thread
 from ..control import registry
 from ..problems import Frame, Problem
 from ..rows import Array, foreign, host, rows_of
@@ -31,7 +32,6 @@ from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
 from ._report import Reporter
 from ._run import Ask, Outcome, constant, dense_pays, descend, judged
-from ._threads import few_threads
 
 
 @cache
@@ -191,6 +191,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         """Of the run j in coef_."""
         return slice(None) if self._loss().outputs else j
 
+    @one_thread()
     def _fit(
         self,
         X: Any,
@@ -236,9 +237,8 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             if self.fit_intercept and not warm:
                 intercept[place] = constant(p)
             start = p.joined(coef[place].T, intercept[place])
-            with few_threads(float(X.shape[0]) * X.shape[1]):
-                watch = tell if report.listened_to else None
-                outcome = descend(p, inner, frame, start, ask, watch)
+            watch = tell if report.listened_to else None
+            outcome = descend(p, inner, frame, start, ask, watch)
             outcomes.append(outcome)
             self._put(coef, intercept, place, outcome.w)
             report.end()

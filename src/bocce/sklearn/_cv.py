@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._threads import one_thread
 from ..rows import Array
 from ..run.path import check_penalties
 from ._base import HeavyBall
@@ -80,6 +81,7 @@ class CrossValidated:
     def _begins_warm(self) -> bool:
         return True
 
+    @one_thread()
     def _choose(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Set l2s_, scores_ and l2_; and coef_, as the path on all rows has it for that."""
         self.l2s_ = self._grid()

@@ -1,0 +1,66 @@
+"""How many threads BLAS uses while bocce computes: one, but for single large products.
+
+Threads that wait for one another cost more than they give: a product of a matrix and a vector is
+limited by memory, and beside a busy process the slowest thread decides (benchmarks/threads.py).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+LARGE = 5e8  # multiplications of one product: some 20 ms on one core
+
+
+class _Changed(threading.local):
+    """The libraries set to one thread, with the caller's numbers: recent versions of OpenBLAS keep
+    a number for each Python thread."""
+
+    libraries: tuple[tuple[Any, int], ...] = ()
+
+    def set(self, one: bool) -> None:
+        for library, number in self.libraries:
+            library.set_num_threads(1 if one else number)
+
+
+_changed = _Changed()
+
+
+@cache
+def _libraries() -> list[Any]:
+    from threadpoolctl import ThreadpoolController
+
+    return [lib for lib in ThreadpoolController().lib_controllers if lib.user_api == "blas"]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run a block, or a decorated function, with one BLAS thread; restore the caller's number."""
+    if _changed.libraries:
+        yield
+        return
+    # threadpoolctl's own ``limit`` takes longer than a small fit
+    numbers = ((library, library.get_num_threads()) for library in _libraries())
+    _changed.libraries = tuple(pair for pair in numbers if pair[1] != 1)
+    _changed.set(one=True)
+    try:
+        yield
+    finally:
+        _changed.set(one=False)
+        _changed.libraries = ()
+
+
+@contextmanager
+def threads_for(multiplications: float) -> Iterator[None]:
+    """Inside ``one_thread``: give one large product as many threads as the caller allows."""
+    if multiplications < LARGE or not _changed.libraries:
+        yield
+        return
+    _changed.set(one=False)
+    try:
+        yield
+    finally:
+        _changed.set(one=True)

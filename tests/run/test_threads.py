@@ -1,0 +1,85 @@
+"""Runs use one BLAS thread but for large products, and leave the caller's setting as it was."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import bocce
+from bocce import _threads
+from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.fixture(autouse=True)
+def _two():
+    with threadpool_limits(2, user_api="blas"):
+        assert blas_threads() == {2}, "there is a BLAS to look at"
+        yield
+        assert blas_threads() == {2}, "what was set before is set after"
+
+
+def test_small_products_have_one_thread_and_large_ones_all():
+    with _threads.one_thread():
+        assert blas_threads() == {1}
+        with _threads.one_thread(), _threads.threads_for(1e12):
+            assert blas_threads() == {2}
+        assert blas_threads() == {1}
+        with _threads.threads_for(1e6):
+            assert blas_threads() == {1}
+    with _threads.threads_for(1e12):
+        assert blas_threads() == {2}
+
+
+def test_an_error_leaves_the_setting_as_it_was():
+    with pytest.raises(ZeroDivisionError), _threads.one_thread(), _threads.threads_for(1e12):
+        raise ZeroDivisionError
+
+
+def test_another_python_thread_restores_what_it_changed():
+    with ThreadPoolExecutor(1) as pool:
+        for seen in pool.map(_inside_and_after, range(3)):
+            assert seen == ({1}, {2})
+
+
+def _inside_and_after(_):
+    with threadpool_limits(2, user_api="blas"):
+        with _threads.one_thread():
+            inside = blas_threads()
+        return inside, blas_threads()
+
+
+@pytest.mark.parametrize("fit", ["minimize", "path", "estimator"])
+def test_runs_use_one_thread(fit, monkeypatch):
+    seen = []
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50, 3)), rng.standard_normal(50)
+    first = bocce.losses.Huber.value
+
+    def watching(self, z, target):
+        seen.append(blas_threads())
+        return first(self, z, target)
+
+    monkeypatch.setattr(bocce.losses.Huber, "value", watching)
+    p = bocce.Problem(X, y, "huber", 0.1)
+    if fit == "minimize":
+        bocce.minimize(p, tol=1e-6)
+    elif fit == "path":
+        bocce.path(p, [1.0, 0.1])
+    else:
+        HeavyBallRegressor(loss="huber").fit(X, y)
+    assert seen
+    assert all(now == {1} for now in seen[1:])
+
+
+def test_two_fits_of_the_same_data_are_equal_without_a_random_state():
+    """600,000 rows: a sample of them gives the metric, and the sample is always the same."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((600_000, 15))
+    y = X[:, 0] + rng.logistic(size=600_000) > 0
+    a, b = (HeavyBallClassifier().fit(X, y).coef_ for _ in range(2))
+    np.testing.assert_array_equal(a, b)
