@@ -16,8 +16,11 @@ LARGE = 5e8  # multiplications of one product: some 20 ms on one core
 
 
 class _Changed(threading.local):
-    """The libraries set to one thread, with the caller's numbers: recent versions of OpenBLAS keep
-    a number for each Python thread."""
+    """The libraries that this Python thread has set to one thread, with the caller's numbers.
+
+    threadpoolctl lets one Python thread at a time change a pool that all of them share; in the
+    others nothing changes, which costs speed only.
+    """
 
     libraries: tuple[tuple[Any, int], ...] = ()
 

@@ -1,7 +1,5 @@
 """Runs use one BLAS thread but for large products, and leave the caller's setting as it was."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -38,19 +36,6 @@ def test_small_products_have_one_thread_and_large_ones_all():
 def test_an_error_leaves_the_setting_as_it_was():
     with pytest.raises(ZeroDivisionError), _threads.one_thread(), _threads.threads_for(1e12):
         raise ZeroDivisionError
-
-
-def test_another_python_thread_restores_what_it_changed():
-    with ThreadPoolExecutor(1) as pool:
-        for seen in pool.map(_inside_and_after, range(3)):
-            assert seen == ({1}, {2})
-
-
-def _inside_and_after(_):
-    with threadpool_limits(2, user_api="blas"):
-        with _threads.one_thread():
-            inside = blas_threads()
-        return inside, blas_threads()
 
 
 @pytest.mark.parametrize("fit", ["minimize", "path", "estimator"])
