@@ -156,7 +156,7 @@ ONES = np.ones(3)
         ((ONES, ONES / 2, -ONES), r"theta\[0\]=.* must be finite and >= 0; .*"),
         ((ONES, ONES / 2, [0, NAN, 0]), r"theta\[1\]=.*nan\)? must be finite and >= 0; .*"),
         ((ONES, ONES[:2] / 2, ONES), r".*lengths \(3, 2, 3\), must be equal; .*"),
-        ((1.0, 0.5, 0.0), r"alpha has shape \(\), must be one row of T >= 1 numbers; .*"),
+        ((1.0, 0.5, 0.0), r"alpha, beta and theta are all numbers, T must say how .*; .*"),
         (([], [], []), r"alpha has shape \(0,\), must be one row of T >= 1 numbers; .*"),
     ],
 )

@@ -38,6 +38,7 @@ _NAMES = {
     "minimize": "run",
     "path": "run.path",
     "plan": "run.plan",
+    "repeat": "run.repeat",
 }
 __all__ = ["__version__", *_MODULES, *_NAMES]
 

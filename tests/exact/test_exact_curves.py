@@ -222,7 +222,9 @@ def test_bad_arguments_are_named():
         expected(p, schedule, 2, np.ones(2))
     with pytest.raises(ValueError, match=r"expected: w0"):
         expected(p, schedule, 2, [1.0, np.nan, 0.0])
-    with pytest.raises(TypeError, match=r"schedule='shb' must be a Schedule"):
+    with pytest.raises(TypeError, match=r"schedule=.* must be a Schedule or a name"):
+        expected(p, bocce.policies.sgd_sls_exponential(4), 2)
+    with pytest.raises(ValueError, match=r"T=None must be the number of steps"):
         expected(p, "shb", 2)
     labels = bocce.Logistic(np.eye(2), np.array([0, 1]))
     with pytest.raises(TypeError, match=r"p=Logistic must be a LeastSquares"):

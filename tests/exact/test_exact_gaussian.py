@@ -159,6 +159,6 @@ def test_bad_arguments_are_refused():
     with pytest.raises(TypeError, match="not a share"):
         expected(model, s, 0.5)
     with pytest.raises(TypeError, match="must be a Schedule"):
-        expected(model, "sgd", 1)
+        expected(model, None, 1)
     with pytest.raises(ValueError, match="unstable at every batch size"):
         critical_batch_size(model, 3.0, 0.0)

@@ -324,5 +324,5 @@ def test_problems_that_are_not_plain_least_squares_are_refused():
     p = bocce.LeastSquares(np.eye(2), np.ones(2), intercept=True)
     with pytest.raises(ValueError, match=r"w0 of shape \(2,\) must be 3 finite numbers"):
         theory.certify_run(p, schedule, 1, np.zeros(2))
-    with pytest.raises(TypeError, match="must be a Schedule"):
-        theory.certify_run(bocce.LeastSquares(np.eye(2), np.ones(2)), "shb", 1)
+    with pytest.raises(TypeError, match="must be a Schedule or a name"):
+        theory.certify_run(bocce.LeastSquares(np.eye(2), np.ones(2)), None, 1)

@@ -20,7 +20,8 @@ POLICIES: dict[str, Method] = {
         Method("plane", plane, "heavy ball, the best step and momentum, all rows"),
     )
 }
-GUARDED = ("auto", "auto-shb")  # methods that have the divergence guard on
+# methods that have the divergence guard on
+GUARDED = tuple(method.name for method in SCHEDULES.values() if method.guarded)
 
 
 def registry() -> dict[str, Method]:

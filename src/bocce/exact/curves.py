@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..problems import Problem
 from ..sampling import batch_rows
-from ..schedules import Schedule
+from ..schedules import Schedule, table_of
 from ..theory.batch import zeta2
 from . import _kernel, gaussian
 from .gaussian import Gaussian
@@ -34,12 +34,18 @@ class Curve:
     def T(self) -> int:
         return int(self.error2.size - 1)
 
+    @property
+    def k(self) -> npt.NDArray[np.int64]:
+        """The steps that the entries belong to: 0 .. T."""
+        return np.arange(self.T + 1)
+
 
 def expected(
     p: Problem | Gaussian,
-    schedule: Schedule,
+    schedule: Schedule | str,
     batch_size: int | float,
     w0: npt.ArrayLike | None = None,
+    T: int | None = None,
 ) -> Curve:
     """Exact E||w_k - w*||^2, E||grad f(w_k)||^2 and E f(w_k) - f* under any schedule.
 
@@ -61,6 +67,19 @@ def expected(
 
     Source: the recursion behind ``thm:SHB_quad``, closed exactly; docs/theory/exact-dynamics.md.
 
+    Parameters
+    ----------
+    p : a least-squares problem.
+    schedule : a Schedule; or a name, whose table is built as ``minimize`` builds it.
+    batch_size : int = rows, float in (0, 1] = share of n.
+    w0 : where the run begins (zeros).
+    T : the number of steps, where ``schedule`` is a name.
+
+    Returns
+    -------
+    Curve
+        The expectations at k = 0 .. T.
+
     Examples
     --------
     >>> import numpy as np, bocce
@@ -69,26 +88,30 @@ def expected(
     >>> curve = expected(p, bocce.schedules.sgd(T=2, L=5.0), batch_size=1)
     >>> curve.error2.round(12).tolist()  # each step multiplies by 4/5 or by -4/5
     [1.0, 0.64, 0.4096]
+    >>> expected(p, "sgd", batch_size=1, T=2).k.tolist()
+    [0, 1, 2]
     """
     if isinstance(p, Gaussian):
-        return _gaussian("expected", p, schedule, batch_size, w0)
-    return curve_of("expected", p, schedule, batch_size, w0, _moments, lambda errors: errors)
+        return _gaussian("expected", p, schedule, batch_size, w0, T)
+    return curve_of("expected", p, schedule, batch_size, w0, _moments, lambda errors: errors, T)
 
 
 def _gaussian(
     where: str,
     model: Gaussian,
-    schedule: Schedule,
+    schedule: Schedule | str,
     batch_size: int | float,
     w0: npt.ArrayLike | None,
+    T: int | None,
 ) -> Curve:
-    _require_schedule(where, schedule)
     if w0 is not None:
         raise ValueError(
             f"{where}: w0 must be left out for a Gaussian model, which has no basis of its own; "
             "give Gaussian(spectrum, start=...) the squared error along each eigenvalue."
         )
     _, zeta0_2 = model.sampling(where, batch_size)
+    known = model.schedule_arguments(batch_size)
+    schedule = table_of(where, schedule, T, lambda method, T: known)
     bias2, totals = gaussian.curves(model, schedule, zeta0_2)
     _infinite_after_overflow(totals)
     _infinite_after_overflow(bias2[:, None])
@@ -96,30 +119,25 @@ def _gaussian(
     return Curve(error2, grad2, gap, bias2)
 
 
-def _require_schedule(where: str, schedule: object) -> None:
-    if not isinstance(schedule, Schedule):
-        raise TypeError(
-            f"{where}: schedule={schedule!r} must be a Schedule; make one with "
-            "bocce.schedules (a policy that looks at the batch has no exact curve)."
-        )
-
-
 def curve_of(
     where: str,
     p: Problem,
-    schedule: Schedule,
+    schedule: Schedule | str,
     batch_size: int | float,
     w0: npt.ArrayLike | None,
     moments: Callable[..., tuple[FloatArray, FloatArray]],
     along: Callable[[FloatArray], FloatArray],
+    T: int | None = None,
 ) -> Curve:
     """A curve from ``moments`` on the span of the rows; elsewhere the error is ``along`` alone.
 
     ``along`` takes the errors of one eigenvalue, k = 0 .. T, to those of what the curve is about.
     """
     frame = frame_of(where, p)
-    _require_schedule(where, schedule)
     b = batch_rows(where, batch_size, p.n)
+    schedule = table_of(
+        where, schedule, T, lambda method, T: method.values(p.constants(), n=p.n, b=b, T=T)
+    )
     zeta0_2 = zeta2(p.n, b)
     start, outside2 = frame.split(_start(where, w0, p.d))
     noisy = b < p.n and frame.rank > 0

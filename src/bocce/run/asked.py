@@ -303,18 +303,7 @@ def recipe_of(
     method = registry()[name]
     if p.loss.curvature is None and set(method.needs) <= {"mu"}:
         return Recipe(method, {"mu": float(np.min(p.ridge))}), T, b
-    c = p.constants()
-    mu = c.mu
-    if name in GUARDED:
-        # without strong convexity, T steps see no curvature below about L/T^2
-        mu = max(mu, c.L / T**2)
-    L_max, tilde = c.L_max, c.kappa_tilde
-    if name in GUARDED and p.loss.quadratic:
-        L_max, tilde = c.sharpest  # the certificates hold for these, and steps are longer
-    values: dict[str, Any] = {"L": c.L, "mu": mu, "L_max": L_max, "n": p.n, "b": b}
-    # lookahead is proved where the Hessian is the same everywhere, and for any loss on all rows
-    proved = p.loss.quadratic or b == p.n
-    values["kappa_tilde"] = (tilde or None) if proved or name not in GUARDED else None
+    values = method.values(p.constants(), n=p.n, b=b, T=T, quadratic=p.loss.quadratic)
     return Recipe(method, values), T, b
 
 

@@ -4,7 +4,7 @@ from .adaptive import auto, mass
 from .baselines import asgd, mass_published, sgd_safe, triple_momentum
 from .constant import nesterov, polyak, sgd, shb, shb_averaged
 from .exponential import nesterov_exponential, sgd_exponential, shb_exponential, two_phase
-from .registry import REGISTRY, Method
+from .registry import REGISTRY, Method, table_of
 from .rivals import schedule_free
 from .schedule import Schedule
 from .stages import multistage, pan, stage_count
@@ -30,6 +30,7 @@ __all__ = [
     "shb_averaged",
     "shb_exponential",
     "stage_count",
+    "table_of",
     "triple_momentum",
     "two_phase",
 ]

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from . import adaptive, baselines, constant, exponential, rivals, stages
+from .. import _checks
+from . import _rules, adaptive, baselines, constant, exponential, rivals, stages
 from .schedule import Schedule
 
 
 @dataclass(frozen=True)
 class Method:
-    """A registry entry: calling it calls its factory with the presets filled in."""
+    """A registry entry: calling it calls its factory with the presets filled in.
+
+    ``guarded``: ``minimize`` runs the method under the divergence guard.
+    """
 
     name: str
     factory: Callable[..., Any]
     summary: str
     preset: Mapping[str, Any] = field(default_factory=dict)
+    guarded: bool = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.factory(*args, **{**self.preset, **kwargs})
@@ -29,15 +34,76 @@ class Method:
         parameters = inspect.signature(self.factory).parameters.values()
         return tuple(p.name for p in parameters if p.default is p.empty and p.name != "T")
 
-    def build(self, T: int, constants: Mapping[str, Any]) -> Any:
-        """The schedule or policy, taking from ``constants`` what the factory has a name for."""
+    def build(self, T: int, constants: Any, **more: Any) -> Any:
+        """The schedule or policy for T steps.
+
+        Parameters
+        ----------
+        T : the number of steps.
+        constants : ``problem.constants()``, or a mapping of names to numbers. The factory takes
+            what it has a name for.
+        **more : numbers that ``constants`` does not hold, such as n and b.
+
+        Raises
+        ------
+        TypeError
+            A number that the factory needs is not given.
+
+        Examples
+        --------
+        >>> import numpy as np, bocce
+        >>> p = bocce.LeastSquares(np.eye(3), np.ones(3))
+        >>> REGISTRY["shb"].build(10, p.constants()).T
+        10
+        >>> REGISTRY["auto"].build(10, p.constants(), n=p.n, b=2).T
+        10
+        """
+        fields = constants if isinstance(constants, Mapping) else asdict(constants)
+        given = {**fields, **more}
+        if missing := [name for name in self.needs if name not in given]:
+            raise TypeError(
+                f"{self.name}: {', '.join(missing)} must be given; "
+                f"build(T, constants, {', '.join(f'{name}=...' for name in missing)})."
+            )
         known = inspect.signature(self.factory).parameters
-        given = {key: value for key, value in constants.items() if key in known}
-        return self(T, **given)
+        return self(T, **{key: value for key, value in given.items() if key in known})
+
+    def values(
+        self, constants: Any, *, n: int, b: int, T: int, quadratic: bool = True
+    ) -> dict[str, Any]:
+        """What ``minimize`` builds the method from: a problem's constants, its n, and b and T.
+
+        Parameters
+        ----------
+        constants : ``problem.constants()``.
+        n, b, T : rows, rows of a batch, and steps.
+        quadratic : is the loss quadratic?
+        """
+        mu, L_max, tilde = constants.mu, constants.L_max, constants.kappa_tilde
+        if self.guarded:
+            mu = max(mu, constants.L / T**2)  # T steps do not see a smaller curvature
+            if quadratic:
+                L_max, tilde = constants.sharpest  # certificates hold for these; steps are longer
+            elif b < n:
+                tilde = None  # lookahead is proved for quadratics, and for any loss on all rows
+        return {
+            "L": constants.L,
+            "mu": mu,
+            "L_max": L_max,
+            "n": n,
+            "b": b,
+            "kappa_tilde": tilde or None,
+        }
 
 
-def _method(name: str, factory: Callable[..., Schedule], summary: str, **preset: Any) -> Method:
-    return Method(name, factory, summary, preset)
+def _method(
+    name: str,
+    factory: Callable[..., Schedule],
+    summary: str,
+    guarded: bool = False,
+    **preset: Any,
+) -> Method:
+    return Method(name, factory, summary, preset, guarded)
 
 
 REGISTRY: dict[str, Method] = {
@@ -70,7 +136,47 @@ REGISTRY: dict[str, Method] = {
         ),
         _method("sgd-safe", baselines.sgd_safe, "SGD, expected-smoothness step"),
         _method("schedule-free", rivals.schedule_free, "schedule-free SGD, no horizon"),
-        _method("auto", adaptive.auto, "self-tuning: accelerates as the batch allows"),
-        _method("auto-shb", adaptive.auto, "self-tuning, heavy ball only", family="shb"),
+        _method("auto", adaptive.auto, "self-tuning: accelerates as the batch allows", True),
+        _method("auto-shb", adaptive.auto, "self-tuning, heavy ball only", True, family="shb"),
     )
 }
+
+
+def table_of(
+    where: str, schedule: Any, T: int | None, values: Callable[[Method, int], Mapping[str, Any]]
+) -> Schedule:
+    """A schedule as it is; of a name, the method's table for T steps.
+
+    Parameters
+    ----------
+    where : the function that was called, for messages.
+    schedule, T : the arguments of that function.
+    values : gives, for a method and T, the numbers that the method is built from.
+
+    Raises
+    ------
+    TypeError
+        ``schedule`` is neither a Schedule nor a name.
+    ValueError
+        There is no such name, T is missing for a name, or T is not the schedule's.
+    """
+    if isinstance(schedule, Schedule):
+        if T is not None and T != schedule.T:
+            raise ValueError(
+                f"{where}: T={T!r} must equal the schedule's T={schedule.T}; leave T out."
+            )
+        return schedule
+    if not isinstance(schedule, str):
+        raise TypeError(
+            f"{where}: schedule={schedule!r} must be a Schedule or a name of "
+            "bocce.schedules.REGISTRY; a policy that looks at the batch has no table."
+        )
+    method = REGISTRY[_checks.choice(where, "schedule", schedule, REGISTRY)]
+    if T is None:
+        raise ValueError(
+            f"{where}: T=None must be the number of steps where schedule={schedule!r} is a name; "
+            "give T, such as T=1000."
+        )
+    steps = _rules.horizon(where, T)
+    table: Schedule = method.build(steps, values(method, steps))
+    return table

@@ -8,17 +8,36 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import _checks
+
 FloatArray = npt.NDArray[np.float64]
 
 
-def _column(
-    name: str, values: npt.ArrayLike, low: float, low_open: bool, high: float
-) -> FloatArray:
-    array = np.array(values, dtype=np.float64)  # a copy: the caller's array stays his
+def _filled(given: dict[str, npt.ArrayLike], T: int | None) -> dict[str, FloatArray]:
+    """Copies of the columns; a number is repeated T times, or as often as the others are long."""
+    columns = {name: np.array(values, dtype=np.float64) for name, values in given.items()}
+    lengths = tuple(column.size for column in columns.values() if column.ndim)
+    if T is not None:
+        T = _checks.integer("Schedule", "T", T, remedy="give the number of steps")
+    if not lengths and T is None:
+        raise ValueError(
+            "Schedule: alpha, beta and theta are all numbers, T must say how many steps there "
+            "are; give T, such as T=100."
+        )
+    steps = lengths[0] if lengths else int(T or 0)
+    if T is not None and steps != T:
+        raise ValueError(
+            f"Schedule: T={T} must equal the length of alpha, beta and theta, {steps}; "
+            "leave T out where one of them is an array."
+        )
+    return {n: np.full(steps, c) if c.ndim == 0 else c for n, c in columns.items()}
+
+
+def _column(name: str, array: FloatArray, low: float, low_open: bool, high: float) -> FloatArray:
     if array.ndim != 1 or array.size == 0:
         raise ValueError(
             f"Schedule: {name} has shape {array.shape}, must be one row of T >= 1 numbers; "
-            "use np.full(T, value) for a constant."
+            "give one number and T for a constant."
         )
     wrong = ~np.isfinite(array) | (array <= low if low_open else array < low) | (array >= high)
     if wrong.any():
@@ -34,7 +53,7 @@ def _column(
     return array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Schedule:
     """Three numbers a step, put into one update.
 
@@ -45,15 +64,20 @@ class Schedule:
 
     Parameters
     ----------
-    alpha : step sizes, > 0, length T.
+    alpha : step sizes, > 0, length T; one number is the same at every step.
     beta : momenta, 0 <= beta < 1; a zero restarts.
     theta : lookahead, >= 0; 0 is heavy ball, beta is Nesterov.
-    name : what tables and plots call it.
+    name : what tables and plots call the schedule.
+    T : the number of steps, where alpha, beta and theta are numbers.
+
+    Raises
+    ------
+    ValueError
+        A number is out of its range, or the lengths differ.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> s = Schedule(np.full(3, 0.1), np.full(3, 0.9), np.zeros(3), "mine")
+    >>> s = Schedule(0.1, 0.9, T=3, name="mine")
     >>> s.T, s.then(s).T, float(s.then(s).beta[3])
     (3, 6, 0.0)
     """
@@ -61,12 +85,22 @@ class Schedule:
     alpha: FloatArray
     beta: FloatArray
     theta: FloatArray
-    name: str = ""
+    name: str
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", _column("alpha", self.alpha, 0.0, True, np.inf))
-        object.__setattr__(self, "beta", _column("beta", self.beta, 0.0, False, 1.0))
-        object.__setattr__(self, "theta", _column("theta", self.theta, 0.0, False, np.inf))
+    def __init__(
+        self,
+        alpha: npt.ArrayLike,
+        beta: npt.ArrayLike,
+        theta: npt.ArrayLike = 0.0,
+        name: str = "",
+        *,
+        T: int | None = None,
+    ) -> None:
+        given = _filled({"alpha": alpha, "beta": beta, "theta": theta}, T)
+        object.__setattr__(self, "alpha", _column("alpha", given["alpha"], 0.0, True, np.inf))
+        object.__setattr__(self, "beta", _column("beta", given["beta"], 0.0, False, 1.0))
+        object.__setattr__(self, "theta", _column("theta", given["theta"], 0.0, False, np.inf))
+        object.__setattr__(self, "name", name)
         lengths = {"alpha": self.alpha.size, "beta": self.beta.size, "theta": self.theta.size}
         if len(set(lengths.values())) > 1:
             raise ValueError(

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from .. import _checks
-from ..schedules import _rules
+from ..schedules import Schedule, _rules
 from ..schedules.minimax import best_steps, minimax_heavy_ball
 from ._arguments import batch_share
 from .none_better import none_better
@@ -39,6 +39,22 @@ class BestHeavyBall:
     def gain(self) -> float:
         """How many steps of SGD one step is worth: ln rate / ln sgd_rate, 1 where beta = 0."""
         return math.log(self.rate) / math.log(self.sgd_rate) if self.rate > 0.0 else 1.0
+
+    def schedule(self, T: int, L: float = 1.0) -> Schedule:
+        """The step and momentum as a schedule, for a problem whose largest eigenvalue is L.
+
+        Parameters
+        ----------
+        T : the number of steps.
+        L : lambda_max of the problem, ``p.constants().L``.
+
+        Examples
+        --------
+        >>> best_heavy_ball(kappa=100.0, R=2.0, zeta2=0.01).schedule(500, L=4.0).T
+        500
+        """
+        L = _rules.smoothness("BestHeavyBall.schedule", L)
+        return Schedule(self.alpha / L, self.beta, T=T, name="best-heavy-ball")
 
 
 def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:

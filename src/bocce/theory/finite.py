@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _checks
-from ..schedules import Schedule, _rules
+from ..schedules import Schedule, _rules, table_of
 from ..schedules.adaptive import sampling_noise
 from ..schedules.schedule import FloatArray
 from . import _sweep
@@ -34,7 +34,7 @@ def leverage_excess(kappa_tilde: float) -> float:
 
 
 def certify(
-    schedule: Schedule,
+    schedule: Schedule | str,
     *,
     n: int | None,
     b: int,
@@ -47,6 +47,7 @@ def certify(
     chi2: float = 0.0,
     chi_tilde2: float = 0.0,
     of: str = "error",
+    T: int | None = None,
 ) -> Bound:
     """An upper bound on E||w_T - w*||^2, or on E f(w_T) - f*, for any schedule on least squares.
 
@@ -70,8 +71,11 @@ def certify(
 
     Parameters
     ----------
+    schedule : a Schedule; or a name, whose table is built from L = lam_max (the largest of the
+        spectrum), mu, L_max, kappa_tilde, n and b.
     n : rows that batches are drawn from without replacement; None if every row is fresh
         (zeta0^2 = 1/b).
+    b : rows of a batch.
     L_max : largest curvature of a row, l2 included (or ``Constants.R2``, which is smaller).
     kappa_tilde : largest x_i^T A^-1 x_i (or ``Constants.R2_tilde``); None if unknown: c2 = 0.
     spectrum : eigenvalues of the Hessian; or give mu and lam_max, and the bound holds for every
@@ -80,6 +84,7 @@ def certify(
     chi2, chi_tilde2 : mean ||grad f_i(w*)||^2, and the same in the norm of A^-1; where one of them
         is 0 and the other is not, it was not given and is bounded by the other.
     of : "error" or "gap".
+    T : the number of steps, where ``schedule`` is a name.
 
     Examples
     --------
@@ -92,11 +97,6 @@ def certify(
     """
     where = "certify"
     _checks.choice(where, "of", of, ["error", "gap"])
-    if not isinstance(schedule, Schedule):
-        raise TypeError(
-            f"{where}: schedule={schedule!r} must be a Schedule; make one with bocce.schedules (a "
-            "policy that looks at the batch has no certificate)."
-        )
     zeta2 = 1.0 / _fresh(where, b) if n is None else sampling_noise(where, n, b)
     chi2 = nonnegative(where, "chi2", chi2, "chi2 is noise().chi2")
     chi_tilde2 = nonnegative(
@@ -106,6 +106,8 @@ def certify(
     lam = _eigenvalues(where, spectrum, mu, lam_max)
     whole = spectrum is not None
     L_max, low, high = interval_of(where, L_max, float(lam.min()), float(lam.max()))
+    known = {"L": high, "mu": low, "L_max": L_max, "kappa_tilde": kappa_tilde, "n": n, "b": b}
+    schedule = table_of(where, schedule, T, lambda method, T: known)
     chi2, chi_tilde2 = _both(where, chi2, chi_tilde2, low, high)
     excess = leverage_excess(tilde)
     columns = (schedule.alpha, schedule.beta, schedule.theta)

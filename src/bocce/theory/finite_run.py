@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _checks
-from ..schedules import Schedule
+from ..schedules import Schedule, table_of
 from ..schedules.schedule import FloatArray
 from .finite import GAP, certify
 from .result import MEAN_SQUARE, Bound
@@ -18,10 +18,11 @@ from .result import MEAN_SQUARE, Bound
 
 def certify_run(
     p: Any,
-    schedule: Schedule,
+    schedule: Schedule | str,
     batch_size: int | float,
     w0: npt.ArrayLike | None = None,
     of: str = "error",
+    T: int | None = None,
 ) -> Bound:
     """``certify`` with every number taken from a least-squares problem.
 
@@ -33,14 +34,27 @@ def certify_run(
     Guarantee: as ``certify``, up to rounding; ``why`` says what was estimated. It asks for w*, so
     it judges a schedule, on these data or on a sample of them; it is no way to save a run.
 
+    Parameters
+    ----------
+    p : a least-squares problem.
+    schedule : a Schedule; or a name, whose table is built as ``minimize`` builds it.
+    batch_size : int = rows, float in (0, 1] = share of n.
+    w0 : where the run begins (zeros).
+    of : "error" bounds E||w_T - w*||^2, "gap" bounds E f(w_T) - f*.
+    T : the number of steps, where ``schedule`` is a name.
+
+    Returns
+    -------
+    Bound
+        ``total`` is the bound, ``valid`` says whether there is one, ``why`` says why.
+
     Examples
     --------
     >>> import bocce
     >>> X, y, _ = bocce.data.regression(2000, 5, 100.0, noise_var=0.01)
     >>> p = bocce.LeastSquares(X, y)
-    >>> c = p.constants()
-    >>> s = bocce.schedules.auto(1000, c.L, c.mu, c.L_max, p.n, 200, c.kappa_tilde)
-    >>> bound, truth = certify_run(p, s, 200), bocce.exact.expected(p, s, 200).error2[-1]
+    >>> bound = certify_run(p, "auto", 200, T=1000)
+    >>> truth = bocce.exact.expected(p, "auto", 200, T=1000).error2[-1]
     >>> bool(truth <= bound.total < 10 * truth)
     True
     """
@@ -53,6 +67,9 @@ def certify_run(
             f"{where}: w0 of shape {start.shape} must be {p.width} finite numbers, one a variable; "
             "leave it out for 0."
         )
+    schedule = table_of(
+        where, schedule, T, lambda method, T: method.values(p.constants(), n=p.n, b=b, T=T)
+    )
     best, c = p.minimiser(), p.constants()
     error, (L_max, tilde) = start - best, c.sharpest
     chi2 = p.row_gradient_mean2(best)
