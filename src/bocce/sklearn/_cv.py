@@ -6,8 +6,8 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context, is_classifier
-from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context, is_classifier
+from sklearn.metrics import check_scoring, get_scorer_names, r2_score
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
@@ -15,6 +15,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._threads import one_thread
 from ..rows import Array
 from ..run.path import check_penalties
+from . import _ridge
+from ._arrays import elsewhere
 from ._base import HeavyBall
 from ._classifier import HeavyBallClassifier, LinearClassifier
 from ._folds import Fold, Track
@@ -83,10 +85,16 @@ class CrossValidated:
 
     @one_thread()
     def _choose(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Set l2s_, scores_ and l2_; and coef_, as the path on all rows has it for that."""
+        """Set l2s_, scores_ and l2_; and coef_ and intercept_, from which the fit begins."""
         self.l2s_ = self._grid()
-        data = self._validated(X, y, sample_weight, reset=True)
-        folds = list(check_cv(self.cv, data[1], classifier=is_classifier(self)).split(*data[:2]))
+        self._score_all(self._validated(X, y, sample_weight, reset=True))
+
+    def _folds(self, data: tuple[Any, Array, Array | None]) -> list[tuple[Array, Array]]:
+        return list(check_cv(self.cv, data[1], classifier=is_classifier(self)).split(*data[:2]))
+
+    def _score_all(self, data: tuple[Any, Array, Array | None]) -> None:
+        """By a path of penalties on all rows, and one on each fold."""
+        folds = self._folds(data)
         scorer = check_scoring(self._model(), scoring=self.scoring)
         weakest = float(self.l2s_.min())
         judged = min(len(test) for _, test in folds)
@@ -103,13 +111,11 @@ class CrossValidated:
                 delayed(other.score)(l2, scorer, self.scoring) for other in others
             )
             self._tell(l2, self.scores_[:, place], len(fitted))
-        best = self._best()
-        self.l2_ = float(self.l2s_[best])
-        for name, value in fitted[best].items():
+        for name, value in fitted[self._best()].items():
             setattr(self, name, value)
 
     def _best(self) -> int:
-        """The place of the best mean score; of equals the strongest penalty."""
+        """Set l2_ to the penalty of the best mean score, of equals the strongest; its place."""
         means = self.scores_.mean(axis=0)
         if np.isnan(means).any():
             l2 = self.l2s_[np.isnan(means)][0]
@@ -117,7 +123,9 @@ class CrossValidated:
                 f"{type(self).__name__}: a score of l2={l2:g} is NaN, must be a number to choose "
                 "by; give another scoring, or fewer folds, so that each has all classes."
             )
-        return int(np.argmax(np.where(means == means.max(), self.l2s_, -np.inf)))
+        best = int(np.argmax(np.where(means == means.max(), self.l2s_, -np.inf)))
+        self.l2_ = float(self.l2s_[best])
+        return best
 
     def _tell(self, l2: float, scores: Array, done: int) -> None:
         if self.verbose:
@@ -215,21 +223,23 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
 class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     """:class:`HeavyBallRegressor` with its penalty chosen by cross-validation.
 
-    Penalties go from the strongest to the weakest. All rows are fitted first, as a path
-    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. As
-    they only serve scores, these fits end when what f may still fall by is a tiny share of the
-    variance of the rows' losses (those of the squared loss are direct, and meet ``tol``). The fit
-    of the penalty with the best mean score is gone on with until ``tol``. As l2 is per row, it
-    means the same in a fold and on all rows.
+    With the squared loss one eigendecomposition (of each fold, or of all rows for leave-one-out)
+    gives the exact fits of all penalties, where X has at most 3,000 rows or columns. Otherwise each
+    fold is fitted along a path of penalties, from the strongest to the weakest, as accurately as
+    its scores need. The penalty with the best mean score is then fitted on all rows until ``tol``.
+    As l2 is per row, it means the same in a fold and on all rows.
 
     Parameters
     ----------
     l2s : int or array-like, default=10
         Penalties; an int is so many from 10 to 1e-7, evenly by ratio.
     cv : int, splitter, iterable or None, default=None
-        As in scikit-learn; None is 5 folds.
+        As in scikit-learn. None with the squared loss is leave-one-out, computed in closed form as
+        ``RidgeCV`` does (the penalty ``n * l2`` of all rows is kept), where X has at most 3,000
+        rows or columns; else None is 5 folds.
     scoring : str, callable or None, default=None
-        As in scikit-learn; None is R^2.
+        As in scikit-learn; None is R^2. Of leave-one-out the predictions of all rows are scored
+        together.
     loss, delta, max_iter, tol, fit_intercept, random_state
         As for :class:`HeavyBallRegressor`; ``max_iter`` is of the last fit.
     n_jobs : int or None, default=None
@@ -243,6 +253,7 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         The penalty of the best mean score; of equals the strongest.
     l2s_ : ndarray of shape (n_l2s,)
     scores_ : ndarray of shape (n_folds, n_l2s)
+        Of shape (1, n_l2s) for leave-one-out.
     coef_, intercept_, n_iter_, history_, optimality_, plan_
         As for :class:`HeavyBallRegressor`, of the fit on all rows.
     n_features_in_ : int
@@ -254,7 +265,7 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     >>> from bocce.sklearn import HeavyBallRegressorCV
     >>> model = HeavyBallRegressorCV(l2s=[1.0, 1e-3, 1e-6]).fit(*load_diabetes(return_X_y=True))
     >>> model.scores_.shape, model.l2_ in (1e-3, 1e-6)
-    ((5, 3), True)
+    ((1, 3), True)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(LinearRegressor)
@@ -287,3 +298,56 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _score_all(self, data: tuple[Any, Array, Array | None]) -> None:
+        """In closed form where that can be had."""
+        direct = self.loss == "squared" and not callable(self.scoring) and not elsewhere(data[0])
+        if not (direct and _ridge.affordable(data[0])):
+            super()._score_all(data)
+            return
+        # a splitter counts the rows of weight zero; they are not left out one by one
+        X, y, weights = self._weighted_rows(*data) if self.cv is None else data
+        self._one_output = y.ndim == 1
+        rows = _ridge.Rows(X, y.reshape(len(y), -1), weights, self.fit_intercept)
+        if self.cv is None:
+            folds = [(np.arange(len(y)), np.arange(len(y)))]
+            predictions = [rows.left_out(self.l2s_)]
+        else:
+            folds = self._folds((X, y, weights))
+            predictions = [
+                [X[test] @ coef.T + intercept for coef, intercept in map(fit.at, self.l2s_)]
+                for fit, (_, test) in zip(rows.folds(folds), folds)
+            ]
+        kept = [None if weights is None else weights[test] for _, test in folds]
+        self.scores_ = np.array(
+            [
+                self._scored(y[test], guesses, c)
+                for (_, test), guesses, c in zip(folds, predictions, kept)
+            ]
+        )
+        for done, place in enumerate(np.argsort(-self.l2s_, kind="stable").tolist(), 1):
+            self._tell(float(self.l2s_[place]), self.scores_[:, place], done)
+        everything = rows.folds([(np.arange(len(y)), np.zeros(0, dtype=np.intp))])[0]
+        for name, value in self._shaped(*everything.at(self.l2s_[self._best()])).items():
+            setattr(self, name, value)
+
+    def _scored(self, y: Array, guesses: list[Array], weights: Array | None) -> Array:
+        """A score for each penalty's predictions (n, n_outputs)."""
+        if self.scoring is None:  # all in one call: its checks take longer than its sums
+            many = np.tile(y.reshape(len(y), -1), len(guesses))
+            scores = r2_score(many, np.hstack(guesses), sample_weight=weights,
+                              multioutput="raw_values")  # fmt: skip
+            return np.asarray(scores).reshape(len(guesses), -1).mean(axis=1)
+        scorer = check_scoring(_Echo(), scoring=self.scoring)
+        more = {} if weights is None else {"sample_weight": weights}
+        return np.array([scorer(_Echo(), p.reshape(y.shape), y, **more) for p in guesses])
+
+
+class _Echo(RegressorMixin, BaseEstimator):
+    """A regressor whose rows are its predictions, for scorers that ask a model."""
+
+    def fit(self, X: Array, y: Array) -> _Echo:
+        return self
+
+    def predict(self, X: Array) -> Array:
+        return X

@@ -1,0 +1,141 @@
+"""Ridge regression for many penalties: one eigendecomposition serves all of them.
+
+With weights c_i of sum W, rows x_i and targets y_i about their means, D = diag(c/W), and the
+decomposition D^1/2 X = Q diag(s) V^T,
+
+    w(l2)   = V diag(s/(s^2 + l2)) Q^T D^1/2 y
+    h_i(l2) = c_i/W + sum_j Q_ij^2 s_j^2/(s_j^2 + l2)
+
+minimise 1/2W sum_i c_i (x_i . w - y_i)^2 + l2/2 ||w||^2; h_i is what row i has to say about its own
+prediction. So a fit without row i (and with the penalty W l2 of all rows) misses y_i by
+r_i/(1 - h_i), where r_i is the residual of the fit with it. Without an intercept the means are
+zero and the term c_i/W is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..rows import Array
+
+MOST = 3000  # rows or columns, the fewer of them, of a matrix that is decomposed
+FLAT = 1e-14  # of the largest eigenvalue: smaller ones are rounding
+
+
+def affordable(X: Any) -> bool:
+    return min(X.shape) <= MOST
+
+
+class Sums(NamedTuple):
+    """Weighted sums over some rows, about a given centre: those of two sets of rows add up."""
+
+    weight: float
+    x: Array
+    y: Array
+    xx: Array
+    xy: Array
+
+    @classmethod
+    def of(cls, X: Array, Y: Array, c: Array) -> Sums:
+        weighted = X * c[:, None]
+        return cls(float(c.sum()), c @ X, c @ Y, weighted.T @ X, weighted.T @ Y)
+
+    def plus(self, other: Sums) -> Sums:
+        return Sums(*(a + b for a, b in zip(self, other)))
+
+
+class Model(NamedTuple):
+    """Coefficients of all penalties: coef(l2) = right / (values + l2) @ rotated, by the means."""
+
+    values: Array  # (r,)
+    right: Array  # (d, r)
+    rotated: Array  # (r, q)
+    x_mean: Array
+    y_mean: Array
+
+    def at(self, l2: float) -> tuple[Array, Array]:
+        """Coefficients (q, d) and intercepts (q,)."""
+        coef = (self.right @ (self.rotated / (self.values + l2)[:, None])).T
+        return coef, self.y_mean - coef @ self.x_mean
+
+
+class Rows:
+    """Rows about their mean, as dense float64, with targets and weights."""
+
+    def __init__(self, X: Any, Y: Array, weights: Array | None, intercept: bool) -> None:
+        self.c = np.ones(len(Y)) if weights is None else weights
+        total = float(self.c.sum())
+        X = X.toarray() if sp.issparse(X) else np.asarray(X)
+        X = X.astype(np.float64, copy=False)
+        self.x_mean = self.c @ X / total if intercept else np.zeros(X.shape[1])
+        self.y_mean = self.c @ Y / total if intercept else np.zeros(Y.shape[1])
+        self.X, self.Y, self.intercept = X - self.x_mean, Y - self.y_mean, intercept
+
+    def model(self, sums: Sums) -> Model:
+        """Of rows with these sums, where columns are fewer than rows."""
+        W = sums.weight
+        x, y = (sums.x / W, sums.y / W) if self.intercept else (0.0 * sums.x, 0.0 * sums.y)
+        values, right = np.linalg.eigh(sums.xx / W - np.outer(x, x))
+        rotated = right.T @ (sums.xy / W - np.outer(x, y))
+        return Model(np.maximum(values, 0.0), right, rotated, self.x_mean + x, self.y_mean + y)
+
+    def subset(self, rows: Array) -> Model:
+        """Of some of the rows, where columns are many."""
+        X, Y, c = self.X[rows], self.Y[rows], self.c[rows]
+        W = float(c.sum())
+        x, y = (c @ X / W, c @ Y / W) if self.intercept else (0.0 * X[0], 0.0 * Y[0])
+        root = np.sqrt(c / W)[:, None]
+        X, Y = root * (X - x), root * (Y - y)
+        values, left = np.linalg.eigh(X @ X.T)
+        return Model(
+            np.maximum(values, 0.0), X.T @ left, left.T @ Y, self.x_mean + x, self.y_mean + y
+        )
+
+    def folds(self, folds: Sequence[tuple[Array, Array]]) -> list[Model]:
+        """A model for the training rows of each fold."""
+        n, d = self.X.shape
+        if d > n:
+            return [self.subset(train) for train, _ in folds]
+        counts = np.bincount(np.concatenate([test for _, test in folds]), minlength=n)
+        whole = (counts == 1).all() and all(len(a) + len(b) == n for a, b in folds)
+        if not whole:
+            return [self.model(self._sums(train)) for train, _ in folds]
+        # each row is left out once: the sums of the other parts, added, lose no digits
+        parts = [self._sums(test) for _, test in folds]
+        others = [parts[:j] + parts[j + 1 :] for j in range(len(parts))]
+        return [self.model(_total(rest)) for rest in others]
+
+    def _sums(self, rows: Array) -> Sums:
+        return Sums.of(self.X[rows], self.Y[rows], self.c[rows])
+
+    def left_out(self, l2s: Array) -> list[Array]:
+        """For each penalty the predictions (n, q) of the fits without each row."""
+        n, d = self.X.shape
+        W = float(self.c.sum())
+        root = np.sqrt(self.c / W)[:, None]
+        X, Y = root * self.X, root * self.Y
+        values, basis = np.linalg.eigh(X.T @ X if d <= n else X @ X.T)
+        used = values > FLAT * max(values[-1], 0.0)
+        values, basis = values[used], basis[:, used]
+        Q = X @ basis / np.sqrt(values) if d <= n else basis
+        Q2, rotated = np.square(Q), Q.T @ Y
+        found = []
+        for l2 in l2s:
+            share = values / (values + l2)
+            h = Q2 @ share + (self.c / W if self.intercept else 0.0)
+            residual = (Y - Q @ (share[:, None] * rotated)) / root
+            with np.errstate(divide="ignore", invalid="ignore"):
+                missed = residual / (1.0 - h)[:, None]
+            found.append(self.Y - missed + self.y_mean)
+        return found
+
+
+def _total(parts: list[Sums]) -> Sums:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.plus(part)
+    return total
