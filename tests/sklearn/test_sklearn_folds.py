@@ -61,3 +61,19 @@ def test_rows_of_some_classes_are_left_to_scikit_learn():
     model = HeavyBallClassifierCV([1e-2], cv=few).fit(X, y)
     one = HeavyBallClassifier(1e-2).fit(X[few[0][0]], y[few[0][0]])
     assert model.scores_[0, 0] == pytest.approx(one.score(X[order[:50]], y[order[:50]]), abs=0.02)
+
+
+def test_a_grid_by_length_ends_two_penalties_after_the_best_score():
+    """The scores that were computed are those of the whole grid, and the choice is among them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 30))
+    y = X[:, 0] + rng.standard_normal(120) > 0
+    short = HeavyBallClassifierCV(10, cv=4, scoring="neg_log_loss").fit(X, y)
+    whole = HeavyBallClassifierCV(short.l2s_, cv=4, scoring="neg_log_loss").fit(X, y)
+    tried = ~np.isnan(short.scores_).any(axis=0)
+    assert 3 <= tried.sum() < 10
+    assert np.isnan(short.scores_[:, ~tried]).all()
+    np.testing.assert_allclose(short.scores_[:, tried], whole.scores_[:, tried], rtol=1e-6)
+    best = int(np.argmax(whole.scores_.mean(axis=0)[tried]))
+    assert short.l2_ == short.l2s_[best]
+    assert tried.sum() == best + 3

@@ -100,7 +100,7 @@ class CrossValidated:
         judged = min(len(test) for _, test in folds)
         leader = Track(self._model(), *data, weakest, judged)
         others = [Fold(self._model(), data, fold, weakest, leader) for fold in folds]
-        self.scores_ = np.empty((len(folds), self.l2s_.size))
+        self.scores_ = np.full((len(folds), self.l2s_.size), np.nan)
         # threads: rows are shared, and products of matrices run side by side
         work = Parallel(n_jobs=self.n_jobs, prefer="threads")
         fitted: dict[int, dict[str, Any]] = {}
@@ -111,19 +111,28 @@ class CrossValidated:
                 delayed(other.score)(l2, scorer, self.scoring) for other in others
             )
             self._tell(l2, self.scores_[:, place], len(fitted))
+            if self._past_best(list(fitted)):
+                break
         for name, value in fitted[self._best()].items():
             setattr(self, name, value)
+
+    def _past_best(self, done: list[int]) -> bool:
+        """Have the mean scores been below the best for two penalties? Asked of a grid that is given
+        by its length: its weakest penalties take most of the time."""
+        means = self.scores_[:, done].mean(axis=0)
+        return isinstance(self.l2s, Integral) and len(done) > 2 and means[-2:].max() < means.max()
 
     def _best(self) -> int:
         """Set l2_ to the penalty of the best mean score, of equals the strongest; its place."""
         means = self.scores_.mean(axis=0)
-        if np.isnan(means).any():
+        tried = ~np.isnan(self.scores_).all(axis=0)
+        if not tried.any() or np.isnan(means[tried]).any():
             l2 = self.l2s_[np.isnan(means)][0]
             raise ValueError(
                 f"{type(self).__name__}: a score of l2={l2:g} is NaN, must be a number to choose "
                 "by; give another scoring, or fewer folds, so that each has all classes."
             )
-        best = int(np.argmax(np.where(means == means.max(), self.l2s_, -np.inf)))
+        best = int(np.argmax(np.where(means == means[tried].max(), self.l2s_, -np.inf)))
         self.l2_ = float(self.l2s_[best])
         return best
 
@@ -156,7 +165,8 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
     Parameters
     ----------
     l2s : int or array-like, default=10
-        Penalties; an int is so many from 10 to 1e-7, evenly by ratio.
+        Penalties; an int is so many from 10 to 1e-7, evenly by ratio, from the strongest on. Such a
+        grid is left once the mean score has been below the best for two penalties.
     cv : int, splitter, iterable or None, default=None
         As in scikit-learn; None is 5 stratified folds.
     scoring : str, callable or None, default=None
@@ -174,6 +184,7 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
         The penalty of the best mean score; of equals the strongest.
     l2s_ : ndarray of shape (n_l2s,)
     scores_ : ndarray of shape (n_folds, n_l2s)
+        NaN for penalties that were not tried.
     classes_, coef_, intercept_, n_iter_, history_, optimality_, plan_
         As for :class:`HeavyBallClassifier`, of the fit on all rows.
     n_features_in_ : int
@@ -232,7 +243,8 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     Parameters
     ----------
     l2s : int or array-like, default=10
-        Penalties; an int is so many from 10 to 1e-7, evenly by ratio.
+        Penalties; an int is so many from 10 to 1e-7, evenly by ratio, from the strongest on. Such a
+        grid is left once the mean score has been below the best for two penalties.
     cv : int, splitter, iterable or None, default=None
         As in scikit-learn. None with the squared loss is leave-one-out, computed in closed form as
         ``RidgeCV`` does (the penalty ``n * l2`` of all rows is kept), where X has at most 3,000
