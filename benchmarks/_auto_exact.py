@@ -33,7 +33,7 @@ def evolve(
         final[i], mean = moments(
             *(table.alpha, table.beta, table.theta, frame.lam, zeta2(p.n, b)),
             frame.split(np.zeros(p.d))[0],
-            *(noise._quartic, noise._cubic, noise._constant),
+            *(noise.quartic, noise.cubic, noise.constant),
             *(t.rows, t.columns, t.scale * np.ones(len(t.rows)), gap),
         )
         gaps[:, i] = gap

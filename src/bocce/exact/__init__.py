@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .averages import expected_average
+from .best import BestSchedule, best_schedule, regret
 from .curves import Curve, expected
 from .gaussian import Gaussian
 from .stability import (
@@ -14,14 +15,17 @@ from .stability import (
 from .typical import Typical, typical_rate
 
 __all__ = [
+    "BestSchedule",
     "Curve",
     "Gaussian",
     "Stationary",
     "Typical",
+    "best_schedule",
     "critical_batch_size",
     "expected",
     "expected_average",
     "mean_square_rate",
+    "regret",
     "stationary",
     "typical_rate",
 ]

@@ -139,7 +139,7 @@ def curve_of(
         where, schedule, T, lambda method, T: method.values(p.constants(), n=p.n, b=b, T=T)
     )
     zeta0_2 = zeta2(p.n, b)
-    start, outside2 = frame.split(_start(where, w0, p.d))
+    start, outside2 = frame.split(start_of(where, w0, p.d))
     noisy = b < p.n and frame.rank > 0
     noise = noise_of(where, frame, schedule.T) if noisy else None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -154,7 +154,8 @@ def curve_of(
     return Curve(error2, grad2, gap, bias2)
 
 
-def _start(where: str, w0: npt.ArrayLike | None, d: int) -> FloatArray:
+def start_of(where: str, w0: npt.ArrayLike | None, d: int) -> FloatArray:
+    """w0 as an array, 0 unless given."""
     if w0 is None:
         return np.zeros(d)
     start = np.array(w0, dtype=np.float64)

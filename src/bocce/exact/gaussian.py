@@ -28,6 +28,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from .. import _checks
+from .._compiled import on_disk
 from ..sampling import batch_rows
 from ..schedules import Schedule
 from ..schedules.schedule import FloatArray
@@ -180,11 +181,9 @@ def _numbers(name: str, values: npt.ArrayLike, size: int | None) -> FloatArray:
 @functools.cache
 def compiled(name: str) -> Callable[..., Any]:
     """The function of that name, compiled when first asked for (numba is slow to import)."""
-    from numba import njit
-
-    function: Any = {"moments": moments, "means": means}[name]
-    machine_code: Callable[..., Any] = njit(cache=True, nogil=True, fastmath=FAST)(function)
-    return machine_code
+    body: Any = {"moments": moments, "means": means}[name]
+    kernel: Callable[..., Any] = on_disk(body, nogil=True, fastmath=FAST)
+    return kernel
 
 
 def moments(
@@ -192,23 +191,30 @@ def moments(
     beta: FloatArray,
     theta: FloatArray,
     lam: FloatArray,
-    start: FloatArray,
+    state: FloatArray,
     zeta0_2: float,
     noise: float,
+    kept: FloatArray,
 ) -> FloatArray:
-    """[error2, grad2, gap] (T + 1, 3): the step of the module's docstring, d of them at once."""
+    """[error2, grad2, gap] (T + 1, 3): the step of the module's docstring, d of them at once.
+
+    ``state`` (3, d) holds p, c and q, and is moved on. ``kept`` (T, 3, d) takes the state before
+    each step, and is of size 0 where nobody asks for it.
+    """
     T, d = alpha.size, lam.size
-    p, c, q = start.copy(), np.zeros(d), np.zeros(d)
+    p, c, q = state[0], state[1], state[2]
     totals = np.full((T + 1, 3), np.inf)
-    drive = noise  # tr(A P_y) + noise, for the next step
-    error2, grad2, gap = 0.0, 0.0, 0.0
+    error2, grad2, gap, trace, ahead = 0.0, 0.0, 0.0, 0.0, theta[0]
     for j in range(d):
-        drive += lam[j] * p[j]
+        trace += lam[j] * (p[j] + 2.0 * ahead * c[j] + ahead * ahead * q[j])
         error2 += p[j]
         grad2 += lam[j] * lam[j] * p[j]
         gap += lam[j] * p[j]
     totals[0, 0], totals[0, 1], totals[0, 2] = error2, grad2, 0.5 * gap
     for k in range(T):
+        if kept.size > 0:
+            kept[k] = state
+        drive = trace + noise  # tr(A P_y) + noise, known from the step before
         a, look = alpha[k], theta[k]
         ahead = theta[k + 1] if k + 1 < T else 0.0
         strength = a * a * zeta0_2
@@ -230,7 +236,6 @@ def moments(
         if not error2 + grad2 + abs(trace) < np.inf:
             break
         totals[k + 1, 0], totals[k + 1, 1], totals[k + 1, 2] = error2, grad2, 0.5 * gap
-        drive = trace + noise
     return totals
 
 
@@ -267,10 +272,19 @@ def means(
 
 def curves(model: Gaussian, schedule: Schedule, zeta0_2: float) -> tuple[FloatArray, FloatArray]:
     """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3); the full batch has no variance."""
-    table = (schedule.alpha, schedule.beta, schedule.theta, model.spectrum, model.errors)
-    mean = compiled("means")(*table)
-    totals = mean if zeta0_2 == 0.0 else compiled("moments")(*table, zeta0_2, model.noise)
-    return mean[:, 0].copy(), totals
+    table = (schedule.alpha, schedule.beta, schedule.theta, model.spectrum)
+    mean = compiled("means")(*table, model.errors)
+    if zeta0_2 == 0.0:
+        return mean[:, 0].copy(), mean
+    numbers = (zeta0_2, model.noise, np.empty((0, 3, 0)))
+    return mean[:, 0].copy(), compiled("moments")(*table, at_rest(model.errors), *numbers)
+
+
+def at_rest(errors: FloatArray) -> FloatArray:
+    """The state (p, c, q) of a start without velocity."""
+    state = np.zeros((3, errors.size))
+    state[0] = errors
+    return state
 
 
 # -- stability ------------------------------------------------------------------------------------

@@ -1,0 +1,332 @@
+"""The best schedule there is for given data, batch, horizon and start: computed, not tuned."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _checks
+from ..problems import Problem
+from ..sampling import batch_rows
+from ..schedules import REGISTRY, Schedule
+from ..theory.batch import zeta2
+from .adjoint import Dynamics, GaussianMoments, Means, Table, value_and_gradient
+from .adjoint_rows import RowMoments
+from .curves import Curve, expected, start_of
+from .gaussian import Gaussian
+from .moments import FloatArray, Tabulated, frame_of
+from .search import (
+    FIRST_STEPS,
+    conjugate_gradients,
+    coordinates,
+    descend,
+    pulled_back,
+    search,
+    table_of,
+)
+
+Model = Problem | Gaussian
+
+STARTS = 3  # tables of the registry that the search begins from, the best ones
+LOST = 700.0  # stands for the logarithm of a value that has overflown
+SMOOTHING = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # zeta0^2 on the way to a best schedule on all rows
+SMOOTHING_TOL = 1e-2
+SHARPNESS = (10.0, 100.0)  # of the soft maximum over scenarios, one after the other
+
+
+@dataclass(frozen=True)
+class BestSchedule:
+    """What the search found, and how far it got."""
+
+    schedule: Schedule
+    value: float  # E f(w_T) - f*, or E||w_T - w*||^2; with scenarios the worst ratio to their bests
+    curve: Curve  # of the schedule on the model
+    gradient: float  # the largest derivative of log(value) that a bound does not hold
+    converged: bool  # is ``gradient`` at most tol?
+    history: tuple[float, ...]  # the value after each step of L-BFGS
+    bests: tuple[float, ...] = ()  # with scenarios: the value of each one's own best schedule
+
+
+def best_schedule(
+    model: Model,
+    T: int,
+    batch_size: int | float,
+    *,
+    start: npt.ArrayLike | None = None,
+    of: str = "gap",
+    scenarios: Sequence[Mapping[str, Any]] | None = None,
+    tol: float = 1e-3,
+) -> BestSchedule:
+    """The table of T steps with the least E f(w_T) - f* that a search over all 3 T numbers finds.
+
+    The value is a polynomial in the 3 T numbers of the table, and `bocce.exact.adjoint` has its
+    gradient for about three curves. L-BFGS-B lowers log(value) over log alpha, log(1 - beta) <= 0
+    and log(1 + theta) >= 0, from the best tables of the registry. It stops when no derivative that
+    a bound does not hold exceeds ``tol``, or after 3,000 steps; ``converged`` and ``gradient`` say
+    which. The function is not convex, so the result is an upper bound on the best value there is;
+    on all rows it is compared with Chebyshev's polynomials in docs/theory/best-schedule.md.
+
+    Parameters
+    ----------
+    model : Problem or exact.Gaussian
+        Least squares with up to a few dozen columns, or a model with any spectrum.
+    T, batch_size : int, int or float
+        The number of steps, and the batch as in ``exact.expected``.
+    start : array, optional
+        w_0 of a Problem (0 unless given); the squared error by eigenvalue of a Gaussian.
+    of : {"gap", "error"}
+        What is smallest at step T: E f - f*, or E||w - w*||^2.
+    scenarios : sequence of dicts, optional
+        Each may hold "model", "batch_size" and "start", which replace the arguments. The schedule
+        then minimises the largest ratio, over the scenarios, to each scenario's own best value: one
+        table for several noise levels, starts or batches.
+    tol : float
+        When the search stops, see above.
+
+    Returns
+    -------
+    BestSchedule
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is out of its range, or the value at the start is 0 already.
+
+    Examples
+    --------
+    >>> import bocce
+    >>> from bocce.exact import Gaussian, best_schedule
+    >>> model = Gaussian([1.0, 0.1])
+    >>> best = best_schedule(model, 2, 1)           # two steps with one fresh row each
+    >>> auto = bocce.schedules.auto(2, **model.schedule_arguments(1))
+    >>> bool(best.value < bocce.exact.expected(model, auto, 1).gap[-1])
+    True
+    """
+    where = "best_schedule"
+    T = _checks.integer(where, "T", T, least=1, remedy="give the number of steps")
+    tol = _checks.real(where, "tol", tol, above=0.0, remedy="1e-3 is usual")
+    _checks.choice(where, "of", of, ["gap", "error"])
+    base: dict[str, Any] = {"model": model, "batch_size": batch_size, "start": start}
+    if scenarios is None:
+        found = _single(_Case(where, **base, of=of), T, tol)
+    else:
+        found = _universal(where, base, list(scenarios), T, of, tol)
+    curve = expected(*_Case(where, **base, of=of).asked(found[0]))
+    return BestSchedule(found[0], found[1], curve, *found[2:])
+
+
+def regret(
+    schedule: Schedule,
+    model: Model,
+    batch_size: int | float,
+    *,
+    start: npt.ArrayLike | None = None,
+    of: str = "gap",
+    tol: float = 1e-3,
+) -> float:
+    """How many times the best value a schedule ends with: its value over ``best_schedule``'s.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    model, batch_size, start, of, tol
+        As in ``best_schedule``; T is the schedule's.
+
+    Returns
+    -------
+    float
+        At least 1, up to what the search left; infinite if the schedule diverges.
+
+    Examples
+    --------
+    >>> import bocce
+    >>> from bocce.exact import Gaussian, regret
+    >>> model = Gaussian([1.0, 0.1, 0.01])
+    >>> regret(bocce.schedules.sgd(20, L=2.0), model, 100) > 1.0
+    True
+    """
+    best = best_schedule(model, schedule.T, batch_size, start=start, of=of, tol=tol)
+    case = _Case("regret", model, batch_size, start, of)
+    return case.value(schedule) / best.value
+
+
+class _Case:
+    """A model, a batch and a start, ready for values and gradients."""
+
+    def __init__(
+        self,
+        where: str,
+        model: Model,
+        batch_size: int | float,
+        start: npt.ArrayLike | None,
+        of: str,
+    ) -> None:
+        self.batch_size, self.of = batch_size, of
+        self.dynamics: Dynamics
+        self.model: Model
+        self.w0: npt.ArrayLike | None
+        if isinstance(model, Gaussian):
+            if start is not None:
+                model = Gaussian(model.spectrum, noise=model.noise, start=start, n=model.n)
+            self.model, self.w0 = model, None
+            lam = model.spectrum
+            _, zeta0_2 = model.sampling(where, batch_size)
+            known = (lam, model.errors, self._weights(lam))
+            noisy = zeta0_2 > 0.0
+            self.dynamics = (
+                GaussianMoments(*known, zeta0_2, model.noise) if noisy else Means(*known)
+            )
+            self.constants = model.schedule_arguments(batch_size)
+        else:
+            self.model, self.w0 = model, start
+            self._rows(where, model, batch_size, start)
+
+    def _weights(self, lam: FloatArray) -> FloatArray:
+        return 0.5 * lam if self.of == "gap" else np.ones(lam.size)
+
+    def _rows(
+        self, where: str, p: Problem, batch_size: int | float, start: npt.ArrayLike | None
+    ) -> None:
+        frame = frame_of(where, p)
+        b = batch_rows(where, batch_size, p.n)
+        inside, outside2 = frame.split(start_of(where, start, p.d))
+        if b == p.n:
+            lam = np.append(frame.lam, p.l2)
+            self.dynamics = Means(lam, np.append(inside**2, outside2), self._weights(lam))
+        else:
+            self.dynamics = RowMoments(
+                *(frame.lam, p.l2, inside, outside2, Tabulated(frame), zeta2(p.n, b), self.of)
+            )
+        c = p.constants()
+        L_max, tilde = c.sharpest
+        mu = float(frame.lam.min())  # the least curvature that moves
+        known = {"L": c.L, "mu": mu, "L_max": L_max, "kappa_tilde": tilde}
+        self.constants = {**known, "n": p.n, "b": b}
+
+    def asked(self, schedule: Schedule) -> tuple[Any, ...]:
+        """The arguments of ``expected``."""
+        return self.model, schedule, self.batch_size, self.w0
+
+    def value(self, schedule: Schedule) -> float:
+        curve = expected(*self.asked(schedule))
+        return float((curve.gap if self.of == "gap" else curve.error2)[-1])
+
+    def log_value(self, table: Table, dynamics: Dynamics | None = None) -> tuple[float, FloatArray]:
+        """log(value) and its derivatives in the table; LOST and 0 where the value overflows."""
+        with np.errstate(all="ignore"):
+            value, gradient = value_and_gradient(dynamics or self.dynamics, table)
+        if not 0.0 < value < math.inf or not np.isfinite(gradient).all():
+            return LOST, np.zeros_like(gradient)
+        return math.log(value), gradient / value
+
+    def tables(self, T: int) -> list[Table]:
+        """The tables of the registry that end lowest, the lowest first."""
+        ranked: list[tuple[float, int, Table]] = []
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # a method says that T is short for it
+            for method in REGISTRY.values():
+                if any(self.constants.get(name) is None for name in method.needs):
+                    continue
+                try:
+                    built = method.build(T, self.constants)
+                except ValueError:  # the method refuses so short a run
+                    continue
+                if isinstance(built, Schedule):
+                    table = (built.alpha, built.beta, built.theta)
+                    ranked.append((self.log_value(table)[0], len(ranked), table))
+            if isinstance(self.dynamics, Means):
+                table = conjugate_gradients(self.dynamics, T)
+                ranked.append((self.log_value(table)[0], len(ranked), table))
+        return [table for value, _, table in sorted(ranked)[:STARTS] if value < LOST]
+
+
+Found = tuple[Schedule, float, float, bool, tuple[float, ...], tuple[float, ...]]
+
+
+def _schedule(u: FloatArray, name: str) -> Schedule:
+    return Schedule(*table_of(u), name)
+
+
+def _objective(case: _Case, dynamics: Dynamics | None = None) -> Any:
+    def objective(u: FloatArray) -> tuple[float, FloatArray]:
+        table = table_of(u)
+        value, gradient = case.log_value(table, dynamics)
+        return value, pulled_back(table, gradient)
+
+    return objective
+
+
+def _smoothed(case: _Case, means: Means, table: Table) -> Table:
+    """On all rows, tables that differ by rounding end far apart; sampling noise, falling, leads."""
+    u = coordinates(table)
+    known = (means.lam, means.start[0] ** 2, means.weights)
+    for zeta0_2 in SMOOTHING:
+        noisy = _objective(case, GaussianMoments(*known, zeta0_2, 0.0))
+        u = descend(noisy, u, FIRST_STEPS, SMOOTHING_TOL)[0]
+    return table_of(u)
+
+
+def _single(case: _Case, T: int, tol: float) -> Found:
+    objective = _objective(case)
+    starts = case.tables(T)
+    if starts and isinstance(case.dynamics, Means):
+        starts.append(_smoothed(case, case.dynamics, starts[-1]))
+    if not starts:
+        raise ValueError(
+            "best_schedule: every table of the registry overflows or ends at 0 here; start away "
+            "from the minimiser, or give columns of moderate size."
+        )
+    u, value, left, path = search(objective, starts, tol)
+    history = tuple(math.exp(x) for x in path)
+    return _schedule(u, "best"), math.exp(value), left, left <= tol, history, ()
+
+
+def _universal(
+    where: str, base: dict[str, Any], scenarios: list[Any], T: int, of: str, tol: float
+) -> Found:
+    """The least worst ratio, by soft maxima: log(sum exp(p log ratio))/p with growing p."""
+    if not scenarios:
+        raise ValueError(f"{where}: scenarios=[] must hold at least one dict; leave it out.")
+    for given in scenarios:
+        unknown = set(given) - set(base)
+        if unknown:
+            raise ValueError(
+                f"{where}: a scenario has {sorted(unknown)}, may hold {sorted(base)} alone; each "
+                "replaces the argument of that name."
+            )
+    cases = [_Case(where, **{**base, **given}, of=of) for given in scenarios]
+    singles = [_single(case, T, tol) for case in cases]
+    bests = np.log([found[1] for found in singles])
+
+    def ratios(u: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+        table = table_of(u)
+        parts = [case.log_value(table) for case in cases]
+        return np.array([value for value, _ in parts]) - bests, [
+            pulled_back(table, gradient) for _, gradient in parts
+        ]
+
+    def soft(p: float) -> Any:
+        def objective(u: FloatArray) -> tuple[float, FloatArray]:
+            logs, gradients = ratios(u)
+            weights = np.exp(p * (logs - logs.max()))
+            total = weights.sum()
+            gradient = sum(w / total * g for w, g in zip(weights, gradients))
+            return float(logs.max() + math.log(total) / p), np.asarray(gradient)
+
+        return objective
+
+    starts = [(f[0].alpha, f[0].beta, f[0].theta) for f in singles]
+    starts += [table for case in cases for table in case.tables(T)[:1]]
+    path: list[float] = []
+    for p in SHARPNESS:
+        u, _, left, more = search(soft(p), starts, tol)
+        starts, path = [table_of(u)], path + more
+    worst = float(np.exp(ratios(u)[0].max()))
+    history = tuple(math.exp(x) for x in path)
+    return _schedule(u, "universal"), worst, left, left <= tol, history, tuple(np.exp(bests))
