@@ -22,6 +22,7 @@ from bocce.losses import REGISTRY
 from bocce.problems import Frame, Line, Problem
 from bocce.rows import Scaled
 from helpers import accepted, assert_same_steps, constants, design, schedule
+from pairwise import pairwise
 from refusal import refused
 
 N, D = 30, 4
@@ -323,9 +324,7 @@ def values(p, b):
 
 
 @each
-@pytest.mark.parametrize("b", BATCHES)
-@pytest.mark.parametrize("extras", EXTRAS)
-@pytest.mark.parametrize("stored", STORED)
+@pairwise(b=BATCHES, extras=EXTRAS, stored=STORED)
 def test_compiled_steps_are_the_reference_steps(name, stored, extras, b):
     p = problem(name, design(stored), **EXTRAS[extras])
     assert_same_steps(p, schedule("mass", 7, values(p, b)), b, averaging=True)

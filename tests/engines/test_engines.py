@@ -25,28 +25,23 @@ from helpers import (
     recorder,
     schedule,
 )
+from pairwise import pairwise
 
 N = 30
 BATCHES = (1, 2, N // 3, N // 2, N // 2 + 1, round(0.9 * N), N - 1, N)
 
 
-@pytest.mark.parametrize("mode", ["independent", "reshuffle"])
-@pytest.mark.parametrize("b", BATCHES)
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-@pytest.mark.parametrize("name", REGISTRY)
-def test_every_schedule_batch_and_mode(name, loss, b, mode):
-    p = problem(loss, design("dense"), l2=0.1)
-    assert_same_steps(p, schedule(name, 9, constants(p, b)), b, mode)
-
-
-@pytest.mark.parametrize("l2", [0.0, 0.3])
-@pytest.mark.parametrize("b", BATCHES)
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["multi-shb", "nesterov", "mass"])
-def test_every_kind_of_data(kind, loss, b, l2, name):
+@pairwise(
+    name=REGISTRY,
+    b=BATCHES,
+    kind=KINDS,
+    loss=("squared", "logistic"),
+    mode=("independent", "reshuffle"),
+    l2=(0.0, 0.3),
+)
+def test_steps_are_those_of_the_reference(name, b, kind, loss, mode, l2):
     p = problem(loss, design(kind), l2=l2)
-    assert_same_steps(p, schedule(name, 7, constants(p, b)), b)
+    assert_same_steps(p, schedule(name, 9, constants(p, b)), b, mode)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -82,10 +77,7 @@ class TestScaledSparse:
         X = sp.random_array((40, 600), density=0.01, format="csr", rng=np.random.default_rng(0))
         return problem(loss, X, l2=l2)
 
-    @pytest.mark.parametrize("l2", [0.0, 0.2])
-    @pytest.mark.parametrize("loss", ["squared", "logistic"])
-    @pytest.mark.parametrize("name", REGISTRY)
-    @pytest.mark.parametrize("b", [1, 4])
+    @pairwise(name=REGISTRY, loss=("squared", "logistic"), l2=(0.0, 0.2), b=(1, 4))
     def test_equals_reference(self, name, loss, l2, b):
         p = self.wide(loss, l2)
         table = schedule(name, 60, constants(p, b))

@@ -142,13 +142,14 @@ def test_an_error_in_the_driver_leaves_nothing_running(local_ray, monkeypatch, t
 
 DRIVER = """
 import sys, time, numpy as np, bocce, bocce.control, bocce.ray
-import bocce.run.asked as running
-running.LIMITS = bocce.control.Limits(save_seconds=0.1)
+from bocce.run import Request
 X, y = np.load(sys.argv[1]), np.load(sys.argv[2])
 plan = bocce.schedules.nesterov(T=400, L=8.0, mu=0.1)
 slow = lambda progress: time.sleep(0.02)
-r = bocce.ray.minimize([(X[:40], y[:40]), (X[40:], y[40:])], plan, l2=0.01, batch_size=20, seed=4,
-                       checkpoint=sys.argv[3], callback=slow if len(sys.argv) > 4 else None)
+request = Request(plan, batch_size=20, seed=4, checkpoint=sys.argv[3],
+                  callback=slow if len(sys.argv) > 4 else None,
+                  limits=bocce.control.Limits(save_seconds=0.1))
+r = bocce.ray.solve([(X[:40], y[:40]), (X[40:], y[40:])], request, "squared", l2=0.01)
 print(r.w.tobytes().hex())
 """
 

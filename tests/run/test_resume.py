@@ -131,11 +131,11 @@ RUN = textwrap.dedent(
     """
     import os, signal, sys, numpy as np, bocce
     from bocce.control import Limits
-    from bocce.run import asked, checkpoint
+    from bocce.run import Request, checkpoint, solve
 
     out, path, T, cut, deadly, half = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
     # save after every stretch; 0: of one step each
-    asked.LIMITS = Limits(save_seconds=0.0, cut_seconds=cut)
+    limits = Limits(save_seconds=0.0, cut_seconds=cut)
     write, saves = np.savez, 0
 
     def savez(file, **arrays):
@@ -152,8 +152,8 @@ RUN = textwrap.dedent(
     checkpoint.np.savez = savez
     X, y, _ = bocce.data.regression(300, 5, 50.0, noise_var=0.01)
     p = bocce.LeastSquares(X, y)
-    settings = dict(method="2p-shb", T=T, batch_size=200, seed=9, record_every=100)
-    w = bocce.minimize(p, checkpoint=path, **settings).w
+    settings = dict(T=T, batch_size=200, seed=9, record_every=100, limits=limits)
+    w = solve(p, Request("2p-shb", checkpoint=path, **settings).checked(p)).w
     write(out, w=w)
     """
 )

@@ -1,42 +1,34 @@
 """Who decides what comes next: a table, a line search, a guard, a run without a number of steps."""
 
-from ..schedules import REGISTRY as SCHEDULES
-from ..schedules import Method
 from .anytime import Anytime
 from .base import Best, Controller, End, Fixed, Limits, Seen, Stage
 from .guard import Guarded, GuardedRun, Levels, Recipe, guard
 from .line_search import LineSearchPolicy, armijo, sgd_sls_exponential, shb_sls_exponential
+from .methods import (
+    PLANE,
+    POLICIES,
+    Given,
+    check_method,
+    facts_of,
+    open_ended_names,
+    registry,
+    takes_all_rows,
+)
 from .plane import Plane, plane
-from .policy import Policy
+from .policy import Decider, Policy
 from .sps import PolyakPolicy, momsps
 from .stream import Stream
 
-POLICIES: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method("sgd-sls-exp", sgd_sls_exponential, "SGD, Armijo line search, exponential steps"),
-        Method("shb-sls-exp", shb_sls_exponential, "heavy ball, Armijo line search"),
-        Method("momsps", momsps, "heavy ball, Polyak's step on the batch, capped"),
-        Method("plane", plane, "heavy ball, the best step and momentum, all rows"),
-    )
-}
-# methods that have the divergence guard on
-GUARDED = tuple(method.name for method in SCHEDULES.values() if method.guarded)
-
-
-def registry() -> dict[str, Method]:
-    """All methods by name: schedules, then policies."""
-    return {**SCHEDULES, **POLICIES}
-
-
 __all__ = [
-    "GUARDED",
+    "PLANE",
     "POLICIES",
     "Anytime",
     "Best",
     "Controller",
+    "Decider",
     "End",
     "Fixed",
+    "Given",
     "Guarded",
     "GuardedRun",
     "Levels",
@@ -50,10 +42,14 @@ __all__ = [
     "Stage",
     "Stream",
     "armijo",
+    "check_method",
+    "facts_of",
     "guard",
     "momsps",
+    "open_ended_names",
     "plane",
     "registry",
     "sgd_sls_exponential",
     "shb_sls_exponential",
+    "takes_all_rows",
 ]

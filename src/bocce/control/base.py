@@ -77,6 +77,10 @@ class Controller(Protocol):
     """Decides stages. ``state`` is all that a checkpoint keeps of it."""
 
     @property
+    def name(self) -> str:
+        """The method, for messages."""
+
+    @property
     def best(self) -> Best | None:
         """The best point seen, where the controller looks."""
 
@@ -114,7 +118,7 @@ class Fixed:
 
     def __init__(self, steps: Any, batch: int, name: str = "") -> None:
         self.steps, self.batch = steps, batch
-        self.name = name or getattr(steps, "name", "") or "schedule"
+        self.name = name or steps.name or "schedule"
 
     def begin(self, w: Array, first: Look) -> None:
         """Nothing depends on the start."""

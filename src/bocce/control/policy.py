@@ -7,9 +7,8 @@ engine compiles, together with the functions of its module that it calls.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ..problems import Line
 
@@ -29,6 +28,23 @@ class Rule(Protocol):
         """
 
 
+@runtime_checkable
+class Decider(Protocol):
+    """What decides T steps one by one: a ``Policy``, or an object of a user's own."""
+
+    @property
+    def T(self) -> int: ...
+
+    @property
+    def name(self) -> str: ...
+
+    def begin(self) -> Memory:
+        """What is remembered before the first step."""
+
+    def decide(self, k: int, memory: Memory, look: Look) -> tuple[Three, Memory]:
+        """(alpha_k, beta_k, theta_k), and what to remember."""
+
+
 class Policy:
     """A rule for T steps, with the name of the batch that it looks at.
 
@@ -42,14 +58,6 @@ class Policy:
     @property
     def rule(self) -> Any:
         raise NotImplementedError
-
-    @property
-    def longest_step(self) -> float:
-        """The largest alpha/(1 - beta) that the rule may decide, infinite where it is not known.
-
-        It says how far noise alone can lift f.
-        """
-        return math.inf
 
     def begin(self) -> Memory:
         """What is remembered before the first step."""

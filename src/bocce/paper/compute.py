@@ -135,8 +135,7 @@ def _sampled(run: Run, seed: int) -> Outcome:
         "grad_norm": result.history["grad_norm"],
         "gradient_evaluations": result.history["gradient_evaluations"],
     }
-    whole = numbers["k"][-1] == method.T  # a run that was cut short has no last point to show
-    return Outcome(numbers, _notes(run, method, "finished" if whole else result.status))
+    return Outcome(numbers, _notes(run, method, result.status))
 
 
 def _expected(run: Run) -> Outcome:

@@ -15,13 +15,13 @@ is started again from its source and answers as it would have: the iterates are 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from .. import _checks, _extras, sampling
-from .. import run as _run
-from ..control import GUARDED
+from .. import _checks, _extras, run, sampling
+from ..control import PLANE, open_ended_names
 from ..losses import loss_of
-from ..run import Progress, Result
+from ..run import Progress, Request, Result
 
 with _extras.extra("ray"):
     from .cluster import WHERE, connected
@@ -80,29 +80,42 @@ def minimize(
     >>> r.w.round(6)
     array([ 1., -1.])
     """
+    request = Request(
+        method=method,
+        T=T,
+        batch_size=batch_size,
+        seed=seed,
+        w0=w0,
+        tol=tol,
+        record_every=record_every,
+        callback=callback,
+        checkpoint=checkpoint,
+        passes=passes,
+        memory=memory,
+    )
+    return solve(parts, request, loss, l2, bool(intercept), workers, address)
+
+
+def solve(
+    parts: Any,
+    request: Request,
+    loss: Any,
+    l2: float = 0.0,
+    intercept: bool = False,
+    workers: int | None = None,
+    address: str | None = None,
+) -> Result:
+    """``minimize`` with the arguments of the run in a ``Request``."""
     loss = loss_of(WHERE, loss)
     l2 = _checks.real(WHERE, "l2", l2, least=0.0, remedy="0 is no regularisation")
-    seed = sampling.check_seed(WHERE, seed)
+    seed = sampling.check_seed(WHERE, request.seed)
     if workers is not None:
         workers = _checks.integer(WHERE, "workers", workers, remedy="None is one a CPU")
-    if isinstance(method, str) and method in GUARDED and T is None and batch_size is None:
-        method = "plane"
+    if request.method in open_ended_names() and request.T is None and request.batch_size is None:
+        request = replace(request, method=PLANE.name)
     found = survey(parts, loss, workers)
-    with connected(address), placed(found, loss, l2, bool(intercept), seed) as problem:
-        return _run.minimize(
-            problem,
-            method,
-            T=T,
-            batch_size=batch_size,
-            seed=seed,
-            w0=w0,
-            tol=tol,
-            record_every=record_every,
-            callback=callback,
-            checkpoint=checkpoint,
-            passes=passes,
-            memory=memory,
-        )
+    with connected(address), placed(found, loss, l2, intercept, seed) as problem:
+        return run.solve(problem, request.checked(problem))
 
 
 __all__ = ["minimize", "split"]

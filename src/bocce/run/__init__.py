@@ -1,7 +1,8 @@
 """minimize: the one driver, what stops it, what it leaves on disk and what it gives back."""
 
-from .asked import minimize
+from .minimize import minimize, solve
+from .request import Request
 from .result import Progress, Result, StageRun
 from .stop import Stop
 
-__all__ = ["Progress", "Result", "StageRun", "Stop", "minimize"]
+__all__ = ["Progress", "Request", "Result", "StageRun", "Stop", "minimize", "solve"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from ..control import GUARDED, Anytime, Limits
+from ..control import Anytime, Limits, registry
 from ..control.anytime import FIRST_SHARE, Design, accelerating_batch
 from ..engines.gramscores import sums_are_all
 from ..problems import Constants, Problem
+from ..schedules import Method
+from .request import Request
 
 LEAST_STEPS = 1000
 SMALLEST, LARGEST = 1e-140, 1e140  # of L: its products have a place in a double
@@ -21,24 +22,15 @@ def usual_passes(tol: float, limits: Limits) -> int:
     return limits.passes_to_tol if tol > 0 else limits.passes
 
 
-def anytime(
-    p: Problem,
-    name: str,
-    b: int | None,
-    *,
-    tol: float,
-    passes: float | None,
-    memory: int,
-    limits: Limits,
-) -> Anytime:
+def anytime(p: Problem, method: Method, request: Request) -> Anytime:
     """Batches first where the caller gave their size, or where ``batches_pay``."""
-    assert name in GUARDED
+    b, tol, passes, limits = request.rows, request.tol, request.passes, request.limits
     straight = b is None and not batches_pay(p)
     c = UNKNOWN if straight else p.estimated()
     check_curvature(p, c.L)
     # the longest certified steps: here averages and batches take care of the noise
     R2, tilde = c.sharpest
-    tilde = None if name == "auto-shb" or not p.loss.quadratic else tilde
+    tilde = None if "family" in method.preset or not p.loss.quadratic else tilde
     L = c.L if c.L > 0 else 1.0  # f does not depend on w: the first look ends the run
     mu = min(L, max(c.mu, L * FIRST_SHARE))
     first = p.n if straight else b
@@ -48,14 +40,14 @@ def anytime(
     usual = max(usual_passes(tol, limits) * p.n, LEAST_STEPS * first)
     return Anytime(
         Design(p.n, L, max(R2, L), tilde, c.mu, mu, first),
-        name=name,
+        name=method.name,
         brief=b is None,
         wants_tol=tol > 0,
         quadratic=p.loss.quadratic,
         look_rows=float(p.width if p.has_gram else p.n),
         budget=usual if passes is None else max(1, math.ceil(passes * p.n)),
         fixed_batch=b is not None,
-        memory=memory,
+        memory=request.memory,
         limits=limits,
     )
 
@@ -71,10 +63,11 @@ def check_curvature(p: Problem, L: float) -> None:
         )
 
 
-def summed(p: Problem, method: Any, b: float | None) -> bool:
+def summed(p: Problem, name: str, b: float | None) -> bool:
     """Does a run without a number of steps need no more of the rows than sums over all of them,
     and are those finite? They are computed then, in the one pass that it takes."""
-    at_once = method == "plane" or (method in GUARDED and b is None and not batches_pay(p))
+    method = registry()[name]
+    at_once = method.all_rows or (not method.needs_T and b is None and not batches_pay(p))
     return at_once and sums_are_all(p)
 
 

@@ -89,7 +89,7 @@ class Keeper:
     def __enter__(self) -> Keeper:
         if self.path is None:
             return self
-        self.identity, self.saved = self.run.settings.identity(), time.monotonic()
+        self.identity, self.saved = self.run.identity(), time.monotonic()
         if self.path.exists():
             arrays = read(self.path, self.identity)
             try:

@@ -8,42 +8,25 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import engines
-from ..control import Controller, End, Fixed, Limits, Plane, Seen, Stage
+from ..control import Controller, End, Seen, Stage
 from ..engines import Engine, Recorder, State
 from ..problems import Frame, Look, NotFinite, Problem, norm
 from ..rows import Array
 from ..schedules import Schedule
-from . import divergence
 from .checkpoint import Keeper
 from .history import History, Record
+from .request import Request
 from .result import Progress, StageRun
 from .stop import Stop
 
 TIGHT = 1e-6  # a smaller tolerance is verified from w alone before it counts as met
-NEARER_STEPS = 20  # steps on all rows that lead to where the noise of batches is judged
 LITTLE = 0.01  # of what f has fallen by: less may be left where a tolerance is met
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a run was asked for, besides the problem and the controller."""
-
-    seed: int = 0
-    sampling: str = "independent"
-    engine: Any = "compiled"
-    record_every: int | str = 1
-    callback: Callable[[Progress], Any] | None = None
-    checkpoint: Path | None = None
-    identity: Callable[[], dict[str, Any]] = dict
-    limits: Limits = field(default_factory=Limits)
 
 
 class Run:
@@ -56,10 +39,11 @@ class Run:
         start: Array,
         controller: Controller,
         stop: Stop,
-        settings: Settings,
+        settings: Request,
+        identity: Callable[[], dict[str, Any]],
     ) -> None:
         self.problem, self.frame, self.controller = problem, frame, controller
-        self.stop, self.settings = stop, settings
+        self.stop, self.settings, self.identity = stop, settings, identity
         self.start, self.state = start, State.at_rest(start)
         self.history = History()
         self.evaluations = 0
@@ -125,7 +109,7 @@ class Run:
                 if self.controller.open_ended and (verdict := self._tell_best()):
                     return verdict
                 if isinstance(answer, End):
-                    return self._judged(answer.verdict or self._last_record())
+                    return answer.verdict or self._last_record()
             verdict = self._stretch()
             if verdict in ("converged", "stopped"):
                 return verdict
@@ -364,23 +348,6 @@ class Run:
         if self.stop.tol > 0.0 and self.stop.met(look.gradient):
             return "converged"
         return "stopped" if stopped else ""
-
-    def _judged(self, verdict: str) -> str:
-        """All steps are taken: is f above its start by more than noise explains?"""
-        if verdict or self.controller.best is not None:
-            return verdict  # a controller that keeps the best point returns that
-        stage, ends = self.controller.current(), (self.history.first.value, self.history.last.value)
-        rose = divergence.diverged(
-            self.problem, self.start, self._nearer, stage.steps, stage.batch, ends
-        )
-        return "diverged" if rose else ""
-
-    def _nearer(self) -> Array:
-        """A point near the minimiser: a few steps on all rows from the start."""
-        steps, settings = Fixed(Plane(T=NEARER_STEPS), self.problem.n), Settings()
-        run = Run(self.problem, self.frame, self.start, steps, Stop(0.0, self.frame), settings)
-        run.go()
-        return run.state.w
 
     # -- looking -----------------------------------------------------------------------------------
 

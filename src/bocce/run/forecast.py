@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..control import GUARDED, Anytime, Controller, Stage
+from ..control import PLANE, Anytime, Controller, Plane, Stage, takes_all_rows
 from ..problems import Frame, Problem
 from ..problems.frame import identity as own_variables
 from ..rows import Array
 from ..schedules import Schedule
-from .asked import Asked, controller_of, minimize
+from .controllers import controller_of
+from .minimize import minimize
+from .request import Request
 from .result import Result
 
 TRIAL_NUMBERS = 1 << 20  # of X in a trial
@@ -45,6 +47,11 @@ class PlannedStage:
     theta: float | None = None
     inner: int = 0
 
+    @property
+    def on_all_rows(self) -> bool:
+        """Is each step on all rows, with the best step and momentum?"""
+        return takes_all_rows(self.method)
+
 
 class Trial(NamedTuple):
     """A run on all rows of ``problem``, a sample of the data (or the data, if ``whole``)."""
@@ -61,11 +68,11 @@ def trial(p: Problem, tol: float, memory: int) -> Trial:
     """``plane`` on a sample of the rows."""
     sample = _sample(p)
     how: dict[str, Any] = {"passes": TRIAL_STEPS, "memory": memory}
-    result = minimize(sample, "plane", tol=tol, **how)
+    result = minimize(sample, PLANE.name, tol=tol, **how)
     met = result.status == "converged" or (tol == 0 and result.n_iter < TRIAL_STEPS)
     w = _variables(p, result)
     if tol > TIGHT:
-        w = _variables(p, minimize(sample, "plane", tol=TIGHT, w0=w, **how))
+        w = _variables(p, minimize(sample, PLANE.name, tol=TIGHT, w0=w, **how))
     inner = int(result.history["gradient_evaluations"][-1]) // sample.n - result.n_iter
     return Trial(sample, sample is p, w, result.n_iter, met, inner)
 
@@ -91,13 +98,11 @@ def _sample(p: Problem) -> Problem:
     return Problem.given_rows(some, y, p.loss, p.l2, weight, p.penalty, p.intercept)
 
 
-def first_stage(p: Problem, asked: Asked) -> tuple[Controller, Stage]:
+def first_stage(p: Problem, request: Request) -> tuple[Controller, Stage]:
     """Who would decide, and what it would decide first."""
-    open_ended = asked.T is None and asked.method in ("plane", *GUARDED)
-    frame = Frame.of(p) if open_ended else own_variables(p)
+    frame = Frame.of(p) if request.open_ended else own_variables(p)
     inner = frame.problem(p)
-    start = np.zeros((inner.width, *asked.start.shape[1:]))
-    controller = controller_of(inner, asked, asked.method, start)
+    controller = controller_of(inner, request, np.zeros(inner.shape))
     stage = controller.next(None)
     assert isinstance(stage, Stage)
     return controller, stage
@@ -105,9 +110,9 @@ def first_stage(p: Problem, asked: Asked) -> tuple[Controller, Stage]:
 
 def stages(p: Problem, controller: Controller, first: Stage, tried: Trial) -> list[PlannedStage]:
     """What the run would be made of."""
-    if first.name == "plane":
+    if isinstance(first.steps, Plane):
         if tried.inner and not first.steps.inner:  # plain steps were not tried
-            return [PlannedStage("plane", first.count, p.n, False)]
+            return [PlannedStage(PLANE.name, first.count, p.n, False)]
         return [_plane(p, first.count, tried, tried.whole)]
     if not isinstance(controller, Anytime):
         return [_in_batches(first, first.steps.T, True)]
@@ -120,8 +125,8 @@ def stages(p: Problem, controller: Controller, first: Stage, tried: Trial) -> li
 
 def _plane(p: Problem, most: int, tried: Trial, certain: bool) -> PlannedStage:
     if not tried.met:
-        return PlannedStage("plane", most if most < TRIAL_STEPS else None, p.n, False)
-    return PlannedStage("plane", min(most, tried.steps), p.n, certain, inner=tried.inner)
+        return PlannedStage(PLANE.name, most if most < TRIAL_STEPS else None, p.n, False)
+    return PlannedStage(PLANE.name, min(most, tried.steps), p.n, certain, inner=tried.inner)
 
 
 def _in_batches(stage: Stage, steps: int, certain: bool) -> PlannedStage:

@@ -11,11 +11,12 @@ import numpy as np
 
 from .. import _checks
 from .._threads import one_thread
-from ..control import GUARDED
+from ..control import PLANE, open_ended_names
 from ..engines.lean import Lean
 from ..problems import Frame, Problem, norm
 from ..rows import Array
-from .asked import Asked, go
+from .minimize import solve
+from .request import Request
 from .result import Result
 from .stop import Stop
 
@@ -63,7 +64,7 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     True
     """
     penalties = check_penalties("path", l2s)
-    method = _checks.choice("path", "method", method, (*GUARDED, "plane"))
+    method = _checks.choice("path", "method", method, open_ended_names())
     way, results = Way(p, float(penalties.min()), tol, method), {}
     for place in np.argsort(-penalties, kind="stable").tolist():
         results[place] = way.go_on(float(penalties[place]))
@@ -92,14 +93,14 @@ class Way:
         p: Problem,
         weakest: float,
         tol: float,
-        method: str = "plane",
+        method: str = PLANE.name,
         leader: Way | None = None,
         judged: int = 0,
     ) -> None:
         self.p, self.tol, self.leader = p, tol, leader
         direct = p.loss.quadratic  # there a run is a step or two
         self.judged = 0 if direct or p.in_parts else judged
-        self.method = method if p.in_parts else "plane"
+        self.method = method if p.in_parts else PLANE.name
         self.frame: Frame = Frame.of(p.with_l2(weakest)) if leader is None else leader.frame
         inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
         self.inner: Problem = copy(p) if inner is p else inner  # what is handed on is its own
@@ -186,23 +187,8 @@ class Way:
 
     def _run(self, l2: float, start: Array, stop: Stop) -> Result:
         p, inner = self.p.with_l2(l2), self.inner.with_l2(l2)
-        asked = Asked.checked(
-            p,
-            self.method,
-            T=None,
-            batch_size=None,
-            seed=0,
-            w0=start,
-            tol=self.tol,
-            mode="independent",
-            record_every=1,
-            engine="compiled",
-            callback=None,
-            checkpoint=None,
-            passes=None,
-            memory=5,
-        )
-        result = go(p, asked, stop, self.frame, inner)
+        request = Request(self.method, w0=start, tol=self.tol).checked(p, "path")
+        result = solve(p, request, stop, self.frame, inner)
         self.ends = [*self.ends[-2:], (l2, p.joined(result.w, result.intercept))]
         return result
 

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _checks, exact, sampling, theory
+from .. import _checks, exact, theory
 from ..control.anytime import Design, accelerating_batch
 from ..problems import Constants, Problem
 from ..rows import Array
 from ..schedules import Schedule, shb
 from ..schedules.adaptive import DECAY_START
 from . import forecast, plan_words
-from .asked import Asked
 from .forecast import PlannedStage, Trial
+from .request import Request
 
 EXACT_COLUMNS, EXACT_FLOPS = 40, 2e9  # beyond, no exact critical batch size
 DECAY_LOSS = 4.0  # the decay's final error over the statistical limit
@@ -132,16 +132,14 @@ def plan(
     >>> plan.recommended <= 100, plan.accelerating
     (True, 103)
     """
-    if not isinstance(p, Problem):
-        raise TypeError(
-            f"plan: p={type(p).__name__} must be a problem; build one with "
-            "bocce.LeastSquares(X, y) or bocce.Logistic(X, y)."
-        )
     accuracy = _checks.real("plan", "accuracy", accuracy, above=0.0, below=1.0, remedy="try 1e-6")
     tol = usual_tol(T) if tol is None else tol
-    asked = _asked(p, method, T, batch_size, tol, passes, memory)
-    controller, first = forecast.first_stage(p, asked)
-    tried = forecast.trial(p, asked.tol, asked.memory)
+    if not isinstance(method, str):
+        raise TypeError(f"plan: method={method!r} must be a registry name, such as 'auto'.")
+    request = Request(method, T, batch_size, tol=tol, passes=passes, memory=memory)
+    request = request.checked(p, "plan")
+    controller, first = forecast.first_stage(p, request)
+    tried = forecast.trial(p, request.tol, request.memory)
     stages = forecast.stages(p, controller, first, tried)
     known = _Known.of(p, tried, accuracy)
     found = {
@@ -152,48 +150,25 @@ def plan(
         "how": plan_words.how(known.constants),
         "mu": known.mu,
         "chi2": known.chi2,
-        "method": asked.method,
+        "method": request.method,
         "stages": tuple(stages),
         "passes": forecast.passes(stages, p.n),
         "batch_size": first.batch,
         **_parameters(stages[0], known),
-        "steps": _steps(stages, known, asked),
-        **{"T": asked.T, "tol": asked.tol, "accuracy": accuracy},
+        "steps": _steps(stages, known, request),
+        **{"T": request.T, "tol": request.tol, "accuracy": accuracy},
         **_sizes(p, known),
         **_thresholds(p, known),
         "certified_error": None
         if controller.open_ended
         else _certified_error(p, first.steps, first.batch),
     }
-    return Plan(**found, words=plan_words.paragraph(p, asked, controller, known, tried, found))
+    return Plan(**found, words=plan_words.paragraph(p, request, controller, known, tried, found))
 
 
 def usual_tol(T: int | None) -> float:
     """Who names a number of steps wants them taken; others want a result."""
     return 1e-6 if T is None else 0.0
-
-
-def _asked(
-    p: Problem,
-    method: Any,
-    T: Any,
-    batch_size: Any,
-    tol: Any,
-    passes: Any,
-    memory: Any,
-) -> Asked:
-    """The arguments, checked as ``minimize`` checks them."""
-    if not isinstance(method, str):
-        raise TypeError(f"plan: method={method!r} must be a registry name, such as 'auto'.")
-    given = {"T": T, "tol": tol, "passes": passes, "memory": memory}
-    usual = {"seed": 0, "w0": None, "mode": "independent", "record_every": 1}
-    silent = {"engine": "compiled", "callback": None, "checkpoint": None}
-    try:
-        if batch_size is not None:
-            sampling.batch_rows("plan", batch_size, p.n)
-        return Asked.checked(p, method, batch_size=batch_size, **given, **usual, **silent)
-    except (TypeError, ValueError) as error:
-        raise type(error)(str(error).replace("minimize: ", "plan: ", 1)) from None
 
 
 class _Known(NamedTuple):
@@ -277,8 +252,8 @@ def _parameters(first: PlannedStage, known: _Known) -> dict[str, float | None]:
     return dict(zip(("alpha", "beta", "theta"), three))
 
 
-def _steps(stages: list[PlannedStage], known: _Known, asked: Asked) -> int | None:
-    given = asked.T is not None or asked.b is not None
+def _steps(stages: list[PlannedStage], known: _Known, request: Request) -> int | None:
+    given = request.T is not None or request.rows is not None
     if given and known.constants is not None:
         return known.steps(stages[0].batch)
     if any(stage.steps is None for stage in stages):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..control import Controller
 from ..problems import Constants, Problem
-from .asked import Asked
 from .forecast import PlannedStage, Trial
+from .request import Request
 
 if TYPE_CHECKING:
     from .plan import Plan, _Known
@@ -68,7 +68,7 @@ def _what(plan: Plan) -> str:
 
 
 def _stage(stage: PlannedStage, plan: Plan) -> str:
-    if stage.method == "plane":
+    if stage.on_all_rows:
         count = "steps" if stage.steps is None else f"{_nearly(plan)}{_steps(stage.steps)}"
         return (
             f"plane: {count} on all {plan.n:,} rows, each with the best step and momentum there is"
@@ -180,7 +180,7 @@ def _ratio(c: Constants) -> float:
 
 def paragraph(
     p: Problem,
-    asked: Asked,
+    request: Request,
     controller: Controller,
     known: _Known,
     tried: Trial,
@@ -190,11 +190,11 @@ def paragraph(
     c = known.constants
     if c is not None and c.L <= 0.0:
         return "Every row is zero and l2 = 0: f does not depend on w, there is nothing to do."
-    said = [_why(p, asked, controller, found), _tried(tried, found)]
+    said = [_why(p, request, controller, found), _tried(tried, found)]
     if p.n == 1:
         said.append("There is one row only, so every batch is the full batch.")
     if c is not None:
-        said += [*_shape(p, c, known), _regime(asked, known, found), _enough(asked, found)]
+        said += [*_shape(p, c, known), _regime(request, known, found), _enough(request, found)]
     if not tried.met:
         said.append(
             "The trial did not reach its tolerance: there may be no finite minimum (classes that a "
@@ -205,10 +205,10 @@ def paragraph(
     return " ".join(text for text in said if text)
 
 
-def _why(p: Problem, asked: Asked, controller: Controller, found: dict[str, Any]) -> str:
+def _why(p: Problem, request: Request, controller: Controller, found: dict[str, Any]) -> str:
     b, n = found["batch_size"], p.n
     if not controller.open_ended:
-        if asked.b is not None or b == n:
+        if request.rows is not None or b == n:
             return ""
         if p.loss.curvature is None or known_infinite(found):
             return "Half of the rows make a batch, as nothing is known of how curved f is."
@@ -216,12 +216,12 @@ def _why(p: Problem, asked: Asked, controller: Controller, found: dict[str, Any]
             f"Batches of {b:,} rows are the smallest at which the full speed of momentum is "
             "certified."
         )
-    if asked.b is not None and b < n:
+    if request.rows is not None and b < n:
         return (
             f"It begins with the batch of {b:,} rows that was given, takes larger ones when their "
             "noise keeps it from the tolerance, and ends on all rows."
         )
-    if found["stages"][0].method != "plane":
+    if not found["stages"][0].on_all_rows:
         return (
             f"The data do not fit into memory, so one pass is made in batches of {b:,} rows, the "
             "smallest at which momentum works at full speed. Then full-batch steps follow, with "
@@ -281,10 +281,10 @@ def _shape(p: Problem, c: Constants, known: _Known) -> list[str]:
     return said
 
 
-def _regime(asked: Asked, known: _Known, found: dict[str, Any]) -> str:
+def _regime(request: Request, known: _Known, found: dict[str, Any]) -> str:
     """What the batch that was given, or is taken for T steps, means."""
     b, knee = found["batch_size"], found["knee"]
-    if asked.T is None and asked.b is None:
+    if request.T is None and request.rows is None:
         return ""
     if b == known.n:
         return "With all rows in each batch there is no sampling noise."
@@ -301,9 +301,9 @@ def _regime(asked: Asked, known: _Known, found: dict[str, Any]) -> str:
     )
 
 
-def _enough(asked: Asked, found: dict[str, Any]) -> str:
-    T, steps = asked.T, found["steps"]
-    if T is None or found["stages"][0].method == "plane" or steps is None:
+def _enough(request: Request, found: dict[str, Any]) -> str:
+    T, steps = request.T, found["steps"]
+    if T is None or found["stages"][0].on_all_rows or steps is None:
         return ""
     if steps <= T:
         return f"T = {T} is enough: about {steps:,} steps are needed."
@@ -321,7 +321,7 @@ def _direct(p: Problem, found: dict[str, Any]) -> str:
     solves = 1.0 if p.loss.quadratic else 10.0
     matrix = solves * (p.n * p.d**2 + p.d**3 / 3.0)
     steps, b = found["steps"] or 0, found["batch_size"]
-    given = found["stages"][0].method != "plane" and len(found["stages"]) == 1
+    given = not found["stages"][0].on_all_rows and len(found["stages"]) == 1
     if p.has_gram and not given:
         return ""  # that is what the run does
     touched = steps * b if given else found["passes"] * p.n
@@ -332,7 +332,7 @@ def _direct(p: Problem, found: dict[str, Any]) -> str:
 
 
 def _not_proved(p: Problem, controller: Controller, found: dict[str, Any]) -> str:
-    if p.loss.quadratic or found["stages"][0].method == "plane":
+    if p.loss.quadratic or found["stages"][0].on_all_rows:
         return ""
     return (
         f"For the {p.loss.name} loss nothing is proved for batches: steps are chosen as for least "

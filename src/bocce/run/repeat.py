@@ -12,7 +12,7 @@ import numpy as np
 from .. import sampling
 from ..problems import Problem
 from ..rows import Array
-from .asked import minimize
+from .minimize import minimize
 from .result import Result
 
 MEASURED = ("value", "grad_norm", "grad2")

@@ -14,16 +14,19 @@ from .schedule import Schedule
 
 @dataclass(frozen=True)
 class Method:
-    """A registry entry: calling it calls its factory with the presets filled in.
+    """A registry entry: what a method is called, how it is built, and facts about it.
 
-    ``guarded``: ``minimize`` runs the method under the divergence guard.
+    Calling the entry calls its factory with the presets filled in.
     """
 
     name: str
     factory: Callable[..., Any]
     summary: str
     preset: Mapping[str, Any] = field(default_factory=dict)
-    guarded: bool = False
+    guarded: bool = False  # does ``minimize`` run it under the divergence guard?
+    needs_T: bool = True  # must the number of steps be known before the run?
+    looks_at_batch: bool = False  # does it look at a batch before it decides a step?
+    all_rows: bool = False  # is each of its steps on all rows?
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.factory(*args, **{**self.preset, **kwargs})
@@ -96,14 +99,12 @@ class Method:
         }
 
 
-def _method(
-    name: str,
-    factory: Callable[..., Schedule],
-    summary: str,
-    guarded: bool = False,
-    **preset: Any,
-) -> Method:
-    return Method(name, factory, summary, preset, guarded)
+def _method(name: str, factory: Callable[..., Schedule], summary: str, **preset: Any) -> Method:
+    return Method(name, factory, summary, preset)
+
+
+def _tuned(name: str, summary: str, **preset: Any) -> Method:
+    return Method(name, adaptive.auto, summary, preset, guarded=True, needs_T=False)
 
 
 REGISTRY: dict[str, Method] = {
@@ -136,8 +137,8 @@ REGISTRY: dict[str, Method] = {
         ),
         _method("sgd-safe", baselines.sgd_safe, "SGD, expected-smoothness step"),
         _method("schedule-free", rivals.schedule_free, "schedule-free SGD, no horizon"),
-        _method("auto", adaptive.auto, "self-tuning: accelerates as the batch allows", True),
-        _method("auto-shb", adaptive.auto, "self-tuning, heavy ball only", True, family="shb"),
+        _tuned("auto", "self-tuning: accelerates as the batch allows"),
+        _tuned("auto-shb", "self-tuning, heavy ball only", family="shb"),
     )
 }
 

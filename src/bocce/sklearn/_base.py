@@ -26,12 +26,13 @@ from .._threads import one_thread
 from ..control import registry
 from ..problems import Frame, Problem
 from ..rows import Array, foreign, host, rows_of
+from ..run import Request
 from ..run.anytime import summed
 from . import _arrays, _columns, _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
 from ._report import Reporter
-from ._run import Ask, Outcome, constant, dense_pays, descend, judged
+from ._run import Outcome, asked, constant, dense_pays, descend, judged
 
 
 @cache
@@ -212,7 +213,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         if columns is not None:
             X = _columns.taken(X, columns)
         coef, intercept = self._started(self._outputs(len(labels)), X.shape[1], warm)
-        ask = Ask(self.method, self.batch_size, self.max_iter, self.tol, self._seed())
+        request = asked(self.method, self.batch_size, self.max_iter, self.tol, self._seed())
         p = inner = frame = None
         outcomes: list[Outcome] = []
         for j, target in enumerate(targets):
@@ -238,7 +239,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
                 intercept[place] = constant(p)
             start = p.joined(coef[place].T, intercept[place])
             watch = tell if report.listened_to else None
-            outcome = descend(p, inner, frame, start, ask, watch)
+            outcome = descend(p, inner, frame, start, request, watch)
             outcomes.append(outcome)
             self._put(coef, intercept, place, outcome.w)
             report.end()
@@ -251,7 +252,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
                 w = p.joined(rough[place].T, shift[place])
                 outcomes[j] = judged(outcome, inner, frame, w)
         self._stream = None
-        self._keep(frame, inner, outcomes, ask, labels)
+        self._keep(frame, inner, outcomes, request, labels)
 
     def _put(self, coef: Array, intercept: Array, place: Any, w: Array) -> None:
         """The variables of a run into its place in the coefficients."""
@@ -263,7 +264,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         frame: Frame,
         problem: Any,
         outcomes: list[Outcome],
-        ask: Ask,
+        request: Request,
         labels: list[str],
     ) -> None:
         """What a fit leaves behind besides the coefficients."""
@@ -275,10 +276,10 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         self.history_["output"] = np.repeat(np.arange(len(outcomes)), sizes)
         self.n_iter_ = max(1, *(round(o.passes) for o in outcomes))
         self.optimality_ = max(o.ratio for o in outcomes)
-        self.plan_ = _words.plan(self, frame, problem, outcomes, ask, labels)
-        trouble = _words.trouble(self, problem, outcomes, ask, labels)
+        self.plan_ = _words.plan(self, frame, problem, outcomes, request, labels)
+        trouble = _words.trouble(self, problem, outcomes, request, labels)
         if trouble:
-            warnings.warn(trouble, ConvergenceWarning, stacklevel=5)
+            warnings.warn(trouble, ConvergenceWarning, stacklevel=6)
 
     def _fitted(self, coef: Array, intercept: Array, X: Any, columns: Any = None) -> dict[str, Any]:
         """coef_ and intercept_ as this kind of estimator has them, in X's type and library.

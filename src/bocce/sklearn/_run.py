@@ -5,25 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .. import sampling
-from ..control import GUARDED, Guarded, registry
-from ..control.anytime import FIRST_SHARE, accelerating_batch
+from ..control import Guarded, Limits, registry
+from ..control.anytime import FIRST_SHARE
 from ..problems import Frame, NotFinite, Problem, norm
 from ..rows import Array
-from ..run.anytime import summed
-from ..run.asked import Asked, go
+from ..run import Request, solve
+from ..run.anytime import summed, usual_passes
+from ..run.controllers import accelerating_rows
 from ..run.result import Progress, Result
 from ..run.stop import Stop, smaller
-from ..schedules import Schedule
 
-PASSES_TO_TOL, PASSES = 10_000, 100  # of "auto"; of other methods, and of "auto" with tol = 0
 TINY = 20_000  # numbers in X: a pass takes microseconds, so the run goes on
 TINY_TOL = 1e-13  # as far as rounding allows: the result depends on the objective alone
-ENDLESS = (*GUARDED, "plane")  # methods that need no number of steps
 OVERFLOW = (
     "fit: the objective or its first gradient overflows, must be finite; scale y, or leave out "
     "columns of huge values."
@@ -41,19 +38,32 @@ def dense_pays(X: Any) -> bool:
     return tiny(X) or bool(3 * X.nnz >= X.shape[0] * X.shape[1])
 
 
-class Ask(NamedTuple):
-    """What the caller wants of a run."""
+def asked(
+    method: str, batch_size: float | None, max_iter: int | None, tol: float, seed: int
+) -> Request:
+    """What an estimator asks of a run. A named method with a schedule is run under the guard."""
+    passes = max_iter or usual_passes(tol if reaches_tol(method) else 0.0, Limits())
+    return Request(
+        method if reaches_tol(method) else Guarded(method),
+        batch_size=batch_size,
+        seed=seed,
+        tol=tol,
+        sampling="reshuffle",
+        record_every="auto",
+        passes=passes,
+    )
 
-    method: str
-    batch_size: float | None
-    max_iter: int | None
-    tol: float
-    seed: int
 
-    @property
-    def passes(self) -> int:
-        reaches = self.method in ENDLESS and self.tol > 0
-        return self.max_iter or (PASSES_TO_TOL if reaches else PASSES)
+def reaches_tol(method: str) -> bool:
+    """Does the method go on until the tolerance is met?"""
+    return not registry()[method].needs_T
+
+
+def with_batch(request: Request, inner: Problem) -> Request:
+    """The request with a batch for a method that has a schedule: one at which momentum works."""
+    if request.batch_size is not None or reaches_tol(request.facts.name):
+        return request
+    return replace(request, batch_size=accelerating_rows(inner, FIRST_SHARE**2))
 
 
 @dataclass
@@ -108,35 +118,13 @@ def stop_at(
     return stop
 
 
-def table(p: Problem, ask: Ask) -> tuple[Any, int]:
-    """A named method for the passes asked for, under the guard, and its batch.
-
-    Without strong convexity, T steps see no curvature below about L/T^2: that is mu then.
-    """
-    c = p.constants()
-    L = c.L if c.L > 0 else 1.0
-    L_max = max(c.L_max, L)
-    if ask.batch_size is not None:
-        b = sampling.batch_rows("fit", ask.batch_size, p.n)
-    else:
-        b = accelerating_batch(p.n, L, max(c.mu, FIRST_SHARE**2 * L), L_max)
-    T = max(1, int(ask.passes * p.n / b))
-    mu = min(L, c.mu or L / T**2)
-    values = {"L": L, "mu": mu, "L_max": L_max, "n": p.n, "b": b}
-    values["kappa_tilde"] = c.kappa_tilde or L_max / mu  # which bounds it
-    method = registry()[ask.method].build(T, values)
-    return (Guarded(method) if isinstance(method, Schedule) else method), b
-
-
 def descend(
-    p: Problem, inner: Problem, frame: Frame, start: Array, ask: Ask, tell: Tell | None
+    p: Problem, inner: Problem, frame: Frame, start: Array, request: Request, tell: Tell | None
 ) -> Outcome:
     """Run until the gradient, in the caller's variables, is tol times the first."""
-    method, b, passes = ask.method, ask.batch_size, float(ask.passes)
-    goal = min(ask.tol, TINY_TOL) if tiny(p.X) and method in ENDLESS else ask.tol
-    stop = stop_at(p, inner, frame, start, goal, summed(inner, method, b))
-    if method not in ENDLESS:
-        method, b = table(inner, ask)
+    request, name = with_batch(request, inner), request.facts.name
+    goal = min(request.tol, TINY_TOL) if tiny(p.X) and reaches_tol(name) else request.tol
+    stop = stop_at(p, inner, frame, start, goal, summed(inner, name, request.batch_size))
     stopped = False
 
     def watch(now: Progress) -> bool:
@@ -147,24 +135,10 @@ def descend(
         stopped = tell(now.k, w, now.value, ratio, _share(ratio, goal))
         return stopped
 
-    asked = Asked.checked(
-        p,
-        method,
-        T=None,
-        batch_size=b,
-        seed=ask.seed,
-        w0=start,
-        tol=goal,
-        mode="reshuffle",
-        record_every="auto",
-        engine="compiled",
-        callback=None if tell is None else watch,
-        checkpoint=None,
-        passes=passes if method == ask.method else None,
-        memory=5,
-    )
+    callback = None if tell is None else watch
+    request = replace(request, w0=start, tol=goal, callback=callback)
     try:
-        result = go(p, asked, stop, frame, inner)
+        result = solve(p, request.checked(p, "fit"), stop, frame, inner)
     except NotFinite as error:
         raise ValueError(OVERFLOW) from error
     w = p.joined(result.w, result.intercept)

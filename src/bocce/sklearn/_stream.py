@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .. import sampling
-from ..control import GUARDED, Guarded
 from ..control.stream import AVERAGED, BATCH, CUT, Place, Stream, Trail
 from ..problems import Frame, Problem
 from ..rows import Array
+from ..run import Request
+from ..run.controllers import recipe_of
 from ..run.stream import over_chunk
-from ._run import Ask, constant, table
+from ._run import asked, constant, with_batch
 
 
 @dataclass
 class Told:
     """What an estimator keeps between calls: the stream, its frame, and what it has told."""
 
-    ask: Ask
+    request: Request
     frame: Frame
     stream: Stream
     first_rows: int
@@ -45,8 +46,8 @@ def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | N
     inner = told.frame.problem(first)
     inner.seen_once = True
     problems = [inner.with_encoded(y) for y in outputs]
-    seed = sampling.part_seed(told.ask.seed, told.calls)
-    over_chunk(told.stream, problems, told.ask.batch_size, seed)
+    seed = sampling.part_seed(told.request.seed, told.calls)
+    over_chunk(told.stream, problems, told.request.batch_size, seed)
     told.calls += 1
     told.rows += inner.n
     estimator._stream = told
@@ -59,16 +60,19 @@ def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> Told:
     inner = frame.problem(p)
     c = inner.constants()
     L = c.L if c.L > 0 else 1.0
-    ask = Ask(estimator.method, estimator.batch_size, estimator.max_iter, 0.0, estimator._seed())
-    named = None
-    if ask.method not in GUARDED:
-        method, b = (None, None) if ask.method == "plane" else table(inner, ask)
-        if not isinstance(method, Guarded):
-            raise ValueError(
-                f"partial_fit: method={ask.method!r} looks at rows before it steps, must be a "
-                "schedule; use 'auto'."
-            )
-        named, ask = method.method, ask._replace(batch_size=ask.batch_size or b)
+    request = asked(
+        estimator.method, estimator.batch_size, estimator.max_iter, 0.0, estimator._seed()
+    )
+    facts, named = request.facts, None
+    if facts.looks_at_batch or facts.all_rows:
+        raise ValueError(
+            f"partial_fit: method={facts.name!r} looks at rows before it steps, must be a "
+            "schedule; use 'auto'."
+        )
+    if facts.needs_T:
+        request = with_batch(request, inner)
+        recipe, T, _ = recipe_of(inner, request.checked(inner, "partial_fit"))
+        named = recipe.build(T)
     warm = hasattr(estimator, "coef_")
     coef, intercept = estimator._started(estimator._outputs(len(outputs)), p.d, warm)
     starts = []
@@ -78,8 +82,8 @@ def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> Told:
             intercept[where] = constant(p.with_encoded(y))
         starts.append(p.joined(coef[where].T, intercept[where]))
     place = Place([Trail.at(frame.into(start)) for start in starts])
-    ask = ask._replace(batch_size=ask.batch_size or BATCH)
-    return Told(ask, frame, Stream(L, c.mu, max(c.L_max, L), place, named), inner.n)
+    request = replace(request, batch_size=request.batch_size or BATCH)
+    return Told(request, frame, Stream(L, c.mu, max(c.L_max, L), place, named), inner.n)
 
 
 def _publish(estimator: Any, told: Told, problems: list[Problem], X: Any) -> None:
@@ -106,11 +110,11 @@ def _publish(estimator: Any, told: Told, problems: list[Problem], X: Any) -> Non
 
 def _plan(told: Told) -> str:
     stream = told.stream
-    k, size, named = stream.place.k, told.ask.batch_size, stream.named
+    k, size, named = stream.place.k, told.request.batch_size, stream.named
     batches = f"{size:g} of a chunk" if isinstance(size, float) else f"{size} rows"
     said = (
         f"A stream: {told.calls} chunks, {told.rows} rows, {k} steps of batches of {batches}, "
-        f"method {told.ask.method!r}. Scaling and curvature (L = {stream.L:.3g}, mu = "
+        f"method {told.request.facts.name!r}. Scaling and curvature (L = {stream.L:.3g}, mu = "
         f"{stream.mu:.3g}) are those of the first chunk, L_max = {stream.L_max:.3g} is the largest "
         "so far."
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..control import takes_all_rows
 from ..problems import Frame, Problem
-from ._run import ENDLESS, Ask, Outcome
+from ..run import Request
+from ._run import Outcome, reaches_tol
 
 SHOWN = 3  # outputs that are told one by one
 
@@ -15,7 +17,7 @@ def plan(
     frame: Frame,
     problem: Problem,
     outcomes: list[Outcome],
-    ask: Ask,
+    request: Request,
     labels: list[str],
 ) -> str:
     """The paragraph for a practitioner."""
@@ -37,7 +39,7 @@ def plan(
         said.append(f"The {SHOWN} that took most passes:")
     for j in sorted(slowest):
         label = f"[{labels[j]}] " if len(outcomes) > 1 else ""
-        said.append(f"{label}{_course(problem, outcomes[j], ask)}")
+        said.append(f"{label}{_course(problem, outcomes[j], request)}")
     said.append(_direct(problem, outcomes))
     return " ".join(text for text in said if text)
 
@@ -55,11 +57,11 @@ def _scaling(frame: Frame) -> str:
     )
 
 
-def _course(problem: Problem, outcome: Outcome, ask: Ask) -> str:
+def _course(problem: Problem, outcome: Outcome, request: Request) -> str:
     """What the run did, and how near it came."""
-    text = f"Method {ask.method!r} took {_stages(problem, outcome)}; "
+    text = f"Method {request.facts.name!r} took {_stages(problem, outcome)}; "
     text += f"the gradient's norm fell to {outcome.ratio:.2g} of the first"
-    text += f" (tol = {ask.tol:g})." if ask.tol > 0 else "."
+    text += f" (tol = {request.tol:g})." if request.tol > 0 else "."
     return text + (" It was stopped by a callback." if outcome.stopped else "")
 
 
@@ -67,7 +69,7 @@ def _stages(problem: Problem, outcome: Outcome) -> str:
     told = []
     for stage in outcome.result.stages:
         steps = f"{stage.steps} step{'s' * (stage.steps != 1)}"
-        if stage.method == "plane":
+        if takes_all_rows(stage.method):
             told.append(f"{steps} on all rows, each the best on the plane of gradient and momentum")
         else:
             told.append(f"{steps} of batches of {stage.batch}")
@@ -89,7 +91,7 @@ def _direct(problem: Problem, outcomes: list[Outcome]) -> str:
 
 
 def trouble(
-    estimator: Any, problem: Problem, outcomes: list[Outcome], ask: Ask, labels: list[str]
+    estimator: Any, problem: Problem, outcomes: list[Outcome], request: Request, labels: list[str]
 ) -> str:
     """Why ``tol`` was not reached and what to do, or that there is no minimiser; else ""."""
     name = type(estimator).__name__
@@ -100,24 +102,24 @@ def trouble(
             "no finite minimiser exists: the objective falls to 0 as coef_ grows without end, and "
             "probabilities tend to 0 and 1. Set l2 > 0, for example 1e-4."
         )
-    missed = [j for j, o in enumerate(outcomes) if not (o.ratio <= ask.tol or o.stopped)]
-    if ask.tol == 0.0 or not missed:
+    missed = [j for j, o in enumerate(outcomes) if not (o.ratio <= request.tol or o.stopped)]
+    if request.tol == 0.0 or not missed:
         return ""
     worst = max(missed, key=lambda j: outcomes[j].ratio)
     o = outcomes[worst]
     which = "" if len(outcomes) == 1 else f" for {len(missed)} of {len(outcomes)} runs"
     return (
         f"{name}: the gradient's norm is {o.ratio:.2g} of the first{which} after "
-        f"{o.passes:.3g} passes, not tol={ask.tol:g}; {_remedy(o, ask)}"
+        f"{o.passes:.3g} passes, not tol={request.tol:g}; {_remedy(o, request)}"
     )
 
 
-def _remedy(outcome: Outcome, ask: Ask) -> str:
-    if ask.method not in ENDLESS:
-        return f"method {ask.method!r} has a fixed schedule: raise max_iter, or use 'auto'."
-    if outcome.passes <= ask.passes - 1.0:  # not even all of them were of use
+def _remedy(outcome: Outcome, request: Request) -> str:
+    if not reaches_tol(request.facts.name):
+        return f"method {request.facts.name!r} has a fixed schedule: raise max_iter, or use 'auto'."
+    if outcome.passes <= request.passes - 1.0:  # not even all of them were of use
         return (
             "no further progress can be measured in this precision: raise tol, scale y, or give X "
             "as float64."
         )
-    return f"raise max_iter (now {ask.passes}), tol or l2."
+    return f"raise max_iter (now {request.passes}), tol or l2."

@@ -1,0 +1,102 @@
+"""The table of all methods, and what is known of a method before it is run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from .. import _checks
+from ..schedules import REGISTRY as SCHEDULES
+from ..schedules import Method, Schedule
+from .guard import Guarded
+from .line_search import sgd_sls_exponential, shb_sls_exponential
+from .plane import Plane, plane
+from .policy import Decider
+from .sps import momsps
+
+PLANE = Method(
+    "plane",
+    plane,
+    "heavy ball, the best step and momentum, all rows",
+    needs_T=False,
+    all_rows=True,
+)
+POLICIES: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method(
+            "sgd-sls-exp",
+            sgd_sls_exponential,
+            "SGD, Armijo line search, exponential steps",
+            looks_at_batch=True,
+        ),
+        Method(
+            "shb-sls-exp",
+            shb_sls_exponential,
+            "heavy ball, Armijo line search",
+            looks_at_batch=True,
+        ),
+        Method(
+            "momsps",
+            momsps,
+            "heavy ball, Polyak's step on the batch, capped",
+            looks_at_batch=True,
+        ),
+        PLANE,
+    )
+}
+
+# What ``minimize`` takes for a method.
+Given: TypeAlias = str | Schedule | Decider | Guarded | Plane
+
+
+def registry() -> dict[str, Method]:
+    """All methods by name: schedules, then policies."""
+    return {**SCHEDULES, **POLICIES}
+
+
+def open_ended_names() -> tuple[str, ...]:
+    """The names of the methods that need no number of steps."""
+    return tuple(name for name, method in registry().items() if not method.needs_T)
+
+
+def takes_all_rows(name: str) -> bool:
+    """Is each step of the method of that name on all rows? (A table need not have such a name.)"""
+    method = registry().get(name)
+    return method is not None and method.all_rows
+
+
+def facts_of(method: Given) -> Method:
+    """The registry entry of a name; for a table or a policy, an entry with the same facts."""
+    if isinstance(method, str):
+        return registry()[method]
+    if isinstance(method, Plane):
+        return PLANE
+    if isinstance(method, Guarded):
+        return replace(facts_of(method.method), guarded=True, needs_T=True)
+    looks = not isinstance(method, Schedule)
+    return Method(method.name, lambda T: method, "as given", looks_at_batch=looks)
+
+
+def check_method(where: str, method: Any, in_parts: bool) -> None:
+    """Refuse what is no method, and a method that cannot run on data in parts.
+
+    Parameters
+    ----------
+    where : the function that the caller called, for messages.
+    method : what the caller gave.
+    in_parts : do the data come in parts (from a file or from workers)?
+    """
+    if isinstance(method, str):
+        _checks.choice(where, "method", method, registry())
+    elif not isinstance(method, (Schedule, Guarded, Plane, Decider)):
+        raise TypeError(
+            f"{where}: method={method!r} must be a registry name (`bocce methods` lists them), a "
+            "Schedule or a policy."
+        )
+    facts = facts_of(method)
+    if in_parts and facts.looks_at_batch:
+        raise ValueError(
+            f"{where}: method={facts.name!r} looks at each batch before it steps, must be a "
+            'schedule for data in parts; use method "auto".'
+        )

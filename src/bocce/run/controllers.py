@@ -1,0 +1,117 @@
+"""From a request to its controller: which steps, which batch, and who watches over them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..control import Controller, Fixed, Guarded, GuardedRun, Levels, Plane, Recipe, registry
+from ..control.anytime import accelerating_batch
+from ..problems import Problem
+from ..rows import Array
+from ..schedules.adaptive import sampling_noise
+from .anytime import anytime, check_curvature, usual_passes
+from .request import Request
+
+ROUNDING = 1e-12  # of the rows' gradients: smaller full gradients are not judged
+FLAT = 1e-13  # of f: smaller differences are rounding
+LEAST_STEPS = 1000  # of a named method where neither T nor passes are given
+
+
+def controller_of(p: Problem, request: Request, start: Array) -> Controller:
+    """Who decides the steps of the request, for the problem ``p`` in the run's own variables."""
+    facts = request.facts
+    if facts.all_rows:
+        return Fixed(_plane(request), p.n)
+    if request.open_ended:
+        return anytime(p, facts, request)
+    steps, b, recipe = _resolve(p, request)
+    if not facts.guarded or facts.looks_at_batch:
+        return Fixed(steps, b, steps.name)
+    levels = guard_levels(p, b, start)
+    return GuardedRun(steps, b, steps.name or "schedule", levels, recipe, request.limits)
+
+
+def _plane(request: Request) -> Plane:
+    """The steps on all rows, no more than were asked for."""
+    method, T = request.method, request.T
+    steps = method if isinstance(method, Plane) else Plane(request.memory, inner=True)
+    most = T or math.ceil(request.passes or usual_passes(request.tol, request.limits))
+    return Plane(steps.memory, min(most, steps.T), inner=steps.inner and T is None)
+
+
+def guard_levels(p: Problem, b: int, start: Array) -> Levels:
+    """What the guard takes for rounding and for noise, from the gradients of the rows."""
+    zero = np.zeros(p.shape)
+    points = [zero, start] if start.any() else [zero]
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = math.sqrt(max(p.row_gradient_mean2(w) for w in points))
+        slack = FLAT * max(abs(p.value(w)) for w in points)
+    noise = math.sqrt(sampling_noise("minimize", p.n, b))
+    levels = Levels(ROUNDING * scale, noise * scale, slack)
+    if p.has_gram:
+        return levels
+    return levels._replace(gap=max(levels.gap, -(-p.n // b)))  # a look costs a pass
+
+
+def _resolve(p: Problem, request: Request) -> tuple[Any, int, Recipe | None]:
+    """The schedule or policy, the batch in rows, and how a named method was built."""
+    method = request.method
+    given = method.method if isinstance(method, Guarded) else method
+    if isinstance(given, str):
+        recipe, T, b = recipe_of(p, request)
+        return recipe.build(T), b, recipe
+    if request.T is not None and request.T != given.T:
+        raise ValueError(
+            f"minimize: T={request.T} must equal the schedule's T={given.T}; leave T out, or build "
+            "the schedule with that T."
+        )
+    return given, accelerating_rows(p) if request.rows is None else request.rows, None
+
+
+def recipe_of(p: Problem, request: Request) -> tuple[Recipe, int, int]:
+    """How the named method of the request is built; its number of steps and its batch."""
+    facts, T, b, passes = request.facts, request.T, request.rows, request.passes
+    method = registry()[facts.name]
+    if p.loss.curvature is not None:
+        check_curvature(p, p.constants().L)
+    if b is None:
+        b = accelerating_rows(p)
+    if T is None:
+        T = math.ceil((passes or request.limits.passes) * p.n / b)
+        T = T if passes else max(LEAST_STEPS, T)
+    if p.loss.curvature is None and set(method.needs) <= {"mu"}:
+        return Recipe(method, {"mu": float(np.min(p.ridge))}), T, b
+    values = method.values(p.constants(), n=p.n, b=b, T=T, quadratic=p.loss.quadratic)
+    if isinstance(request.method, Guarded):
+        values |= _filled(values, T, "kappa_tilde" in method.needs)
+    return Recipe(method, values), T, b
+
+
+def _filled(values: dict[str, Any], T: int, lookahead: bool) -> dict[str, Any]:
+    """Constants for a run under the guard, where the data give none: the guard corrects them."""
+    L = values["L"] or 1.0  # f does not depend on w
+    L_max = max(values["L_max"], L)
+    mu = min(L, values["mu"] or L / T**2)  # T steps see no smaller curvature
+    filled = {"L": L, "mu": mu, "L_max": L_max}
+    if lookahead and not values["kappa_tilde"]:
+        filled["kappa_tilde"] = L_max / mu  # which bounds it
+    return filled
+
+
+def accelerating_rows(p: Problem, least: float = 0.0) -> int:
+    """The smallest batch that accelerates fully, certified; half of the rows where none does.
+
+    Parameters
+    ----------
+    p : the problem.
+    least : curvatures below this share of L are left out of account.
+    """
+    if p.loss.curvature is not None:
+        c = p.constants()
+        mu = max(c.mu, least * c.L)
+        if mu > 0.0:
+            return p.whole_batch(accelerating_batch(p.n, c.L, mu, max(c.L_max, c.L)))
+    return p.whole_batch(max(1, p.n // 2))

@@ -1,0 +1,138 @@
+"""What a caller asks of a run: the arguments of ``minimize`` with their defaults, and their checks.
+
+Every entry point (``minimize``, ``path``, ``plan``, the estimators, Ray) fills in a ``Request``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import _checks, engines, sampling
+from ..control import Given, Limits, Plane, check_method, facts_of
+from ..problems import Problem
+from ..rows import Array
+from ..schedules import Method
+from .checkpoint import writable
+from .result import Progress
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of a run; ``minimize`` says what each one means.
+
+    ``checked`` gives the same request with every value checked and in one form: ``batch_size`` in
+    rows, ``w0`` an array, ``checkpoint`` a path.
+    """
+
+    method: Given = "auto"
+    T: int | None = None
+    batch_size: float | None = None
+    seed: int = 0
+    w0: Any = None
+    tol: float = 0.0
+    sampling: str = "independent"
+    record_every: int | str = 1
+    engine: Any = "compiled"
+    callback: Callable[[Progress], Any] | None = None
+    checkpoint: Any = None
+    passes: float | None = None
+    memory: int = 5
+    limits: Limits = LIMITS
+
+    @property
+    def facts(self) -> Method:
+        """What is known of the method before it is run."""
+        return facts_of(self.method)
+
+    @property
+    def open_ended(self) -> bool:
+        """Is the number of steps left to the run?"""
+        return isinstance(self.method, Plane) or (self.T is None and not self.facts.needs_T)
+
+    @property
+    def rows(self) -> int | None:
+        """The batch in rows, of a checked request; None where the run chooses."""
+        assert self.batch_size is None or isinstance(self.batch_size, int)
+        return self.batch_size
+
+    def checked(self, p: Problem, where: str = "minimize") -> Request:
+        """The request for the problem ``p``, every argument checked before any work is done.
+
+        Parameters
+        ----------
+        p : the problem.
+        where : the function that the caller called, for messages.
+
+        Raises
+        ------
+        TypeError, ValueError
+            An argument breaks a rule; the message names the argument, the rule, the value and a
+            remedy.
+        """
+        if not isinstance(p, Problem):
+            raise TypeError(
+                f"{where}: p={type(p).__name__} must be a problem; build one with "
+                "bocce.LeastSquares(X, y) or bocce.Logistic(X, y)."
+            )
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(
+                f"{where}: callback={self.callback!r} must be a function of one Progress; or None."
+            )
+        every = self.record_every
+        if every != "auto":
+            remedy = 'give a number of steps, or "auto"'
+            every = _checks.integer(where, "record_every", every, remedy=remedy)
+        seed = sampling.check_seed(where, self.seed)
+        mode = _checks.choice(where, "sampling", self.sampling, sampling.MODES)
+        engine = engines.check_engine(where, self.engine)
+        checkpoint: Path | None = None if self.checkpoint is None else writable(self.checkpoint)
+        remedy = "0 never stops early"
+        tol = _checks.real(where, "tol", self.tol, least=0.0, below=1.0, remedy=remedy)
+        remedy = "5 is usual"
+        memory = _checks.integer(where, "memory", self.memory, least=1, most=10, remedy=remedy)
+        batch = self.batch_size
+        if batch is not None:
+            batch = p.whole_batch(sampling.batch_rows(where, batch, p.n))
+        start = _start(where, p, self.w0)
+        T, passes = self._horizon(where)
+        check_method(where, self.method, p.in_parts)
+        return replace(
+            self,
+            T=T,
+            batch_size=batch,
+            seed=seed,
+            w0=start,
+            tol=tol,
+            sampling=mode,
+            record_every=every,
+            engine=engine,
+            checkpoint=checkpoint,
+            passes=passes,
+            memory=memory,
+        )
+
+    def _horizon(self, where: str) -> tuple[int | None, float | None]:
+        T, passes = self.T, self.passes
+        if T is not None:
+            remedy = "give the number of steps; to go on, start from w0=result.w"
+            T = _checks.integer(where, "T", T, most=self.limits.most_steps, remedy=remedy)
+        if passes is not None:
+            remedy = "give a number of passes"
+            passes = _checks.real(where, "passes", passes, above=0.0, remedy=remedy)
+            if T is not None:
+                raise ValueError(f"{where}: passes={passes} must be left out where T={T} is given.")
+        return T, passes
+
+
+def _start(where: str, p: Problem, w0: Any) -> Array:
+    start = np.zeros(p.shape) if w0 is None else p.point(w0, "w0").copy()
+    if not np.isfinite(start).all():
+        raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
+    return start
