@@ -122,18 +122,18 @@ def misjudged(p, factor):
 
 
 def accepted(loss, n: int = 30, seed: int = 1):
-    """Targets that the loss takes: numbers, counts, or labels of two classes."""
+    """Targets that the loss takes: numbers, counts, labels of two classes, or amounts."""
     rng = np.random.default_rng(seed)
     numbers = rng.standard_normal(n) * 2.0
     labels = np.where(rng.random(n) < 0.6, 3.0, -2.0)
     labels[:2] = -2.0, 3.0
-    for y in (numbers, rng.poisson(2.0, n).astype(float), labels):
+    for y in (numbers, rng.poisson(2.0, n).astype(float), labels, rng.gamma(2.0, 1.0, n)):
         try:
             loss.targets("test", y)
         except (TypeError, ValueError):
             continue
         return y
-    raise AssertionError(f"{loss} takes neither numbers, counts nor labels")
+    raise AssertionError(f"{loss} takes no numbers, counts, labels or amounts")
 
 
 def cut(X, y, *places):

@@ -49,6 +49,17 @@ def count_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None
     return y, None
 
 
+def positive_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None]:
+    """Numbers above zero: amounts."""
+    y, _ = real_targets(where, y)
+    if y.size and not float(y.min()) > 0.0:
+        raise ValueError(
+            f"{where}: y has {float(y.min()):g}, must be > 0 for the gamma loss; leave out rows "
+            'without an amount, or use the loss "poisson".'
+        )
+    return y, None
+
+
 def class_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array]:
     """Two classes or more, as their places among the sorted labels.
 
