@@ -12,10 +12,13 @@ from bocce.paper.judge import bottom_line, judge_all
 from bocce.paper.results import Curve, Results, interval
 from bocce.paper.specs import PROFILES
 from bocce.paper.verdicts import (
+    CLASSES,
+    KINDS,
     OBSERVATION,
     OBSERVED,
-    PROVEN,
-    THEOREM,
+    OURS,
+    STATEMENT,
+    Change,
     Claim,
     Finding,
     Verdict,
@@ -27,35 +30,67 @@ from claim_results import BY_NAME, word
 FULL = PROFILES["full"]
 
 
-def claim_of(kind, proof=""):
-    return Claim("c", kind, "s", "t.", "c.", lambda r, s: Finding({}), "runs", proof=proof)
+def claim_of(kind, **more):
+    return Claim("c", kind, "s", "t.", "c.", lambda r, s: Finding({}), "runs", **more)
 
 
-def said(kind, *shares, proof=""):
-    """The word after findings with so many cases met, of so many."""
+def judged(kind, *shares, settings=("paper", "authors", "published"), **more):
+    """A verdict whose settings have so many cases met, of so many."""
     findings = {
-        str(i): Finding({str(j): j < met for j in range(of)}) for i, (met, of) in enumerate(shares)
+        setting: Finding({str(j): j < met for j in range(of)})
+        for setting, (met, of) in zip(settings, shares)
     }
-    return Verdict(claim_of(kind, proof), "f", findings).word
+    return Verdict(claim_of(kind, **more), "f", findings)
 
 
-def test_an_observation_is_judged_by_the_share_of_its_cases():
-    assert said(OBSERVATION, (9, 9), (9, 9)) == "holds"
-    assert said(OBSERVATION, (8, 10)) == "mostly"
-    assert said(OBSERVATION, (79, 100)) == "mixed"
-    assert said(OBSERVATION, (0, 3), (3, 3)) == "mixed"
-    assert said(OBSERVATION, (2, 10)) == "mostly-not"
-    assert said(OBSERVATION, (0, 10)) == "fails"
-    assert said(OBSERVATION, (0, 0)) == "not-evaluated"
+@pytest.mark.parametrize(
+    ("met", "of", "word"),
+    [
+        (9, 9, "holds"),
+        (8, 10, "mostly"),
+        (79, 100, "mixed"),
+        (2, 10, "mostly-not"),
+        (0, 10, "fails"),
+        (0, 0, "not-evaluated"),
+    ],
+)
+def test_an_observation_is_judged_by_the_share_of_its_cases(met, of, word):
+    assert judged(OBSERVATION, (met, of)).word == word
 
 
-def test_one_counterexample_makes_a_theorem_false_and_no_share_is_given():
-    assert said(THEOREM, (99, 100), proof="p") == "false"
-    assert said(THEOREM, (100, 100)) == "true-where-tested"
-    assert said(THEOREM, (100, 100), proof="p") == "proved"
-    assert said(THEOREM) == "not-tested"
-    found = {"paper": Finding({"a": True, "b": False})}
-    assert Verdict(claim_of(THEOREM), "f", found).score == {"paper": "2 tested"}
+def test_settings_are_never_pooled_and_the_nearest_to_what_was_run_is_the_headline():
+    verdict = judged(OBSERVATION, (0, 3), (3, 3))
+    assert verdict.words == {"paper": "fails", "authors": "holds"}
+    assert (verdict.headline, verdict.word, verdict.depends_on_reading) == (
+        "authors",
+        "holds",
+        True,
+    )
+    verdict = judged(OBSERVATION, (0, 3), (3, 3), (2, 3))
+    assert (verdict.headline, verdict.word) == ("published", "mixed")
+    empty = judged(OBSERVATION, (3, 3), (0, 0))
+    assert (empty.headline, empty.word, empty.depends_on_reading) == ("paper", "holds", False)
+    rows = judged(OBSERVATION, (0, 3), (3, 3), settings=("authors", "released-rows"))
+    assert rows.headline == "released-rows"
+
+
+def test_a_statement_has_its_class_only_if_all_its_evidence_was_found():
+    assert judged(STATEMENT, (100, 100), verdict="constants", proof="p").word == "constants"
+    assert judged(STATEMENT, (99, 100), verdict="constants", proof="p").word == "not-tested"
+    assert judged(STATEMENT, verdict="proved").word == "not-tested"
+    assert judged(STATEMENT, (2, 2), verdict="margin").score == {"paper": "2 checks"}
+
+
+def test_a_claim_of_ours_is_proved_or_judged_by_its_share():
+    assert judged(OURS, (3, 3), proof="p").word == "proved"
+    assert judged(OURS, (2, 3), proof="p").word == "mixed"
+    assert judged(OURS, (3, 3)).word == "holds"
+
+
+def test_the_first_change_is_the_main_one():
+    change = Change(3, "a", "b", "c")
+    assert claim_of(STATEMENT, changes=(change, Change(4, "d", "e", "f"))).change == change
+    assert claim_of(STATEMENT).change is None
 
 
 def test_what_cannot_be_compared_is_not_counted():
@@ -83,13 +118,6 @@ def test_below_the_critical_batch_the_runs_decide():
     assert judged["kappa=1000, r=1e-02: SHB"] == results.curve(*place).last
 
 
-def test_a_theorem_is_tested_only_where_it_applies():
-    early = made.bounds("thm4", [3.0, 3.0], [2.0, 2.0], [4.0, 4.0], applies=(0.0, 0.0))
-    assert word("bound_thm4_printed", early) == "not-tested"
-    late = made.bounds("thm4", [3.0, 3.0], [2.0, 2.0], [4.0, 4.0], applies=(0.0, 1.0))
-    assert word("bound_thm4_printed", late) == "false"
-
-
 def test_json_is_the_same_bytes_and_has_what_the_contract_names():
     results = made.joined(made.quad(), made.speeds(0.9), made.sweep(), made.real(), made.auto())
     verdicts = judge_all(results, FULL)
@@ -98,11 +126,13 @@ def test_json_is_the_same_bytes_and_has_what_the_contract_names():
     content = json.loads(first, parse_constant=lambda name: pytest.fail(name))
     assert {"seconds", "time", "written"}.isdisjoint(first.split('"'))
     assert [c["id"] for c in content["claims"][:2]] == ["quad_i_floor", "quad_i_faster"]
-    wanted = {"id", "kind", "verdict", "cases", "met", "because", "data"}
+    wanted = {"id", "kind", "verdict", "verdicts", "depends_on_reading", "change", "because"}
+    wanted |= {"cases", "met", "data"}
     for claim, verdict in zip(content["claims"], verdicts):
         assert wanted <= set(claim)
-        assert claim["kind"] in ("observation", "theorem", "ours")
-        assert claim["verdict"] in (*OBSERVED, *PROVEN)
+        assert claim["kind"] in KINDS
+        assert claim["verdict"] in (*OBSERVED, *CLASSES)
+        assert claim.get("quote", "absent") != ""
         assert claim["cases"].keys() == claim["met"].keys() == verdict.findings.keys()
         assert all(claim["met"][s] <= claim["cases"][s] for s in claim["cases"])
         assert claim["because"].endswith(".")

@@ -41,6 +41,45 @@ def test_theorem_1_corrected_and_printed_are_the_formulas():
     assert "as printed this is no guarantee" in printed.why
 
 
+def test_the_noise_of_a_batch_is_the_least_of_three():
+    """sigma^2, 2 zeta0^2 sigma^2 and zeta0^2 chi^2/L; as printed it is what is printed."""
+    whole = theory.bound_exponential(**RUN).noise
+    for zeta2, chi2, share in (
+        (1.0, None, 1.0),
+        (0.7, None, 1.0),
+        (0.1, None, 0.2),
+        (0.1, 0.5 * L, 0.1 * 0.5 / 0.3),
+        (0.1, 100.0 * L, 0.2),
+        (0.0, 1.0, 0.0),
+    ):
+        for bound in (theory.bound_exponential, theory.bound_misestimated_L):
+            more = {"nu": 1.0} if bound is theory.bound_misestimated_L else {}
+            assert bound(**RUN, **more, zeta2=zeta2, chi2=chi2).noise == close(share * whole)
+    mu = theory.bound_misestimated_mu(**RUN, nu=0.5, zeta2=0.1)
+    assert mu.noise == close(0.2 * theory.bound_misestimated_mu(**RUN, nu=0.5).noise)
+    printed = [
+        theory.bound_exponential(**RUN, chi2=chi2, which="printed").noise for chi2 in (None, 1e-9)
+    ]
+    assert printed[0] == printed[1]
+    with pytest.raises(ValueError, match="chi2=-1"):
+        theory.bound_exponential(**RUN, chi2=-1.0)
+
+
+def test_the_printed_noise_term_of_theorem_1_rises_with_T():
+    """c_L has 1 - gamma = O(ln T/T) where 1 - gamma/2 belongs, so that C_4 grows as T/ln T."""
+    terms = {
+        which: [
+            theory.bound_exponential(10**k, 10.0, 1.0, sigma2=1.0, zeta2=0.1, which=which).noise
+            for k in (2, 3, 4, 8)
+        ]
+        for which in ("printed", "corrected")
+    }
+    rounded = [float(f"{term:.2g}") for term in terms["printed"]]
+    assert rounded == [2.5e5, 3.2e5, 4.1e5, 8.2e5]
+    assert sorted(terms["corrected"], reverse=True) == terms["corrected"]
+    assert terms["corrected"][-1] < 1e-3 * terms["corrected"][0]
+
+
 @pytest.mark.parametrize("nu", [0.4, 1.0, 2.5])
 def test_misestimated_L_is_the_formula(nu):
     c_2 = math.exp(nu * TAU / (2 * KAPPA * ELL))
@@ -289,7 +328,9 @@ def test_two_phase_is_the_formula():
     assert bound.bias == close(
         root * forget * 6 * math.sqrt(2 * kappa) * math.exp(-3 * T_0 / (8 * math.sqrt(kappa))) * 1.5
     )
-    tail = math.sqrt(8 / 20) * kappa * ell * math.sqrt(0.3) / (e * gamma * math.sqrt(T_1))
+    energy = zeta**2 / 3 * 0.7**2 / 20  # zeta0^2 chi^2/L, below 2 zeta0^2 sigma^2 and sigma^2
+    assert energy < 2 * zeta**2 / 3 * 0.3
+    tail = math.sqrt(8 / 20) * kappa * ell * math.sqrt(energy) / (e * gamma * math.sqrt(T_1))
     assert bound.noise == close(root * (forget * 12 * zeta * 0.7 / 4 + tail))
     assert bound.quantity == "E||w_{T-1} - w*||"
     assert bound.valid

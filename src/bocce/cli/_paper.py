@@ -18,5 +18,6 @@ def show_verdicts(verdicts: list[Any]) -> None:
     rows = []
     for v in verdicts:
         scores = "; ".join(f"{setting} {score}" for setting, score in v.score.items())
-        rows.append((v.claim.id + " (ours)" * v.claim.ours, v.word, scores))
-    show_table(("claim", "verdict", "cases met"), rows)
+        reading = " (depends on the reading)" * v.depends_on_reading
+        rows.append((v.claim.kind, v.claim.id, v.word + reading, scores))
+    show_table(("kind", "claim", "verdict", "cases met"), rows)

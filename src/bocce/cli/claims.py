@@ -17,6 +17,9 @@ def claims(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table of docs/reproduction.md.")
     ] = False,
+    erratum: Annotated[
+        bool, typer.Option("--erratum", help="Print what to change in the paper, as Markdown.")
+    ] = False,
 ) -> None:
     """Judge every claim on the results in DIR.
 
@@ -26,14 +29,18 @@ def claims(
     Examples:
       bocce claims results
       bocce claims results --json > claims.json
+      bocce claims results --erratum > erratum.md
     """
+    from ..paper import erratum as change
     from ..paper import report, runner, verdicts
 
     with progress("reading the cells") as tell:
         results = runner.load(folder)
         tell("judging the claims")
         found, text = report.judged(folder, results)
-    if json:
+    if erratum:
+        say(change.erratum(found))
+    elif json:
         say(text)
     elif markdown:
         say(verdicts.as_markdown(found))

@@ -26,9 +26,8 @@ COLOURS = {  # classes of the page's style sheet
     "mixed": "partly",
     "mostly-not": "rarely",
     "fails": "fails",
-    "false": "fails",
 }
-GROUPS = {"observation": "Observations", "theorem": "Theorems", "ours": "Ours"}
+GROUPS = verdicts.TITLES
 
 
 def write(folder: Path, results: Results, found: list[Verdict]) -> Path:
@@ -76,11 +75,8 @@ def render(folder: Path, results: Results, found: list[Verdict]) -> str:
 
 
 def _groups(found: list[Verdict]) -> dict[str, list[Verdict]]:
-    """Observations, theorems and ours, each in the paper's order."""
-    kinds = {v.claim.id: "ours" if v.claim.ours else v.claim.kind for v in found}
-    return {
-        title: [v for v in found if kinds[v.claim.id] == kind] for kind, title in GROUPS.items()
-    }
+    """Observations, statements and ours, each in the paper's order."""
+    return {title: [v for v in found if v.claim.kind == kind] for kind, title in GROUPS.items()}
 
 
 def _missing(results: Results) -> list[str]:

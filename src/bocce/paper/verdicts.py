@@ -1,7 +1,14 @@
 """The scale of verdicts: what a claim says, what was found, and the word that follows.
 
-An observation (something seen in a figure) is judged by the share of its cases that meet a stated
-criterion. A theorem is never given a share: one counterexample makes it false.
+Three kinds of claim are judged on two scales:
+
+- An *observation* is a sentence of the paper outside its statements. The share of cases that meet a
+  stated criterion decides, setting by setting; settings are never pooled.
+- A *statement* is a theorem, corollary or lemma of the paper. Its class says what a referee would
+  ask its authors to change, and `Change` says how. The class is printed only if all evidence for it
+  was computed and found.
+- A claim of *ours* is proved (if a page of docs/theory proves it and every case agrees), or judged
+  as an observation is.
 """
 
 from __future__ import annotations
@@ -9,15 +16,37 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .results import Results
 
-OBSERVATION, THEOREM = "observation", "theorem"
+OBSERVATION, STATEMENT, OURS = "observation", "statement", "ours"
+KINDS = (OBSERVATION, STATEMENT, OURS)
 OBSERVED = ("holds", "mostly", "mixed", "mostly-not", "fails", "not-evaluated")
-PROVEN = ("proved", "true-where-tested", "false", "not-tested")
+CLASSES = (
+    "proved",
+    "true-where-tested",
+    "constants",
+    "margin",
+    "proof-gap",
+    "rounding",
+    "restate",
+    "not-tested",
+)
+MEANINGS = {
+    "proved": "a full proof is in docs/theory, or the statement is a formula that shows it",
+    "true-where-tested": "no counterexample was found, and no proof is given here",
+    "constants": "the rate or conclusion stands; an explicit constant is corrected",
+    "margin": "wrong in a corner that is named, true elsewhere",
+    "proof-gap": "the statement is true or not refuted; a step of the printed proof is repaired",
+    "rounding": "a number was rounded; the exact number is given",
+    "restate": "another hypothesis or term is needed; the restated form is proved",
+    "not-tested": "the evidence was not computed",
+}
+# The setting nearest to what the authors ran comes first: it gives the headline.
+NEAREST = ("published", "released-rows", "authors", "paper")
 MOSTLY = 0.8  # of the cases
 
 Case = bool | None  # None: could not be evaluated (NaN, two infinities, no data)
@@ -39,27 +68,72 @@ class Finding:
     def met(self) -> int:
         return sum(case is True for case in self.cases.values())
 
+    @property
+    def word(self) -> str:
+        """A word of `OBSERVED`.
+
+        >>> Finding({"a": True, "b": True, "c": True, "d": True, "e": False, "f": None}).word
+        'mostly'
+        """
+        met, missed = self.met, self.evaluated - self.met
+        if not (met or missed):
+            return "not-evaluated"
+        if not (met and missed):
+            return "holds" if met else "fails"
+        if met >= MOSTLY * self.evaluated:
+            return "mostly"
+        return "mostly-not" if missed >= MOSTLY * self.evaluated else "mixed"
+
 
 Judge = Callable[["Results", str], Finding]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What to change in the paper: where, from what, to what, and why.
+
+    ``line`` is a line of the paper's LaTeX source. ``printed`` and ``corrected`` are LaTeX.
+    ``rate_survives``: does the rate that the statement claims survive the change? ``proof`` is the
+    page of docs/theory that proves the corrected form.
+    """
+
+    line: int
+    printed: str
+    corrected: str
+    why: str
+    rate_survives: bool = True
+    proof: str = ""
 
 
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper (or of ours), a criterion for it, and a function that applies it.
 
-    ``proof`` names where a theorem is proved in full, if it is; ``judged_on`` says what kind of
-    numbers the criterion is applied to.
+    ``text`` says it in our words; ``quote`` is verbatim LaTeX of the paper or empty. ``verdict`` is
+    the class of a statement. ``root`` is the label of the statement whose slip causes this one.
+    ``readings`` are names that the judge is given in the place of settings, where the paper leaves
+    open what was run; the first one gives the headline.
     """
 
     id: str
-    kind: str  # OBSERVATION or THEOREM: the scale it is judged on
+    kind: str
     source: str  # the paper's label
-    text: str  # what the paper says; of ours, what we say
+    text: str
     criterion: str
     judge: Judge
     judged_on: str
-    ours: bool = False
+    quote: str = ""
+    line: int = 0
     proof: str = ""
+    verdict: str = ""
+    changes: tuple[Change, ...] = ()
+    root: str = ""
+    readings: tuple[str, ...] = ()
+
+    @property
+    def change(self) -> Change | None:
+        """The main change, if there is one."""
+        return self.changes[0] if self.changes else None
 
 
 @dataclass(frozen=True)
@@ -72,56 +146,62 @@ class Verdict:
     data: str = ""  # what it was judged on: numbers, sizes, data sets and their stand-ins
 
     @property
-    def word(self) -> str:
-        """One word of `OBSERVED` or `PROVEN`.
+    def words(self) -> dict[str, str]:
+        """The verdict by setting.
 
         >>> claim = Claim("c", OBSERVATION, "s", "t", "c", lambda r, s: Finding({}), "runs")
-        >>> found = Finding({"a": True, "b": True, "c": True, "d": True, "e": False, "f": None})
-        >>> Verdict(claim, "fig", {"paper": found}).word
-        'mostly'
+        >>> found = {"paper": Finding({"a": False}), "authors": Finding({"a": True})}
+        >>> Verdict(claim, "fig", found).words
+        {'paper': 'fails', 'authors': 'holds'}
         """
-        cases = [case for finding in self.findings.values() for case in finding.cases.values()]
-        judged = [case for case in cases if case is not None]
-        if self.claim.kind == THEOREM:
-            return _theorem(judged, self.claim.proof)
-        return _observation(judged)
+        return {setting: self._word(found) for setting, found in self.findings.items()}
+
+    def _word(self, found: Finding) -> str:
+        whole = found.evaluated > 0 and found.met == len(found.cases)
+        if self.claim.kind == STATEMENT:
+            return self.claim.verdict if whole else "not-tested"
+        return "proved" if self.claim.proof and whole else found.word
+
+    @property
+    def headline(self) -> str | None:
+        """The setting nearest to what was run, among those that could be evaluated."""
+        order = (*self.claim.readings, *NEAREST)
+        known = [s for s in order if s in self.findings]
+        judged = [s for s in known if self.findings[s].evaluated]
+        return next(iter(judged or known), None)
+
+    @property
+    def word(self) -> str:
+        """The verdict of the headline's setting."""
+        if self.headline is None:
+            return "not-tested" if self.claim.kind == STATEMENT else "not-evaluated"
+        return self.words[self.headline]
+
+    @property
+    def depends_on_reading(self) -> bool:
+        """Do settings that could be evaluated lead to different words?"""
+        judged = {s: w for s, w in self.words.items() if self.findings[s].evaluated}
+        return len(set(judged.values())) > 1
 
     @property
     def because(self) -> str:
-        """One sentence; where settings differ, each has its own half of it."""
-        said = {setting: found.because for setting, found in self.findings.items() if found.because}
+        """One sentence, of the headline first; where settings differ, each has its own."""
+        first = self.headline
+        order = [s for s in (first, *self.findings) if s is not None and self.findings[s].because]
+        said = {setting: self.findings[setting].because for setting in dict.fromkeys(order)}
         if len(set(said.values())) <= 1:
             return next(iter(said.values()), "Nothing was run.")
         return "; ".join(f"{setting}: {text.rstrip('.')}" for setting, text in said.items()) + "."
 
     @property
     def score(self) -> dict[str, str]:
-        """By setting: cases met of those evaluated ("9 of 9"); of a theorem, how many tested."""
-        theorem = self.claim.kind == THEOREM
+        """By setting: cases met of those evaluated ("9 of 9"); of a statement, its checks."""
+        checks = self.claim.kind == STATEMENT
         return {
-            setting: f"{found.evaluated} tested" if theorem else f"{found.met} of {found.evaluated}"
+            setting: f"{found.evaluated} checks" if checks else f"{found.met} of {found.evaluated}"
             for setting, found in self.findings.items()
             if found.evaluated
         }
-
-
-def _observation(cases: list[bool]) -> str:
-    if not cases:
-        return "not-evaluated"
-    met, missed = sum(cases), len(cases) - sum(cases)
-    if not (met and missed):
-        return "holds" if met else "fails"
-    if met >= MOSTLY * len(cases):
-        return "mostly"
-    return "mostly-not" if missed >= MOSTLY * len(cases) else "mixed"
-
-
-def _theorem(cases: list[bool], proof: str) -> str:
-    if not all(cases):
-        return "false"
-    if proof:
-        return "proved"
-    return "true-where-tested" if cases else "not-tested"
 
 
 # ---------------------------------------------------------------- comparisons that can be refused
@@ -204,23 +284,31 @@ def significant(value: Any) -> Any:
 
 
 def _entry(v: Verdict) -> dict[str, Any]:
-    return {
-        "id": v.claim.id,
-        "kind": "ours" if v.claim.ours else v.claim.kind,
+    claim = v.claim
+    changes = [asdict(change) for change in claim.changes]
+    entry = {
+        "id": claim.id,
+        "kind": claim.kind,
         "figure": v.figure,
-        "source": v.claim.source,
-        "text": v.claim.text,
-        "criterion": v.claim.criterion,
+        "source": claim.source,
+        "text": claim.text,
+        "criterion": claim.criterion,
         "verdict": v.word,
+        "verdicts": v.words,
+        "depends_on_reading": v.depends_on_reading,
         "cases": {setting: found.evaluated for setting, found in v.findings.items()},
         "met": {setting: found.met for setting, found in v.findings.items()},
         "because": v.because,
         "data": v.data,
+        "change": changes[0] if changes else None,
+        "further_changes": changes[1:],
         "details": {
             setting: {"cases": dict(found.cases), "numbers": significant(found.numbers)}
             for setting, found in v.findings.items()
         },
     }
+    given = {"quote": claim.quote, "line": claim.line, "proof": claim.proof}
+    return entry | {name: value for name, value in given.items() if value}
 
 
 def as_json(verdicts: Iterable[Verdict], profile: str, summary: list[str]) -> str:
@@ -233,28 +321,31 @@ def as_json(verdicts: Iterable[Verdict], profile: str, summary: list[str]) -> st
     return json.dumps(content, indent=2, allow_nan=False)
 
 
+TITLES = {OBSERVATION: "Observations", STATEMENT: "Statements", OURS: "Ours"}
+
+
 def as_markdown(verdicts: list[Verdict]) -> str:
-    """The tables of docs/reproduction.md: observations, theorems, and ours."""
-    groups = {
-        "Observations": [v for v in verdicts if _group(v) == OBSERVATION],
-        "Theorems": [v for v in verdicts if _group(v) == THEOREM],
-        "Ours": [v for v in verdicts if _group(v) == "ours"],
-    }
+    """The tables of docs/reproduction.md: observations, statements, and ours."""
     parts = []
-    for title, members in groups.items():
+    for kind, title in TITLES.items():
+        members = [v for v in verdicts if v.claim.kind == kind]
         settings = [s for s in _settings(members) if any(s in v.score for v in members)]
         head = ["claim", "verdict", *settings, "because"]
         lines = [f"### {title}", "", _row(head), _row(["---"] * len(head))]
         for v in members:
-            scores = [v.score.get(setting, "–") for setting in settings]
+            scores = [_score(v, setting) for setting in settings]
             claim = f"`{v.claim.id}` ({v.claim.source}): {v.claim.text}"
             lines.append(_row([claim, f"**{v.word}**", *scores, v.because]))
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
 
-def _group(v: Verdict) -> str:
-    return "ours" if v.claim.ours else v.claim.kind
+def _score(v: Verdict, setting: str) -> str:
+    """ "7 of 9, mixed" of an observation; "12 checks" of a statement."""
+    if setting not in v.score:
+        return "–"
+    word = f", {v.words[setting]}" if v.claim.kind != STATEMENT else ""
+    return v.score[setting] + word
 
 
 def _settings(verdicts: Iterable[Verdict]) -> list[str]:
@@ -266,12 +357,12 @@ def _row(cells: list[str]) -> str:
 
 
 def counts(verdicts: Iterable[Verdict]) -> dict[str, dict[str, int]]:
-    """How many of each word, for the paper's observations, its theorems, and ours."""
-    found: dict[str, dict[str, int]] = {OBSERVATION: {}, THEOREM: {}, "ours": {}}
+    """How many of each word, for the paper's observations, its statements, and ours."""
+    found: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
     for v in verdicts:
-        group = found[_group(v)]
+        group = found[v.claim.kind]
         group[v.word] = group.get(v.word, 0) + 1
-    order = (*OBSERVED, *PROVEN)
+    order = dict.fromkeys((*OBSERVED, *CLASSES))
     return {
         kind: {word: group[word] for word in order if word in group}
         for kind, group in found.items()

@@ -65,13 +65,26 @@ def corrected_terms(s: Decay, nu: float, D: float, energy: float) -> tuple[float
     return grown(D * D / c_L, log_c2 - contraction), grown(spread * energy / c_L, log_c2)
 
 
-def batch_noise(where: str, sigma2: object, zeta2: object) -> tuple[float, float]:
-    """sigma^2, and the bound on sigma_B^2 that holds without strongly convex rows."""
+def batch_noise(
+    where: str, L: float, sigma2: object, zeta2: object, chi2: object = None
+) -> tuple[float, float]:
+    """sigma^2, and s_B^2: what stands for the noise of a batch in Theorem 1.
+
+    The one-step inequality holds with 2 L eta^2 s_B^2 for s_B^2 = sigma_B^2 <= sigma^2, and for
+    s_B^2 = zeta0^2 chi^2/L <= 2 zeta0^2 sigma^2 (docs/theory/exponential.md). This is the least of
+    those that are known.
+
+    >>> batch_noise("example", 10.0, sigma2=0.3, zeta2=0.1, chi2=2.0)
+    (0.3, 0.02)
+    """
     sigma2_ = nonnegative(where, "sigma2", sigma2, "sigma2 is noise().sigma2")
     zeta2_ = _checks.real(
         where, "zeta2", zeta2, least=0.0, most=1.0, remedy="use theory.zeta2(n, b)"
     )
-    return sigma2_, (0.0 if zeta2_ == 0.0 else sigma2_)
+    energy = sigma2_ * min(1.0, 2.0 * zeta2_)
+    if chi2 is not None:
+        energy = min(energy, zeta2_ * nonnegative(where, "chi2", chi2, "use noise().chi2") / L)
+    return sigma2_, energy
 
 
 def bound_exponential(
@@ -84,34 +97,63 @@ def bound_exponential(
     zeta2: float = 1.0,
     L_max: float | None = None,
     which: str = "corrected",
+    chi2: float | None = None,
 ) -> Bound:
     """Theorem 1: noise-adaptive heavy ball with exponential steps (``schedules.shb_exponential``).
 
     With ell = ln(T/tau), gamma = (tau/T)^(1/T), kappa = L/mu,
 
         E||w_{T-1} - w*||^2 <= (c2/cL) [D^2 exp(-T gamma/(4 kappa ell))
-                                        + 8 kappa^2 ell^2 sigma_B^2/(L e^2 gamma^2 T)],
-        c2 = exp(tau/(2 kappa ell)),  cL = (1 - gamma/2)(1 - exp(-tau gamma/(4 kappa))).
+                                        + 8 kappa^2 ell^2 s_B^2/(L e^2 gamma^2 T)],
+        c2 = exp(tau/(2 kappa ell)),  cL = (1 - gamma/2)(1 - exp(-tau gamma/(4 kappa))),
 
-    sigma_B^2 = E_B[f_B(w*) - min f_B] is at most ``sigma2`` = E_i[f_i(w*) - min f_i] and is 0 for
-    the full batch (``zeta2=0``); pass sigma_B^2 itself as ``sigma2`` if it is known.
+    where s_B^2 is the least of sigma^2, 2 zeta0^2 sigma^2 and, if chi^2 is given, zeta0^2 chi^2/L.
+    So the noise falls with the batch: at b = 0.9 n it is about n times smaller than at b = 1.
+
+    Parameters
+    ----------
+    T, L, mu, tau
+        As given to ``schedules.shb_exponential``.
+    D : float
+        The distance ||w_0 - w*||.
+    sigma2 : float
+        sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
+    zeta2 : float
+        zeta0^2 = ``theory.zeta2(n, b)``: 1 for single rows, 0 for the full batch.
+    L_max : float, optional
+        The largest curvature of a row; given, L >= L_max is checked.
+    which : {"corrected", "printed"}
+        "printed" has the paper's C_4 and C_5, which exact dynamics exceed.
+    chi2 : float, optional
+        chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``.
+
+    Returns
+    -------
+    Bound
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its domain.
 
     Guarantee: any batch size, any convex L-smooth rows, form "proof", L >= L_max.
-    ``which="printed"`` has the paper's C_4 and C_5, which exact dynamics exceed.
 
     Source: ``thm:SHB_exp``.
 
     >>> bound = bound_exponential(10_000, L=10.0, mu=1.0, sigma2=0.01, L_max=10.0)
     >>> f"{bound.bias:.3e} {bound.noise:.3e} {bound.valid}"
     '1.360e-10 7.494e-02 True'
+    >>> batch = bound_exponential(10_000, L=10.0, mu=1.0, sigma2=0.01, zeta2=1e-4)
+    >>> f"{bound.noise / batch.noise:.0f}"
+    '5000'
     """
     where = "bound_exponential"
     which = _checks.choice(where, "which", which, ["corrected", "printed"])
     s = decay(where, T, L, mu, tau)
     D = distance(where, D)
-    sigma2, sigma2_batch = batch_noise(where, sigma2, zeta2)
+    sigma2, energy = batch_noise(where, s.L, sigma2, zeta2, chi2)
     if which == "corrected":
-        bias, noise = corrected_terms(s, 1.0, D, sigma2_batch)
+        bias, noise = corrected_terms(s, 1.0, D, energy)
         return Bound(
             MEAN_SQUARE_BEFORE_LAST, bias, noise, *verdict(*row_smoothness(where, s.L, L_max))
         )
@@ -134,15 +176,17 @@ def bound_misestimated_L(
     zeta2: float = 1.0,
     L_max: float | None = None,
     which: str = "corrected",
+    chi2: float | None = None,
 ) -> Bound:
     """Theorem 1 when the schedule was built with L_hat = L/nu instead of the true L.
 
         (c2/cL) {D^2 exp(-nu T gamma/(4 kappa ell)) + 8 kappa^2/(L e^2 gamma^2 T)
-                 [ell^2 sigma_B^2 + 2 delta_f ((nu-1)/nu) ceil(k_0) ell^2/T  if nu > 1]},
+                 [ell^2 s_B^2 + 2 delta_f ((nu-1)/nu) ceil(k_0) ell^2/T  if nu > 1]},
         c2 = exp(nu tau/(2 kappa ell)),  cL = (1 - gamma/2)(1 - exp(-nu tau gamma/(4 kappa))).
 
     For nu > 1 (L under-estimated) the steps are too long for the first k_0 = T ln(nu)/ell steps;
-    ``delta_f`` = max over k < k_0 of E f(w_k) - f* is then needed.
+    ``delta_f`` = max over k < k_0 of E f(w_k) - f* is then needed. s_B^2 and the arguments
+    ``sigma2``, ``zeta2`` and ``chi2`` are those of `bound_exponential`.
 
     Guarantee: nu gamma <= 4 kappa, L >= L_max, form "proof".
 
@@ -157,7 +201,7 @@ def bound_misestimated_L(
     s = decay(where, T, L, mu, tau)
     nu = _checks.real(where, "nu", nu, above=0.0, remedy="nu is L divided by its estimate")
     D = distance(where, D)
-    sigma2, sigma2_batch = batch_noise(where, sigma2, zeta2)
+    sigma2, energy = batch_noise(where, s.L, sigma2, zeta2, chi2)
     if delta_f is None:
         if nu > 1.0:
             raise ValueError(
@@ -170,20 +214,20 @@ def bound_misestimated_L(
     log_nu = max(0.0, math.log(nu))
     if which == "corrected":
         early = math.ceil(s.T * log_nu / s.ell) / s.T
-        bias, noise = corrected_terms(s, nu, D, sigma2_batch + excess * early)
+        bias, noise = corrected_terms(s, nu, D, energy + excess * early)
         conditions, trusted = row_smoothness(where, s.L, L_max)
         first = nu * s.gamma / (4.0 * s.kappa)
         conditions.append((first <= 1.0, f"nu gamma/(4 kappa)={first:.6g} is above 1"))
         return Bound(MEAN_SQUARE_BEFORE_LAST, bias, noise, *verdict(conditions, trusted))
     log_c2, c_L = s.printed_log_c2(), s.printed_c_L()
     shrink = min(nu, 1.0) * s.T * s.gamma / (2.0 * s.kappa * s.ell)
-    energy = max(1.0, nu * nu / (4.0 * s.L)) * s.ell * sigma2
-    energy += log_nu * (sigma2 + excess / s.kappa)
+    total = max(1.0, nu * nu / (4.0 * s.L)) * s.ell * sigma2
+    total += log_nu * (sigma2 + excess / s.kappa)
     spread = 32.0 * s.L * s.kappa_cubed * zeta2 * s.ell / (E2 * s.gamma**2 * s.T)
     return Bound(
         MEAN_SQUARE_BEFORE_LAST,
         grown(D * D / c_L, log_c2 - shrink),
-        grown(spread * energy / c_L, log_c2),
+        grown(spread * total / c_L, log_c2),
         False,
         NOT_PROVED,
     )
@@ -200,13 +244,16 @@ def bound_misestimated_mu(
     zeta2: float = 1.0,
     L_max: float | None = None,
     which: str = "corrected",
+    chi2: float | None = None,
 ) -> Bound:
     """Theorem 1 when the schedule was built with mu_hat = nu mu, nu <= 1, instead of the true mu.
 
         (c2/c_mu) [D^2 exp(-nu T gamma/(4 kappa ell))
-                   + 8 kappa^2 ell^2 sigma_B^2/(nu^2 L e^2 gamma^2 T)],
+                   + 8 kappa^2 ell^2 s_B^2/(nu^2 L e^2 gamma^2 T)],
         c2 = exp(nu tau/(2 kappa ell)),
         c_mu = ((1 - gamma/2)/nu)(1 - exp(-nu tau gamma/(4 kappa))).
+
+    s_B^2 and the arguments ``sigma2``, ``zeta2`` and ``chi2`` are those of `bound_exponential`.
 
     Guarantee: L >= L_max, form "proof"; nothing is promised for mu over-estimated.
 
@@ -223,9 +270,9 @@ def bound_misestimated_mu(
         where, "nu", nu, above=0.0, most=1.0, remedy="nu is mu's estimate divided by mu"
     )
     D = distance(where, D)
-    sigma2, sigma2_batch = batch_noise(where, sigma2, zeta2)
+    sigma2, energy = batch_noise(where, s.L, sigma2, zeta2, chi2)
     if which == "corrected":
-        bias, noise = corrected_terms(s, nu, D, sigma2_batch)
+        bias, noise = corrected_terms(s, nu, D, energy)
         why = verdict(*row_smoothness(where, s.L, L_max))
         # c_mu = c_L/nu, and the noise sum is that of kappa/nu
         return Bound(MEAN_SQUARE_BEFORE_LAST, nu * bias, noise / nu, *why)

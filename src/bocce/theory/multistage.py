@@ -212,7 +212,9 @@ def bound_two_phase(
 
         E||w_{T-1} - w*|| <= sqrt(c2/cL) {exp(-T_1 gamma/(8 kappa ell))
               [6 sqrt2 sqrt(kappa) exp(-3 T_0/(8 sqrt kappa)) D + 12 zeta chi/mu]
-              + sqrt(8/L) kappa ell sigma_B/(e gamma sqrt(T_1))}.
+              + sqrt(8/L) kappa ell s_B/(e gamma sqrt(T_1))},
+
+    s_B^2 being the least of sigma^2, 2 zeta0^2 sigma^2 and zeta0^2 chi^2/L, as in Theorem 1.
 
     ``which="printed"`` has the printed constants of Theorem 1 in it and is no guarantee.
 
@@ -222,7 +224,7 @@ def bound_two_phase(
 
     >>> bound = bound_two_phase(4000, L=10.0, mu=1.0, n=10_000, b=9_950, chi=0.1, sigma2=0.01)
     >>> f"{bound.bias:.3e} {bound.noise:.3e} {bound.valid}"
-    '9.106e-103 5.074e-01 True'
+    '9.106e-103 6.160e-04 True'
     """
     where = "bound_two_phase"
     which = _checks.choice(where, "which", which, ["corrected", "printed"])
@@ -231,11 +233,12 @@ def bound_two_phase(
     s = decay(where, T_1, L, mu, tau)
     chi = noise_root(where, chi)
     noise = zeta(where, n, b)
-    sigma2, sigma2_batch = batch_noise(where, sigma2, min(1.0, noise * noise / 3.0))
+    zeta2 = min(1.0, noise * noise / 3.0)
+    sigma2, energy = batch_noise(where, L, sigma2, zeta2, chi * chi if chi else None)
     if which == "printed":
         return _printed_two_phase(T, s, c, D, noise / math.sqrt(3.0), math.sqrt(sigma2))
     start = grown(6.0 * math.sqrt(2.0 * s.kappa) * D, -3.0 * T_0 / (8.0 * math.sqrt(s.kappa)))
-    bias2, noise2 = corrected_terms(s, 1.0, start, sigma2_batch)
+    bias2, noise2 = corrected_terms(s, 1.0, start, energy)
     floor2, _ = corrected_terms(s, 1.0, 12.0 * noise * chi / mu, 0.0)
     conditions, trusted = row_smoothness(where, L, L_max)
     conditions.append(above(b, batch_threshold(n, s.kappa, interpolation=True)))

@@ -8,7 +8,7 @@ from ..canvas import Line, Panel, Picture, words_of
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import EXACT, Cell, Data, Profile, Run
-from ..verdicts import OBSERVATION, Case, Claim, Finding, below, counted
+from ..verdicts import OURS, Case, Claim, Finding, below, counted
 
 LABEL, TITLE = "auto", "auto against all methods, over batch sizes"
 METHODS = (
@@ -96,7 +96,7 @@ EXHIBIT = Exhibit(
     claims=(
         Claim(
             id="auto_near_best",
-            kind=OBSERVATION,
+            kind=OURS,
             source="sec:conclusion",
             text="auto accelerates when the batch is large and falls back when it is small: never "
             "far from the best method.",
@@ -104,7 +104,6 @@ EXHIBIT = Exhibit(
             "every panel and at every batch size.",
             judge=_is_never_far,
             judged_on="exact root mean square error",
-            ours=True,
         ),
     ),
 )

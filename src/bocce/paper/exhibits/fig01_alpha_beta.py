@@ -95,8 +95,10 @@ EXHIBIT = Exhibit(
             id="alpha_falls",
             kind=OBSERVATION,
             source="fig:non_acc_alpha_beta",
-            text="The method results in a more aggressive decrease in the step-size (compared to "
-            "the standard O(1/k) rate).",
+            text="The step size of SHB-EXP falls faster than 1/k.",
+            quote=r"observe that the method results in a more aggressive decrease in the step-size "
+            r"(compared to the standard $O(\nicefrac{1}{k})$ rate).",
+            line=239,
             criterion="alpha_{T-1}/alpha_0 < 1/T, and the slope of log alpha in log k is below -1 "
             "over the second half.",
             judge=_step_falls_fast,
@@ -106,7 +108,9 @@ EXHIBIT = Exhibit(
             id="beta_rises",
             kind=OBSERVATION,
             source="fig:non_acc_alpha_beta",
-            text="This compensates for the increasing momentum parameter.",
+            text="The momentum of SHB-EXP increases.",
+            quote="This compensates for the increasing momentum parameter.",
+            line=239,
             criterion="beta_k increases at every step.",
             judge=_momentum_rises,
             judged_on="the schedule itself",

@@ -152,6 +152,9 @@ EXHIBIT = Exhibit(
             kind=OBSERVATION,
             source="fig:panetal_multistage",
             text="Multi-stage SHB of Pan et al. with b = 1 diverges exponentially fast.",
+            quote=r"with $b = 1$ diverges exponentially fast in the first few thousands "
+            r"iterations.",
+            line=353,
             criterion="The gradient norm grows by 1e3 or more in each of 5 runs, and the exact "
             "mean-square rate of its first stage is above 1.",
             judge=_diverges,
@@ -161,7 +164,11 @@ EXHIBIT = Exhibit(
             id="panetal_variance",
             kind=OBSERVATION,
             source="fig:panetal_sigma",
-            text="The variance is increasing: the bounded variance assumption is problematic.",
+            text="The variance grows with the iterates, so that no bound on it holds.",
+            quote=r"We observe that multi-stage SHB diverges and the variance $\tilde{\sigma}^2$ "
+            r"increases, showing that the bounded variance assumption "
+            r"in~\citet{pan2023accelerated} is problematic.",
+            line=361,
             criterion="The variance of the stochastic gradient along a run grows by 1e6 or more.",
             judge=_variance_grows,
             judged_on="5 runs without a guard",

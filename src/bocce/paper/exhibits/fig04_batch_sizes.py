@@ -21,7 +21,17 @@ from ..canvas import (
 from ..exhibit import Exhibit
 from ..results import Curve, Results
 from ..specs import Cell, Profile, Run, run_cells
-from ..verdicts import OBSERVATION, Case, Claim, Finding, Judge, below, counted, within
+from ..verdicts import (
+    OBSERVATION,
+    Case,
+    Claim,
+    Finding,
+    Judge,
+    all_of,
+    below,
+    counted,
+    within,
+)
 from ._synthetic import SIMILAR, SMALLER, kappa_of, sizes, synthetic
 
 LABEL, TITLE = "shb_batch_sizes", "Feasible systems: SHB with batch size b = ξ n"
@@ -56,18 +66,22 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return cells
 
 
-def speed(curve: Curve) -> float:
-    """-ln(g_k/g_0)/k at the first k with g_k <= 1e-8 g_0, or at the end; -inf if it overflowed."""
+def speed(curve: Curve, late: bool = False) -> float:
+    """-ln(g_k/g_j)/(k - j) at the first k with g_k <= 1e-8 g_0, or at the end; -inf on overflow.
+
+    j = 0, or k/2 if ``late``: then the transient is left out.
+    """
     k, values = curve.best
     hit = np.flatnonzero(values <= FAR_DOWN * values[0])
     at = int(hit[0]) if hit.size else len(k) - 1
     if not np.isfinite(values[at]):
         return -math.inf
-    return float(-np.log(values[at] / values[0]) / k[at])
+    since = int(np.searchsorted(k, k[at] / 2.0)) if late else 0
+    return float(-np.log(values[at] / values[since]) / (k[at] - k[since]))
 
 
-def _speeds(results: Results, setting: str) -> dict[float, dict[str, float]]:
-    """Exact under the paper's words; on runs with heavy rows, like with like."""
+def _speeds(results: Results, setting: str, late: bool = False) -> dict[float, dict[str, float]]:
+    """Exact on the paper's rows; on runs with heavy rows, like with like."""
     found = {}
     for panel in results.panels(LABEL, setting):
         curves = {
@@ -76,7 +90,7 @@ def _speeds(results: Results, setting: str) -> dict[float, dict[str, float]]:
         }
         if setting != "paper":
             curves = {method: curve.on_runs() for method, curve in curves.items()}
-        found[kappa_of(panel)] = {method: speed(curve) for method, curve in curves.items()}
+        found[kappa_of(panel)] = {method: speed(curve, late) for method, curve in curves.items()}
     return found
 
 
@@ -96,8 +110,8 @@ def _small_batches_diverge(results: Results, setting: str) -> Finding:
     return Finding(
         cases,
         numbers,
-        "It takes the released code's heavy rows: rows that are alike, as the paper's words make "
-        "them, need batches far below 0.1 n.",
+        "Small batches make SHB diverge on the authors' data, where twenty rows carry nearly all "
+        "curvature; on rows of equal size 2 % of the data suffices.",
     )
 
 
@@ -147,27 +161,31 @@ def _sgd_and_averaged_are_slow(results: Results, setting: str) -> Finding:
     numbers: dict[str, float] = {}
     for kappa, methods in _speeds(results, setting).items():
         sgd, averaged, full = (methods[m] for m in ("SGD", "NON-ACC-SHB", "SHB-1.0"))
-        cases[f"similar, kappa={kappa:g}"] = within(sgd, averaged, SIMILAR)
         numbers[f"kappa={kappa:g}: SGD / NON-ACC-SHB"] = sgd / averaged
         if kappa >= LARGE_KAPPA:
-            cases[f"slower, kappa={kappa:g}"] = below(max(sgd, averaged), full, SMALLER)
+            slower = below(max(sgd, averaged), full, SMALLER)
+            cases[f"kappa={kappa:g}"] = all_of(within(sgd, averaged, SIMILAR), slower)
             numbers[f"kappa={kappa:g}: SHB-1.0 / SGD"] = full / sgd
-    slower = {name: holds for name, holds in cases.items() if name.startswith("slower")}
-    alike = {name: holds for name, holds in cases.items() if name.startswith("similar")}
+    gaps = [value for name, value in numbers.items() if "NON-ACC" in name]
     return Finding(
         cases,
         numbers,
-        f"Both are slower than SHB at {counted(slower, 'large kappa')}, but within a factor "
-        f"{SIMILAR:g} of one another at {counted(alike, 'kappa')} only.",
+        f"Similar and slower at {counted(cases, 'large kappa')}; over all kappa SGD has "
+        f"{min(gaps):.2g} to {max(gaps):.2g} times the speed of NON-ACC-SHB.",
     )
 
 
 def _follows(
-    results: Results, setting: str, methods: tuple[str, ...], root: float, baseline: str
+    results: Results,
+    setting: str,
+    methods: tuple[str, ...],
+    root: float,
+    baseline: str,
+    late: bool = False,
 ) -> Finding:
     cases: dict[str, Case] = {}
     numbers: dict[str, float] = {}
-    for kappa, speeds in _speeds(results, setting).items():
+    for kappa, speeds in _speeds(results, setting, late).items():
         for name in methods:
             scaled = speeds[name] * kappa**root
             cases[f"{name}, kappa={kappa:g}"] = within(scaled, 1.0, SIMILAR)
@@ -185,7 +203,7 @@ def _large_batches_follow_sqrt(results: Results, setting: str) -> Finding:
 
 
 def _sgd_follows_kappa(results: Results, setting: str) -> Finding:
-    return _follows(results, setting, ("SGD",), 1.0, "KAP")
+    return _follows(results, setting, ("SGD",), 1.0, "KAP", late=True)
 
 
 def _picture(results: Results, setting: str) -> Picture:
@@ -211,8 +229,9 @@ def _above(line: Line, floor: float) -> Line:
     return replace(line, x=line.x[:stop], y=line.y[:stop], low=low, high=high)
 
 
-def _claim(id: str, source: str, text: str, criterion: str, judge: Judge) -> Claim:
-    return Claim(id, OBSERVATION, f"sec:experiments {source}", text, criterion, judge, JUDGED_ON)
+def _claim(id: str, source: str, text: str, quote: str, criterion: str, judge: Judge) -> Claim:
+    source = f"sec:experiments {source}"
+    return Claim(id, OBSERVATION, source, text, criterion, judge, JUDGED_ON, quote, line=516)
 
 
 EXHIBIT = Exhibit(
@@ -230,15 +249,18 @@ EXHIBIT = Exhibit(
         _claim(
             "sweep_i_divergence",
             "(i)",
-            "When kappa is large, using SHB with smaller batch-sizes can result in divergence.",
+            "At large kappa SHB diverges with small batches.",
+            r"(i) when $\kappa$ is large, using SHB with smaller batch-sizes can result in "
+            r"divergence,",
             "For kappa >= 512 some xi < 1 ends above its start.",
             _small_batches_diverge,
         ),
         _claim(
             "sweep_ii_threshold",
             "(ii)",
-            "SHB can only attain acceleration when the batch-size is larger than some "
-            "kappa-dependent threshold.",
+            "SHB accelerates from a batch size on that grows with kappa.",
+            r"(ii) SHB can only attain acceleration when the batch-size is larger than some "
+            r"$\kappa$-dependent threshold,",
             "Accelerated means at least half the full batch's speed. For kappa >= 512 the smallest "
             "accelerated xi is above 0.1; over all kappa it grows and never falls.",
             _threshold_grows,
@@ -246,7 +268,8 @@ EXHIBIT = Exhibit(
         _claim(
             "sweep_ii_extent",
             "(ii)",
-            "The extent of acceleration depends on the batch-size.",
+            "How much SHB accelerates depends on the batch size.",
+            "the extent of acceleration depends on the batch-size,",
             "The fastest xi that converges is at least 10 % faster than the slowest, or some xi "
             "diverge.",
             _speed_depends_on_batch,
@@ -254,24 +277,29 @@ EXHIBIT = Exhibit(
         _claim(
             "sweep_iii_slow",
             "(iii)",
-            "Across problems, the performance of SGD and NON-ACC-SHB is similar and slower than "
-            "SHB when kappa is large.",
-            "Speeds of SGD and NON-ACC-SHB within a factor 3; for kappa >= 512 both at least 5 % "
-            "below SHB-1.0's.",
+            "At large kappa SGD and NON-ACC-SHB are similar, and slower than SHB.",
+            r"(iii) across problems, the performance of \texttt{SGD} and \texttt{NON-ACC-SHB} is "
+            r"similar and slower than SHB when $\kappa$ is large,",
+            "For kappa >= 512: the speeds of SGD and NON-ACC-SHB are within a factor 3 of one "
+            "another, and both at least 5 % below SHB-1.0's.",
             _sgd_and_averaged_are_slow,
         ),
         _claim(
             "sweep_iv_sqrt",
             "(iv)",
-            "With the larger batch-size, SHB converges at a rate similar to the SQRT-KAP baseline.",
+            "With a large batch SHB converges as exp(-k/sqrt(kappa)).",
+            r"(iv) the larger batch-size, SHB converges at a rate similar to the "
+            r"\texttt{SQRT-KAP} baseline,",
             "The speeds of SHB-0.9 and SHB-1.0 are within a factor 3 of 1/sqrt(kappa).",
             _large_batches_follow_sqrt,
         ),
         _claim(
             "sweep_v_kappa",
             "(v)",
-            "Across problems, SGD converges at a rate similar to the KAP baseline.",
-            "The speed of SGD is within a factor 3 of 1/kappa.",
+            "SGD converges as exp(-k/kappa).",
+            r"(v) across problems, SGD converges at a rate similar to the \texttt{KAP} baseline.",
+            "The speed of SGD over the second half of its way, past the transient, is within a "
+            "factor 3 of 1/kappa.",
             _sgd_follows_kappa,
         ),
     ),

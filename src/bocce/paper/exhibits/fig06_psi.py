@@ -89,7 +89,10 @@ EXHIBIT = Exhibit(
             id="psi_expression",
             kind=OBSERVATION,
             source="fig:psi_function",
-            text="Psi as a function of b, beta and theta, by symbolic mathematics.",
+            text="Psi can be written as a function of b, beta and theta.",
+            quote=r"Using symbolic mathematics programming, we write  $\Psi$ as a function of "
+            r"$b, \beta, \theta$",
+            line=1302,
             criterion="The expression equals the recursion to 1e-9 at 36 points.",
             judge=_agrees,
             judged_on="exact values of Psi",

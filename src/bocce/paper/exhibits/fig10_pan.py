@@ -6,7 +6,7 @@ from ..canvas import Picture, curve_panels, runs_picture
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import Cell, Profile
-from ..verdicts import OBSERVATION, Case, Claim, Finding, below, counted, within
+from ..verdicts import OBSERVATION, Case, Claim, Finding, below, counted, ratio, within
 from ._synthetic import (
     JUDGED_ON,
     SIMILAR,
@@ -52,10 +52,12 @@ def _similar(results: Results, setting: str) -> Finding:
             near = [within(ratio, 1.0, SIMILAR) for ratio in ratios.values()]
             cases[f"{name}, {panel}"] = None if None in near else any(near)
             numbers |= {f"{panel}: {name} / {rival}": r for rival, r in ratios.items()}
+    apart = [ratio(*(m[rival].last for rival in reversed(EXTREMES))) for m in curves.values()]
     return Finding(
         cases,
         numbers,
-        "The two extremes are themselves decades apart at T, and so are the variants.",
+        f"{counted(cases)} are within a factor {SIMILAR:g} of one extreme; the extremes themselves "
+        f"are {min(apart):.2g} to {max(apart):.2g} times apart at T.",
     )
 
 
@@ -103,8 +105,11 @@ EXHIBIT = Exhibit(
             id="pan_converges",
             kind=OBSERVATION,
             source="app:pan-comparison",
-            text="With a sufficiently large batch-size the method by Pan et al. is able to avoid "
-            "the divergence behaviour.",
+            text="With a large batch the method of Pan et al. does not diverge.",
+            quote=r"with a sufficiently large batch-size the method by \citet{pan2023accelerated} "
+            r"is "
+            r"able to avoid the divergence behaviour in \cref{fig:panetal_multistage}.",
+            line=1815,
             criterion="It ends below its start in every panel.",
             judge=_converges,
             judged_on=JUDGED_ON,
@@ -113,8 +118,11 @@ EXHIBIT = Exhibit(
             id="pan_similar",
             kind=OBSERVATION,
             source="app:pan-comparison",
-            text="The performance of 2P-SHB, Multi-SHB, Multi-SHB-CNST is similar to the method in "
-            "Pan et al.",
+            text="The three variants perform as the method of Pan et al. does.",
+            quote=r"the performance of \texttt{2P-SHB}, \texttt{Multi-SHB}, "
+            r"\texttt{Multi-SHB-CNST} "
+            r"is similar to the method in \citet{pan2023accelerated}",
+            line=1815,
             criterion="At T within a factor 3 of Multi-SHB-PAN-2 or of Multi-SHB-PAN-T-KAP.",
             judge=_similar,
             judged_on=JUDGED_ON,
@@ -123,7 +131,9 @@ EXHIBIT = Exhibit(
             id="pan_between",
             kind=OBSERVATION,
             source="app:pan-comparison",
-            text="It consistently lies in-between the two extremes.",
+            text="The three variants end between C = 2 and C = T sqrt(kappa).",
+            quote="it consistently lies in-between the two extremes.",
+            line=1815,
             criterion="At T between C = 2 and C = T sqrt(kappa), or within a factor 2 of that "
             "interval.",
             judge=_between,

@@ -8,7 +8,7 @@ from ..canvas import Grid, Picture
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import EXACT, Cell, Data, Profile, Run
-from ..verdicts import OBSERVATION, Case, Claim, Finding, counted, within
+from ..verdicts import OURS, Case, Claim, Finding, counted, within
 
 LABEL = "reference"
 TITLE = "Exact gradient norms at T, against independently computed ones"
@@ -132,14 +132,13 @@ EXHIBIT = Exhibit(
     claims=(
         Claim(
             id="reference_values",
-            kind=OBSERVATION,
+            kind=OURS,
             source="docs/reproduction.md",
             text="Exact gradient norms agree with those computed independently.",
             criterion="Within 5 % for haar rows; for heavy rows, whose floors move up to "
             "twentyfold with the noise that was drawn, relative to SHB and within a factor 3.",
             judge=_agrees,
             judged_on="exact root mean square of the gradient norm",
-            ours=True,
         ),
     ),
 )

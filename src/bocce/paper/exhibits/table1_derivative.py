@@ -95,7 +95,10 @@ EXHIBIT = Exhibit(
             id="table_der_beta",
             kind=OBSERVATION,
             source="table:der_beta",
-            text="Values of the derivative of Psi when b = 70.",
+            text="The table of the derivative of Psi at b = 70.",
+            quote=r"Values of $\Psi^{'}_{\beta}(b, \beta, \theta)$ when $b=70$ for different "
+            r"$\beta \in [0.25, 1)$ and $\theta \in [0, 2\pi]$",
+            line=1387,
             criterion="All 110 entries within 1e-3 of the printed ones.",
             judge=_agrees,
             judged_on="exact values of the derivative",

@@ -1,0 +1,122 @@
+"""The erratum that the authors can paste: what to change, line by line, from the statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .statements import OTHER, STATEMENTS
+from .verdicts import MEANINGS, STATEMENT, Change, Verdict
+
+HEAD = """# Erratum
+
+Dear authors, we reproduced every figure and checked every statement of *(Accelerated)
+Noise-adaptive Stochastic Heavy-Ball Momentum* (TMLR, 03/2025) from its LaTeX source. {summary}
+
+Below is what we would change, with line numbers of the source, so that you can paste it. Every
+corrected form is proved on the page that is linked, and tested by computation. If we misread you,
+please tell us.
+
+This page is printed by `bocce claims DIR --erratum`.
+"""
+
+
+def erratum(found: Iterable[Verdict] | None = None) -> str:
+    """The erratum as Markdown.
+
+    Parameters
+    ----------
+    found : iterable of Verdict, optional
+        Verdicts on stored results. A statement among them whose evidence was not computed is
+        named at the end. Without it, the evidence is taken as it was found for the release.
+
+    Returns
+    -------
+    str
+        One section a statement that needs a change, then slips outside the statements, then the
+        statements that need none.
+    """
+    untested = [
+        v.claim.source
+        for v in found or ()
+        if v.claim.kind == STATEMENT and v.word != v.claim.verdict
+    ]
+    parts = [HEAD.format(summary=summary([row.verdict for row in STATEMENTS]))]
+    for row in STATEMENTS:
+        if row.changes:
+            title = f"## {row.name} (`{row.label}`, line {row.line}): {row.verdict}"
+            parts.append(f"{title}\n\n{row.because}\n")
+            parts += [_change(change) for change in row.changes]
+    parts.append("## Outside the statements\n")
+    parts += [_change(change) for change in OTHER]
+    right = ", ".join(f"{row.name} (`{row.label}`)" for row in STATEMENTS if not row.changes)
+    parts.append(f"## Without a change\n\n{right}.\n")
+    words = "\n".join(f"- **{word}**: {MEANINGS[word]}." for word in MEANINGS if _used(word))
+    parts.append(f"## The words\n\n{words}\n")
+    if untested:
+        parts.append(f"Not tested on these results: {', '.join(untested)}.\n")
+    return "\n".join(parts)
+
+
+def _used(word: str) -> bool:
+    return any(row.verdict == word for row in STATEMENTS)
+
+
+def _change(change: Change) -> str:
+    """One change: where, printed, corrected, why, does the rate survive, and where it is proved."""
+    survives = "yes" if change.rate_survives else "no"
+    lines = [f"**Line {change.line}.** {change.why} The rate survives: {survives}."]
+    if change.proof:
+        page = change.proof.removeprefix("docs/")
+        lines[0] += f" Proof: [{page.split('/')[-1]}]({page})."
+    body = [*lines, "", "```latex", f"% printed\n{change.printed}"]
+    return "\n".join([*body, f"% corrected\n{change.corrected}", "```", ""])
+
+
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+PHRASES = {
+    "restate": (
+        "statement needs another hypothesis or term",
+        "statements need another hypothesis or term",
+    ),
+    "constants": ("needs other constants", "need other constants"),
+    "margin": ("threshold is off by one batch size in 99", "thresholds are off in a corner"),
+    "proof-gap": ("proof has a gap that can be closed", "proofs have gaps that can be closed"),
+    "rounding": ("number was rounded", "numbers were rounded"),
+    "proved": ("is proved as it stands", "are proved as they stand"),
+    "true-where-tested": ("is true where tested", "are true where tested"),
+    "not-tested": ("was not tested", "were not tested"),
+}
+
+
+def in_words(count: int) -> str:
+    """
+    >>> in_words(3), in_words(22)
+    ('three', '22')
+    """
+    return COUNTS[count] if count < len(COUNTS) else str(count)
+
+
+def summary(classes: list[str]) -> str:
+    """The sentence that stands first, counted from the classes of the statements.
+
+    >>> summary(["rounding"])
+    'Every rate that the paper claims survives; one number was rounded.'
+    """
+    parts = []
+    for word, (single, plural) in PHRASES.items():
+        count = classes.count(word)
+        if count:
+            said = f"{in_words(count)} {single if count == 1 else plural}"
+            parts.append(said + (_one_line() if word == "constants" and count > 1 else ""))
+    rates = all(change.rate_survives for row in STATEMENTS for change in row.changes)
+    first = "Every rate that the paper claims survives; " if rates else ""
+    if len(parts) < 2:
+        return first + "".join(parts) + "."
+    return f"{first}{', '.join(parts[:-1])}, and {parts[-1]}."
+
+
+def _one_line() -> str:
+    """How many of the wrong constants come from one line."""
+    roots = [row.root for row in STATEMENTS if row.verdict == "constants" and row.root]
+    most = max((roots.count(root) for root in roots), default=0)
+    return f" ({in_words(most)} of them because of one line)" if most > 1 else ""

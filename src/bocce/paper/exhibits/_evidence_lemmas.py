@@ -1,0 +1,294 @@
+"""Evidence for the verdicts on lemmas and on the theorems that the paper cites or uses as lemmas.
+
+Every entry is an inequality, left <= right, that the class of a statement rests on: the corrected
+form holds, or the printed one does not (then the printed side is on the left).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ... import LeastSquares, theory
+
+SEED = 7  # of the random instances
+Sides = tuple[list[str], list[float], list[float]]
+Entry = tuple[str, float, float]
+
+
+def sides(entries: list[Entry]) -> Sides:
+    """Names, left sides and right sides."""
+    return [r[0] for r in entries], [float(r[1]) for r in entries], [float(r[2]) for r in entries]
+
+
+# ---------------------------------------------------------------- lemmas of Theorem 1
+
+
+def _small_problem(generator: np.random.Generator, l2: float, n: int = 4) -> LeastSquares:
+    return LeastSquares(generator.standard_normal((n, 2)), generator.standard_normal(n), l2=l2)
+
+
+def _batches(n: int, b: int) -> list[np.ndarray]:
+    return [np.array(rows) for rows in itertools.combinations(range(n), b)]
+
+
+def _batch_gap(p: LeastSquares, rows: np.ndarray, w: np.ndarray) -> float:
+    """f_B(w) - min f_B."""
+    part = LeastSquares(p.X[rows], p.y[rows], l2=p.l2)
+    A = part.X.T @ part.X / len(rows) + p.l2 * np.eye(p.d)
+    best = np.linalg.lstsq(A, part.X.T @ part.y / len(rows), rcond=None)[0]
+    return float(part.value(w) - part.value(best))
+
+
+def _noises(p: LeastSquares, b: int, mu: float) -> tuple[float, float, float]:
+    """sigma_B^2, its printed bound kappa zeta0^2 sigma^2, and zeta0^2 chi^2/L."""
+    c, w = p.constants(), p.minimiser()
+    sigma2, batch2 = (
+        float(np.mean([_batch_gap(p, rows, w) for rows in _batches(p.n, size)])) for size in (1, b)
+    )
+    zeta2 = theory.zeta2(p.n, b)
+    return batch2, c.L_max / mu * zeta2 * sigma2, zeta2 * p.row_gradient_mean2(w) / c.L_max
+
+
+def _batch_noise() -> Sides:
+    """sigma_B^2 <= zeta0^2 chi^2/(2 mu) <= kappa zeta0^2 sigma^2 where every row is mu-convex."""
+    generator = np.random.default_rng(SEED)
+    rows = []
+    for i in range(40):
+        p = _small_problem(generator, 0.5)
+        batch2, bound, better = _noises(p, 3, p.l2)
+        middle = better * p.constants().L_max / (2.0 * p.l2)
+        rows.append((f"instance {i}: the batch", batch2, middle))
+        rows.append((f"instance {i}: the lemma", middle, bound))
+    return sides(rows)
+
+
+def _one_step() -> Sides:
+    """E[E_{k+1}] against (1 - eta_k mu) E_k + 2 L eta_k^2 s^2, for two s^2, at random states.
+
+    s^2 = zeta0^2 chi^2/L is proved; s^2 = kappa zeta0^2 sigma^2 is printed. And one set of rows of
+    rank one for which the lemma that the printed proof uses does not hold.
+    """
+    generator = np.random.default_rng(SEED)
+    rows: list[Entry] = []
+    for i in range(60):
+        p = _small_problem(generator, 0.0)
+        c, star, b = p.constants(), p.minimiser(), int(generator.integers(1, 5))
+        T = int(generator.integers(5, 200))
+        k = int(generator.integers(0, T))
+        w, before = star + generator.standard_normal(2), star + generator.standard_normal(2)
+        _, printed, better = _noises(p, b, c.mu)
+        for name, noise in (("as proved", better), ("as printed", printed)):
+            left, right = _energies(p, c.L_max, c.mu, T, k, (w, before if k else w), b, noise)
+            rows.append((f"{name}, instance {i}, b={b}, k={k} of {T}", left, right))
+    return sides([*rows, _gap(generator)])
+
+
+def _gap(generator: np.random.Generator) -> Entry:
+    """Rows of rank one for which sigma_B^2 is above kappa zeta0^2 sigma^2, the worst of 60."""
+    found = []
+    for i in range(60):
+        p = _small_problem(generator, 0.0)
+        batch2, printed, _ = _noises(p, 3, p.constants().mu)
+        found.append((f"the gap: sigma_B^2 above its bound, b=3, instance {i}", printed, batch2))
+    return max(found, key=lambda entry: entry[2] / entry[1])
+
+
+def _energies(
+    p: LeastSquares,
+    L: float,
+    mu: float,
+    T: int,
+    k: int,
+    state: tuple[np.ndarray, np.ndarray],
+    b: int,
+    noise: float,
+) -> tuple[float, float]:
+    gamma = (1.0 / T) ** (1.0 / T)
+    eta = [gamma ** (j + 1) / (4.0 * L) for j in (k, k + 1)]
+    omega = 1.0 - gamma / 2.0
+    lam = [omega / (e * mu) * (1.0 - (1.0 - e * mu) ** j) for e, j in zip(eta, (k, k + 1))]
+    alpha, beta = eta[0] / (1.0 + lam[1]), lam[0] * (1.0 - eta[0] * mu) / (1.0 + lam[1])
+    star = p.minimiser()
+
+    def energy(w: np.ndarray, before: np.ndarray, e: float, weight: float) -> float:
+        moved = w - star + weight * (w - before)
+        gap = float(p.value(before) - p.value(star))
+        return float(moved @ moved) + 2.0 * e * weight * gap
+
+    w, before = state
+    after = [
+        w - alpha * p.gradient(w, rows=rows) + beta * (w - before) for rows in _batches(p.n, b)
+    ]
+    left = float(np.mean([energy(new, w, eta[1], lam[1]) for new in after]))
+    right = (1.0 - eta[0] * mu) * energy(w, before, eta[0], lam[0])
+    return left, right + 2.0 * L * eta[0] ** 2 * noise
+
+
+def _energy_bound() -> Sides:
+    """c_L against the least E_T over ||w_{T-1} - w*||^2, which is mu eta_T lambda_T.
+
+    The least is reached where w_T cancels A_T and w_{T-1} lies along the flattest direction.
+    """
+    rows = []
+    for mu, kappa, T in itertools.product((1e-3, 1.0), (10.0, 1000.0), (100, 10_000)):
+        L, gamma = kappa * mu, (1.0 / T) ** (1.0 / T)
+        eta = gamma ** (T + 1) / (4.0 * L)
+        least = (1.0 - gamma / 2.0) * -math.expm1(T * math.log1p(-eta * mu))
+        printed = 4.0 * (1.0 - gamma) / mu**2 * -math.expm1(-mu * gamma / (2.0 * L))
+        corrected = (1.0 - gamma / 2.0) * -math.expm1(-gamma / (4.0 * kappa))
+        name = f"mu={mu:g}, kappa={kappa:g}, T={T}"
+        rows.append((f"corrected c_L, {name}", corrected, least))
+        if mu < 1.0:
+            rows.append((f"printed c_L is too large, {name}", least, printed))
+    return sides(rows)
+
+
+def _decays() -> list[tuple[float, int, float, np.ndarray]]:
+    """(tau, T, gamma, gamma^1 .. gamma^T) over a grid."""
+    found = []
+    for tau, T in itertools.product((1.0, 3.0, 10.0), (20, 100, 1000, 10_000)):
+        gamma = (tau / T) ** (1.0 / T)
+        found.append((tau, T, gamma, gamma ** np.arange(1.0, T + 1.0)))
+    return found
+
+
+def _sum_of_steps() -> Sides:
+    """Lemma A: the lower bound against the sum."""
+    rows = []
+    for tau, T, gamma, powers in _decays():
+        log = math.log(T / tau)
+        rows.append((f"tau={tau:g}, T={T}", gamma * T / log - 2.0 * tau / log, powers.sum()))
+    return sides(rows)
+
+
+def _sum_of_noise() -> Sides:
+    """Lemma B: the sum against the upper bound."""
+    rows = []
+    for tau, T, gamma, powers in _decays():
+        later = np.concatenate([np.cumsum(powers[::-1])[::-1][1:], [0.0]])
+        log = math.log(T / tau)
+        for kappa in (1.0, 10.0, 100.0, 1000.0):
+            total = float((powers**2 * np.exp(-later / kappa)).sum())
+            c_2 = math.exp(2.0 * tau / (kappa * log))
+            bound = 4.0 * kappa**2 * c_2 * log**2 / (math.e**2 * gamma**2 * T)
+            rows.append((f"tau={tau:g}, T={T}, kappa={kappa:g}", total, bound))
+    return sides(rows)
+
+
+# ---------------------------------------------------------------- lemmas of Theorem 2
+
+
+def _printed_constant(beta: float, spectrum: tuple[float, float]) -> float:
+    """C_0 of Wang et al., with z = alpha lambda at both ends of the spectrum."""
+    h = [-(beta - (1 - math.sqrt(z)) ** 2) * (beta - (1 + math.sqrt(z)) ** 2) for z in spectrum]
+    return math.sqrt(2.0) * (beta + 1.0) / math.sqrt(min(h))
+
+
+def _largest_powers(kappa: float, beta: float) -> dict[str, float]:
+    """sup over k and the spectrum of ||H^k v||/(rho^k ||v||), H with -beta as in the proof."""
+    worst = {"any v": 0.0, "v = (u, u)": 0.0, "v = (delta, 0)": 0.0}
+    same = np.ones(2) / math.sqrt(2.0)
+    for z in np.geomspace(1.0 / kappa, 1.0, 40):
+        H = np.array([[1.0 + beta - z, -beta], [1.0, 0.0]]) / math.sqrt(beta)
+        power = np.eye(2)
+        for _ in range(min(4000, int(40 * math.sqrt(kappa)))):
+            power = H @ power
+            sizes = (np.linalg.norm(power, 2), np.linalg.norm(power @ same))
+            for v, size in zip(worst, (*sizes, np.linalg.norm(power[:, 0]))):
+                worst[v] = max(worst[v], float(size))
+    return worst
+
+
+def _power_bound() -> Sides:
+    """Where the printed C_0 is too small, and that 3 sqrt(kappa) covers every vector."""
+    rows = []
+    for kappa in (1.0, 2.0, 10.0, 100.0, 1000.0):
+        beta = (1.0 - 0.5 / math.sqrt(kappa)) ** 2
+        printed = _printed_constant(beta, (1.0 / kappa, 1.0))
+        worst = _largest_powers(kappa, beta)
+        name = f"kappa={kappa:g}"
+        rows.append((f"sqrt(2) C_0 is enough, {name}", worst["any v"], math.sqrt(2.0) * printed))
+        rows.append((f"3 sqrt(kappa) is enough, {name}", worst["any v"], 3.0 * math.sqrt(kappa)))
+        rows.append((f"C_0 is enough for (u, u), {name}", worst["v = (u, u)"], printed))
+        if kappa > 1.0:
+            rows.append((f"C_0 is too small for some v, {name}", printed, worst["any v"]))
+        else:
+            rows.append(
+                (f"C_0 is too small for (delta, 0), {name}", printed, worst["v = (delta, 0)"])
+            )
+    return sides(rows)
+
+
+def _recurrence() -> Sides:
+    """E||Delta_T|| over all sequences of batches against the recurrence as printed."""
+    generator = np.random.default_rng(SEED)
+    rows = []
+    for i, a in itertools.product(range(6), (1.0, 0.3)):
+        p = _small_problem(generator, 0.0, n=3)
+        c = p.constants()
+        beta, T = (1.0 - 0.5 * math.sqrt(a * c.mu / c.L_max)) ** 2, 4
+        states, means = [(-p.minimiser(), -p.minimiser())], []
+        for _ in range(T + 1):
+            means.append(float(np.mean([np.linalg.norm(np.concatenate(s)) for s in states])))
+            states = [
+                (w - a / c.L_max * p.gradient(w + p.minimiser(), rows=r) + beta * (w - v), w)
+                for w, v in states
+                for r in _batches(3, 2)
+            ]
+        C_0, zeta = (
+            _printed_constant(beta, (a * c.mu / c.L_max, a)),
+            math.sqrt(3 * theory.zeta2(3, 2)),
+        )
+        chi = math.sqrt(p.row_gradient_mean2(p.minimiser()))
+        powers = math.sqrt(beta) ** np.arange(T - 1, -1, -1)
+        bound = C_0 * math.sqrt(beta) ** T * means[0]
+        bound += 2.0 * a * C_0 * zeta * float(powers @ means[:T])
+        bound += a * C_0 * chi * zeta / c.L_max * float(powers.sum())
+        rows.append((f"instance {i}, a={a:g}, T={T}", means[T], bound))
+    return sides(rows)
+
+
+def _power_constant() -> Sides:
+    """C_0 against 3 sqrt(kappa/a)."""
+    rows = []
+    for kappa, a in itertools.product((1.0, 1.5, 10.0, 1e3, 1e6), (1.0, 0.5, 0.1, 1e-3)):
+        beta = (1.0 - 0.5 * math.sqrt(a / kappa)) ** 2
+        rows.append(
+            (
+                f"kappa={kappa:g}, a={a:g}",
+                _printed_constant(beta, (a / kappa, a)),
+                3.0 * math.sqrt(kappa / a),
+            )
+        )
+    return sides(rows)
+
+
+def _batch_variance() -> Sides:
+    """|E||g_B - g||^2 / (zeta^2 E||g_i - g||^2) - 1| against rounding, over all batches."""
+    generator = np.random.default_rng(SEED)
+    rows = []
+    for n, b in ((4, 1), (4, 3), (6, 2), (7, 5)):
+        g = generator.standard_normal((n, 3))
+        mean = g.mean(axis=0)
+        of_batches = np.mean([np.sum((g[r].mean(axis=0) - mean) ** 2) for r in _batches(n, b)])
+        of_rows = float(np.mean(np.sum((g - mean) ** 2, axis=1)))
+        ratio = of_batches / (theory.zeta2(n, b) * of_rows)
+        rows.append((f"n={n}, b={b}", abs(float(ratio) - 1.0), 1e-12))
+    return sides(rows)
+
+
+EVIDENCE: dict[str, Callable[[], Sides]] = {
+    "one_step_inequality": _one_step,
+    "lemma_energy": _energy_bound,
+    "lemma_batch_noise": _batch_noise,
+    "lemma_A": _sum_of_steps,
+    "lemma_B": _sum_of_noise,
+    "wang_power_bound": _power_bound,
+    "lemma_recurrence": _recurrence,
+    "lemma_wang_constant": _power_constant,
+    "lemma_batch_factor": _batch_variance,
+}

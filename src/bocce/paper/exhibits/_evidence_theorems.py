@@ -1,0 +1,363 @@
+"""Evidence for the verdicts on theorems and corollaries: inequalities, left <= right.
+
+Each is what the class of a statement rests on: the corrected form holds on exact errors, or the
+printed form does not (then the printed side is on the left).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from ... import LeastSquares, exact, schedules, theory
+from ..compute import problem
+from ..specs import Data
+from ._evidence_lemmas import SEED, Entry, Sides, sides
+
+N = 100  # rows of the lower bound's problem
+
+
+def _rescaled(scale: float) -> LeastSquares:
+    """Twelve rows; X and y times ``scale`` leave the error as it is and multiply mu by scale^2."""
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((12, 3))
+    return LeastSquares(scale * X, scale * generator.standard_normal(12))
+
+
+def _alike(noise_var: float = 1e-4) -> LeastSquares:
+    """Enough rows of nearly one length for b* to be below n."""
+    return problem(Data("regression", n=10_000, d=2, kappa=2.0, noise_var=noise_var, mu=1.0))
+
+
+def _start(p: LeastSquares) -> float:
+    return float(np.linalg.norm(p.minimiser()))
+
+
+def _quiet_schedule(
+    factory: Callable[..., schedules.Schedule], *given: float
+) -> schedules.Schedule:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # one stage only is what T gives
+        return factory(*given)
+
+
+# ---------------------------------------------------------------- exponential steps
+
+
+def _theorem_1() -> Sides:
+    rows: list[Entry] = []
+    for scale, b in itertools.product((1e-2, 1.0), (1, 11, 12)):
+        p = _rescaled(scale)
+        c, noise = p.constants(), p.noise()
+        for T in (100, 1000):
+            error = exact.expected(p, schedules.shb_exponential(T, c.L_max, c.mu), b).error2[T - 1]
+            run = {"T": T, "L": c.L_max, "mu": c.mu, "D": _start(p), "sigma2": noise.sigma2}
+            bound = theory.bound_exponential(**run, zeta2=theory.zeta2(12, b), chi2=noise.chi2)
+            rows.append((f"corrected, mu={c.mu:.2g}, b={b}, T={T}", error, bound.total))
+            if scale < 1.0 and T == 100:
+                printed = theory.bound_exponential(
+                    **run, zeta2=theory.zeta2(12, b), which="printed"
+                )
+                rows.append((f"printed is too small, mu={c.mu:.2g}, b={b}", printed.total, error))
+    noise_at = partial(theory.bound_exponential, L=10.0, mu=1.0, sigma2=1.0, which="printed")
+    for early, late in ((10**2, 10**4), (10**4, 10**8)):
+        name = f"the printed noise term rises, T={early} to {late}"
+        rows.append((name, noise_at(early).noise, noise_at(late).noise))
+    return sides(rows)
+
+
+def _misestimated_L() -> Sides:
+    """The restated bound on exact errors; and b = n, mu = 1, kappa = nu = 100 for the printed "
+    "one."""
+    rows: list[Entry] = []
+    p = _rescaled(1.0)
+    c, noise = p.constants(), p.noise()
+    for nu, b in itertools.product((0.5, 4.0), (1, 11, 12)):
+        T = 300
+        curve = exact.expected(p, schedules.shb_exponential(T, c.L_max / nu, c.mu), b)
+        early = max(1, math.ceil(T * max(0.0, math.log(nu)) / math.log(T)))
+        bound = theory.bound_misestimated_L(
+            *(T, c.L_max, c.mu, nu),
+            D=_start(p),
+            sigma2=noise.sigma2,
+            delta_f=float(curve.gap[:early].max()),
+            zeta2=theory.zeta2(12, b),
+            chi2=noise.chi2,
+        )
+        rows.append((f"restated, nu={nu:g}, b={b}", curve.error2[T - 1], bound.total))
+    kappa, T = 100.0, 4000
+    both = LeastSquares(np.diag([math.sqrt(2.0), math.sqrt(2.0 * kappa)]), np.array([1.0, 1.0]))
+    wrong = schedules.shb_exponential(T, 1.0, 1.0)  # built with L/nu = 1
+    # at b = n one run is the expectation, and the printed Delta_f has the factor zeta^2 = 0
+    log_error = _log_error(both, wrong, T - 1)
+    printed = theory.bound_misestimated_L(
+        T, kappa, 1.0, kappa, D=_start(both), delta_f=1e300, zeta2=0.0, which="printed"
+    )
+    name = "printed is too small at b = n, kappa = nu = 100 (logarithms)"
+    rows.append((name, math.log(printed.total), log_error))
+    return sides(rows)
+
+
+def _log_error(p: LeastSquares, schedule: schedules.Schedule, T: int) -> float:
+    """ln ||w_T - w*||^2 at b = n, by rescaling the state whenever it grows."""
+    error = before = -p.minimiser()
+    shift = 0.0
+    A = p.X.T @ p.X / p.n
+    for alpha, beta in zip(schedule.alpha[:T], schedule.beta[:T]):
+        error, before = error - alpha * (A @ error) + beta * (error - before), error
+        size = float(np.linalg.norm(error))
+        if size > 1e100:
+            error, before, shift = error / size, before / size, shift + math.log(size)
+    return 2.0 * (shift + math.log(float(np.linalg.norm(error))))
+
+
+def _misestimated_mu() -> Sides:
+    rows: list[Entry] = []
+    for scale, b in itertools.product((1e-2, 1.0), (1, 11, 12)):
+        p, nu, T = _rescaled(scale), 0.25, 300
+        c, noise = p.constants(), p.noise()
+        error = exact.expected(p, schedules.shb_exponential(T, c.L_max, nu * c.mu), b).error2[T - 1]
+        run = {"T": T, "L": c.L_max, "mu": c.mu, "nu": nu, "D": _start(p)}
+        run |= {"sigma2": noise.sigma2, "zeta2": theory.zeta2(12, b)}
+        bound = theory.bound_misestimated_mu(**run, chi2=noise.chi2)  # type: ignore[arg-type]
+        rows.append((f"corrected, mu={c.mu:.2g}, b={b}", error, bound.total))
+        if scale < 1.0:
+            printed = theory.bound_misestimated_mu(**run, which="printed")  # type: ignore[arg-type]
+            rows.append((f"printed is too small, mu={c.mu:.2g}, b={b}", printed.total, error))
+    return sides(rows)
+
+
+def _two_phase() -> Sides:
+    """At b = n a run is its own mean, so that the printed bound on the mean can be compared."""
+    rows: list[Entry] = []
+    for scale in (1e-3, 1.0):
+        p, T = _rescaled(scale), 60
+        c = p.constants()
+        curve = exact.expected(p, schedules.two_phase(T, c.L_max, c.mu), p.n)
+        error = math.sqrt(curve.error2[T - 1])
+        run = (T, c.L_max, c.mu, p.n, p.n, 0.5, 1.0, _start(p))
+        rows.append((f"corrected, mu={c.mu:.2g}, b=n", error, theory.bound_two_phase(*run).total))
+        if scale < 1.0:
+            printed = theory.bound_two_phase(*run, which="printed").total
+            rows.append((f"printed is too small, mu={c.mu:.2g}, b=n", printed, error))
+    p = _alike()
+    c, noise = p.constants(), p.noise()
+    b = math.ceil(theory.batch_threshold(p.n, c.L_max / c.mu, interpolation=True))
+    for T in (200, 1000):
+        error = exact.expected(p, schedules.two_phase(T, c.L_max, c.mu), b).error2[T - 1]
+        run = (T, c.L_max, c.mu, p.n, b, 0.5, 1.0, _start(p))
+        bound = theory.bound_two_phase(*run, math.sqrt(noise.chi2), noise.sigma2)
+        rows.append((f"corrected, b={b}, T={T}", math.sqrt(error), bound.total))
+    return sides(rows)
+
+
+def _two_phase_c() -> Sides:
+    """q at c = 1/2: at most 0.7 from kappa = 5.2 on, and 0.7075 at most for kappa > 4."""
+    q = theory.two_phase_exponent
+    rows = [(f"q <= 0.7, kappa={k:g}", q(k), 0.7) for k in (5.2, 6.0, 10.0, 1e2, 1e4, 1e8)]
+    rows += [(f"q <= 0.7076, kappa={k:g}", q(k), 0.7076) for k in (4.0, 4.5, 5.0)]
+    return sides([*rows, ("0.7 was rounded: q above it, kappa=4.01", 0.7, q(4.01))])
+
+
+# ---------------------------------------------------------------- constant steps
+
+
+def _mean_size(t: tuple[float, float], p_in: float, beta: float, T: int) -> float:
+    """E|w_T| of one coordinate from w_0 = 1, over all 2^T sequences of in and out."""
+    total = 0.0
+    for sequence in itertools.product((0, 1), repeat=T):
+        now, before, chance = 1.0, 1.0, 1.0
+        for drawn in sequence:
+            now, before = t[drawn] * now - beta * before, now
+            chance *= p_in if drawn else 1.0 - p_in
+        total += chance * abs(now)
+    return total
+
+
+def _theorem_2() -> Sides:
+    rows = _beside_bound(_alike(), interpolation=False)
+    n, b, T, beta = 20_000, 9000, 10, 0.25  # kappa = 1
+    mean = _mean_size((1.0 + beta, 1.0 + beta - n / b), b / n, beta, T)
+    bound = theory.bound_shb(T, 1.0, 1.0, n, b).total
+    rows.append(("b = 9000 is above b* with L = lambda_max", theory.batch_threshold(n, 1.0), b))
+    rows.append(("with L = lambda_max the mean exceeds the bound, n = 20,000", bound, mean))
+    return sides(rows)
+
+
+def _beside_bound(p: LeastSquares, interpolation: bool) -> list[Entry]:
+    c = p.constants()
+    rows = []
+    for a, T in itertools.product((1.0, 0.25), (20, 100)):
+        b = math.ceil(theory.batch_threshold(p.n, c.L_max / c.mu, a, interpolation))
+        curve = exact.expected(p, schedules.shb(T, c.L_max, c.mu, a), b)
+        chi = 0.0 if interpolation else math.sqrt(p.noise().chi2)
+        bound = theory.bound_shb(T, c.L_max, c.mu, p.n, b, a, _start(p), chi, L_max=c.L_max)
+        rows.append((f"L = L_max, a={a:g}, b={b}, T={T}", math.sqrt(curve.error2[T]), bound.total))
+    return rows
+
+
+def _interpolation() -> Sides:
+    return sides(_beside_bound(_alike(0.0), interpolation=True))
+
+
+def _epsilon_target() -> Sides:
+    """E||w_T - w*|| (its root mean square) against sqrt(epsilon), for b >= b*(a)."""
+    p = _alike()
+    c, chi = p.constants(), math.sqrt(p.noise().chi2)
+    rows = []
+    for epsilon in (1e-1, 1e-2, 1e-3):
+        target_at = partial(
+            theory.epsilon_target, epsilon, c.L_max, c.mu, p.n, chi=chi, D=_start(p)
+        )
+        a = target_at(b=p.n).a
+        b = min(p.n, math.ceil(theory.batch_threshold(p.n, c.L_max / c.mu, a)))
+        target = target_at(b=b)
+        curve = exact.expected(p, schedules.shb(int(target.T), c.L_max, c.mu, target.a), b)
+        rows.append(
+            (f"epsilon={epsilon:g}, b={b}", math.sqrt(curve.error2[-1]), math.sqrt(epsilon))
+        )
+    return sides(rows)
+
+
+def _bounded_noise() -> Sides:
+    """The exact error under additive noise, n = 2 included, against the theorem as printed.
+
+    One column and rows of equal length: then the noise of a batch does not depend on w.
+    """
+    rows: list[Entry] = []
+    for n in (2, 50):
+        y = np.random.default_rng(SEED).standard_normal(n)
+        p = LeastSquares(np.ones((n, 1)), y)
+        sigma = math.sqrt(p.noise().chi2)
+        for a, b, T in itertools.product((1.0, 0.25), sorted({1, n // 2}), (10, 100)):
+            curve = exact.expected(p, schedules.shb(T, 1.0, 1.0, a), b)
+            bound = theory.bound_bounded_noise(T, 1.0, 1.0, n, b, a, _start(p), sigma, "printed")
+            name = f"as printed, n={n}, a={a:g}, b={b}, T={T}"
+            rows.append((name, math.sqrt(curve.error2[-1]), bound.total))
+    for kappa, a in itertools.product((1.0, 10.0, 1e4), (1.0, 0.1)):
+        name = f"the repaired proof's noise, n=2, kappa={kappa:g}, a={a:g}"
+        rows.append((name, math.sqrt(12.0) * (a / kappa) ** 0.25, 6.0 * math.sqrt(0.5)))
+    rows.append(("the gap: (n-b)/(nb) is below the variance, n=2, b=1", 0.5, theory.zeta2(2, 1)))
+    return sides(rows)
+
+
+# ---------------------------------------------------------------- lower bounds
+
+
+def _growth(beta: float, values: tuple[float, float], chance: float, steps: int) -> np.ndarray:
+    """E||Delta_k||^2/||Delta_0||^2 from Delta_0 = (1, 1), k = 1 .. steps."""
+    M, found = np.eye(2), []
+    for _ in range(steps):
+        H = [np.array([[t, -beta], [1.0, 0.0]]) for t in values]
+        M = (1.0 - chance) * H[0].T @ M @ H[0] + chance * H[1].T @ M @ H[1]
+        found.append(M.sum() / 2.0)
+    return np.array(found)
+
+
+def _two_samples() -> Sides:
+    """E||Delta_3T||^2 >= 1.1^T ||Delta_0||^2 for 150 kappa above 6 and T = 1 .. 119."""
+    rows: list[Entry] = []
+    powers = 1.1 ** np.arange(1, 120)
+    for kappa in np.geomspace(6.0, 1e6, 151)[1:]:
+        beta = float(schedules.shb(1, kappa, 1.0).beta[0])
+        grown = _growth(beta, (1.0 + beta, beta - 1.0), 0.5, 357)[2::3]
+        rows.append((f"growth, kappa={kappa:.4g}, 119 T", 1.0, float((grown / powers).min())))
+    least = theory.psi_minimum(2, 1, float(schedules.shb(1, 6.0, 1.0).beta[0]), 3)
+    return sides([*rows, ("1.1 was rounded: the minimum at kappa = 6 is below it", least, 1.1)])
+
+
+def printed_start(b: int) -> float:
+    """The kappa from which on Theorem 3 calls the batch b of 100 divergent (at least 1)."""
+    return float(max(1.0, ((N - 1) * b / ((N - b) * math.exp(3.3))) ** (1.0 / 0.6)))
+
+
+def _theorem_3() -> Sides:
+    rows: list[Entry] = []
+    for b in range(1, 99):
+        critical = theory.lower_bound_threshold(N, printed_start(b))
+        rows.append((f"SHB diverges from the printed kappa on, b={b}", float(b), critical))
+    for b in range(1, 86):
+        beta = float(schedules.shb(1, printed_start(b), 1.0).beta[0])
+        grown = _growth(beta, (1.0 + beta, 1.0 + beta - N / b), b / N, 60)[5::6]
+        rows.append((f"growth from the first six steps on, b={b}", 1.0, float(grown.min())))
+    beta = float(schedules.shb(1, 850.0, 1.0).beta[0])
+    six = _growth(beta, (1.0 + beta, 1.0 + beta - N / 94), 0.94, 6)[-1]
+    rows.append(("b = 94, kappa = 850: six steps shrink", float(six), 1.0))
+    for kappa in (18_345.0, 20_000.0, 21_928.0):
+        printed = theory.lower_bound_threshold(N, kappa, "printed")
+        rows.append((f"b = 99 is called divergent, kappa={kappa:g}", 99.0, printed))
+        rows.append(
+            (f"b = 99 is stable, kappa={kappa:g}", theory.lower_bound_threshold(N, kappa), 99.0)
+        )
+    return sides(rows)
+
+
+# ---------------------------------------------------------------- stages
+
+
+def _theorem_4() -> Sides:
+    """Stage lengths: the gap in the printed proof, its repair, and a bound beside an exact "
+    "error."""
+    rows: list[Entry] = []
+    for kappa, i in itertools.product((2.0, 100.0, 1e4), (1, 4, 10)):
+        need = (i / 2.0 + 5.0) * math.log(2.0) + 0.5 * math.log(kappa)
+        length = 4.0 / (2.0 - math.sqrt(2.0)) * 2.0 ** (i / 2.0) * math.sqrt(kappa) * need
+        name = f"kappa={kappa:g}, stage {i}"
+        shrinks = 0.375 * length / (2.0 ** (i / 2.0) * math.sqrt(kappa))
+        factor = 0.5 * math.log(72.0 * kappa * 2.0**i) - shrinks
+        rows.append((f"rate 3/8 is enough, {name}", factor, -(i / 2 + 5) - 0.78 * math.log(kappa)))
+        if i == 1:  # line 1409 asks for need - quarter <= -quarter/sqrt(2)
+            quarter = 0.25 * length / (2.0 ** (i / 2.0) * math.sqrt(kappa))
+            sides_1409 = (-quarter / math.sqrt(2.0), need - quarter)
+            rows.append((f"the gap: line 1409 fails with the rate 1/4, {name}", *sides_1409))
+    p = _alike()
+    c, T = p.constants(), 2000
+    kappa = c.L_max / c.mu
+    count = theory.stage_count(T, kappa)
+    b = math.ceil(theory.batch_threshold(p.n, kappa, 2.0**-count))
+    curve = exact.expected(p, _quiet_schedule(schedules.multistage, T, c.L_max, c.mu), b)
+    chi = math.sqrt(p.noise().chi2)
+    bound = theory.bound_multistage(T, c.L_max, c.mu, p.n, b, _start(p), chi)
+    rows.append((f"exact error, T={T}, I={count}, b={b}", math.sqrt(curve.error2[T]), bound.total))
+    return sides(rows)
+
+
+def _multistage_T_range() -> Sides:
+    """12 zeta kappa/(kappa-1) <= mu C_8/sqrt(T) up to the printed end; and b below b* there."""
+    rows: list[Entry] = []
+    for n, b, kappa in ((10**6, 999_000, 10.0), (10**6, 999_900, 10.0), (10**5, 99_990, 4.0)):
+        span = theory.multistage_range(n, b, kappa, "printed")
+        name = f"n={n}, b={b}, kappa={kappa:g}"
+        zeta = math.sqrt(3.0 * theory.zeta2(n, b))
+        for T in np.geomspace(span.low, span.high, 125):
+            printed = theory.bound_multistage(int(T), kappa, 1.0, n, b, 0.0, 1.0, which="printed")
+            proved = 12.0 * zeta * kappa / (kappa - 1.0)
+            rows.append((f"{name}, T={T:.4g}", proved, printed.noise))
+        count = theory.stage_count(int(span.high), kappa)
+        threshold = theory.batch_threshold(n, kappa, 2.0**-count)
+        rows.append(
+            (f"the gap: b is below b*(a_I) at the printed end, {name}", float(b), threshold)
+        )
+    return sides(rows)
+
+
+EVIDENCE: dict[str, Callable[[], Sides]] = {
+    "theorem_1": _theorem_1,
+    "theorem_2": _theorem_2,
+    "theorem_3": _theorem_3,
+    "theorem_4": _theorem_4,
+    "misestimated_L": _misestimated_L,
+    "misestimated_mu": _misestimated_mu,
+    "two_samples": _two_samples,
+    "bounded_noise": _bounded_noise,
+    "two_phase": _two_phase,
+    "interpolation": _interpolation,
+    "multistage_T_range": _multistage_T_range,
+    "two_phase_c": _two_phase_c,
+    "epsilon_target": _epsilon_target,
+}
