@@ -1,0 +1,148 @@
+// Axes, lines and labels: what the four views share.
+
+const DIGITS = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+const raised = (power) => String(power).replace(/./g, (c) => DIGITS[c]);
+
+// Three digits, as people write them.
+function number_text(x) {
+  if (!Number.isFinite(x)) return "∞";
+  const size = Math.abs(x);
+  if (size === 0) return "0";
+  if (size >= 1e7 || size < 1e-3) {
+    let power = Math.floor(Math.log10(size)), front = Number((x / 10 ** power).toPrecision(2));
+    if (Math.abs(front) >= 10) [front, power] = [front / 10, power + 1];
+    return front === 1 ? `10${raised(power)}` : `${front}·10${raised(power)}`;
+  }
+  if (size >= 999.5) return Math.round(x).toLocaleString("en-US");
+  return String(Number(x.toPrecision(3)));
+}
+
+const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+
+// From values to pixels and back; `ticks` are at most `most` round values.
+function scale({ log = false, low, high }, from, to) {
+  const f = log ? Math.log : (x) => x, back = log ? Math.exp : (x) => x;
+  const [a, b] = [f(low), f(high)], slope = (to - from) / (b - a);
+  return {
+    px: (x) => from + (f(x) - a) * slope,
+    at: (p) => back(Math.min(Math.max(a + (p - from) / slope, Math.min(a, b)), Math.max(a, b))),
+    ticks: (most) => (log ? log_ticks(low, high, most) : linear_ticks(low, high, most)),
+  };
+}
+
+function log_ticks(low, high, most) {
+  const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
+  const every = Math.max(1, Math.ceil((last - first + 1) / most)), ticks = [];
+  const parts = last - first < 2 ? [1, 2, 5] : [1];
+  for (let p = first - 1; p <= last; p++) {
+    if (p % every) continue;
+    for (const part of parts) ticks.push(part * 10 ** p);
+  }
+  return ticks.filter((x) => x >= low * (1 - 1e-9) && x <= high * (1 + 1e-9));
+}
+
+function linear_ticks(low, high, most) {
+  const raw = (high - low) / most, unit = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= raw), ticks = [];
+  for (let x = Math.ceil(low / step) * step; x <= high * (1 + 1e-9); x += step) ticks.push(x);
+  return ticks;
+}
+
+// A plot of the page: its size, its two scales and the SVG of its axes.
+function frame(plot, x, y, margin) {
+  const width = plot.clientWidth, height = plot.clientHeight;
+  const box = { left: margin.left, right: width - margin.right, top: margin.top, bottom: height - margin.bottom };
+  const X = scale(x, box.left, box.right), Y = scale(y, box.bottom, box.top);
+  const show = (axis, v) => (axis.text ? axis.text(v) : axis.log ? power_text(v) : number_text(v));
+  let svg = "";
+  for (const v of x.values || X.ticks(Math.max(3, Math.floor((box.right - box.left) / 70)))) {
+    const px = X.px(v).toFixed(1);
+    svg += `<path class="grid" d="M${px} ${box.top}V${box.bottom}"/><text x="${px}" y="${box.bottom + 16}" text-anchor="middle">${show(x, v)}</text>`;
+  }
+  for (const v of y.values || Y.ticks(6)) {
+    const px = Y.px(v).toFixed(1);
+    svg += `<path class="grid" d="M${box.left} ${px}H${box.right}"/><text x="${box.left - 6}" y="${px}" dy="0.35em" text-anchor="end">${show(y, v)}</text>`;
+  }
+  svg += `<path class="axis" d="M${box.left} ${box.top}V${box.bottom}H${box.right}"/>`;
+  svg += `<text class="title" x="${box.right}" y="${box.bottom + 33}" text-anchor="end">${x.title}</text>`;
+  svg += `<text class="title" x="${box.left - 6}" y="${box.top - 10}" text-anchor="start">${y.title}</text>`;
+  return { width, height, box, X, Y, svg };
+}
+
+// 1, 10, 100, 1,000 as they are, and powers of ten beyond.
+function power_text(x) {
+  const power = Math.round(Math.log10(x)), whole = Math.abs(x / 10 ** power - 1) < 1e-9;
+  return whole && (power < -1 || power > 4) ? `10${raised(power)}` : number_text(x);
+}
+
+// The path of y over x inside the box, one point a pixel; it ends where y leaves the box upwards.
+function path_of(view, xs, ys, ceiling = Infinity) {
+  const { X, Y, box } = view;
+  let d = "", last = -9, end = null;
+  for (let i = 0; i < xs.length; i++) {
+    if (!(ys[i] > 0)) { last = -9; continue; }
+    const px = X.px(xs[i]), py = Y.px(Math.min(ys[i], 1e300));
+    if (ys[i] > ceiling || py < box.top - 1) {
+      if (d && end) {  // up to the edge of the box
+        const share = (box.top - end[1]) / (py - end[1] || 1);
+        const cut = [end[0] + (px - end[0]) * share, box.top];
+        return { d: `${d}L${cut[0].toFixed(1)} ${cut[1]}`, end: cut, left: true };
+      }
+      continue;
+    }
+    if (px - last < 0.8 && i + 1 < xs.length) continue;
+    const low = Math.min(py, box.bottom);
+    d += `${d && end ? "L" : "M"}${px.toFixed(1)} ${low.toFixed(1)}`;
+    [last, end] = [px, [px, low]];
+  }
+  return { d, end, left: false };
+}
+
+const cross = ([x, y], colour, r = 5) =>
+  `<path class="mark" style="stroke:${colour};stroke-width:2.5" d="M${x - r} ${y - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}"/>`;
+
+// Labels beside the ends of curves, moved apart so that none covers another.
+function end_labels(labels, { box }, gap = 14) {
+  labels.sort((a, b) => a.y - b.y);
+  for (let i = 0; i < labels.length; i++) {
+    labels[i].y = Math.max(labels[i].y, i ? labels[i - 1].y + gap : box.top);
+  }
+  for (let i = labels.length - 1; i >= 0; i--) {
+    labels[i].y = Math.min(labels[i].y, i + 1 < labels.length ? labels[i + 1].y - gap : box.bottom);
+  }
+  return labels.map(({ x, y, text, colour }) =>
+    `<text class="label halo" x="${x}" y="${y.toFixed(1)}" dy="0.35em" style="fill:${colour}">${text}</text>`).join("");
+}
+
+const hue = (method) => `var(--${method})`;
+const label_of = (method) => METHODS.find((m) => m.name === method).label;
+const DASHES = { "shb-exp": "6 3", "multi-shb": "7 3 2 3", "multi-shb-pan": "2 3", yours: "1 4", nesterov: "9 3" };
+const dash = (method) => (DASHES[method] ? `stroke-dasharray:${DASHES[method]}` : "");
+
+// A field on a grid of nodes, drawn as bands of colour: pixels between nodes are interpolated.
+function paint(canvas, box, field, colour_of) {
+  const { nx, ny, values } = field, w = Math.round(box.right - box.left), h = Math.round(box.bottom - box.top);
+  Object.assign(canvas.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${w}px`, height: `${h}px` });
+  [canvas.width, canvas.height] = [w, h];
+  const context = canvas.getContext("2d"), image = context.createImageData(w, h), pixels = new Uint32Array(image.data.buffer);
+  for (let j = 0; j < h; j++) {
+    const v = (1 - (j + 0.5) / h) * (ny - 1), row = Math.min(Math.floor(v), ny - 2), t = v - row;
+    for (let i = 0; i < w; i++) {
+      const u = (i + 0.5) / w * (nx - 1), column = Math.min(Math.floor(u), nx - 2), s = u - column;
+      const at = row * nx + column;
+      const value = (1 - t) * ((1 - s) * values[at] + s * values[at + 1])
+        + t * ((1 - s) * values[at + nx] + s * values[at + nx + 1]);
+      pixels[j * w + i] = colour_of(value, i, j);
+    }
+  }
+  context.putImageData(image, 0, 0);
+}
+
+// Cividis, which colour-blind readers see as others do, as little-endian pixels.
+const CIVIDIS = ["00204d", "00336f", "39486b", "575c6d", "707173", "8a8779", "a69d75", "c4b56c", "e4cf5b", "ffea46"];
+function ramp(share) {
+  const at = Math.min(Math.max(share, 0), 1) * (CIVIDIS.length - 1), i = Math.min(Math.floor(at), CIVIDIS.length - 2);
+  const part = (hex, k) => parseInt(hex.slice(2 * k, 2 * k + 2), 16);
+  const mix = [0, 1, 2].map((k) => Math.round(part(CIVIDIS[i], k) + (at - i) * (part(CIVIDIS[i + 1], k) - part(CIVIDIS[i], k))));
+  return (255 << 24 | mix[2] << 16 | mix[1] << 8 | mix[0]) >>> 0;
+}

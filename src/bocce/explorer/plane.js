@@ -1,0 +1,109 @@
+// View 4: the plane of step and momentum, where heavy ball is stable and how fast it is.
+
+const STEPS = { low: 0.01, high: 4 };
+const SLOWER = [1, 1.25, 2, 4, 8, 16, 32, 64, 128];  // bands: steps over those of the best point
+
+const longest_memory = (kappa) => Math.max(100, 20 * Math.sqrt(kappa));
+
+// The largest stable step at each momentum: `exact` for the rows on the page, `certified` for all.
+function edges(page, count) {
+  const { model } = page, { spectrum, L_max, n, b, R, mu } = model, z = zeta2(n, b), found = [];
+  const high = longest_memory(model.kappa);
+  for (let j = 0; j < count; j++) {
+    const beta = 1 - high ** (-j / (count - 1));
+    const certified = Math.min(...[mu, 1].map((lam) => edge({ beta, lam, zeta2: z, L_max: R })));
+    let [stable, unstable] = [certified * (1 - 1e-9), 2 * (1 + beta)];
+    for (let i = 0; i < 26 && z > 0; i++) {
+      const middle = Math.sqrt(stable * unstable);
+      if (loop_gain(spectrum, middle, beta, 0, z, L_max) <= 1) stable = middle;
+      else unstable = middle;
+    }
+    found.push({ beta, exact: z > 0 ? stable : unstable, certified });
+  }
+  return found;
+}
+
+// log2 of the steps for one more digit, on a grid; beyond the edge, continued upwards.
+function plane_field(page, nx, ny, edge_at) {
+  const { model } = page, values = new Float64Array(nx * ny), high = longest_memory(model.kappa);
+  let best = Infinity;
+  for (let j = 0; j < ny; j++) {
+    const beta = 1 - high ** (-j / (ny - 1));
+    for (let i = 0; i < nx; i++) {
+      const alpha = STEPS.low * (STEPS.high / STEPS.low) ** (i / (nx - 1)), at = j * nx + i;
+      if (alpha >= edge_at(beta)) {
+        values[at] = (i ? values[at - 1] : 10) + 1;
+        continue;
+      }
+      const still = noise_free_radius(model.spectrum, alpha, beta, 0);
+      const rate = rate_of(model, { alpha, beta, theta: 0 }, model.b, 1e-3 * (1 - still));
+      values[at] = Math.log2(steps_per_digit(rate));
+      best = Math.min(best, values[at]);
+    }
+  }
+  return { nx, ny, values, best };
+}
+
+function draw_plane(page, draft) {
+  const { model } = page, plot = page.plots.plane, high = longest_memory(model.kappa);
+  const momenta = [0, 0.5, 0.9, 0.99, 0.999, 0.9999].map((beta) => 1 / (1 - beta)).filter((m) => m <= high * 1.001);
+  const x = { log: true, ...STEPS, title: "step α, in units of 1/L", values: [0.01, 0.03, 0.1, 0.3, 1, 3], text: String };
+  const y = { log: true, low: 1, high, values: momenta, title: "momentum β", text: (m) => String(Number((1 - 1 / m).toPrecision(4))) };
+  const view = frame(plot, x, y, { left: 50, right: 62, top: 24, bottom: 40 }), { X, Y, box } = view;
+  const count = draft ? 25 : 49, key = page.key + JSON.stringify([model.b, box, count, page.dark]);
+  if (page.plane_key !== key) {
+    page.plane_key = key;
+    const line = page.edges = edges(page, count);
+    const edge_at = (beta) => {  // between two momenta, on the logarithmic scale of the picture
+      const at = -Math.log(1 - beta) / Math.log(high) * (count - 1), j = Math.min(Math.floor(at), count - 2);
+      return line[j].exact ** (1 - at + j) * line[j + 1].exact ** (at - j);
+    };
+    const field = plane_field(page, draft ? 21 : 41, draft ? 15 : 31, edge_at);
+    const levels = SLOWER.map(Math.log2), colours = SLOWER.map((_, i) => ramp(1 - i / (SLOWER.length - 1)));
+    const blank = page.dark ? 0xff2d2520 : 0xfff4f2f1, hatch = page.dark ? 0xff3d332b : 0xffe2dedb, ends = {};
+    paint(plot.querySelector("canvas"), box, field, (value, i, j) => {
+      if (!(j in ends)) ends[j] = X.px(edge_at(1 - 1 / Y.at(box.top + j + 0.5))) - box.left;
+      if (i > ends[j]) return (i + j) % 8 ? blank : hatch;
+      return colours[band(levels, value - field.best + 1e-9)];
+    });
+  }
+  let svg = view.svg.replace(/<path class="grid"[^>]*>/g, "");
+  const inside = ([px]) => px >= box.left && px <= box.right;
+  const line = (side, style) => {
+    const points = page.edges.map((e) => [X.px(e[side]), Y.px(1 / (1 - e.beta))]).filter(inside);
+    return points.length > 1 ? `<path class="curve" style="${style}" d="M${points.map((p) => p.map((v) => v.toFixed(1)).join(" ")).join("L")}"/>` : "";
+  };
+  if (!model.L_max) svg += line("certified", "stroke:#fff;stroke-dasharray:5 4;stroke-width:1.6");
+  svg += line("exact", "stroke:var(--warn);stroke-width:3");
+  svg += `<text class="label" x="${box.right - 8}" y="${box.top + 18}" text-anchor="end" style="fill:var(--warn)">diverges</text>`;
+  svg += method_points(page, view) + legend(view, SLOWER.map((s, i) => [`${s}×`, ramp(1 - i / (SLOWER.length - 1))]).reverse());
+  plot.querySelector("svg").innerHTML = svg;
+  const said = plane_words(page);
+  page.place_handle("plane", X.px(model.step), Y.px(Math.min(1 / (1 - model.momentum), high)), said);
+  page.views.plane = { ...view };
+  plot.setAttribute("role", "group");
+  plot.setAttribute("aria-label", `Plane of step and momentum. ${said}`);
+  page.note("plane", `${said} Colours: steps over the best point's. Orange: the edge of stability${model.L_max ? "" : "; dashed: what is certified"}. Rings look ahead.`);
+}
+
+// Where the methods stand; a ring takes its gradient ahead (theta > 0).
+function method_points(page, { X, Y, box }) {
+  const labels = [];
+  const dots = [...page.shown.filter((name) => RATED.includes(name) && name !== "yours")].map((name) => {
+    const { alpha, beta, theta } = page.rows[name];
+    const px = Math.min(Math.max(X.px(alpha), box.left), box.right), py = Math.max(Y.px(1 / (1 - beta)), box.top);
+    const left = px > box.right - 90;
+    labels.push(`<text class="label" x="${px + (left ? -9 : 9)}" y="${py - 7}" text-anchor="${left ? "end" : "start"}" style="fill:#fff;paint-order:stroke;stroke:#10131a;stroke-width:3.5px;stroke-linejoin:round">${label_of(name)}</text>`);
+    return `<circle cx="${px}" cy="${py}" r="5.5" style="fill:${theta > 0 ? "none" : hue(name)};stroke:${theta > 0 ? hue(name) : "#fff"};stroke-width:${theta > 0 ? 3 : 1.5}"/>`;
+  });
+  return dots.join("") + labels.join("");
+}
+
+function plane_words(page) {
+  const { model } = page, row = { alpha: model.step, beta: model.momentum, theta: 0 };
+  const steps = steps_per_digit(rate_of(model, row, model.b));
+  const what = `Step ${number_text(row.alpha)}/L, momentum ${Number(row.beta.toPrecision(4))}:`;
+  if (steps < Infinity) return `${what} ${number_text(Math.ceil(steps))} steps for one more digit.`;
+  const { spectrum, n, L_max } = model, least = critical_batch_size({ spectrum, n, L_max, ...row });
+  return `${what} diverges${least <= n ? `; it needs ${number_text(Math.floor(least) + 1)} rows a batch` : " at every batch size"}.`;
+}
