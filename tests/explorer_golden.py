@@ -49,6 +49,8 @@ def _setting(rng: np.random.Generator, i: int) -> dict:
         "R": R,
         "a": rng.uniform(0.01, 1.0),
         "T": T,
+        # where a stage of the theorem's rule just fits, and where several do
+        "horizons": [math.ceil(384 * math.sqrt(2 * kappa)) + more for more in (-1, 0, 10**6)],
         "alpha": rng.uniform(0.05, 1.9) / L,
         "beta": beta,
         "theta": look,
@@ -57,7 +59,7 @@ def _setting(rng: np.random.Generator, i: int) -> dict:
         "noise": float(rng.choice([0.0 if i % 100 else 1.0, 10 ** rng.uniform(-4, 1)])),
         "start": rng.uniform(0.0, 4.0, d).tolist(),
         "constants": {"L": L, "mu": mu, "L_max": L_max, "kappa_tilde": rng.uniform(1, 3) * d},
-        "methods": list(rng.permutation(NAMES)[:3]) if i % 100 else ["multi-shb"],
+        "methods": list(rng.permutation(NAMES)[:3]) if i % 100 else ["multi-shb", "auto", "auto-shb"],
         "counts": counts.tolist(),
     }
 
@@ -94,13 +96,19 @@ def answers(given: dict) -> dict:
         "zeta2": z,
         "batch_threshold": theory.batch_threshold(n, kappa, given["a"]),
         "lower_bound_threshold": theory.lower_bound_threshold(n, kappa),
+        "stages": [theory.stage_count(T, kappa) for T in given["horizons"]],
         "certificate": theory.certificate(alpha, beta, R, mu, 1.0),
         "certified_rate": theory.certified_rate(alpha, beta, z, R, mu, 1.0),
         "certified_batch_size": theory.certified_batch_size(n, alpha, beta, R, mu, 1.0),
         "best": {"rate": best.rate, "sgd_rate": best.sgd_rate, "gain": best.gain},
         "edge": [
-            theory.edge(beta=beta, lam=mu, zeta2=z, L_max=R),
-            theory.edge(alpha=0.5 * alpha, beta=beta, lam=mu, L_max=R),
+            theory.edge(beta=beta, L_max=R, theta=look, **asked)
+            for look in (0.0, theta)
+            for asked in (
+                {"lam": mu, "zeta2": z},
+                {"alpha": alpha, "lam": mu},
+                {"alpha": alpha, "zeta2": z},
+            )
         ],
         "tables": {},
         "curves": [],
@@ -134,21 +142,17 @@ def _rates(model, alpha: float, beta: float, theta: float, b: int, given: dict) 
     return [rate, critical, floor]
 
 
-def disagreement(given: dict, page: str) -> list[str]:
+def disagreement(ours: dict, page: str) -> list[str]:
     """The answers of the page (JSON) that are not Python's, in words."""
-    return compare(answers(given), json.loads(page))
-
-
-def compare(ours: dict, page: dict) -> list[str]:
-    wrong = []
+    wrong, found = [], json.loads(page)
     for name, value in _flat(ours):
-        theirs = page
+        theirs = found
         for key in name:
             theirs = theirs[key]
         value, theirs = np.atleast_1d(value), np.atleast_1d(np.array(theirs, dtype=float))
         if value.shape != theirs.shape:
             wrong.append(f"{name}: shapes {theirs.shape} and {value.shape}")
-        elif not _close(value, theirs):
+        elif not close(value, theirs):
             worst = int(np.argmax(np.nan_to_num(np.abs(value - theirs), nan=np.inf)))
             wrong.append(f"{name}: {theirs[worst]!r} is not {value[worst]!r}")
     return wrong
@@ -165,7 +169,7 @@ def _flat(value, path=()):
         yield path, value
 
 
-def _close(ours: np.ndarray, theirs: np.ndarray) -> bool:
+def close(ours: np.ndarray, theirs: np.ndarray) -> bool:
     """Equal to 1e-9 of the neighbouring values: a mean error may pass through 0 between steps."""
     infinite = np.isinf(ours) | np.isinf(theirs)
     if not np.array_equal(np.isinf(ours), np.isinf(theirs)) or np.isnan(theirs).any():
@@ -176,3 +180,12 @@ def _close(ours: np.ndarray, theirs: np.ndarray) -> bool:
         scale[1:-1] = np.maximum(scale[1:-1], np.maximum(scale[2:], scale[:-2]))
         scale[-1] = max(scale[-1], scale[-2])
     return bool((np.abs(ours - theirs) <= AGREE * scale).all())
+
+
+def flatten(value) -> list[float]:
+    """Every number of a page's answers, in order."""
+    if isinstance(value, dict):
+        value = [value[key] for key in sorted(value)]
+    if isinstance(value, list):
+        return [number for inner in value for number in flatten(inner)]
+    return [float(value)]

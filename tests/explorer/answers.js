@@ -6,14 +6,16 @@ function answers(bocce, given) {
     zeta2: z,
     batch_threshold: bocce.batch_threshold(n, kappa, a),
     lower_bound_threshold: bocce.lower_bound_threshold(n, kappa),
+    stages: given.horizons.map((T) => bocce.stage_count(T, kappa)),
     certificate: bocce.certificate(alpha, beta, R, mu, 1),
     certified_rate: bocce.certified_rate(alpha, beta, z, R, mu, 1),
     certified_batch_size: bocce.certified_batch_size(n, alpha, beta, R, mu, 1),
     best: bocce.best_heavy_ball(kappa, R, z),
-    edge: [
-      bocce.edge({ beta, lam: mu, zeta2: z, L_max: R }),
-      bocce.edge({ alpha: 0.5 * alpha, beta, lam: mu, L_max: R }),
-    ],
+    edge: [0, theta].flatMap((theta) => [
+      bocce.edge({ beta, lam: mu, zeta2: z, L_max: R, theta }),
+      bocce.edge({ alpha, beta, lam: mu, L_max: R, theta }),
+      bocce.edge({ alpha, beta, zeta2: z, L_max: R, theta }),
+    ]),
     tables: {}, curves: [],
   };
   for (const name of given.methods) {

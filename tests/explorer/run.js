@@ -1,7 +1,13 @@
-// node run.js: reads {core, answers, settings} from stdin, writes a line of JSON for each setting.
+// node run.js: reads {cores, answers, settings} from stdin; writes a line of JSON for each core,
+// the answers to each setting. A core that fails, or does not end, answers nothing.
 const vm = require("vm");
-const { core, answers, settings } = JSON.parse(require("fs").readFileSync(0, "utf8"));
-const names = [...core.matchAll(/^function (\w+)/gm)].map((match) => match[1]);
-const bocce = vm.runInNewContext(`${core};({${names}})`);
-const answer = vm.runInNewContext(`${answers};answers`);
-for (const given of settings) console.log(answer(bocce, given));
+const { cores, answers, settings } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+for (const core of cores) {
+  const names = [...core.matchAll(/^function (\w+)/gm)].map((match) => match[1]);
+  const ask = `${core};${answers};settings.map((given) => answers({${names}}, given))`;
+  let found = null;
+  try {
+    found = vm.runInNewContext(ask, { settings }, { timeout: 60000 });
+  } catch { /* the answer is null */ }
+  console.log(JSON.stringify(found));
+}

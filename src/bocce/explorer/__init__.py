@@ -6,6 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from .describe import describe
+
+__all__ = ["describe", "page"]
+
 HERE = Path(__file__).parent
 # The functions whose numbers the tests compare with Python's, and the page around them.
 CORE = ("theory", "schedules", "auto", "exact")
@@ -22,7 +26,7 @@ def page(data: dict[str, Any] | None = None) -> str:
 
     Parameters
     ----------
-    data : what ``explorer.data.describe`` says of a data set; the page starts with it.
+    data : what ``explorer.describe`` says of a data set; the page starts with it.
 
     Returns
     -------
@@ -38,7 +42,7 @@ def page(data: dict[str, Any] | None = None) -> str:
     found = json.dumps(data).replace("<", "\\u003c")  # a name cannot end the script
     parts = {
         "/*style*/": (HERE / "style.css").read_text("utf-8"),
-        "/*data*/": f"const DATA = {found};",
+        "/*data*/": f"const DATA = {found}, GALLERY = {(HERE / 'gallery.json').read_text()};",
         "/*script*/": script(CORE + PAGE),
     }
     text = (HERE / "page.html").read_text("utf-8")

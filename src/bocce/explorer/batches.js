@@ -1,7 +1,7 @@
 // View 2: what a step is worth by batch size, and from which batch on the paper's heavy ball works.
 
 const RATED = ["sgd", "shb", "multi-shb-pan", "nesterov", "best", "auto", "yours"];
-const SEARCH = { grid: 17, zooms: 3, halvings: 26 };  // for pictures of many settings
+const SEARCH = { grid: 25, zooms: 3, halvings: 24 };  // for pictures of many settings
 
 function batch_grid(n, count) {
   const grid = new Set([1, n]);
@@ -16,7 +16,8 @@ function speeds(page, draft) {
     const fixed = name in CONSTANT ? row_of(name, model, model.n) : null;
     const { spectrum, n, L_max } = model;
     const least = fixed ? critical_batch_size({ spectrum, n, L_max, ...fixed }) : 0;
-    const bs = grid.filter((b) => b > least), ys = bs.map((b) => {
+    const near = least >= 1 ? [1.01, 1.03, 1.08, 1.18, 1.4].map((x) => Math.min(x * least, n)) : [];
+    const bs = [...grid.filter((b) => b > least), ...near].sort((a, b) => a - b), ys = bs.map((b) => {
       const row = fixed || row_of(name, model, b, SEARCH);
       return steps_per_digit(rate_of(model, row, b, 1e-7));
     });
@@ -52,13 +53,14 @@ function draw_batches(page, draft) {
   const { state, model } = page, plot = page.plots.batches, by_rate = state.by === "rate";
   const found = by_rate ? page.once(`speeds ${draft}`, () => speeds(page, draft)) : errors_after(page, draft ? 2 : 12);
   const all = Object.values(found.lines).flatMap(({ ys }) => [...ys]).filter((v) => v > 0 && v < Infinity);
-  const bottom = all.length ? Math.min(...all) : 1, top = all.length ? Math.max(...all) : 10;
+  const noisy = by_rate ? all : Object.values(found.lines).flatMap(({ bs, ys }) => ys.filter((v, i) => v > 0 && bs[i] < model.n));
+  const bottom = noisy.length ? Math.min(...noisy) : 1, top = all.length ? Math.max(...all) : 10;
   const y = by_rate
     ? { log: true, low: bottom * 0.7, high: Math.min(top * 2, bottom * 1e6), title: "steps for one more digit" }
-    : { log: true, low: Math.max(bottom / 3, LOWEST), high: 10, title: `E‖w − w*‖² after ${number_text(model.T)} steps` };
+    : { log: true, low: Math.max(bottom / 30, LOWEST), high: 10, title: `E‖w − w*‖² after ${number_text(model.T)} steps` };
   const x = { log: true, low: 1, high: model.n, title: "rows in a batch" };
   const narrow = plot.clientWidth < 480;
-  const view = frame(plot, x, y, { left: 50, right: narrow ? 84 : 110, top: 24, bottom: 40 });
+  const view = frame(plot, x, y, { left: 50, right: narrow ? 102 : 112, top: 24, bottom: 40 });
   let svg = view.svg + threshold_lines(page, view);
   const labels = [], { box, X } = view;
   for (const [name, { bs, ys, end }] of Object.entries(found.lines)) {
@@ -100,7 +102,7 @@ function threshold_lines(page, { X, box }) {
   ];
   return marks.map(([b, text, colour, dashes], i) => {
     if (!(b >= 1 && b <= page.model.n)) return "";
-    const px = X.px(b), right = px > 0.5 * (box.left + box.right), y = box.bottom - 10 - 16 * i;
+    const px = X.px(b), right = px > 0.5 * (box.left + box.right), y = box.top + 12 + 15 * i;
     return `<path class="mark" style="stroke:var(${colour});stroke-dasharray:${dashes}" d="M${px.toFixed(1)} ${box.top}V${box.bottom}"/>`
       + `<text class="halo" x="${px + (right ? -5 : 5)}" y="${y}" text-anchor="${right ? "end" : "start"}" style="fill:var(${colour})">${text} ${number_text(up(b))}</text>`;
   }).join("");

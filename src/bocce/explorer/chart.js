@@ -75,14 +75,15 @@ function power_text(x) {
   return whole && (power < -1 || power > 4) ? `10${raised(power)}` : number_text(x);
 }
 
-// The path of y over x inside the box, one point a pixel; it ends where y leaves the box upwards.
-function path_of(view, xs, ys, ceiling = Infinity) {
-  const { X, Y, box } = view;
-  let d = "", last = -9, end = null;
+// The path of y over x inside the box, one point a pixel; it ends where y leaves the box upwards
+// for good.
+function path_of(view, xs, ys) {
+  const { X, Y, box } = view, gone = Y.at(box.top), grows = ys.length && !(ys[ys.length - 1] <= gone);
+  let d = "", last = -9, end = null, under = false;
   for (let i = 0; i < xs.length; i++) {
     if (!(ys[i] > 0)) { last = -9; continue; }
-    const px = X.px(xs[i]), py = Y.px(Math.min(ys[i], 1e300));
-    if (ys[i] > ceiling || py < box.top - 1) {
+    const px = X.px(xs[i]), py = Math.max(Y.px(Math.min(ys[i], 1e300)), grows ? -1e9 : box.top);
+    if (py < box.top - 1) {
       if (d && end) {  // up to the edge of the box
         const share = (box.top - end[1]) / (py - end[1] || 1);
         const cut = [end[0] + (px - end[0]) * share, box.top];
@@ -91,9 +92,9 @@ function path_of(view, xs, ys, ceiling = Infinity) {
       continue;
     }
     if (px - last < 0.8 && i + 1 < xs.length) continue;
-    const low = Math.min(py, box.bottom);
-    d += `${d && end ? "L" : "M"}${px.toFixed(1)} ${low.toFixed(1)}`;
-    [last, end] = [px, [px, low]];
+    const low = Math.min(py, box.bottom), below = py > box.bottom;
+    if (!(below && under)) d += `${d && !under ? "L" : "M"}${px.toFixed(1)} ${low.toFixed(1)}`;
+    [last, end, under] = [px, [px, low], below];
   }
   return { d, end, left: false };
 }

@@ -10,10 +10,11 @@ function draw_curves(page) {
   const values = measured.flatMap(([, ys]) => [Math.min(...ys), last_finite(ys)]).filter((v) => v > 0);
   const low = 10 ** Math.floor(Math.log10(Math.max(Math.min(...values, first / 10), LOWEST * first)));
   const grown = measured.some(([, ys]) => !(ys[T] <= 2 * first));
-  const high = first * (grown ? 300 : 3), narrow = plot.clientWidth < 480;
+  const peaks = measured.filter(([, ys]) => ys[T] <= 2 * first).map(([, ys]) => Math.max(...ys));
+  const high = Math.max(first * (grown ? 300 : 3), ...peaks.map((peak) => Math.min(2 * peak, 1e6 * first))), narrow = plot.clientWidth < 480;
   const x = { log: !!state.logk, low: state.logk ? 1 : 0, high: T, title: "step k" };
   const y = { log: true, low, high, title: AXES[state.measure] };
-  const view = frame(plot, x, y, { left: 50, right: narrow ? 84 : 110, top: 24, bottom: 40 });
+  const view = frame(plot, x, y, { left: 50, right: narrow ? 102 : 112, top: 24, bottom: 40 });
   const ks = Float64Array.from({ length: T + 1 }, (_, k) => k), from = state.logk ? 1 : 0;
   const cut = (ys) => ys.subarray(from);
   let svg = view.svg;

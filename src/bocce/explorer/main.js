@@ -258,8 +258,9 @@ function tell(number) {
   find("#screen-title").textContent = `${Math.max(number, 1)}. ${name}`;
   find("#screen-text").textContent = text;
   document.querySelectorAll("#screens button").forEach((button, i) => {
-    if (i + 1 === number) button.setAttribute("aria-current", "step");
-    else button.removeAttribute("aria-current");
+    if (i + 1 !== number) return button.removeAttribute("aria-current");
+    button.setAttribute("aria-current", "step");
+    find("#screens").scrollLeft = button.offsetLeft - 40;
   });
   document.querySelectorAll("figure").forEach((figure) => figure.classList.toggle("told", number > 0 && figure.id === `view-${view}`));
   find("#back").disabled = number <= 1;
@@ -347,7 +348,7 @@ function start() {
 
 window.bocce = {
   zeta2, batch_threshold, lower_bound_threshold, certificate, certified_rate, certified_batch_size,
-  best_heavy_ball, edge, schedule, expected, mean_square_rate, critical_batch_size, stationary, sample,
+  best_heavy_ball, edge, stage_count, schedule, expected, mean_square_rate, critical_batch_size, stationary, sample,
   explorer: { page, set, go, redraw, texts: () => [command_text(page), python_text(page)] },
 };
 start();

@@ -66,9 +66,9 @@ function draw_phases(page, draft) {
   if (here && here[0] > 6) svg += `<g text-anchor="end">${on("no gain", here[0] * 0.8, here[1], "#fff")}</g>`;
   if (there && there[0] > 1 && there[0] < model.n) {
     const left = X.px(there[0]) > 0.55 * (box.left + box.right);
-    svg += `<g text-anchor="${left ? "end" : "start"}">${on("heavy ball needs", there[0] * (left ? 0.8 : 1.25), there[1], "#ffb38a")}</g>`;
+    svg += `<g text-anchor="${left ? "end" : "start"}">${on(left ? "heavy ball diverges" : "← heavy ball diverges", there[0] * (left ? 0.8 : 1.25), there[1], "#ffb38a")}</g>`;
   }
-  svg += legend(view, GAINS.map((gain, i) => [i ? `${gain < 2 ? "1" : gain}×` : "none", ramp(i / (GAINS.length - 1))]));
+  svg += legend(view, GAINS.map((gain, i) => [i ? `${gain}×` : "none", ramp(i / (GAINS.length - 1))]));
   plot.querySelector("svg").innerHTML = svg;
   const shown = fixed ? model.kappa : state.kappa, best = page.best;
   page.place_handle("phases", X.px(model.b), Y.px(Math.min(Math.max(shown, KAPPAS.low), KAPPAS.high)),
@@ -76,7 +76,7 @@ function draw_phases(page, draft) {
   page.views.phases = { ...view };
   plot.setAttribute("role", "group");
   plot.setAttribute("aria-label", `Gain of momentum over SGD by batch and condition number; here ${number_text(best.gain)}`);
-  page.note("phases", `Steps of the best SGD that one step of the best heavy ball replaces, certified for all rows with this L_max/L. Here: ${number_text(best.gain)}. Drag the dot.`);
+  page.note("phases", `Steps of the best SGD that one step of the best heavy ball replaces, certified for all rows with this Lₘₐₓ/L. Here: ${number_text(best.gain)}. Drag the dot.`);
 }
 
 const css = (pixel) => `rgb(${pixel & 255},${(pixel >> 8) & 255},${(pixel >> 16) & 255})`;

@@ -58,7 +58,7 @@ function draw_plane(page, draft) {
       const at = -Math.log(1 - beta) / Math.log(high) * (count - 1), j = Math.min(Math.floor(at), count - 2);
       return line[j].exact ** (1 - at + j) * line[j + 1].exact ** (at - j);
     };
-    const field = plane_field(page, draft ? 21 : 41, draft ? 15 : 31, edge_at);
+    const field = plane_field(page, draft ? 21 : 61, draft ? 15 : 47, edge_at);
     const levels = SLOWER.map(Math.log2), colours = SLOWER.map((_, i) => ramp(1 - i / (SLOWER.length - 1)));
     const blank = page.dark ? 0xff2d2520 : 0xfff4f2f1, hatch = page.dark ? 0xff3d332b : 0xffe2dedb, ends = {};
     paint(plot.querySelector("canvas"), box, field, (value, i, j) => {
@@ -92,8 +92,8 @@ function method_points(page, { X, Y, box }) {
   const dots = [...page.shown.filter((name) => RATED.includes(name) && name !== "yours")].map((name) => {
     const { alpha, beta, theta } = page.rows[name];
     const px = Math.min(Math.max(X.px(alpha), box.left), box.right), py = Math.max(Y.px(1 / (1 - beta)), box.top);
-    const left = px > box.right - 90;
-    labels.push(`<text class="label" x="${px + (left ? -9 : 9)}" y="${py - 7}" text-anchor="${left ? "end" : "start"}" style="fill:#fff;paint-order:stroke;stroke:#10131a;stroke-width:3.5px;stroke-linejoin:round">${label_of(name)}</text>`);
+    const left = px > box.right - 90 || theta > 0;
+    labels.push(`<text class="label" x="${px + (left ? -9 : 9)}" y="${py + (theta > 0 ? 4 : -7)}" text-anchor="${left ? "end" : "start"}" style="fill:#fff;paint-order:stroke;stroke:#10131a;stroke-width:3.5px;stroke-linejoin:round">${label_of(name)}</text>`);
     return `<circle cx="${px}" cy="${py}" r="5.5" style="fill:${theta > 0 ? "none" : hue(name)};stroke:${theta > 0 ? hue(name) : "#fff"};stroke-width:${theta > 0 ? 3 : 1.5}"/>`;
   });
   return dots.join("") + labels.join("");

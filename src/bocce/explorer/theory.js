@@ -128,10 +128,26 @@ function best_heavy_ball(kappa, R, zeta2, search = {}) {
   return { alpha, beta, rate, sgd_rate, gain };
 }
 
-// Heavy ball's largest stable alpha, lam or zeta2, whichever is left out.
-function edge({ alpha = null, beta = 0, lam = null, zeta2 = null, L_max }) {
-  if (alpha === null) return 2 / (lam / (1 + beta) + zeta2 * (L_max - lam) / (1 - beta));
-  if (zeta2 === null) return (2 / alpha - lam / (1 + beta)) * (1 - beta) / (L_max - lam);
-  const room = 2 / alpha - zeta2 * L_max / (1 - beta), slope = 1 / (1 + beta) - zeta2 / (1 - beta);
-  return slope > 0 ? Math.min(room / slope, L_max) : L_max;
+// The largest stable alpha, lam or zeta2, whichever is left out; theta is the lookahead.
+function edge({ alpha = null, beta = 0, lam = null, zeta2 = null, L_max = null, theta = 0 }) {
+  const top = L_max === null ? Infinity : L_max, p = 1 + beta, r = 1 + 2 * theta;
+  if (alpha === null) {
+    const q = zeta2 ? zeta2 * Math.max(top - lam, 0) : 0, constant = -2 * p * (1 - beta);
+    const square = lam * theta * r * (q + lam), slope = q * p + lam * (r * (1 - beta) - 2 * theta * p);
+    const spread = Math.sqrt(slope * slope - 4 * square * constant);
+    return slope >= 0 ? -2 * constant / (slope + spread) : (spread - slope) / (2 * square);
+  }
+  if (zeta2 === null) {
+    const x = alpha * lam, s = beta - theta * x, left = (1 - s) * (2 * (1 + s) - x), room = Math.max(top - lam, 0);
+    if (left < 0) return 0;
+    return room ? left / (alpha * room * (1 + s + 2 * theta * (1 + theta) * x)) : Infinity;
+  }
+  const noise = zeta2 ? zeta2 * top : 0, square = alpha * alpha * theta * r * (1 - zeta2);
+  const slope = alpha * (noise * alpha * theta * r - zeta2 * p + r * (1 - beta) - 2 * theta * p);
+  const constant = noise * alpha * p - 2 * p * (1 - beta);
+  if (zeta2 && square * top * top + slope * top + constant <= 0) return top;
+  const spread = slope * slope - 4 * square * constant;
+  if (spread < 0 || (square === 0 && slope <= 0)) return 0;
+  const root = square === 0 ? -constant / slope : (Math.sqrt(spread) - slope) / (2 * square);
+  return Math.min(Math.max(root, 0), top);
 }

@@ -1,0 +1,128 @@
+"""The explorer's functions, run by node, say what Python says; the browser tests run them in Chromium."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import explorer_golden as golden
+import numpy as np
+import pytest
+
+from bocce import explorer
+
+RUN = Path(__file__).parent / "run.js"
+FEW = 12
+CORE = explorer.script(explorer.CORE)
+# A constant of each formula, and another value: the answers must notice.
+MUTATIONS = {
+    "C = 15552": "C = 15553",
+    "2 * beta) / (1 + beta)": "2.001 * beta) / (1 + beta)",
+    "2 * s * m / top / lam": "2.001 * s * m / top / lam",
+    "return (1 - 0.5 * Math.sqrt(alpha * mu)) ** 2": "return (1 - 0.501 * Math.sqrt(alpha * mu)) ** 2",
+    "(4 * L);": "(4.001 * L);",
+    "384 * (i + 1)": "385 * (i + 1)",
+    "s = Math.max(0.25 / L_m": "s = Math.max(0.2501 / L_m",
+    "0.5 * gap": "0.5001 * gap",
+}
+
+
+def ask(cores: list[str], settings: list[dict]) -> list[list[str] | None]:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed; the browser tests ask Chromium")
+    given = json.dumps({"cores": cores, "answers": golden.ANSWERS, "settings": settings})
+    done = subprocess.run([node, str(RUN)], input=given, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def asked() -> tuple[list[dict], list[dict]]:
+    settings = golden.settings(FEW)
+    return settings, [golden.answers(given) for given in settings]
+
+
+def wrong(asked: tuple[list[dict], list[dict]], core: str) -> list[str]:
+    settings, ours = asked
+    (found,) = ask([core], settings)
+    if found is None:
+        return ["no answer"]
+    return [line for one, page in zip(ours, found) for line in golden.disagreement(one, page)]
+
+
+def test_the_page_says_what_python_says(asked):
+    assert wrong(asked, CORE) == []
+
+
+@pytest.mark.parametrize("old", MUTATIONS)
+def test_another_constant_is_noticed(asked, old):
+    mutated = CORE.replace(old, MUTATIONS[old])
+    assert mutated != CORE
+    assert wrong(asked, mutated)
+
+
+def test_a_run_is_its_expectation_on_average():
+    """The mean of 400 drawn runs lies within four standard errors of the exact curve, both rows."""
+    script = """
+    const settings = null, spectrum = [0.1, 1], T = 30, rows = 400, found = [];
+    for (const L_max of [null, 2]) for (const b of [2, 15]) {
+      const model = { spectrum, noise: 0.1, n: 20, b, L_max, ...constant(T, 0.3, 0.5, 0.2) };
+      const runs = Array.from({ length: rows }, (_, i) => Array.from(sample({ ...model, seed: i + 1 })));
+      found.push([Array.from(expected(model).error2), runs]);
+    }
+    """
+    core = CORE + explorer.script(("sample",)) + script
+    (line,) = ask_plain(core, "found")
+    for exact, runs in line:
+        runs = np.array(runs)
+        error = runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
+        assert (np.abs(runs.mean(axis=0) - exact) <= 4 * error + 1e-12).all()
+
+
+def ask_plain(core: str, name: str) -> list:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    code = f"{core};console.log(JSON.stringify({name}))"
+    done = subprocess.run([node, "-"], input=code, capture_output=True, text=True, check=True)
+    return [json.loads(done.stdout)]
+
+
+LITERAL = re.compile(r"(?<![\w.$])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
+# Numbers that only say how long to search, how finely, or when to stop: another value near them
+# answers the same to 1e-9. Each is given with the text around it.
+TUNING = (
+    "halvings = ", "grid = ", "zooms = ", "tie = ", "1e300", "1e-300", "1e-13", "1e-12", "1e-10",
+    "Math.log(100 *", "+ 10), centre", "Math.log(1e-4", "centre = -0.5", "width * 6", "at, 0)",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_every_constant_is_noticed():
+    """Each number of the formulas, changed by a thousandth or by one, changes an answer."""
+    code = "\n".join(re.sub(r"//.*", "", line) for line in CORE.splitlines())
+    settings = golden.settings(FEW)
+    places = [m for m in LITERAL.finditer(code)]
+    mutants, around = [], []
+    for place in places:
+        value = float(place[0])
+        new = value + 1 if value == int(value) and value < 3 else value * 1.01
+        mutants.append(f"{code[: place.start()]}{new!r}{code[place.end() :]}")
+        line = code[: place.start()].count("\n")
+        around.append((code.splitlines()[line].strip(), place[0], code[place.start() - 14 : place.end() + 14]))
+    first, *others = ask([code, *mutants], settings)
+    survived = [
+        where for where, found in zip(around, others) if found is not None and same(first, found)
+    ]
+    unknown = [where for where in survived if not any(word in where[2] for word in TUNING)]
+    assert not unknown, "\n".join(map(str, unknown))
+
+
+def same(first: list[str], other: list[str]) -> bool:
+    """Is no answer of the second further than 1e-9 from the first?"""
+    for a, b in zip(map(json.loads, first), map(json.loads, other)):
+        one, two = (np.array(golden.flatten(x)) for x in (a, b))
+        if one.shape != two.shape or not np.allclose(one, two, rtol=golden.AGREE, atol=0, equal_nan=True):
+            return False
+    return True
