@@ -16,9 +16,20 @@ import bocce
 from bocce import exact, theory
 
 ANSWERS = (Path(__file__).parent / "explorer" / "answers.js").read_text()
-NAMES = (
-    "sgd sgd-exp shb shb-exp multi-shb 2p-shb nesterov nesterov-exp multi-shb-pan hb auto auto-shb"
-).split()
+NAMES = [
+    "sgd",
+    "sgd-exp",
+    "shb",
+    "shb-exp",
+    "multi-shb",
+    "2p-shb",
+    "nesterov",
+    "nesterov-exp",
+    "multi-shb-pan",
+    "hb",
+    "auto",
+    "auto-shb",
+]
 AGREE = 1e-9  # relative
 CURVES = ("error2", "grad2", "gap", "bias2")
 
@@ -31,13 +42,19 @@ def settings(count: int, seed: int = 0) -> list[dict]:
 
 def _setting(rng: np.random.Generator, i: int) -> dict:
     d = int(rng.integers(2, 7))
-    counts = np.sort(np.rint(np.geomspace(2, 2 * 10 ** rng.uniform(0.3, 2), d)))  # rows by coordinate
+    counts = np.sort(
+        np.rint(np.geomspace(2, 2 * 10 ** rng.uniform(0.3, 2), d))
+    )  # rows by coordinate
     n = int(counts.sum() * 10 ** rng.uniform(0, 1)) + 1
     L_max = 10 ** rng.uniform(-1, 1)
     spectrum = L_max * counts / n
     L, mu = float(spectrum[-1]), float(spectrum[0])
     kappa, R = 10 ** rng.uniform(0, 4), 10 ** rng.uniform(0.01, 2)
-    b = int(rng.integers(1, n + 1)) if rng.random() < 0.7 else int(min(n, 1 + 10 ** rng.uniform(0, 2)))
+    b = (
+        int(rng.integers(1, n + 1))
+        if rng.random() < 0.7
+        else int(min(n, 1 + 10 ** rng.uniform(0, 2)))
+    )
     beta = float(1 - 10 ** rng.uniform(-2, 0)) if rng.random() < 0.9 else 0.0
     look = float(rng.choice([0.0, beta, rng.uniform(0, 1)]))
     # long horizons now and then: stages appear from T = 384 sqrt(2 kappa) on
@@ -59,7 +76,9 @@ def _setting(rng: np.random.Generator, i: int) -> dict:
         "noise": float(rng.choice([0.0 if i % 100 else 1.0, 10 ** rng.uniform(-4, 1)])),
         "start": rng.uniform(0.0, 4.0, d).tolist(),
         "constants": {"L": L, "mu": mu, "L_max": L_max, "kappa_tilde": rng.uniform(1, 3) * d},
-        "methods": list(rng.permutation(NAMES)[:3]) if i % 100 else ["multi-shb", "auto", "auto-shb"],
+        "methods": list(rng.permutation(NAMES)[:3])
+        if i % 100
+        else ["multi-shb", "auto", "auto-shb"],
         "counts": counts.tolist(),
     }
 

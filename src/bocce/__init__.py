@@ -20,6 +20,7 @@ _MODULES = (
     "data",
     "engines",
     "exact",
+    "explorer",
     "losses",
     "policies",
     "problems",

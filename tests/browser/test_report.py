@@ -3,7 +3,6 @@
 Needs Debian's chromium and chromium-driver: ``make test-browser``. The screenshots stay in build/.
 """
 
-import shutil
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -18,17 +17,6 @@ pytestmark = pytest.mark.browser
 TINY = Profile("quick", rows=60, columns=20, share=0.01, seeds=2, passes=1.0)
 NAMES = ["fig1", "fig2", "fig5", "fig6", "fig7", "table1", "misestimation", "bounds"]
 ARTIFACTS = Path(__file__).parents[2] / "build" / "browser"
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--window-size=1280,1000",
-)
 
 
 @pytest.fixture(scope="module")
@@ -39,23 +27,6 @@ def page(tmp_path_factory):
         patch.setitem(PROFILES, "quick", TINY)
         results = runner.reproduce(folder, chosen(NAMES), TINY, SETTINGS)
         return report.publish(folder, results)[1]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        pytest.skip("chromium and chromium-driver are not installed: apt-get install them")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.binary_location = shutil.which("chromium")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
-    driver = webdriver.Chrome(options=options, service=service)
-    yield driver
-    driver.quit()
 
 
 def show(browser, page):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import claims, doctor, methods, plan, report, reproduce, solve, theory
+from . import claims, doctor, explore, methods, plan, report, reproduce, solve, theory
 from ._terminal import Commands, say
 
 HELP = """
@@ -18,6 +18,7 @@ momentum. And the theory of which batch size it needs, and the paper's experimen
 Begin with:
   bocce solve FILE         fit: least squares, or --loss logistic, huber, ...
   bocce plan FILE          what solve will do with FILE, and why
+  bocce explore            how large must a batch be? a page to play with
   bocce reproduce fig3     a figure of the paper, and its claims judged
 
 FILE is a table (CSV, Parquet, ...; the last column is predicted, or --target), LIBSVM text, .npz
@@ -74,6 +75,7 @@ for command in (
     plan.plan,
     solve.solve,
     theory.theory,
+    explore.explore,
     methods.methods,
     reproduce.reproduce,
     report.report,

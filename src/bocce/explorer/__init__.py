@@ -13,7 +13,19 @@ __all__ = ["describe", "page"]
 HERE = Path(__file__).parent
 # The functions whose numbers the tests compare with Python's, and the page around them.
 CORE = ("theory", "schedules", "auto", "exact")
-PAGE = ("sample", "state", "model", "words", "chart", "curves", "batches", "phases", "plane", "story", "main")
+PAGE = (
+    "sample",
+    "state",
+    "model",
+    "words",
+    "chart",
+    "curves",
+    "batches",
+    "phases",
+    "plane",
+    "story",
+    "main",
+)
 
 
 def script(names: tuple[str, ...]) -> str:

@@ -121,9 +121,10 @@ const DASHES = { "shb-exp": "6 3", "multi-shb": "7 3 2 3", "multi-shb-pan": "2 3
 const dash = (method) => (DASHES[method] ? `stroke-dasharray:${DASHES[method]}` : "");
 
 // A field on a grid of nodes, drawn as bands of colour: pixels between nodes are interpolated.
-function paint(canvas, box, field, colour_of) {
-  const { nx, ny, values } = field, w = Math.round(box.right - box.left), h = Math.round(box.bottom - box.top);
-  Object.assign(canvas.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${w}px`, height: `${h}px` });
+// A draft has pixels of `size` by `size`.
+function paint(canvas, box, field, colour_of, size = 1) {
+  const { nx, ny, values } = field, w = Math.round((box.right - box.left) / size), h = Math.round((box.bottom - box.top) / size);
+  Object.assign(canvas.style, { left: `${box.left}px`, top: `${box.top}px`, width: `${w * size}px`, height: `${h * size}px` });
   [canvas.width, canvas.height] = [w, h];
   const context = canvas.getContext("2d"), image = context.createImageData(w, h), pixels = new Uint32Array(image.data.buffer);
   for (let j = 0; j < h; j++) {

@@ -68,7 +68,7 @@ def describe(p: Problem, name: str = "data", source: str = "problem") -> dict[st
         "n": p.n,
         "spectrum": (spectrum / L).tolist(),
         "start": start.tolist(),
-        "noise": noise / (float(spectrum.sum()) * L * (distance2 or 1.0)) * 1.0,
+        "noise": noise / (float(spectrum.sum()) * L * (distance2 or 1.0)),
         "R": L_max / constants.L,
         "kappa_tilde": kappa_tilde if kappa_tilde is not None else L_max / float(spectrum[0]),
     }

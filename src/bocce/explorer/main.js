@@ -175,45 +175,51 @@ function make_methods() {
 
 // -- handles and readouts: pointer, touch and keys --------------------------------------------------
 
-const MOVES = {
-  batches: (x) => ({ b: Math.max(1, Math.round(page.views.batches.X.at(x))) }),
-  phases: (x, y) => ({
-    b: Math.max(1, Math.round(page.views.phases.X.at(x))),
-    ...(page.state.spectrum === "data" ? {} : { kappa: Number(page.views.phases.Y.at(y).toPrecision(3)) }),
-  }),
-  plane: (x, y) => ({
-    step: Number(page.views.plane.X.at(x).toPrecision(4)),
-    momentum: Number((1 - 1 / page.views.plane.Y.at(y)).toPrecision(6)), ...with_yours(),
-  }),
+// What the two coordinates of each handle are: where the state puts it, and what a place means.
+const batch_at = (view) => (px) => ({ b: Math.max(1, Math.round(page.views[view].X.at(px))) });
+const HANDLES = {
+  batches: { place: (view, { b }) => [view.X.px(b), view.box.bottom], x: batch_at("batches") },
+  phases: {
+    place: (view, { b, kappa }) => [view.X.px(b), view.Y.px(kappa)],
+    x: batch_at("phases"),
+    y: (py) => (page.state.spectrum === "data" ? {} : { kappa: Number(page.views.phases.Y.at(py).toPrecision(3)) }),
+  },
+  plane: {
+    place: (view, { step, momentum }) => [view.X.px(step), view.Y.px(1 / (1 - momentum))],
+    x: (px) => ({ step: Number(page.views.plane.X.at(px).toPrecision(4)), ...with_yours() }),
+    y: (py) => ({ momentum: Number((1 - 1 / page.views.plane.Y.at(py)).toPrecision(6)), ...with_yours() }),
+  },
 };
 const with_yours = () => (page.shown.includes("yours") ? {} : { show: [...page.shown, "yours"].join(",") });
 
 function listen_to_handles() {
-  for (const [name, move] of Object.entries(MOVES)) {
+  for (const [name, { place, x, y }] of Object.entries(HANDLES)) {
     const plot = page.plots[name], handle = find(".handle", plot);
-    const to = (event) => {
-      const place = plot.getBoundingClientRect();
-      set(move(event.clientX - place.left, event.clientY - place.top));
+    const to = (px, py) => set({ ...x(px), ...(y ? y(py) : {}) });
+    const inside = (event) => {
+      const { left, top } = plot.getBoundingClientRect();
+      return [event.clientX - left, event.clientY - top];
     };
     handle.addEventListener("pointerdown", (event) => {
       handle.setPointerCapture(event.pointerId);
       handle.focus();
       event.preventDefault();
     });
-    handle.addEventListener("pointermove", (event) => { if (handle.hasPointerCapture(event.pointerId)) to(event); });
+    handle.addEventListener("pointermove", (event) => {
+      if (handle.hasPointerCapture(event.pointerId)) to(...inside(event));
+    });
     plot.addEventListener("click", (event) => {
-      const { box } = page.views[name], place = plot.getBoundingClientRect();
-      const x = event.clientX - place.left, y = event.clientY - place.top;
-      if (event.target !== handle && x >= box.left && x <= box.right && y >= box.top && y <= box.bottom) to(event);
+      const { box } = page.views[name], [px, py] = inside(event);
+      if (event.target !== handle && px >= box.left && px <= box.right && py >= box.top && py <= box.bottom) to(px, py);
     });
     handle.addEventListener("keydown", (event) => {
-      const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] || [0, 0];
+      let [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] || [0, 0];
       if (!dx && !dy) return;
       event.preventDefault();
-      const far = event.shiftKey ? 10 : 2;
-      const next = move(parseFloat(handle.style.left) + far * dx, parseFloat(handle.style.top) + far * dy);
-      if (name === "batches") next.b = Math.max(next.b, 1);
-      if ("b" in next && next.b === page.state.b && dx) next.b = Math.min(Math.max(next.b + dx, 1), page.state.n);
+      if (!y) [dx, dy] = [dx + dy, 0];
+      const far = event.shiftKey ? 10 : 2, [px, py] = place(page.views[name], page.state);
+      const next = dx ? x(px + far * dx) : y(py - far * dy);
+      if (next.b === page.state.b) next.b = Math.min(Math.max(next.b + dx, 1), page.state.n);  // at least one row
       set(next);
     });
   }

@@ -50,7 +50,7 @@ function draw_phases(page, draft) {
   if (!full && !(draft && page.phases && page.phases.key === key)) {
     const field = draft ? phase_field(page, 15, 11) : phase_field(page, 33, 25);
     const logs = GAINS.map(Math.log), colours = GAINS.map((_, i) => ramp(i / (GAINS.length - 1)));
-    paint(plot.querySelector("canvas"), box, field, (value) => colours[band(logs, value + 1e-12)]);
+    paint(plot.querySelector("canvas"), box, field, (value) => colours[band(logs, value + 1e-12)], draft ? 2 : 1);
     page.phases = { key, draft, lines: phase_lines(page) };
   }
   const { none, critical } = page.phases.lines;

@@ -13,7 +13,7 @@ function edges(page, count) {
     const beta = 1 - high ** (-j / (count - 1));
     const certified = Math.min(...[mu, 1].map((lam) => edge({ beta, lam, zeta2: z, L_max: R })));
     let [stable, unstable] = [certified * (1 - 1e-9), 2 * (1 + beta)];
-    for (let i = 0; i < 26 && z > 0; i++) {
+    for (let i = 0; i < 18 && z > 0; i++) {
       const middle = Math.sqrt(stable * unstable);
       if (loop_gain(spectrum, middle, beta, 0, z, L_max) <= 1) stable = middle;
       else unstable = middle;
@@ -60,12 +60,13 @@ function draw_plane(page, draft) {
     };
     const field = plane_field(page, draft ? 21 : 61, draft ? 15 : 47, edge_at);
     const levels = SLOWER.map(Math.log2), colours = SLOWER.map((_, i) => ramp(1 - i / (SLOWER.length - 1)));
-    const blank = page.dark ? 0xff2d2520 : 0xfff4f2f1, hatch = page.dark ? 0xff3d332b : 0xffe2dedb, ends = {};
+    const blank = page.dark ? 0xff2d2520 : 0xfff4f2f1, hatch = page.dark ? 0xff3d332b : 0xffe2dedb;
+    const ends = {}, size = draft ? 2 : 1;
     paint(plot.querySelector("canvas"), box, field, (value, i, j) => {
-      if (!(j in ends)) ends[j] = X.px(edge_at(1 - 1 / Y.at(box.top + j + 0.5))) - box.left;
+      if (!(j in ends)) ends[j] = (X.px(edge_at(1 - 1 / Y.at(box.top + (j + 0.5) * size))) - box.left) / size;
       if (i > ends[j]) return (i + j) % 8 ? blank : hatch;
       return colours[band(levels, value - field.best + 1e-9)];
-    });
+    }, size);
   }
   let svg = view.svg.replace(/<path class="grid"[^>]*>/g, "");
   const inside = ([px]) => px >= box.left && px <= box.right;

@@ -62,5 +62,6 @@ function python_text({ state, model, shown }) {
 
 function data_lines({ source }) {
   return [`data = bocce.explorer.describe(${source})`,
-    'spectrum, start, R, kappa_tilde = (np.array(data[key]) for key in ("spectrum", "start", "R", "kappa_tilde"))'];
+    'spectrum, start = np.array(data["spectrum"]), np.array(data["start"])',
+    'R, kappa_tilde = data["R"], data["kappa_tilde"]'];
 }

@@ -1,0 +1,67 @@
+"""``bocce explore``: the page that answers how large a batch must be."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ._options import FILES, Json, Loss, _data_sets, check_folder, check_loss, problem_of, read
+from ._terminal import progress, say, show_json
+
+
+def explore(
+    out: Annotated[Path, typer.Option(help="Where the page is written.")] = Path("explorer.html"),
+    open_it: Annotated[
+        bool, typer.Option("--open/--no-open", help="Show the page in the browser.")
+    ] = True,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help=f"Start from data of your own. {FILES}", autocompletion=_data_sets
+        ),
+    ] = None,
+    loss: Loss = "squared",
+    l2: Annotated[float, typer.Option(help="Regularisation, with --data.")] = 0.0,
+    json: Json = False,
+) -> None:
+    """Write a page that shows how large a batch must be.
+
+    The page shows, exactly, what momentum does at every batch size. It is one file that needs no
+    network and no Python. With --data it starts from the
+    spectrum, the constants and the noise of that data set.
+
+    \b
+    Examples:
+      bocce explore
+      bocce explore --out page.html --no-open
+      bocce explore --data mushrooms --loss logistic --l2 0.01
+    """
+    from .. import explorer
+    from .._atomic import atomic_write
+
+    check_folder("--out", out)
+    check_loss("explore", loss)
+    if data is None and (loss != "squared" or l2 != 0.0):
+        raise ValueError("--loss and --l2 are about --data; give a FILE there, or leave them out.")
+    found: dict[str, Any] | None = None
+    if data is not None:
+        with progress(f"reading {data}") as tell:
+            problem = problem_of(read(data), loss, l2)
+            tell("spectrum and constants")
+            found = explorer.describe(problem, Path(data).name, _source(data, loss, l2))
+    with atomic_write(out) as stream:
+        stream.write(explorer.page(found).encode())
+    shown = open_it and webbrowser.open(out.resolve().as_uri())
+    if json:
+        show_json({"page": str(out), "opened": bool(shown)})
+    else:
+        say(f"wrote {out}" + ("" if shown or not open_it else "; open it in a browser"))
+
+
+def _source(data: str, loss: str, l2: float) -> str:
+    """The problem as a Python expression, for the lines that the page copies."""
+    reader = "open" if Path(data).exists() else "load"
+    return f"bocce.Problem(*bocce.data.{reader}({data!r}), {loss!r}, {l2!r})"
