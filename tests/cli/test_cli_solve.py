@@ -105,6 +105,15 @@ def test_a_diverged_run_is_exit_code_1_and_still_written(tmp_path):
         assert np.isfinite(kept["w"]).all()
 
 
+def test_a_run_that_ends_above_its_start_is_exit_code_1(tmp_path):
+    X, y, _ = bocce.data.regression(n=2000, d=10, kappa=500.0)
+    np.savez(tmp_path / "d.npz", X=X, y=y)
+    result = run("solve", tmp_path / "d.npz", "--method", "shb", "--batch-size", 30, "-T", 500)
+    assert result.exit_code == 1
+    assert "diverged: shb diverged: f is" in result.stderr
+    assert "use --method auto or a larger batch" in result.stderr
+
+
 def test_warnings_are_words(table):
     result = run("solve", table, "--method", "multi-shb", "-T", 30)
     assert result.exit_code == 0

@@ -46,6 +46,14 @@ def test_iterates_equal_those_of_one_machine_on_the_same_batches(local_ray, loss
     assert r.history["grad_norm"][-1] == pytest.approx(norm, rel=1e-9)
 
 
+def test_a_run_that_ends_above_its_start_is_diverged(local_ray):
+    X, y, _ = bocce.data.regression(n=400, d=5, kappa=100.0)
+    parts = parts_of(X, y, [150, 250])
+    how = {"T": 100, "batch_size": 5, "record_every": "auto"}
+    assert bocce.ray.minimize(parts, "shb", **how).status == "diverged"
+    assert bocce.minimize(bocce.LeastSquares(X, y), "shb", **how).status == "diverged"
+
+
 @pytest.mark.parametrize("loss", KINDS)
 def test_the_full_batch_is_the_run_on_one_machine(local_ray, loss):
     """Constants, method and batch are chosen alike, too: everything is left to the defaults."""

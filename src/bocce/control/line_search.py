@@ -88,6 +88,11 @@ class LineSearchPolicy(Policy):
             return SearchedStep(self.gamma, self.c, self.shrink)
         return SearchedAverage(self.gamma, self.c, self.shrink, self.mu)
 
+    @property
+    def longest_step(self) -> float:
+        """The search never lengthens its first step."""
+        return self.start
+
     def begin(self) -> Memory:
         return self.start, 0.0
 

@@ -7,6 +7,7 @@ engine compiles, together with the functions of its module that it calls.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
@@ -58,6 +59,14 @@ class Policy:
     @property
     def rule(self) -> Any:
         raise NotImplementedError
+
+    @property
+    def longest_step(self) -> float:
+        """The largest alpha/(1 - beta) that the rule may decide, infinite where it is not known.
+
+        It says how far noise alone can lift f.
+        """
+        return math.inf
 
     def begin(self) -> Memory:
         """What is remembered before the first step."""

@@ -42,6 +42,10 @@ class PolyakPolicy(Policy):
     def rule(self) -> PolyakStep:
         return PolyakStep(self.beta, self.c, self.most, self.lower)
 
+    @property
+    def longest_step(self) -> float:
+        return self.most
+
 
 def momsps(
     T: int, beta: float = 0.9, c: float = 1.0, most: float = 10.0, lower: float = 0.0

@@ -135,7 +135,8 @@ def _sampled(run: Run, seed: int) -> Outcome:
         "grad_norm": result.history["grad_norm"],
         "gradient_evaluations": result.history["gradient_evaluations"],
     }
-    return Outcome(numbers, _notes(run, method, result.status))
+    whole = numbers["k"][-1] == method.T  # a run that was cut short has no last point to show
+    return Outcome(numbers, _notes(run, method, "finished" if whole else result.status))
 
 
 def _expected(run: Run) -> Outcome:

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from .. import engines
-from ..control import Controller, End, Seen, Stage
+from ..control import Controller, End, Fixed, Plane, Seen, Stage
 from ..engines import Engine, Recorder, State
 from ..problems import Frame, Look, NotFinite, Problem, norm
 from ..rows import Array
 from ..schedules import Schedule
+from . import divergence
 from .checkpoint import Keeper
 from .history import History, Record
 from .request import Request
@@ -26,6 +27,7 @@ from .result import Progress, StageRun
 from .stop import Stop
 
 TIGHT = 1e-6  # a smaller tolerance is verified from w alone before it counts as met
+NEARER_STEPS = 20  # steps on all rows that lead to where the noise of batches is judged
 LITTLE = 0.01  # of what f has fallen by: less may be left where a tolerance is met
 
 
@@ -109,7 +111,7 @@ class Run:
                 if self.controller.open_ended and (verdict := self._tell_best()):
                     return verdict
                 if isinstance(answer, End):
-                    return answer.verdict or self._last_record()
+                    return self._judged(answer.verdict or self._last_record())
             verdict = self._stretch()
             if verdict in ("converged", "stopped"):
                 return verdict
@@ -348,6 +350,23 @@ class Run:
         if self.stop.tol > 0.0 and self.stop.met(look.gradient):
             return "converged"
         return "stopped" if stopped else ""
+
+    def _judged(self, verdict: str) -> str:
+        """All steps are taken: is f above its start by more than noise explains?"""
+        if verdict or self.controller.best is not None:
+            return verdict  # a controller that keeps the best point returns that
+        stage, ends = self.controller.current(), (self.history.first.value, self.history.last.value)
+        rose = divergence.diverged(
+            self.problem, self.start, self._nearer, stage.steps, stage.batch, ends
+        )
+        return "diverged" if rose else ""
+
+    def _nearer(self) -> Array:
+        """A point near the minimiser: a few steps on all rows from the start."""
+        steps, stop = Fixed(Plane(T=NEARER_STEPS), self.problem.n), Stop(0.0, self.frame)
+        run = Run(self.problem, self.frame, self.start, steps, stop, Request(), dict)
+        run.go()
+        return run.state.w
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -33,8 +33,9 @@ class StageRun(NamedTuple):
 @dataclass(frozen=True)
 class Result:
     """A finished run. ``status``: "finished" (all steps taken, or a callback said stop),
-    "converged" (gradient norm at most tol times the first) or "diverged" (``w`` is the last
-    finite iterate and ``message`` names the remedy).
+    "converged" (gradient norm at most tol times the first) or "diverged" (the run overflowed, or f
+    ended above its start by more than noise explains; ``w`` is the last finite iterate and
+    ``message`` names the remedy).
 
     ``schedule`` is the table (or policy) of the steps taken in batches, None where there were none;
     ``stages`` says what was run, as (method, steps, batch).

@@ -24,8 +24,7 @@ def _with_table(run: Run, verdict: str, tol: float) -> str:
     name = "the schedule" if stage.name == "schedule" else stage.name
     if verdict == "diverged":
         return (
-            f"{name} diverged at step {k}: the gradient norm passed {DIVERGENCE_FACTOR:g} times "
-            f"its start or overflowed. The step is too long for batch_size={stage.batch} of "
+            f"{_how_diverged(run, name)} The step is too long for batch_size={stage.batch} of "
             f'n={run.problem.n} (or L is under-estimated): use method "auto", a larger batch, or '
             "a schedule with L = constants().L_max."
         )
@@ -34,6 +33,19 @@ def _with_table(run: Run, verdict: str, tol: float) -> str:
     if verdict == "stopped":
         return f"{name}: stopped by the callback at step {k}."
     return f"{name}: all {k} steps taken."
+
+
+def _how_diverged(run: Run, name: str) -> str:
+    k, first, last = run.state.k, run.history.first, run.history.last
+    if last.k == k and last.value > first.value:
+        return (
+            f"{name} diverged: f is {last.value:.3g} after {k} steps and was {first.value:.3g} at "
+            "the start, a rise that the noise of batches does not explain."
+        )
+    return (
+        f"{name} diverged at step {k}: the gradient norm passed {DIVERGENCE_FACTOR:g} times its "
+        "start or overflowed."
+    )
 
 
 def _open_ended(run: Run, verdict: str, tol: float) -> str:
