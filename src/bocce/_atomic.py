@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import glob
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # on Windows an open file cannot be removed: that protects as a lock does
+    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing that takes its name, on disk, only when the block ends well.
+
+    Until then it has a name of its own that ends in ``.part``. A process that is killed leaves
+    such a file behind; the next write to ``path`` removes it.
 
     >>> folder = Path(tempfile.mkdtemp())
     >>> with atomic_write(folder / "a.txt") as stream:
@@ -21,20 +30,52 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     (b'whole', 1)
     """
     path = Path(path)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    _remove_left_behind(path)
+    stream, part = _new_part(path)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(part, 0o666 & ~_umask())  # a temporary file is private, the result need not be
-        os.replace(part, path)
+            if fcntl is not None:
+                os.replace(part, path)  # while it is locked
+        if fcntl is None:
+            os.replace(part, path)
     except BaseException:
-        Path(part).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _new_part(path: Path) -> tuple[BinaryIO, Path]:
+    """A new file beside ``path``, locked for as long as it is open."""
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    while True:
+        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+        handle = os.open(part, flags, 0o666)  # the system takes the umask off
+        _lock(handle)
+        if os.fstat(handle).st_nlink:  # else it was taken for left behind before it was locked
+            return os.fdopen(handle, "wb"), part
+        os.close(handle)
+
+
+def _remove_left_behind(path: Path) -> None:
+    """Remove the parts of ``path`` that no process writes to any more."""
+    for part in glob.glob(f"{glob.escape(str(path))}.{'[0-9a-f]' * 8}.part"):
+        with suppress(OSError):
+            handle = os.open(part, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                if _lock(handle):
+                    os.unlink(part)
+            finally:
+                os.close(handle)
+            if fcntl is None:
+                os.unlink(part)
+
+
+def _lock(handle: int) -> bool:
+    """Is the file ours alone? A lock ends with the process that has it."""
+    with suppress(OSError):  # somebody else has it, or the file system knows no locks
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 
 import bocce
-from bocce.control import registry
+from bocce.control import Limits, registry
+from bocce.run import Request, solve
 from helpers import constants, design, problem
 
 
@@ -61,6 +63,62 @@ def test_ctrl_c_and_resume_bit_for_bit(tmp_path, monkeypatch, loss, kind, b, nam
         assert np.array_equal(whole.history[key], parts.history[key]), key
     assert bocce.minimize(p, checkpoint=path, **settings).n_iter == 60
     assert [f.name for f in tmp_path.iterdir()] == ["run.npz"]
+
+
+def classified(loss, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((159, 5)) * 10.0 ** rng.uniform(-1.0, 1.0, 5)
+    z = X @ rng.standard_normal(5) / np.abs(X).max() + 0.1 * rng.standard_normal(159)
+    y = {"softmax": np.digitize(z, [-0.3, 0.0, 0.3]), "logistic": z > 0.0}.get(loss, z)
+    return bocce.Problem(X, y, loss, l2=1e-5, intercept=seed == 1)
+
+
+def same_run(whole, parts):
+    assert np.array_equal(whole.w, parts.w)
+    assert (whole.n_iter, whole.status) == (parts.n_iter, parts.status)
+    assert whole.message == parts.message
+    for key in whole.history:
+        assert np.array_equal(whole.history[key], parts.history[key]), key
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("loss", "method"),
+    [
+        *(("softmax", method) for method in ("plane", "auto")),
+        *(("logistic", method) for method in ("plane", "auto", "batches", "sgd")),
+        *(("squared", method) for method in ("plane", "auto", "batches", "sgd")),
+    ],
+)
+def test_stopped_at_any_look_and_resumed(tmp_path, loss, method, seed):
+    """By a callback that says stop, or by one that raises; at the last look, where the tolerance is
+    met, too: the resumed run must not take another step."""
+    p = classified(loss, seed)
+    settings = {"method": method, "tol": 1e-5}
+    if method == "batches":
+        settings |= {"method": "auto", "batch_size": 16}
+    if method == "sgd":
+        settings |= {"T": 12, "batch_size": 159, "tol": 0.5}
+    seen = []
+    whole = bocce.minimize(p, callback=lambda progress: seen.append(progress.k), **settings)
+    for look in sorted({0, 1, len(seen) // 2, len(seen) - 2, len(seen) - 1}):
+        for leave in ("stop", "raise"):
+            path, calls = tmp_path / f"{look}-{leave}.npz", []
+
+            def callback(progress, look=look, leave=leave, calls=calls):
+                calls.append(progress.k)
+                if len(calls) > look and leave == "raise":
+                    raise KeyboardInterrupt
+                return len(calls) > look
+
+            with contextlib.suppress(KeyboardInterrupt):
+                bocce.minimize(p, callback=callback, checkpoint=path, **settings)
+            same_run(whole, bocce.minimize(p, checkpoint=path, **settings))
+
+
+def test_a_callback_that_stops_where_the_tolerance_is_met_ends_a_converged_run(haar):
+    r = bocce.minimize(haar, "plane", tol=1e-3, callback=lambda progress: progress.k > 0)
+    assert r.status == "converged"
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:multistage")
@@ -133,9 +191,9 @@ RUN = textwrap.dedent(
     from bocce.control import Limits
     from bocce.run import Request, checkpoint, solve
 
-    out, path, T, cut, deadly, half = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+    out, path, T, cut, deadly, half = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:7])
     # save after every stretch; 0: of one step each
-    limits = Limits(save_seconds=0.0, cut_seconds=cut)
+    limits = Limits(save_seconds=1000.0 if "seldom" in sys.argv else 0.0, cut_seconds=cut)
     write, saves = np.savez, 0
 
     def savez(file, **arrays):
@@ -153,18 +211,24 @@ RUN = textwrap.dedent(
     X, y, _ = bocce.data.regression(300, 5, 50.0, noise_var=0.01)
     p = bocce.LeastSquares(X, y)
     settings = dict(T=T, batch_size=200, seed=9, record_every=100, limits=limits)
+    if "seldom" in sys.argv:
+        settings["callback"] = lambda progress: print("at step", progress.k, flush=True)
     w = solve(p, Request("2p-shb", checkpoint=path, **settings).checked(p)).w
     write(out, w=w)
     """
 )
 
 
-def run_script(tmp_path, name, T, cut, deadly, half):
+def run_script(tmp_path, name, T, cut, deadly, half, *more):
     script = tmp_path / "run.py"
     script.write_text(RUN)
     files = [str(tmp_path / f"{name}.npz"), str(tmp_path / f"{name}-check.npz")]
     numbers = [str(number) for number in (T, cut, deadly, half)]
-    return subprocess.Popen([sys.executable, str(script), *files, *numbers], stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, str(script), *files, *numbers, *more],
+        stdout=subprocess.PIPE if more else None,
+        stderr=subprocess.PIPE,
+    )
 
 
 def test_kill_9_and_resume_bit_for_bit(tmp_path):
@@ -180,6 +244,8 @@ def test_kill_9_and_resume_bit_for_bit(tmp_path):
     assert last.wait() == 0
     for child in (whole, last):
         child.stderr.close()
+    left = sorted(file.name for file in tmp_path.iterdir() if "check" in file.name)
+    assert left == ["parts-check.npz", "whole-check.npz"]  # and no half of one
     with np.load(tmp_path / "whole.npz") as one, np.load(tmp_path / "parts.npz") as other:
         assert np.array_equal(one["w"], other["w"])
 
@@ -202,6 +268,44 @@ def test_ctrl_c_reaches_a_long_compiled_run(tmp_path):
     _, errors = child.communicate(timeout=30)
     assert b"KeyboardInterrupt" in errors
     assert 0 < steps_in(path) < 4_000_000
+
+
+def test_sigterm_saves_the_run_first(tmp_path):
+    """A run that saves every 10 s has saved nothing yet; then the process ends by the signal."""
+    child = run_script(tmp_path, "term", 4_000_000, 1, 0, 0, "seldom")
+    path = tmp_path / "term-check.npz"
+    assert [child.stdout.readline() for _ in range(2)] == [b"at step 0\n", b"at step 100\n"]
+    assert not path.exists()
+    child.terminate()
+    child.communicate(timeout=30)
+    assert child.returncode == -signal.SIGTERM
+    assert 0 < steps_in(path) < 4_000_000
+
+
+def test_sigterm_is_the_callers_again_after_the_run(tmp_path, haar):
+    bocce.minimize(haar, "shb", T=5, batch_size=50, checkpoint=tmp_path / "run.npz")
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_save_that_fails_does_not_end_the_run(tmp_path, haar, monkeypatch):
+    path = tmp_path / "run.npz"
+    saves, savez = [], np.savez
+
+    def full_for_a_while(stream, **arrays):
+        saves.append(None)
+        if 2 <= len(saves) <= 4:
+            raise OSError(28, "No space left on device")
+        savez(stream, **arrays)
+
+    monkeypatch.setattr(np, "savez", full_for_a_while)
+    settings = {"T": 300, "batch_size": 50, "record_every": 10, "callback": lambda progress: False}
+    limits = Limits(save_seconds=0.0, cut_seconds=0.0)
+    request = Request("shb", checkpoint=path, limits=limits, **settings).checked(haar)
+    with pytest.warns(RuntimeWarning, match="No space left.* the run goes on") as told:
+        r = solve(haar, request)
+    assert (r.n_iter, len(told)) == (300, 1)
+    assert len(saves) > 5
+    assert solve(haar, request).n_iter == 300
 
 
 def test_half_written_checkpoint_is_never_taken_for_whole(tmp_path, haar, monkeypatch):

@@ -19,6 +19,7 @@ FIRST_SHARE = 1.0 / 30.0  # the first stage is designed for mu = L/30,
 LOWER = 4.0  # each further one for a quarter of it,
 TIME_CONSTANTS = 2.0  # after so many time constants
 MOST_CUTS = 2  # of the step, on the squared loss (to a quarter); on others it has no limit
+MOST_HALVINGS = 1100  # of a double, before nothing is left of it
 GROW = 4  # the batch, when noise keeps the run from its tolerance
 SHORTEST = 16  # steps of a stage
 MOST_PASSES = 32  # in batches of a given size, before all rows are taken to reach a tolerance
@@ -285,4 +286,20 @@ class Anytime:
         self.design = replace(
             self.design, mu=mu, b=int(b), cuts=int(cuts), doublings=int(doublings)
         )
+        self._check_loaded(state)
         self.best, self.before = Best(state["best"], value, norm), state["before"]
+
+    def _check_loaded(self, state: dict[str, Array]) -> None:
+        """Refuse numbers that no run has: a stage of any length would be laid out."""
+        place, at, shape = self.place, self.design, self.best.w.shape
+        counted = place.phase in (1, 2, 3) and 0 <= place.retreats <= self.limits.most_retreats
+        designed = 1 <= at.b <= at.n and 0.0 < at.mu <= at.L and 0 <= at.cuts <= MOST_HALVINGS
+        if not (counted and designed and 0 <= at.doublings <= place.retreats and place.began >= 0):
+            raise ValueError("its numbers are not those of a run")
+        if state["best"].shape != shape or state["before"].shape not in ((0,), shape):
+            raise ValueError("its points do not have the shape of w")
+        most = max(1, self.budget // at.b)
+        if place.phase != 3:
+            most = self._length(place.began, most)
+        if not 1 <= place.length <= most:
+            raise ValueError(f"its stage has {place.length} steps; at most {most} are possible")

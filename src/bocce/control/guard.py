@@ -191,7 +191,14 @@ class GuardedRun:
         self.best = Best(state["best"], value, norm)
         self.k, self.origin, self.coming = (int(x) for x in state["counts"])
         self.table = self.first_table
-        self.went_back = state["retreats"].tolist()
+        self.went_back = [int(k) for k in state["retreats"]]
+        steps = [0, *self.went_back, self.k]
+        if not (
+            steps == sorted(steps)
+            and len(self.went_back) <= self.limits.most_retreats
+            and 0 <= self.origin <= self.k <= min(self.coming, self.table.T)
+        ):
+            raise ValueError("its counters are not those of a run")
         for count, k in enumerate(self.went_back, start=1):
             self.table = shorter(self.table, k, count, self.recipe)
 

@@ -202,7 +202,7 @@ class Newton:
         self.products.look(z)
         size, enough = largest(g), max(LEFT, NEARLY * self.wanted / norm(g))
         around = self._balanced(g / size).reshape(-1)
-        little = 2.0 * NEARLY * self.fall / size**2
+        little = 2.0 * NEARLY * self.fall / size / size  # squares may overflow
         x = self._conjugate_gradients(around, metric, enough, little).reshape(g.shape)
         x = size * self._balanced(x)
         if np.isfinite(x).all() and float(np.vdot(x, g)) > 0.0:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 COUNTS = ("memory", "k", "products", "sweeps", "kept", "stalls", "escapes", "trusted")
+MOST_MEMORY = 10  # displacements, as ``minimize`` allows
 NUMBERS = ("shrank", "start", "best_norm", "drift")
 
 
@@ -44,6 +45,7 @@ def saved(plane: Plane) -> dict[str, Array]:
 
 def restore(plane: Plane, problem: Any, state: dict[str, Any]) -> None:
     """Make a plane, as yet empty, the one that ``state`` was taken of."""
+    check(problem, state)
     memory = int(state["counts"][COUNTS.index("memory")])
     metric = "auto" if "chooser" in state else Metric(state.get("factor"), state.get("root"))
     w, inner = np.array(state["w"], dtype=np.float64), "newton" in state
@@ -67,3 +69,22 @@ def restore(plane: Plane, problem: Any, state: dict[str, Any]) -> None:
         setattr(plane, name, int(count))
     for name, number in zip(NUMBERS, state["numbers"]):
         setattr(plane, name, float(number))
+    if np.shape(plane.metric.solve(plane.gradient)) != plane.w.shape:
+        raise ValueError("its metric has another shape than w")
+
+
+def check(problem: Any, state: dict[str, Any]) -> None:
+    """Refuse a state that no run has: numbers beyond their range would fail many steps later."""
+    for name in ("w", "D", "z", "U", "S", "Y", "products", "gram", "moment", "factor", "root"):
+        if name in state and not np.isfinite(state[name]).all():
+            raise ValueError(f"its array {name!r} has NaN or infinity")
+    size = state["w"].size
+    shapes = [np.shape(state[name]) for name in ("S", "Y") if name in state]
+    if any(len(shape) != 2 or shape != shapes[0] or shape[1] != size for shape in shapes):
+        raise ValueError("its pairs have another shape than w")
+    if (state["counts"] < 0).any() or not state["counts"][COUNTS.index("memory")] <= MOST_MEMORY:
+        raise ValueError("its counters are not those of a run")
+    if "chooser" in state and state["chooser"].size > 5:
+        rows, _, taken, age, _, expected = state["chooser"][:6].tolist()
+        if not (1 <= rows <= problem.n and taken >= 0 and age >= 0 and 0.0 < expected < 1.0):
+            raise ValueError("its metric is not of rows of this problem")

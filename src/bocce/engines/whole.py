@@ -32,24 +32,20 @@ class PlaneEngine:
 
     def look(self, w: Array) -> Look:
         """The objective and its full gradient, which the plane replaces and never writes to."""
-        plane = self._at(w, {})
+        plane = self._at(w)
         return Look(plane.value, plane.gradient)
 
-    def _at(self, w: Array, memory: dict[str, Array]) -> Plane:
-        """The plane at w: the one at hand, or one from a checkpoint, or a new one."""
+    def _at(self, w: Array) -> Plane:
+        """The plane at w: the one at hand, or a new one."""
         if self.plane is not None and w is self.given:
             return self.plane
         if self.plane is None or not np.array_equal(self.plane.w, w):
-            if memory:
-                self.plane = Plane.from_state(self.problem, memory)
-            else:
-                self.plane = Plane(self.problem, w, memory=self.displacements, inner=self.inner)
+            self.plane = Plane(self.problem, w, memory=self.displacements, inner=self.inner)
         return self.plane
 
     def advance(self, state: State, steps: Any, stop: int, recorder: Recorder) -> str:
         """Steps state.k .. stop-1; returns "", "stalled" or "unbounded"."""
-        plane = self._at(state.w, state.memory)
-        state.memory = {}
+        plane = self._at(state.w)
         for _ in range(state.k, stop):
             before = plane.value
             taken = plane.step()
@@ -116,6 +112,12 @@ class PlaneEngine:
             plane.metric = plane.newton.metric(plane.scores.z, plane.metric)
             return plane.newton.still_to_fall(plane.gradient, plane.metric) <= fall
         return plane.metric.like_newton and self.still_to_fall() <= fall
+
+    def restore(self, state: State) -> None:
+        """Go on from a checkpoint, before the run says what the next step is for."""
+        if state.memory:
+            self.plane = Plane.from_state(self.problem, state.memory)
+            state.memory = {}
 
     def memory(self, state: State) -> dict[str, Array]:
         """What a checkpoint needs beside the state to go on bit for bit."""

@@ -1,76 +1,31 @@
-"""A run on disk: written whole or not at all, and refused when it belongs to another run."""
+"""A run that is saved as it goes, and that goes on from what was saved."""
 
 from __future__ import annotations
 
-import json
+import os
+import signal
+import threading
 import time
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._atomic import atomic_write
 from ..engines import State
-from ..problems import Problem
-from ..rows import Array, digest
+from ..rows import Array
+from .checkpoint_file import read, unreadable, write
 from .history import History
 from .result import StageRun
 
 if TYPE_CHECKING:
     from .driver import Run
 
-FORMAT = 2
 GOES_ON = "goes on"
-REMEDY = "delete the file or give another path"
+OVER = ("converged", "diverged", "stalled", "unbounded", "budget", "")
 
 
-def writable(given: Any) -> Path:
-    path = Path(given)
-    if not path.parent.is_dir() or path.is_dir():
-        raise ValueError(
-            f"minimize: checkpoint={str(path)!r} must be a file in an existing folder; "
-            "create the folder first."
-        )
-    return path
-
-
-def fingerprint(problem: Problem, steps: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """What a checkpoint must agree with to be resumed."""
-    schedule = repr(steps)
-    if hasattr(steps, "alpha"):
-        schedule = digest(steps.alpha, steps.beta, steps.theta)
-    return {"format": FORMAT, "problem": problem.fingerprint(), "schedule": schedule, **settings}
-
-
-def write(path: Path, identity: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """A reader sees the old file or the new one."""
-    with atomic_write(path) as stream:
-        np.savez(stream, identity=np.array(json.dumps(identity, sort_keys=True)), **arrays)
-
-
-def read(path: Path, identity: dict[str, Any]) -> dict[str, Array]:
-    """The arrays of a saved run; refuse one of another run."""
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
-            theirs = json.loads(str(saved["identity"]))
-            arrays = {name: saved[name] for name in saved.files if name != "identity"}
-    except Exception as error:
-        raise unreadable(path, error) from error
-    for key, mine in identity.items():
-        if theirs.get(key) != mine:
-            values = f" ({theirs.get(key)!r}, not {mine!r})"
-            shown = "" if key in ("problem", "schedule") else values
-            raise ValueError(
-                f"minimize: checkpoint={str(path)!r} is of another {key}{shown}; {REMEDY}."
-            )
-    return arrays
-
-
-def unreadable(path: Path, error: Exception) -> ValueError:
-    return ValueError(
-        f"minimize: checkpoint={str(path)!r} is not a readable checkpoint ({error}); {REMEDY}."
-    )
+class Terminated(BaseException):
+    """The process was asked to end (SIGTERM) while a run with a checkpoint was under way."""
 
 
 class Keeper:
@@ -85,6 +40,8 @@ class Keeper:
         self.found = False
         self.ended: str | None = None  # the verdict of a run that is over
         self.whole: dict[str, Any] = {}
+        self.failed = False  # a save while the run went on
+        self.listens = self.leaving = self.terminated = False  # SIGTERM
 
     def __enter__(self) -> Keeper:
         if self.path is None:
@@ -94,11 +51,25 @@ class Keeper:
             arrays = read(self.path, self.identity)
             try:
                 self._put_back(arrays)
-            except (KeyError, ValueError, IndexError, TypeError) as error:
+                self.whole = self._taken()
+                same_again(arrays, self._arrays())
+            except Exception as error:  # whatever a forged file makes of it
                 raise unreadable(self.path, error) from error
             self.found = True
-            self.complete()
+        self._listen()
         return self
+
+    def _listen(self) -> None:
+        """Let SIGTERM, which would end the process at once, save the run first."""
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, self._on_sigterm)
+            self.listens = True
+
+    def _on_sigterm(self, *_: Any) -> None:
+        self.terminated = True
+        if not self.leaving:
+            raise Terminated
 
     def complete(self) -> None:
         """All of the run is as it should be: this is what may be saved."""
@@ -106,23 +77,37 @@ class Keeper:
             return
         self.whole = self._taken()
         if time.monotonic() - self.saved > self.run.settings.limits.save_seconds:
-            write(self.path, self.identity, self._arrays())
+            self._save("the run goes on, and tries again later")
             self.saved = time.monotonic()
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        if self.path is None or (kind is not None and not self.whole):
+        if self.path is None:
             return
+        self.leaving = True
         if kind is None:
             self.whole = self._taken()
+        if self.whole:
+            self.failed = False
+            self._save("the result is whole, but the run cannot be resumed from there")
+        if self.listens:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            if self.terminated:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    def _save(self, otherwise: str) -> None:
+        """A disk that is full costs the checkpoint, and neither the run nor its result."""
+        assert self.path is not None
         try:
             write(self.path, self.identity, self._arrays())
-        except OSError as error:  # the run is over: its result is not thrown away for this
-            warnings.warn(
-                f"minimize: checkpoint={str(self.path)!r} could not be written ({error}); the "
-                "result is whole, but the run cannot be resumed from there.",
-                RuntimeWarning,
-                stacklevel=5,
-            )
+        except OSError as error:
+            if not self.failed:
+                warnings.warn(
+                    f"minimize: checkpoint={str(self.path)!r} could not be written ({error}); "
+                    f"{otherwise}.",
+                    RuntimeWarning,
+                    stacklevel=6,
+                )
+            self.failed = True
 
     def _taken(self) -> dict[str, Any]:
         """References, for arrays are replaced and not written to; lists by their length."""
@@ -165,11 +150,69 @@ class Keeper:
         sizes = saved["stage_sizes"].tolist()
         run.stages = [StageRun(str(n), *size) for n, size in zip(saved["stage_names"], sizes)]
         run.stop.first, run.stop.wanted = (float(x) for x in saved["stop"])
-        run.controller.load(_of(saved, "control."))
         ended = str(saved["ended"])
-        self.ended = None if ended in (GOES_ON, "stopped", "budget") else ended
+        check_numbers(run, ended)
+        run.controller.load(_of(saved, "control."))
+        self.ended = ended if ended in OVER and ended != "budget" else None
         if under_way:
             run.resume(run.controller.current())
+            check_counters(run)
+            if (restore := getattr(run.engine, "restore", None)) is not None:
+                restore(run.state)
+
+
+def check_numbers(run: Run, ended: str) -> None:
+    """Is everything that was measured a number, at steps that were taken?"""
+    state, table = run.state, run.history.table()
+    if ended not in (GOES_ON, "stopped", *OVER):
+        raise ValueError(f"its end is {ended!r}")
+    if state.w.shape != run.start.shape or state.v.shape != run.start.shape:
+        raise ValueError(f"its w has shape {state.w.shape}, not {run.start.shape}")
+    if state.tally is not None and state.tally.shape != run.start.shape:
+        raise ValueError("its sum of iterates has another shape than w")
+    steps = table[:, 0]
+    known = [table, *run.norms, np.array([run.stop.first, run.stop.wanted])]
+    if ended != "diverged":
+        known += [state.w, state.v]
+    if not (len(table) and all(np.isfinite(array).all() for array in known)):
+        raise ValueError("it holds NaN or infinity, or no record")
+    if steps[0] < 0 or steps[-1] > state.k or (np.diff(steps) < 0).any() or run.evaluations < 0:
+        raise ValueError("its records are not of the steps that were taken")
+
+
+def check_counters(run: Run) -> None:
+    """Does the stage under way end within its table? Compiled steps do not look."""
+    state, stage = run.state, run.stage
+    assert stage is not None
+    left = run.end - state.k
+    if not (state.k >= 0 and state.row >= 0 and 0 <= left <= stage.count and stage.batch >= 1):
+        raise ValueError("its counters are not those of a run")
+    if not state.row + left <= stage.row + stage.count <= stage.steps.T:
+        raise ValueError("it counts more steps than its table has")
+    if stage.average == (state.tally is None):
+        raise ValueError("its sum of iterates is missing, or was not asked for")
+    policy = state.memory.get("policy")
+    if policy is not None and not (
+        policy.shape == (len(stage.steps.begin()),) and np.isfinite(policy).all()
+    ):
+        raise ValueError("its policy remembers something else")
+
+
+def same_again(saved: dict[str, Array], again: dict[str, Any]) -> None:
+    """Refuse arrays that do not come back, to the bit, when they are saved again.
+
+    So wrong shapes and numbers beyond their range are noticed, wherever they were put.
+    """
+    for name in sorted(saved.keys() | again.keys()):
+        if name == "ended":
+            continue
+        here, there = saved.get(name), again.get(name)
+        if here is None or there is None:
+            raise ValueError(f"the array {name!r} is missing, or belongs to nothing")
+        there = np.asarray(there)
+        same = here.dtype == there.dtype and here.shape == there.shape
+        if not (same and here.tobytes() == there.tobytes()):
+            raise ValueError(f"the array {name!r} is not one of this run")
 
 
 def _of(saved: dict[str, Array], prefix: str) -> dict[str, Array]:

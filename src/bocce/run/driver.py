@@ -79,12 +79,13 @@ class Run:
                 return keeper.ended
             if keeper.found and self.stages:
                 pass  # it goes on where it was
-            elif not keeper.found and self._record(self.state.w, first):
-                return "stopped"
-            elif self._met(first)[0] or self._near():
-                keeper.ended = "converged"
-                return "converged"
             else:
+                told_to_stop = not keeper.found and self._record(self.state.w, first)
+                if self._met(first)[0] or self._near():
+                    keeper.ended = "converged"
+                    return "converged"
+                if told_to_stop:
+                    return "stopped"
                 self._enter(answer)
             keeper.ended = self._loop(keeper)
             return keeper.ended
@@ -108,11 +109,13 @@ class Run:
                 answer = self.controller.next(self._seen(verdict))
                 if isinstance(answer, Stage):
                     self._enter(answer)  # before anybody may stop here: a run goes on with it
-                if self.controller.open_ended and (verdict := self._tell_best()):
-                    return verdict
+                told = self._tell_best() if self.controller.open_ended else ""
+                if told == "converged" or (told and isinstance(answer, Stage)):
+                    return told
                 if isinstance(answer, End):
                     return self._judged(answer.verdict or self._last_record())
-            verdict = self._stretch()
+            # A callback may have stopped the run at the last step of the stage.
+            verdict = self._stretch() if self.state.k < self.end else ""
             if verdict in ("converged", "stopped"):
                 return verdict
             if verdict or self.state.k >= self.end:
@@ -214,11 +217,14 @@ class Run:
             met, size = self._met(look)
         met = (met and self._little_is_left(look)) or self._near()
         due = met or verdict or every == "auto" or k % int(every) == 0
+        told_to_stop = False
         if due:
             self._note(look.value, size)
-            if self._tell(self.state.w, look):
-                return "stopped"
-        return "converged" if met else verdict
+            told_to_stop = self._tell(self.state.w, look)
+        # A run that is over is over, whatever the callback says: a resumed run takes no more steps.
+        if met or verdict:
+            return "converged" if met else verdict
+        return "stopped" if told_to_stop else ""
 
     def _met(self, look: Look) -> tuple[bool, float]:
         """Is the tolerance met for certain, and the most that the gradient's norm can be."""
@@ -304,7 +310,8 @@ class Run:
             record = self.history.last
             self.history.drop_last()
             self.history.add(record._replace(norm=self.stop.outer(look.gradient)))
-        return "stopped" if self._tell(self.state.w, look) else self._checked(verdict)
+        told_to_stop = self._tell(self.state.w, look)
+        return self._checked(verdict) or ("stopped" if told_to_stop else "")
 
     def _note(self, value: float, size: float) -> None:
         self.history.add(Record(self.state.k, value, size, self.evaluations))
@@ -330,10 +337,10 @@ class Run:
         if (best.value, best.norm) == self.history.last[1:3]:
             return ""
         self._note(best.value, best.norm)
-        if self.settings.callback is not None and self._tell(best.w, self._look(best.w)):
-            return "stopped"
+        callback = self.settings.callback
+        told_to_stop = callback is not None and self._tell(best.w, self._look(best.w))
         if best.norm > self.stop.goal:
-            return ""
+            return "stopped" if told_to_stop else ""
         self.state = State.at_rest(best.w, self.state.k)
         return "converged"
 

@@ -13,7 +13,7 @@ from ..problems import Frame, Problem
 from ..problems.frame import identity as own_variables
 from ..rows import digest
 from . import words
-from .checkpoint import fingerprint
+from .checkpoint_file import fingerprint
 from .controllers import controller_of
 from .driver import Run
 from .request import Request

@@ -17,7 +17,7 @@ from ..control import Given, Limits, Plane, check_method, facts_of
 from ..problems import Problem
 from ..rows import Array
 from ..schedules import Method
-from .checkpoint import writable
+from .checkpoint_file import writable
 from .result import Progress
 
 LIMITS = Limits()
