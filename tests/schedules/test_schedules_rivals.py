@@ -86,3 +86,84 @@ def test_momsps_solves_a_feasible_system_without_constants():
     run = bocce.minimize(bocce.LeastSquares(X, y), momsps(3000), batch_size=40, record_every=100)
     norms = run.history["grad_norm"]
     assert norms[-1] < 1e-6 * norms[0]
+
+
+def noise_free_rate(alpha, beta, theta, lam):
+    """The largest root of z^2 - (1 + beta - (1 + theta) alpha lam) z + beta - theta alpha lam."""
+    roots = [
+        np.abs(np.roots([1.0, -(1 + beta - (1 + theta) * alpha * x), beta - theta * alpha * x]))
+        for x in lam
+    ]
+    return float(np.max(roots))
+
+
+@given(st.floats(0.0, 4.0), st.floats(0.0, 1.0))
+def test_robust_heavy_ball_has_the_rate_it_is_given(log_kappa, share):
+    kappa = 10.0**log_kappa
+    fastest = (np.sqrt(kappa) - 1.0) / (np.sqrt(kappa) + 1.0)
+    rate = fastest + share * (0.999 - fastest)
+    s = schedules.robust_heavy_ball(1, 3.0 * kappa, 3.0, rate)
+    lam = np.geomspace(3.0, 3.0 * kappa, 50)
+    found = noise_free_rate(s.alpha[0], s.beta[0], s.theta[0], lam)
+    assert found == pytest.approx(rate, abs=1e-6)  # a double root: half of the digits
+    fast = schedules.robust_heavy_ball(1, 3.0 * kappa, 3.0, fastest)
+    polyak = schedules.polyak(1, 3.0 * kappa, 3.0)
+    np.testing.assert_allclose([fast.alpha, fast.beta], [polyak.alpha, polyak.beta], atol=1e-9)
+
+
+def test_robust_heavy_ball_has_the_least_noise_for_its_rate():
+    """Among 20,000 random (alpha, beta) that are as fast, none leaves less error at mu = 1."""
+    L, mu, rate = 20.0, 1.0, 0.9
+    rng = np.random.default_rng(0)
+
+    def left(alpha, beta, lam):
+        """E e^2 under unit gradient noise."""
+        return alpha * (1 + beta) / ((1 - beta) * lam * (2 * (1 + beta) - alpha * lam))
+
+    s = schedules.robust_heavy_ball(1, L, mu, rate)
+    least = left(s.alpha[0], s.beta[0], mu)
+    fast_enough = 0
+    for alpha, beta in rng.uniform([0.0, 0.0], [2.0 / L, rate**2], (20_000, 2)):
+        if noise_free_rate(alpha, beta, 0.0, (mu, L)) <= rate:
+            fast_enough += 1
+            assert left(alpha, beta, mu) >= least * (1 - 1e-9)
+    assert fast_enough > 1000
+
+
+@given(st.floats(0.01, 4.0), st.floats(0.0, 1.0))
+def test_robust_accelerated_is_its_printed_formula(log_kappa, share):
+    L, mu = 2.0 * 10.0**log_kappa, 2.0
+    fastest = 1.0 - np.sqrt(mu / L)
+    over = L / mu - 1.0
+    slowest = (np.sqrt(1.0 + over**2) - 1.0) / over
+    r = fastest + share * (slowest - fastest) * (1 - 1e-9)
+    s = schedules.robust_accelerated(1, L, mu, r)
+    d = (L - mu) * (3 - r)
+    beta = r * (L * (1 - r + 2 * r**2) - mu * (1 + r)) / d
+    theta = r * (L * (1 - r**2) - mu * (1 + 2 * r - r**2)) / (d * (1 - r**2))
+    assert s.alpha[0] == pytest.approx((1 + r) * (1 - r) ** 2 / mu)
+    assert s.beta[0] == pytest.approx(beta, rel=1e-8, abs=1e-9)
+    assert s.theta[0] == pytest.approx(theta, rel=1e-6, abs=1e-6)
+    fast, triple = (
+        schedules.robust_accelerated(1, L, mu, fastest),
+        schedules.triple_momentum(1, L, mu),
+    )
+    assert fast.alpha[0] == pytest.approx(triple.alpha[0], rel=1e-9)
+    assert fast.theta[0] == pytest.approx(triple.theta[0], rel=1e-6, abs=1e-6)
+
+
+def test_robust_accelerated_refuses_a_negative_lookahead():
+    """The paper's own example, (0.019, 0.66, -3.63) at r = 0.9 and kappa = 2."""
+    with pytest.raises(ValueError, match=r"robust_accelerated: rate=0.9 must be .*<= 0.414"):
+        schedules.robust_accelerated(1, 2.0, 1.0, rate=0.9)
+    with pytest.raises(ValueError, match=r"robust_heavy_ball: rate=0.1 .* Polyak's rate"):
+        schedules.robust_heavy_ball(1, 9.0, 1.0, rate=0.1)
+
+
+def test_robust_accelerated_is_certified_at_its_rate_on_convex_losses():
+    pytest.importorskip("cvxpy")
+    s = schedules.robust_accelerated(1, 10.0, 1.0)
+    r = 1.0 - 0.5 * np.sqrt(0.1)
+    three = float(s.alpha[0]), float(s.beta[0]), float(s.theta[0])
+    found = bocce.theory.certify_convex(*three, mu=1.0, L=10.0, L_max=10.0, zeta2=0.0)
+    assert r - 1e-6 <= found.rate <= r + 1e-3

@@ -1,7 +1,14 @@
 """Tables of (alpha_k, beta_k, theta_k): every method is one of them."""
 
 from .adaptive import auto, mass
-from .baselines import asgd, mass_published, sgd_safe, triple_momentum
+from .baselines import (
+    asgd,
+    mass_published,
+    robust_accelerated,
+    robust_heavy_ball,
+    sgd_safe,
+    triple_momentum,
+)
 from .constant import nesterov, polyak, sgd, shb, shb_averaged
 from .exponential import nesterov_exponential, sgd_exponential, shb_exponential, two_phase
 from .registry import REGISTRY, Method, table_of
@@ -22,6 +29,8 @@ __all__ = [
     "nesterov_exponential",
     "pan",
     "polyak",
+    "robust_accelerated",
+    "robust_heavy_ball",
     "schedule_free",
     "sgd",
     "sgd_exponential",

@@ -135,6 +135,16 @@ REGISTRY: dict[str, Method] = {
         _method(
             "triple-momentum", baselines.triple_momentum, "triple momentum, full-batch constants"
         ),
+        _method(
+            "robust-hb",
+            baselines.robust_heavy_ball,
+            "heavy ball slowed for less noise (Van Scoy and Lessard)",
+        ),
+        _method(
+            "robust-accelerated",
+            baselines.robust_accelerated,
+            "triple momentum slowed for less noise (Van Scoy and Lessard)",
+        ),
         _method("sgd-safe", baselines.sgd_safe, "SGD, expected-smoothness step"),
         _method("schedule-free", rivals.schedule_free, "schedule-free SGD, no horizon"),
         _tuned("auto", "self-tuning: accelerates as the batch allows"),
