@@ -87,6 +87,8 @@ def rows_for(loss, n=3000, d=6, seed=0):
         return X, z > z.mean()
     if loss == "softmax":
         return X, np.digitize(z, np.quantile(z, [0.3, 0.6]))
+    if loss == "gamma":
+        return X, np.exp(0.1 * z.clip(-5, 5))
     return X, rng.poisson(np.exp(0.1 * z.clip(-5, 5))) if loss == "poisson" else z
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 LANCZOS_STEPS = 16
 LANCZOS_MARGIN = 1.1
 GUARDED_STEPS = 5
+DIFFERENCE = 1e-4  # The intercept is moved by this to see how the gradient changes.
+FLAT_INTERCEPT = 1e-8  # Curvatures of intercepts below this share of the largest are 0.
 ROW_MOMENT_FLOPS = 1e10
 SAMPLE_FLOPS = 1e8
 SAMPLE_MARGINS = (1.1, 1.15)  # on L, and on what single rows decide
@@ -160,6 +162,48 @@ def _spectrum(problem: Problem) -> tuple[Array, Array, float]:
         least, smallest = l2, float(whole[0])
     above = smallest - least > problem.width * np.finfo(float).eps * whole[-1]
     return whole, vectors, smallest if above and problem.loss.quadratic else least
+
+
+def mu_with_intercept(problem: Problem) -> float:
+    """The least curvature of f with an intercept that has no penalty, at the best constant model.
+
+    Write the Hessian, in the coefficients u and the intercept t, as [[B + l2 I, m], [m^T, s]]. The
+    part without l2 is positive, so B >= m m^T/s, and with r = ||m||/s
+
+        (u, t) H (u, t) >= l2 ||u||^2 + s (t + m.u/s)^2 >= mu (||u||^2 + t^2),
+        mu = l2 s / (l2 + s (1 + r^2)),
+
+    because [[l2 + s r^2, s r], [s r, s]] has the determinant l2 s and a trace of l2 + s (1 + r^2).
+    r is the length of the mean row (weighted by curvature): columns that are centred have r = 0 and
+    mu is nearly l2. With several outputs s is the least curvature of the intercepts but along
+    their sum, where f is flat and no run moves, and r is the largest singular value of M S^+.
+
+    For least squares s = 1 everywhere, and mu is a bound on the curvature of f. For other losses s
+    falls far from the best constant model (the coefficients 0 and the best intercept), where it is
+    taken: there mu is what the first steps see.
+    """
+    at = np.zeros(problem.shape)
+    if not problem.in_parts:
+        at[-1] = problem.loss.constant(problem.mean_target)
+    outputs = at[-1].size
+    responses = []
+    for k in range(outputs):
+        push = np.zeros(at.shape)
+        push.reshape(-1, outputs)[-1, k] = DIFFERENCE
+        change = problem.gradient(at + push) - problem.gradient(at - push)
+        responses.append(change.reshape(-1, outputs) / (2.0 * DIFFERENCE))
+    blocks = np.array(responses)  # output pushed, variable, output that answers
+    S = blocks[:, -1, :]
+    M = blocks[:, :-1, :].reshape(outputs, -1)
+    values, vectors = np.linalg.eigh(0.5 * (S + S.T))
+    moves = values > FLAT_INTERCEPT * values[-1]
+    least = float(np.min(problem.ridges[: problem.d]))
+    if not moves.any() or values[-1] <= 0.0:
+        return 0.0
+    s = float(values[moves][0])
+    mean_row = (vectors[:, moves] / values[moves]).T @ M
+    r = float(np.linalg.norm(mean_row, 2))
+    return least * s / (least + s * (1.0 + r * r))
 
 
 def constants(problem: Problem) -> Constants:

@@ -10,7 +10,9 @@ import numpy as np
 from ..control import Controller, Fixed, Guarded, GuardedRun, Levels, Plane, Recipe, registry
 from ..control.anytime import accelerating_batch
 from ..problems import Problem
+from ..problems.curvature import mu_with_intercept
 from ..rows import Array
+from ..schedules import Method
 from ..schedules.adaptive import sampling_noise
 from .anytime import anytime, check_curvature, usual_passes
 from .request import Request
@@ -75,6 +77,8 @@ def recipe_of(p: Problem, request: Request) -> tuple[Recipe, int, int]:
     """How the named method of the request is built; its number of steps and its batch."""
     facts, T, b, passes = request.facts, request.T, request.rows, request.passes
     method = registry()[facts.name]
+    if not facts.guarded:
+        check_strong_convexity("minimize", method, p.loss, p.l2)
     if p.loss.curvature is not None:
         check_curvature(p, p.constants().L)
     if b is None:
@@ -83,11 +87,40 @@ def recipe_of(p: Problem, request: Request) -> tuple[Recipe, int, int]:
         T = math.ceil((passes or request.limits.passes) * p.n / b)
         T = T if passes else max(LEAST_STEPS, T)
     if p.loss.curvature is None and set(method.needs) <= {"mu"}:
-        return Recipe(method, {"mu": float(np.min(p.ridge))}), T, b
+        return Recipe(method, {"mu": float(np.min(p.ridge)) or _mu_with_intercept(p)}), T, b
     values = method.values(p.constants(), n=p.n, b=b, T=T, quadratic=p.loss.quadratic)
+    if not facts.guarded and "mu" in method.needs:
+        values["mu"] = values["mu"] or _mu_with_intercept(p)
     if isinstance(request.method, Guarded):
         values |= _filled(values, T, "kappa_tilde" in method.needs)
     return Recipe(method, values), T, b
+
+
+def check_strong_convexity(where: str, method: Method, loss: Any, l2: float) -> None:
+    """Refuse, before any work, a method that needs mu > 0 where mu is certainly 0.
+
+    Parameters
+    ----------
+    where : the function that was called, for messages.
+    method, loss, l2 : the method's facts, the loss and the penalty of the problem.
+
+    Raises
+    ------
+    ValueError
+        The loss has no curvature of its own, and l2 is 0.
+    """
+    if "mu" in method.needs and not method.guarded and not loss.quadratic and l2 == 0.0:
+        raise ValueError(
+            f"{where}: l2={l2!r} must be > 0 for method={method.name!r} with the {loss.name} loss, "
+            "which is flat far away (mu = 0); set l2, for example 1e-4, or use a method that needs "
+            "no mu (auto, sgd)."
+        )
+
+
+def _mu_with_intercept(p: Problem) -> float:
+    """The mu of a problem whose only variables without a penalty are its intercepts, else 0."""
+    penalised = p.intercept and bool(p.ridges[: p.d].min() > 0.0)
+    return mu_with_intercept(p) if penalised else 0.0
 
 
 def _filled(values: dict[str, Any], T: int, lookahead: bool) -> dict[str, Any]:

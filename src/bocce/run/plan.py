@@ -15,10 +15,12 @@ from ..rows import Array
 from ..schedules import Schedule, shb
 from ..schedules.adaptive import DECAY_START
 from . import forecast, plan_words
+from .expectation import EXACT_COLUMNS, EXACT_FLOPS, Expectation, expectation
 from .forecast import PlannedStage, Trial
 from .request import Request
 
-EXACT_COLUMNS, EXACT_FLOPS = 40, 2e9  # beyond, no exact critical batch size
+# If even the cheapest batch size costs more passes than this, none is recommended.
+MOST_PASSES = 10_000
 DECAY_LOSS = 4.0  # the decay's final error over the statistical limit
 KNEE = 1.5  # steps, over those of the full batch
 FLAT = 1.5  # gradient evaluations, over the fewest
@@ -58,7 +60,7 @@ class Plan:
     alpha: float | None  # where alpha/(1 - beta) is largest; on all rows, what ``auto`` would take
     beta: float | None
     theta: float | None
-    steps: int | None  # expected; with T or a batch given, those ``auto`` needs at that batch
+    steps: int | None  # expected; with T or a batch given, those the method needs at that batch
     T: int | None
     tol: float
     # -- what a batch size would cost if one were given
@@ -73,6 +75,7 @@ class Plan:
     certified_batch: float | None  # by Theorem S
     exact_batch: float | None  # in truth
     certified_error: float | None  # root mean square, after T steps; None where none is known
+    expectation: Expectation | None  # of the method's own table; None where it has none
     words: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,7 +100,9 @@ def plan(
 
     The stages are those that the run would begin with. How many steps it takes on all rows is
     tried out on a sample of the rows, or on all of them where they are few: then it is what the
-    run will do.
+    run will do. What a method with a table of steps does is computed from its own table
+    (``Plan.expectation``): by exact moments for least squares with few columns, by certificates
+    with many, and near the minimiser for other losses.
 
     What a batch size b would cost, if it were given with a number of steps: ``auto`` has a time
     constant tau(b), so the part before its decay needs tau ln(1/accuracy)/2 steps, and the noise
@@ -142,6 +147,9 @@ def plan(
     tried = forecast.trial(p, request.tol, request.memory)
     stages = forecast.stages(p, controller, first, tried)
     known = _Known.of(p, tried, accuracy)
+    outlook = None
+    if isinstance(first.steps, Schedule) and not request.facts.guarded:
+        outlook = expectation(p, first.steps, first.batch, tried.w, accuracy)
     found = {
         "problem": plan_words.problem(p),
         "n": p.n,
@@ -155,13 +163,14 @@ def plan(
         "passes": forecast.passes(stages, p.n),
         "batch_size": first.batch,
         **_parameters(stages[0], known),
-        "steps": _steps(stages, known, request),
+        "steps": _steps(stages, known, request) if outlook is None else outlook.steps,
         **{"T": request.T, "tol": request.tol, "accuracy": accuracy},
         **_sizes(p, known),
         **_thresholds(p, known),
         "certified_error": None
         if controller.open_ended
         else _certified_error(p, first.steps, first.batch),
+        "expectation": outlook,
     }
     return Plan(**found, words=plan_words.paragraph(p, request, controller, known, tried, found))
 
@@ -269,10 +278,11 @@ def _sizes(p: Problem, known: _Known) -> dict[str, Any]:
     grid = sorted({1, p.n, *np.geomspace(1, p.n, 25).round().astype(int).tolist()})
     sweep = tuple(Point(b, known.steps(b), b * known.steps(b)) for b in grid)
     fewest = min(point.evaluations for point in sweep)
+    worth = fewest <= MOST_PASSES * p.n
     sizes = (
         next(x.batch_size for x in sweep if x.steps <= KNEE * sweep[-1].steps),
         next(x.batch_size for x in sweep if x.evaluations == fewest),
-        max(x.batch_size for x in sweep if x.evaluations <= FLAT * fewest),
+        max(x.batch_size for x in sweep if x.evaluations <= FLAT * fewest) if worth else None,
         accelerating_batch(p.n, known.L, known.mu, known.L_max),
     )
     return {"sweep": sweep, **dict(zip(names, sizes))}
@@ -298,7 +308,7 @@ def _plain(p: Problem) -> bool:
 
 
 def _exact(p: Problem, alpha: float, beta: float) -> float | None:
-    small = p.d <= EXACT_COLUMNS and p.n * float(p.d) ** 4 <= 4 * EXACT_FLOPS
+    small = p.d <= EXACT_COLUMNS and p.n * float(p.d) ** 4 <= EXACT_FLOPS
     if not _plain(p) or not small or p.constants().L <= 0:
         return None
     return exact.critical_batch_size(p, alpha, beta)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..control import Controller
 from ..problems import Constants, Problem
+from . import expectation
 from .forecast import PlannedStage, Trial
 from .request import Request
 
@@ -37,9 +38,17 @@ def how(c: Constants | None) -> str:
 
 def page(plan: Plan) -> str:
     parts = [plan.problem, _what(plan), _filled(plan.words)]
+    if _hopeless(plan):
+        parts[1:] = parts[:0:-1]  # that the run diverges is said first
     if plan.sweep:
         parts += [_costs(plan), _data(plan)]
     return "\n\n".join(parts)
+
+
+def _hopeless(plan: Plan) -> bool:
+    """Is it known that the run diverges?"""
+    outlook = plan.expectation
+    return outlook is not None and outlook.diverges(plan.batch_size, plan.n)
 
 
 def _filled(text: str) -> str:
@@ -57,7 +66,7 @@ def _what(plan: Plan) -> str:
         line = f"{place}. {_stage(stage, plan)}"
         lines.append(textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="     "))
     lines.append(_indented(f"{_goal(plan)}."))
-    if plan.certified_error is not None:
+    if plan.certified_error is not None and not _hopeless(plan):
         told = (
             f"Certified: after {plan.T or plan.stages[0].steps:,} steps at b = "
             f"{plan.batch_size:,} the error is at most {plan.certified_error:.2g} in root mean "
@@ -108,12 +117,14 @@ def _goal(plan: Plan) -> str:
 
 def _costs(plan: Plan) -> str:
     """The sweep, thinned to the sizes that stand out and a few between."""
+    if plan.recommended is None:
+        return _none_recommended(plan)
     chosen = {plan.sweep[-1].batch_size, plan.cheapest, plan.recommended, plan.knee}
     chosen |= {point.batch_size for point in plan.sweep[:: max(1, len(plan.sweep) // 7)]}
     head = (
-        "What a batch size would cost if you gave one, with so many steps as bring f within "
-        f"{plan.accuracy:g} of its fall (recommended: few passes, and then few steps; full speed: "
-        "larger batches save few steps):"
+        f"Cost of a fixed batch size with auto: steps and passes to relative error "
+        f"{plan.accuracy:g} (recommended: few passes, and then few steps; full speed: larger "
+        "batches save few steps):"
     )
     lines = [_filled(head), f"  {'rows':>11}  {'steps':>11}  {'passes':>8}"]
     for x in plan.sweep:
@@ -124,6 +135,17 @@ def _costs(plan: Plan) -> str:
             )
             lines.append(f"{cells}  {', '.join(marks)}".rstrip())
     return "\n".join(lines)
+
+
+def _none_recommended(plan: Plan) -> str:
+    cheapest = next(x for x in plan.sweep if x.batch_size == plan.cheapest)
+    return _filled(
+        "No batch size is recommended: with T or a batch size given, steps are taken in the "
+        f"columns as they are, and even the cheapest batch ({plan.cheapest:,} rows) would need "
+        f"{_count(cheapest.evaluations / plan.n)} passes to relative error {plan.accuracy:g}. "
+        "Columns of very different size, or columns that nearly depend on one another, are the "
+        "cause: standardise the columns first, or leave T and the batch size out."
+    )
 
 
 def _count(number: float) -> str:
@@ -190,19 +212,35 @@ def paragraph(
     c = known.constants
     if c is not None and c.L <= 0.0:
         return "Every row is zero and l2 = 0: f does not depend on w, there is nothing to do."
-    said = [_why(p, request, controller, found), _tried(tried, found)]
+    said = [_expected(p, controller, found), _why(p, request, controller, found)]
+    said.append(_tried(tried, found))
     if p.n == 1:
         said.append("There is one row only, so every batch is the full batch.")
     if c is not None:
-        said += [*_shape(p, c, known), _regime(request, known, found), _enough(request, found)]
+        said += _shape(p, c, known)
+        if found["expectation"] is None:  # what follows is about auto
+            said += [_regime(request, known, found), _enough(request, found)]
     if not tried.met:
         said.append(
             "The trial did not reach its tolerance: there may be no finite minimum (classes that a "
-            "plane separates, without l2), or columns that depend on one another; a little l2 "
+            f"plane separates, without l2), or columns that depend on one another; {_more_l2(p)} "
             "would help."
         )
     said += [_direct(p, found), _not_proved(p, controller, found)]
     return " ".join(text for text in said if text)
+
+
+def _more_l2(p: Problem) -> str:
+    return "a little l2" if p.l2 == 0.0 else f"more l2 than {p.l2:g}"
+
+
+def _expected(p: Problem, controller: Controller, found: dict[str, Any]) -> str:
+    """What the method's own table does."""
+    if (outlook := found["expectation"]) is None:
+        return ""
+    stage = controller.current()
+    sizes = (stage.batch, p.n, stage.steps.T, found["accuracy"])
+    return expectation.words(outlook, stage.name, *sizes)
 
 
 def _why(p: Problem, request: Request, controller: Controller, found: dict[str, Any]) -> str:
@@ -270,7 +308,7 @@ def _shape(p: Problem, c: Constants, known: _Known) -> list[str]:
                 "Along some direction f is flat, so far as can be said (columns that depend on one "
                 "another, fewer rows than columns, or no l2): the condition number is infinite, f "
                 "converges, w perhaps not, and the table is for curvatures above "
-                f"{known.mu:.3g}. A little l2 would help."
+                f"{known.mu:.3g}. {_more_l2(p).capitalize()} would help."
             )
     if _ratio(c) > DOMINATED:
         said.append(
