@@ -233,6 +233,22 @@ def test_no_row_moves_anything():
     assert theory.certify_run(p, bocce.schedules.sgd(5, 1.0), 1, [3.0, 4.0]).total == 25.0
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("d", [1, 3, 20])
+@pytest.mark.parametrize("l2", [0.0, 1e-3, 1.0])
+def test_rows_that_are_all_the_same_leave_noise_at_rounding_level(scale, d, l2):
+    """chi^2 and chi~^2 are rounding errors then, and need not fit together."""
+    row = scale * np.random.default_rng(d).standard_normal(d)
+    for target in (3.3, -0.7, 1e-3):
+        p = bocce.LeastSquares(np.tile(row, (50, 1)), np.full(50, target), l2=l2)
+        s = bocce.schedules.sgd(30, p.constants().L)
+        for b in (1, 10, 50):
+            bound = theory.certify_run(p, s, b)
+            assert bound.valid
+            error2 = exact.expected(p, s, b).error2
+            assert error2[-1] <= bound.total * (1 + 1e-6) + 1e-15 * error2[0]  # its own rounding
+
+
 def test_noise_of_one_kind_stands_in_for_the_other():
     s = bocce.schedules.shb(50, 10.0, 1.0)
     known = {"n": 100, "b": 50, "L_max": 30.0, "kappa_tilde": 9.0, "error0": 1.0}

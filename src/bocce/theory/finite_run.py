@@ -82,12 +82,13 @@ def certify_run(
     if not moves.any():
         return Bound(MEAN_SQUARE, float(parts.sum()), 0.0, True, "every row is zero: nothing moves")
     root: FloatArray = vectors[:, moves] / np.sqrt(lam[moves])
+    known["chi2"], whitened = _raised(chi2, _whitened_noise(p, root), lam[moves])
     bound = certify(
         schedule,
         L_max=max(L_max, float(lam[-1])),  # but for rounding
         spectrum=lam[moves],
         error0=parts[moves],
-        chi_tilde2=_whitened_noise(p, root),
+        chi_tilde2=whitened,
         **known,
     )
     resting = float(parts[~moves].sum()) if of == "error" else 0.0  # where f is flat
@@ -129,6 +130,20 @@ def _whitened_noise(p: Any, root: FloatArray) -> float:
         total += float((slopes**2) @ (whitened**2).sum(axis=1))
         first = here.stop
     return float(max(total / p.n - pull @ pull, 0.0))
+
+
+def _raised(chi2: float, chi_tilde2: float, lam: FloatArray) -> tuple[float, float]:
+    """Both noises, raised where they cannot belong together.
+
+    chi^2/lam_max <= chi~^2 <= chi^2/mu holds but for rounding. Where rows are alike both are
+    rounding errors, of any ratio; the larger of the two then stands for both, so that the bound
+    remains one.
+
+    >>> _raised(1e-32, 1e-30, np.array([1.0, 4.0]))
+    (1e-30, 1e-30)
+    """
+    chi2 = max(chi2, float(lam[0]) * chi_tilde2)
+    return chi2, max(chi_tilde2, chi2 / float(lam[-1]))
 
 
 def _from_estimates(schedule: Schedule, c: Any, error2: float, known: dict[str, Any]) -> Bound:
