@@ -8,6 +8,7 @@ l2, a method and a tolerance. Counted are
 
     false       "converged" where the gradient, computed apart, is not within tolerance
     above       a result whose objective is above that at the start
+    stuck       a result at the start, from where a plain gradient step makes f fall by a tenth
     raw         an exception that is not an error of ours with a remedy
     not finite  NaN or infinity in w
     slow        an estimator that takes 20 times as long as scikit-learn's (CPU time, above 0.1 s)
@@ -34,7 +35,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import bocce
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
 
-LOSSES = ("squared", "logistic", "huber", "squared_hinge")
+LOSSES = ("squared", "logistic", "huber", "squared_hinge", "poisson")
+LEVELS = (0.0, 0.0, 0.0, 20.0, 1e4, 1e8)  # that targets lie around
 METHODS = ("auto", "auto", "auto", "plane", "plane", "auto-shb", "T", "T", "batch")
 
 
@@ -69,10 +71,21 @@ def targets(rng: np.random.Generator, X: Any, loss: str) -> Any:
     size = max(float(abs(X).max()), 1e-300)
     z = np.asarray(X @ (rng.standard_normal(d) / size)).ravel() + 0.3 * rng.standard_normal(n)
     if loss in ("squared", "huber"):
-        return z * 10.0 ** float(rng.integers(-6, 7))
+        return z * 10.0 ** float(rng.integers(-6, 7)) + LEVELS[rng.integers(len(LEVELS))]
+    if loss == "poisson":
+        return np.minimum(rng.poisson(np.exp(np.clip(z, -5.0, 5.0))), 1000)
     y = z > np.median(z)
     y[0], y[-1] = False, True
     return y
+
+
+def falls(p: Any, u: Any) -> bool:
+    """Does a plain gradient step of some length make f fall by a tenth?"""
+    with np.errstate(all="ignore"):
+        here, g = p.value(u), p.gradient(u)
+        size = float(np.abs(g).max())
+        steps = 10.0 ** np.arange(-160.0, 161.0) if size > 0.0 else []
+        return any(p.value(u - t * (g / size)) < here - 0.1 * abs(here) for t in steps)
 
 
 def judged(p: Any, r: Any, tol: float, first: float) -> list[str]:
@@ -85,6 +98,8 @@ def judged(p: Any, r: Any, tol: float, first: float) -> list[str]:
         ratio = bocce.problems.norm(p.gradient(u)) / first if first > 0 else 0.0
     if end > start + 1e-9 * abs(start):
         found.append("above")
+    if end >= start - 1e-9 * abs(start) and falls(p, u):
+        found.append("stuck")
     if r.status == "converged" and ratio > 1.01 * tol + 1e-13:
         found.append("false")
     return found
@@ -165,7 +180,7 @@ def main() -> None:
             shown += 1
             print(f"run {run} of seed {asked.seed} ({once.__name__}): {', '.join(found)}")
     print(f"{asked.runs} runs: " + ", ".join(f"{k} {v}" for k, v in sorted(ends.items())))
-    names = ("false", "above", "raw", "not finite", "slow")
+    names = ("false", "above", "stuck", "raw", "not finite", "slow")
     print("wrong: " + ", ".join(f"{name} {wrong[name]}" for name in names))
 
 

@@ -5,28 +5,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from bocce.losses import Huber, Logistic, Squared, SquaredHinge
+from bocce.losses import Huber, Logistic, Poisson, Squared, SquaredHinge
 from bocce.problems import Problem
 from bocce.rows import Csr, Dense
 
-__all__ = ["Csr", "Dense", "Huber", "Logistic", "Squared", "SquaredHinge"]
-
-
-class Poisson(NamedTuple):
-    quadratic = False
-    curvature = None
-
-    def value(loss, z, y):
-        return np.exp(z) - y * z
-
-    def slope(loss, z, y):
-        return np.exp(z) - y
-
-    def bend(loss, z, y):
-        return np.exp(z)
-
-    def together(loss, z, y):
-        return loss.value(z, y), loss.slope(z, y), loss.bend(z, y)
+__all__ = ["Csr", "Dense", "Huber", "Logistic", "Poisson", "Squared", "SquaredHinge"]
 
 
 class Softmax(NamedTuple):
@@ -46,6 +29,9 @@ class Softmax(NamedTuple):
 
     def slope(loss, z, y):
         return loss._shares(z) - y
+
+    def floor(loss, y):
+        return np.zeros(len(y))
 
     def bend_times(loss, z, y, u):
         p = loss._shares(z)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..rows.backend import set_row, to_host
-from .fused import Looked
+from .fused import Looked, infimum
 from .metric import Chooser, Metric, sampled_metric
 
 Array = npt.NDArray[np.float64]
@@ -24,7 +24,8 @@ class ArrayScores:
     """``Scores`` of an ``ArrayProblem``."""
 
     def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
-        self.rows, self.n, self.there = problem.rows, int(problem.n), problem.there
+        self.problem, self.n = problem, int(problem.n)
+        self.rows, self.there = problem.rows, problem.there
         self.backend, self.xp = self.rows.backend, self.rows.backend.xp
         self.eps = self.backend.eps  # of a product, which scores are made of
         shapes = [(memory + 1, part.stop - part.start, *outputs) for part in self.there.parts]
@@ -136,6 +137,11 @@ class ArrayScores:
         return to_host(total).astype(np.float64) / self.n
 
     # -- sums over rows --------------------------------------------------------------------------
+
+    def infimum(self) -> float:
+        """A number that the mean loss cannot fall below."""
+        p = self.problem
+        return infimum(p.loss, p.y, p.weight)
 
     def gradient(self) -> Array:
         """X^T slope, where last was looked."""

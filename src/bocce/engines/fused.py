@@ -17,6 +17,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Three = Callable[[Array, Array], tuple[Array, Array, Array]]
 
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # of a mean over blocks, and of its scores
 BLOCK = 1 << 13  # numbers of one vector: a dozen such blocks stay in the second-level cache
 
 
@@ -24,12 +25,19 @@ class Looked(NamedTuple):
     """What a sweep found: the mean loss, what rounding is a share of, and U s / n.
 
     An error eps of every loss and score changes the mean by at most eps ``size``, a bound on the
-    mean of |loss| + |slope z|.
+    mean of |loss| + |slope z| + eps curvature z^2 / 2. (The last matters where slopes are zero only
+    because scores are rounded.)
     """
 
     value: float
     size: float
     plane: Array
+
+
+def infimum(loss: Any, y: Array, weight: Array | None) -> float:
+    """The mean over rows of the least that the loss can be."""
+    least = np.asarray(loss.floor(y), dtype=np.float64)
+    return float(least.mean() if weight is None else (least * weight).mean())
 
 
 class Sweep:
@@ -51,6 +59,7 @@ class Sweep:
         self.at = self.slope  # the scores last looked at
         step = max(1, BLOCK // max(1, math.prod(shape[1:])))
         self.blocks = [slice(start, start + step) for start in range(0, self.n, step)]
+        self.curvature = 0.5 * ROUNDING * (self.loss.curvature or 0.0)
         self.products = getattr(self.loss, "bend_products", None)
         whole = self.vector or self.products is not None
         self.three: Three = self.loss.together if whole else self._without_bends
@@ -107,7 +116,9 @@ class Sweep:
         total = float(np.add.reduce(value))
         size = total if np.minimum.reduce(value) >= 0.0 else float(np.add.reduce(np.abs(value)))
         s, z = self.slope[rows].reshape(-1), z.reshape(-1)
-        return total, size + math.sqrt(float(s @ s)) * math.sqrt(float(z @ z))
+        scores2 = float(z @ z)
+        size += self.curvature * scores2
+        return total, size + math.sqrt(float(s @ s)) * math.sqrt(scores2)
 
     def gram(self, U: Array, V: Array) -> Array:
         """sum_i u_i^T bend_i v_i / n over the rows, for the directions U and V."""

@@ -90,6 +90,9 @@ class GramScores:
         rest = slice(k) if slot is None else slice(slot, slot + 1)
         return np.asarray(self.D[:k] @ self.U[rest].T)
 
+    def infimum(self) -> float:
+        return 0.0
+
     def gradient(self) -> Array:
         """X^T slope at w."""
         self.product = self.sums.gram @ self.w

@@ -37,11 +37,12 @@ NEWTON = 30  # Newton steps on one plane
 ENOUGH = 0.2  # of the first gradient on the plane: a smaller one will do,
 THOROUGH = 0.1  # and where a direction has taken many products, one that is smaller still
 SLOW = 0.9  # of the gradient: where a step has left more, the next is not along one line alone
-SHORTEST = 1e-16  # of a Newton step
+SHORTEST = 1e-300  # of a Newton step; rounding ends the search before that
 ROUNDING = 8.0  # units in the last place that a mean over blocks may be wrong by
 STALLS = 10  # steps by which neither f nor the gradient gets better
 ESCAPES = 5  # steps that move a score by ``FAR`` for next to nothing
 FAR = 0.5
+SHARE = 0.1  # of the fall that the slope promises, where second derivatives promise nothing
 APART = 1e-8  # of a displacement: more than U may differ from X D
 NEXT_TO_NOTHING = 1e-6  # of one row's share of what f has fallen by
 
@@ -222,6 +223,8 @@ class Plane:
             up = -first
         elif self.newton is None:
             up = self.metric.solve(self.gradient)
+            if self.metric.plain:  # without the rounding of entries that should be zero
+                up = np.where(np.abs(up) > EPS * largest(up), up, 0.0)
         else:
             up = self.newton.solve(self.gradient, self.scores.z, self.metric, self.shrank)
             self.products += 2 * self.newton.spent
@@ -355,10 +358,14 @@ class Plane:
             p = solve(H, a, unit)
             p *= -stretch
             slope = float(a @ p)
+            if not math.isfinite(slope):  # hardly any curvature: then by the gradient alone
+                p, slope = -a, -float(a @ a)
             if not slope < 0.0:
                 break
+            reach = self._reach(slope, value)
+            p, slope = p * reach, slope * reach
             predicted = predicted or -0.5 * slope
-            tried = self._search(c, p, value, slope)
+            tried = self._search(c, p, value, slope, SHARE if reach < 1.0 else 0.0)
             if tried is None:
                 if looked is not None:
                     looked = self._try(c)[0]
@@ -374,14 +381,25 @@ class Plane:
             unit = units(H)
         return None if looked is None else (c, looked, predicted)
 
+    def _reach(self, slope: float, value: float) -> float:
+        """The share of a Newton step to try first; 1 unless the step promises a fall of f below its
+        infimum. Then second derivatives say nothing (Huber's loss far from the targets, the Poisson
+        loss at a very negative score), and a straight line is followed down to the infimum."""
+        if -0.5 * slope <= abs(value):
+            return 1.0
+        room = max(value - self.scores.infimum(), self.slack)
+        return room / -slope if -0.5 * slope > room else 1.0
+
     def _search(
-        self, c: Array, p: Array, value: float, slope: float
+        self, c: Array, p: Array, value: float, slope: float, share: float
     ) -> tuple[float, Looked, float, Array] | None:
-        """The first of t = 1, 1/4, 1/16 ... at which f(w + D (c + t p)) falls."""
+        """The first of t = 1, 1/4, 1/16 ... at which f(w + D (c + t p)) falls, and by more than
+        ``share`` of what its slope promises."""
         t = 1.0
         while t > SHORTEST:
             looked, new, a = self._try(c + t * p)
-            if falls(new - value, self.slack, float(a @ p), slope):
+            enough = new - value <= share * t * slope + self.slack
+            if enough and falls(new - value, self.slack, float(a @ p), slope):
                 return t, looked, new, a
             if -slope * t < HOPELESS * self.slack:
                 return None  # what a shorter step could gain is rounding

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .fused import Looked, Sweep
+from .fused import Looked, Sweep, infimum
 from .metric import Chooser, Metric, sampled_metric
 from .small import largest
 
@@ -75,6 +75,10 @@ class Scores:
         """U diag(bend) U^T / n of the first k directions where last was looked, or its column."""
         U = self.U[:k]
         return self.sweep.gram(U, U if slot is None else self.U[slot : slot + 1])
+
+    def infimum(self) -> float:
+        """A number that the mean loss cannot fall below."""
+        return infimum(self.sweep.loss, self.sweep.y, self.sweep.weight)
 
     def gradient(self) -> Array:
         """X^T slope, where last was looked."""

@@ -75,6 +75,9 @@ class PartScores:
     def gradient(self) -> Array:
         return np.append(0.0, self.scores.gradient().reshape(-1))
 
+    def infimum(self) -> Array:
+        return np.array([0.0, self.n * self.scores.infimum()])
+
     def bends(self) -> Array:
         """The largest bend, and the sum of all."""
         bend = self.scores.sweep.row_bends()
@@ -289,6 +292,9 @@ class ActorScores:
         if self.total is None:
             self.total = self._ask("gradient")[1:].reshape(self.shape)
         return self.total
+
+    def infimum(self) -> float:
+        return float(self._ask("infimum")[1]) / self.n
 
     def squares(self) -> Array:
         """The diagonal of X^T diag(bend) X / n, where last was looked."""

@@ -81,7 +81,7 @@ class Run:
                 pass  # it goes on where it was
             else:
                 told_to_stop = not keeper.found and self._record(self.state.w, first)
-                if self._met(first)[0] or self._near():
+                if self._begins_at_end(first):
                     keeper.ended = "converged"
                     return "converged"
                 if told_to_stop:
@@ -216,6 +216,8 @@ class Run:
             look = self._look(self.state.w)
             met, size = self._met(look)
         met = (met and self._little_is_left(look)) or self._near()
+        if not (met or verdict) and self.stop.out_of_patience(size):
+            verdict = "budget"
         due = met or verdict or every == "auto" or k % int(every) == 0
         told_to_stop = False
         if due:
@@ -244,6 +246,13 @@ class Run:
         ask = getattr(self.engine, "near", None)
         return self.stop.fall > 0.0 and ask is not None and bool(ask(self.stop.fall))
 
+    def _begins_at_end(self, first: Look) -> bool:
+        """Is the run over before its first step? In a path the gradient at zero alone does not say
+        so: a huge column makes it large."""
+        on_path = self.stop.zero_value > -math.inf
+        met = self._met(first)[0]
+        return (met and (not on_path or self._little_is_left(first))) or self._near()
+
     def _little_is_left(self, look: Look) -> bool:
         """The gradient is small; is what f would still fall by, too?
 
@@ -251,9 +260,12 @@ class Run:
         other says nothing.
         """
         ask = getattr(self.engine, "still_to_fall", None)
-        fallen = self.history.first.value - look.value
-        little = LITTLE * fallen
-        return ask is None or self.stop.tol == 0.0 or bool(ask(little) <= little)
+        if ask is None or self.stop.tol == 0.0 or not look.gradient.any():
+            return True
+        # a run that begins near its end has little to compare with but f at zero
+        in_all = LITTLE * min(self.stop.tol, LITTLE) * (self.stop.zero_value - look.value)
+        little = max(LITTLE * (self.history.first.value - look.value), in_all)
+        return bool(ask(little) <= little)
 
     # -- records -----------------------------------------------------------------------------------
 

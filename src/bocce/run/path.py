@@ -15,6 +15,7 @@ from ..control import PLANE, open_ended_names
 from ..engines.lean import Lean
 from ..problems import Frame, Problem, norm
 from ..rows import Array
+from .constant import value_at_constant
 from .minimize import solve
 from .request import Request
 from .result import Result
@@ -105,8 +106,9 @@ class Way:
         inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
         self.inner: Problem = copy(p) if inner is p else inner  # what is handed on is its own
         self.inner.handed_on = {"shared": True} if self.judged else {}
-        nowhere = self.inner.with_l2(0.0).look(np.zeros(self.inner.shape)).gradient
-        self.first = Stop(tol, self.frame).outer(nowhere)
+        nowhere = self.inner.with_l2(0.0).look(np.zeros(self.inner.shape))
+        self.first = Stop(tol, self.frame).outer(nowhere.gradient)
+        self.zero_value = nowhere.value if p.in_parts else value_at_constant(p, self.inner)
         self.ends: list[tuple[float, Array]] = []  # penalties, and their minimisers
 
     @cached_property
@@ -154,7 +156,7 @@ class Way:
 
     def go_on(self, l2: float, start: Array | None = None) -> Result:
         """The run for the next penalty."""
-        stop = Stop(self.tol, self.frame, self.first)
+        stop = Stop(self.tol, self.frame, self.first, zero_value=self.zero_value)
         if self.ends and stop.goal > 0.0:
             before, end = self.ends[-1]
             begins = norm(self.p.with_l2(abs(before - l2)).pull(end))  # of the gradient there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ..problems import Frame, norm
 from ..rows import Array
 
+PATIENCE = 100  # steps that a run may spend beyond the tolerance that the caller asked for
 ROUNDING = 1e-9  # of the gradient at zero: less is no measure of anything
 
 
@@ -28,7 +30,10 @@ class Stop:
 
     ``first`` is the norm at the start unless it is given, and where that at ``zero`` is given, the
     ``smaller`` of the two. A run looks at gradients in its own (framed) variables; ``wanted`` is
-    how small they should be before the caller's are worth a look.
+    how small they should be before the caller's are worth a look. ``asked`` is the tolerance that
+    the caller asked for, where ``tol`` is smaller because steps are cheap: once it is met, the run
+    has ``PATIENCE`` steps left. ``zero_value`` is f of the best
+    model without coefficients, where the run begins elsewhere.
     """
 
     tol: float
@@ -37,6 +42,9 @@ class Stop:
     wanted: float = 0.0
     zero: float = -1.0
     fall: float = 0.0
+    asked: float = 0.0
+    beyond: int = 0
+    zero_value: float = -math.inf
 
     @property
     def goal(self) -> float:
@@ -64,6 +72,12 @@ class Stop:
             return 0.0
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return norm(self.frame.error_out(error))
+
+    def out_of_patience(self, outer: float) -> bool:
+        """Count a step where the norm in the caller's variables is ``outer``: were there too many
+        since the tolerance that was asked for was met?"""
+        self.beyond += outer <= self.asked * self.first
+        return self.beyond > PATIENCE
 
     def ratio(self, gradient: Array) -> float:
         """The caller's gradient norm over the first."""

@@ -15,10 +15,12 @@ from ..problems import Frame, NotFinite, Problem, norm
 from ..rows import Array
 from ..run import Request, solve
 from ..run.anytime import summed, usual_passes
+from ..run.constant import constant
 from ..run.controllers import accelerating_rows
 from ..run.result import Progress, Result
 from ..run.stop import Stop, smaller
 
+EPS = float(np.finfo(np.float64).eps)
 TINY = 20_000  # numbers in X: a pass takes microseconds, so the run goes on
 TINY_TOL = 1e-13  # as far as rounding allows: the result depends on the objective alone
 OVERFLOW = (
@@ -83,12 +85,6 @@ class Outcome:
         return float(self.history["passes"][-1])
 
 
-def constant(p: Problem) -> Any:
-    """The intercept of the best model without coefficients (0 where it has no closed form); with
-    a loss on all classes, one for each."""
-    return p.loss.constant(p.mean_target)
-
-
 def stop_at(
     p: Problem, inner: Problem, frame: Frame, start: Array, goal: float, by_sums: bool = False
 ) -> Stop:
@@ -125,6 +121,8 @@ def descend(
     request, name = with_batch(request, inner), request.facts.name
     goal = min(request.tol, TINY_TOL) if tiny(p.X) and reaches_tol(name) else request.tol
     stop = stop_at(p, inner, frame, start, goal, summed(inner, name, request.batch_size))
+    wanted = request.tol
+    stop.asked = wanted if goal < wanted else 0.0
     stopped = False
 
     def watch(now: Progress) -> bool:
@@ -142,10 +140,29 @@ def descend(
     except NotFinite as error:
         raise ValueError(OVERFLOW) from error
     w = p.joined(result.w, result.intercept)
-    last = float(result.history["grad_norm"][-1])
+    last = _at_returned(p, frame, w, float(result.history["grad_norm"][-1]), wanted * stop.first)
     ratio = last / stop.first if stop.first > 0 else 0.0
     apart = _separated(inner, frame, w)
     return Outcome(w, ratio, _columns(result, p.n), stopped, apart, result, stop.first)
+
+
+def _at_returned(p: Problem, frame: Frame, w: Array, size: float, wanted: float) -> float:
+    """The norm of the gradient at w, which was ``size`` before w left the frame's variables.
+
+    A centre far from 0 makes the intercept a sum of large numbers, which is rounded. The bound on
+    what rounding adds is added to the norm; the gradient is computed anew where the bound matters
+    for the tolerance, or a pass costs nothing.
+    """
+    if not frame.centre.any():
+        return size
+    coef, intercept = np.abs(w[: p.d]), np.abs(w[p.d :])
+    moved = EPS * float(np.max(np.abs(frame.centre) @ coef + intercept.sum(axis=0)))
+    curvature = math.inf if p.loss.curvature is None else p.loss.curvature
+    bound = curvature * moved * math.hypot(1.0, norm(frame.centre)) if moved > 0.0 else 0.0
+    if bound <= 0.1 * (size if tiny(p.X) else max(size, wanted)):
+        return size + bound
+    with np.errstate(over="ignore", invalid="ignore"):
+        return norm(p.gradient(w))
 
 
 def judged(outcome: Outcome, inner: Problem, frame: Frame, w: Array) -> Outcome:

@@ -119,7 +119,7 @@ def _remedy(outcome: Outcome, request: Request) -> str:
         return f"method {request.facts.name!r} has a fixed schedule: raise max_iter, or use 'auto'."
     if outcome.passes <= request.passes - 1.0:  # not even all of them were of use
         return (
-            "no further progress can be measured in this precision: raise tol, scale y, or give X "
-            "as float64."
+            "no further progress can be measured in this precision: raise tol, scale y, centre "
+            "columns that lie far from 0, or give X as float64."
         )
     return f"raise max_iter (now {request.passes}), tol or l2."
