@@ -14,6 +14,8 @@ import numpy as np
 
 import bocce
 from bocce import exact, theory
+from bocce.schedules.adaptive import visible_curvature
+from bocce.schedules.minimax import best_steps
 
 ANSWERS = (Path(__file__).parent / "explorer" / "answers.js").read_text()
 NAMES = [
@@ -27,8 +29,6 @@ NAMES = [
     "nesterov-exp",
     "multi-shb-pan",
     "hb",
-    "auto",
-    "auto-shb",
 ]
 AGREE = 1e-9  # relative
 CURVES = ("error2", "grad2", "gap", "bias2")
@@ -76,9 +76,7 @@ def _setting(rng: np.random.Generator, i: int) -> dict:
         "noise": float(rng.choice([0.0 if i % 100 else 1.0, 10 ** rng.uniform(-4, 1)])),
         "start": rng.uniform(0.0, 4.0, d).tolist(),
         "constants": {"L": L, "mu": mu, "L_max": L_max, "kappa_tilde": rng.uniform(1, 3) * d},
-        "methods": list(rng.permutation(NAMES)[:3])
-        if i % 100
-        else ["multi-shb", "auto", "auto-shb"],
+        "methods": ["auto", "auto-shb", str(rng.choice(NAMES)) if i % 100 else "multi-shb"],
         "counts": counts.tolist(),
     }
 
@@ -130,7 +128,7 @@ def answers(given: dict) -> dict:
             )
         ],
         "tables": {},
-        "curves": [],
+        "curves": {},
         "rates": [],
     }
     pair = models(given)
@@ -143,8 +141,9 @@ def answers(given: dict) -> dict:
         found["tables"][name] = [table.alpha, table.beta, table.theta]
         gaussian = exact.expected(pair[0], table, b)
         one = exact.expected(pair[1], table, b, w0=pair[1].minimiser() + start)
-        for curve in (gaussian, one):
-            found["curves"].append([getattr(curve, column) for column in CURVES])
+        found["curves"][name] = [
+            [getattr(curve, column) for column in CURVES] for curve in (gaussian, one)
+        ]
     for model in pair:
         found["rates"].append(_rates(model, alpha, beta, theta, b, given))
     return found
@@ -161,9 +160,12 @@ def _rates(model, alpha: float, beta: float, theta: float, b: int, given: dict) 
     return [rate, critical, floor]
 
 
-def disagreement(ours: dict, page: str) -> list[str]:
+def disagreement(given: dict, ours: dict, page: str) -> list[str]:
     """The answers of the page (JSON) that are not Python's, in words."""
     wrong, found = [], json.loads(page)
+    if _tie(given, ours["tables"]["auto-shb"], found["tables"]["auto-shb"]):
+        ours = {**ours, **{key: dict(ours[key]) for key in ("tables", "curves")}}
+        del ours["tables"]["auto-shb"], ours["curves"]["auto-shb"]
     for name, value in _flat(ours):
         theirs = found
         for key in name:
@@ -175,6 +177,17 @@ def disagreement(ours: dict, page: str) -> list[str]:
             worst = int(np.argmax(np.nan_to_num(np.abs(value - theirs), nan=np.inf)))
             wrong.append(f"{name}: {theirs[worst]!r} is not {value[worst]!r}")
     return wrong
+
+
+def _tie(given: dict, ours: list, page: list) -> bool:
+    """Two momenta of auto-shb that differ by rounding's choice: their certified rates do not."""
+    betas = np.array([float(table[1][-1]) for table in (ours, page)])
+    if abs(betas[0] - betas[1]) > 1e-4:
+        return False
+    c, z = given["constants"], theory.zeta2(given["n"], given["b"])
+    seen = visible_curvature(given["T"], c["L"], c["mu"], c["L_max"], z)
+    slow, _ = best_steps(betas, z, c["L_max"], seen, c["L"], 1.0 / c["L"])
+    return betas[0] != betas[1] and bool(abs(slow[0] - slow[1]) <= 1e-12 * slow[0])
 
 
 def _flat(value, path=()):

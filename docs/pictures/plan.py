@@ -9,12 +9,11 @@ import sys
 from pathlib import Path
 
 import bocce
-from bocce.paper import plans
 
 
 def main(path: str | Path) -> None:
     X, y, _ = bocce.data.regression(n=10_000, d=20, kappa=200.0, noise_var=0.01)
-    plans.picture(bocce.plan(bocce.LeastSquares(X, y))).savefig(path, dpi=110)
+    bocce.plan(bocce.LeastSquares(X, y)).plot()[0].figure.savefig(path, dpi=110)
 
 
 if __name__ == "__main__":

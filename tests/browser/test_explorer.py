@@ -81,7 +81,7 @@ def test_the_page_says_what_python_says(opened):
             json.dumps(some),
         )
         for given, text in zip(some, found):
-            wrong += golden.disagreement(golden.answers(given), text)
+            wrong += golden.disagreement(given, golden.answers(given), text)
     assert not wrong, wrong[:5]
 
 

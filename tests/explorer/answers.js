@@ -16,15 +16,15 @@ function answers(bocce, given) {
       bocce.edge({ alpha, beta, lam: mu, L_max: R, theta }),
       bocce.edge({ alpha, beta, zeta2: z, L_max: R, theta }),
     ]),
-    tables: {}, curves: [],
+    tables: {}, curves: {},
   };
   for (const name of given.methods) {
     const { alpha, beta, theta } = bocce.schedule(name, { T, n, b, ...constants });
     found.tables[name] = [alpha, beta, theta].map((column) => Array.from(column));
-    for (const L_max of [null, constants.L_max]) {
+    found.curves[name] = [null, constants.L_max].map((L_max) => {
       const curve = bocce.expected({ spectrum, noise, n, b, alpha, beta, theta, L_max, start });
-      found.curves.push(Object.values(curve).map((column) => Array.from(column)));
-    }
+      return Object.values(curve).map((column) => Array.from(column));
+    });
   }
   found.rates = [null, constants.L_max].map((L_max) => {
     const model = { spectrum, noise, n, b, alpha, beta, theta, L_max };

@@ -45,7 +45,7 @@ def found() -> list[list[str]]:
     settings = golden.settings(FEW)
     ours = [golden.answers(given) for given in settings]
     return [
-        [line for one, page in zip(ours, answered) for line in golden.disagreement(one, page)]
+        [line for one in zip(settings, ours, answered) for line in golden.disagreement(*one)]
         if answered
         else ["no answer"]
         for answered in ask([CORE, *mutants], settings)

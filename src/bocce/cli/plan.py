@@ -61,7 +61,6 @@ def plan(
       bocce plan train.csv --plot steps.png
     """
     from .. import plan as make_plan
-    from ..paper import plans
 
     check_loss("plan", loss)
     check_plot(plot)
@@ -72,7 +71,7 @@ def plan(
             problem, batch_size, steps, accuracy, method=method, tol=tol, passes=passes
         )
         if plot is not None:
-            save_figure(plans.picture(found), plot)
+            save_figure(found.plot()[0].figure, plot)
     if json:
         show_json({"file": file, "loss": loss, **found.to_dict()})
         return

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .. import _pictures
 from ..problems import Problem
 from ..sampling import batch_rows
 from ..schedules import Schedule, table_of
@@ -33,6 +35,40 @@ class Curve:
     @property
     def T(self) -> int:
         return int(self.error2.size - 1)
+
+    def plot(self, *others: Curve, ax: Any = None, labels: Sequence[str] | None = None) -> Any:
+        """Draw E||w_k - w*||^2 of this curve and of others; dotted, the bias that is part of it.
+
+        Parameters
+        ----------
+        *others : Curve
+            Curves to draw beside this one.
+        ax : matplotlib Axes, optional
+            Where to draw; None makes a figure.
+        labels : sequence of str, optional
+            A name for each curve, this one first.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If there are not as many labels as curves.
+
+        Examples
+        --------
+        >>> from bocce import exact, schedules
+        >>> model = exact.Gaussian([0.1, 1.0], n=100)
+        >>> sgd, shb = schedules.sgd(50, L=1.0), schedules.shb(50, L=1.0, mu=0.1)
+        >>> slow, fast = (exact.expected(model, s, batch_size=50) for s in (sgd, shb))
+        >>> slow.plot(fast, labels=["sgd", "shb"]).get_yscale()
+        'log'
+        """
+        return _pictures.curves([self, *others], labels, ax)
 
     @property
     def k(self) -> npt.NDArray[np.int64]:

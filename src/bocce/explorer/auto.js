@@ -8,7 +8,10 @@ function auto({ T, L, mu, L_max, n, b, kappa_tilde = null }) {
 }
 
 function auto_heavy_ball(T, L, mu, L_max, z) {
-  const [alpha, beta, rate] = minimax_heavy_ball(z, L_max, mu, L, 1 / L);
+  const time = Math.max(1, T / 3.5);
+  const root = (Math.sqrt(L) + Math.sqrt(L + 4 * time * z * L_max)) / (2 * time);
+  const seen = Math.min(L, Math.max(mu, root * root));  // the least curvature that T steps can see
+  const [alpha, beta, rate] = minimax_heavy_ball(z, L_max, seen, L, 1 / L);
   const start = Math.min(3.5 / Math.max(1 - rate, Number.EPSILON), 0.5 * T) / T;
   const late = (k) => Math.max(k - start * T, 0) / ((1 - start) * T);
   return table(T, (k) => [z > 0 ? alpha * T ** (-0.9 * late(k)) : alpha, beta, 0]);

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Okabe and Ito's palette; the luminances differ, and markers repeat what colour says
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, RED, PINK, GREY = "#B8A800", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+from .._pictures import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, YELLOW
 
 
 @dataclass(frozen=True)

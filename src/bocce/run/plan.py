@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _checks, exact, theory
+from .. import _checks, _html, _pictures, exact, theory
 from ..control.anytime import Design, accelerating_batch
 from ..problems import Constants, Problem
 from ..rows import Array
@@ -83,6 +83,35 @@ class Plan:
 
     def __str__(self) -> str:
         return plan_words.page(self)
+
+    def _repr_html_(self) -> str:
+        return _html.plan(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what batch sizes cost: steps on the left, passes over the data on the right.
+
+        Parameters
+        ----------
+        ax : two matplotlib Axes, optional
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        array of two matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import bocce
+        >>> X, y, _ = bocce.data.regression(n=200, d=5, kappa=10.0)
+        >>> [ax.get_ylabel() for ax in bocce.plan(bocce.LeastSquares(X, y)).plot()]
+        ['steps', 'passes over the data']
+        """
+        return _pictures.plan(self, ax)
 
 
 def plan(

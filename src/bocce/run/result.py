@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from .. import _html, _pictures
 from ..rows import Array
 
 
@@ -56,3 +57,32 @@ class Result:
         final = self.history["grad_norm"]
         shown = f"{final[-1]:.3g}" if final.size else "none"
         return f"Result({self.status}, n_iter={self.n_iter}, grad_norm={shown}: {self.message})"
+
+    def _repr_html_(self) -> str:
+        return _html.result(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the gradient's norm, over that of the start, by gradients of rows.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import bocce
+        >>> X, y, _ = bocce.data.regression(n=200, d=5, kappa=10.0)
+        >>> bocce.minimize(bocce.LeastSquares(X, y), "shb", T=50).plot().get_xlabel()
+        'gradients of rows'
+        """
+        return _pictures.result(self, ax)

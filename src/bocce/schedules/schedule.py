@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _checks
+from .. import _checks, _html, _pictures
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -131,6 +131,34 @@ class Schedule:
 
     def __repr__(self) -> str:
         return f"Schedule({self.name or 'unnamed'!r}, T={self.T})"
+
+    def _repr_html_(self) -> str:
+        return _html.schedule(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the table: steps on a logarithmic axis, momentum and lookahead on the right.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from bocce.schedules import two_phase
+        >>> two_phase(100, L=4.0, mu=1.0).plot().get_yscale()
+        'log'
+        """
+        return _pictures.schedule(self, ax)
 
     def then(self, other: Schedule, name: str | None = None) -> Schedule:
         """This schedule, then ``other`` from rest: its first beta and theta become 0."""

@@ -1,0 +1,122 @@
+"""What ``plot`` methods draw. Matplotlib is an extra: it is imported when a picture is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+# Okabe and Ito's palette; the luminances differ, and markers repeat what colour says
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, RED, PINK, GREY = "#B8A800", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+CYCLE = (BLUE, RED, GREEN, ORANGE, PINK, SKY, BLACK, GREY)
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+
+
+def axes_for(where: str, ax: Any, columns: int = 1) -> Any:
+    """The axes that were given, or new ones of pyplot's: one, or an array of several."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError(f'{where} needs matplotlib; run pip install "bocce[plots]".') from None
+    size = (2.2 + 4.2 * columns, 4.0)
+    return plt.subplots(1, columns, figsize=size, layout="constrained")[1]
+
+
+def _grid(ax: Any) -> Any:
+    ax.grid(alpha=0.3, lw=0.5)
+    return ax
+
+
+def schedule(table: Any, ax: Any) -> Any:
+    """Steps on a logarithmic axis; momentum and lookahead on an axis of their own, right."""
+    ax = _grid(axes_for("Schedule.plot", ax))
+    right = ax.twinx()
+    lines = ax.semilogy(table.alpha, color=BLUE, lw=1.6, label="step alpha")
+    lines += right.plot(table.beta, color=RED, lw=1.3, label="momentum beta")
+    if table.theta.any():
+        lines += right.plot(table.theta, color=GREEN, lw=1.6, ls=DASHES[1], label="lookahead theta")
+    right.set(ylim=(-0.03, 1.03 * max(1.0, float(table.theta.max()))))
+    right.set_ylabel("momentum beta, lookahead theta")
+    ax.set(xlabel="step k", ylabel="step alpha", title=table.name)
+    ax.legend(handles=lines, fontsize="small", frameon=False)
+    return ax
+
+
+def result(run: Any, ax: Any) -> Any:
+    """The gradient's norm over that of the start, by gradients of rows, stage by stage."""
+    ax = _grid(axes_for("Result.plot", ax))
+    norms, spent = run.history["grad_norm"], run.history["gradient_evaluations"]
+    first = norms[0] if norms.size and norms[0] > 0.0 else 1.0
+    style = {"marker": "o", "ms": 4} if norms.size < 40 else {}
+    ax.plot(spent, _finite(norms) / first, color=BLUE, lw=1.6, **style)
+    end = 0
+    for stage in run.stages[:-1]:
+        end += stage.steps
+        at = np.searchsorted(run.history["k"], end)
+        if at < spent.size:
+            ax.axvline(spent[at], color=GREY, lw=1.0, ls=DASHES[1])
+    methods = ", then ".join(f"{s.method} (batch {s.batch:,})" for s in run.stages if s.steps)
+    ax.set(yscale="log", xlabel="gradients of rows", ylabel="gradient norm, over the first")
+    ax.set_title(f"{run.status}: {methods}" if methods else run.status, fontsize="medium")
+    return ax
+
+
+def curves(found: Sequence[Any], labels: Sequence[str] | None, ax: Any) -> Any:
+    """E||w_k - w*||^2 of each; dotted, the bias that is part of it."""
+    ax = _grid(axes_for("Curve.plot", ax))
+    names = [f"curve {i + 1}" for i in range(len(found))] if labels is None else list(labels)
+    if len(names) != len(found):
+        raise ValueError(
+            f"Curve.plot: labels has {len(names)} names, must have one for each of "
+            f"{len(found)} curves, this one first."
+        )
+    for i, (curve, name) in enumerate(zip(found, names)):
+        colour = CYCLE[i % len(CYCLE)]
+        dash = DASHES[i // len(CYCLE) % len(DASHES)]
+        ax.plot(_finite(curve.error2), color=colour, ls=dash, lw=1.8, label=name)
+        ax.plot(_finite(curve.bias2), color=colour, ls=DASHES[2], lw=1.0)
+    ax.set(yscale="log", xlabel="step k", ylabel="E||w - w*||² (dotted: its bias)")
+    if len(found) > 1 or labels is not None:
+        ax.legend(fontsize="small", frameon=False)
+    return ax
+
+
+def _finite(values: Any) -> Any:
+    """What a logarithmic axis can show: no zeros, and nothing near overflow."""
+    return np.where((values > 0.0) & (values < 1e200), values, np.nan)
+
+
+def plan(found: Any, axes: Any) -> Any:
+    """``sweep``: steps on the left, passes over the data on the right, by batch size.
+
+    Marked are the batch that is recommended, the one from which on larger batches save few steps,
+    and what a run with the plan's own arguments is expected to spend.
+    """
+    axes = axes_for("Plan.plot", axes, columns=2)
+    sizes = [point.batch_size for point in found.sweep]
+    steps = [point.steps for point in found.sweep]
+    passes = [point.evaluations / found.n for point in found.sweep]
+    last = found.stages[-1]
+    panels = ((steps, "steps", last.steps), (passes, "passes over the data", found.passes))
+    for ax, (values, label, spent) in zip(axes, panels):
+        if sizes:
+            ax.loglog(sizes, values, "o-", color=BLUE, ms=3.5, label="a batch you give")
+        for b, words, colour, size in (
+            (found.recommended, "recommended", GREEN, 13),
+            (found.knee, "larger ones save few steps", ORANGE, 8),
+        ):
+            if b is not None:
+                style = {"mfc": "none", "mew": 2, "color": colour, "ms": size}
+                ax.plot([b], [values[sizes.index(b)]], "o", label=f"{b:,}: {words}", **style)
+        if spent:
+            words = f"this run: {last.method}, {last.batch:,} rows"
+            ax.plot([last.batch], [spent], "*", ms=13, color=RED, label=words)
+        ax.set(xlabel=f"batch size, of {found.n:,} rows", ylabel=label, xscale="log", yscale="log")
+        _grid(ax)
+    axes[0].legend(fontsize="small", frameon=False)
+    axes[0].figure.suptitle(found.problem, fontsize="medium")
+    return axes
