@@ -87,7 +87,8 @@ def test_the_batches_of_a_chunk_are_those_of_its_own_seed():
 def test_auto_is_stages_that_double_and_a_mean_over_the_last_four():
     """Batches of 8: stages of 32, 64, ... steps, written out, and run by the readable engine."""
     X, y = regression(n=8 * 600)
-    model = HeavyBallRegressor(fit_intercept=False, random_state=0).partial_fit(X, y)
+    model = HeavyBallRegressor(batch_size=8, fit_intercept=False, random_state=0)
+    model.partial_fit(X, y)
     frame, p = framed(X, y, model.l2)
     c = p.constants()
     three = []

@@ -23,6 +23,7 @@ class Gamma(NamedTuple):
 
     words = "gamma regression with a log link"
     curvature = None
+    model, self_concordance = "scaled", 1.0
     targets = staticmethod(positive_targets)
 
     def value(loss, z: Any, y: Any) -> Any:

@@ -21,6 +21,7 @@ class Logistic(NamedTuple):
     words = "Logistic regression"
     margin = True
     curvature = 0.25
+    model, self_concordance = "likelihood", 1.0
     targets = staticmethod(sign_targets)
 
     def value(loss, z: Any, y: Any) -> Any:

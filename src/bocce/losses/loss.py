@@ -41,6 +41,11 @@ class Loss(Protocol):
     outputs: ClassVar[bool]  # has a row a score for each class (z is a matrix)? See Softmax
     differences: ClassVar[bool]  # do only the differences of a row's scores count?
     curvature: ClassVar[float | None]  # bend is at most this; None where it has no bound
+    # What standard errors may assume: "likelihood" (slopes vary as the bend says), "scaled" (the
+    # expected bend is 1, slopes have one unknown variance), "residuals" (slopes and bends depend on
+    # residuals that have the same law at every row), or "none".
+    model: ClassVar[str]
+    self_concordance: ClassVar[float | None]  # |third derivative| <= this times bend; or None
 
     def value(self, z: Any, y: Any) -> Any: ...
     def slope(self, z: Any, y: Any) -> Any: ...
@@ -67,6 +72,7 @@ class Loss(Protocol):
 
 
 REGISTRY: dict[str, Any] = {}
+ALIASES = {"log_loss": "logistic"}  # scikit-learn's names
 NEEDED = ("value", "slope", "bend", "curvature")
 L = TypeVar("L", bound=type)
 
@@ -94,6 +100,8 @@ def _defaults() -> dict[str, Any]:
         "margin": False,
         "outputs": False,
         "differences": False,
+        "model": "none",
+        "self_concordance": None,
         "floor": _floor,
         "constant": _constant,
         "together": _together,
@@ -148,6 +156,7 @@ def loss(name: str) -> Callable[[L], L]:
 def loss_of(where: str, given: Any) -> Any:
     """A loss, from an instance or a registered name."""
     if isinstance(given, str):
+        given = ALIASES.get(given, given)
         return REGISTRY[_checks.choice(where, "loss", given, REGISTRY)]()
     if isinstance(given, type) or not hasattr(given, "quadratic"):
         raise TypeError(

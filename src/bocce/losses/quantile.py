@@ -23,10 +23,15 @@ class Quantile(NamedTuple):
     smoothing: float = 0.1
 
     words = "smoothed quantile regression"
+    model = "residuals"
 
     @property
     def curvature(loss) -> float:
         return 0.25 / loss.smoothing
+
+    @property
+    def self_concordance(loss) -> float:
+        return 1.0 / loss.smoothing
 
     def value(loss, z: Any, y: Any) -> Any:
         t = (z - y) / loss.smoothing

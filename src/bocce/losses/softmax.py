@@ -24,6 +24,7 @@ class Softmax(NamedTuple):
     outputs = True
     differences = True  # of scores are all that counts
     curvature = 0.5
+    model, self_concordance = "likelihood", 2.0**0.5  # by the norm of a row's change of scores
     targets = staticmethod(class_targets)
 
     def value(loss, z: Any, y: Any) -> Any:

@@ -17,6 +17,7 @@ class Squared(NamedTuple):
     words = "Least squares"
     quadratic = True
     curvature = 1.0
+    model, self_concordance = "scaled", 0.0
 
     def value(loss, z: Any, y: Any) -> Any:
         return 0.5 * (z - y) ** 2

@@ -31,6 +31,8 @@ from ..run.anytime import summed
 from . import _arrays, _columns, _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
+from ._errors import FIRST_TOL, Seen, WithErrors, until_certain
+from ._export import Exportable
 from ._report import Reporter
 from ._run import Outcome, asked, constant, dense_pays, descend, judged
 
@@ -51,7 +53,7 @@ MOST_PASSED = 1000  # sets of parameters that are remembered
 _passed: set[tuple[Any, ...]] = set()
 
 
-class HeavyBall(CallbackSupportMixin, BaseEstimator):
+class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     """A linear model, fitted output by output, or where the loss is on all classes at once, in one
     run: see HeavyBallRegressor and HeavyBallClassifier."""
 
@@ -64,7 +66,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
             None,
         ],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "tol": [Interval(Real, 0, 1, closed="left")],
+        "tol": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -213,7 +215,11 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
         if columns is not None:
             X = _columns.taken(X, columns)
         coef, intercept = self._started(self._outputs(len(labels)), X.shape[1], warm)
-        request = asked(self.method, self.batch_size, self.max_iter, self.tol, self._seed())
+        certain = self.tol == "auto"
+        tol = FIRST_TOL if certain else self.tol
+        request = asked(self.method, self.batch_size, self.max_iter, tol, self._seed())
+        count = float(X.shape[0]) if weights is None else float(weights.sum())
+        problems: list[Problem] = []
         p = inner = frame = None
         outcomes: list[Outcome] = []
         for j, target in enumerate(targets):
@@ -239,7 +245,11 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
                 intercept[place] = constant(p)
             start = p.joined(coef[place].T, intercept[place])
             watch = tell if report.listened_to else None
-            outcome = descend(p, inner, frame, start, request, watch)
+            problems.append(p)
+            if certain:
+                outcome = until_certain(p, inner, frame, start, request, watch, count)
+            else:
+                outcome = descend(p, inner, frame, start, request, watch)
             outcomes.append(outcome)
             self._put(coef, intercept, place, outcome.w)
             report.end()
@@ -251,7 +261,7 @@ class HeavyBall(CallbackSupportMixin, BaseEstimator):
                 place = self._place(j)
                 w = p.joined(rough[place].T, shift[place])
                 outcomes[j] = judged(outcome, inner, frame, w)
-        self._stream = None
+        self._stream, self._seen, self._inferred = None, Seen(problems, count, columns), {}
         self._keep(frame, inner, outcomes, request, labels)
 
     def _put(self, coef: Array, intercept: Array, place: Any, w: Array) -> None:

@@ -20,7 +20,7 @@ from ._report import Reporter
 
 
 def _has_probabilities(estimator: Any) -> bool:
-    if estimator.loss != "log_loss":
+    if estimator.loss == "squared_hinge":
         raise AttributeError(
             f"HeavyBallClassifier: loss={estimator.loss!r} has no probabilities, must be "
             "'log_loss' for them; or calibrate with CalibratedClassifierCV."
@@ -34,7 +34,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **HeavyBall._parameter_constraints,
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "loss": [StrOptions({"log_loss", "squared_hinge"})],
+        "loss": [StrOptions({"log_loss", "logistic", "squared_hinge"})],
     }
 
     def _loss(self) -> Any:
@@ -241,10 +241,11 @@ class HeavyBallClassifier(LinearClassifier):
     l2 : float, default=1e-4
         The penalty on ||coef||^2/2, per row: it does not grow with n. 0 is none; then separable
         classes have no finite minimiser, and a warning says so.
-    loss : {"log_loss", "squared_hinge"}, default="log_loss"
-        Logistic regression, or a linear support vector machine with max(0, 1 - s z)^2 in place of
-        log(1 + exp(-s z)): ``LinearSVC(C=1 / (n * l2))`` without its penalty on the intercept. It
-        has no probabilities, and three classes or more are fitted one against the rest.
+    loss : {"log_loss", "logistic", "squared_hinge"}, default="log_loss"
+        Logistic regression (both names), or a linear support vector machine with
+        max(0, 1 - s z)^2 in place of log(1 + exp(-s z)): ``LinearSVC(C=1 / (n * l2))`` without its
+        penalty on the intercept. It has no probabilities, and three classes or more are fitted one
+        against the rest.
     method : str, default="auto"
         A method of bocce (``bocce methods`` lists them). Others than "auto" and "auto-shb" follow
         their schedule for ``max_iter`` passes and may not reach ``tol``.
@@ -252,9 +253,11 @@ class HeavyBallClassifier(LinearClassifier):
         Rows, or a share of n in (0, 1]; None chooses. With "auto" it is the first batch.
     max_iter : int or None, default=None
         The most passes over the data: 10,000 with "auto" (100 if tol is 0), else 100.
-    tol : float, default=1e-4
+    tol : float or "auto", default=1e-4
         Stop when the norm of the gradient is tol times the first: that of the best constant
-        prediction (or at zero, if that is smaller). Where X has few entries (20,000) "auto" goes
+        prediction (or at zero, if that is smaller). "auto" stops when it is proved that no
+        coefficient is farther from the minimiser than a hundredth of its standard error (up to
+        3,000 variables; beyond them it is 1e-4). Where X has few entries (20,000) "auto" goes
         on as far as rounding allows, for it takes milliseconds.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None

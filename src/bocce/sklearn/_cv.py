@@ -252,7 +252,7 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     scoring : str, callable or None, default=None
         As in scikit-learn; None is R^2. Of leave-one-out the predictions of all rows are scored
         together.
-    loss, delta, max_iter, tol, fit_intercept, random_state
+    loss, delta, quantile, smoothing, max_iter, tol, fit_intercept, random_state
         As for :class:`HeavyBallRegressor`; ``max_iter`` is of the last fit.
     n_jobs : int or None, default=None
         Folds that are run at once, in threads.
@@ -282,7 +282,16 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(LinearRegressor)
     _plain = HeavyBallRegressor
-    _shared = ("loss", "delta", "max_iter", "tol", "fit_intercept", "random_state")
+    _shared = (
+        "loss",
+        "delta",
+        "quantile",
+        "smoothing",
+        "max_iter",
+        "tol",
+        "fit_intercept",
+        "random_state",
+    )
 
     def __init__(
         self,
@@ -292,6 +301,8 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         scoring=None,
         loss="squared",
         delta=1.0,
+        quantile=0.5,
+        smoothing=0.1,
         max_iter=None,
         tol=1e-4,
         fit_intercept=True,
@@ -304,6 +315,8 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         self.scoring = scoring
         self.loss = loss
         self.delta = delta
+        self.quantile = quantile
+        self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
         self.fit_intercept = fit_intercept

@@ -18,6 +18,7 @@ from ..rows import Array
 from ..run.path import Way
 from ._arrays import elsewhere, rows_at
 from ._base import HeavyBall
+from ._errors import FIRST_TOL
 from ._quick_scores import Quick, quick_score, scored
 from ._run import TINY_TOL, dense_pays, tiny
 
@@ -44,7 +45,7 @@ class Track:
         self.n = int(X.shape[0])
         if sp.issparse(X) and dense_pays(X):
             X = X.toarray()
-        tol = model.tol
+        tol = FIRST_TOL if model.tol == "auto" else model.tol
         if tiny(X):
             tol, judged = min(tol, TINY_TOL), 0
         self.ways: list[Way] = []

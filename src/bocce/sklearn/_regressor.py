@@ -7,21 +7,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.metrics import d2_tweedie_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from ..losses import Huber, Poisson, Squared
-from . import _arrays, _plain, _stream
+from ..losses import Gamma, Huber, Poisson, Quantile, Squared
+from . import _arrays, _exact_stream, _plain, _stream
 from ._base import HeavyBall
 from ._report import Reporter
 from ._run import tiny
 
 
 def _can_stream(estimator: Any) -> bool:
-    if estimator.loss == "poisson":
+    if estimator.loss in ("poisson", "gamma"):
         raise AttributeError(
-            "HeavyBallRegressor: loss='poisson' has no bound on its curvature, must be 'squared' "
-            "or 'huber' for partial_fit; use fit."
+            f"HeavyBallRegressor: loss={estimator.loss!r} has no bound on its curvature, must be "
+            "'squared', 'huber' or 'quantile' for partial_fit; use fit."
         )
     return True
 
@@ -31,18 +32,26 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **HeavyBall._parameter_constraints,
-        "loss": [StrOptions({"squared", "huber", "poisson"})],
+        "loss": [StrOptions({"squared", "huber", "poisson", "gamma", "quantile"})],
         "delta": [Interval(Real, 0, None, closed="neither")],
+        "quantile": [Interval(Real, 0, 1, closed="neither")],
+        "smoothing": [Interval(Real, 0, None, closed="neither")],
     }
 
     def _loss(self) -> Any:
-        if self.loss == "poisson":
-            return Poisson()
-        return Squared() if self.loss == "squared" else Huber(float(self.delta))
+        if self.loss == "huber":
+            return Huber(float(self.delta))
+        if self.loss == "quantile":
+            return Quantile(float(self.quantile), float(self.smoothing))
+        return {"squared": Squared, "poisson": Poisson, "gamma": Gamma}[self.loss]()
+
+    @property
+    def _log_link(self) -> bool:
+        return self.loss in ("poisson", "gamma")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        counts = self.loss == "poisson"
+        counts = self._log_link
         tags.target_tags.positive_only, tags.target_tags.multi_output = counts, not counts
         return tags
 
@@ -55,7 +64,7 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
             y,
             accept_sparse="csr",
             order="C",  # batches are rows
-            multi_output=self.loss != "poisson",
+            multi_output=not self._log_link,
             y_numeric=True,
             reset=reset,
             ensure_all_finite=finite,
@@ -108,7 +117,7 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         return {"coef_": coef, "intercept_": intercept}
 
     def predict(self, X):
-        """x . coef + intercept for each row, or with the Poisson loss its exponential.
+        """x . coef + intercept for each row; its exponential for counts and amounts.
 
         Parameters
         ----------
@@ -119,7 +128,25 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         scores = self._scores(X, "predict")
-        return _arrays.exponential(scores) if self.loss == "poisson" else scores
+        return _arrays.exponential(scores) if self._log_link else scores
+
+    def score(self, X, y, sample_weight=None):
+        """R^2; for the Poisson and gamma losses D^2, the share of the deviance explained.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        if not self._log_link:
+            return super().score(X, y, sample_weight)
+        power = 1 if self.loss == "poisson" else 2
+        return d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=power)
 
 
 class HeavyBallRegressor(LinearRegressor):
@@ -138,15 +165,22 @@ class HeavyBallRegressor(LinearRegressor):
     ----------
     l2 : float, default=1e-4
         The penalty on ||coef||^2/2, per row: it does not grow with n. 0 is none.
-    loss : {"squared", "huber", "poisson"}, default="squared"
+    loss : {"squared", "huber", "poisson", "gamma", "quantile"}, default="squared"
         Huber's loss is the squared one for residuals up to ``delta`` and linear beyond: outliers
         pull with bounded force. The Poisson loss, exp(z) - y z for y >= 0, is for counts:
         predictions are exp(x . coef + intercept), ``PoissonRegressor(alpha=l2)`` has the same
         minimiser, and for counts over different exposures y is the rate and ``sample_weight`` the
         exposure. Its curvature has no bound, so ``batch_size`` must be None, the method "auto",
-        "plane" or a line search, and there is no ``partial_fit``; y is one output.
+        "plane" or a line search, and there is no ``partial_fit``; y is one output. The gamma loss,
+        z + y exp(-z) for y > 0, is for amounts whose spread grows with their mean, with the same
+        log link and limits: ``GammaRegressor(alpha=l2)``. The quantile loss predicts a quantile of
+        y instead of its mean.
     delta : float, default=1.0
         Of Huber's loss, in the units of y.
+    quantile : float, default=0.5
+        Of the quantile loss: the share of y below the predictions.
+    smoothing : float, default=0.1
+        Of the quantile loss, in the units of y: its corner is rounded over about this width.
     method : str, default="auto"
         A method of bocce (``bocce methods`` lists them). Others than "auto" and "auto-shb" follow
         their schedule for ``max_iter`` passes and may not reach ``tol``.
@@ -154,9 +188,11 @@ class HeavyBallRegressor(LinearRegressor):
         Rows, or a share of n in (0, 1]; None chooses. With "auto" it is the first batch.
     max_iter : int or None, default=None
         The most passes over the data: 10,000 with "auto" (100 if tol is 0), else 100.
-    tol : float, default=1e-4
+    tol : float or "auto", default=1e-4
         Stop when the norm of the gradient is tol times the first: that of the best constant
-        prediction (or at zero, if that is smaller). Where X has few entries (20,000) "auto" goes
+        prediction (or at zero, if that is smaller). "auto" stops when it is proved that no
+        coefficient is farther from the minimiser than a hundredth of its standard error (up to
+        3,000 variables; beyond them it is 1e-4). Where X has few entries (20,000) "auto" goes
         on as far as rounding allows, for it takes milliseconds.
     fit_intercept : bool, default=True
     warm_start : bool, default=False
@@ -211,6 +247,8 @@ class HeavyBallRegressor(LinearRegressor):
         *,
         loss="squared",
         delta=1.0,
+        quantile=0.5,
+        smoothing=0.1,
         method="auto",
         batch_size=None,
         max_iter=None,
@@ -223,6 +261,8 @@ class HeavyBallRegressor(LinearRegressor):
         self.l2 = l2
         self.loss = loss
         self.delta = delta
+        self.quantile = quantile
+        self.smoothing = smoothing
         self.method = method
         self.batch_size = batch_size
         self.max_iter = max_iter
@@ -235,7 +275,12 @@ class HeavyBallRegressor(LinearRegressor):
     @available_if(_can_stream)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None):
-        """Go once over a chunk of a stream; the schedule goes on from call to call.
+        """Learn from a chunk of a stream.
+
+        With the squared loss, "auto", no batch size and at most 1,024 columns the sums of all rows
+        are kept: ``coef_`` is that of ``fit`` on all rows seen, to rounding, in any order of
+        chunks, and weights count as in ``fit``. Otherwise steps are taken once over the chunk, and
+        the schedule goes on from call to call:
 
         Frame, curvature and batch size come from the first chunk. With "auto" the steps are cut
         in stages that double in length and ``coef_`` is an average of the later iterates; other
@@ -257,5 +302,8 @@ class HeavyBallRegressor(LinearRegressor):
         X, y, weights = self._checked(X, y, sample_weight, reset=first)
         if first:
             self._one_output = y.ndim == 1
+        if _exact_stream.serves(self, X.shape[1]):
+            _exact_stream.advance(self, X, y, weights)
+            return self
         _stream.advance(self, X, y.reshape(y.shape[0], -1).T, weights)
         return self

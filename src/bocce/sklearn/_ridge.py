@@ -77,11 +77,7 @@ class Rows:
 
     def model(self, sums: Sums) -> Model:
         """Of rows with these sums, where columns are fewer than rows."""
-        W = sums.weight
-        x, y = (sums.x / W, sums.y / W) if self.intercept else (0.0 * sums.x, 0.0 * sums.y)
-        values, right = np.linalg.eigh(sums.xx / W - np.outer(x, x))
-        rotated = right.T @ (sums.xy / W - np.outer(x, y))
-        return Model(np.maximum(values, 0.0), right, rotated, self.x_mean + x, self.y_mean + y)
+        return model_of(sums, self.x_mean, self.y_mean, self.intercept)
 
     def subset(self, rows: Array) -> Model:
         """Of some of the rows, where columns are many."""
@@ -132,6 +128,16 @@ class Rows:
                 missed = residual / (1.0 - h)[:, None]
             found.append(self.Y - missed + self.y_mean)
         return found
+
+
+def model_of(sums: Sums, centre_x: Array, centre_y: Array, intercept: bool) -> Model:
+    """Of rows with these sums about a centre."""
+    W = sums.weight
+    x, y = (sums.x / W, sums.y / W) if intercept else (0.0 * sums.x, 0.0 * sums.y)
+    second = sums.xx / W - np.outer(x, x)
+    values, right = np.linalg.eigh(second)
+    rotated = right.T @ (sums.xy / W - np.outer(x, y))
+    return Model(np.maximum(values, 0.0), right, rotated, centre_x + x, centre_y + y)
 
 
 def _total(parts: list[Sums]) -> Sums:

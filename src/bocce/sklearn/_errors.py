@@ -1,0 +1,222 @@
+"""Standard errors, intervals and a tolerance that follows from them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from .. import _checks
+from ..inference import MOST_VARIABLES, Inference, infer
+from ..problems import Problem
+from ..rows import Array
+from ._run import Outcome, descend
+
+FIRST_TOL = 1e-4  # what ``tol="auto"`` begins with, and uses where nothing better is known
+SHARE = 0.01  # of its standard error: the most that a coefficient may be wrong by
+ROUNDS = 6
+
+
+class Seen(NamedTuple):
+    """What a fit was made of: kept for standard errors, and left out of pickles."""
+
+    problems: list[Problem]
+    count: float  # of observations, as the weights count them
+    columns: Any  # of X that the problems have, or None where it is all
+
+
+class Table(NamedTuple):
+    """Rows of a summary: a name and numbers each. ``to_pandas()`` makes a DataFrame of it."""
+
+    names: list[str]
+    columns: dict[str, Array]
+    notes: list[str]
+
+    def __getitem__(self, column: Any) -> Any:
+        """A column by its name, as in a DataFrame."""
+        return self.columns[column] if isinstance(column, str) else tuple.__getitem__(self, column)
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas DataFrame, indexed by the names."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns, index=self.names)
+
+    def _cells(self) -> list[list[str]]:
+        rows = zip(self.names, *self.columns.values())
+        return [[name, *(f"{value:.6g}" for value in values)] for name, *values in rows]
+
+    def __repr__(self) -> str:
+        cells = [["", *self.columns], *self._cells()]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths)).rstrip() for row in cells]
+        return "\n".join([*lines, *self.notes])
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in ["", *self.columns])
+        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._cells())
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><tr>{head}</tr>{body}</table>{notes}"
+
+
+class WithErrors:
+    """Mixin: what a fitted estimator knows about the certainty of its coefficients."""
+
+    _seen: Seen | None = None
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in ("_seen", "_inferred")}
+
+    def _infer(self, kind: str) -> list[Inference]:
+        check_is_fitted(self)
+        if self._seen is None:
+            raise ValueError(
+                f"{type(self).__name__}: standard errors need the data of the fit, which pickles "
+                "and partial_fit do not keep; call fit again."
+            )
+        known: dict[str, list[Inference]] = vars(self).setdefault("_inferred", {})
+        if kind not in known:
+            known[kind] = [
+                infer(p, self._point(j, p), kind, self._seen.count)
+                for j, p in enumerate(self._seen.problems)
+            ]
+        return known[kind]
+
+    def _point(self, j: int, p: Problem) -> Array:
+        """The variables of run j, from coef_ and intercept_."""
+        coef = np.array(self.coef_, dtype=np.float64, ndmin=2)
+        if self._seen is not None and self._seen.columns is not None:
+            coef = coef[:, self._seen.columns]
+        intercept = np.array(self.intercept_, dtype=np.float64, ndmin=1)
+        place = self._place(j)
+        return p.joined(coef[place].T, intercept[place])
+
+    @property
+    def covariance_(self) -> Array:
+        """Of the coefficients and then the intercept, under the loss's model; computed when first
+        asked for. With several runs (outputs, or classes against the rest) a matrix for each; of a
+        softmax one matrix for all, whose variables are flattened feature by feature."""
+        found = [one.covariance for one in self._infer("model")]
+        return found[0] if len(found) == 1 else np.stack(found)
+
+    @property
+    def standard_errors_(self) -> Array:
+        """Of the coefficients and then the intercept, under the loss's model: of the shape of
+        ``coef_`` with a column more."""
+        found = np.stack([one.standard_errors.T for one in self._infer("model")])
+        found = found.reshape(-1, found.shape[-1])
+        return found[0] if np.ndim(self.coef_) == 1 else found
+
+    def summary(self, kind: str = "model", level: float = 0.95) -> Table:
+        """Coefficients with standard errors and confidence intervals.
+
+        Parameters
+        ----------
+        kind : {"model", "sandwich"}, default="model"
+            Whether the variance of the gradient comes from the loss's probability model or from
+            the data alone (robust to a wrong model).
+        level : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        Table
+            Columns ``coef``, ``std_error``, ``lower`` and ``upper``, and without a penalty
+            ``p_value``, a row for each coefficient. ``to_pandas()`` makes a DataFrame of it.
+
+        Raises
+        ------
+        ValueError
+            After unpickling or ``partial_fit``, with too many variables, or where the loss has no
+            model.
+
+        Notes
+        -----
+        Intervals are for the coefficients without a penalty: they are centred at one Newton step of
+        the likelihood from the fit, where the penalty's pull is undone, and so may lie beside a
+        strongly penalised coefficient. There are no p-values for a penalised fit: the penalty moves
+        the estimate towards zero, which is the hypothesis that they would test.
+        """
+        level = _checks.real(
+            "summary", "level", level, above=0.0, below=1.0, remedy="0.95 is usual"
+        )
+        found = self._infer(kind)
+        assert self._seen is not None
+        points = [self._point(j, p) for j, p in enumerate(self._seen.problems)]
+        flat = [np.concatenate([part.T.reshape(-1) for part in parts]) for parts in zip(*(
+            (w, one.standard_errors, one.centre, one.spread) for w, one in zip(points, found)
+        ))]  # fmt: skip
+        coef, errors, centre, spread = flat
+        half = norm.ppf(0.5 + 0.5 * level) * spread
+        columns = {"coef": coef, "std_error": errors}
+        columns |= {"lower": centre - half, "upper": centre + half}
+        notes = []
+        if any(np.any(p.ridge) for p in self._seen.problems):
+            notes.append("Intervals are for the coefficients without the penalty.")
+        else:
+            columns["p_value"] = 2.0 * norm.sf(np.abs(coef / errors))
+        if np.isnan(spread).any():
+            notes.append("NaN: the data alone do not determine this coefficient.")
+        return Table(self._row_names(len(coef)), columns, notes)
+
+    def _row_names(self, count: int) -> list[str]:
+        d = self.n_features_in_
+        assert self._seen is not None
+        names = [str(name) for name in vars(self).get("feature_names_in_", ())]
+        names = names or [f"x{j}" for j in range(d)]
+        if self._seen.columns is not None:
+            names = [names[j] for j in self._seen.columns]
+        names += ["intercept"] * bool(self.fit_intercept)
+        groups = count // len(names)
+        if groups == 1:
+            return names
+        titles = [str(c) for c in getattr(self, "classes_", range(groups))]
+        return [f"{title}: {name}" for title in titles for name in names]
+
+
+def until_certain(
+    p: Problem, inner: Problem, frame: Any, start: Array, request: Any, watch: Any, count: float
+) -> Outcome:
+    """Descend until no coefficient's optimisation error exceeds a hundredth of its standard error,
+    by the bound of ``bocce.inference``."""
+    request = replace(request, tol=FIRST_TOL)
+    outcome = descend(p, inner, frame, start, request, watch)
+    if np.size(start) > MOST_VARIABLES or p.rows.foreign:
+        return outcome
+    kind = "sandwich" if p.loss.model == "none" else "model"
+    for _ in range(ROUNDS):
+        found = infer(p, outcome.w, kind, count)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = float(np.nan_to_num(found.error / found.standard_errors, posinf=1e6).max())
+        if ratio <= SHARE:
+            return outcome
+        request = replace(request, tol=max(1e-15, request.tol * min(0.1, 0.5 * SHARE / ratio)))
+        outcome = _joined(outcome, descend(p, inner, frame, outcome.w, request, watch))
+    warnings.warn(
+        f"fit: tol='auto' could not show that every coefficient is within {SHARE} standard errors "
+        f"of the minimiser (the bound is {ratio:.3g}); raise l2, or leave out columns that depend "
+        "on one another.",
+        ConvergenceWarning,
+        stacklevel=6,
+    )
+    return outcome
+
+
+def _joined(first: Outcome, then: Outcome) -> Outcome:
+    """One run after the other, as one."""
+    added = {
+        name: values + (first.history[name][-1] if name in ("iteration", "passes") else 0)
+        for name, values in then.history.items()
+    }
+    history = {name: np.concatenate([first.history[name], added[name][1:]]) for name in added}
+    return replace(then, history=history)
