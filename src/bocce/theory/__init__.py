@@ -30,6 +30,7 @@ from .multistage import (
     multistage_range,
     two_phase_exponent,
 )
+from .multistage_constant import bound_multistage_constant
 from .none_better import none_better
 from .result import Bound
 from .symbolic import psi_expression
@@ -49,6 +50,7 @@ __all__ = [
     "bound_misestimated_L",
     "bound_misestimated_mu",
     "bound_multistage",
+    "bound_multistage_constant",
     "bound_shb",
     "bound_stationary",
     "bound_two_phase",
