@@ -63,6 +63,7 @@ html_show_sourcelink = False
 ALONE = (
     "index",
     "getting-started",
+    "explorer",
     "choosing",
     "notation",
     "contributing",
@@ -73,7 +74,7 @@ html_sidebars = {page: [] for page in ALONE}  # pages that have no others beside
 html_theme_options = {
     "logo": {"text": "bocce"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -135,7 +136,13 @@ def draw_decision(app):
     runpy.run_path(str(HERE / "pictures" / "which.py"))["main"](HERE / "_static" / "which.svg")
 
 
+def write_explorer(app):
+    """The page that explorer.md shows."""
+    (HERE / "_static" / "explorer.html").write_text(bocce.explorer.page(), encoding="utf-8")
+
+
 def setup(app):
     app.connect("builder-inited", draw_decision)
+    app.connect("builder-inited", write_explorer)
     app.connect("autodoc-process-docstring", plain_text, priority=100)
     app.connect("missing-reference", public_name)

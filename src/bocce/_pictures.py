@@ -38,8 +38,10 @@ def schedule(table: Any, ax: Any) -> Any:
     lines = ax.semilogy(table.alpha, color=BLUE, lw=1.6, label="step alpha")
     lines += right.plot(table.beta, color=RED, lw=1.3, label="momentum beta")
     if table.theta.any():
-        lines += right.plot(table.theta, color=GREEN, lw=1.6, ls=DASHES[1], label="lookahead theta")
-    right.set(ylim=(-0.03, 1.03 * max(1.0, float(table.theta.max()))))
+        most = float(table.theta.max())  # far above 1 where memory grows: cut, and said
+        name = "lookahead theta" + (f", up to {most:.3g}" if most > 1.0 else "")
+        lines += right.plot(table.theta, color=GREEN, lw=1.6, ls=DASHES[1], label=name)
+    right.set(ylim=(-0.03, 1.03))
     right.set_ylabel("momentum beta, lookahead theta")
     ax.set(xlabel="step k", ylabel="step alpha", title=table.name)
     ax.legend(handles=lines, fontsize="small", frameon=False)
@@ -80,6 +82,8 @@ def curves(found: Sequence[Any], labels: Sequence[str] | None, ax: Any) -> Any:
         ax.plot(_finite(curve.error2), color=colour, ls=dash, lw=1.8, label=name)
         ax.plot(_finite(curve.bias2), color=colour, ls=DASHES[2], lw=1.0)
     ax.set(yscale="log", xlabel="step k", ylabel="E||w - w*||² (dotted: its bias)")
+    lowest = min((np.nanmin(_finite(curve.error2)) for curve in found), default=0.0)
+    ax.set_ylim(bottom=max(ax.get_ylim()[0], lowest / 30.0))  # a bias may fall much further
     if len(found) > 1 or labels is not None:
         ax.legend(fontsize="small", frameon=False)
     return ax
@@ -96,6 +100,7 @@ def plan(found: Any, axes: Any) -> Any:
     Marked are the batch that is recommended, the one from which on larger batches save few steps,
     and what a run with the plan's own arguments is expected to spend.
     """
+    alone = axes is None
     axes = axes_for("Plan.plot", axes, columns=2)
     sizes = [point.batch_size for point in found.sweep]
     steps = [point.steps for point in found.sweep]
@@ -118,5 +123,6 @@ def plan(found: Any, axes: Any) -> Any:
         ax.set(xlabel=f"batch size, of {found.n:,} rows", ylabel=label, xscale="log", yscale="log")
         _grid(ax)
     axes[0].legend(fontsize="small", frameon=False)
-    axes[0].figure.suptitle(found.problem, fontsize="medium")
+    if alone:
+        axes[0].figure.suptitle(found.problem, fontsize="medium")
     return axes

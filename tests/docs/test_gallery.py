@@ -47,7 +47,8 @@ def quick(page):
 
 def test_there_is_a_page_for_every_subject_and_nothing_else():
     subjects = (
-        "schedules acceleration noise_floors threshold auto exact_and_runs torch sklearn probe"
+        "pictures schedules acceleration noise_floors threshold auto exact_and_runs torch sklearn "
+        "probe"
     )
     assert [page.stem.split("_", 2)[2] for page in PAGES] == subjects.split()
     assert (GALLERY / "GALLERY_HEADER.rst").read_text().startswith("Gallery\n=======\n")

@@ -4,14 +4,14 @@
 // where zeta0^2 N is the covariance of a batch gradient. One-coordinate rows have length
 // sqrt(L_max) and touch coordinate j with probability lam_j / L_max.
 
-// Expectations at k = 0 .. T under a table; infinite from where they overflow.
+// Expectations at k = 0 .. T under a table; infinite from where they overflow, the bias by itself.
 function expected({ spectrum, noise = 0, n = null, b, alpha, beta, theta, L_max = null, start = null }) {
   const T = alpha.length, d = spectrum.length, z = zeta2(n, b), rank_one = L_max === null;
   const [p, c, q, m, v] = [0, 0, 0, 0, 0].map(() => new Float64Array(d));
   const make = () => new Float64Array(T + 1).fill(Infinity);
   const curve = { error2: make(), grad2: make(), gap: make(), bias2: make() };
   for (let j = 0; j < d; j++) m[j] = Math.sqrt(p[j] = start === null ? 1 : start[j]);
-  for (let k = 0; ; k++) {
+  for (let k = 0, lost = false; ; k++) {
     let error2 = 0, grad2 = 0, gap = 0, bias2 = 0;
     for (let j = 0; j < d; j++) {
       const lam = spectrum[j], here = lam * p[j];
@@ -20,8 +20,10 @@ function expected({ spectrum, noise = 0, n = null, b, alpha, beta, theta, L_max 
       grad2 += lam * here;
       bias2 += m[j] * m[j];
     }
-    if (!(error2 + grad2 + bias2 < Infinity)) return curve;
-    [curve.error2[k], curve.grad2[k], curve.gap[k], curve.bias2[k]] = [error2, grad2, 0.5 * gap, bias2];
+    if (!(bias2 < Infinity)) return curve;
+    curve.bias2[k] = bias2;
+    lost = lost || !(error2 + grad2 < Infinity);
+    if (!lost) [curve.error2[k], curve.grad2[k], curve.gap[k]] = [error2, grad2, 0.5 * gap];
     if (k === T) return curve;
     const a = alpha[k], look = theta[k], momentum = beta[k], strength = a * a * z;
     let drive = noise;
@@ -34,6 +36,7 @@ function expected({ spectrum, noise = 0, n = null, b, alpha, beta, theta, L_max 
       const lam = spectrum[j], x = a * lam, s = momentum - look * x;
       v[j] = s * v[j] - x * m[j];
       m[j] += v[j];
+      if (lost) continue;
       if (z === 0) {  // the full batch has no variance
         p[j] = m[j] * m[j];
         continue;

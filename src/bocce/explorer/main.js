@@ -141,7 +141,7 @@ function show_controls() {
     } else control.value = state[name];
   }
   find('[data-state="spectrum"] [value="data"]').disabled = !data_of();
-  find("#run").textContent = state.run ? "Another run" : "Draw one run";
+  find("#run").textContent = state.run ? "Another run" : "One run";
 }
 
 function listen_to_controls() {

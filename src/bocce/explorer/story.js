@@ -13,7 +13,7 @@ const SCREENS = [
   },
   {
     name: "The critical batch", view: "batches",
-    text: "Between the two lies one number, the critical batch: above it heavy ball converges in mean square, below it diverges. It can be computed exactly. A little above it heavy ball is stable but slow; a few times above it the full speed is there. More rows than that buy nothing.",
+    text: "Between the two lies one number, the critical batch: above it heavy ball converges in mean square, below it diverges. It can be computed exactly. A little above it heavy ball is stable but slow; a few times above it the full speed is there. More rows than that hardly help it.",
     state: { b: 150, noise: 0, T: 600, show: "sgd,shb,best,auto", by: "rate" },
   },
   {
