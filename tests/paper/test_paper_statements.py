@@ -69,6 +69,14 @@ def test_every_quote_stands_on_the_line_that_is_given():
             assert plain(claim.quote)[:40] in near, claim.id
 
 
+@needs_paper
+def test_what_is_printed_stands_on_the_line_that_is_given():
+    lines = PAPER.read_text().split("\n")
+    for change in (*OTHER, *(change for claim in CLAIMS for change in claim.changes)):
+        near = plain(" ".join(lines[change.line - 1 : change.line + 3]))
+        assert plain(change.printed) in near, change.line
+
+
 @pytest.mark.parametrize("claim", theorems.CLAIMS, ids=lambda claim: claim.id)
 def test_the_evidence_for_a_class_is_found(claim):
     """Computed here, not read: each inequality that the verdict rests on."""

@@ -227,7 +227,7 @@ def _batch_accelerates(results: Results, setting: str) -> Finding:
 
 
 def _batch_is_covered(results: Results, setting: str) -> Finding:
-    n = round(PAPER_N * (0.8 if setting == "authors" else 1.0))
+    n = round(PAPER_N * (0.8 if setting in ("authors", "released-rows") else 1.0))
     needed = {k: theory.batch_threshold(n, float(k)) for k in KAPPAS}
     return Finding(
         {f"kappa={k:g}": bool(0.9 * n < b) for k, b in needed.items()},

@@ -105,10 +105,9 @@ ROWS = (
         changes=(
             Change(
                 1070,
-                r"$H := \begin{bmatrix} (1 + \beta) I_d - \alpha A  & \beta I_d \\ I_d & 0 "
-                r"\end{bmatrix}$",
-                r"$H := \begin{bmatrix} (1 + \beta) I_d - \alpha A  & -\beta I_d \\ I_d & 0 "
-                r"\end{bmatrix}$, with $\sqrt{2}\,C_0$ for general $v_0$",
+                r"\begin{bmatrix} (1 + \beta) I_d - \alpha A  & \beta I_d \\ I_d & 0 \end{bmatrix}",
+                r"\begin{bmatrix} (1 + \beta) I_d - \alpha A  & -\beta I_d \\ I_d & 0 \end{bmatrix}"
+                r" \text{, and } \sqrt{2}\,C_0 \text{ for general } v_0",
                 "The sign is the one of line 920. For v_0 = (u, u) the printed C_0 is right.",
                 True,
                 ACCELERATED,
@@ -153,16 +152,16 @@ ROWS = (
         (
             Change(
                 1548,
-                r"$\frac{n - b}{n \, b}$",
-                r"$\frac{n - b}{(n-1) \, b}$",
+                r"\frac{n - b}{n \, b}",
+                r"\frac{n - b}{(n-1) \, b}",
                 "As in lem:batch-factor (sampling without replacement).",
                 True,
                 BOUNDED,
             ),
             Change(
                 1566,
-                r"$\frac{\tilde{\sigma}}{T}$",
-                r"$\frac{\tilde{\sigma}}{\sqrt{T}}$",
+                r"\frac{\tilde{\sigma}}{T}",
+                r"\frac{\tilde{\sigma}}{\sqrt{T}}",
                 "A typing slip, we believe: the text has sigma/sqrt(T) for the norm everywhere "
                 "else. The noise of the theorem does not depend on a, so that repeating the proof "
                 "of Theorem 4 needs the sharper form, whose noise falls as a^(1/4).",

@@ -24,13 +24,13 @@ ROWS = (
         (
             Change(
                 681,
-                r"$C_4 = \frac{\exp \left(\frac{1}{2 \kappa} \frac{2 "
-                r"\tau}{\ln(\nicefrac{T}{\tau})} "
-                r"\right)}{\frac{4 (1 - \gamma) }{\mu^2} \, \left[1 - \exp\left(-\frac{ "
-                r"\gamma}{2\kappa}\right) \right]}$ and $C_5 = \frac{64 L \zeta^2\kappa^{3} "
-                r"(\ln(\nicefrac{T}{\tau}))^2}{e^2 \, \gamma^2}$",
-                rf"$C_4 = \exp\left(\frac{{\tau}}{{2\kappa\ln(T/\tau)}}\right) \big/ "
-                rf"{C_L_RIGHT}$, and "
+                r"$C_4(\kappa, T) := \frac{\exp \left(\frac{1}{2 \kappa} \frac{2 \tau}{"
+                r"\ln(\nicefrac{T}{\tau})} \right)}{\frac{4 (1 - \gamma) }{\mu^2} \, \left[1 - "
+                r"\exp\left(-\frac{ \gamma}{2\kappa}\right) \right]}$ and $C_5(\kappa, T) := "
+                r"\frac{64 L \zeta^2\kappa^{3} (\ln(\nicefrac{T}{\tau}))^2}{e^2 \, \gamma^2}$",
+                rf"$C_4(\kappa, T) := "
+                rf"\frac{{\exp\left(\frac{{\tau}}{{2\kappa\ln(T/\tau)}}\right)}}{{"
+                rf"{C_L_RIGHT}}}$, and "
                 rf"$C_5\sigma^2$ becomes ${NOISE}$, at most "
                 r"$\frac{16\kappa^2\ln^2(T/\tau)\zeta^2\sigma^2}{L e^2\gamma^2}$",
                 "C_4 inherits c_L of lemma:Et_bound and grows as T/ln(T); constants of steps "
@@ -150,11 +150,10 @@ ROWS = (
         (
             Change(
                 752,
-                r"$\frac{c_2}{c_L} \frac{32 L \kappa^3 \zeta^2 \ln(\nicefrac{T}{\tau})}{e^2 "
-                r"\gamma^2 "
-                r"T} \times \bigg[\left( \max\left\{1, \frac{\nu_{L}^2}{4L}\right\} "
-                r"\ln(\nicefrac{T}{\tau}) \sigma^2 \right) + \left(\max\{0, \ln(\nu_L)\} \, \left( "
-                r"\sigma^2 + 2\Delta_f \frac{\nu_L-1}{\nu_L \kappa} \right) \right) \bigg]$",
+                r"\frac{c_2}{c_L} \frac{32 L \kappa^3 \zeta^2 \ln(\nicefrac{T}{\tau})}{e^2 "
+                r"\gamma^2 T} \times \bigg[\left( \max\left\{1, \frac{\nu_{L}^2}{4L}\right\} "
+                r"\ln(\nicefrac{T}{\tau}) \sigma^2 \right)\\ & + \left(\max\{0, \ln(\nu_L)\} \, "
+                r"\left( \sigma^2 + 2\Delta_f \frac{\nu_L-1}{\nu_L \kappa} \right) \right) \bigg]",
                 r"$\frac{c_2}{c_L} \frac{8\kappa^2\ln^2(T/\tau)}{L e^2\gamma^2 T}\Big[ "
                 r"\frac{\zeta^2\chi^2}{L} + 2\Delta_f\frac{\nu_L-1}{\nu_L}\frac{\lceil "
                 r"k_0\rceil}{T}1_{\nu_L>1}\Big]$ with $c_2 = \exp\left(\frac{\nu_L\tau}{2\kappa"

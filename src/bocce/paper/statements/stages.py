@@ -35,7 +35,7 @@ ROWS = (
             ),
             Change(
                 1312,
-                r"$\log \left( \frac{n-b}{(n-1)b} \right) &< -0.6 \log(\kappa^*(b)) -3.3$",
+                r"\log \left( \frac{n-b}{(n-1)b} \right) &< -0.6 \log(\kappa^*(b)) -3.3",
                 "an inequality that the points satisfy, or the exact threshold above",
                 "A regression line is used as a bound; from b = 84 on the points are on the other "
                 "side. Lines 1311, 1312 and 1318 have the intercepts 3.8, 3.3 and 4.",
@@ -58,8 +58,8 @@ ROWS = (
         changes=(
             Change(
                 1405,
-                r"$\exp \left(- \frac{\sqrt{a_i}}{4} \frac{T_i}{\sqrt{\kappa}} \right)$",
-                r"$\exp \left(- \frac{3\sqrt{a_i}}{8} \frac{T_i}{\sqrt{\kappa}} \right)$",
+                r"\exp \left(- \frac{\sqrt{a_i}}{4} \frac{T_i}{\sqrt{\kappa}} \right)",
+                r"\exp \left(- \frac{3\sqrt{a_i}}{8} \frac{T_i}{\sqrt{\kappa}} \right)",
                 "With 1/4 the condition of line 1409 needs T_i with 8/(2-sqrt 2), not 4/(2-sqrt "
                 "2). "
                 "With Theorem 2's own 3/8 the bias factor of stage i is at most "
@@ -69,8 +69,8 @@ ROWS = (
             ),
             Change(
                 1419,
-                r"$- i \ln{\kappa}$",
-                r"$- (I-i) \ln{\kappa}$",
+                r"- i \ln{\kappa}",
+                r"- (I-i) \ln{\kappa}",
                 "The product over j = i+1 .. I has I - i factors 1/kappa; the sum stays below "
                 "kappa/(kappa-1).",
                 True,
