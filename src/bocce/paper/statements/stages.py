@@ -154,7 +154,7 @@ ROWS = (
                 r"finding the minimum to be $1.08$ at $\beta = 0.63$ ($1.0986$ at $\kappa = 6$). "
                 r"Since $\min (\Psi) > 1$",
                 "With c = 1.08 the induction over arbitrary Delta_k is complete; from (w_0, w_0) "
-                "1.1^T holds as stated.",
+                "1.1^T held in every test.",
                 True,
                 LOWER,
             ),
