@@ -249,8 +249,7 @@ def _noise_tells_methods_apart(results: Results, setting: str) -> Finding:
     return Finding(
         cases,
         numbers,
-        f"At T the highest of six methods is {low:.2g} times the lowest or more, although the "
-        "variance of a batch of 0.9 n is a 90,000th of that of a row.",
+        f"At T the highest of six methods is {low:.2g} times the lowest or more.",
     )
 
 
