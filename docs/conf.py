@@ -23,8 +23,10 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",  # formulas are drawn by files of the site itself
     "sphinx_gallery.gen_gallery",
+    "sphinx_design",  # the cards of the first page
+    "sphinx_copybutton",
 ]
-exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.json"]
+exclude_patterns = ["_build", "_cli.md", "auto_examples/**/*.ipynb", "auto_examples/**/*.json"]
 templates_path = ["_templates"]
 default_role = "code"
 nitpicky = True
@@ -60,17 +62,9 @@ html_title = "bocce"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-ALONE = (
-    "index",
-    "getting-started",
-    "explorer",
-    "choosing",
-    "notation",
-    "contributing",
-    "security",
-    "changelog",
-)
-html_sidebars = {page: [] for page in ALONE}  # pages that have no others beside them
+html_sidebars = {page: [] for page in ("index", "explorer")}  # no others stand beside them
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 html_theme_options = {
     "logo": {"text": "bocce"},
     "navbar_align": "left",
@@ -141,7 +135,22 @@ def write_explorer(app):
     (HERE / "_static" / "explorer.html").write_text(bocce.explorer.page(), encoding="utf-8")
 
 
+def write_commands(app):
+    """Every command with its options, as the command line itself tells them."""
+    from typer.cli import get_docs_for_click
+    from typer.main import get_command
+
+    from bocce.cli import app as commands
+
+    command = get_command(commands)
+    with command.make_context("bocce", [], resilient_parsing=True) as context:
+        text = get_docs_for_click(obj=command, ctx=context, name="bocce")
+    text = re.sub(r"^#", "##", text, flags=re.MULTILINE).split("\n", 1)[1]
+    (HERE / "_cli.md").write_text(text.replace("<", "&lt;"), encoding="utf-8")
+
+
 def setup(app):
+    app.connect("builder-inited", write_commands)
     app.connect("builder-inited", draw_decision)
     app.connect("builder-inited", write_explorer)
     app.connect("autodoc-process-docstring", plain_text, priority=100)
