@@ -161,6 +161,59 @@ def test_handles_move_by_mouse_and_keys(opened):
         assert handle.get_attribute("aria-valuetext")
 
 
+def test_pointing_and_arrow_keys_read_values(opened):
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    for view in ("curves", "batches"):
+        plot = opened.find_element("css selector", f"#view-{view} .plot")
+        opened.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
+        ActionChains(opened).move_to_element_with_offset(plot, 30, 0).perform()
+        readout = opened.find_element("css selector", f"#view-{view} .readout")
+        assert "SGD" in readout.text
+        before = readout.text
+        plot.send_keys(Keys.ARROW_LEFT)
+        assert readout.text != before
+
+
+def test_the_story_tells_the_truth(opened):
+    """The numbers in the six texts are those of the page."""
+    get = opened.execute_script
+
+    def steps(name):
+        return get(
+            "const { model, rows } = bocce.explorer.page;"
+            "return Math.LN10 / -Math.log(bocce.mean_square_rate("
+            "{ ...model, ...rows[arguments[0]] }))",
+            name,
+        )
+
+    def error(name):
+        return get(
+            "const p = bocce.explorer.page; return p.curves[arguments[0]].error2[p.model.T]", name
+        )
+
+    get("bocce.explorer.go(1)")
+    settle(opened)
+    assert 15.5 < steps("sgd") / steps("shb") < 16.5
+    exactly = error("sgd")
+    get("bocce.explorer.go(2)")
+    settle(opened)
+    assert error("sgd") == pytest.approx(exactly, rel=0.01), "SGD hardly notices"
+    assert error("shb") > 1e3, "the same step and momentum diverge"
+    get("bocce.explorer.go(4)")
+    settle(opened)
+    found = get("return bocce.explorer.page.thresholds")
+    assert 87 < found["exact"] < 88
+    assert found["certified"] == pytest.approx(found["exact"], rel=1e-9)
+    assert found["paper"] > 99
+    assert found["exact"] == pytest.approx(bocce.theory.lower_bound_threshold(100, 100.0), rel=1e-9)
+    get("bocce.explorer.go(6)")
+    settle(opened)
+    others = get("return bocce.explorer.page.shown.filter(m => m !== 'auto')")
+    assert all(error("auto") < error(name) for name in others)
+
+
 def test_it_can_be_read_aloud(opened):
     """One h1, every control and plot named, the answer in words announced."""
     unnamed = opened.execute_script(

@@ -21,7 +21,8 @@ function speeds(page, draft) {
       const row = fixed || row_of(name, model, b, SEARCH);
       return steps_per_digit(rate_of(model, row, b, 1e-7));
     });
-    lines[name] = { bs, ys, end: least > 1 ? least : null };
+    const first = Math.max(ys.findIndex((y) => y < Infinity), 0);  // it diverges before
+    lines[name] = { bs: bs.slice(first), ys: ys.slice(first), end: least > 1 ? least : first ? bs[first] : null };
   }
   return { lines, done: true };
 }

@@ -260,8 +260,8 @@ function listen_to_readouts() {
 // -- story, presets, copies, theme ------------------------------------------------------------------
 
 function tell(number) {
-  const { name, text, view } = SCREENS[Math.max(number, 1) - 1];
-  find("#screen-title").textContent = `${Math.max(number, 1)}. ${name}`;
+  const { name, text, view } = number ? SCREENS[number - 1] : PLAY;
+  find("#screen-title").textContent = number ? `${number}. ${name}` : name;
   find("#screen-text").textContent = text;
   document.querySelectorAll("#screens button").forEach((button, i) => {
     if (i + 1 !== number) return button.removeAttribute("aria-current");
@@ -270,7 +270,7 @@ function tell(number) {
   });
   document.querySelectorAll("figure").forEach((figure) => figure.classList.toggle("told", number > 0 && figure.id === `view-${view}`));
   find("#back").disabled = number <= 1;
-  find("#next").textContent = number >= SCREENS.length ? "Play" : "Next →";
+  find("#next").textContent = number === 0 ? "The story →" : number === SCREENS.length ? "Play" : "Next →";
 }
 
 function go(number) {
@@ -285,8 +285,10 @@ function listen_to_story() {
   document.querySelectorAll("#screens button").forEach((button, i) => button.addEventListener("click", () => go(i + 1)));
   find("#back").addEventListener("click", () => go(Math.max(page.state.screen - 1, 1)));
   find("#next").addEventListener("click", () => {
-    if (page.state.screen < SCREENS.length) go(page.state.screen + 1);
-    else find("#batch").focus();
+    if (page.state.screen < SCREENS.length) return go(page.state.screen + 1);
+    page.state.screen = 0;
+    tell(0);
+    find("#batch").focus();
   });
   const list = presets(), preset = find("#preset");
   preset.innerHTML = `<option value="">choose a setting …</option>` + list.map(([name], i) => `<option value="${i}">${escaped(name)}</option>`).join("");
@@ -294,7 +296,8 @@ function listen_to_story() {
     if (preset.value === "") return;
     const [, patch, data] = list[preset.value];
     if (data) page.data = data;
-    set({ ...DEFAULTS, theme: page.state.theme, screen: page.state.screen, ...patch }, false);
+    set({ ...DEFAULTS, theme: page.state.theme, ...patch, screen: 0 }, false);
+    tell(0);
     preset.value = "";
   });
 }
@@ -349,7 +352,7 @@ function start() {
   addEventListener("beforeprint", () => redraw(false));
   use_theme();
   tell(page.state.screen);
-  redraw(false);
+  redraw(true);
 }
 
 window.bocce = {

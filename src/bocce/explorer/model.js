@@ -29,10 +29,11 @@ function spectrum_of(kind, kappa, d) {
 
 const total = (values) => values.reduce((sum, x) => sum + x, 0);
 
-// L_max/L that certificates need: for Gaussian rows E[A_i^2] <= (tr A + 2 L) A stands for it.
+// L_max/L that certificates need: for Gaussian rows E[A_i^2] <= (tr A + 2 L) A stands for it. With
+// data, what holds for the data and for their Gaussian twin.
 function ratio_of(state, spectrum) {
-  if (state.spectrum === "data") return data_of().R;
-  return state.rows === "one" ? Math.max(state.ratio, total(spectrum)) : total(spectrum) + 2;
+  if (state.rows === "one") return Math.max(state.ratio, total(spectrum));
+  return Math.max(total(spectrum) + 2, state.spectrum === "data" ? data_of().R : 0);
 }
 
 function model_of(state) {
@@ -44,7 +45,7 @@ function model_of(state) {
     n, b, T, noise, spectrum, d, mu, kappa, R, L: 1,
     start: data ? Float64Array.from(data.start) : new Float64Array(d).fill(1 / d),
     L_max: one ? R : null,
-    kappa_tilde: data ? data.kappa_tilde : one ? R * kappa : d + 2,
+    kappa_tilde: one ? R * kappa : Math.max(d + 2, data ? data.kappa_tilde : 0),
     step: state.step, momentum: state.momentum,
   };
 }
@@ -71,7 +72,7 @@ function fastest_row(table) {
   return { alpha: table.alpha[at], beta: table.beta[at], theta: table.theta[at] };
 }
 
-const CONSTANT = { sgd: 1, shb: 1, nesterov: 1, yours: 1 };  // the same at every batch
+const CONSTANT = { sgd: 1, shb: 1, "multi-shb-pan": 1, nesterov: 1, yours: 1 };  // at every batch the same
 
 // The row that a method takes in its fastest part at batch b, without the whole table where it is constant.
 function row_of(name, model, b, search) {

@@ -17,7 +17,7 @@ function phase_field(page, nx, ny) {
 
 // L_max/L of the rows on the page, had they this condition number.
 function ratio_at(state, kappa) {
-  return state.spectrum === "data" ? data_of().R : ratio_of(state, spectrum_of(state.spectrum, kappa, state.d));
+  return ratio_of(state, state.spectrum === "data" ? data_of().spectrum : spectrum_of(state.spectrum, kappa, state.d));
 }
 
 // Batches by condition number: below the first momentum gains nothing, below the second heavy ball diverges.

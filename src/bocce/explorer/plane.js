@@ -1,6 +1,7 @@
 // View 4: the plane of step and momentum, where heavy ball is stable and how fast it is.
 
 const STEPS = { low: 0.01, high: 4 };
+const steps_range = (page) => ({ ...STEPS, low: Math.min(STEPS.low, 0.2 * page.best.alpha) });
 const SLOWER = [1, 1.25, 2, 4, 8, 16, 32, 64, 128];  // bands: steps over those of the best point
 
 const longest_memory = (kappa) => Math.max(100, 20 * Math.sqrt(kappa));
@@ -26,11 +27,12 @@ function edges(page, count) {
 // log2 of the steps for one more digit, on a grid; beyond the edge, continued upwards.
 function plane_field(page, nx, ny, edge_at) {
   const { model } = page, values = new Float64Array(nx * ny), high = longest_memory(model.kappa);
+  const steps = steps_range(page);
   let best = Infinity;
   for (let j = 0; j < ny; j++) {
     const beta = 1 - high ** (-j / (ny - 1));
     for (let i = 0; i < nx; i++) {
-      const alpha = STEPS.low * (STEPS.high / STEPS.low) ** (i / (nx - 1)), at = j * nx + i;
+      const alpha = steps.low * (steps.high / steps.low) ** (i / (nx - 1)), at = j * nx + i;
       if (alpha >= edge_at(beta)) {
         values[at] = (i ? values[at - 1] : 10) + 1;
         continue;
@@ -47,10 +49,11 @@ function plane_field(page, nx, ny, edge_at) {
 function draw_plane(page, draft) {
   const { model } = page, plot = page.plots.plane, high = longest_memory(model.kappa);
   const momenta = [0, 0.5, 0.9, 0.99, 0.999, 0.9999].map((beta) => 1 / (1 - beta)).filter((m) => m <= high * 1.001);
-  const x = { log: true, ...STEPS, title: "step α, in units of 1/L", values: [0.01, 0.03, 0.1, 0.3, 1, 3], text: String };
+  const steps = steps_range(page), ticks = [1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 1, 3].filter((v) => v >= steps.low);
+  const x = { log: true, ...steps, title: "step α, in units of 1/L", values: ticks, text: String };
   const y = { log: true, low: 1, high, values: momenta, title: "momentum β", text: (m) => String(Number((1 - 1 / m).toPrecision(4))) };
   const view = frame(plot, x, y, { left: 50, right: 62, top: 24, bottom: 40 }), { X, Y, box } = view;
-  const count = draft ? 25 : 49, key = page.key + JSON.stringify([model.b, box, count, page.dark]);
+  const count = draft ? 25 : 49, key = page.key + JSON.stringify([model.b, box, count, page.dark, steps.low]);
   if (page.plane_key !== key) {
     page.plane_key = key;
     const line = page.edges = edges(page, count);
@@ -76,7 +79,8 @@ function draw_plane(page, draft) {
   };
   if (!model.L_max) svg += line("certified", "stroke:#fff;stroke-dasharray:5 4;stroke-width:1.6");
   svg += line("exact", "stroke:var(--warn);stroke-width:3");
-  svg += `<text class="label" x="${box.right - 8}" y="${box.top + 18}" text-anchor="end" style="fill:var(--warn)">diverges</text>`;
+  const room = X.px(page.edges.at(-1).exact) < box.right - 80;
+  if (room) svg += `<text class="label" x="${box.right - 8}" y="${box.top + 18}" text-anchor="end" style="fill:var(--warn)">diverges</text>`;
   svg += method_points(page, view) + legend(view, SLOWER.map((s, i) => [`${s}×`, ramp(1 - i / (SLOWER.length - 1))]).reverse());
   plot.querySelector("svg").innerHTML = svg;
   const said = plane_words(page);
@@ -89,15 +93,19 @@ function draw_plane(page, draft) {
 
 // Where the methods stand; a ring takes its gradient ahead (theta > 0).
 function method_points(page, { X, Y, box }) {
-  const labels = [];
-  const dots = [...page.shown.filter((name) => RATED.includes(name) && name !== "yours")].map((name) => {
-    const { alpha, beta, theta } = page.rows[name];
+  const taken = [];
+  const points = page.shown.filter((name) => RATED.includes(name) && name !== "yours").map((name) => {
+    const { alpha, beta, theta } = page.rows[name], ahead = theta > 0, text = label_of(name);
     const px = Math.min(Math.max(X.px(alpha), box.left), box.right), py = Math.max(Y.px(1 / (1 - beta)), box.top);
-    const left = px > box.right - 90 || theta > 0;
-    labels.push(`<text class="label" x="${px + (left ? -9 : 9)}" y="${py + (theta > 0 ? 4 : -7)}" text-anchor="${left ? "end" : "start"}" style="fill:#fff;paint-order:stroke;stroke:#10131a;stroke-width:3.5px;stroke-linejoin:round">${label_of(name)}</text>`);
-    return `<circle cx="${px}" cy="${py}" r="5.5" style="fill:${theta > 0 ? "none" : hue(name)};stroke:${theta > 0 ? hue(name) : "#fff"};stroke-width:${theta > 0 ? 3 : 1.5}"/>`;
+    const left = px > box.right - 90 || (ahead && px > box.left + 60), x = px + (left ? -9 : 9);
+    const ends = [x - (left ? 8 * text.length : 0), x + (left ? 0 : 8 * text.length)];
+    let y = py + (ahead ? 4 : -7);
+    while (taken.some((t) => Math.abs(t.y - y) < 13 && t.ends[0] < ends[1] && ends[0] < t.ends[1])) y += 13;
+    taken.push({ y, ends });
+    return `<circle cx="${px}" cy="${py}" r="5.5" style="fill:${ahead ? "none" : hue(name)};stroke:${ahead ? hue(name) : "#fff"};stroke-width:${ahead ? 3 : 1.5}"/>`
+      + `<text class="label" x="${x}" y="${y}" text-anchor="${left ? "end" : "start"}" style="fill:#fff;paint-order:stroke;stroke:#10131a;stroke-width:3.5px;stroke-linejoin:round">${text}</text>`;
   });
-  return dots.join("") + labels.join("");
+  return points.join("");
 }
 
 function plane_words(page) {

@@ -33,6 +33,11 @@ const SCREENS = [
   },
 ];
 
+const PLAY = {
+  name: "Play", view: "",
+  text: "Move the batch size, drag the dots, switch methods on and off; pointing at a curve reads its values. Below are the problem's own controls, and settings to start from. The six screens tell the story.",
+};
+
 function presets() {
   const all = "sgd,shb,multi-shb,2p-shb,auto";
   const found = [

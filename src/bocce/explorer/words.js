@@ -63,5 +63,5 @@ function python_text({ state, model, shown }) {
 function data_lines({ source }) {
   return [`data = bocce.explorer.describe(${source})`,
     'spectrum, start = np.array(data["spectrum"]), np.array(data["start"])',
-    'R, kappa_tilde = data["R"], data["kappa_tilde"]'];
+    'R = max(data["R"], spectrum.sum() + 2.0)', 'kappa_tilde = max(data["kappa_tilde"], len(spectrum) + 2.0)'];
 }
