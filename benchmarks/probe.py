@@ -111,7 +111,7 @@ def path(n: int, d: int, K: int) -> None:
     cold = warm = 0.0
     tol, model = TOLS[0], None
     for l2, run in zip(l2s, runs):
-        own = p.with_l2(float(l2))
+        own = p.replace(l2=float(l2))
         goal = value(own, run.w, run.intercept) + 1e-12
         spent, alone = lbfgs(own, goal, first=tol)
         cold += spent

@@ -30,6 +30,8 @@ def targets(loss, X):
         return np.digitize(z, [-0.7, 0.0, 0.7]) * 10
     if loss == "poisson":
         return rng.poisson(np.exp(z))
+    if loss == "gamma":
+        return np.exp(z)
     return (z > 0.0).astype(np.int64) if REGISTRY[loss].margin else z
 
 

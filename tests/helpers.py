@@ -116,9 +116,7 @@ def misjudged(p, factor):
         R2=max(L, c.R2 / factor),
         R2_tilde=max(1.0, c.R2_tilde / factor),
     )
-    other = bocce.Problem(p.X, p.y, p.loss, p.l2)
-    vars(other)["_constants"] = wrong
-    return other
+    return bocce.Problem(p.X, p.y, p.loss, p.l2).knowing("_constants", wrong)
 
 
 def accepted(loss, n: int = 30, seed: int = 1):

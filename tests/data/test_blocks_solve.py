@@ -144,7 +144,7 @@ def test_a_whole_batch_is_kept(n, blocks, b):
         units = min(n, blocks)
 
         def __init__(self):
-            self.n = n
+            self._set(n=n)
 
     p, b = Sized(), min(b, n)
     taken = p.units_in(b)

@@ -184,7 +184,7 @@ def test_a_metric_that_does_not_pay_at_once_leaves_the_scores():
 
 def test_other_targets_cost_no_gram_matrix():
     p = problem()
-    assert p.sums.gram is p.with_l2(3.0).sums.gram
+    assert p.sums.gram is p.replace(l2=3.0).sums.gram
     other = p.with_encoded(p.y**2)
     assert other.sums.gram is p.sums.gram
     assert other.sums.gradient(np.zeros(D)) == pytest.approx(-other.moment)
@@ -205,5 +205,5 @@ def test_a_path_takes_one_pass_for_all_penalties(monkeypatch):
     l2s = [1.0, 0.1, 0.01]
     for l2, found in zip(l2s, bocce.path(p, l2s, tol=1e-8)):
         assert found.status == "converged"
-        assert found.w == pytest.approx(p.with_l2(l2).minimiser(), rel=1e-6)
+        assert found.w == pytest.approx(p.replace(l2=l2).minimiser(), rel=1e-6)
     assert len(passes) == 1

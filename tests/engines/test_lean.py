@@ -28,8 +28,7 @@ def test_f_is_as_near_to_its_minimum_as_was_asked_for(n, fall):
 
 
 def test_what_is_still_to_fall_is_what_f_then_falls_by():
-    p = problem()
-    p.handed_on = {}
+    p = problem().with_fields(handed_on={})
     Lean(p, p.shape).minimiser(np.zeros(p.shape), 1e-5)  # leaves the directions by which to tell
     lean = Lean(p, p.shape)
     end = bocce.minimize(p, tol=1e-10).w

@@ -43,7 +43,7 @@ def hessian(p, w):
 @pytest.mark.parametrize("weight", [None, np.linspace(0.5, 1.5, 60)])
 def test_products_are_those_of_the_hessian(form, weight):
     p = classes(form=form if form is not np.float32 else lambda X: X.astype(np.float32))
-    p.weight = weight
+    p = p.with_fields(weight=weight)
     rng = np.random.default_rng(1)
     w, v = rng.standard_normal(p.shape), rng.standard_normal(p.shape)
     products = Products(p, parts_of(p.rows, 4, True))

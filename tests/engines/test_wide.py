@@ -137,8 +137,7 @@ def test_a_run_goes_on_bit_for_bit(stop):
 
 
 def test_the_next_run_on_the_same_rows_begins_with_it():
-    p = problem()
-    p.handed_on = {}
+    p = problem().with_fields(handed_on={})
     first = Plane(p, np.zeros(400))
     steps = steps_to(first)
     again = Plane(p, np.zeros(400))

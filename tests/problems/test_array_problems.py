@@ -112,7 +112,7 @@ def test_other_targets_and_penalties_share_the_rows():
     assert moved.rows is q.rows
     assert moved.value(w) == pytest.approx(p.with_encoded(other).value(w))
     assert q.value(w) == pytest.approx(p.value(w))
-    assert q.with_l2(3.0).value(w) == pytest.approx(p.with_l2(3.0).value(w))
+    assert q.replace(l2=3.0).value(w) == pytest.approx(p.replace(l2=3.0).value(w))
 
 
 def test_points_and_factors_may_be_such_arrays_too():

@@ -37,7 +37,7 @@ def test_every_result_is_the_minimiser_for_its_penalty(loss, form):
     results = bocce.path(p, L2S, tol=1e-10)
     assert len(results) == len(L2S)
     for l2, r in zip(L2S, results):
-        own = p.with_l2(l2)
+        own = p.replace(l2=l2)
         assert r.status == "converged"
         first = np.linalg.norm(own.gradient(np.zeros(p.shape)))
         assert np.linalg.norm(own.gradient(p.joined(r.w, r.intercept))) <= 1e-10 * first
@@ -50,7 +50,7 @@ def test_warm_starts_save_steps():
     p = problem("softmax", intercept=True)
     l2s = np.geomspace(1.0, 1e-5, 12)
     warm = sum(r.n_iter for r in bocce.path(p, l2s))
-    cold = sum(bocce.minimize(p.with_l2(l2), tol=1e-6).n_iter for l2 in l2s)
+    cold = sum(bocce.minimize(p.replace(l2=l2), tol=1e-6).n_iter for l2 in l2s)
     assert warm < cold
 
 

@@ -74,8 +74,9 @@ def names_compared(source):
         if isinstance(node, ast.Compare):
             parts = [part for side in (node.left, *node.comparators) for part in ast.walk(side)]
             words = {part.value for part in parts if isinstance(part, ast.Constant)}
-            asked = {"family", "record_every", "every", "metric"}  # other arguments' values
-            if not asked & {part.id for part in parts if isinstance(part, ast.Name)}:
+            named = {part.id for part in parts if isinstance(part, ast.Name)}
+            named |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
+            if not named & {"family", "record_every", "every", "metric", "tol"}:  # "auto" is theirs
                 found |= {word for word in words if word in registry()}
     return found
 

@@ -51,7 +51,8 @@ def restore(plane: Plane, problem: Any, state: dict[str, Any]) -> None:
     w, inner = np.array(state["w"], dtype=np.float64), "newton" in state
     if summed := "gram" in state:
         known = float(state["summed"][0]), int(state["summed"][1])
-        problem.sums = Moments(np.array(state["gram"]), np.array(state["moment"]), *known)
+        sums = Moments(np.array(state["gram"]), np.array(state["moment"]), *known)
+        problem = problem.knowing("sums", sums)
     plane._lay_out(problem, w, memory, metric, inner, summed)
     if plane.newton is not None:
         plane.newton.restore(state)

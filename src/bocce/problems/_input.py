@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .. import _checks
+from ..losses import Loss
 from ..rows import Array, ArrayRows, Rows, foreign, host
 
 
@@ -93,6 +95,19 @@ def _not_finite(where: str, name: str, row: int) -> ValueError:
         f"{where}: {name} has NaN or infinity (first at row {row}), must be finite; remove or "
         "impute such rows."
     )
+
+
+def check_l2(where: str, l2: Any) -> float:
+    """The penalty's factor."""
+    return _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
+
+
+def encode(loss: Loss, y: Array) -> tuple[Array, Any]:
+    """Finite targets as the loss wants them, and the classes."""
+    check_finite_targets(loss.title, y)
+    encoded, classes = loss.targets(loss.title, y)
+    encoded.flags.writeable = False
+    return encoded, classes
 
 
 def check_vector(where: str, y: Any, n: int) -> Array:

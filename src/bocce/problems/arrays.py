@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..losses.lifted import derivatives, outputs_there
 from ..rows import Array, ArrayRows, Index
+from .cache import depends_on
 from .look import Look
 from .problem import Problem
 
@@ -48,14 +48,9 @@ class ArrayProblem(Problem):
     can say of its constants, make their products there and the rest on the host.
     """
 
-    @cached_property
+    @depends_on("rows", "weights", "targets")
     def there(self) -> OnDevice:
         return OnDevice(self)
-
-    def with_encoded(self, y: Array) -> Problem:
-        other = super().with_encoded(y)
-        other._forget("there")
-        return other
 
     def look(self, w: Array, rows: Index | None = None) -> Look:
         if rows is not None:

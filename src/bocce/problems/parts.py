@@ -8,14 +8,14 @@ parts answer, and batches need no array as long as the data. Parts are the block
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _checks
-from ..losses import loss_of
-from ..rows import Array, Dense, FileRows, Index
+from ..losses import Loss, loss_of
+from ..rows import Array, Dense, FileRows, Index, Rows
+from ._input import check_l2
+from .cache import depends_on
 from .look import Look
 from .minimum import Noise
 from .problem import GRAM_COLUMNS, Problem
@@ -43,13 +43,19 @@ class PartedProblem(Problem):
     """What is asked of a whole problem, asked of its parts; ``over`` is where they are."""
 
     weight = None
-    penalty: Array | None = None
-    intercept = False
 
-    def _add_intercept(self, intercept: Any) -> None:
-        """One more variable, without a penalty."""
-        self.intercept = bool(intercept)
-        self.penalty = np.append(np.ones(self.d), 0.0) if self.intercept else None
+    def _begin(self, rows: Rows, loss: Loss, l2: float, intercept: bool, **fields: Any) -> None:
+        """Give a problem that is being made its fields: an intercept has no penalty."""
+        self._set(
+            given=rows,
+            n=rows.n,
+            d=rows.d,
+            loss=loss,
+            l2=l2,
+            intercept=bool(intercept),
+            penalty=np.append(np.ones(rows.d), 0.0) if intercept else None,
+            **fields,
+        )
 
     def columns_seen(self) -> tuple[Array, Array, Array] | None:
         """Centre, mean square about it, and share of entries other than zero of each column; None
@@ -79,7 +85,7 @@ class PartedProblem(Problem):
         """One pass of 2 n d^2 flops costs less than the Lanczos passes that it replaces."""
         return self.d <= GRAM_COLUMNS
 
-    @cached_property
+    @depends_on("rows", "targets")
     def _summary(self) -> Summary:
         """All that one pass gives."""
         means: list[Any] = [0.0] * 4
@@ -172,6 +178,7 @@ class FileProblem(PartedProblem):
     """
 
     given: FileRows
+    labels: Any
 
     def __init__(
         self,
@@ -185,27 +192,24 @@ class FileProblem(PartedProblem):
         intercept: bool = False,
         labels: Any = None,
     ) -> None:
-        self.loss = loss_of("Problem", loss)
-        where = self.loss.title
+        kind = loss_of("Problem", loss)
         left_out = {"y": y, "sample_weight": sample_weight, "penalty": penalty}
         for name, value in left_out.items():
             if value is not None:
                 raise TypeError(
-                    f"{where}: {name} must be left out, for a block file holds its targets and "
-                    "nothing else."
+                    f"{kind.title}: {name} must be left out, for a block file holds its targets "
+                    "and nothing else."
                 )
-        self.l2 = _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
-        self.given = FileRows(X)
-        self.n, self.d = X.n, X.d
-        self._add_intercept(intercept)
-        self.labels = X.labels if labels is None else labels
-        self.classes = self.encoded(np.zeros(0))[1]
+        labels = X.labels if labels is None else labels
+        classes = kind.targets(kind.title, np.zeros(0), labels or ())[1]
+        l2 = check_l2(kind.title, l2)
+        self._begin(FileRows(X), kind, l2, intercept, labels=labels, classes=classes)
 
     def encoded(self, y: Array) -> tuple[Array, Any]:
         """Stored targets as the loss wants them; no labels stand for more than were counted."""
         return self.loss.targets(self.loss.title, y, self.labels or ())
 
-    @cached_property
+    @depends_on("rows")
     def y(self) -> Array:  # type: ignore[override]
         """All targets, as the loss wants them: n numbers in memory."""
         return self.encoded(self.given.targets())[0]
@@ -220,9 +224,9 @@ class FileProblem(PartedProblem):
             yield self._part(X, y)
 
     def _part(self, X: Array, y: Array) -> Problem:
-        return Problem.given_rows(
-            Dense(X), self.encoded(y)[0], self.loss, self.l2,
-            None, self.penalty, self.intercept, self.classes,
+        return Problem.of(
+            Dense(X), self.encoded(y)[0], self.loss, self.l2, penalty=self.penalty,
+            classes=self.classes, intercept=self.intercept, has_column=False,
         )  # fmt: skip
 
     def over(self, ask: Ask, *args: Any) -> Iterator[tuple[int, Any]]:

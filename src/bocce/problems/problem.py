@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from copy import copy
-from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from .. import _checks
 from ..losses import Loss, loss_of
 from ..rows import Array, Index, Moments, Rows, digest, rows_of
-from . import curvature, minimum, sums
+from . import curvature, minimum
 from ._input import (
     check_design,
     check_finite,
-    check_finite_targets,
+    check_l2,
     check_penalty,
     check_vector,
     check_weights,
+    encode,
 )
+from .cache import Immutable, depends_on
 from .curvature import Constants
 from .kinds import kind_of
 from .look import Look
@@ -30,7 +29,7 @@ GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is for
 GRAM_FLOPS = 1e11
 
 
-class Problem(Variables):
+class Problem(Immutable, Variables):
     """f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2.
 
     Parameters
@@ -58,16 +57,22 @@ class Problem(Variables):
     array([1.107])
     >>> bocce.Problem(np.array([[1.0], [2.0]]), [5.0, 7.0], "squared", intercept=True).minimiser()
     array([2., 3.])
+
+    A problem does not change: ``replace`` makes another one.
     """
 
+    given: Rows  # as they were given
+    has_column = False  # is the intercept's column part of them?
+    y: Array  # as the loss wants them
+    weight: Array | None
+    n: int
     engine: Any = None  # of rows that live elsewhere, where they do
     handed_on: dict[str, Any] | None = None  # what runs on the same rows leave to the next one
-    like: Moments | None = None  # the sums, but that targets are others
-    seen_once = False  # a Gram matrix would cost more than the one pass that is made
+    shared_gram: Moments | None = None  # the sums of a problem with the same rows, other targets
+    avoid_gram = False  # a Gram matrix would cost more than the one pass that is made
 
     def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> Problem:
-        made: Problem = super().__new__(kind_of(X, cls))
-        return made
+        return object.__new__(kind_of(X, cls))  # type: ignore[no-any-return]
 
     def __init__(
         self,
@@ -80,87 +85,80 @@ class Problem(Variables):
         penalty: Any = None,
         intercept: bool = False,
     ) -> None:
-        self.loss: Loss = loss_of("Problem", loss)
-        where = self.loss.title
-        self.l2 = _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
+        kind: Loss = loss_of("Problem", loss)
+        where = kind.title
+        l2 = check_l2(where, l2)
         rows = X if isinstance(X, Rows) else rows_of(check_design(where, X))
         y = check_vector(where, y, rows.n)
-        self.n, self.d = rows.n, rows.d
-        self.weight = check_weights(where, sample_weight, self.n)
-        self.penalty = check_penalty(where, penalty, self.d)
+        weight = check_weights(where, sample_weight, rows.n)
+        factors = check_penalty(where, penalty, rows.d)
         if not isinstance(X, Rows):
             check_finite(where, rows)
-        self.intercept, self.given = bool(intercept), rows
-        if self.intercept:
-            factors = np.ones(self.d) if self.penalty is None else self.penalty
-            self.penalty = np.append(factors, 0.0)
-        self.y, self.classes = self._targets(y)
-
-    def _targets(self, y: Array) -> tuple[Array, Any]:
-        where = self.loss.title
-        check_finite_targets(where, y)
-        encoded, classes = self.loss.targets(where, y)
-        encoded.flags.writeable = False
-        return encoded, classes
+        if intercept:
+            factors = np.append(np.ones(rows.d) if factors is None else factors, 0.0)
+        encoded, classes = encode(kind, y)
+        self._fill(rows, encoded, kind, l2, weight, factors, classes, bool(intercept), False)
 
     @classmethod
-    def of(cls, rows: Rows, y: Array, loss: Loss, l2: float, **extras: Any) -> Problem:
-        """A problem of rows and encoded targets that are known to be right.
-
-        ``extras``: ``weight``, ``penalty``, ``classes``, ``intercept`` (is the last variable one?).
-        """
+    def of(cls, rows: Rows, y: Array, loss: Loss, l2: float, **more: Any) -> Problem:
+        """A problem of rows and encoded targets that are known to be right; ``more`` as below."""
         self: Problem = object.__new__(kind_of(rows, Problem))
-        self.rows, self.given = rows, rows
-        self.y, self.loss, self.l2 = y, loss, l2
-        self.weight, self.penalty = extras.get("weight"), extras.get("penalty")
-        self.classes = extras.get("classes")
-        self.intercept = extras.get("intercept", False)
-        self.n, self.d = rows.n, rows.d - self.intercept
+        self._fill(rows, y, loss, l2, **more)
         return self
 
-    @classmethod
-    def given_rows(
-        cls,
+    def _fill(
+        self,
         rows: Rows,
         y: Array,
         loss: Loss,
         l2: float,
-        weight: Array | None,
-        penalty: Array | None,
-        intercept: bool,
+        weight: Array | None = None,
+        penalty: Array | None = None,  # one factor a variable, the intercept among them
         classes: Any = None,
-    ) -> Problem:
-        """The same, of rows without the intercept's column."""
-        self = cls.of(rows, y, loss, l2, weight=weight, penalty=penalty, classes=classes)
-        if intercept:
-            self.intercept = True
-            self._forget("rows")
-        return self
+        intercept: bool = False,
+        has_column: bool = True,  # is the intercept's column, if there is one, part of the rows?
+    ) -> None:
+        fields = {"given": rows, "y": y, "loss": loss, "l2": l2, "weight": weight}
+        fields |= {"penalty": penalty, "classes": classes, "intercept": intercept}
+        has_column = has_column and intercept
+        self._set(n=rows.n, d=rows.d - has_column, has_column=has_column, **fields)
 
-    def with_encoded(self, y: Array) -> Problem:
-        """The same rows, weights and penalty with other targets, which are as the loss wants them;
-        what was computed is shared."""
-        other = sums.with_targets(self, y)
-        other._forget("moment", "mean_target", "_minimiser", "sums")
+    def replace(self, *, l2: float | None = None, y: Any = None) -> Self:
+        """The same rows and weights with another l2 or other targets.
+
+        What was computed, and depends on neither, is shared by both problems.
+
+        Parameters
+        ----------
+        l2 : the penalty's factor; None keeps it.
+        y : targets or labels, one a row; None keeps them.
+
+        Examples
+        --------
+        >>> import numpy as np, bocce
+        >>> p = bocce.LeastSquares(np.eye(2), [2.0, 4.0])
+        >>> p.replace(l2=0.5).minimiser(), p.replace(y=[0.0, 1.0]).minimiser()
+        (array([1., 2.]), array([0., 1.]))
+        """
+        other = self
+        if l2 is not None:
+            other = other.with_fields(l2=check_l2(self.loss.title, l2))
+        if y is not None:
+            encoded, classes = encode(self.loss, check_vector(self.loss.title, y, self.n))
+            other = other.with_encoded(encoded).with_fields(classes=classes)
         return other
 
-    def with_l2(self, l2: float) -> Problem:
-        """The same rows, weights and targets with another l2."""
-        other = copy(self)
-        other.l2 = _checks.real(
-            self.loss.title, "l2", l2, least=0.0, remedy="0 is no regularisation"
-        )
-        other._forget("_constants", "_estimated", "_minimiser")
-        return other
+    def with_encoded(self, y: Array) -> Self:
+        """The same problem with other targets, which are as the loss wants them. The Gram matrix
+        in its sums is shared."""
+        gram = self.known("sums") or self.shared_gram
+        handed_on = None if self.handed_on is None else dict(self.handed_on)
+        return self.with_fields(y=y, shared_gram=gram, handed_on=handed_on)
 
-    def _forget(self, *names: str) -> None:
-        for name in names:
-            vars(self).pop(name, None)
-
-    @cached_property
+    @depends_on("rows")
     def rows(self) -> Rows:
         """One number a variable: the rows that were given, with a 1 behind for an intercept."""
-        return self.given.with_column() if self.intercept else self.given
+        return self.given.with_column() if self.intercept > self.has_column else self.given
 
     @property
     def X(self) -> Any:
@@ -220,28 +218,31 @@ class Problem(Variables):
         """The mean of c_i y_i^2."""
         return float(self.weighted(self.y) @ self.y) / self.n
 
-    @cached_property
+    @depends_on("weights", "targets")
     def mean_target(self) -> Any:
         """The mean of c_i y_i; of several classes, the share of each."""
         if self.loss.outputs:
             return np.bincount(self.y, self.weight, minlength=len(self.classes)) / self.n
         return float(self.weighted(self.y).mean())
 
-    @cached_property
+    @depends_on("rows", "weights", "targets")
     def moment(self) -> Array:
         """sum_i c_i y_i x_i / n."""
         return self.combine(self.weighted(self.y)) / self.n
 
-    @cached_property
+    @depends_on("rows", "weights")
     def gram(self) -> Array:
         """sum_i c_i x_i x_i^T / n."""
-        with np.errstate(over="ignore", invalid="ignore"):  # told by who needs it to be finite
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported by the caller
             return self.rows.gram(self.weight)
 
-    @cached_property
+    @depends_on("rows", "weights", "targets")
     def sums(self) -> Moments:
-        """All of the rows and targets that a squared loss depends on, in one pass."""
-        return sums.of(self)
+        """All that a squared loss depends on, in one pass, or with a Gram matrix that is known."""
+        with np.errstate(all="ignore"):  # overflow is reported by the caller, who needs finite sums
+            if self.shared_gram is None:
+                return self.rows.moments(self.y, self.weight)
+            return self.shared_gram.with_targets(self.moment, self.target2, self.n)
 
     def gram_times(self, v: Array) -> Array:
         """sum_i c_i x_i x_i^T v / n."""
@@ -259,7 +260,7 @@ class Problem(Variables):
     @property
     def has_gram(self) -> bool:
         """Does a Gram matrix give the full gradient without touching the rows?"""
-        return self.loss.quadratic and self.gram_fits and not self.seen_once
+        return self.loss.quadratic and self.gram_fits and not self.avoid_gram
 
     def sample(self, flops: float) -> Problem:
         """The problem on rows spread over the data, so many that a Gram matrix costs ``flops``.
@@ -269,8 +270,7 @@ class Problem(Variables):
         rows = int(max(20 * self.width, flops * self.n / max(2.0 * self.rows.gram_cost, 1.0)))
         if 2 * rows >= self.n:
             return self
-        chosen = np.sort(np.random.default_rng(0).choice(self.n, rows, replace=False))
-        return self.on(chosen)
+        return self.on(np.sort(np.random.default_rng(0).choice(self.n, rows, replace=False)))
 
     def on(self, chosen: Index) -> Problem:
         """The problem on those rows; the weights stay as they are."""
@@ -293,7 +293,7 @@ class Problem(Variables):
         return self.n
 
     def units_in(self, b: int) -> int:
-        """How many of them a batch of b rows takes."""
+        """How many units a batch of b rows takes."""
         return b
 
     def whole_batch(self, b: int) -> int:
@@ -354,9 +354,8 @@ class Problem(Variables):
     def row_gradient_mean2(self, w: Any) -> float:
         """mean_i ||grad f_i(w)||^2, f_i with its l2 term."""
         w = self.point(w)
-        z = self.predict(w)
+        z, pull = self.predict(w), self.pull(w)
         slopes = self.slopes(z)
-        pull = self.pull(w)
         across = self.l2 * z if self.penalty is None else self.predict(pull)
         squares = by_row(slopes**2) * self.rows.norms2 + 2 * by_row(slopes * across)
         return float(max(0.0, squares.mean() + np.vdot(pull, pull)))
@@ -371,16 +370,16 @@ class Problem(Variables):
         """
         return self._constants
 
-    @cached_property
+    @depends_on("rows", "weights", "penalty")
     def _constants(self) -> Constants:
         return curvature.constants(self)
 
     def estimated(self) -> Constants:
         """The constants, from a sample of the rows where all would take long: for runs under a
         guard."""
-        return vars(self).get("_constants") or self._estimated
+        return self.known("_constants") or self._estimated
 
-    @cached_property
+    @depends_on("rows", "weights", "penalty")
     def _estimated(self) -> Constants:
         return curvature.estimated(self)
 
@@ -388,7 +387,7 @@ class Problem(Variables):
         """w*, of least norm when there are several."""
         return self._minimiser.copy()
 
-    @cached_property
+    @depends_on("rows", "weights", "targets", "penalty")
     def _minimiser(self) -> Array:
         return minimum.minimiser(self)
 
@@ -397,4 +396,5 @@ class Problem(Variables):
         return self.noise_at(self.minimiser())
 
     def noise_at(self, w: Array) -> Noise:
+        """The gradient noise at w."""
         return minimum.noise_at(self, w)

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import ray
 from .. import sampling
 from ..engines.outer import OuterEngine
 from ..problems import PartedProblem, Problem
+from ..problems.cache import depends_on
 from ..rows import Array, Index, Rows
 from .cluster import WHERE, insist
 from .columns import Seen, seen
@@ -70,21 +70,25 @@ class ActorProblem(PartedProblem):
     """
 
     given: ActorRows
+    frame: list[Any] | None = None
 
     def __init__(self, rows: ActorRows, loss: Any, l2: float, intercept: bool) -> None:
-        self.given, self.loss, self.l2 = rows, loss, l2
-        self.n, self.d, self.classes = rows.n, rows.d, rows.found.classes
-        self._add_intercept(intercept)
-        self.frame: list[Any] | None = None
-        self.engine = ActorEngine
-        self.scores = ActorScores
+        self._begin(
+            rows,
+            loss,
+            l2,
+            intercept,
+            classes=rows.found.classes,
+            engine=ActorEngine,
+            scores=ActorScores,
+        )
 
     @property
     def units(self) -> int:
         """What a batch is drawn from: the rows, or the blocks, of all parts."""
         return sum(self.given.found.units)
 
-    @cached_property
+    @depends_on()
     def _identity(self) -> str:
         return self.given.fingerprint()
 
@@ -96,11 +100,8 @@ class ActorProblem(PartedProblem):
         return None if self.given.found.in_files else seen(self)
 
     def in_frame(self, frame: Any) -> ActorProblem:
-        inner = copy(self)
-        inner._forget("_summary", "_constants", "_minimiser")
-        inner.frame = [ray.put(frame)]
-        inner.penalty = np.append(frame.scale**2, np.zeros(int(self.intercept)))
-        return inner
+        penalty = np.append(frame.scale**2, np.zeros(int(self.intercept)))
+        return self.with_fields(frame=[ray.put(frame)], penalty=penalty)
 
     def over(self, ask: Any, *args: Any) -> Iterator[tuple[int, Any]]:
         actors = self.given.actors

@@ -150,7 +150,16 @@ class _Arrays(NamedTuple):
 def _part(rows: Rows, y: Array, loss: Any, l2: float, intercept: bool, classes: Any) -> Problem:
     """The problem of one part; an intercept is the last variable, without a penalty."""
     penalty = np.append(np.ones(rows.d), 0.0) if intercept else None
-    return Problem.given_rows(rows, y, loss, l2, None, penalty, intercept, classes)
+    return Problem.of(
+        rows,
+        y,
+        loss,
+        l2,
+        penalty=penalty,
+        classes=classes,
+        intercept=intercept,
+        has_column=False,
+    )
 
 
 # -- block files -----------------------------------------------------------------------------------

@@ -93,9 +93,17 @@ def _sample(p: Problem) -> Problem:
     if rows >= p.n:
         return p
     chosen = np.sort(np.random.default_rng(0).choice(p.n, rows, replace=False))
-    weight = None if p.weight is None else p.weight[chosen]
-    some, y = p.given.take(chosen), p.y[chosen]
-    return Problem.given_rows(some, y, p.loss, p.l2, weight, p.penalty, p.intercept)
+    return Problem.of(
+        p.given.take(chosen),
+        p.y[chosen],
+        p.loss,
+        p.l2,
+        weight=None if p.weight is None else p.weight[chosen],
+        penalty=p.penalty,
+        classes=p.classes,
+        intercept=p.intercept,
+        has_column=p.has_column,
+    )
 
 
 def first_stage(p: Problem, request: Request) -> tuple[Controller, Stage]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -61,7 +60,7 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     >>> X, y, _ = bocce.data.regression(n=100, d=5, kappa=10.0, noise_var=0.1)
     >>> p = bocce.LeastSquares(X, y)
     >>> weak, strong = bocce.path(p, [0.1, 10.0], tol=1e-9)
-    >>> bool(np.allclose(weak.w, p.with_l2(0.1).minimiser()))
+    >>> bool(np.allclose(weak.w, p.replace(l2=0.1).minimiser()))
     True
     """
     penalties = check_penalties("path", l2s)
@@ -102,11 +101,11 @@ class Way:
         direct = p.loss.quadratic  # there a run is a step or two
         self.judged = 0 if direct or p.in_parts else judged
         self.method = method if p.in_parts else PLANE.name
-        self.frame: Frame = Frame.of(p.with_l2(weakest)) if leader is None else leader.frame
+        self.frame: Frame = Frame.of(p.replace(l2=weakest)) if leader is None else leader.frame
         inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
-        self.inner: Problem = copy(p) if inner is p else inner  # what is handed on is its own
-        self.inner.handed_on = {"shared": True} if self.judged else {}
-        nowhere = self.inner.with_l2(0.0).look(np.zeros(self.inner.shape))
+        # what is handed on from run to run is the path's own
+        self.inner: Problem = inner.with_fields(handed_on={"shared": True} if self.judged else {})
+        nowhere = self.inner.replace(l2=0.0).look(np.zeros(self.inner.shape))
         self.first = Stop(tol, self.frame).outer(nowhere.gradient)
         self.zero_value = nowhere.value if p.in_parts else value_at_constant(p, self.inner)
         self.ends: list[tuple[float, Array]] = []  # penalties, and their minimisers
@@ -132,7 +131,7 @@ class Way:
 
     def _lean(self, l2: float, start: Array) -> Array | None:
         """In the frame's variables; None where it takes a whole run."""
-        p = self.inner.with_l2(l2)
+        p = self.inner.replace(l2=l2)
         if not self.judged or not Lean.can(p):
             return None
         with np.errstate(all="ignore"):  # a step too far is not taken
@@ -151,7 +150,7 @@ class Way:
         for name in theirs:
             if name == "pairs":
                 mine[name] = theirs[name].copy()
-            elif name != "sums" and (name != "H" or not self.p.loss.quadratic):
+            elif name != "H" or not self.p.loss.quadratic:
                 mine[name] = theirs[name]  # of a quadratic its own is all it needs
 
     def go_on(self, l2: float, start: Array | None = None) -> Result:
@@ -159,7 +158,7 @@ class Way:
         stop = Stop(self.tol, self.frame, self.first, zero_value=self.zero_value)
         if self.ends and stop.goal > 0.0:
             before, end = self.ends[-1]
-            begins = norm(self.p.with_l2(abs(before - l2)).pull(end))  # of the gradient there
+            begins = norm(self.p.replace(l2=abs(before - l2)).pull(end))  # of the gradient there
             stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
         start = self._start(l2) if start is None else start
         if self.judged:
@@ -188,7 +187,7 @@ class Way:
         return finer * min(SHARE * variance, OF_ERROR * float(np.sqrt(variance / self.judged)))
 
     def _run(self, l2: float, start: Array, stop: Stop) -> Result:
-        p, inner = self.p.with_l2(l2), self.inner.with_l2(l2)
+        p, inner = self.p.replace(l2=l2), self.inner.replace(l2=l2)
         request = Request(self.method, w0=start, tol=self.tol).checked(p, "path")
         result = solve(p, request, stop, self.frame, inner)
         self.ends = [*self.ends[-2:], (l2, p.joined(result.w, result.intercept))]
@@ -205,7 +204,7 @@ class Way:
             points += [_led(self.ends[-k:], l2) for k in range(2, len(self.ends) + 1)]
         if len(points) == 1:
             return points[0]
-        own = self.sample.with_l2(l2)
+        own = self.sample.replace(l2=l2)
         return min(points, key=lambda w: own.value(self.frame.into(w)))
 
 

@@ -175,15 +175,16 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         weight = None if weights is None else weights * (n / weights.sum())
         penalty = np.append(np.ones(X.shape[1]), 0.0) if self.fit_intercept else None
         rows = rows_of(sp.csr_array(X) if sp.issparse(X) else X)
-        return Problem.given_rows(
+        return Problem.of(
             rows,
             y,
             self._loss(),
             self._l2,
-            weight,
-            penalty,
-            self.fit_intercept,
-            getattr(self, "classes_", None),
+            weight=weight,
+            penalty=penalty,
+            classes=getattr(self, "classes_", None),
+            intercept=self.fit_intercept,
+            has_column=False,
         )
 
     def _outputs(self, runs: int) -> int:

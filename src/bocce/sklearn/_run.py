@@ -177,7 +177,7 @@ def judged(outcome: Outcome, inner: Problem, frame: Frame, w: Array) -> Outcome:
 def _by_sums(inner: Problem, frame: Frame, at: Array) -> float | None:
     """The norm of the gradient, from sums over the rows that are known; None where they are not, or
     do not say it to one per cent."""
-    sums = vars(inner).get("sums")
+    sums = inner.known("sums")
     if sums is None or not sums.sound:
         return None
     size = norm(frame.gradient_out(sums.gradient(at) + inner.pull(at)))

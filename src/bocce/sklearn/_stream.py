@@ -43,8 +43,7 @@ def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | N
             f"partial_fit: y has {len(outputs)} outputs, must have {known} as at the first call; "
             "start with a clone."
         )
-    inner = told.frame.problem(first)
-    inner.seen_once = True
+    inner = told.frame.problem(first).with_fields(avoid_gram=True)
     problems = [inner.with_encoded(y) for y in outputs]
     seed = sampling.part_seed(told.request.seed, told.calls)
     over_chunk(told.stream, problems, told.request.batch_size, seed)

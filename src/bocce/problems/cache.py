@@ -1,0 +1,123 @@
+"""What was computed of a problem, by what it depends on.
+
+A problem never changes. ``Problem.replace`` makes another one, and both share every result that
+depends on nothing that was replaced, whichever of the two computes it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Literal, Self, TypeVar, overload
+
+T = TypeVar("T")
+Aspect = Literal["rows", "weights", "targets", "penalty"]
+
+# The aspect of a problem that each of its fields belongs to: where a field is replaced, results
+# that depend on its aspect are computed again. Fields that are not listed change no result.
+ASPECTS = {
+    "given": "rows",
+    "frame": "rows",
+    "weight": "weights",
+    "y": "targets",
+    "classes": "targets",
+    "l2": "penalty",
+    "penalty": "penalty",
+}
+_known: set[frozenset[str]] = set()  # the sets of aspects that some result depends on
+
+
+class Cache:
+    """Results by the aspects of a problem that they depend on."""
+
+    def __init__(self, tables: dict[frozenset[str], dict[str, Any]] | None = None) -> None:
+        self.tables = {} if tables is None else tables
+
+    def table(self, aspects: frozenset[str]) -> dict[str, Any]:
+        """The results that depend on exactly these aspects, by name."""
+        return self.tables.setdefault(aspects, {})
+
+    def without(self, changed: set[str]) -> Cache:
+        """The cache of a problem in which these aspects are others; the rest is shared."""
+        kept = {aspects: self.table(aspects) for aspects in _known if not aspects & changed}
+        return Cache(kept)
+
+    def knowing(self, aspects: frozenset[str], name: str, result: Any) -> Cache:
+        """The same cache, but with this result, which other problems do not see."""
+        return Cache({**self.tables, aspects: {**self.table(aspects), name: result}})
+
+
+class Computed(Generic[T]):
+    """A property of a problem that is computed once; made by ``depends_on``.
+
+    The result is kept in the problem's ``cache``, and in the problem itself, where Python finds it
+    at the next access without a call.
+    """
+
+    def __init__(self, compute: Callable[[Any], T], aspects: frozenset[str]) -> None:
+        self.compute, self.aspects = compute, aspects
+        self.__doc__ = compute.__doc__
+        _known.add(aspects)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, problem: None, owner: type) -> Computed[T]: ...
+    @overload
+    def __get__(self, problem: Any, owner: type) -> T: ...
+
+    def __get__(self, problem: Any, owner: type) -> Computed[T] | T:
+        if problem is None:
+            return self
+        table = problem.cache.table(self.aspects)
+        if self.name not in table:
+            table[self.name] = self.compute(problem)
+        result: T = table[self.name]
+        problem.__dict__[self.name] = result
+        return result
+
+
+def depends_on(*aspects: Aspect) -> Callable[[Callable[[Any], T]], Computed[T]]:
+    """A property that is computed once for all problems in which these aspects are the same."""
+    return lambda compute: Computed(compute, frozenset(aspects))
+
+
+class Immutable:
+    """Fields that are given once, and a cache of what was computed from them."""
+
+    cache: Cache
+
+    def _set(self, **fields: Any) -> None:
+        """Give an object that is being made its fields."""
+        self.__dict__.update({"cache": Cache(), **fields})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"Problem: {name} cannot be set, for a problem does not change; make another one with "
+            f"replace({name}=...)."
+        )
+
+    def with_fields(self, **fields: Any) -> Self:
+        """The same object with other fields, which are known to be right.
+
+        What was computed, and does not depend on them, is shared.
+        """
+        changed = {ASPECTS[name] for name in fields if name in ASPECTS}
+        computed = {name for table in self.cache.tables.values() for name in table}
+        kept = {name: x for name, x in self.__dict__.items() if name not in computed}
+        other: Self = object.__new__(type(self))
+        other._set(**{**kept, "cache": self.cache.without(changed), **fields})
+        return other
+
+    def known(self, name: str) -> Any:
+        """The result of that name, if it was computed; else None."""
+        return self.cache.table(self._aspects(name)).get(name)
+
+    def knowing(self, name: str, result: Any) -> Self:
+        """The same object, for which the result of that name is this."""
+        other = self.with_fields()
+        return other.with_fields(cache=other.cache.knowing(self._aspects(name), name, result))
+
+    def _aspects(self, name: str) -> frozenset[str]:
+        computed: Computed[Any] = getattr(type(self), name)
+        return computed.aspects
