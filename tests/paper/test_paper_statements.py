@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from bocce.paper import EXHIBITS
+from bocce.cli import app
+from bocce.paper import EXHIBITS, report, runner
 from bocce.paper.erratum import erratum, summary
 from bocce.paper.exhibits import theorems
 from bocce.paper.results import Results
@@ -115,3 +117,12 @@ def test_the_erratum_says_what_was_not_tested():
     row = theorems.CLAIMS[0]
     untested = Verdict(row, "theorems", {})
     assert f"Not tested on these results: {row.source}." in erratum([untested])
+
+
+def test_the_command_prints_the_page(monkeypatch, tmp_path):
+    """Whatever was run: a statement without evidence would be named at the end."""
+    monkeypatch.setattr(runner, "load", lambda folder: None)
+    monkeypatch.setattr(report, "judged", lambda folder, results: ([], ""))
+    told = CliRunner().invoke(app, ["claims", str(tmp_path), "--erratum"])
+    assert told.exit_code == 0
+    assert told.stdout.rstrip() == (ROOT / "docs" / "erratum.md").read_text().rstrip()
