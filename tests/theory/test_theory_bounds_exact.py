@@ -137,7 +137,7 @@ def test_misestimated_L_corrected_holds(nu):
     for T in (20, 300):
         schedule = schedules.shb_exponential(T, c.L_max / nu, c.mu)
         early = max(1, math.ceil(T * max(0.0, math.log(nu)) / math.log(T)))
-        for b in (1, 6, 12):
+        for b in (1, 6, 11, 12):
             curve = exact.expected(p, schedule, b)
             bound = theory.bound_misestimated_L(
                 T,
@@ -149,6 +149,7 @@ def test_misestimated_L_corrected_holds(nu):
                 delta_f=float(curve.gap[:early].max()),
                 zeta2=theory.zeta2(12, b),
                 L_max=c.L_max,
+                chi2=p.noise().chi2,
             )
             assert bound.valid
             assert curve.error2[T - 1] <= bound.total
@@ -162,10 +163,10 @@ def test_misestimated_mu_corrected_holds(nu):
         schedule = schedules.shb_exponential(T, c.L_max, nu * c.mu)
         for b in (1, 6, 12):
             truth = exact.expected(p, schedule, b).error2[T - 1]
-            bound = theory.bound_misestimated_mu(
-                T, c.L_max, c.mu, nu, D=start(p), sigma2=sigma2, zeta2=theory.zeta2(12, b)
-            )
-            assert truth <= bound.total
+            run = {"D": start(p), "sigma2": sigma2, "zeta2": theory.zeta2(12, b)}
+            for chi2 in (None, p.noise().chi2):
+                bound = theory.bound_misestimated_mu(T, c.L_max, c.mu, nu, **run, chi2=chi2)
+                assert truth <= bound.total
 
 
 def worst_growth(form, T, curvature, L=3.0, mu=1.0):
