@@ -97,6 +97,6 @@ function thresholds_of(model) {
   return {
     exact: critical_batch_size({ spectrum, n, L_max, ...row }),
     certified: certified_batch_size(n, row.alpha, row.beta, R, mu, 1),
-    paper: batch_threshold(n, kappa),
+    paper: batch_threshold(n, R * kappa),  // Theorem 2 holds for kappa = L_max/mu
   };
 }

@@ -45,7 +45,7 @@ function python_text({ state, model, shown }) {
     "best = theory.best_heavy_ball(1 / mu, R, theory.zeta2(n, b))",
     'print("gain of momentum", best.gain)',
     "alpha, beta = (column[0] for column in (schedules.shb(1, 1.0, mu).alpha, schedules.shb(1, 1.0, mu).beta))",
-    'print("paper\'s b*", theory.batch_threshold(n, 1 / mu))',
+    'print("paper\'s b*", theory.batch_threshold(n, R / mu))',
     'print("certified", theory.certified_batch_size(n, alpha, beta, R, mu, 1.0))',
   ];
   if (state.rows === "one") return [...head, ...rows, ...constants].join("\n") + "\n";
