@@ -192,7 +192,8 @@ def _bounds(s: Setting) -> Iterator[Row]:
     """The theorems need L >= L_max, so they are asked with L = L_max."""
     zeta2, chi = theory.zeta2(s.n, s.b), math.sqrt(s.chi2)
     start: dict[str, Any] = {"T": s.T, "L": s.L_max, "mu": s.mu, "D": s.D}
-    rows, single = {"L_max": s.L_max}, {"sigma2": s.sigma2, "zeta2": zeta2}
+    rows = {"L_max": s.L_max}
+    single = {"sigma2": s.sigma2, "zeta2": zeta2, "chi2": s.chi2}
     batch: dict[str, Any] = {"n": s.n, "b": s.b}
     noisy: dict[str, Any] = {**rows, **batch, "chi": chi}
     for name, bound, given in (
