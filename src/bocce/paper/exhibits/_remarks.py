@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ... import theory
 from ..results import Results
-from ..verdicts import OBSERVATION, Case, Change, Claim, Finding, Judge
+from ..statements import HORIZON
+from ..verdicts import OBSERVATION, Case, Claim, Finding, Judge
 
 C = theory.batch_threshold(10**18, 1.0, interpolation=True)  # 15,552: b* of many rows at kappa = 1
 
@@ -122,15 +123,6 @@ REMARKS = (
         r"\left\{\frac{1}{1 + \frac{n-1}{C \, \kappa^2}}, \frac{1}{1 + \frac{1}{4 \psi}} "
         r"\right\}$.",
         372,
-        changes=(
-            Change(
-                372,
-                r"\frac{1}{1 + \frac{1}{4 \psi}}",
-                r"\frac{1}{1 + \frac{(n-1)a_I}{3}}, \quad a_I = O\left(\frac{\ln^2 T}{T^2}\right)",
-                "a_I = 2^(-I) is of the order (ln T/T)^2 (line 1462), not 1/T.",
-                True,
-                "docs/theory/multistage.md",
-            ),
-        ),
+        changes=(HORIZON,),
     ),
 )

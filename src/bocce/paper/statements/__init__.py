@@ -7,12 +7,22 @@ from __future__ import annotations
 
 from ..verdicts import Change
 from . import constant, exponential, stages
-from ._model import EXPONENTIAL, PHASES, Statement
+from ._model import ACCELERATED, EXPONENTIAL, PHASES, STAGES, Statement
 
-__all__ = ["OTHER", "STATEMENTS", "Statement"]
+__all__ = ["HORIZON", "OTHER", "STATEMENTS", "Statement"]
 
 STATEMENTS: tuple[Statement, ...] = tuple(
     sorted((*exponential.ROWS, *constant.ROWS, *stages.ROWS), key=lambda row: row.line)
+)
+
+# With T = psi n: the remark that the exhibit "theorems" judges.
+HORIZON = Change(
+    372,
+    r"\frac{1}{1 + \frac{1}{4 \psi}}",
+    r"\frac{1}{1 + \frac{(n-1)a_I}{3}}, \quad a_I = O\left(\frac{\ln^2 T}{T^2}\right)",
+    "a_I = 2^(-I) is of the order (ln T/T)^2 (line 1462), not 1/T.",
+    True,
+    STAGES,
 )
 
 # Slips outside the statements.
@@ -33,6 +43,14 @@ OTHER = (
         EXPONENTIAL,
     ),
     Change(
+        260,
+        "compared to our mean-square result",
+        "compared to our result on the mean of the norm",
+        "Theorem 2 bounds E||w_T - w*||; its proof gives the root mean square too.",
+        True,
+        ACCELERATED,
+    ),
+    Change(
         319,
         r"\For{$k = 0$; $k \leq T_0$; $k=k+1$}",
         r"\For{$k = 0$; $k < T_0$; $k=k+1$}",
@@ -40,6 +58,7 @@ OTHER = (
         True,
         PHASES,
     ),
+    HORIZON,
     Change(
         457,
         r"$f(\x) = \frac{1}{2} \, \normsq{Xw - y}$. In this case, $A = X^T X$, $d = 2y^T X$ and "
@@ -59,5 +78,11 @@ OTHER = (
         r"\E_{k} [\normsq{\Delta_k}] & \leq",
         r"\E_{k} [\normsq{\delta_k}] & \leq",
         "Delta for delta, at lines 947 and 948.",
+    ),
+    Change(
+        1153,
+        r"\left(\E[\nabla_i^2] \right)^2",
+        r"\left(\E[\nabla_i] \right)^2",
+        "The square of the mean is meant.",
     ),
 )
