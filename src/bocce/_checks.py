@@ -7,11 +7,47 @@ import difflib
 import math
 import numbers
 from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+Error = TypeVar("Error", bound=Exception)
 
 
-def _message(where: str, name: str, value: object, rule: str, remedy: str) -> str:
-    text = f"{where}: {name}={value!r} must be {rule}"
-    return f"{text}; {remedy}." if remedy else f"{text}."
+class Refusal(NamedTuple):
+    """Why an argument was refused: the ``refusal`` of the error that says so.
+
+    The command line names its options where a Python message names parameters.
+    """
+
+    where: str  # the function that was called
+    name: str  # its parameter
+    value: object
+    rule: str  # what the value must be
+    remedy: str  # what to do, or ""
+
+    def said(self, named: str) -> str:
+        """The sentence, with the parameter and its value ``named`` so."""
+        text = f"{named} must be {self.rule}"
+        if not self.remedy:
+            return f"{text}."
+        return f"{text}; {self.remedy}{'' if self.remedy.endswith('?') else '.'}"
+
+    def __str__(self) -> str:
+        return f"{self.where}: " + self.said(f"{self.name}={self.value!r}")
+
+
+def refused(
+    kind: type[Error], where: str, name: str, value: object, rule: str, remedy: str = ""
+) -> Error:
+    """An error with a ``refusal``, to be raised.
+
+    >>> error = refused(ValueError, "shb", "a", 2.0, "<= 1", "take 1")
+    >>> str(error), error.refusal.name
+    ('shb: a=2.0 must be <= 1; take 1.', 'a')
+    """
+    refusal = Refusal(where, name, value, rule, remedy)
+    error = kind(str(refusal))
+    error.refusal = refusal  # type: ignore[attr-defined]
+    return error
 
 
 def integer(
@@ -43,8 +79,8 @@ def integer(
     elif most is not None:
         rule += f" <= {most}"
     if number is None:
-        raise TypeError(_message(where, name, value, rule, remedy))
-    raise ValueError(_message(where, name, number, rule, remedy))
+        raise refused(TypeError, where, name, value, rule, remedy)
+    raise refused(ValueError, where, name, number, rule, remedy)
 
 
 def real(
@@ -83,8 +119,8 @@ def real(
     ]
     rule = " ".join(["a finite number", " and ".join(limits)]).strip()
     if number is None:
-        raise TypeError(_message(where, name, value, rule, remedy))
-    raise ValueError(_message(where, name, number, rule, remedy))
+        raise refused(TypeError, where, name, value, rule, remedy)
+    raise refused(ValueError, where, name, number, rule, remedy)
 
 
 def choice(where: str, name: str, value: object, options: Iterable[str]) -> str:
@@ -100,6 +136,6 @@ def choice(where: str, name: str, value: object, options: Iterable[str]) -> str:
         return value
     rule = "one of " + ", ".join(repr(option) for option in known)
     near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
+    hint = f"did you mean {near[0]!r}?" if near else ""
     kind = ValueError if isinstance(value, str) else TypeError
-    raise kind(f"{where}: {name}={value!r} must be {rule}{hint}")
+    raise refused(kind, where, name, value, rule, hint)

@@ -98,7 +98,7 @@ def batch_rows(where: str, batch_size: object, n: int) -> int:
     >>> batch_rows("minimize", 0.9, 50), batch_rows("minimize", 7, 50)
     (45, 7)
     """
-    remedy = f"give rows (1 to n={n}) as an int, or a share of n in (0, 1] as a float"
+    remedy = f"give rows (1 to n={n}), or a share of n above 0 and at most 1, such as 0.5"
     if isinstance(batch_size, (float, np.floating)):
         share = _checks.real(
             where, "batch_size", float(batch_size), above=0.0, most=1.0, remedy=remedy

@@ -111,7 +111,7 @@ def test_a_run_that_ends_above_its_start_is_exit_code_1(tmp_path):
     result = run("solve", tmp_path / "d.npz", "--method", "shb", "--batch-size", 30, "-T", 500)
     assert result.exit_code == 1
     assert "diverged: shb diverged: f is" in result.stderr
-    assert "use --method auto or a larger batch" in result.stderr
+    assert "use the method auto, a larger batch" in result.stderr
 
 
 def test_warnings_are_words(table):
@@ -210,7 +210,7 @@ def test_names_of_columns_are_kept(tmp_path):
     words = ("solve", tmp_path / "people.csv", "--loss", "logistic", "--l2", 0.1)
     lacking = run(*words)
     assert lacking.exit_code == 2
-    assert "leave such rows out with --missing drop" in lacking.stderr
+    assert 'leave such rows out with --missing "drop"' in lacking.stderr
     words += ("--target", "sport", "--columns", "age,1", "--missing", "drop")
     result = run(*words, "--out", tmp_path / "fit")
     assert result.exit_code == 0, result.stderr

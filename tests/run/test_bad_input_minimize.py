@@ -29,7 +29,7 @@ def idle(monkeypatch):
     monkeypatch.setattr(curvature, "constants", work)
 
 
-ROWS = r"give rows \(1 to n=4\) as an int, or a share of n in \(0, 1\] as a float\."
+ROWS = r"give rows \(1 to n=4\), or a share of n above 0 and at most 1, such as 0.5\."
 
 
 @pytest.mark.usefixtures("idle")
@@ -102,7 +102,7 @@ def test_points_of_another_length():
 
 def test_a_method_that_the_problem_cannot_feed():
     flat = LeastSquares(X[:, [0, 0]], Y)
-    rule = r"shb: mu=0.0 must be a finite number > 0; add l2 regularisation, or use .*sgd.*\."
+    rule = r"shb: mu=0.0 must be a finite number > 0; add l2 > 0, or use .*sgd.*\."
     refused(lambda: bocce.minimize(flat, "shb", T=10), ValueError, rule)
 
 

@@ -43,7 +43,7 @@ def test_the_issue_s_run(p):
     assert f"f is {last:.3g} after 500 steps" in r.message
     assert f"was {first:.3g} at the start" in r.message
     assert "batch_size=30 of n=2000" in r.message
-    assert 'method "auto"' in r.message
+    assert "use the method auto" in r.message
 
 
 def test_in_parts(p, tmp_path):

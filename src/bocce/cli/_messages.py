@@ -18,6 +18,7 @@ OPTIONS = {
             "l2",
             "loss",
             "method",
+            "missing",
             "passes",
             "ratio",
             "sampling",
@@ -27,42 +28,35 @@ OPTIONS = {
         )
     },
 }
-# what only Python can do, and what can be done instead
-REMEDIES = {
-    ", a larger batch, or a schedule with L = constants().L_max": " or a larger batch",
-    "raise passes, tol or l2, or go on from w0=result.w": "raise --passes, --tol or --l2",
-    "raise tol, or scale the data": "raise --tol, or scale the data",
-    "; to go on, start from w0=result.w": "",
-    " as an int, or a share of n in (0, 1] as a float": ", or a share of n in (0, 1]",
-    "add l2 regularisation, or use a method without mu (sgd)": "give --l2 and --no-intercept, or "
-    "use a method that needs no mu (auto, sgd)",
-    'with missing="drop"': "with --missing drop",
-    "out with columns=.": "out with --columns.",
-    'method "auto"': "--method auto",
-    'the method "plane"': "--method plane",
-    "set l2 > 0, for example 1e-4": "give --l2 1e-4, for example",
-}
-SHORT = {"b=": "--batch-size ", "n=": "-n "}  # letters: options where a message begins with them
+SHORT = {"b": "--batch-size", "n": "-n"}  # letters of the theory
 WHOSE = re.compile(r"^([A-Za-z_]\w*): (?=\S)")
-EXTRA = re.compile(r"pip install '(bocce\[\w+\])'")
 PARAMETER = re.compile(rf"(?<![\w.])({'|'.join(OPTIONS)})=(?=[\w'\"+-])")
 
 
-def in_options(text: str) -> str:
-    """A message without the function that raised it, and with options for its parameters.
+def in_options(said: str | Exception) -> str:
+    """What an error or a message says, with options for the parameters that it names.
 
+    An argument that was refused has a ``refusal``, which knows the parameter. Other messages lose
+    the name of the function that raised them, and ``name=`` becomes ``--name``.
+
+    >>> from .._checks import refused
+    >>> in_options(refused(ValueError, "minimize", "T", 0, "an integer >= 1"))
+    '--steps 0 must be an integer >= 1.'
     >>> in_options("minimize: batch_size=61 must be an integer from 1 to 60.")
     '--batch-size 61 must be an integer from 1 to 60.'
     >>> in_options("bad.svm, line 2: '1:x' is not index:value.")
     "bad.svm, line 2: '1:x' is not index:value."
     """
-    found = WHOSE.match(text)
-    if found and found[1] in _functions():
-        text = text[found.end() :]
-        text = SHORT.get(text[:2], text[:2]) + text[2:]
-    for theirs, ours in REMEDIES.items():
-        text = text.replace(theirs, ours)
-    text = EXTRA.sub(r'pip install "\1"', text)
+    refusal = getattr(said, "refusal", None)
+    if refusal is not None:
+        option = {**OPTIONS, **SHORT}.get(refusal.name)
+        named = f"{refusal.name}=" if option is None else f"{option} "
+        text = refusal.said(f"{named}{refusal.value!r}")
+    else:
+        text = str(said)
+        found = WHOSE.match(text)
+        if found and found[1] in _functions():
+            text = text[found.end() :]
     return PARAMETER.sub(lambda match: f"{OPTIONS[match[1]]} ", text)
 
 

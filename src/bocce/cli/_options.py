@@ -72,11 +72,13 @@ Missing = Annotated[
     Literal["refuse", "drop"], typer.Option(help="What to do with rows that lack a value.")
 ]
 Loss = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="NAME",
-        help="What is minimised: squared, logistic, huber, squared_hinge, ...",
+        help="What is minimised: squared, logistic, huber, ...; if not given, squared for numbers, "
+        "logistic for two labels, softmax for more.",
         autocompletion=_losses,
+        show_default=False,
     ),
 ]
 L2 = Annotated[float, typer.Option(help="Regularisation: l2/2 ||w||^2 is added.")]
@@ -129,6 +131,14 @@ class Data(NamedTuple):
     def in_parts(self) -> bool:
         return self.y is None
 
+    @property
+    def labels(self) -> list[Any] | None:
+        """The labels of a target that holds text or truth values; None if it holds numbers."""
+        if self.in_parts:
+            named: list[str] | None = self.X.classes
+            return named
+        return None if self.y.dtype.kind in "fiu" else sorted(set(self.y.tolist()))
+
 
 def read(
     file: str, target: str | None = None, columns: str | None = None, missing: str = "refuse"
@@ -157,6 +167,39 @@ def _name_or_number(text: str | None) -> str | int | None:
     return int(text) if text.strip().lstrip("-").isdigit() else text.strip()
 
 
+class Chosen(NamedTuple):
+    """A loss, and why it was chosen if nobody named one."""
+
+    name: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.why}; --loss chooses another)" if self.why else self.name
+
+
+def choose_loss(data: Data, loss: str | None) -> Chosen:
+    """The loss that was named, or the one for numbers, for two labels, or for more."""
+    from ..losses import REGISTRY
+
+    labels, target = data.labels, data.target or "the target"
+    if labels is None:
+        return Chosen(loss or "squared")
+    if len(labels) < 2:
+        raise ValueError(
+            f"{target} has one label only ({labels[0]!r}), must have two or more; check the rows, "
+            "or name another column with --target."
+        )
+    fitting = "logistic" if len(labels) == 2 else "softmax"
+    if loss is None:
+        return Chosen(fitting, f"{target} has {len(labels)} labels")
+    if not (REGISTRY[loss].margin or REGISTRY[loss].outputs):
+        raise ValueError(
+            f"--loss {loss} is for numbers, and {target} holds labels ({labels[0]!r}, "
+            f"{labels[1]!r}, ...); leave --loss out, or give --loss {fitting}."
+        )
+    return Chosen(loss)
+
+
 def problem_of(data: Data, loss: str, l2: float, intercept: bool = False) -> Any:
     """What is minimised."""
     from .. import Problem
@@ -164,11 +207,16 @@ def problem_of(data: Data, loss: str, l2: float, intercept: bool = False) -> Any
     return Problem(data.X, data.y, loss, l2, intercept=intercept)
 
 
-def check_loss(command: str, loss: str) -> None:
-    """Raise, before any work, if there is no such loss."""
+def check_loss(command: str, loss: str | None, method: str = "auto", l2: float = 0.0) -> None:
+    """Raise, before any work, if there is no such loss, or the method cannot run on it."""
+    from .._checks import choice
+    from ..control import registry
     from ..losses import loss_of
+    from ..run.controllers import check_strong_convexity
 
-    loss_of(command, loss)
+    choice(command, "method", method, registry())
+    if loss is not None:
+        check_strong_convexity(command, registry()[method], loss_of(command, loss), l2)
 
 
 def check_folder(option: str, path: Path | None) -> None:

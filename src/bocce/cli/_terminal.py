@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import sys
@@ -61,11 +62,12 @@ class Commands(TyperGroup):
 def _explained(error: Exception, debug: bool) -> int:
     """Say what went wrong; returns the exit code."""
     ours = isinstance(error, ImportError) and (error.name or "").startswith("bocce")
-    expected = isinstance(error, EXPECTED) and not ours
+    refused = getattr(error, "refusal", None) is not None  # of any type: an argument is wrong
+    expected = refused or (isinstance(error, EXPECTED) and not ours)
     if debug:
         traceback.print_exception(error)
     elif expected:
-        complain("error", in_options(str(error)) or type(error).__name__)
+        complain("error", in_options(error) or type(error).__name__)
     else:
         what = f"{type(error).__name__}: {error}"
         complain("error", f"{what}. This is a defect of bocce; --debug shows where it is.")
@@ -198,55 +200,34 @@ def progress(label: str, total: float | None = None) -> Iterator[Tell]:
         columns += [TextColumn("left"), TimeRemainingColumn()]
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(label, total=total)
-        yield lambda label, done=0.0: shown.update(task, description=label, completed=done)
+
+        def tell(label: str, done: float = 0.0) -> None:
+            shown.update(task, description=label, completed=done)
+
+        with _log_shown_by(tell):
+            yield tell
+
+
+class _Told(logging.Handler):
+    """Shows what the package logs, such as that it compiles, beside the bar."""
+
+    def __init__(self, tell: Tell) -> None:
+        super().__init__(logging.INFO)
+        self.tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.tell(record.getMessage().removeprefix("bocce: "))
 
 
 @contextmanager
-def compiling(tell: Tell, asked: bool) -> Iterator[None]:
-    """In here ``tell`` says, if ``asked``, when kernels are being compiled, which takes long and
-    happens once.
-
-    Numba is asked only when the package is about to use it: most runs need no kernel.
-    """
-    finder = _Kernels(tell)
-    if asked:
-        sys.meta_path.insert(0, finder)
+def _log_shown_by(tell: Tell) -> Iterator[None]:
+    log, handler = logging.getLogger("bocce"), _Told(tell)
+    before = log.level, log.propagate
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
     try:
         yield
     finally:
-        finder.leave()
-
-
-class _Kernels:
-    """Sees the import of the kernels, and has Numba tell when it compiles one."""
-
-    words = "compiling for this kind of data (seconds; once, it is kept on disk)"
-
-    def __init__(self, tell: Tell) -> None:
-        self.tell, self.leave = tell, self._unseen
-
-    def _unseen(self) -> None:
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-
-    def find_spec(self, name: str, *_: Any) -> None:
-        """Finds nothing: others do."""
-        if not name.endswith("engines.numba.entry"):
-            return
-        self._unseen()
-        from numba.core import event
-
-        register: Any = event.register
-        unregister: Any = event.unregister
-        tell, words = self.tell, self.words
-
-        class Listener(event.Listener):
-            def on_start(self, event: Any) -> None:
-                tell(words)
-
-            def on_end(self, event: Any) -> None:
-                """What comes next tells of itself."""
-
-        listener = Listener()
-        register("numba:compile", listener)
-        self.leave = lambda: unregister("numba:compile", listener)
+        log.removeHandler(handler)
+        log.level, log.propagate = before

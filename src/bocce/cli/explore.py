@@ -8,7 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from ._options import FILES, Json, Loss, _data_sets, check_folder, check_loss, problem_of, read
+from ._options import (
+    FILES,
+    Json,
+    Loss,
+    _data_sets,
+    check_folder,
+    check_loss,
+    choose_loss,
+    problem_of,
+    read,
+)
 from ._terminal import progress, say, show_json
 
 
@@ -23,7 +33,7 @@ def explore(
             metavar="FILE", help=f"Start from data of your own. {FILES}", autocompletion=_data_sets
         ),
     ] = None,
-    loss: Loss = "squared",
+    loss: Loss = None,
     l2: Annotated[float, typer.Option(help="Regularisation, with --data.")] = 0.0,
     json: Json = False,
 ) -> None:
@@ -44,14 +54,16 @@ def explore(
 
     check_folder("--out", out)
     check_loss("explore", loss)
-    if data is None and (loss != "squared" or l2 != 0.0):
+    if data is None and (loss is not None or l2 != 0.0):
         raise ValueError("--loss and --l2 are about --data; give a FILE there, or leave them out.")
     found: dict[str, Any] | None = None
     if data is not None:
         with progress(f"reading {data}") as tell:
-            problem = problem_of(read(data), loss, l2)
+            rows = read(data)
+            chosen = choose_loss(rows, loss).name
+            problem = problem_of(rows, chosen, l2)
             tell("spectrum and constants")
-            found = explorer.describe(problem, Path(data).name, _source(data, loss, l2))
+            found = explorer.describe(problem, Path(data).name, _source(data, chosen, l2))
     with atomic_write(out) as stream:
         stream.write(explorer.page(found).encode())
     shown = open_it and webbrowser.open(out.resolve().as_uri())

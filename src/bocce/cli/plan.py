@@ -23,6 +23,7 @@ from ._options import (
     Tol,
     check_loss,
     check_plot,
+    choose_loss,
     problem_of,
     read,
     save_figure,
@@ -35,7 +36,7 @@ def plan(
     target: Target = None,
     columns: Columns = None,
     missing: Missing = "refuse",
-    loss: Loss = "squared",
+    loss: Loss = None,
     l2: L2 = 0.0,
     intercept: Intercept = True,
     method: MethodName = "auto",
@@ -62,10 +63,12 @@ def plan(
     """
     from .. import plan as make_plan
 
-    check_loss("plan", loss)
+    check_loss("plan", loss, method, l2)
     check_plot(plot)
     with progress(f"reading {file}") as tell:
-        problem = problem_of(read(file, target, columns, missing), loss, l2, intercept)
+        data = read(file, target, columns, missing)
+        chosen = choose_loss(data, loss)
+        problem = problem_of(data, chosen.name, l2, intercept)
         tell("a trial, constants, and what batch sizes cost")
         found = make_plan(
             problem, batch_size, steps, accuracy, method=method, tol=tol, passes=passes
@@ -73,8 +76,8 @@ def plan(
         if plot is not None:
             save_figure(found.plot()[0].figure, plot)
     if json:
-        show_json({"file": file, "loss": loss, **found.to_dict()})
+        show_json({"file": file, "loss": chosen.name, **found.to_dict()})
         return
-    say(f"{file}\n{found}")
+    say(f"{file}\n{f'loss: {chosen}' + chr(10) if chosen.why else ''}{found}")
     if plot is not None:
         say(f"\nwrote {plot}")

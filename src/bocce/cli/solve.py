@@ -25,6 +25,7 @@ from ._options import (
     Target,
     Tol,
     check_loss,
+    choose_loss,
     problem_of,
     read,
 )
@@ -32,7 +33,6 @@ from ._terminal import (
     BAD_INPUT,
     DIVERGED,
     TOLERANCE,
-    compiling,
     complain,
     progress,
     resumable,
@@ -47,7 +47,7 @@ def solve(
     target: Target = None,
     columns: Columns = None,
     missing: Missing = "refuse",
-    loss: Loss = "squared",
+    loss: Loss = None,
     l2: L2 = 0.0,
     intercept: Intercept = True,
     method: MethodName = "auto",
@@ -93,7 +93,7 @@ def solve(
     from .. import minimize
     from ..run.plan import usual_tol
 
-    check_loss("solve", loss)
+    check_loss("solve", loss, method, l2)
     files = _result.out_files(out, force)
     if ray is not None and sampling != "independent":
         raise ValueError(
@@ -101,10 +101,11 @@ def solve(
         )
     with progress(f"reading {file}"):
         data = read(file, target, columns, missing)
-        problem = problem_of(data, loss, l2, intercept)
+        chosen = choose_loss(data, loss)
+        problem = problem_of(data, chosen.name, l2, intercept)
     goal = usual_tol(steps) if tol is None else tol
     asked = watched()  # before the bar, which may take stderr's place
-    with resumable(checkpoint), progress("starting", steps) as tell, compiling(tell, asked):
+    with resumable(checkpoint), progress("starting", steps) as tell:
         options = {
             "T": steps,
             "batch_size": batch_size,
@@ -118,7 +119,7 @@ def solve(
         if ray is None:
             result = minimize(problem, method, sampling=sampling, **options)
         else:
-            options |= {"loss": loss, "l2": l2, "intercept": intercept}
+            options |= {"loss": chosen.name, "l2": l2, "intercept": intercept}
             result = _on_ray(ray, workers, file, data, method, options)
     figures = _result.summary(file, method, problem, result, goal)
     trouble = _written(files, result, figures, data)
@@ -126,7 +127,8 @@ def solve(
     if json:
         show_json({**figures, "wrote": [] if trouble else list(map(str, files))})
     else:
-        _result.show(figures, problem, result, data, said=code != 0)
+        shown = {**figures, "loss": str(chosen)}
+        _result.show(shown, problem, result, data, said=code != 0)
         if files and not trouble:
             say(f"\nwrote {' and '.join(map(str, files))}")
     _exit(result, code, trouble)

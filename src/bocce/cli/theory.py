@@ -16,12 +16,17 @@ from ._options import (
     Target,
     _methods,
     check_plot,
+    choose_loss,
     problem_of,
     read,
     save_figure,
 )
 from ._terminal import fill, number, progress, say, show_json, show_table
 
+OTHER_LOSS = (
+    "Theorem 1 is about this loss, too; the others are about least squares: read them as those of "
+    "least squares with the same curvature."
+)
 HOLDS = {True: "yes", False: "no", None: ""}
 
 
@@ -76,7 +81,9 @@ def theory(
         if file is None:
             settings = thresholds.settings(T=steps, b=batch_size, **given)
         else:
-            problem = problem_of(read(file, target, columns, missing), "squared", l2 or 0.0)
+            data = read(file, target, columns, missing)
+            chosen = choose_loss(data, None)
+            problem = problem_of(data, chosen.name, l2 or 0.0)
             tell("constants")
             settings = [thresholds.from_problem(problem, T=steps, b=batch_size)]
         tell("thresholds and bounds")
@@ -88,6 +95,8 @@ def theory(
     if json:
         _show_json(settings, tables)
     elif len(settings) == 1:
+        if file is not None and chosen.why:
+            say(fill(f"loss: {chosen.name} ({chosen.why}). {OTHER_LOSS}"))
         _show(settings[0], tables[0])
     else:
         _show_ends(settings, tables)

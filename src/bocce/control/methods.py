@@ -98,5 +98,5 @@ def check_method(where: str, method: Any, in_parts: bool) -> None:
     if in_parts and facts.looks_at_batch:
         raise ValueError(
             f"{where}: method={facts.name!r} looks at each batch before it steps, must be a "
-            'schedule for data in parts; use method "auto".'
+            "schedule for data in parts; use the method auto."
         )

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .._checks import refused
 from ._csv import Columns, is_number
 
 Array = npt.NDArray[Any]
@@ -73,16 +74,14 @@ def _column(names: Sequence[str], wanted: Any, parameter: str, source: str) -> s
     if isinstance(wanted, (int, np.integer)) and not isinstance(wanted, bool):
         if -len(names) <= wanted < len(names):
             return names[int(wanted)]
-        raise IndexError(
-            f"open: {parameter}={wanted} must be from {-len(names)} to {len(names) - 1}, for "
-            f"{source} has {len(names)} columns."
-        )
+        rule = f"from {-len(names)} to {len(names) - 1}, for {source} has {len(names)} columns"
+        raise refused(IndexError, "open", parameter, wanted, rule)
     if not isinstance(wanted, str):
-        raise TypeError(f"open: {parameter}={wanted!r} must be a column's name or number.")
+        raise refused(TypeError, "open", parameter, wanted, "a column's name or number")
     if wanted in names:
         return wanted
     shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
-    raise ValueError(f"open: {parameter}={wanted!r} must be a column of {source}: {shown}.")
+    raise refused(ValueError, "open", parameter, wanted, f"a column of {source}: {shown}")
 
 
 def rows(found: Columns, choice: Choice, where: Where, out: Array | None = None) -> Rows:
@@ -169,7 +168,7 @@ def check_types(schema: Any, choice: Choice, source: str) -> bool:
         if not (_is_real(inner) or types.is_null(inner)):
             raise ValueError(
                 f"{source}: column {name!r} has type {kind}, must be real numbers; encode it, or "
-                "leave it out with columns=."
+                "leave it out: name the other columns with columns=."
             )
     kind = schema.field(choice.target).type
     inner = kind.value_type if types.is_dictionary(kind) else kind

@@ -51,6 +51,11 @@ def look(file: File) -> Look:
     below = [is_number(cell) for cell in others[0]] if others else []
     header = all(text) or any(a and b for a, b in zip(text, below))
     names = [name.strip() for name in first] if header else [f"x{j}" for j in range(len(first))]
+    if "" in names:
+        raise ValueError(
+            f"{file.name}, line 1: column {names.index('') + 1} has no name; give it one, or "
+            "remove the delimiter if there is no such column."
+        )
     return Look(delimiter, names, header)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import zipfile
 import zlib
@@ -22,7 +23,12 @@ def read_npz(file: File, limit: int | None = None) -> Table:
     """X and y of an NPZ file of at most ``limit`` bytes."""
     try:
         with file.open() as stream:
-            arrays = npz_arrays(stream, file.name, limit)
+            try:
+                arrays = npz_arrays(stream, file.name, limit)
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                raise _NoArray("it names a place before its beginning") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, _NoArray) as error:
         raise ValueError(
             f"{file.name}: truncated, or not an NPZ file of plain numbers ({error}); "

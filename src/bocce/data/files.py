@@ -170,6 +170,11 @@ def format_of(file: File) -> str:
         with file.open() as stream:
             head = stream.read(8)
         known = next((kind for mark, kind in BEGINNINGS.items() if head.startswith(mark)), None)
+        if known is None and head.lstrip()[:1] in (b"{", b"["):
+            raise ValueError(
+                f"open: {name} is JSON, must be Parquet, Arrow, CSV, LIBSVM text or NPZ; convert "
+                "it first, for example with pandas: read_json(...).to_csv(...)."
+            )
     return known or "LIBSVM"
 
 

@@ -7,14 +7,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._checks import refused
+
 Array = npt.NDArray[Any]
 
 
 def real_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None]:
     """Numbers, as float64."""
     if y.dtype.kind not in "fiub":
-        raise TypeError(
-            f"{where}: y has dtype {y.dtype}, must be numeric; use Logistic for labels."
+        raise refused(
+            TypeError,
+            where,
+            "y",
+            y.ravel()[:1].tolist(),
+            "numbers",
+            f"y has dtype {y.dtype}; for labels take a classifier, or the loss logistic (two "
+            "labels) or softmax (more)",
         )
     return np.array(y, dtype=np.float64), None
 
@@ -29,13 +37,18 @@ def sign_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array
     if classes.size != 2:
         shown = ", ".join(repr(c) for c in classes[:5].tolist())
         found = f"{classes.size} different labels ({shown}{', ...' * (classes.size > 5)})"
+        if classes.size == 1:
+            found = f"one label only ({shown})"
         if classes.size == 0:
             found = "more than two different labels"  # too many to be counted, said their source
-        raise ValueError(
-            f"{where}: y has {found}, must have exactly two; make one class against the rest "
-            'first, or use the loss "softmax".'
-        )
+        raise ValueError(f"{where}: y has {found}, must have exactly two; {_remedy(classes.size)}.")
     return np.where(y == classes[1], 1.0, -1.0), classes
+
+
+def _remedy(classes: int) -> str:
+    if classes == 1:
+        return "add rows of another class"
+    return "make one class against the rest first, or use the loss softmax"
 
 
 def count_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None]:
@@ -68,8 +81,8 @@ def class_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Arra
     """
     classes = np.unique(y) if labels is None else np.sort(np.asarray(labels))
     if classes.size < 2:
+        shown = f"one label only ({classes.tolist()[0]!r})" if classes.size else "no label"
         raise ValueError(
-            f"{where}: y has {classes.size} different labels ({classes.tolist()!r}), must have two "
-            "or more; check how the data were split."
+            f"{where}: y has {shown}, must have two or more; check how the data were split."
         )
     return np.searchsorted(classes, y), classes

@@ -15,7 +15,7 @@ from . import EXHIBITS
 from .compute import compute
 from .exhibit import Exhibit
 from .results import Results
-from .specs import EXACT, PROFILES, Cell, Profile, Run
+from .specs import EXACT, PROFILES, SETTINGS, Cell, Profile, Run
 from .stopwatch import in_words
 from .store import require_extras, write
 
@@ -201,8 +201,33 @@ def _write(folder: Path, content: dict[str, Any]) -> None:
 
 
 def noted(folder: Path) -> dict[str, Any]:
+    """What run.json holds; nothing where there is none."""
     path = folder / "run.json"
-    return json.loads(path.read_text()) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError:
+        content = None
+    if not _is_note(content):
+        raise ValueError(
+            f"{str(path)!r} was altered: it must hold what bocce reproduce wrote; delete run.json "
+            f"and run bocce reproduce with --out {folder} again, which keeps the cells."
+        )
+    return dict(content)
+
+
+def _is_note(content: Any) -> bool:
+    """Is this what ``_write`` writes?"""
+    if not isinstance(content, dict) or content.get("profile") not in PROFILES:
+        return False
+    figures, last = content.get("figures"), content.get("last")
+    if not isinstance(figures, dict) or not isinstance(last, dict):
+        return False
+    return all(
+        label in EXHIBITS and isinstance(held, list) and set(map(str, held)) <= {*SETTINGS}
+        for label, held in figures.items()
+    )
 
 
 def held_cells(folder: Path) -> list[Cell]:

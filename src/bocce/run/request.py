@@ -121,7 +121,7 @@ class Request:
     def _horizon(self, where: str) -> tuple[int | None, float | None]:
         T, passes = self.T, self.passes
         if T is not None:
-            remedy = "give the number of steps; to go on, start from w0=result.w"
+            remedy = "give the number of steps"
             T = _checks.integer(where, "T", T, most=self.limits.most_steps, remedy=remedy)
         if passes is not None:
             remedy = "give a number of passes"

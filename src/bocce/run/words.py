@@ -25,8 +25,8 @@ def _with_table(run: Run, verdict: str, tol: float) -> str:
     if verdict == "diverged":
         return (
             f"{_how_diverged(run, name)} The step is too long for batch_size={stage.batch} of "
-            f'n={run.problem.n} (or L is under-estimated): use method "auto", a larger batch, or '
-            "a schedule with L = constants().L_max."
+            f"n={run.problem.n} (or L is under-estimated): use the method auto, a larger batch, "
+            "or a shorter step."
         )
     if verdict == "converged":
         return f"{name}: gradient norm at most {tol:g} times the first at step {k}."
@@ -71,7 +71,9 @@ def _open_ended(run: Run, verdict: str, tol: float) -> str:
             f"minimiser (classes that a plane separates, and l2 = {run.problem.l2:g}).{missed}: "
             "set l2 > 0, for example 1e-4."
         )
-    remedy = ": raise passes, tol or l2, or go on from w0=result.w" if tol > 0 else ""
+    remedy = (
+        ": raise passes, tol or l2, or begin another run where this one ended" if tol > 0 else ""
+    )
     return f"{name}: the passes that were allowed are used: {spent}.{missed}{remedy}."
 
 

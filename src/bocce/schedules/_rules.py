@@ -22,7 +22,11 @@ def curvatures(where: str, L: object, mu: object) -> tuple[float, float]:
     """L and mu with 0 < mu <= L."""
     L_ = smoothness(where, L)
     mu_ = _checks.real(
-        where, "mu", mu, above=0.0, remedy="add l2 regularisation, or use a method without mu (sgd)"
+        where,
+        "mu",
+        mu,
+        above=0.0,
+        remedy="add l2 > 0, or use a method that needs no mu (auto, sgd)",
     )
     if mu_ > L_:
         raise ValueError(

@@ -112,7 +112,7 @@ def _require_least_squares(where: str, p: Any) -> None:
 
 def _batch(where: str, batch_size: object, n: int) -> int:
     """Rows, or a share of n."""
-    remedy = f"give rows (1 to n={n}) as an int, or a share of n in (0, 1] as a float"
+    remedy = f"give rows (1 to n={n}), or a share of n above 0 and at most 1, such as 0.5"
     if isinstance(batch_size, numbers.Integral):
         return _checks.integer(where, "batch_size", batch_size, most=n, remedy=remedy)
     share = _checks.real(where, "batch_size", batch_size, above=0.0, most=1.0, remedy=remedy)

@@ -61,6 +61,7 @@ class Entry:
     @cached_property
     def fresh(self) -> Any:
         """Compiled in each process."""
+        _compiled.tell_when_compiling()
         return njit(**self._options)(self._body)
 
 
