@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..verdicts import Change
 from . import constant, exponential, stages
-from ._model import ACCELERATED, EXPONENTIAL, PHASES, STAGES, Statement
+from ._model import EXPONENTIAL, PHASES, STAGES, Statement
 
 __all__ = ["HORIZON", "OTHER", "STATEMENTS", "Statement"]
 
@@ -41,14 +41,6 @@ OTHER = (
         "the SHB update of the next line.",
         True,
         EXPONENTIAL,
-    ),
-    Change(
-        260,
-        "compared to our mean-square result",
-        "compared to our result on the mean of the norm",
-        "Theorem 2 bounds E||w_T - w*||; its proof gives the root mean square too.",
-        True,
-        ACCELERATED,
     ),
     Change(
         319,
