@@ -7,7 +7,7 @@ for (const core of cores) {
   const ask = `${core};${answers};settings.map((given) => answers({${names}}, given))`;
   let found = null;
   try {
-    found = vm.runInNewContext(ask, { settings }, { timeout: 60000 });
+    found = vm.runInNewContext(ask, { settings }, { timeout: 30000 });
   } catch { /* the answer is null */ }
   console.log(JSON.stringify(found));
 }

@@ -54,7 +54,9 @@ function draw_batches(page, draft) {
   const { state, model } = page, plot = page.plots.batches, by_rate = state.by === "rate";
   const found = by_rate ? page.once(`speeds ${draft}`, () => speeds(page, draft)) : errors_after(page, draft ? 2 : 12);
   const all = Object.values(found.lines).flatMap(({ ys }) => [...ys]).filter((v) => v > 0 && v < Infinity);
-  const noisy = by_rate ? all : Object.values(found.lines).flatMap(({ bs, ys }) => ys.filter((v, i) => v > 0 && bs[i] < model.n));
+  // all rows leave no noise, and an error that may be a matter of rounding
+  const noisy = by_rate ? all
+    : Object.values(found.lines).flatMap(({ bs, ys }) => ys.filter((v, i) => v > 0 && bs[i] < model.n));
   const bottom = noisy.length ? Math.min(...noisy) : 1, top = all.length ? Math.max(...all) : 10;
   const y = by_rate
     ? { log: true, low: bottom * 0.7, high: Math.min(top * 2, bottom * 1e6), title: "steps for one more digit" }
@@ -73,16 +75,17 @@ function draw_batches(page, draft) {
       start = `M${px} ${box.top}L${from} ${view.Y.px(Math.min(ys[0], y.high)).toFixed(1)}`;
       svg += cross([px, box.top], hue(name));
     }
-    svg += `<path class="curve" style="stroke:${hue(name)};${dash(name)}" d="${start}${path.d}"/>`;
+    svg += stroke(start + path.d, `stroke:${hue(name)};${dash(name)}`);
     labels.push({ x: box.right + 6, y: path.end[1], text: label_of(name), colour: hue(name) });
   }
   const at = X.px(model.b);
-  svg += `<path class="mark" style="stroke:var(--accent)" d="M${at.toFixed(1)} ${box.top}V${box.bottom}"/>`;
+  svg += stroke(`M${at.toFixed(1)} ${box.top}V${box.bottom}`, "stroke:var(--accent)", "mark");
   plot.querySelector("svg").innerHTML = svg + end_labels(labels, view);
   page.place_handle("batches", at, box.bottom, `${number_text(model.b)} of ${number_text(model.n)} rows`);
   page.views.batches = {
     ...view, low: 1, high: model.n, at: (px) => Math.round(X.at(px)), stretch: 1.1,
-    lines: (b) => [`${number_text(b)} rows`, Object.entries(found.lines).map(([name, { bs, ys }]) => [name, nearest(bs, ys, b)])],
+    lines: (b) => [`${number_text(b)} rows`,
+      Object.entries(found.lines).map(([name, { bs, ys }]) => [name, nearest(bs, ys, b)])],
   };
   plot.setAttribute("aria-label", `${y.title} by batch size. ${batches_note(page)}`);
   page.note("batches", batches_note(page));
@@ -104,8 +107,9 @@ function threshold_lines(page, { X, box }) {
   return marks.map(([b, text, colour, dashes], i) => {
     if (!(b >= 1 && b <= page.model.n)) return "";
     const px = X.px(b), right = px > 0.5 * (box.left + box.right), y = box.top + 12 + 15 * i;
-    return `<path class="mark" style="stroke:var(${colour});stroke-dasharray:${dashes}" d="M${px.toFixed(1)} ${box.top}V${box.bottom}"/>`
-      + `<text class="halo" x="${px + (right ? -5 : 5)}" y="${y}" text-anchor="${right ? "end" : "start"}" style="fill:var(${colour})">${text} ${number_text(up(b))}</text>`;
+    const words = { anchor: right ? "end" : "start", kind: "halo", style: `fill:var(${colour})` };
+    return stroke(`M${px.toFixed(1)} ${box.top}V${box.bottom}`, `stroke:var(${colour});stroke-dasharray:${dashes}`, "mark")
+      + words_at(px + (right ? -5 : 5), y, `${text} ${number_text(up(b))}`, words);
   }).join("");
 }
 
@@ -115,5 +119,6 @@ const up = (b) => Math.ceil(b - 1e-9);
 function batches_note(page) {
   const { exact, certified, paper } = page.thresholds, n = page.model.n;
   const said = (b) => (b > n ? "no batch" : b < 1 ? "every batch" : `${number_text(up(b))} rows`);
-  return `The paper's heavy ball is stable from ${said(exact)} on in truth, ${said(certified)} certified, ${said(paper)} by the paper's b*. A cross: diverges to its left.`;
+  return `The paper's heavy ball is stable from ${said(exact)} on in truth, ${said(certified)} certified, `
+    + `${said(paper)} by the paper's b*. A cross: diverges to its left.`;
 }

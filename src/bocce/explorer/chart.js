@@ -19,6 +19,16 @@ function number_text(x) {
 
 const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 
+// A path, and a text, of an SVG.
+const stroke = (d, style, kind = "curve") => `<path class="${kind}" style="${style}" d="${d}"/>`;
+function words_at(x, y, text, { anchor = "start", kind = "", style = "", dy = "0" } = {}) {
+  return `<text x="${x}" y="${y}" dy="${dy}" text-anchor="${anchor}" class="${kind}" style="${style}">${text}</text>`;
+}
+// White letters with a dark rim, for pictures of any colour.
+const ON_PICTURE = "paint-order:stroke;stroke:#10131a;stroke-width:3.5px;stroke-linejoin:round;fill:";
+const on_picture = (x, y, text, anchor, colour = "#fff") =>
+  words_at(x, y, text, { anchor, kind: "label", style: ON_PICTURE + colour });
+
 // From values to pixels and back; `ticks` are at most `most` round values.
 function scale({ log = false, low, high }, from, to) {
   const f = log ? Math.log : (x) => x, back = log ? Math.exp : (x) => x;
@@ -57,15 +67,17 @@ function frame(plot, x, y, margin) {
   let svg = "";
   for (const v of x.values || X.ticks(Math.max(3, Math.floor((box.right - box.left) / 70)))) {
     const px = X.px(v).toFixed(1);
-    svg += `<path class="grid" d="M${px} ${box.top}V${box.bottom}"/><text x="${px}" y="${box.bottom + 16}" text-anchor="middle">${show(x, v)}</text>`;
+    svg += stroke(`M${px} ${box.top}V${box.bottom}`, "", "grid");
+    svg += words_at(px, box.bottom + 16, show(x, v), { anchor: "middle" });
   }
   for (const v of y.values || Y.ticks(6)) {
     const px = Y.px(v).toFixed(1);
-    svg += `<path class="grid" d="M${box.left} ${px}H${box.right}"/><text x="${box.left - 6}" y="${px}" dy="0.35em" text-anchor="end">${show(y, v)}</text>`;
+    svg += stroke(`M${box.left} ${px}H${box.right}`, "", "grid");
+    svg += words_at(box.left - 6, px, show(y, v), { anchor: "end", dy: "0.35em" });
   }
-  svg += `<path class="axis" d="M${box.left} ${box.top}V${box.bottom}H${box.right}"/>`;
-  svg += `<text class="title" x="${box.right}" y="${box.bottom + 33}" text-anchor="end">${x.title}</text>`;
-  svg += `<text class="title" x="${box.left - 6}" y="${box.top - 10}" text-anchor="start">${y.title}</text>`;
+  svg += stroke(`M${box.left} ${box.top}V${box.bottom}H${box.right}`, "", "axis");
+  svg += words_at(box.right, box.bottom + 33, x.title, { anchor: "end" });
+  svg += words_at(box.left - 6, box.top - 10, y.title);
   return { width, height, box, X, Y, svg };
 }
 
@@ -99,8 +111,8 @@ function path_of(view, xs, ys) {
   return { d, end, left: false };
 }
 
-const cross = ([x, y], colour, r = 5) =>
-  `<path class="mark" style="stroke:${colour};stroke-width:2.5" d="M${x - r} ${y - r}l${2 * r} ${2 * r}m0 ${-2 * r}l${-2 * r} ${2 * r}"/>`;
+const cross = ([x, y], colour) =>
+  stroke(`M${x - 5} ${y - 5}l10 10m0 -10l-10 10`, `stroke:${colour};stroke-width:2.5`, "mark");
 
 // Labels beside the ends of curves, moved apart so that none covers another.
 function end_labels(labels, { box }, gap = 14) {
@@ -112,7 +124,7 @@ function end_labels(labels, { box }, gap = 14) {
     labels[i].y = Math.min(labels[i].y, i + 1 < labels.length ? labels[i + 1].y - gap : box.bottom);
   }
   return labels.map(({ x, y, text, colour }) =>
-    `<text class="label halo" x="${x}" y="${y.toFixed(1)}" dy="0.35em" style="fill:${colour}">${text}</text>`).join("");
+    words_at(x, y.toFixed(1), text, { kind: "label halo", dy: "0.35em", style: `fill:${colour}` })).join("");
 }
 
 const hue = (method) => `var(--${method})`;

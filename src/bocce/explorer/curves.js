@@ -11,7 +11,8 @@ function draw_curves(page) {
   const low = 10 ** Math.floor(Math.log10(Math.max(Math.min(...values, first / 10), LOWEST * first)));
   const grown = measured.some(([, ys]) => !(ys[T] <= 2 * first));
   const peaks = measured.filter(([, ys]) => ys[T] <= 2 * first).map(([, ys]) => Math.max(...ys));
-  const high = Math.max(first * (grown ? 300 : 3), ...peaks.map((peak) => Math.min(2 * peak, 1e6 * first))), narrow = plot.clientWidth < 480;
+  const high = Math.max(first * (grown ? 300 : 3), ...peaks.map((peak) => Math.min(2 * peak, 1e6 * first)));
+  const narrow = plot.clientWidth < 480;
   const x = { log: !!state.logk, low: state.logk ? 1 : 0, high: T, title: "step k" };
   const y = { log: true, low, high, title: AXES[state.measure] };
   const view = frame(plot, x, y, { left: 50, right: narrow ? 102 : 112, top: 24, bottom: 40 });
@@ -21,7 +22,7 @@ function draw_curves(page) {
   const labels = [];
   const line = (name, ys, style, cls = "curve") => {
     const path = path_of(view, cut(ks), cut(ys));
-    if (path.d) svg += `<path class="${cls}" style="stroke:${hue(name)};${style}" d="${path.d}"/>`;
+    if (path.d) svg += stroke(path.d, `stroke:${hue(name)};${style}`, cls);
     return path;
   };
   for (const [name, ys] of measured) {
@@ -53,8 +54,12 @@ function last_finite(ys) {
 }
 
 function curves_note(state, runs) {
-  if (state.measure !== "error2" && (state.split || state.run)) return "Bias, noise and single runs are shown for E‖w − w*‖².";
-  if (state.split) return "Thick: the error. Dotted: its bias, what the mean of all runs leaves. Dashed: its noise, how runs differ.";
+  if (state.measure !== "error2" && (state.split || state.run)) {
+    return "Bias, noise and single runs are shown for E‖w − w*‖².";
+  }
+  if (state.split) {
+    return "Thick: the error. Dotted: its bias, what the mean of all runs leaves. Dashed: its noise, how runs differ.";
+  }
   if (state.run) return `Thin: one run of each (number ${state.run}). Thick: the mean over all runs, computed and not sampled.`;
   return "Means over all batches, computed and not sampled. A cross: the error grows without limit.";
 }

@@ -8,7 +8,8 @@ const page = { state: null, plots: {}, views: {}, data: DATA || GALLERY };
 function compute() {
   const { state } = page, model = page.model = model_of(state);
   page.shown = state.show ? state.show.split(",") : [];
-  page.key = JSON.stringify([state.rows, state.spectrum, state.d, state.n, state.kappa, state.ratio, state.noise, state.T, state.step, state.momentum, state.show]);
+  const { b, screen, measure, split, logk, by, run, theme, ...others } = state;
+  page.key = JSON.stringify([others, page.data && page.data.name]);  // all but the batch, and how it is shown
   page.best = best_heavy_ball(model.kappa, model.R, zeta2(model.n, model.b));
   page.thresholds = page.once("thresholds", () => thresholds_of(model));
   page.curves = {};
@@ -163,7 +164,8 @@ function listen_to_controls() {
 
 function make_methods() {
   find("#methods").innerHTML = METHODS.map(({ name, label, hint }) =>
-    `<button type="button" class="method" data-method="${name}" style="--hue:${hue(name)}" title="${escaped(hint)}"><i></i>${label}<em></em></button>`).join("");
+    `<button type="button" class="method" data-method="${name}" style="--hue:${hue(name)}" title="${escaped(hint)}">`
+    + `<i></i>${label}<em></em></button>`).join("");
   find("#methods").addEventListener("click", (event) => {
     const chip = event.target.closest("[data-method]");
     if (!chip) return;
@@ -234,10 +236,11 @@ function listen_to_readouts() {
       at = Math.min(Math.max(value, view.low), view.high);
       const [head, lines] = view.lines(at), px = view.X.px(Math.max(at, name === "curves" && page.state.logk ? 1 : view.low));
       box.innerHTML = `<strong>${head}</strong>` + lines.sort((a, b) => a[1] - b[1]).map(([method, y]) =>
-        `<div style="--hue:${hue(method)}"><i></i>${label_of(method)} ${y < Infinity ? number_text(y) : "diverges"}</div>`).join("");
+        `<div style="--hue:${hue(method)}"><i></i>${label_of(method)} `
+        + `${y < Infinity ? number_text(y) : "diverges"}</div>`).join("");
       box.classList.add("on");
-      const left = px > view.width / 2;
-      Object.assign(box.style, { left: left ? "auto" : `${px + 14}px`, right: left ? `${view.width - px + 14}px` : "auto", top: `${view.box.top + 4}px` });
+      const side = px > view.width / 2 ? { left: "auto", right: `${view.width - px + 14}px` } : { left: `${px + 14}px`, right: "auto" };
+      Object.assign(box.style, { ...side, top: `${view.box.top + 4}px` });
     };
     const hide = () => box.classList.remove("on");
     plot.addEventListener("pointermove", (event) => {
@@ -268,7 +271,7 @@ function tell(number) {
     button.setAttribute("aria-current", "step");
     find("#screens").scrollLeft = button.offsetLeft - 40;
   });
-  document.querySelectorAll("figure").forEach((figure) => figure.classList.toggle("told", number > 0 && figure.id === `view-${view}`));
+  document.querySelectorAll("figure").forEach((figure) => figure.classList.toggle("told", figure.id === `view-${view}`));
   find("#back").disabled = number <= 1;
   find("#next").textContent = number === 0 ? "The story →" : number === SCREENS.length ? "Play" : "Next →";
 }
@@ -291,10 +294,11 @@ function listen_to_story() {
     find("#batch").focus();
   });
   const list = presets(), preset = find("#preset");
-  preset.innerHTML = `<option value="">choose a setting …</option>` + list.map(([name], i) => `<option value="${i}">${escaped(name)}</option>`).join("");
+  preset.innerHTML = ["choose a setting …", ...list.map(([name]) => name)].map((name, i) =>
+    `<option value="${i || ""}">${escaped(name)}</option>`).join("");
   preset.addEventListener("change", () => {
     if (preset.value === "") return;
-    const [, patch, data] = list[preset.value];
+    const [, patch, data] = list[preset.value - 1];
     if (data) page.data = data;
     set({ ...DEFAULTS, theme: page.state.theme, ...patch, screen: 0 }, false);
     tell(0);
@@ -347,7 +351,12 @@ function start() {
     use_theme();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { use_theme(); set({}, false); });
-  addEventListener("hashchange", () => { page.state = from_address(location.hash); use_theme(); tell(page.state.screen); set({}, false); });
+  addEventListener("hashchange", () => {
+    page.state = from_address(location.hash);
+    use_theme();
+    tell(page.state.screen);
+    set({}, false);
+  });
   new ResizeObserver(() => set({}, false)).observe(find(".views"));
   addEventListener("beforeprint", () => redraw(false));
   use_theme();

@@ -55,18 +55,19 @@ function draw_phases(page, draft) {
   }
   const { none, critical } = page.phases.lines;
   const line = (points, style) => {
-    const d = points.filter(([b]) => b >= 1 && b <= model.n).map(([b, kappa]) => `${X.px(b).toFixed(1)} ${Y.px(kappa).toFixed(1)}`);
-    return d.length > 1 ? `<path class="curve" style="${style}" d="M${d.join("L")}"/>` : "";
+    const d = points.filter(([b]) => b >= 1 && b <= model.n)
+      .map(([b, kappa]) => `${X.px(b).toFixed(1)} ${Y.px(kappa).toFixed(1)}`);
+    return d.length > 1 ? stroke(`M${d.join("L")}`, style) : "";
   };
   let svg = view.svg.replace(/<path class="grid"[^>]*>/g, "");
   svg += line(none, "stroke:#fff;stroke-width:2");
   svg += line(critical, "stroke:#ff8a4c;stroke-width:2;stroke-dasharray:6 4");
-  const on = (text, b, kappa, colour) => `<text class="label" x="${X.px(b)}" y="${Y.px(kappa)}" style="fill:${colour};paint-order:stroke;stroke:#00204d;stroke-width:3px">${text}</text>`;
   const here = none[6], there = critical[17];
-  if (here && here[0] > 6) svg += `<g text-anchor="end">${on("no gain", here[0] * 0.8, here[1], "#fff")}</g>`;
+  if (here && here[0] > 6) svg += on_picture(X.px(here[0]) - 10, Y.px(here[1]), "no gain", "end");
   if (there && there[0] > 1 && there[0] < model.n) {
     const left = X.px(there[0]) > 0.55 * (box.left + box.right);
-    svg += `<g text-anchor="${left ? "end" : "start"}">${on(left ? "heavy ball diverges" : "← heavy ball diverges", there[0] * (left ? 0.8 : 1.25), there[1], "#ffb38a")}</g>`;
+    const [x, y] = [X.px(there[0]) + (left ? -10 : 10), Y.px(there[1])], text = "heavy ball diverges";
+    svg += left ? on_picture(x, y, text, "end", "#ffb38a") : on_picture(x, y, `← ${text}`, "start", "#ffb38a");
   }
   svg += legend(view, GAINS.map((gain, i) => [i ? `${gain}×` : "none", ramp(i / (GAINS.length - 1))]));
   plot.querySelector("svg").innerHTML = svg;
@@ -76,7 +77,8 @@ function draw_phases(page, draft) {
   page.views.phases = { ...view };
   plot.setAttribute("role", "group");
   plot.setAttribute("aria-label", `Gain of momentum over SGD by batch and condition number; here ${number_text(best.gain)}`);
-  page.note("phases", `Steps of the best SGD that one step of the best heavy ball replaces, certified for all rows with this Lₘₐₓ/L. Here: ${number_text(best.gain)}. Drag the dot.`);
+  page.note("phases", "Steps of the best SGD that one step of the best heavy ball replaces, certified for all rows "
+    + `with this Lₘₐₓ/L. Here: ${number_text(best.gain)}. Drag the dot.`);
 }
 
 const css = (pixel) => `rgb(${pixel & 255},${(pixel >> 8) & 255},${(pixel >> 16) & 255})`;
@@ -85,6 +87,7 @@ function legend({ box }, entries) {
   const height = (box.bottom - box.top) / entries.length;
   return entries.map(([text, colour], i) => {
     const y = box.bottom - (i + 1) * height;
-    return `<rect x="${box.right + 10}" y="${y}" width="12" height="${height}" fill="${css(colour)}"/><text x="${box.right + 26}" y="${y + height / 2}" dy="0.35em">${text}</text>`;
+    return `<rect x="${box.right + 10}" y="${y}" width="12" height="${height}" fill="${css(colour)}"/>`
+      + words_at(box.right + 26, y + height / 2, text, { dy: "0.35em" });
   }).join("");
 }

@@ -51,7 +51,8 @@ function draw_plane(page, draft) {
   const momenta = [0, 0.5, 0.9, 0.99, 0.999, 0.9999].map((beta) => 1 / (1 - beta)).filter((m) => m <= high * 1.001);
   const steps = steps_range(page), ticks = [1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 1, 3].filter((v) => v >= steps.low);
   const x = { log: true, ...steps, title: "step α, in units of 1/L", values: ticks, text: String };
-  const y = { log: true, low: 1, high, values: momenta, title: "momentum β", text: (m) => String(Number((1 - 1 / m).toPrecision(4))) };
+  const beta_text = (memory) => String(Number((1 - 1 / memory).toPrecision(4)));
+  const y = { log: true, low: 1, high, values: momenta, title: "momentum β", text: beta_text };
   const view = frame(plot, x, y, { left: 50, right: 62, top: 24, bottom: 40 }), { X, Y, box } = view;
   const count = draft ? 25 : 49, key = page.key + JSON.stringify([model.b, box, count, page.dark, steps.low]);
   if (page.plane_key !== key) {
@@ -75,20 +76,26 @@ function draw_plane(page, draft) {
   const inside = ([px]) => px >= box.left && px <= box.right;
   const line = (side, style) => {
     const points = page.edges.map((e) => [X.px(e[side]), Y.px(1 / (1 - e.beta))]).filter(inside);
-    return points.length > 1 ? `<path class="curve" style="${style}" d="M${points.map((p) => p.map((v) => v.toFixed(1)).join(" ")).join("L")}"/>` : "";
+    const d = points.map((p) => p.map((v) => v.toFixed(1)).join(" ")).join("L");
+    return points.length > 1 ? stroke(`M${d}`, style) : "";
   };
   if (!model.L_max) svg += line("certified", "stroke:#fff;stroke-dasharray:5 4;stroke-width:1.6");
   svg += line("exact", "stroke:var(--warn);stroke-width:3");
   const room = X.px(page.edges.at(-1).exact) < box.right - 80;
-  if (room) svg += `<text class="label" x="${box.right - 8}" y="${box.top + 18}" text-anchor="end" style="fill:var(--warn)">diverges</text>`;
-  svg += method_points(page, view) + legend(view, SLOWER.map((s, i) => [`${s}×`, ramp(1 - i / (SLOWER.length - 1))]).reverse());
+  if (room) {
+    const words = { anchor: "end", kind: "label", style: "fill:var(--warn)" };
+    svg += words_at(box.right - 8, box.top + 18, "diverges", words);
+  }
+  svg += method_points(page, view);
+  svg += legend(view, SLOWER.map((s, i) => [`${s}×`, ramp(1 - i / (SLOWER.length - 1))]).reverse());
   plot.querySelector("svg").innerHTML = svg;
   const said = plane_words(page);
   page.place_handle("plane", X.px(model.step), Y.px(Math.min(1 / (1 - model.momentum), high)), said);
   page.views.plane = { ...view };
   plot.setAttribute("role", "group");
   plot.setAttribute("aria-label", `Plane of step and momentum. ${said}`);
-  page.note("plane", `${said} Colours: steps over the best point's. Orange: the edge of stability${model.L_max ? "" : "; dashed: what is certified"}. Rings look ahead.`);
+  const certified = model.L_max ? "" : "; dashed: what is certified";  // the same where rows are extremal
+  page.note("plane", `${said} Colours: steps over the best point's. Orange: the edge of stability${certified}. Rings look ahead.`);
 }
 
 // Where the methods stand; a ring takes its gradient ahead (theta > 0).
@@ -102,8 +109,8 @@ function method_points(page, { X, Y, box }) {
     let y = py + (ahead ? 4 : -7);
     while (taken.some((t) => Math.abs(t.y - y) < 13 && t.ends[0] < ends[1] && ends[0] < t.ends[1])) y += 13;
     taken.push({ y, ends });
-    return `<circle cx="${px}" cy="${py}" r="5.5" style="fill:${ahead ? "none" : hue(name)};stroke:${ahead ? hue(name) : "#fff"};stroke-width:${ahead ? 3 : 1.5}"/>`
-      + `<text class="label" x="${x}" y="${y}" text-anchor="${left ? "end" : "start"}" style="fill:#fff;paint-order:stroke;stroke:#10131a;stroke-width:3.5px;stroke-linejoin:round">${text}</text>`;
+    const look = ahead ? `fill:none;stroke:${hue(name)};stroke-width:3` : `fill:${hue(name)};stroke:#fff;stroke-width:1.5`;
+    return `<circle cx="${px}" cy="${py}" r="5.5" style="${look}"/>` + on_picture(x, y, text, left ? "end" : "start");
   });
   return points.join("");
 }
@@ -114,5 +121,6 @@ function plane_words(page) {
   const what = `Step ${number_text(row.alpha)}/L, momentum ${Number(row.beta.toPrecision(4))}:`;
   if (steps < Infinity) return `${what} ${number_text(Math.ceil(steps))} steps for one more digit.`;
   const { spectrum, n, L_max } = model, least = critical_batch_size({ spectrum, n, L_max, ...row });
-  return `${what} diverges${least <= n ? `; it needs ${number_text(Math.floor(least) + 1)} rows a batch` : " at every batch size"}.`;
+  if (least > n) return `${what} diverges at every batch size.`;
+  return `${what} diverges; it needs ${number_text(Math.floor(least) + 1)} rows a batch.`;
 }

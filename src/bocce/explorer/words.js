@@ -10,7 +10,8 @@ function rounded(x) {
 }
 
 function sentence({ model, best, thresholds }) {
-  const { n, b, T } = model, batch = b === n ? `With all ${number_text(n)} rows in every batch` : `With ${strong(number_text(b))} of ${number_text(n)} rows a batch`;
+  const { n, b, T } = model, batch = b === n ? `With all ${number_text(n)} rows in every batch`
+    : `With ${strong(number_text(b))} of ${number_text(n)} rows a batch`;
   const gain = best.gain < 1.02 ? "momentum is worth nothing: the best heavy ball is SGD"
     : `momentum makes ${number_text(T)} steps do the work of ${strong(rounded(T * best.gain))}`;
   const least = Math.floor(thresholds.exact) + 1;
@@ -23,7 +24,8 @@ function sentence({ model, best, thresholds }) {
 const digits = (x) => Number(x.toPrecision(6));
 
 function command_text({ model }) {
-  return `bocce theory -n ${model.n} --kappa ${digits(model.kappa)} --ratio ${digits(Math.min(model.R, model.n))} -b ${model.b} -T ${model.T}`;
+  const { n, kappa, R, b, T } = model, ratio = Math.min(R, n);
+  return `bocce theory -n ${n} --kappa ${digits(kappa)} --ratio ${digits(ratio)} -b ${b} -T ${T}`;
 }
 
 const NUMPY = {
@@ -37,7 +39,10 @@ const NUMPY = {
 function python_text({ state, model, shown }) {
   const { n, b, T, d, noise, R } = model, known = state.spectrum === "data", kappa = digits(model.kappa);
   const head = ["import numpy as np", "import bocce", "from bocce import exact, schedules, theory", ""];
-  const rows = known ? data_lines(data_of()) : [`spectrum = ${NUMPY[state.spectrum](digits(state.kappa), d)}`, `start, R, kappa_tilde = np.full(${d}, 1 / ${d}), spectrum.sum() + 2.0, ${d} + 2.0`];
+  const rows = known ? data_lines(data_of()) : [
+    `spectrum = ${NUMPY[state.spectrum](digits(state.kappa), d)}`,
+    `start, R, kappa_tilde = np.full(${d}, 1 / ${d}), spectrum.sum() + 2.0, ${d} + 2.0`,
+  ];
   if (state.rows === "one") rows[1] = `start, R, kappa_tilde = np.full(${d}, 1 / ${d}), ${R}, ${R} * ${kappa}`;
   const constants = [
     `n, b, T, mu = ${n}, ${b}, ${T}, spectrum.min()`,
