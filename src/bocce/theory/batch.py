@@ -49,7 +49,7 @@ def batch_threshold(
     sharper form of the theorem (``bound_shb(which="gronwall")``), whose noise term never needs
     the second part.
 
-    Guarantee: valid for kappa = L_max/mu; false for kappa = lambda_max/mu (the diagonal problem
+    Guarantee: valid for kappa = L_max/mu, not for kappa = lambda_max/mu (the diagonal problem
     with n = 20000 and kappa = 1 diverges below ``lower_bound_threshold``, 10526 rows).
 
     Source: ``thm:SHB_quad``, ``thm:shb-interpolation``.

@@ -10,7 +10,7 @@ from ..schedules import _rules
 from ._arguments import distance, nonnegative
 from .result import MEAN_SQUARE_BEFORE_LAST, Bound, grown, row_smoothness, verdict
 
-NOT_PROVED = "as printed this is no guarantee: its constants are wrong (docs/theory)"
+NOT_PROVED = "as printed this is no guarantee: docs/theory corrects its constants"
 E2 = math.e**2
 
 

@@ -201,8 +201,8 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
     it diverges in mean square if and only if b is below. phi is about 3/(2 sqrt kappa): the share
     of n does not depend on n, and the exponent of kappa is 1/2.
     ``six-step``: below it the paper's criterion (min Psi > 1 after six steps) holds.
-    ``printed``: n/(1 + (n-1)/(e^3.3 kappa^0.6)), stated for n = 100; true for b <= 98, false for
-    b = 99 and 18345 <= kappa <= 21928.
+    ``printed``: n/(1 + (n-1)/(e^3.3 kappa^0.6)), stated for n = 100. Divergence holds below it
+    for b <= 98; b = 99 is stable for 18345 <= kappa <= 21928.
 
     Source: ``thm:divergence-n-case``; the exact form is Theorem S with equality.
 
