@@ -1,6 +1,6 @@
 """Heavy-ball schedules in PyTorch on scikit-learn's digits: a small network and a linear probe.
 
-    pip install "bocce[torch,plots]" scikit-learn schedulefree
+    pip install ".[torch,plots]" scikit-learn schedulefree       (in a clone, see docs/install.md)
     python examples/torch_digits.py --out digits.png
 
 Two tasks (a network 64-64-10, and softmax regression on fixed random features), a small and a full

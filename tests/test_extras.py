@@ -22,7 +22,7 @@ def test_a_missing_framework_names_its_extra(adapter, monkeypatch):
     with pytest.raises(ModuleNotFoundError) as caught:
         importlib.import_module(home)
     absent = ADAPTERS[adapter][0]
-    wanted = f'bocce.{adapter} needs {absent}; run pip install "bocce[{adapter}]".'
+    wanted = f'bocce.{adapter} needs {absent}; run pip install ".[{adapter}]" in a clone of bocce.'
     assert str(caught.value) == wanted
     assert caught.value.name.split(".")[0] == absent
 

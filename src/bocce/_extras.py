@@ -1,9 +1,21 @@
-"""An adapter whose framework is not installed says which extra brings it."""
+"""Optional packages: how to install them, said in one place.
+
+docs/install.md says the same for people. There is no release, so the way is a clone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+
+def install(extra: str = "") -> str:
+    """The command that installs bocce, with an extra, today.
+
+    >>> install("torch")
+    'pip install ".[torch]" in a clone of bocce'
+    """
+    return f'pip install ".{f"[{extra}]" if extra else ""}" in a clone of bocce'
 
 
 @contextmanager
@@ -13,11 +25,11 @@ def extra(name: str, *modules: str) -> Iterator[None]:
     ``modules`` are what the extra installs, by default a module of the extra's own name. Any
     other module that is absent is a fault in the installation, and its error passes as it is.
 
-    >>> with extra("torch", "no_such_module"):
-    ...     import no_such_module
+    >>> with extra("ray", "absent"):
+    ...     import absent
     Traceback (most recent call last):
     ...
-    ModuleNotFoundError: bocce.torch needs no_such_module; run pip install "bocce[torch]".
+    ModuleNotFoundError: bocce.ray needs absent; run pip install ".[ray]" in a clone of bocce.
     """
     try:
         yield
@@ -26,6 +38,6 @@ def extra(name: str, *modules: str) -> Iterator[None]:
         if absent not in (modules or (name,)):
             raise
         raise ModuleNotFoundError(
-            f'bocce.{name} needs {absent}; run pip install "bocce[{name}]".',
+            f"bocce.{name} needs {absent}; run {install(name)}.",
             name=error.name,
         ) from None

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ._extras import install
+
 # Okabe and Ito's palette; the luminances differ, and markers repeat what colour says
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, RED, PINK, GREY = "#B8A800", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
@@ -21,7 +23,7 @@ def axes_for(where: str, ax: Any, columns: int = 1) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError(f'{where} needs matplotlib; run pip install "bocce[plots]".') from None
+        raise ImportError(f"{where} needs matplotlib; run {install('plots')}.") from None
     size = (2.2 + 4.2 * columns, 4.0)
     return plt.subplots(1, columns, figsize=size, layout="constrained")[1]
 

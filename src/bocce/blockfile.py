@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._direct import PAGE, machine_memory, open_file, read_at
+from ._extras import install
 
 KEY = b"bocce.blocks"
 MAGIC = b"ARROW1"
@@ -211,7 +212,7 @@ def arrow() -> Any:
         import pyarrow.ipc
     except ImportError as error:
         raise ImportError(
-            "bocce: Parquet, Arrow and block files need pyarrow; pip install 'bocce[data]'."
+            f"bocce: Parquet, Arrow and block files need pyarrow; run {install('data')}."
         ) from error
     return pyarrow
 

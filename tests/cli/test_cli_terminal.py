@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import bocce
 from bocce import control
 from bocce import run as running
+from bocce._extras import install
 from bocce.cli import app
 from bocce.control import registry
 from bocce.paper import EXHIBITS
@@ -333,8 +334,8 @@ def test_doctor_says_how_to_get_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(metadata, "version", version)
     monkeypatch.setenv("BOCCE_DATA", str(tmp_path / "absent"))
     report = doctor()
-    assert report["versions"]["torch"] == 'not installed; pip install "bocce[torch]"'
-    assert report["versions"]["jax"] == 'not installed; pip install "bocce[optax]"'
+    for package, extra in (("torch", "torch"), ("jax", "optax")):
+        assert report["versions"][package] == f"not installed; run {install(extra)}"
     assert report["folders"]["BOCCE_DATA"].endswith("(there is no such folder)")
 
 

@@ -166,7 +166,7 @@ def test_what_cannot_be_had_says_where_it_was_sought(site, home, monkeypatch):
     with pytest.raises(FileNotFoundError, match="no site has it; set BOCCE_DATA"):
         load("here")
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(FileNotFoundError, match=r"pip install 'bocce\[data\]'"):
+    with pytest.raises(FileNotFoundError, match=r'pip install "\.\[data\]"'):
         load("tiny")
 
 

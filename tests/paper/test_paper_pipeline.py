@@ -186,7 +186,7 @@ def test_bad_input_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("bocce.paper.store.find_spec", lambda name: None)
     result = bocce("reproduce", "--out", out)
     assert result.exit_code == 2
-    assert 'pip install "bocce[plots]"' in result.stderr
+    assert 'pip install ".[plots]"' in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -230,7 +230,7 @@ def test_a_row_is_set_in_place_or_in_a_new_array():
 
 def test_without_the_package_that_fills_the_gaps_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "array_api_compat", None)
-    with pytest.raises(ModuleNotFoundError, match=r'pip install "bocce\[arrays\]"'):
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "\.\[arrays\]"'):
         bocce.LeastSquares(strict.ones((2, 1)), [1.0, 2.0])
 
 

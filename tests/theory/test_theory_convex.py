@@ -150,7 +150,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(ImportError, match=r'pip install "bocce\[certify\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[certify\]"'):
         theory.certify_convex(0.01, 0.0, 0.0, 1.0, 100.0, 100.0, 0.0)
 
 

@@ -221,7 +221,7 @@ def test_the_symbolic_expression():
 
 def test_without_sympy_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sympy", None)
-    with pytest.raises(ImportError, match=r"pip install 'bocce\[symbolic\]'"):
+    with pytest.raises(ImportError, match=r'pip install "\.\[symbolic\]"'):
         theory.psi_expression()
 
 

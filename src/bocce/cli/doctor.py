@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from .. import __version__
+from .._extras import install
 from ._options import Json
 from ._terminal import progress, say, show_json, show_table
 
@@ -63,8 +64,7 @@ def _versions() -> Section:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
-            wanted = f"bocce[{extra}]" if extra else "bocce"
-            found[package] = f'not installed; pip install "{wanted}"'
+            found[package] = f"not installed; run {install(extra or '')}"
     return found
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
+from .._extras import install
 from ..blockfile import arrow
 
 KINDS = {
@@ -135,7 +136,7 @@ def _system(url: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
-        raise ImportError(f"open: {url!r} needs fsspec; pip install 'bocce[data]'.") from error
+        raise ImportError(f"open: {url!r} needs fsspec; run {install('data')}.") from error
     try:
         system, inside = url_to_fs(url)
     except (ImportError, ValueError) as error:

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from .._atomic import atomic_write
 from .._checks import choice
+from .._extras import install
 from ._npz import read_npz
 from ._places import File
 from ._sparse import libsvm_table, parsed_rows
@@ -243,8 +244,8 @@ def _download(name: str) -> Path:
         import pooch
     except ImportError:
         raise FileNotFoundError(
-            f"{here}; to fetch it, run pip install 'bocce[data]', or put the file of {SITE}{page} "
-            "into a folder and set BOCCE_DATA to it."
+            f"{here}; to fetch it, run {install('data')}, or put the file of {SITE}{page} into a "
+            "folder and set BOCCE_DATA to it."
         ) from None
     file_name = name + re.sub(r".*?(\.bz2)?$", r"\1", page)
     pooch.get_logger().setLevel("WARNING")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+from .._extras import install
+
 
 def require_matplotlib() -> None:
     """Raise, before any work, if pictures cannot be drawn."""
     if find_spec("matplotlib") is None:
-        raise ImportError('pictures need matplotlib; run pip install "bocce[plots]".')
+        raise ImportError(f"pictures need matplotlib; run {install('plots')}.")
 
 
 def blank(title: str, xlabel: str, ylabel: str) -> tuple[Any, Any]:

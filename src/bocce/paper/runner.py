@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .._atomic import atomic_write
+from .._extras import install
 from . import EXHIBITS
 from .compute import compute
 from .exhibit import Exhibit
@@ -141,7 +142,7 @@ def _on_ray(folder: Path, waiting: list[Cell], jobs: int) -> Iterable[tuple[Cell
         from ray.util.joblib import register_ray  # type: ignore[import-not-found,unused-ignore]
     except ImportError as error:
         raise ImportError(
-            f"reproduce: --backend ray needs the extra ray ({error}); pip install 'bocce[ray]'."
+            f"reproduce: --backend ray needs the extra ray ({error}); run {install('ray')}."
         ) from error
     from joblib import Parallel, delayed, parallel_config
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import __version__
 from .._atomic import atomic_write
+from .._extras import install
 from .compute import Outcome
 from .specs import Cell
 
@@ -27,9 +28,7 @@ def require_extras() -> None:
     """Raise, before any work, if something that `reproduce` needs is not installed."""
     absent = [name for name in NEEDED if find_spec(name) is None]
     if absent:
-        raise ImportError(
-            f'reproduce: {", ".join(absent)} not installed; run pip install "bocce[plots]".'
-        )
+        raise ImportError(f"reproduce: {', '.join(absent)} not installed; run {install('plots')}.")
 
 
 def cell_file(folder: Path, cell: Cell) -> Path:

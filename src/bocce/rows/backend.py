@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._extras import install
 from .base import Array
 
 
@@ -38,8 +39,8 @@ def namespace(X: Any) -> Any:
     except ModuleNotFoundError:
         kind = type(X).__module__.split(".")[0]
         raise ModuleNotFoundError(
-            f"X is an array of {kind}, which needs array-api-compat; run pip install "
-            '"bocce[arrays]", or give a NumPy array.',
+            f"X is an array of {kind}, which needs array-api-compat; run "
+            f"{install('arrays')}, or give a NumPy array.",
             name="array_api_compat",
         ) from None
     return array_namespace(X)

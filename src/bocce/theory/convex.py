@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._extras import install
 from ._arguments import batch_share, lookahead, spectrum, step
 from ._lmi import PAIRS, Matrices, Method, Multipliers, fall, height, matrices, proves, values
 
@@ -122,7 +123,7 @@ class _Programme:
         except ImportError as missing:
             raise ImportError(
                 "certify_convex: cvxpy and clarabel must be installed for the semidefinite "
-                'programme; pip install "bocce[certify]".'
+                f"programme; run {install('certify')}."
             ) from missing
         self.cp, self.margin, self.r2 = cp, cp.Variable(), cp.Parameter(nonneg=True)
         self.P = cp.Variable((4, 4), symmetric=True)

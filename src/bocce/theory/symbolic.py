@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _checks
+from .._extras import install
 
 
 def psi_expression(steps: int = 6, n: int | None = None, b: int | None = None) -> Any:
@@ -22,9 +23,7 @@ def psi_expression(steps: int = 6, n: int | None = None, b: int | None = None) -
     try:
         import sympy  # type: ignore[import-untyped]
     except ImportError as error:
-        raise ImportError(
-            "psi_expression: needs SymPy; install it with pip install 'bocce[symbolic]'."
-        ) from error
+        raise ImportError(f"psi_expression: needs SymPy; run {install('symbolic')}.") from error
     beta, theta = sympy.symbols("beta theta")
     size = sympy.Symbol("n") if n is None else sympy.Integer(n)
     batch = sympy.Symbol("b") if b is None else sympy.Integer(b)

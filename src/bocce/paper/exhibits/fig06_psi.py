@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import theory
+from ..._extras import install
 from ..canvas import Formula, Picture, Sum
 from ..compute import Outcome
 from ..exhibit import Exhibit
@@ -29,7 +30,7 @@ def psi_terms(steps: int, n: int) -> Outcome:
     try:
         import sympy  # type: ignore[import-untyped]
     except ImportError:
-        return Outcome({}, {"missing": "Psi as an expression needs pip install 'bocce[symbolic]'"})
+        return Outcome({}, {"missing": f"Psi as an expression needs {install('symbolic')}"})
     expression = theory.psi_expression(steps, n=n)
     value = sympy.lambdify(sympy.symbols("b beta theta"), expression, "math")
     samples = [
