@@ -36,6 +36,7 @@ _NAMES = {
     "Problem": "problems",
     "Result": "run",
     "Schedule": "schedules",
+    "load": "run.model",
     "minimize": "run",
     "path": "run.path",
     "plan": "run.plan",

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import claims, doctor, explore, methods, plan, report, reproduce, solve, theory
+from . import claims, doctor, explore, methods, plan, predict, report, reproduce, solve, theory
 from ._terminal import Commands, say
 
 HELP = """
@@ -17,6 +17,7 @@ momentum. And the theory of which batch size it needs, and the paper's experimen
 \b
 Begin with:
   bocce solve FILE         fit: least squares, or --loss logistic, huber, ...
+  bocce predict FIT FILE   apply what solve --out wrote to new data
   bocce plan FILE          what solve will do with FILE, and why
   bocce explore            how large must a batch be? a page to play with
   bocce reproduce fig3     a figure of the paper, and its claims judged
@@ -74,6 +75,7 @@ def common(
 for command in (
     plan.plan,
     solve.solve,
+    predict.predict,
     theory.theory,
     explore.explore,
     methods.methods,

@@ -92,19 +92,13 @@ def _listed(value: Any) -> str:
 
 
 def write(files: list[Path], result: Any, figures: dict[str, Any], data: Data) -> None:
-    """Weights, intercept, history and the names of columns as NPZ; the summary as JSON."""
-    import numpy as np
-
+    """What ``bocce predict`` and ``bocce.load`` need, as NPZ; the summary as JSON."""
     from .._atomic import atomic_write
+    from ..run.model import save
 
     npz, page = files
-    named: dict[str, Any] = (
-        {} if data.columns is None else {"columns": np.array(data.columns, dtype=str)}
-    )
-    if data.target is not None:
-        named["target"] = np.array(data.target)
     with atomic_write(npz) as stream:
-        np.savez(stream, w=result.w, intercept=result.intercept, **named, **result.history)
+        save(stream, result, data.columns, data.target)
     known = {"columns": data.columns, "target": data.target} if data.columns else {}
     with atomic_write(page) as stream:
         stream.write(as_json({**figures, **known}).encode() + b"\n")

@@ -38,7 +38,9 @@ class Rows(NamedTuple):
     y: Array  # float64, or strings
 
 
-def choose(names: Sequence[str], target: Any, columns: Any, source: str) -> Choice:
+def choose(
+    names: Sequence[str], target: Any, columns: Any, source: str, no_target: bool = False
+) -> Choice:
     """The target is the last column unless named; the features are all the others unless named.
 
     >>> choose(["a", "b", "y"], None, None, "t.csv").features
@@ -49,6 +51,9 @@ def choose(names: Sequence[str], target: Any, columns: Any, source: str) -> Choi
     repeated = sorted({name for name in names if list(names).count(name) > 1})[:1]
     if repeated:
         raise ValueError(f"{source}: has two columns named {repeated[0]!r}; rename one.")
+    if no_target:  # the first feature takes its place, and is read once
+        found = [_column(names, column, "columns", source) for column in columns]
+        return Choice(found, found[0])
     goal = _column(names, -1 if target is None else target, "target", source)
     if columns is None:
         features = [name for name in names if name != goal]

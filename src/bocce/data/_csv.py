@@ -45,8 +45,6 @@ def look(file: File) -> Look:
         raise ValueError(f"{file.name}: holds no row of numbers.")
     delimiter = max(DELIMITERS, key=lambda sign: len(_cells(rows[0], sign, file.name, 1)))
     first, *others = [_cells(row, delimiter, file.name, i) for i, row in enumerate(rows, 1)]
-    if len(first) < 2:
-        raise ValueError(f"{file.name}: has one column; expected features and a target.")
     text = [not is_number(cell) and cell.strip() not in MISSING for cell in first]
     below = [is_number(cell) for cell in others[0]] if others else []
     header = all(text) or any(a and b for a, b in zip(text, below))

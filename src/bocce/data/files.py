@@ -14,6 +14,7 @@ from .. import _checks
 from .._direct import machine_memory
 from ..blockfile import MAGIC, BlockFile, arrow, is_block_file
 from . import _formats
+from ._columns import Choice, choose
 from ._formats import Source
 from ._npz import read_npz
 from ._parts import survey
@@ -144,6 +145,38 @@ def open(
     if plain and len(files) == 1 and not files[0].remote and is_block_file(files[0].path):
         return _block_file(files[0].path, limit)
     return _finished(source_of(files, format_, select, given), limit)
+
+
+def features(
+    source: Any,
+    columns: list[str] | None,
+    target: str | None,
+    *,
+    extra: str = "refuse",
+    missing: str = "refuse",
+) -> Any:
+    """X alone, for predictions: the named columns, in their order, whether or not the target is
+    there. ``extra``: "refuse" or "ignore" columns that are neither."""
+    files = files_of(source)
+    format_ = one_format(files)
+    if columns is None or format_ in ("NPZ", "LIBSVM"):
+        X, _ = open(source, missing=missing)
+        return X
+
+    def select(names: Any, name: str) -> Choice:
+        unknown = [found for found in names if found not in columns and found != target]
+        if unknown and extra == "refuse":
+            raise ValueError(
+                f"{name}: the column {unknown[0]!r} is not one of the fit, must be left out; drop "
+                "it, or add --extra ignore."
+            )
+        chosen = choose(names, None, columns, name, no_target=True)
+        return replace(chosen, missing=missing)
+
+    limit = _limit(None)
+    given = _formats.Given(columns, None, limit)
+    X, _ = _finished(source_of(files, format_, select, given), limit)
+    return X
 
 
 def _limit(given: Any) -> int:

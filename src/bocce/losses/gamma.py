@@ -23,6 +23,7 @@ class Gamma(NamedTuple):
 
     words = "gamma regression with a log link"
     curvature = None
+    log_link = True
     model, self_concordance = "scaled", 1.0
     targets = staticmethod(positive_targets)
 

@@ -45,6 +45,7 @@ class Loss(Protocol):
     # expected bend is 1, slopes have one unknown variance), "residuals" (slopes and bends depend on
     # residuals that have the same law at every row), or "none".
     model: ClassVar[str]
+    log_link: ClassVar[bool]  # are predictions exp(z)?
     self_concordance: ClassVar[float | None]  # |third derivative| <= this times bend; or None
 
     def value(self, z: Any, y: Any) -> Any: ...
@@ -101,6 +102,7 @@ def _defaults() -> dict[str, Any]:
         "outputs": False,
         "differences": False,
         "model": "none",
+        "log_link": False,
         "self_concordance": None,
         "floor": _floor,
         "constant": _constant,

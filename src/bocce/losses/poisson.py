@@ -22,6 +22,7 @@ class Poisson(NamedTuple):
 
     words = "Poisson regression with a log link"
     curvature = None
+    log_link = True
     model, self_concordance = "likelihood", 1.0
     targets = staticmethod(count_targets)
 

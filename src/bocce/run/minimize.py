@@ -176,6 +176,8 @@ def _result(p: Problem, run: Run, request: Request, verdict: str) -> Result:
         words.message(run, verdict, request.tol),
         intercept,
         _joined(run.stages),
+        p.loss,
+        p.classes,
     )
 
 

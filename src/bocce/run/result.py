@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from .. import _html, _pictures
 from ..rows import Array
+from . import model
 
 
 class Progress(NamedTuple):
@@ -52,6 +53,54 @@ class Result:
     message: str
     intercept: Any = 0.0  # with softmax, one for each class
     stages: list[StageRun] = field(default_factory=list)
+    loss: Any = None  # what predictions need to know
+    classes: Any = None  # the labels, where the loss is on classes
+    columns: list[str] | None = None  # names of the features, where they have some
+    target: str | None = None
+
+    def predict(self, X: Any) -> Array:
+        """Predictions for rows: labels of classes, means of counts and amounts, or numbers.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If X has another number of columns than the fit.
+
+        Examples
+        --------
+        >>> import numpy as np, bocce
+        >>> p = bocce.Logistic(np.array([[0.0], [1.0], [2.0]]), ["no", "no", "yes"], 0.1)
+        >>> bocce.minimize(p, tol=1e-6).predict([[-1.0], [3.0]]).tolist()
+        ['no', 'yes']
+        """
+        return model.predict(self, X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, for the logistic and softmax losses.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            In the order of ``classes``.
+
+        Raises
+        ------
+        ValueError
+            If the loss has no probabilities, or X another number of columns.
+        """
+        return model.predict_proba(self, X)
 
     def __repr__(self) -> str:
         final = self.history["grad_norm"]

@@ -47,7 +47,7 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
 
     @property
     def _log_link(self) -> bool:
-        return self.loss in ("poisson", "gamma")
+        return bool(self._loss().log_link)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

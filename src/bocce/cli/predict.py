@@ -1,0 +1,122 @@
+"""``bocce predict``: apply a fit to new data."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from ._options import Missing, check_folder
+from ._terminal import progress, say
+
+
+def predict(
+    fit: Annotated[Path, typer.Argument(metavar="FIT", help="What `bocce solve --out` wrote.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="New rows, as for solve; y may be missing.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Write a CSV file here; standard output if not given.")
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Probabilities, a column for each class.")
+    ] = False,
+    extra: Annotated[
+        Literal["refuse", "ignore"],
+        typer.Option(help="What to do with columns that the fit does not know."),
+    ] = "refuse",
+    missing: Missing = "refuse",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what --out names.")] = False,
+) -> None:
+    """Apply a fit to new data: a line for each row of FILE, in its order.
+
+    Columns are found by their names; the target may be there or not. Labels are those of the fit.
+    Files larger than memory are read in parts.
+
+    \b
+    Examples:
+      bocce solve train.csv --target sport --out fit
+      bocce predict fit new.csv
+      bocce predict fit new.parquet --proba --out predictions.csv
+    """
+    from .. import load
+    from .._atomic import atomic_write
+
+    model = load(fit)
+    if proba:
+        model.predict_proba(_no_rows(model))  # raises before any work where there are none
+    check_folder("--out", out)
+    if out is not None and out.exists() and not force:
+        raise FileExistsError(
+            f"--out: {str(out)!r} would be overwritten; choose another name, or add --force."
+        )
+    with progress(f"reading {file}"):
+        parts = _parts(model, file, extra, missing)
+        first = next(parts)
+    count = 0
+    with nullcontext() if out is None else atomic_write(out) as stream:
+        write = csv.writer(sys.stdout if stream is None else _Text(stream), lineterminator="\n")
+        write.writerow(_header(model, proba))
+        for X in _chain(first, parts):
+            found = model.predict_proba(X) if proba else model.predict(X)
+            write.writerows(found.tolist() if proba else ([value] for value in found.tolist()))
+            count += len(found)
+    if out is not None:
+        say(f"wrote {count:,} predictions to {out}")
+
+
+class _Text:
+    """Text into a stream of bytes."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> None:
+        self.stream.write(text.encode())
+
+
+def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest
+
+
+def _no_rows(model: Any) -> Any:
+    import numpy as np
+
+    return np.zeros((0, model.w.shape[0]))
+
+
+def _header(model: Any, proba: bool) -> list[str]:
+    if not proba:
+        return [model.target or "prediction"]
+    return [str(label) for label in model.classes]
+
+
+def _parts(model: Any, file: str, extra: str, missing: str) -> Iterator[Any]:
+    """The features of the file, as many rows at a time as fit into memory."""
+    from ..data.files import features
+
+    X = features(file, model.columns, model.target, extra=extra, missing=missing)
+    if not hasattr(X, "stream"):
+        yield _as_wide(X, model.w.shape[0], file)
+        return
+    for block, _ in X.stream(range(X.n_blocks)):
+        yield _as_wide(block, model.w.shape[0], file)
+
+
+def _as_wide(X: Any, d: int, file: str) -> Any:
+    """LIBSVM rows end at their last entry: columns of zeros may be missing."""
+    if X.shape[1] < d and hasattr(X, "resize") and hasattr(X, "indptr"):
+        X = X.copy()
+        X.resize((X.shape[0], d))
+    if X.shape[1] != d:
+        raise ValueError(
+            f"{file}: has {X.shape[1]} feature columns, must have {d} as in the fit; give the same "
+            "columns."
+        )
+    return X
