@@ -147,6 +147,54 @@ def test_sparse_rows_whose_squares_overflow_are_fitted_all_the_same(size, loss, 
     assert huge.history["value"][-1] == pytest.approx(usual.history["value"][-1], rel=1e-6)
 
 
+def solved_or_refused(call):
+    """What the call gives, or None where it refuses with a remedy; all else is raw."""
+    try:
+        with np.errstate(all="ignore"):
+            return call()
+    except ValueError as error:
+        said = str(error)
+    assert "must" in said
+    assert any(word in said for word in ("scale", "multiply X", "divide X", "start nearer"))
+    return None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("size", [1e-308, 1e-160, 1e139, 1e140, 1e150, 1e200, 1e300])
+def test_sizes_in_softmax_plan_path_and_partial_fit(size, sparse):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    z = X[:, 0] + 0.3 * rng.standard_normal(60)
+    X = sp.csr_array(size * X) if sparse else size * X
+    labels = np.digitize(z, [-0.5, 0.5])
+    targets = {"squared": z, "logistic": z > 0.0, "huber": z, "softmax": labels}
+    for loss, y in targets.items():
+        p = bocce.Problem(X, y, loss, l2=1e-3, intercept=True)
+        found = solved_or_refused(lambda p=p: bocce.minimize(p, tol=1e-6))
+        assert found is None or np.isfinite(found.w).all()
+        solved_or_refused(lambda p=p: str(bocce.plan(p)))
+        solved_or_refused(lambda p=p: str(bocce.plan(p, batch_size=5, T=50)))
+        solved_or_refused(lambda p=p: bocce.path(p, [1.0, 1e-2]))
+    for y, model in ((z, HeavyBallRegressor()), (labels, HeavyBallClassifier())):
+        classes = {} if y is z else {"classes": np.unique(y)}
+        for start in range(0, 60, 20):
+            rows = slice(start, start + 20)
+            call = lambda m=model, y=y, r=rows, c=classes: m.partial_fit(X[r], y[r], **c)  # noqa: E731
+            if solved_or_refused(call) is not None:
+                assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("size", [1e145, 1e160, 1e300])
+def test_a_later_chunk_of_huge_rows_is_refused(size):
+    X, y = labelled(n=40, d=3)
+    model = HeavyBallClassifier().partial_fit(X, y, classes=[False, True])
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match=r"partial_fit: the curvature .* must be .*multiply X"):
+        model.partial_fit(size * X, y)
+    assert np.array_equal(model.coef_, before)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_scores_that_have_drifted_are_computed_anew_before_a_tolerance_counts(seed):
     """Huber's loss far from few rows: steps are differences of huge directions, and what they leave

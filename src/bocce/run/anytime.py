@@ -52,12 +52,17 @@ def anytime(p: Problem, method: Method, request: Request) -> Anytime:
     )
 
 
-def check_curvature(p: Problem, L: float) -> None:
+def usable(L: float) -> bool:
+    """Do products of such curvatures have a place in a double?"""
+    return SMALLEST < L < LARGEST
+
+
+def check_curvature(p: Problem, L: float, where: str = "minimize") -> None:
     """Refuse a curvature whose products have no place in a double."""
     empty = L == 0.0 and not any(abs(block).max() > 0.0 for block in p.rows.blocks())
-    if not (SMALLEST < L < LARGEST or empty):
+    if not (usable(L) or empty):
         raise ValueError(
-            f"minimize: the curvature of f, {L:.3g}, must be between {SMALLEST:g} and {LARGEST:g} "
+            f"{where}: the curvature of f, {L:.3g}, must be between {SMALLEST:g} and {LARGEST:g} "
             "for steps that are computed from it; multiply X by a constant, or use method "
             '"plane".'
         )

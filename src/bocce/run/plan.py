@@ -15,6 +15,7 @@ from ..rows import Array
 from ..schedules import Schedule, shb
 from ..schedules.adaptive import DECAY_START
 from . import forecast, plan_words
+from .anytime import usable
 from .expectation import EXACT_COLUMNS, EXACT_FLOPS, Expectation, expectation
 from .forecast import PlannedStage, Trial
 from .request import Request
@@ -223,6 +224,8 @@ class _Known(NamedTuple):
     @classmethod
     def of(cls, p: Problem, tried: Trial, accuracy: float) -> _Known:
         c = None if p.loss.curvature is None else p.constants()
+        if c is not None and not (usable(c.L) or c.L == 0.0):
+            c = None  # no step can be computed from them: only runs on all rows are planned
         sample, w = tried.problem, tried.w
         chi2 = sample.row_gradient_mean2(w)
         start, value = sample.value(np.zeros_like(w)), sample.value(w)

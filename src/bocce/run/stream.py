@@ -13,6 +13,7 @@ from ..control.stream import Place, Stream
 from ..problems import Problem
 from ..problems.curvature import bound
 from ..rows import Array
+from .anytime import check_curvature
 
 SLACK = 1e-8  # of the loss at zero: a rise by less is no divergence
 
@@ -22,7 +23,9 @@ def over_chunk(stream: Stream, problems: list[Problem], size: Any, seed: int) ->
     p = problems[0]
     # a chunk may be shorter than a batch: then it is the batch
     b = sampling.batch_rows("partial_fit", size if isinstance(size, float) else min(size, p.n), p.n)
-    stream.L_max = max(stream.L_max, bound(p) * p.largest_row2 + float(np.max(p.ridge)))
+    L_max = max(stream.L_max, bound(p) * p.largest_row2 + float(np.max(p.ridge)))
+    check_curvature(p, L_max, "partial_fit")
+    stream.L_max = L_max
     table = stream.steps(b, 1)
     movers = [engines.make("compiled", q, table, b, seed, "reshuffle") for q in problems]
     stream.remember()

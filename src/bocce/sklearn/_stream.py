@@ -13,6 +13,7 @@ from ..control.stream import AVERAGED, BATCH, CUT, Place, Stream, Trail
 from ..problems import Frame, Problem
 from ..rows import Array
 from ..run import Request
+from ..run.anytime import check_curvature
 from ..run.controllers import recipe_of
 from ..run.stream import over_chunk
 from ._run import asked, constant, with_batch
@@ -58,6 +59,7 @@ def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> Told:
     frame = Frame.of(p)
     inner = frame.problem(p)
     c = inner.constants()
+    check_curvature(inner, c.L, "partial_fit")
     L = c.L if c.L > 0 else 1.0
     request = asked(
         estimator.method, estimator.batch_size, estimator.max_iter, 0.0, estimator._seed()
