@@ -118,7 +118,7 @@ def test_every_numpy_load_refuses_pickles():
     loads = [
         {word.arg: ast.unparse(word.value) for word in node.keywords}
         for _, node in nodes(ast.Call)
-        if ast.unparse(node.func) in ("np.load", "numpy.load")
+        if ast.unparse(node.func) in ("np.load", "numpy.load", "npy.read_array")
     ]
     assert len(loads) >= 1
     assert all(words.get("allow_pickle") == "False" for words in loads)
@@ -186,3 +186,19 @@ def test_the_data_sets_without_a_checksum_are_those_that_security_md_names():
     named = re.search(r"\((\d+) of its (\d+) data sets; not (.*?)\)", text_of("SECURITY.md"), re.S)
     assert set(re.findall(r"`([^`]+)`", named[3])) == without
     assert (int(named[1]), int(named[2])) == (len(KNOWN) - len(without), len(KNOWN))
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_by_hash_and_come_from_one_index(path):
+    """A tag can be moved to other code; a second index can offer a higher version of any name."""
+    text = path.read_text(encoding="utf-8")
+    used = re.findall(r"uses: (\S+)(.*)", text)
+    assert used
+    for action, comment in used:
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), action
+    assert "EXTRA_INDEX" not in text
+    assert "extra-index" not in text

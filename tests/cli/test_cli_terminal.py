@@ -345,3 +345,21 @@ def test_doctor_says_when_kernels_are_broken(monkeypatch):
 
     monkeypatch.setattr(running, "minimize", broken)
     assert doctor()["kernels"] == {"state": "broken: RuntimeError: cannot cache function"}
+
+
+def test_control_characters_of_names_never_reach_the_terminal(tmp_path):
+    """A column called ESC]0;... would rename the window, ESC[2J would clear it."""
+    path = tmp_path / "evil\x1b[2J.csv"
+    rows = "\n".join(f"{i}.5,{i * i % 7},{i}" for i in range(20))
+    path.write_text(f"a\x1b]0;owned\x07,b\x9b31m,target\n{rows}\n", encoding="utf-8")
+    for arguments in (
+        ["plan", str(path)],
+        ["solve", str(path)],
+        ["solve", str(path), "--target", "c"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "bocce", *arguments], capture_output=True, check=False
+        )
+        shown = (done.stdout + done.stderr).decode()
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown), arguments
+        assert "\\x1b" in shown

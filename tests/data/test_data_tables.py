@@ -198,3 +198,15 @@ def test_truncated_or_damaged_npz(tmp_path):
     path.write_bytes(whole[:300] + b"\x00\x01\x02" + whole[303:])
     with pytest.raises(ValueError, match=r"t\.npz: truncated, or not an NPZ file .*Bad CRC"):
         read_table(path)
+
+
+def test_a_first_row_longer_than_a_cell_may_be(tmp_path):
+    """No cell is long: by a delimiter that is not in the row, all of it would be one."""
+    names = [f"a_rather_long_name_of_a_column_{j:05d}" for j in range(4000)]
+    path = tmp_path / "wide.csv"
+    row = ",".join(["1.5"] * 4000)
+    path.write_text(",".join(names) + "\n" + row + "\n" + row + "\n")
+    assert len(path.read_text().split("\n")[0]) > 131_072
+    X, y = read_table(path)[:2]
+    assert X.shape == (2, 3999)
+    assert y.tolist() == [1.5, 1.5]

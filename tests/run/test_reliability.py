@@ -96,6 +96,48 @@ def test_masked_entries_are_refused(name):
     assert bocce.LeastSquares(whole, y.astype(float)).n == 2000
 
 
+@pytest.mark.parametrize("name", ["X", "y", "sample_weight"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_estimators_refuse_masked_entries(method, name):
+    X, y = labelled()
+    data = {"X": X, "y": y.astype(float), "sample_weight": np.ones(len(y))}
+    data[name] = np.ma.array(data[name], mask=data[name] > 0.5)
+    call = getattr(HeavyBallRegressor(), method)
+    with pytest.raises(ValueError, match=rf"HeavyBallRegressor: {name} is a masked array"):
+        call(**data)
+    with pytest.raises(ValueError, match=r"X is a masked array"):
+        HeavyBallRegressor().fit(X, y).predict(np.ma.array(X, mask=X > 0.5))
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber"])
+def test_a_loss_that_is_least_at_finite_scores_has_a_minimiser(loss, seed):
+    """Separable classes, no penalty: the squared hinge is 0 from a margin of 1 on."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 3)) * 10.0 ** rng.uniform(-6, 6, 3)
+    sign = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    X[:, 0] += 1e-3 * sign * np.abs(X[:, 0]).max()
+    r = bocce.minimize(bocce.Problem(X, sign, loss), tol=1e-10)
+    assert "no finite minimiser" not in r.message
+    if loss == "squared_hinge":
+        assert r.history["value"][-1] < 1e-8
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_partial_fit_learns_a_column_that_was_constant_in_the_first_chunk(sparse, intercept):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 4))
+    X[:200, 2] = 3.0 if intercept and not sparse else 0.0
+    true = np.array([1.0, 2.0, -1.0, 0.5])
+    y = X @ true + 0.1 * rng.standard_normal(4000)
+    model = HeavyBallRegressor(loss="huber", fit_intercept=intercept)
+    for start in range(0, 4000, 200):
+        rows = X[start : start + 200]
+        model.partial_fit(sp.csr_array(rows) if sparse else rows, y[start : start + 200])
+    np.testing.assert_allclose(model.coef_, true, atol=0.05)
+
+
 def test_huge_weights_are_weights():
     X, y = labelled()
     plain = bocce.minimize(bocce.Logistic(X, y, l2=0.1), tol=1e-9).w

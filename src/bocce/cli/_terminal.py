@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import os
+import re
 import sys
 import textwrap
 import traceback
@@ -36,6 +37,7 @@ from ._messages import in_options
 
 DIVERGED, BAD_INPUT, TOLERANCE, DEFECT, INTERRUPTED = 1, 2, 3, 4, 130  # exit codes
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # what wrong input or machines raise
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 Tell = Callable[..., None]  # tell(what is being done, how much of the total is done)
 
 
@@ -100,7 +102,7 @@ def _warnings_in_words() -> Iterator[None]:
 def complain(kind: str, text: str) -> None:
     """``kind: text`` on stderr, on one line however long; the kind in colour on a terminal."""
     colour = {"warning": "yellow", "note": "cyan"}.get(kind, "red")
-    line = Text.assemble((kind, colour), f": {text}" if text else "")
+    line = Text.assemble((kind, colour), f": {visible(text)}" if text else "")
     _Stderr(stderr=True).print(line, soft_wrap=True)
 
 
@@ -110,8 +112,18 @@ class _Stderr(Console):
         _close(2)
 
 
+def visible(text: str) -> str:
+    """Control characters, such as those of a column's or a file's name, as ``\\x1b``: a terminal
+    would obey them."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
 def say(text: str) -> None:
     """Plain text on stdout; into the void where its reader, such as ``head``, has left."""
+    _echo(visible(text))
+
+
+def _echo(text: str) -> None:
     try:
         typer.echo(text)
     except BrokenPipeError:
@@ -159,11 +171,11 @@ def show_table(
         width = max(map(len, pieces), default=0)
         table.add_column(column, no_wrap=place in whole, overflow="fold", min_width=width)
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*(escape(visible(cell)) for cell in row))
     console = Console(highlight=False)
     with console.capture() as captured:
         console.print(table)
-    say("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    _echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def fill(text: str) -> str:

@@ -43,7 +43,7 @@ def look(file: File) -> Look:
     rows = _first_rows(file)
     if not rows:
         raise ValueError(f"{file.name}: holds no row of numbers.")
-    delimiter = max(DELIMITERS, key=lambda sign: len(_cells(rows[0], sign, file.name, 1)))
+    delimiter = max(DELIMITERS, key=lambda sign: _count(rows[0], sign))
     first, *others = [_cells(row, delimiter, file.name, i) for i, row in enumerate(rows, 1)]
     text = [not is_number(cell) and cell.strip() not in MISSING for cell in first]
     below = [is_number(cell) for cell in others[0]] if others else []
@@ -72,6 +72,15 @@ def _decoded(text: bytes, source: str, offset: int) -> str:
         raise ValueError(
             f"{source}: not UTF-8 text at byte {offset + error.start}; save it so."
         ) from None
+
+
+def _count(row: str, delimiter: str) -> int:
+    """Of cells; none where one of them would be too long, as all of a long row is by a delimiter
+    that is not in it."""
+    try:
+        return len(next(csv.reader([row], delimiter=delimiter)))
+    except csv.Error:
+        return 0
 
 
 def _cells(row: str, delimiter: str, source: str, line: int) -> list[str]:

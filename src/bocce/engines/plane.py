@@ -108,7 +108,8 @@ class Plane:
         if self.ridge.ndim:
             self.ridge = self.ridge.reshape(-1, *(1,) * (w.ndim - 1))
         self.penalised = bool(self.ridge.any())
-        self.free = not bool((self.ridge > 0.0).all())  # can w run away?
+        # Can w run away? Not where the loss is least at finite scores.
+        self.free = not (problem.loss.attains_minimum or bool((self.ridge > 0.0).all()))
         self.quadratic = bool(problem.loss.quadratic)
         self.chooser = chooser_of(problem, w[:1].size) if metric == "auto" else None
         # row 0 is the new direction, the others hold displacements

@@ -25,6 +25,7 @@ class Gamma(NamedTuple):
     curvature = None
     log_link = True
     model, self_concordance = "scaled", 1.0
+    attains_minimum = True
     targets = staticmethod(positive_targets)
 
     def value(loss, z: Any, y: Any) -> Any:

@@ -20,6 +20,7 @@ class Huber(NamedTuple):
     words = "Huber regression"
     curvature = 1.0
     model = "residuals"
+    attains_minimum = True
 
     def value(loss, z: Any, y: Any) -> Any:
         near = np.minimum(np.maximum(z - y, -loss.delta), loss.delta)

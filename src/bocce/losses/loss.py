@@ -40,6 +40,7 @@ class Loss(Protocol):
     margin: ClassVar[bool]  # is value a function of y z alone, with y = -1 or 1?
     outputs: ClassVar[bool]  # has a row a score for each class (z is a matrix)? See Softmax
     differences: ClassVar[bool]  # do only the differences of a row's scores count?
+    attains_minimum: ClassVar[bool]  # is every row's loss least at a finite score?
     curvature: ClassVar[float | None]  # bend is at most this; None where it has no bound
     # What standard errors may assume: "likelihood" (slopes vary as the bend says), "scaled" (the
     # expected bend is 1, slopes have one unknown variance), "residuals" (slopes and bends depend on
@@ -104,6 +105,7 @@ def _defaults() -> dict[str, Any]:
         "model": "none",
         "log_link": False,
         "self_concordance": None,
+        "attains_minimum": False,
         "floor": _floor,
         "constant": _constant,
         "together": _together,

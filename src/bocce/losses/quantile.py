@@ -24,6 +24,7 @@ class Quantile(NamedTuple):
 
     words = "smoothed quantile regression"
     model = "residuals"
+    attains_minimum = True
 
     @property
     def curvature(loss) -> float:

@@ -18,6 +18,7 @@ class Squared(NamedTuple):
     quadratic = True
     curvature = 1.0
     model, self_concordance = "scaled", 0.0
+    attains_minimum = True
 
     def value(loss, z: Any, y: Any) -> Any:
         return 0.5 * (z - y) ** 2

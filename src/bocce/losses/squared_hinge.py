@@ -19,6 +19,7 @@ class SquaredHinge(NamedTuple):
     words = "A linear support vector machine with the squared hinge"
     margin = True
     curvature = 2.0
+    attains_minimum = True
     targets = staticmethod(sign_targets)
 
     def value(loss, z: Any, y: Any) -> Any:

@@ -21,7 +21,7 @@ def check_design(where: str, X: Any) -> Any:
             X = X.copy()  # summing works in place, and the arrays are the caller's
             X.sum_duplicates()
     else:
-        _refuse_masks(where, "X", X)
+        refuse_masks(where, "X", X)
         X = np.asarray(X)
     if X.dtype.kind not in "fiub":
         raise TypeError(
@@ -112,7 +112,7 @@ def encode(loss: Loss, y: Array) -> tuple[Array, Any]:
 
 def check_vector(where: str, y: Any, n: int) -> Array:
     """Targets as an array, one a row; an entry that is masked has no value."""
-    _refuse_masks(where, "y", y)
+    refuse_masks(where, "y", y)
     targets = np.asarray(host(y))
     if targets.shape != (n,):
         raise ValueError(
@@ -135,7 +135,7 @@ def check_point(where: str, name: str, w: Any, shape: tuple[int, ...], why: str)
     return vector
 
 
-def _refuse_masks(where: str, name: str, values: Any) -> None:
+def refuse_masks(where: str, name: str, values: Any) -> None:
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
         raise ValueError(
             f"{where}: {name} is a masked array with masked entries, must have a value "

@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from sklearn import get_config
 
+from ..problems._input import refuse_masks
 from ..rows import Array, foreign, host
 from ..rows.backend import Backend, numpy_type
 
@@ -42,7 +43,9 @@ def float_types(X: Any) -> list[Any]:
 
 
 def checked(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
-    """``validate_data``, with y (if there is one) on the host."""
+    """``validate_data``, with y (if there is one) on the host; what is masked has no value."""
+    for name, values in zip(("X", "y"), (X, *y)):
+        refuse_masks(type(estimator).__name__, name, values)
     return validate_data(estimator, X, *map(brought, y), dtype=float_types(X), **how)
 
 

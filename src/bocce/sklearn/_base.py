@@ -100,6 +100,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     def _weights(self, sample_weight: Any, X: Any) -> Array | None:
         if sample_weight is None:
             return None
+        _arrays.refuse_masks(type(self).__name__, "sample_weight", sample_weight)
         weights = _arrays.brought(sample_weight)
         weights = _check_sample_weight(weights, _arrays.counted(X), dtype=np.float64)
         if weights.min() < 0.0 or weights.max() == 0.0:

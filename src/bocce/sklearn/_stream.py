@@ -27,6 +27,7 @@ class Told:
     frame: Frame
     stream: Stream
     first_rows: int
+    flat: Array  # which columns have had one value in all rows so far
     calls: int = 0
     rows: int = 0
     history: list[tuple[float, ...]] = field(default_factory=list)
@@ -44,6 +45,10 @@ def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | N
             f"partial_fit: y has {len(outputs)} outputs, must have {known} as at the first call; "
             "start with a clone."
         )
+    varies = told.flat & ~_flat_columns(first)
+    if varies.any():
+        _reframe(told, first, varies)
+        told.flat &= ~varies
     inner = told.frame.problem(first).with_fields(avoid_gram=True)
     problems = [inner.with_encoded(y) for y in outputs]
     seed = sampling.part_seed(told.request.seed, told.calls)
@@ -84,7 +89,32 @@ def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> Told:
         starts.append(p.joined(coef[where].T, intercept[where]))
     place = Place([Trail.at(frame.into(start)) for start in starts])
     request = replace(request, batch_size=request.batch_size or BATCH)
-    return Told(request, frame, Stream(L, c.mu, max(c.L_max, L), place, named), inner.n)
+    stream = Stream(L, c.mu, max(c.L_max, L), place, named)
+    return Told(request, frame, stream, inner.n, _flat_columns(p))
+
+
+def _flat_columns(p: Problem) -> Array:
+    """Columns of which the frame says nothing: constant beside an intercept, or zero."""
+    X = p.given.X
+    most, least = X.max(axis=0), X.min(axis=0)
+    if p.given.sparse:
+        most, least = most.toarray().ravel(), least.toarray().ravel()
+    centred = p.intercept and not p.given.sparse
+    return np.asarray(most == least if centred else (most == 0.0) & (least == 0.0))
+
+
+def _reframe(told: Told, p: Problem, varies: Array) -> None:
+    """Columns that vary for the first time are centred and scaled as this chunk says; the iterates
+    stay where they are. (A scale that was chosen for a constant would make their rows so long that
+    no column learns.)"""
+    fresh, old = Frame.of(p), told.frame
+    centre = np.where(varies, fresh.centre, old.centre)
+    told.frame = frame = Frame(centre, np.where(varies, fresh.scale, old.scale), old.unit)
+    for trail in told.stream.place.trails:
+        trail.w, trail.v = (frame.into(old.out(u)) for u in (trail.w, trail.v))
+        trail.sums = np.array([frame.into(old.out(u)) for u in trail.sums])
+    c = frame.problem(p).constants()
+    told.stream.L, told.stream.mu = max(told.stream.L, c.L), min(told.stream.mu, c.mu)
 
 
 def _publish(estimator: Any, told: Told, problems: list[Problem], X: Any) -> None:
