@@ -14,7 +14,11 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 STEPS = [
-    ("a neural network?", "bocce.torch.SHB.from_lr", "large batches; try lr and kappa"),
+    (
+        "a neural network?",
+        "SGD or AdamW, with a cosine",
+        "SHB.from_lr(lr=, T=) is level, no better",
+    ),
     ("least squares with\nfew columns?", "a direct solver", "or minimize: it is one there"),
     ("a tolerance, and no\nnumber of steps?", "minimize(p, tol=...)", "all else is chosen"),
     ("T steps, whichever\nmethod is best?", 'minimize(p, "auto", T=...)', "tuned to your batch"),

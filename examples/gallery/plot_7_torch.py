@@ -64,8 +64,8 @@ print(f"SHB and bocce.minimize differ by at most {apart:.0e} of the gradient nor
 # A network
 # ---------
 # A network has no L and mu. ``from_lr`` takes a learning rate in the place of 1/L and ``kappa``,
-# which sets how far momentum reaches: about sqrt(kappa) steps. The guard goes back to the best
-# parameters and halves the step if the loss blows up.
+# which sets how far momentum reaches: about sqrt(kappa) steps. By default it is heavy ball with
+# momentum 0.9025 and steps that fall to 0 along a cosine.
 
 digits = load_digits()
 inputs = torch.tensor(digits.data / 16.0, dtype=torch.float32)
@@ -83,18 +83,13 @@ def losses(make_optimizer):
         optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(network(inputs[batch]), labels[batch])
         loss.backward()
-        if isinstance(optimizer, SHB):
-            optimizer.step(loss=loss)  # the guard looks at the loss
-        else:
-            optimizer.step()
+        optimizer.step()
         found.append(loss.item())
     return found
 
 
 def shb(method):
-    return lambda params: SHB.from_lr(
-        params, lr=0.5, kappa=100.0, T=STEPS, method=method, guard=True
-    )
+    return lambda params: SHB.from_lr(params, lr=0.5, T=STEPS, method=method)
 
 
 def sgd(params):
@@ -104,7 +99,7 @@ def sgd(params):
 curves = {
     "SHB, 2p-shb": (losses(shb("2p-shb")), GREEN, "-"),
     "SHB, nesterov-exp": (losses(shb("nesterov-exp")), SKY, "-"),
-    "SHB, shb": (losses(shb("shb")), RED, "-"),
+    "SHB.from_lr": (losses(shb("shb")), RED, "-"),
     "torch SGD, momentum 0.9": (losses(sgd), BLACK, (0, (4, 2))),
 }
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.0), layout="constrained")

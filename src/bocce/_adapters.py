@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from . import _checks
 from .schedules import REGISTRY, Schedule
 
 AFTER = ("hold", "restart", "stop", "raise")
+KAPPA = 100.0  # momentum 0.9025: what benchmarks/torch_networks.py measures
 Row = tuple[float, float, float]
 
 
@@ -34,6 +37,34 @@ def row(schedule: Schedule, k: int, after: str) -> Row:
 def ended(where: str, schedule: Schedule) -> str:
     """What a warning or an error says of a step beyond T."""
     return f"{where}: the schedule {schedule.name!r} ended at T={schedule.T}"
+
+
+def from_rate(
+    where: str, lr: float, kappa: float, T: int | None, method: str, decay: str | None
+) -> Schedule:
+    """The schedule of ``from_lr`` for lr = 1: the method for L = 1 and mu = 1/kappa, decayed.
+
+    >>> s = from_rate("from_lr", 0.1, 100.0, 50, "shb", "cosine")
+    >>> float(s.alpha[0]), round(float(s.alpha[25]), 12), round(float(s.beta[0]), 4)
+    (1.0, 0.5, 0.9025)
+    """
+    if T is None:
+        raise ValueError(
+            f"{where}: T=None must be the number of steps of the whole run; give epochs times "
+            "batches an epoch."
+        )
+    if decay is not None:
+        _checks.choice(where, "decay", decay, ["cosine"])
+    schedule = unit_schedule(where, lr, kappa, T, method)
+    decays_by_itself = schedule.alpha.min() < schedule.alpha.max()
+    return schedule if decay is None or decays_by_itself else cosine(schedule)
+
+
+def cosine(schedule: Schedule) -> Schedule:
+    """The same momentum, with steps that fall to 0: alpha_k (1 + cos(pi k/T))/2."""
+    factor = 0.5 * (1.0 + np.cos(np.pi * np.arange(schedule.T) / schedule.T))
+    name = f"{schedule.name}, cosine"
+    return Schedule(factor * schedule.alpha, schedule.beta, schedule.theta, name)
 
 
 def unit_schedule(where: str, lr: float, kappa: float, T: int, method: str) -> Schedule:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _checks
-from ._adapters import AFTER, ended, row, unit_schedule
+from ._adapters import AFTER, KAPPA, ended, from_rate, row
 from ._extras import extra
 from .schedules import Schedule
 
@@ -101,21 +101,47 @@ def heavy_ball(
 
 
 def from_lr(
-    lr: float, kappa: float, T: int, method: str = "2p-shb", after: str = "hold"
+    lr: float,
+    kappa: float = KAPPA,
+    T: int | None = None,
+    method: str = "shb",
+    after: str = "hold",
+    *,
+    decay: str | None = "cosine",
 ) -> optax.GradientTransformationExtraArgs:
-    """The method for L = 1/lr and mu = 1/(lr kappa): two numbers a network's user can try.
+    """Heavy ball for a network: momentum from kappa, and a step that falls from lr to 0.
 
-    kappa sets how far the momentum reaches: about sqrt(kappa) steps. ``method`` is a name of
-    ``bocce.schedules.REGISTRY`` that needs L and mu only; ``after`` is ``heavy_ball``'s. To
-    drive lr, use ``optax.inject_hyperparams(heavy_ball)``.
+    The twin of ``bocce.torch.SHB.from_lr``. To drive lr, use
+    ``optax.inject_hyperparams(heavy_ball)``.
 
+    Parameters
+    ----------
+    lr : the first step; 1/L in the theory.
+    kappa : how far momentum reaches, about sqrt(kappa) steps; 100 is momentum 0.9025.
+    T : the number of steps of the whole run.
+    method : a registry name that needs L and mu only. "2p-shb" was the default up to 0.2.
+    after : as in ``heavy_ball``.
+    decay : "cosine" multiplies the steps of a method whose own steps are constant by
+        (1 + cos(pi k/T))/2; None leaves them constant.
+
+    Returns
+    -------
+    optax.GradientTransformationExtraArgs
+
+    Raises
+    ------
+    ValueError
+        If T is missing, or the method needs more than lr and kappa.
+
+    Examples
+    --------
     >>> import jax.numpy as jnp
-    >>> tx = from_lr(lr=0.1, kappa=100.0, T=50)
+    >>> tx = from_lr(lr=0.1, T=50)
     >>> updates, state = tx.update(jnp.ones(1), tx.init(jnp.zeros(1)))
     >>> round(float(updates[0]), 6)
     -0.1
     """
-    return heavy_ball(unit_schedule("from_lr", lr, kappa, T, method), lr, after)
+    return heavy_ball(from_rate("from_lr", lr, kappa, T, method, decay), lr, after)
 
 
 def eval_params(state: Any, params: optax.Params) -> optax.Params:

@@ -111,8 +111,19 @@ def test_from_lr_is_the_schedule_of_two_numbers(name: str) -> None:
     """L = 1/lr and mu = 1/(lr kappa), and the same end."""
     expected = schedules.REGISTRY[name].build(30, {"L": 8.0, "mu": 0.125})
     for after in ("hold", "stop"):
-        params, _ = descend(from_lr(0.125, 64.0, 30, name, after=after), tree(), 35)
+        params, _ = descend(from_lr(0.125, 64.0, 30, name, after, decay=None), tree(), 35)
         assert same(params, descend(heavy_ball(expected, after=after), tree(), 35)[0], 1e-12)
+
+
+def test_from_lr_is_heavy_ball_with_a_cosine_by_default() -> None:
+    """The twin of bocce.torch.SHB.from_lr."""
+    plain = schedules.REGISTRY["shb"].build(30, {"L": 8.0, "mu": 0.08})
+    falls = 0.5 * (1.0 + np.cos(np.pi * np.arange(30) / 30))
+    expected = schedules.Schedule(falls * plain.alpha, plain.beta, plain.theta)
+    params, _ = descend(from_lr(0.125, T=30), tree(), 30)
+    assert same(params, descend(heavy_ball(expected), tree(), 30)[0], 1e-12)
+    with pytest.raises(ValueError, match=r"from_lr: T=None must be the number of steps"):
+        from_lr(0.125)
 
 
 def test_from_lr_names_what_two_numbers_do_not_give() -> None:

@@ -30,8 +30,8 @@ def model(seed: int = 0) -> torch.nn.Module:
     return torch.nn.Sequential(*layers).double()
 
 
-def optimizer_of(network: torch.nn.Module, table: str, guard: bool = False) -> SHB:
-    return SHB(network.parameters(), TABLES[table], lr=0.9, weight_decay=0.01, guard=guard)
+def optimizer_of(network: torch.nn.Module, table: str) -> SHB:
+    return SHB(network.parameters(), TABLES[table], lr=0.9, weight_decay=0.01)
 
 
 def train(network: torch.nn.Module, optimizer: SHB, rows: slice, steps: range) -> None:
@@ -125,24 +125,21 @@ def test_the_tables_walk_apart(two_processes) -> None:
 @pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 @pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("table", TABLES)
-def test_one_process_with_a_guard_goes_on_bit_for_bit(
-    table: str, flat: bool, tmp_path: Path
-) -> None:
-    """Also as a flat dictionary; filling a new guarded optimizer asks for no loss."""
+def test_one_process_goes_on_bit_for_bit(table: str, flat: bool, tmp_path: Path) -> None:
+    """Also as a flat dictionary."""
     options = dsd.StateDictOptions(flatten_optimizer_state_dict=flat)
     everything = slice(0, ROWS)
     whole, first, second = model(), model(), model(seed=9)
-    train(whole, optimizer_of(whole, table, guard=True), everything, range(T))
-    optimizer = optimizer_of(first, table, guard=True)
+    train(whole, optimizer_of(whole, table), everything, range(T))
+    optimizer = optimizer_of(first, table)
     train(first, optimizer, everything, range(HALT))
     states = dsd.get_optimizer_state_dict(first, optimizer, options=options)
     dcp.save({"optimizer": states}, checkpoint_id=tmp_path, no_dist=True)
     second.load_state_dict(first.state_dict())
-    its_optimizer = optimizer_of(second, table, guard=True)
+    its_optimizer = optimizer_of(second, table)
     states = dsd.get_optimizer_state_dict(second, its_optimizer, options=options)
     dcp.load({"optimizer": states}, checkpoint_id=tmp_path, no_dist=True)
     dsd.set_optimizer_state_dict(second, its_optimizer, states, options=options)
-    assert its_optimizer.param_groups[0]["memory"] == optimizer.param_groups[0]["memory"]
     train(second, its_optimizer, everything, range(HALT, T))
     assert torch.equal(weights(second), weights(whole))
 
@@ -150,10 +147,10 @@ def test_one_process_with_a_guard_goes_on_bit_for_bit(
 def test_state_is_a_tensor_of_its_parameters_shape() -> None:
     """What FSDP can shard: nothing is kept under another name than a parameter's."""
     network = model()
-    optimizer = optimizer_of(network, "ahead", guard=True)
+    optimizer = optimizer_of(network, "ahead")
     train(network, optimizer, slice(0, ROWS), range(3))
     optimizer.eval_params()
     assert set(optimizer.state) == set(network.parameters())
     for p, state in optimizer.state.items():
-        assert set(state) == {"velocity", "training", "best"}
+        assert set(state) == {"velocity", "training"}
         assert all(value.shape == p.shape for value in state.values())

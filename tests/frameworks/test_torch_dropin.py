@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +12,8 @@ import torch
 from test_torch_reference import loss_at, parameter
 from torch.optim import lr_scheduler
 
-from bocce import policies
 from bocce.schedules import Schedule
-from bocce.torch import SHB, SLS
+from bocce.torch import SHB
 
 LR = 0.4
 Rates = list[float]
@@ -92,28 +90,6 @@ def test_optimizer_and_scheduler_resume_bit_for_bit() -> None:
     its_scheduler.load_state_dict(scheduler.state_dict())
     steps(second, resumed, its_scheduler, range(25, 60))
     assert torch.equal(second, whole)
-
-
-def test_a_scheduler_does_not_undo_the_guard() -> None:
-    """LambdaLR sets lr anew at each step; the halving is the guard's own factor."""
-    c = quadratic.problem().constants()
-    too_fast = Schedule(np.full(300, 64.0 / c.L), np.full(300, 0.5), np.zeros(300))
-    w = parameter()
-    optimizer = SHB([w], too_fast, guard=True)
-    scheduler = lr_scheduler.LambdaLR(optimizer, lambda k: 1.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for k in range(300):
-            optimizer.zero_grad()
-            loss = loss_at(w, k)
-            loss.backward()
-            optimizer.step(loss=loss)
-            scheduler.step()
-    assert optimizer.param_groups[0]["lr"] == 1.0
-    assert optimizer.restores >= 4  # 64 -> 4 and below
-    best = quadratic.problem().value(quadratic.problem().minimiser())
-    start = quadratic.problem().value(quadratic.start())
-    assert quadratic.problem().value(w.detach().numpy()) - best < 0.05 * (start - best)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), -0.1, float("inf")])
@@ -200,8 +176,6 @@ def test_unknown_keys_of_a_group_are_refused() -> None:
         SHB([parameter()], schedule).add_param_group({"params": [parameter()], "weight_decy": 0.1})
     with pytest.raises(ValueError, match=r"a group has the key 'guard', .*leave it out"):
         SHB([{"params": [parameter()], "guard": True}], schedule)
-    with pytest.raises(ValueError, match=r"SLS: a group has the key 'lr', must be one of 'policy'"):
-        SLS([{"params": [parameter()], "lr": 0.1}], policies.sgd_sls_exponential(3))
 
 
 def test_what_torch_itself_writes_into_a_group_is_known() -> None:

@@ -281,7 +281,7 @@ def test_from_lr_builds_every_method_that_two_numbers_give() -> None:
     for name, method in schedules.REGISTRY.items():
         w = [torch.nn.Parameter(torch.ones(1))]
         if set(method.needs) <= {"L", "mu"}:
-            optimizer = SHB.from_lr(w, lr=0.125, kappa=64.0, T=30, method=name, weight_decay=0.5)
+            optimizer = SHB.from_lr(w, 0.125, 64.0, 30, name, decay=None, weight_decay=0.5)
             group = optimizer.param_groups[0]
             expected = method.build(30, {"L": 8.0, "mu": 0.125})
             for got, want in (
@@ -298,8 +298,50 @@ def test_from_lr_builds_every_method_that_two_numbers_give() -> None:
     assert built >= 12
 
 
+@pytest.mark.filterwarnings("ignore:multistage")
+def test_from_lr_gives_a_cosine_to_constant_steps_alone() -> None:
+    """alpha_k (1 + cos(pi k/T))/2, as torch's CosineAnnealingLR; a method that decays is left."""
+    falls = 0.5 * (1.0 + np.cos(np.pi * np.arange(30) / 30))
+    for name, method in schedules.REGISTRY.items():
+        if set(method.needs) <= {"L", "mu"}:
+            w = [torch.nn.Parameter(torch.ones(1))]
+            plain, found = (
+                SHB.from_lr(w, 0.125, 64.0, 30, name, decay=decay).param_groups[0]["schedule"]
+                for decay in (None, "cosine")
+            )
+            constant = np.ptp(plain.alpha) == 0.0
+            assert np.allclose(found.alpha, plain.alpha * (falls if constant else 1.0), rtol=1e-15)
+            assert np.array_equal(found.beta, plain.beta)
+
+
+def test_from_lr_is_heavy_ball_with_a_cosine_by_default() -> None:
+    """The step of SHB without decay, driven by torch's own scheduler, bit for bit."""
+    T = 40
+    curvature = torch.tensor([1.0, 5.0, 20.0], dtype=torch.float64)
+    ends = []
+    for ours in (True, False):
+        w = torch.nn.Parameter(torch.ones(3, dtype=torch.float64))
+        options = {} if ours else {"decay": None}
+        optimizer = SHB.from_lr([w], lr=0.05, T=T, **options)
+        scheduler = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda k, ours=ours: 1.0 if ours else 0.5 * (1.0 + np.cos(np.pi * k / T))
+        )
+        for _ in range(T):
+            optimizer.zero_grad()
+            (0.5 * (curvature * w * w).sum()).backward()
+            optimizer.step()
+            scheduler.step()
+        ends.append(w.detach().numpy())
+    assert np.allclose(*ends, rtol=1e-12)
+    assert optimizer.param_groups[0]["schedule"].beta[0] == pytest.approx(0.9025)
+
+
 def test_from_lr_refuses_bad_numbers() -> None:
     w = [torch.nn.Parameter(torch.ones(1))]
+    with pytest.raises(ValueError, match=r"SHB\.from_lr: T=None must be the number of steps"):
+        SHB.from_lr(w, lr=0.1)
+    with pytest.raises(ValueError, match=r"decay='linear' must be one of 'cosine'"):
+        SHB.from_lr(w, lr=0.1, T=5, decay="linear")
     with pytest.raises(ValueError, match=r"SHB\.from_lr: lr=-1\.0 .*lr plays 1/L"):
         SHB.from_lr(w, lr=-1.0, kappa=10.0, T=5)
     with pytest.raises(ValueError, match=r"kappa=0\.5 must be a finite number >= 1"):

@@ -5,6 +5,5 @@ from .._extras import extra
 with extra("torch"):
     from .constants import Estimate, estimate_constants
     from .shb import SHB
-    from .sls import SLS
 
-__all__ = ["SHB", "SLS", "Estimate", "estimate_constants"]
+__all__ = ["SHB", "Estimate", "estimate_constants"]

@@ -16,7 +16,7 @@ from ..schedules import Schedule
 COLUMNS = ("alpha", "beta", "theta")
 # torch writes these itself: names of parameters, and what its schedulers and SWA remember
 TORCHS = ("params", "param_names", "initial_lr", "max_lr", "min_lr", "swa_lr")
-OURS = ("k", "evaluating", "memory")  # known, but nobody's option
+OURS = ("k", "evaluating")  # known, but nobody's option
 Group = dict[str, Any]
 
 
