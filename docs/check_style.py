@@ -26,7 +26,7 @@ ALLOWED: dict[str, str] = {
     "docs/deviations.md": "quotes the paper",
 }
 CODE = re.compile(r"```.*?```|\$\$.*?\$\$|`[^`]*`|\$[^$]*\$", re.DOTALL)
-END = re.compile(r"(?<=[.!?:;])\s+|(?<=[.!?][)*\"])\s+|\n\s*\n|\n\s*[-*|#>]|\n\d+\. ")
+END = re.compile(r"[.!?:;][)*\"]*\s+|\n\s*\n|\n\s*[-*|#>]|\n\d+\. ")
 
 
 def sentences(text: str) -> list[str]:
