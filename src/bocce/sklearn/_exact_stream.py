@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..rows import Array
+from ..run import Request
 from ._ridge import Model, Sums, model_of
 
 MOST_COLUMNS = 1024
@@ -15,7 +16,7 @@ MOST_COLUMNS = 1024
 
 def serves(model: Any, d: int) -> bool:
     """Is the stream one of sums? A method or a batch that is asked for takes steps instead."""
-    own = model.loss == "squared" and model.method == "auto" and model.batch_size is None
+    own = model.loss == "squared" and model.method == Request.method and model.batch_size is None
     return bool(own and d <= MOST_COLUMNS)
 
 
