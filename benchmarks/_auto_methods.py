@@ -15,7 +15,7 @@ from bocce.theory import zeta2
 
 AVERAGED = "sgd-safe, tail average"  # not a schedule: shown, but not among the rivals
 CERTIFIED = ("auto, certified", "auto, certified regret")
-OURS = ("auto", "auto-shb", "auto, L_max and kappa~", "auto, optimised", "auto, decay", *CERTIFIED)
+OURS = ("auto", "auto-shb", "auto, L_max and kappa~", "auto, decay", *CERTIFIED)
 # what the certificate chooses among: the constants of adaptive.Averaging
 CHOICES = [
     adaptive.Averaging(after=after, latest=latest, growth=growth)
@@ -62,7 +62,6 @@ def ours(p: Any, b: int, T: int) -> dict[str, bocce.Schedule]:
         "auto": make(**given, L_max=R2, kappa_tilde=tilde),
         "auto-shb": make(**given, L_max=R2, family="shb"),
         "auto, L_max and kappa~": make(**given, L_max=c.L_max, kappa_tilde=c.kappa_tilde),
-        "auto, optimised": make(**given, L_max=R2, kappa_tilde=tilde, optimise=True),
         "auto, decay": bocce.Schedule(alpha * shape, beta, theta),
     }
 

@@ -11,7 +11,6 @@ from .. import _checks
 from . import _rules
 from .bernstein import Number
 from .minimax import minimax_heavy_ball
-from .optimise import fastest
 from .schedule import FloatArray, Schedule
 
 EPS = float(np.finfo(np.float64).eps)
@@ -178,7 +177,6 @@ def auto(
     b: int,
     kappa_tilde: float | None = None,
     family: str | None = None,
-    optimise: bool = False,
 ) -> Schedule:
     """Heavy ball that needs no tuning: full acceleration when the batch allows it, SGD when not.
 
@@ -200,8 +198,6 @@ def auto(
     mu_T = max(mu, kappa_m L_m (7/T)^2) being the least curvature that T steps can see. So it turns
     from an accelerated method into one whose iterates are averages of SGD's: with s = 1/(2 L_m)
     and c = 1, 2, 3 .. they are exactly that.
-    ``optimise=True`` minimises the certified rate over (alpha, beta, theta) instead, in tens of
-    milliseconds, and decays as heavy ball does.
 
     ``L_max`` and ``kappa_tilde`` may be the smaller ``Constants.R2`` and ``R2_tilde``, which
     ``minimize`` gives on least squares.
@@ -230,34 +226,15 @@ def auto(
     if family == "shb":
         kappa_tilde = None
     name = "auto-shb" if family == "shb" else "auto"
-    if kappa_tilde is not None and not optimise:
+    if kappa_tilde is not None:
         return Schedule(*lookahead_table(T, L, mu, L_max, kappa_tilde, zeta2), name)
-    alpha, beta, theta, tau = _constant(T, L, mu, L_max, kappa_tilde, zeta2, optimise)
+    seen = visible_curvature(T, L, mu, L_max, zeta2)
+    alpha, beta, rate = minimax_heavy_ball(zeta2, L_max, seen, L, longest=1.0 / L)
     shape = np.ones(T)
     if zeta2 > 0.0:  # the full batch has no noise to average out
+        tau = 1.0 / max(1.0 - rate, EPS)  # kappa may be beyond a double
         shape = decay(T, AVERAGING.start(tau, T) / T)
-    return Schedule(alpha * shape, np.full(T, beta), np.full(T, theta), name)
-
-
-def _constant(
-    T: int,
-    L: float,
-    mu: float,
-    L_max: float,
-    kappa_tilde: float | None,
-    zeta2: float,
-    optimise: bool,
-) -> tuple[float, float, float, float]:
-    """(alpha, beta, theta) before the decay, and the time constant of the error."""
-    if kappa_tilde is None:
-        seen = visible_curvature(T, L, mu, L_max, zeta2)
-        alpha, beta, rate = minimax_heavy_ball(zeta2, L_max, seen, L, longest=1.0 / L)
-        three, tau = (alpha, beta, 0.0), 1.0 / max(1.0 - rate, EPS)  # kappa may be beyond a double
-    else:
-        tau = 2.0 * memory(L, mu, L_max, kappa_tilde, zeta2)
-    if optimise:
-        three = design(L, mu, L_max, kappa_tilde, zeta2, optimise=True)
-    return (*three, tau)
+    return Schedule(alpha * shape, np.full(T, beta), np.zeros(T), name)
 
 
 def lookahead_table(
@@ -329,7 +306,6 @@ def design(
     L_max: float,
     kappa_tilde: float | None,
     zeta2: float,
-    optimise: bool = False,
 ) -> tuple[float, float, float]:
     """Constant (alpha, beta, theta) inside a certificate: lookahead when kappa~ is known.
 
@@ -340,9 +316,5 @@ def design(
     (0.25, 0.5, 0.0)
     """
     if kappa_tilde is None:
-        three = (*heavy_ball_rule(L, mu, L_max, zeta2), 0.0)
-    else:
-        three = certified_lookahead_rule(L, mu, L_max, kappa_tilde, zeta2)
-    if not optimise:
-        return three
-    return fastest(three, zeta2, max(L_max, L), kappa_tilde, mu, L)
+        return (*heavy_ball_rule(L, mu, L_max, zeta2), 0.0)
+    return certified_lookahead_rule(L, mu, L_max, kappa_tilde, zeta2)
