@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from ._options import Json
 from ._paper import show_verdicts
-from ._terminal import progress, resumable, say, show_json
+from ._terminal import progress, resumable, say, show_json, show_table
 
 
 def _figures(incomplete: str) -> list[tuple[str, str]]:
@@ -46,6 +46,14 @@ def reproduce(
         typer.Option(help="Processes here, or a Ray cluster that shares the folder."),
     ] = "local",
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is stored.")] = False,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="A method of your own beside the paper's: a function of T, L, mu, ... that "
+            "returns a Schedule.",
+        ),
+    ] = None,
     only: Annotated[
         str, typer.Option(help="Compute only cells whose path begins so; then stop.")
     ] = "",
@@ -61,9 +69,10 @@ def reproduce(
       bocce reproduce fig3                    one figure, at a small size
       bocce reproduce all --profile full      everything, at the paper's sizes
       bocce reproduce fig4 --setting paper --out elsewhere
+      bocce reproduce fig3 --method mine:method      yours, from mine.py, beside
     """
     from .._checks import integer
-    from ..paper import chosen, report, runner, store
+    from ..paper import chosen, own, report, runner, store
     from ..paper.specs import PROFILES, SETTINGS
     from ..paper.stopwatch import Stopwatch
 
@@ -78,6 +87,8 @@ def reproduce(
             f"reproduce: no cell of these figures begins with --only {only!r}; the report lists "
             "the paths."
         )
+    mine = None if method is None else own.load(method)
+    places = [] if mine is None else own.judged(planned)
     with resumable(out), progress("starting", 100) as tell:
         results = runner.reproduce(
             out,
@@ -101,12 +112,30 @@ def reproduce(
         runner.note_time(out, watch.read())  # for the page; the end is noted below
         verdicts, page = report.publish(out, every)
         took = runner.note_time(out, watch.read())
+    ends: list[tuple[str, ...]] = []
+    drawn: list[Path] = []
+    if mine is not None:
+        with progress(f"drawing {mine.name} beside the paper's methods"):
+            beside = own.with_method(every, places, mine)
+            ends = own.compared(beside, places, mine)
+            for figure in figures:
+                drawn += own.draw(beside, figure, mine, out / "figures")
     if json:
-        summary = {"profile": profile, "cells": len(results.outcomes), "report": str(page)}
+        summary: dict[str, Any] = {
+            "profile": profile,
+            "cells": len(results.outcomes),
+            "report": str(page),
+        }
         summary["last"] = runner.noted(out)["last"]
+        if mine is not None:
+            summary["method"] = {"name": mine.name, "ends": ends, "wrote": list(map(str, drawn))}
         show_json(summary | {"verdicts": {v.claim.id: v.word for v in verdicts}})
         return
     show_verdicts(verdicts)
+    if mine is not None:
+        say(f"\n{mine.name} at T, in root mean square of the gradient's norm (exact):")
+        show_table(("setting", "panel", mine.name, "best other", "which"), ends, whole=(2, 3))
+        say(f"wrote {' and '.join(map(str, drawn))}")
     for label in (figure.label for figure in figures):
         for words in every.stand_ins(label):
             say(f"{label}: {words}")
