@@ -41,22 +41,29 @@ def test_theorem_1_corrected_and_printed_are_the_formulas():
     assert "as printed this is no guarantee" in printed.why
 
 
+def batch_share(kappa, zeta2):
+    """c_B zeta0^2, c_B = (2 kappa - 1)/(2 kappa - 1 - zeta0^2 (kappa - 1))."""
+    return zeta2 * (2 * kappa - 1) / (2 * kappa - 1 - zeta2 * (kappa - 1))
+
+
 def test_the_noise_of_a_batch_is_the_least_of_three():
-    """sigma^2, 2 zeta0^2 sigma^2 and zeta0^2 chi^2/L; as printed it is what is printed."""
+    """sigma^2, c_B zeta0^2 sigma^2, c_B zeta0^2 chi^2/(2L); as printed it is what is printed."""
+    tenth = batch_share(KAPPA, 0.1)
+    assert 0.1 < tenth < 0.2
     whole = theory.bound_exponential(**RUN).noise
     for zeta2, chi2, share in (
         (1.0, None, 1.0),
-        (0.7, None, 1.0),
-        (0.1, None, 0.2),
-        (0.1, 0.5 * L, 0.1 * 0.5 / 0.3),
-        (0.1, 100.0 * L, 0.2),
+        (0.9, None, 1.0),
+        (0.1, None, tenth),
+        (0.1, 0.5 * L, tenth * 0.25 / 0.3),
+        (0.1, 100.0 * L, tenth),
         (0.0, 1.0, 0.0),
     ):
         for bound in (theory.bound_exponential, theory.bound_misestimated_L):
             more = {"nu": 1.0} if bound is theory.bound_misestimated_L else {}
             assert bound(**RUN, **more, zeta2=zeta2, chi2=chi2).noise == close(share * whole)
     mu = theory.bound_misestimated_mu(**RUN, nu=0.5, zeta2=0.1)
-    assert mu.noise == close(0.2 * theory.bound_misestimated_mu(**RUN, nu=0.5).noise)
+    assert mu.noise == close(tenth * theory.bound_misestimated_mu(**RUN, nu=0.5).noise)
     printed = [
         theory.bound_exponential(**RUN, chi2=chi2, which="printed").noise for chi2 in (None, 1e-9)
     ]
@@ -328,8 +335,9 @@ def test_two_phase_is_the_formula():
     assert bound.bias == close(
         root * forget * 6 * math.sqrt(2 * kappa) * math.exp(-3 * T_0 / (8 * math.sqrt(kappa))) * 1.5
     )
-    energy = zeta**2 / 3 * 0.7**2 / 20  # zeta0^2 chi^2/L, below 2 zeta0^2 sigma^2 and sigma^2
-    assert energy < 2 * zeta**2 / 3 * 0.3
+    share = batch_share(kappa, zeta**2 / 3)
+    energy = share * 0.7**2 / 40  # c_B zeta0^2 chi^2/(2L), below c_B zeta0^2 sigma^2 and sigma^2
+    assert energy < share * 0.3 < 0.3
     tail = math.sqrt(8 / 20) * kappa * ell * math.sqrt(energy) / (e * gamma * math.sqrt(T_1))
     assert bound.noise == close(root * (forget * 12 * zeta * 0.7 / 4 + tail))
     assert bound.quantity == "E||w_{T-1} - w*||"

@@ -66,24 +66,28 @@ def corrected_terms(s: Decay, nu: float, D: float, energy: float) -> tuple[float
 
 
 def batch_noise(
-    where: str, L: float, sigma2: object, zeta2: object, chi2: object = None
+    where: str, s: Decay, sigma2: object, zeta2: object, chi2: object = None
 ) -> tuple[float, float]:
     """sigma^2, and s_B^2: what stands for the noise of a batch in Theorem 1.
 
     The one-step inequality holds with 2 L eta^2 s_B^2 for s_B^2 = sigma_B^2 <= sigma^2, and for
-    s_B^2 = zeta0^2 chi^2/L <= 2 zeta0^2 sigma^2 (docs/theory/exponential.md). This is the least of
-    those that are known.
+    s_B^2 = c_B zeta0^2 chi^2/(2L) <= c_B zeta0^2 sigma^2 with
+    c_B = (2 kappa - 1)/(2 kappa - 1 - zeta0^2 (kappa - 1)), from 1 to 2
+    (docs/theory/exponential.md). This is the least of those that are known.
 
-    >>> batch_noise("example", 10.0, sigma2=0.3, zeta2=0.1, chi2=2.0)
-    (0.3, 0.02)
+    >>> s = decay("example", T=100, L=10.0, mu=10.0, tau=1.0)
+    >>> batch_noise("example", s, sigma2=0.3, zeta2=0.1, chi2=2.0)
+    (0.3, 0.01)
     """
     sigma2_ = nonnegative(where, "sigma2", sigma2, "sigma2 is noise().sigma2")
     zeta2_ = _checks.real(
         where, "zeta2", zeta2, least=0.0, most=1.0, remedy="use theory.zeta2(n, b)"
     )
-    energy = sigma2_ * min(1.0, 2.0 * zeta2_)
+    share = zeta2_ / (1.0 - zeta2_ * (1.0 - 1.0 / s.kappa) / (2.0 - 1.0 / s.kappa))  # c_B zeta0^2
+    energy = sigma2_ * min(1.0, share)
     if chi2 is not None:
-        energy = min(energy, zeta2_ * nonnegative(where, "chi2", chi2, "use noise().chi2") / L)
+        chi2_ = nonnegative(where, "chi2", chi2, "use noise().chi2")
+        energy = min(energy, share * chi2_ / (2.0 * s.L))
     return sigma2_, energy
 
 
@@ -107,8 +111,9 @@ def bound_exponential(
                                         + 8 kappa^2 ell^2 s_B^2/(L e^2 gamma^2 T)],
         c2 = exp(tau/(2 kappa ell)),  cL = (1 - gamma/2)(1 - exp(-tau gamma/(4 kappa))),
 
-    where s_B^2 is the least of sigma^2, 2 zeta0^2 sigma^2 and, if chi^2 is given, zeta0^2 chi^2/L.
-    So the noise falls with the batch: at b = 0.9 n it is about n times smaller than at b = 1.
+    where s_B^2 is the least of sigma^2, c_B zeta0^2 sigma^2 and, if chi^2 is given,
+    c_B zeta0^2 chi^2/(2L), with c_B = (2 kappa - 1)/(2 kappa - 1 - zeta0^2 (kappa - 1)) < 2. So the
+    noise falls with the batch: at b = 0.9 n it is about 9 n times smaller than at b = 1.
 
     Parameters
     ----------
@@ -145,13 +150,13 @@ def bound_exponential(
     '1.360e-10 7.494e-02 True'
     >>> batch = bound_exponential(10_000, L=10.0, mu=1.0, sigma2=0.01, zeta2=1e-4)
     >>> f"{bound.noise / batch.noise:.0f}"
-    '5000'
+    '10000'
     """
     where = "bound_exponential"
     which = _checks.choice(where, "which", which, ["corrected", "printed"])
     s = decay(where, T, L, mu, tau)
     D = distance(where, D)
-    sigma2, energy = batch_noise(where, s.L, sigma2, zeta2, chi2)
+    sigma2, energy = batch_noise(where, s, sigma2, zeta2, chi2)
     if which == "corrected":
         bias, noise = corrected_terms(s, 1.0, D, energy)
         return Bound(
@@ -201,7 +206,7 @@ def bound_misestimated_L(
     s = decay(where, T, L, mu, tau)
     nu = _checks.real(where, "nu", nu, above=0.0, remedy="nu is L divided by its estimate")
     D = distance(where, D)
-    sigma2, energy = batch_noise(where, s.L, sigma2, zeta2, chi2)
+    sigma2, energy = batch_noise(where, s, sigma2, zeta2, chi2)
     if delta_f is None:
         if nu > 1.0:
             raise ValueError(
@@ -270,7 +275,7 @@ def bound_misestimated_mu(
         where, "nu", nu, above=0.0, most=1.0, remedy="nu is mu's estimate divided by mu"
     )
     D = distance(where, D)
-    sigma2, energy = batch_noise(where, s.L, sigma2, zeta2, chi2)
+    sigma2, energy = batch_noise(where, s, sigma2, zeta2, chi2)
     if which == "corrected":
         bias, noise = corrected_terms(s, nu, D, energy)
         why = verdict(*row_smoothness(where, s.L, L_max))

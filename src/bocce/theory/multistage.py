@@ -214,7 +214,7 @@ def bound_two_phase(
               [6 sqrt2 sqrt(kappa) exp(-3 T_0/(8 sqrt kappa)) D + 12 zeta chi/mu]
               + sqrt(8/L) kappa ell s_B/(e gamma sqrt(T_1))},
 
-    s_B^2 being the least of sigma^2, 2 zeta0^2 sigma^2 and zeta0^2 chi^2/L, as in Theorem 1.
+    s_B^2 being the noise of a batch as in Theorem 1 (``bound_exponential``).
 
     ``which="printed"`` has the printed constants of Theorem 1 in it and is no guarantee.
 
@@ -224,7 +224,7 @@ def bound_two_phase(
 
     >>> bound = bound_two_phase(4000, L=10.0, mu=1.0, n=10_000, b=9_950, chi=0.1, sigma2=0.01)
     >>> f"{bound.bias:.3e} {bound.noise:.3e} {bound.valid}"
-    '9.106e-103 6.160e-04 True'
+    '9.106e-103 5.827e-04 True'
     """
     where = "bound_two_phase"
     which = _checks.choice(where, "which", which, ["corrected", "printed"])
@@ -234,7 +234,7 @@ def bound_two_phase(
     chi = noise_root(where, chi)
     noise = zeta(where, n, b)
     zeta2 = min(1.0, noise * noise / 3.0)
-    sigma2, energy = batch_noise(where, L, sigma2, zeta2, chi * chi if chi else None)
+    sigma2, energy = batch_noise(where, s, sigma2, zeta2, chi * chi if chi else None)
     if which == "printed":
         return _printed_two_phase(T, s, c, D, noise / math.sqrt(3.0), math.sqrt(sigma2))
     start = grown(6.0 * math.sqrt(2.0 * s.kappa) * D, -3.0 * T_0 / (8.0 * math.sqrt(s.kappa)))

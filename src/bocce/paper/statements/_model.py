@@ -43,4 +43,4 @@ C_L_RIGHT = (
     r"\left(1 - \frac{\gamma}{2}\right)"
     r"\left[1 - \exp\left(-\frac{\tau\gamma}{4\kappa}\right)\right]"
 )
-NOISE = r"\frac{8\kappa^2\ln^2(T/\tau)}{L e^2\gamma^2}\,\frac{\zeta^2\chi^2}{L}"
+NOISE = r"\frac{8\kappa^2\ln^2(T/\tau)}{L e^2\gamma^2}\,\frac{c_B\zeta^2\chi^2}{2L}"

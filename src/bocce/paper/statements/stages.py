@@ -176,8 +176,8 @@ ROWS = (
                 rf"$c_L = {C_L_RIGHT}$ with $\tau = 1$ and $T_1 = (1-c)T$ for $T$; the last term "
                 r"becomes $\sqrt{\frac{c_2}{c_L}}\sqrt{\frac{8}{L}}\frac{\kappa\ln "
                 r"T_1}{e\gamma\sqrt{"
-                r"T_1}}\frac{\zeta\chi}{\sqrt{L}}$",
-                "As in Theorem 1.",
+                r"T_1}}\sqrt{\frac{c_B}{2L}}\zeta\chi$",
+                "As in Theorem 1, c_B too.",
                 True,
                 PHASES,
             ),
