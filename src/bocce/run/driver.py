@@ -349,8 +349,7 @@ class Run:
         if (best.value, best.norm) == self.history.last[1:3]:
             return ""
         self._note(best.value, best.norm)
-        callback = self.settings.callback
-        told_to_stop = callback is not None and self._tell(best.w, self._look(best.w))
+        told_to_stop = bool(self.settings.callback) and self._tell(best.w, self._look(best.w))
         if best.norm > self.stop.goal:
             return "stopped" if told_to_stop else ""
         self.state = State.at_rest(best.w, self.state.k)
