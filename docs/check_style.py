@@ -43,7 +43,7 @@ def faults(name: str, text: str) -> list[str]:
     for sentence in sentences(text):
         count = len(sentence.split())
         if count > MOST_WORDS:
-            found.append(f"{name}: {count} words: {sentence[:90]} ...")
+            found.append(f"{name}: {count} words: {sentence}")
     return found
 
 
