@@ -92,6 +92,8 @@ def test_another_loss_is_judged_near_its_minimum(intercept, sparse):
     assert plan.expectation.by == "local"
     assert plan.expectation.critical == pytest.approx(truth, rel=1e-4)
     assert "near the minimum" in plan.words
+    assert "nothing is proved" in plan.words
+    assert "guard" not in plan.words  # that is auto's
 
 
 def test_many_columns_are_certified():

@@ -195,7 +195,8 @@ def choose_loss(data: Data, loss: str | None) -> Chosen:
     if not (REGISTRY[loss].margin or REGISTRY[loss].outputs):
         raise ValueError(
             f"--loss {loss} is for numbers, and {target} holds labels ({labels[0]!r}, "
-            f"{labels[1]!r}, ...); leave --loss out, or give --loss {fitting}."
+            f"{labels[1]!r}{', ...' * (len(labels) > 2)}); leave --loss out, or give --loss "
+            f"{fitting}."
         )
     return Chosen(loss)
 

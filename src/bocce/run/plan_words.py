@@ -89,8 +89,8 @@ def _stage(stage: PlannedStage, plan: Plan) -> str:
         count = f"{count} or more"
     line = f"{stage.method}: {count} in {rows}"
     if stage.alpha is not None:
-        line += f"; step {stage.alpha:.3g}, momentum {stage.beta:.3g}"
-        line += f", lookahead {stage.theta:.3g}" if stage.theta else ""
+        line += f"; step {stage.alpha:.3g}, momentum {stage.beta:.4g}"
+        line += f", lookahead {stage.theta:.4g}" if stage.theta else ""
     return line
 
 
@@ -372,7 +372,8 @@ def _direct(p: Problem, found: dict[str, Any]) -> str:
 def _not_proved(p: Problem, controller: Controller, found: dict[str, Any]) -> str:
     if p.loss.quadratic or found["stages"][0].on_all_rows:
         return ""
+    guard = ", and a guard goes back when f grows" if found["expectation"] is None else ""
     return (
         f"For the {p.loss.name} loss nothing is proved for batches: steps are chosen as for least "
-        "squares of the same curvature, and a guard goes back when f grows."
+        f"squares of the same curvature{guard}."
     )
