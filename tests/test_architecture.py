@@ -1,5 +1,7 @@
 """The house's rules that a machine can check."""
 
+import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,18 @@ from bocce import policies, sampling, schedules
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(bocce.__file__).parent
 HEAVY = {"numba", "sklearn", "torch", "jax", "matplotlib", "ray"}
+# Rooms whose modules still import one another in a circle.
+TANGLED = {"engines", "paper", "ray", "run"}
+# Rooms that never ask one of the package's own objects what it has, and what they ask of others'.
+CLEAR_ROOMS = ("schedules", "theory", "exact", "rows", "problems", "control")
+OF_OTHERS = {
+    "getattr(torch, 'Tensor', ())",
+    "hasattr(type(X), '__array_namespace__')",
+    "hasattr(X, 'detach')",
+    "hasattr(U, 'at')",
+    "getattr(X, 'detach', lambda: X)",
+    "getattr(X, 'layout', '')",
+}
 METHODS = {**schedules.REGISTRY, **policies.REGISTRY}
 EXAMPLES = [
     *dict.fromkeys(method.factory for method in METHODS.values()),
@@ -69,6 +83,92 @@ def test_imports_point_down():
     )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "rooms: imports point down KEPT" in run.stdout
+
+
+def imported(module, source, is_package, known):
+    """The modules of the package that a file imports, inside functions too; not for types only."""
+    tree = ast.parse(source)
+    typing_only = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for part in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level and id(node) not in typing_only:
+            home = module.split(".")
+            home = home[: len(home) - node.level + is_package]
+            base = ".".join([*home, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield f"{base}.{alias.name}" if f"{base}.{alias.name}" in known else base
+
+
+def cycles(edges):
+    """Modules that import themselves by way of others: Tarjan's strongly connected components."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in edges[v]:
+            if w not in index:
+                visit(w)
+                low[v] = min(low[v], low[w])
+            elif w in stack:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            part = stack[stack.index(v) :]
+            del stack[stack.index(v) :]
+            if len(part) > 1:
+                found.append(sorted(part))
+
+    for v in edges:
+        if v not in index:
+            visit(v)
+    return found
+
+
+def test_no_room_has_an_import_cycle():
+    assert cycles({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]}) == [["a", "b", "c"]]
+    files = {
+        ".".join(f.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"): f
+        for f in SOURCE.rglob("*.py")
+    }
+    edges = {
+        name: {
+            other
+            for other in imported(name, f.read_text(), f.name == "__init__.py", files)
+            if other in files and other != name
+        }
+        for name, f in files.items()
+    }
+    rooms = {cycle[0].split(".")[1] for cycle in cycles(edges)}
+    assert rooms <= TANGLED
+
+
+def asked_by_name(source):
+    """Where a file asks an object what it is instead of relying on its type."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            name, count = node.func.id, len(node.args)
+            if (name, count) in {("getattr", 3), ("hasattr", 2), ("vars", 1)}:
+                yield ast.unparse(node)
+        if isinstance(node, ast.Compare) and re.match(r"type\(\w+\) is", ast.unparse(node)):
+            yield ast.unparse(node)
+
+
+def test_types_say_what_an_object_can():
+    """No getattr with a default, hasattr, vars or ``type(x) is`` on the package's own objects."""
+    assert list(asked_by_name("type(x) is A or hasattr(x, 'y')")) == [
+        "type(x) is A",
+        "hasattr(x, 'y')",
+    ]
+    found = {}
+    for room in CLEAR_ROOMS:
+        for f in sorted(SOURCE.glob(f"{room}/**/*.py")):
+            asked = [text for text in asked_by_name(f.read_text()) if text not in OF_OTHERS]
+            found |= {str(f.relative_to(SOURCE)): asked} if asked else {}
+    assert found == {}
 
 
 # -- files ----------------------------------------------------------------------------------

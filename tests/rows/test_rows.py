@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from bocce.data import write_blocks
-from bocce.rows import Csr, Dense, FileRows, Scaled, dense, rows_of, scaled
+from bocce.rows import Csr, Dense, FileRows, Scaled, dense, rows_of
 from helpers import design
 
 N, D = 30, 4
@@ -33,7 +33,7 @@ STORED = {
 @pytest.fixture(params=STORED)
 def rows(request, tmp_path, monkeypatch):
     monkeypatch.setattr(dense, "BLOCK_BYTES", 256)  # several blocks
-    monkeypatch.setattr(scaled, "BLOCK_BYTES", 256)
+    monkeypatch.setattr(dense, "MADE_BYTES", 256)
     return STORED[request.param](tmp_path)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _checks
 from ..control.plane import Plane
+from ..control.policy import Policy
 from ..problems import Problem
 from ..schedules import Schedule
 from .base import (
@@ -77,7 +78,7 @@ def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str
 
         return PlaneEngine(problem, steps.memory, steps.inner)
     if not isinstance(steps, Schedule):
-        compiled = engine == "compiled" and hasattr(steps, "rule") and _has_kernels(problem)
+        compiled = engine == "compiled" and isinstance(steps, Policy) and _has_kernels(problem)
         return (_by_rule if compiled else _reference)(problem, b, seed, mode)
     if not callable(engine):
         engine = problem.engine or REGISTRY[engine]

@@ -1,5 +1,6 @@
 """What is minimised: a loss over rows of data, and a penalty."""
 
+from .arrays import ArrayProblem
 from .curvature import Constants
 from .frame import Frame
 from .line import Line
@@ -12,6 +13,7 @@ from .variables import Variables
 
 __all__ = [
     "GRAM_COLUMNS",
+    "ArrayProblem",
     "Constants",
     "FileProblem",
     "Frame",

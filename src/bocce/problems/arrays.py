@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..losses.lifted import derivatives, outputs_there
-from ..rows import Array, ArrayRows, Index
+from ..rows import Array, ArrayRows, Index, foreign
 from .cache import depends_on
+from .kinds import serves
 from .look import Look
 from .problem import Problem
 
@@ -41,6 +42,7 @@ class OnDevice:
         return c * value, slope, None if bend is None else c * bend
 
 
+@serves(lambda X: isinstance(X, ArrayRows) or foreign(X))
 class ArrayProblem(Problem):
     """``Problem`` on an array of another library, used where it lies.
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from ..rows import ArrayRows, foreign
+K = TypeVar("K", bound=type)
+_kinds: list[tuple[Callable[[Any], bool], type]] = []
+
+
+def serves(test: Callable[[Any], bool]) -> Callable[[K], K]:
+    """Register the class for problems whose ``X`` passes the test."""
+
+    def register(kind: K) -> K:
+        _kinds.append((test, kind))
+        return kind
+
+    return register
 
 
 def kind_of(X: Any, usual: Any) -> Any:
-    """For rows in a file or of another library than NumPy, their own class; else the usual."""
-    if hasattr(X, "n_blocks"):
-        from .parts import FileProblem
-
-        return FileProblem
-    if isinstance(X, ArrayRows) or foreign(X):
-        from .arrays import ArrayProblem
-
-        return ArrayProblem
-    return usual
+    """The class that serves X; the usual one where none does."""
+    return next((kind for test, kind in _kinds if test(X)), usual)

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..losses import Loss, loss_of
-from ..rows import Array, Dense, FileRows, Index, Rows
+from ..rows import Array, Dense, FileRows, InBlocks, Index, Rows
 from ._input import check_l2
 from .cache import depends_on
+from .kinds import serves
 from .look import Look
 from .minimum import Noise
 from .problem import GRAM_COLUMNS, Problem
@@ -167,6 +168,7 @@ class PartedProblem(Problem):
         return Noise(chi2, sigma2)
 
 
+@serves(lambda X: isinstance(X, InBlocks))
 class FileProblem(PartedProblem):
     """A problem whose rows lie in a block file; a batch is made of whole blocks.
 

@@ -175,7 +175,7 @@ class Problem(Immutable, Variables):
         return self.given.in_parts
 
     def __repr__(self) -> str:
-        kind = "CSR " if self.sparse else getattr(self.given, "library", "")
+        kind = "CSR " if self.sparse else self.given.library
         name = self.loss.title
         shown = f"{self.loss.name}, " if name == "Problem" else ""
         end = ", intercept" if self.intercept else ""

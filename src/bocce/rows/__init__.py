@@ -1,4 +1,4 @@
-"""Where rows lie: one file a storage."""
+"""Storage formats of the rows, one file each."""
 
 from typing import Any
 
@@ -8,10 +8,9 @@ from .arrays import ArrayRows, HostView
 from .backend import foreign, host
 from .base import Array, Index, Rows, digest
 from .csr import Csr
-from .dense import Dense
-from .files import FileRows
+from .dense import Copied, Dense, Scaled
+from .files import FileRows, InBlocks
 from .moments import Moments
-from .scaled import Copied, Scaled
 
 
 def rows_of(X: Any) -> Rows:
@@ -31,6 +30,7 @@ __all__ = [
     "Dense",
     "FileRows",
     "HostView",
+    "InBlocks",
     "Index",
     "Moments",
     "Rows",

@@ -36,6 +36,11 @@ class Rows:
     in_parts = False
     foreign = False
 
+    @property
+    def library(self) -> str:
+        """The name of that library and a space, for messages."""
+        return ""
+
     def blocks(self, rows: Index | None = None) -> Iterator[Any]:
         """The rows (all, or those named) a block at a time, as float64 where they are dense."""
         raise NotImplementedError

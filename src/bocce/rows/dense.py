@@ -1,17 +1,26 @@
-"""Rows of a dense array: in memory, mapped from a file, of any order, float32 or float64."""
+"""Rows of a dense array: in memory, mapped from a file, of any order, float32 or float64.
+
+``Dense`` uses the array where it lies. ``Scaled`` has the rows in other units, computed from the
+caller's array whenever they are used. ``Copied`` has those rows as an array of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from .._threads import threads_for
 from .base import Array, Index, Rows
-from .moments import rows_in_cache
+from .moments import Moments, of_blocks, rows_in_cache
 
 BLOCK_BYTES = 1 << 23  # rows are taken this many bytes at a time where a copy must be made
 COPIED_BYTES = 1 << 26  # up to this size rows are copied to have a column behind them
+MADE_BYTES = 1 << 20  # rows in other units are made this many bytes at a time
+TOGETHER = 512  # numbers that are centred in one go
+SMALLEST, LARGEST = 2.0**-30, 2.0**30  # scales between which squares are as well taken unscaled
 
 
 def widened(X: Array, step: int) -> Iterator[tuple[slice, Array]]:
@@ -71,8 +80,114 @@ class Dense(Rows):
         return (self.X,)
 
     def with_column(self) -> Rows:
-        from .scaled import Copied, Scaled
-
         d = self.d
         rows = Scaled(self.X, np.zeros(d), np.ones(d), 1.0)
         return rows if self.X.nbytes > COPIED_BYTES else Copied(rows, self.dtype)
+
+
+class Scaled(Rows):
+    """The rows (x - centre) * scale, and ``unit`` behind each if it is not 0."""
+
+    def __init__(self, X: Array, centre: Array, scale: Array, unit: float) -> None:
+        self.X, self.centre, self.scale, self.unit = X, centre, scale, unit
+        self.n, self.d = int(X.shape[0]), int(X.shape[1]) + (unit > 0)
+        self.dtype = X.dtype
+
+    def made(self, rows: Any, dtype: Any = np.float64) -> Array:
+        """The rows named, as an array of their own."""
+        x = np.asarray(self.X[rows], dtype=np.float64)
+        made = np.full((x.shape[0], self.d), self.unit, dtype=dtype)
+        inner = made[:, : x.shape[1]]
+        np.subtract(x, self.centre, out=inner, casting="same_kind")
+        if (self.scale != 1.0).any():
+            inner *= self.scale.astype(dtype)
+        return made
+
+    def blocks(self, rows: Index | None = None) -> Iterator[Array]:
+        count = self.n if rows is None else len(rows)
+        step = max(1, MADE_BYTES // (8 * self.d))
+        for start in range(0, count, step):
+            part = slice(start, start + step)
+            yield self.made(part if rows is None else rows[part])
+
+    def moments(self, y: Array, weights: Array | None = None) -> Moments:
+        """Sums of centred rows, and those are scaled: by powers of two, which rounds nothing."""
+        if np.any((self.scale < SMALLEST) | (self.scale > LARGEST)):  # squares might vanish
+            return super().moments(y, weights)
+        columns = self.scale.size
+        sums = of_blocks(self._centred(), y, weights, self.n, columns, self.unit)
+        return sums.scaled(np.append(self.scale, np.ones(self.d - columns)))
+
+    def _centred(self) -> Iterator[Array]:
+        """x - centre, a block that stays in the cache at a time. Several rows are one long one
+        where that can be: NumPy takes more time to begin a row than to go through it."""
+        step, columns = rows_in_cache(self.scale.size), self.scale.size
+        often = max(1, TOGETHER // columns) if self.X.flags.c_contiguous else 1
+        centres, room = np.tile(self.centre, often), np.empty((min(step, self.n), columns))
+        for start in range(0, self.n, step):
+            x = self.X[start : start + step]
+            made, even = room[: len(x)], len(x) // often * often
+            long = (even // often, often * columns)
+            np.subtract(x[:even].reshape(long), centres, out=made[:even].reshape(long))
+            np.subtract(x[even:], self.centre, out=made[even:])
+            yield made
+
+    def in_cache(self) -> Iterator[Array]:
+        step, columns = rows_in_cache(self.d), self.X.shape[1]
+        room = np.full((min(step, self.n), self.d), self.unit)
+        for start in range(0, self.n, step):
+            x = self.X[start : start + step]
+            made = room[: len(x)]
+            inner = made[:, :columns]
+            np.subtract(x, self.centre, out=inner)
+            inner *= self.scale
+            yield made
+
+    def times(self, w: Array, rows: Index | None = None) -> Array:
+        inner, offset = self.inner(w)
+        return np.asarray(self._plain.times(inner, rows) + offset)
+
+    def inner(self, w: Array) -> tuple[Array, Any]:
+        """(v, a) such that the product with w is X v + a."""
+        v = (self.scale * w[: self.scale.size].T).T
+        return v, (self.unit * w[-1] if self.unit > 0 else 0.0) - self.centre @ v
+
+    def combine(self, c: Array, rows: Index | None = None) -> Array:
+        return self.outer(self._plain.combine(c, rows), c.sum(axis=0))
+
+    def outer(self, total: Array, slopes: Array) -> Array:
+        """The combination of these rows, from that of the rows of X and the sum of c."""
+        total = total - np.multiply.outer(self.centre, slopes)
+        total = (self.scale * total.T).T
+        return np.concatenate([total, self.unit * slopes[None]]) if self.unit > 0 else total
+
+    @property
+    def _plain(self) -> Dense:
+        return Dense(self.X)
+
+    def take(self, rows: Index) -> Dense:
+        return Dense(self.made(rows))
+
+    def arrays(self) -> tuple[Array, ...]:
+        return self.X, self.centre, self.scale, np.array([self.unit])
+
+
+class Copied(Dense):
+    """The same rows as an array of their own, which is made when somebody asks for it: sums over
+    all rows need none."""
+
+    def __init__(self, rows: Scaled, dtype: Any = np.float64) -> None:
+        self.made_of, self.dtype = rows, np.dtype(dtype)
+        self.laid_out = False  # was the array asked for?
+        self.n, self.d = rows.n, rows.d
+
+    @cached_property
+    def X(self) -> Array:  # type: ignore[override]
+        made = self.made_of.made(slice(None), self.dtype)
+        made.flags.writeable = False
+        self.laid_out = True
+        return made
+
+    def moments(self, y: Array, weights: Array | None = None) -> Moments:
+        exact = self.dtype == np.float64 and not self.laid_out
+        return self.made_of.moments(y, weights) if exact else super().moments(y, weights)

@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from .base import Array, Index, Rows
+
+
+@runtime_checkable
+class InBlocks(Protocol):
+    """What streams rows a block at a time: a block file, or a table that ``data.open`` opened."""
+
+    @property
+    def n_blocks(self) -> int: ...
+
+    def start(self, block: int) -> int:
+        """The first row of the block."""
+
+    def stream(self, blocks: Iterable[int]) -> Any:
+        """A generator of (X, y) of the blocks named."""
 
 
 class FileRows(Rows):

@@ -15,6 +15,7 @@ import numpy.lib.format as npy
 from .._atomic import atomic_write
 from ..problems import Problem
 from ..rows import Array, digest
+from ..schedules import Schedule
 
 FORMAT = 3
 REMEDY = "delete the file or give another path"
@@ -33,7 +34,7 @@ def writable(given: Any) -> Path:
 def fingerprint(problem: Problem, steps: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """What a checkpoint must agree with to be resumed."""
     schedule = repr(steps)
-    if hasattr(steps, "alpha"):
+    if isinstance(steps, Schedule):
         schedule = digest(steps.alpha, steps.beta, steps.theta)
     return {"format": FORMAT, "problem": problem.fingerprint(), "schedule": schedule, **settings}
 
