@@ -76,8 +76,8 @@ html_theme_options = {
 }
 
 LITERAL = re.compile(r"(`+.*?`+)")
-PARAMETER = re.compile(r"^(\S+) : (.*)$")
-REMARK = re.compile(r"(^Parameters\n-+\n(?:.+\n)+\n)(?=\S)(?!.*\n---)", re.MULTILINE)
+# Sections whose indented lines describe a name, not a formula.
+DESCRIBED = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns")
 
 
 def escape(line):
@@ -88,27 +88,22 @@ def escape(line):
 
 
 def plain_text(app, what, name, obj, options, lines):
-    """Make reStructuredText of our docstrings, which are plain text.
+    """Make reStructuredText of our docstrings, which are plain text in numpydoc's sections.
 
-    An indented paragraph is a formula. What follows a parameter's colon describes it (numpydoc
-    takes it for a type), but for the estimators, which keep scikit-learn's habit. A paragraph after
-    the parameters is a remark (numpydoc takes it for one more).
+    An indented paragraph is a formula, except in the sections that describe names.
     """
-    text, formula, listed = [], False, False
-    for line in REMARK.sub(r"\1Notes\n-----\n", "\n".join(lines)).split("\n"):
-        indented = line.startswith("    ")
+    text, formula, section = [], False, ""
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if re.fullmatch("-{3,}", below):
+            section = line
+        indented = line.startswith("    ") and section not in DESCRIBED
         if indented and text and not text[-1] and not formula:
             formula = True
             text += [] if text[-2].endswith("::") else ["::", ""]
         elif line and not indented:
             formula = False
-        listed = line == "Parameters" or (listed and bool(line))
-        parameter = PARAMETER.match(line) if listed and ".sklearn" not in name else None
-        if parameter:
-            text += [parameter[1], "    " + escape(parameter[2])]
-        else:
-            code = formula or line.lstrip().startswith((">>>", "..."))
-            text.append(line if code else escape(line))
+        code = formula or line.lstrip().startswith((">>>", "..."))
+        text.append(line if code else escape(line))
     lines[:] = text
 
 

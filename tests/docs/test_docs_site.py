@@ -34,16 +34,14 @@ def test_an_indented_paragraph_is_a_literal_block(before):
     assert text.count("::") == 1
 
 
-def test_a_parameter_is_described_after_its_colon_but_for_the_estimators():
-    text = "Parameters\n----------\nT : steps, or\n    None.\n\nMore words.\n\nExamples\n--------\n"
-    ours = rendered(text)
-    assert "T\n    steps, or\n    None.\n\nNotes\n-----\nMore words.\n\nExamples" in ours
-    assert "T : steps, or" in rendered(text, "bocce.sklearn.HeavyBallRegressor")
-
-
-def test_a_section_after_the_parameters_is_not_a_remark():
-    text = "Parameters\n----------\nT : steps.\n\nExamples\n--------\n>>> 1\n1"
-    assert "Notes" not in rendered(text)
+def test_the_paragraphs_of_a_parameter_are_text_and_later_ones_may_be_formulas():
+    head = (
+        "Parameters\n----------\nw : array, default 0\n    The start w*.\n\n    It may be None.\n"
+    )
+    text = rendered(f"{head}\nNotes\n-----\nThe bound\n\n    E||w|| <= c*\n")
+    assert "w : array, default 0\n    The start w\\*.\n\n    Or None.\n" in text
+    assert text.count("::") == 1
+    assert "    E||w|| <= c*" in text
 
 
 def site(folder, link):

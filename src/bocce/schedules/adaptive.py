@@ -151,11 +151,44 @@ def mass(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     c = sqrt(kappa_m L_m/mu):  e1 = 1/L_m,  e2 = e1 c/(c+1) (1 - 1/kappa_m),
     alpha = e1 - e2,  beta = (c-1)/(c+1),  theta = beta e1/alpha.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L_max : float
+        The largest curvature of the loss of one row, at least the largest eigenvalue of the
+        Hessian.
+    kappa_tilde : float
+        The statistical condition number, > 0: the largest x_i^T A^-1 x_i over the rows, with A the
+        Hessian.
+    n : int
+        The number of rows of the data.
+    b : int
+        The batch size in rows, 1 <= b <= n.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: Liu and Belkin's rate 1 - 1/c a step under interpolation (for z = 1/b;
     ``mass_published`` has that z).
 
     Source: Liu and Belkin (2020), with 1/b replaced by zeta0^2 (b = n: Nesterov's scheme).
 
+    Examples
+    --------
     >>> s = mass(1, L=4.0, mu=1.0, L_max=8.0, kappa_tilde=3.0, n=10, b=10)
     >>> round(float(s.beta[0]), 4) == round(float(s.theta[0]), 4) == 0.3333
     True
@@ -180,37 +213,75 @@ def auto(
 ) -> Schedule:
     """Heavy ball that needs no tuning: full acceleration when the batch allows it, SGD when not.
 
-    With z = zeta0^2 = (n - b)/((n - 1) b): heavy ball (theta = 0; kappa~ unknown, or
-    ``family="shb"``) takes the step, at most 1/L, and momentum of the smallest certified rate
-    (``minimax.minimax_heavy_ball``) for the curvatures that T steps can see
-    (``visible_curvature``). Lookahead (kappa~ known) is MaSS with 1/b replaced by z
-    (``lookahead_rule``), partly accelerated even at b = 1; it remembers c = sqrt(kappa_m L_m/mu)
-    steps, and c_k = min(c, k + 2) at step k, so that fast directions need not wait for slow ones.
-    That is the first part: K = min(3.5 tau, T/2) steps, tau the time constant (2c, or
-    1/(1 - rate)), that forget the start. The rest averages the noise out (if b < n). Heavy ball
-    shortens its step, alpha_k = alpha T^(-0.9 (k - K)/(T - K)), at constant momentum: growing
-    momentum would keep the effective step s = alpha/(1 - beta), and with it the noise. Lookahead
-    instead lengthens its memory and shortens its effective step, with t = k - K,
+    The schedule has two parts. The first part forgets the start; the second averages the noise out.
+    Let z = zeta0^2 = (n - b)/((n - 1) b) be the variance factor of a batch.
+
+    Heavy ball (theta = 0) is used where kappa~ is unknown or ``family="shb"``. It takes the step,
+    at most 1/L, and the momentum of the smallest certified rate (``minimax.minimax_heavy_ball``)
+    for the curvatures that T steps can see (``visible_curvature``).
+
+    Lookahead is used where kappa~ is known. It is MaSS with 1/b replaced by z (``lookahead_rule``),
+    which is partly accelerated even at b = 1. It remembers c = sqrt(kappa_m L_m/mu) steps, and
+    c_k = min(c, k + 2) at step k, so that fast directions need not wait for slow ones.
+
+    The first part takes K = min(3.5 tau, T/2) steps, where tau is the time constant (2c, or
+    1/(1 - rate)). The second part exists only if b < n. Heavy ball then shortens its step,
+    alpha_k = alpha T^(-0.9 (k - K)/(T - K)), at constant momentum. Growing momentum would keep the
+    effective step s = alpha/(1 - beta), and with it the noise. Lookahead lengthens its memory and
+    shortens its effective step: with t = k - K,
 
         c_k = c_K + t/3,   s_k = max(1/(4 L_m), s_K/(1 + mu_T s_K t/1.5)),
-        alpha = 2 s/(c + 1),   beta = (c - 1)/(c + 1),   alpha theta = beta/L_m,
+        alpha = 2 s/(c + 1),   beta = (c - 1)/(c + 1),   alpha theta = beta/L_m.
 
-    mu_T = max(mu, kappa_m L_m (7/T)^2) being the least curvature that T steps can see. So it turns
-    from an accelerated method into one whose iterates are averages of SGD's: with s = 1/(2 L_m)
-    and c = 1, 2, 3 .. they are exactly that.
+    Here mu_T = max(mu, kappa_m L_m (7/T)^2) is the smallest curvature that T steps can see. The
+    method so turns from an accelerated one into one whose iterates are averages of SGD's iterates:
+    with s = 1/(2 L_m) and c = 1, 2, 3 .. the iterates are exactly these averages.
 
-    ``L_max`` and ``kappa_tilde`` may be the smaller ``Constants.R2`` and ``R2_tilde``, which
-    ``minimize`` gives on least squares.
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L_max : float
+        The largest curvature of the loss of one row, at least L; on least squares ``Constants.R2``
+        may stand here.
+    n : int
+        The number of rows of the data.
+    b : int
+        The batch size in rows, 1 <= b <= n.
+    kappa_tilde : float, optional
+        The largest x_i^T A^-1 x_i over the rows, with A the Hessian; on least squares
+        ``Constants.R2_tilde`` may stand here. Without it the schedule is heavy ball.
+    family : {"shb"}, optional
+        "shb" forces heavy ball, theta = 0, even where kappa_tilde is known.
 
-    Guarantee: on least squares with L >= lambda_max, mean-square stable at every batch size from
-    c_k = c on: zeta0^2 is inside ``theory.certificate`` (heavy ball) or
-    ``theory.lookahead_certificate`` at every step. ``theory.certify`` bounds the error at T. A
-    mu that is too small costs speed, never stability.
-    Limits: on other convex losses only what ``theory.certify_convex`` proves; mu far too small
-    costs sqrt of the ratio at b = n; reshuffled batches are not covered.
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
+    Guarantee: on least squares with L >= lambda_max the schedule is mean-square stable at every
+    batch size, from c_k = c on. At every step zeta0^2 is inside ``theory.certificate`` (heavy ball)
+    or ``theory.lookahead_certificate``. ``theory.certify`` bounds the error at T. A mu that is too
+    small costs speed, never stability.
+
+    Limits: on other convex losses only what ``theory.certify_convex`` proves holds. A mu far too
+    small costs the square root of the ratio at b = n. Reshuffled batches are not covered.
 
     Source: the problem that ``sec:conclusion`` leaves open; rule 2 after Liu and Belkin (2020).
 
+    Examples
+    --------
     >>> s = auto(20, L=4.0, mu=1.0, L_max=9.0, n=10, b=5, family="shb")
     >>> s.alpha.round(3)[[0, 9, 19]].tolist(), round(float(s.beta[0]), 3)
     ([0.25, 0.25, 0.022], 0.29)

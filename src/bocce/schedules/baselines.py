@@ -15,10 +15,38 @@ def sgd_safe(T: int, L: float, L_max: float, n: int, b: int) -> Schedule:
 
     z = zeta0^2 = (n - b)/((n - 1) b): L_max at b = 1, L at b = n.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    L_max : float
+        The largest curvature of the loss of one row, at least the largest eigenvalue of the
+        Hessian.
+    n : int
+        The number of rows of the data.
+    b : int
+        The batch size in rows, 1 <= b <= n.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: linear convergence at 1 - alpha mu to a neighbourhood, at every batch size.
 
     Source: Gower et al. (2019), batches without replacement.
 
+    Examples
+    --------
     >>> float(sgd_safe(1, L=2.0, L_max=10.0, n=100, b=1).alpha[0])
     0.1
     """
@@ -35,10 +63,43 @@ def mass_published(
 
     ``mass`` with z = 1/b in place of zeta0^2; kappa~ and L_1 = L_max are theirs.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L_max : float
+        The largest curvature of the loss of one row, at least the largest eigenvalue of the
+        Hessian.
+    kappa_tilde : float
+        The statistical condition number, > 0: the largest x_i^T A^-1 x_i over the rows, with A the
+        Hessian.
+    n : int
+        The number of rows of the data.
+    b : int
+        The batch size in rows, 1 <= b <= n.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: 1 - 1/sqrt(kappa_m L_m/mu) a step under interpolation.
 
     Source: Liu and Belkin (2020), theorem for batches of size m.
 
+    Examples
+    --------
     >>> a, b = (mass_published(1, 4.0, 1.0, 8.0, 3.0, n=10, b=b).beta[0] for b in (1, 10))
     >>> bool(a > b)
     True
@@ -64,10 +125,43 @@ def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     The same y_k come from alpha (1+theta) = p delta + (1-p) xi, alpha theta = (1-a) p delta,
     beta = p (1-a).
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L_max : float
+        The largest curvature of the loss of one row, at least the largest eigenvalue of the
+        Hessian.
+    kappa_tilde : float
+        The statistical condition number, > 0: the largest x_i^T A^-1 x_i over the rows, with A the
+        Hessian.
+    n : int
+        The number of rows of the data.
+    b : int
+        The batch size in rows, 1 <= b <= n.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: 1 - 1/(9 q) a step on least squares; the noise averages out over the tail.
 
     Source: Jain et al. (2018), theorem 1, whose R2 and kappa~ are those of b = 1.
 
+    Examples
+    --------
     >>> s = asgd(1, L=4.0, mu=1.0, L_max=8.0, kappa_tilde=3.0, n=10, b=1)
     >>> bool(s.theta[0] > 0)
     True
@@ -92,10 +186,33 @@ def triple_momentum(T: int, L: float, mu: float) -> Schedule:
     rho = 1 - 1/sqrt(kappa),  alpha = (1 + rho)/L,  beta = rho^2/(2 - rho),
     theta = rho^2/((1 + rho)(2 - rho)).
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: rho a step for any smooth strongly convex function at full batch, the fastest known.
 
     Source: Van Scoy, Freeman and Lynch (2018).
 
+    Examples
+    --------
     >>> s = triple_momentum(1, L=4.0, mu=1.0)
     >>> float(s.alpha[0]), round(float(s.beta[0]), 4), round(float(s.theta[0]), 4)
     (0.375, 0.1667, 0.1111)
@@ -116,15 +233,18 @@ def robust_heavy_ball(T: int, L: float, mu: float, rate: float | None = None) ->
     ----------
     T : int
         The number of steps.
-    L, mu : float
-        The largest and the smallest curvature.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
     rate : float, optional
-        From (sqrt(kappa) - 1)/(sqrt(kappa) + 1), which is Polyak's method, up to 1. Without it the
-        method has half of Polyak's speed 1 - r.
+        The error factor a step, from (sqrt(kappa) - 1)/(sqrt(kappa) + 1), which is Polyak's method,
+        up to but not including 1. By default the speed 1 - rate is half of Polyak's.
 
     Returns
     -------
     Schedule
+        The table of T steps: alpha, beta and theta.
 
     Raises
     ------
@@ -164,15 +284,19 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
     ----------
     T : int
         The number of steps.
-    L, mu : float
-        The largest and the smallest curvature.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
     rate : float, optional
-        From 1 - 1/sqrt(kappa), which is triple momentum, up to the rate at which theta is 0.
-        Without it the method has half of triple momentum's speed 1 - r, or theta = 0.
+        The error factor a step, from 1 - 1/sqrt(kappa), which is triple momentum, up to the rate at
+        which theta is 0. By default the speed 1 - rate is half of triple momentum's, or the one at
+        which theta is 0.
 
     Returns
     -------
     Schedule
+        The table of T steps: alpha, beta and theta.
 
     Raises
     ------

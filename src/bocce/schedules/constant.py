@@ -14,11 +14,34 @@ from .schedule import Schedule
 def sgd(T: int, L: float, a: float = 1.0) -> Schedule:
     """Stochastic gradient descent: w_{k+1} = w_k - (a/L) g_k.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    a : float, default 1.0
+        Multiplies the step: alpha = a/L, 0 < a <= 1.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: converges linearly to a neighbourhood proportional to ``a`` for 0 < a <= 1 when
     L >= L_max; with L = lambda_max that needs a batch that is large enough.
 
     Source: the baseline SGD of the paper's experiments (``sec:experiments``).
 
+    Examples
+    --------
     >>> sgd(3, L=10.0).alpha
     array([0.1, 0.1, 0.1])
     """
@@ -33,12 +56,37 @@ def shb(T: int, L: float, mu: float, a: float = 1.0) -> Schedule:
     w_{k+1} = w_k + beta (w_k - w_{k-1}) - alpha g_k,  alpha = a/L,
     beta = (1 - sqrt(alpha mu)/2)^2.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    a : float, default 1.0
+        Multiplies the step: alpha = a/L, 0 < a <= 1.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: for L = L_max and a batch of at least ``theory.batch_threshold``, the error falls
     as exp(-T sqrt(a/kappa)/2 (1 - ...)) down to a floor of 12 zeta chi/mu. Below the critical
     batch size it diverges.
 
     Source: ``thm:SHB_quad``.
 
+    Examples
+    --------
     >>> s = shb(2, L=100.0, mu=1.0)
     >>> float(s.alpha[0]), float(s.beta[0])
     (0.01, 0.9025)
@@ -57,12 +105,39 @@ def shb_averaged(
     With lambda_k = (1 - 2 eta L)/(eta mu) (1 - (1 - eta mu)^k):
     alpha_k = eta/(1 + lambda_{k+1}), beta_k = lambda_k (1 - eta mu)/(1 + lambda_{k+1}).
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    eta : float, optional
+        The step of the averaging form, 0 < eta <= 1/(2L); by default 1/(4L).
+    form : {"proof", "average"}, default "proof"
+        Which beta_k to use: the one of the proof, or the one printed in the main text.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: linear convergence at the rate 1 - eta mu to a neighbourhood, for any batch size,
     for smooth strongly convex f_i and eta <= 1/(4L), L = L_max. ``eta`` defaults to 1/(4L);
     eta = 1/(2L) gives lambda = 0, which is SGD.
 
     Source: ``thm:SHB_general``; ``form="average"`` is the main text's ``eq:shb-average``.
 
+    Examples
+    --------
     >>> s = shb_averaged(2, L=1.0, mu=1.0)
     >>> s.alpha.round(4).tolist(), s.beta.round(4).tolist()
     ([0.1667, 0.1333], [0.0, 0.2])
@@ -84,10 +159,33 @@ def polyak(T: int, L: float, mu: float) -> Schedule:
 
     alpha = 4/(sqrt(L) + sqrt(mu))^2,  beta = ((sqrt(kappa) - 1)/(sqrt(kappa) + 1))^2.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: the asymptotic factor (sqrt(kappa) - 1)/(sqrt(kappa) + 1) a step at full batch.
 
     Source: Polyak (1964).
 
+    Examples
+    --------
     >>> s = polyak(1, L=4.0, mu=1.0)
     >>> round(float(s.alpha[0]), 4), round(float(s.beta[0]), 4)
     (0.4444, 0.1111)
@@ -102,11 +200,34 @@ def polyak(T: int, L: float, mu: float) -> Schedule:
 def nesterov(T: int, L: float, mu: float) -> Schedule:
     """Nesterov's constant scheme: alpha = 1/L, beta = theta = (sqrt(kappa)-1)/(sqrt(kappa)+1).
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: f(w_k) - f* falls by 1 - 1/sqrt(kappa) a step at full batch, for any smooth
     strongly convex f.
 
     Source: Nesterov (2004), constant step scheme.
 
+    Examples
+    --------
     >>> s = nesterov(1, L=4.0, mu=1.0)
     >>> round(float(s.beta[0]), 4), bool(s.beta[0] == s.theta[0])
     (0.3333, True)

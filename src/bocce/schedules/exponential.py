@@ -15,10 +15,33 @@ from .schedule import Schedule
 def sgd_exponential(T: int, L: float, tau: float = 1.0) -> Schedule:
     """SGD with exponential steps: alpha_k = gamma^(k+1)/L, gamma = (tau/T)^(1/T).
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    tau : float, default 1.0
+        The last step size is about tau/T of the first, 1 <= tau < T.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: noise-adaptive convergence exp(-T/kappa) + sigma^2/T up to logarithms (L = L_max).
 
     Source: the baseline SGD-EXP (Vaswani et al. 2022; ``sec:experiments``).
 
+    Examples
+    --------
     >>> sgd_exponential(4, L=1.0).alpha.round(4).tolist()
     [0.7071, 0.5, 0.3536, 0.25]
     """
@@ -38,10 +61,37 @@ def shb_exponential(T: int, L: float, mu: float, tau: float = 1.0, form: str = "
     ``form="average"`` drops the factor (1 - eta_k mu) from beta_k, as the main text does; the
     theorem's one-step inequality is false for it (docs/deviations.md).
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    tau : float, default 1.0
+        The last step size is about tau/T of the first, 1 <= tau < T.
+    form : {"proof", "average"}, default "proof"
+        Which beta_k to use: the one of the proof, or the one printed in the main text.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: ``theory.bound_exponential``, for any batch size, with L = L_max.
 
     Source: ``thm:SHB_exp``.
 
+    Examples
+    --------
     >>> s = shb_exponential(100, L=10.0, mu=1.0, form="average")
     >>> float(s.alpha[0]).__round__(8), float(s.beta[1]).__round__(6)
     (0.01568129, 0.256932)
@@ -62,10 +112,40 @@ def two_phase(
     Steps 0 .. ceil(cT)-1 are ``shb`` with a = 1; the rest is ``shb_exponential`` on its own
     clock, started from rest.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    c : float, default 0.5
+        The share of T that the first phase takes, 0 < c < 1.
+    tau : float, default 1.0
+        The last step size of the second phase is about tau/T_1 of its first, with T_1 = T -
+        ceil(cT); 1 <= tau < T_1.
+    form : {"proof", "average"}, default "proof"
+        Which beta_k to use: the one of the proof, or the one printed in the main text.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: ``theory.bound_two_phase`` for L = L_max and a batch above the threshold.
 
     Source: ``algo:mix_shb``, ``thm:shb_mix``.
 
+    Examples
+    --------
     >>> s = two_phase(10, L=4.0, mu=1.0)
     >>> s.T, float(s.alpha[4]), float(s.beta[5])
     (10, 0.25, 0.0)
@@ -85,11 +165,39 @@ def nesterov_exponential(
     gamma = (tau/T)^(1/T),  r_j = sqrt(mu/(rho L)) gamma^(j/2),  alpha_k = gamma^(k+1)/(rho L),
     beta_k = theta_k = (1 - r_k) r_k gamma/(r_{k+1} + gamma r_k^2).
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    rho : float, default 1.0
+        The constant of the strong growth condition, at least 1; 1 means that the noise does not
+        grow with the gradient.
+    tau : float, default 1.0
+        The last step size is about tau/T of the first, 1 <= tau < T.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: accelerated and noise-adaptive under the strong growth condition with constant
     ``rho``.
 
     Source: Vaswani et al. (2022), the baseline of ``sec:experiments``.
 
+    Examples
+    --------
     >>> s = nesterov_exponential(4, L=4.0, mu=1.0)
     >>> round(float(s.beta[0]), 4), bool((s.beta == s.theta).all())
     (0.296, True)

@@ -78,6 +78,29 @@ def minimax_heavy_ball(
     its best point, does the rest. At zeta0^2 = 0 it is Polyak's heavy ball; from
     zeta0^2 (L_max + lam_max) of about lam_max on it is SGD: beta = 0.
 
+    Parameters
+    ----------
+    zeta2 : float
+        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
+        the full batch and 1 is one row.
+    L_max : float
+        The largest curvature of the loss of one row, at least the largest eigenvalue of the
+        Hessian.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    lam_max : float
+        The largest eigenvalue of the Hessian, mu <= lam_max <= L_max.
+    longest : float, default math.inf
+        The largest step size that may be chosen, > 0.
+
+    Returns
+    -------
+    tuple of (float, float, float)
+        alpha, beta and the certified rate, the factor by which the root-mean-square error falls a
+        step.
+
+    Notes
+    -----
     Guarantee: the rate is certified (``theory.certificate``); that no other (alpha, beta) has a
     smaller one is by search (without ``longest`` ``theory.none_better`` proves it, to a millionth
     of 1 - rate). Theorem S is attained, so the rate is the minimax rate of heavy ball
@@ -85,6 +108,8 @@ def minimax_heavy_ball(
 
     Source: not in the paper; docs/theory/minimax.md.
 
+    Examples
+    --------
     >>> alpha, beta, rate = minimax_heavy_ball(0.0, 200.0, 1.0, 100.0)
     >>> round(alpha, 4), round(beta, 3), round(rate, 4)  # Polyak: 4/121, (9/11)^2, 9/11
     (0.0331, 0.669, 0.8182)

@@ -17,6 +17,25 @@ class Method:
     """A registry entry: what a method is called, how it is built, and facts about it.
 
     Calling the entry calls its factory with the presets filled in.
+
+    Parameters
+    ----------
+    name : str
+        The name of the method, such as ``"shb"``.
+    factory : callable
+        The function that builds the schedule or policy.
+    summary : str
+        One line for lists of methods.
+    preset : mapping, default {}
+        Keyword arguments that every call of the factory gets.
+    guarded : bool, default False
+        Whether ``minimize`` runs the method under the divergence guard.
+    needs_T : bool, default True
+        Whether the number of steps must be known before the run.
+    looks_at_batch : bool, default False
+        Whether the method looks at a batch before it decides a step.
+    all_rows : bool, default False
+        Whether each step uses all rows.
     """
 
     name: str
@@ -42,10 +61,18 @@ class Method:
 
         Parameters
         ----------
-        T : the number of steps.
-        constants : ``problem.constants()``, or a mapping of names to numbers. The factory takes
-            what it has a name for.
-        **more : numbers that ``constants`` does not hold, such as n and b.
+        T : int
+            The number of steps.
+        constants : Constants or mapping
+            ``problem.constants()``, or names and numbers. The factory takes the arguments that it
+            has a name for.
+        **more : float
+            Numbers that ``constants`` does not hold, such as n and b.
+
+        Returns
+        -------
+        Schedule or Policy
+            The result of the factory.
 
         Raises
         ------
@@ -74,13 +101,25 @@ class Method:
     def values(
         self, constants: Any, *, n: int, b: int, T: int, quadratic: bool = True
     ) -> dict[str, Any]:
-        """What ``minimize`` builds the method from: a problem's constants, its n, and b and T.
+        """The numbers that ``minimize`` builds the method from.
 
         Parameters
         ----------
-        constants : ``problem.constants()``.
-        n, b, T : rows, rows of a batch, and steps.
-        quadratic : is the loss quadratic?
+        constants : Constants
+            The constants of the problem, ``problem.constants()``.
+        n : int
+            The number of rows of the data.
+        b : int
+            The batch size in rows, 1 <= b <= n.
+        T : int
+            The number of steps, at least 1.
+        quadratic : bool, default True
+            Whether the loss is quadratic.
+
+        Returns
+        -------
+        dict
+            The names L, mu, L_max, n, b and kappa_tilde with their numbers.
         """
         mu, L_max, tilde = constants.mu, constants.L_max, constants.kappa_tilde
         if self.guarded:
@@ -156,13 +195,23 @@ REGISTRY: dict[str, Method] = {
 def table_of(
     where: str, schedule: Any, T: int | None, values: Callable[[Method, int], Mapping[str, Any]]
 ) -> Schedule:
-    """A schedule as it is; of a name, the method's table for T steps.
+    """A given schedule as it is, or the table of a named method for T steps.
 
     Parameters
     ----------
-    where : the function that was called, for messages.
-    schedule, T : the arguments of that function.
-    values : gives, for a method and T, the numbers that the method is built from.
+    where : str
+        The function that was called, for messages.
+    schedule : Schedule or str
+        The argument of that function: a schedule, or a name of ``REGISTRY``.
+    T : int or None
+        The number of steps; needed where ``schedule`` is a name.
+    values : callable
+        Gives, for a method and T, the numbers that the method is built from.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
 
     Raises
     ------

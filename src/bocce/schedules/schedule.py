@@ -64,11 +64,16 @@ class Schedule:
 
     Parameters
     ----------
-    alpha : step sizes, > 0, length T; one number is the same at every step.
-    beta : momenta, 0 <= beta < 1; a zero restarts.
-    theta : lookahead, >= 0; 0 is heavy ball, beta is Nesterov.
-    name : what tables and plots call the schedule.
-    T : the number of steps, where alpha, beta and theta are numbers.
+    alpha : array-like
+        Step sizes, > 0, one a step; a number is the same at every step.
+    beta : array-like
+        Momenta, 0 <= beta < 1, one a step; a zero restarts the momentum.
+    theta : array-like, default 0.0
+        Lookahead, >= 0, one a step; 0 is heavy ball, beta is Nesterov.
+    name : str, default ""
+        The name that tables and plots show.
+    T : int, optional
+        The number of steps. Needed where alpha, beta and theta are all numbers.
 
     Raises
     ------
@@ -146,6 +151,7 @@ class Schedule:
         Returns
         -------
         matplotlib Axes
+            The axes that were drawn on.
 
         Raises
         ------
@@ -161,7 +167,20 @@ class Schedule:
         return _pictures.schedule(self, ax)
 
     def then(self, other: Schedule, name: str | None = None) -> Schedule:
-        """This schedule, then ``other`` from rest: its first beta and theta become 0."""
+        """This schedule, then ``other`` from rest: the first beta and theta of ``other`` become 0.
+
+        Parameters
+        ----------
+        other : Schedule
+            The schedule of the second stage.
+        name : str, optional
+            The name of the joined schedule; by default both names with a plus sign.
+
+        Returns
+        -------
+        Schedule
+            A table of ``self.T + other.T`` steps.
+        """
         beta, theta = other.beta.copy(), other.theta.copy()
         beta[0] = theta[0] = 0.0
         return Schedule(

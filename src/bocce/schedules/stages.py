@@ -39,8 +39,31 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
     ``fit``: the largest I whose stages fill at most T/2 (all that the proof uses);
     ``authors``: floor(W(T ln2/(2 sqrt kappa))/ln sqrt2), as the released code has it.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    kappa : float
+        The condition number L/mu, at least 1.
+    rule : {"theorem", "fit", "authors"}, default "theorem"
+        How stages are counted, see above.
+
+    Returns
+    -------
+    int
+        The number I of stages after stage 0; 0 means that stage 0 takes all T steps.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Source: ``thm:SHB_multistage``.
 
+    Examples
+    --------
     >>> [stage_count(T, 1000.0) for T in (7000, 17173, 17174)]
     [0, 0, 1]
     >>> stage_count(7000, 1000.0, "fit"), stage_count(7000, 1000.0, "authors")
@@ -66,6 +89,22 @@ def stage_lengths(T: int, kappa: float, rule: str = "theorem") -> list[int]:
     ``authors``: T_0 = floor(0.4 T), then ceil((T - T_0) 2^(i/2)/sum_j 2^(j/2)), as released; the
     last one ends at T.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    kappa : float
+        The condition number L/mu, at least 1.
+    rule : {"theorem", "fit", "authors"}, default "theorem"
+        How stages are counted, see ``stage_count``.
+
+    Returns
+    -------
+    list of int
+        The number of steps of each stage.
+
+    Examples
+    --------
     >>> stage_lengths(7000, 1000.0, "fit")
     [3500, 3500]
     >>> stage_lengths(17174, 1000.0)
@@ -95,11 +134,38 @@ def multistage(
     (1 - 1/(2 sqrt kappa))^2 in every stage (``"constant"``); its first beta is 0.
     ``stages`` chooses their number and lengths, see ``stage_count``.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    stages : {"theorem", "fit", "authors"}, default "theorem"
+        The rule for the number and lengths of the stages, see ``stage_count``.
+    momentum : {"stage", "constant"}, default "stage"
+        Whether beta follows the step of its stage or is the same in all stages.
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: ``theory.bound_multistage`` with L = L_max and b >= b*(2^-I). Under the theorem's
     rule no stage follows stage 0 unless T >= 384 sqrt(2 kappa): that is said in a warning.
 
     Source: ``algo:shb_multi``, ``thm:SHB_multistage``; the constant momentum is Multi-SHB-CNST.
 
+    Examples
+    --------
     >>> s = multistage(7000, L=1000.0, mu=1.0, stages="fit")
     >>> [int(k) for k in np.flatnonzero(s.beta == 0)], float(s.alpha[-1])
     ([0, 3500], 0.0005)
@@ -133,10 +199,35 @@ def pan(T: int, L: float, mu: float, C: float = 2.0) -> Schedule:
 
     K = ceil(T/log_C(T sqrt kappa)),  alpha_k = C^-floor(k/K)/L,  beta = (1 - 1/sqrt kappa)^2.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L : float
+        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    C : float, default 2.0
+        The factor between the steps of consecutive stages, 1 < C <= T sqrt(kappa).
+
+    Returns
+    -------
+    Schedule
+        The table of T steps: alpha, beta and theta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: theirs asks for a large batch; at b = 1 it can diverge (``fig:panetal_multistage``).
 
     Source: Pan et al. (2023), as compared with in ``app:pan-comparison``.
 
+    Examples
+    --------
     >>> s = pan(100, L=4.0, mu=1.0)
     >>> float(s.beta[0]), [int(k) for k in np.flatnonzero(np.diff(s.alpha))[:2]]
     (0.25, [13, 27])

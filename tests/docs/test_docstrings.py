@@ -1,0 +1,45 @@
+"""Every public name says what it takes, what it returns and when it raises."""
+
+import pytest
+
+from docstrings import faults, faults_of_function
+
+FINISHED = ["bocce.schedules"]
+
+
+@pytest.mark.parametrize("room", FINISHED)
+def test_every_public_name_documents_its_arguments(room):
+    assert faults(room) == []
+
+
+def bare(T: int, *more: float) -> float:
+    """T : the number of steps."""
+    raise ValueError(f"bare: T={T}")
+
+
+def full(T: int, *more: float) -> float:
+    """Count steps.
+
+    Parameters
+    ----------
+    T : int
+        The number of steps.
+    *more : float
+        Others.
+
+    Returns
+    -------
+    float
+        The number.
+    """
+    return float(T)
+
+
+def test_what_is_missing_is_named():
+    assert faults_of_function("full", full) == []
+    assert faults_of_function("bare", bare) == [
+        "bare: Parameters does not describe T",
+        "bare: Parameters does not describe more",
+        "bare: no Returns",
+        "bare: no Raises",
+    ]

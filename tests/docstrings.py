@@ -1,0 +1,80 @@
+"""Read numpydoc sections of the public names: which of them do not document their arguments."""
+
+import importlib
+import inspect
+import re
+
+HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
+
+
+def sections(text):
+    """The numpydoc sections of a docstring: a mapping of their titles to their text."""
+    parts = HEADING.split(text)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def documented(section):
+    """The names that a section of parameters or attributes describes with a type."""
+    heads = re.findall(r"^([*\w][*\w, ]*) : \S.*\n +\S", section, re.MULTILINE)
+    return {name.strip().lstrip("*") for head in heads for name in head.split(",")}
+
+
+def arguments(thing):
+    """The names of the arguments that a caller gives."""
+    parameters = inspect.signature(thing).parameters
+    return [name for name in parameters if name not in ("self", "cls")]
+
+
+def returns_something(function):
+    """Whether the annotation promises a value: ``None`` and a missing annotation promise none."""
+    return inspect.signature(function).return_annotation not in (None, "None", inspect._empty)
+
+
+def raises(function):
+    """Whether a ``raise`` stands in the function itself."""
+    return bool(re.search(r"^\s+raise \w", inspect.getsource(function), re.MULTILINE))
+
+
+def faults_of_function(name, function):
+    text = inspect.getdoc(function) or ""
+    found = sections(text)
+    missing = set(arguments(function)) - documented(found.get("Parameters", ""))
+    faults = [f"{name}: no docstring"] if not text else []
+    faults += [f"{name}: Parameters does not describe {arg}" for arg in sorted(missing)]
+    if returns_something(function) and not {"Returns", "Yields"} & set(found):
+        faults.append(f"{name}: no Returns")
+    if raises(function) and "Raises" not in found:
+        faults.append(f"{name}: no Raises")
+    return faults
+
+
+def faults_of_class(name, cls):
+    """A class describes its constructor's arguments, as Parameters or (records) as Attributes."""
+    text = inspect.cleandoc(cls.__doc__ or "")
+    found = sections(text)
+    shown = documented(found.get("Parameters", "")) | documented(found.get("Attributes", ""))
+    built = not (issubclass(cls, Exception) or getattr(cls, "_is_protocol", False))
+    missing = set(arguments(cls) if built else ()) - shown
+    faults = [f"{name}: no docstring"] if not text else []
+    faults += [f"{name}: Parameters does not describe {arg}" for arg in sorted(missing)]
+    for attribute, value in vars(cls).items():
+        value = getattr(value, "__func__", value)
+        if attribute.startswith("_") or not getattr(value, "__module__", "").startswith("bocce"):
+            continue
+        if inspect.isfunction(value):
+            method = getattr(cls, attribute)  # getdoc of it finds the text of an overridden method
+            faults += faults_of_function(f"{name}.{attribute}", method)
+    return faults
+
+
+def faults(module):
+    """What the public names of a module, those in ``__all__``, leave undocumented."""
+    room = importlib.import_module(module)
+    found = []
+    for public in room.__all__:
+        thing, name = getattr(room, public), f"{module}.{public}"
+        if inspect.isclass(thing) and thing.__module__.startswith("bocce"):
+            found += faults_of_class(name, thing)
+        elif inspect.isfunction(thing):
+            found += faults_of_function(name, thing)
+    return found
