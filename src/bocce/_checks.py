@@ -23,20 +23,29 @@ class Refusal(NamedTuple):
     value: object
     rule: str  # what the value must be
     remedy: str  # what to do, or ""
+    found: str = ""  # what the parameter has, where its value is too long to show
 
-    def said(self, named: str) -> str:
-        """The sentence, with the parameter and its value ``named`` so."""
-        text = f"{named} must be {self.rule}"
+    def said(self, parameter: str) -> str:
+        """The sentence, with the parameter called so: ``T=`` in Python, ``--steps `` in a shell."""
+        text = f"{parameter}{self.value!r} must be {self.rule}"
+        if self.found:
+            text = f"{self.name} has {self.found}, must be {self.rule}"
         if not self.remedy:
             return f"{text}."
         return f"{text}; {self.remedy}{'' if self.remedy.endswith('?') else '.'}"
 
     def __str__(self) -> str:
-        return f"{self.where}: " + self.said(f"{self.name}={self.value!r}")
+        return f"{self.where}: " + self.said(f"{self.name}=")
 
 
 def refused(
-    kind: type[Error], where: str, name: str, value: object, rule: str, remedy: str = ""
+    kind: type[Error],
+    where: str,
+    name: str,
+    value: object,
+    rule: str,
+    remedy: str = "",
+    found: str = "",
 ) -> Error:
     """An error with a ``refusal``, to be raised.
 
@@ -44,7 +53,7 @@ def refused(
     >>> str(error), error.refusal.name
     ('shb: a=2.0 must be <= 1; take 1.', 'a')
     """
-    refusal = Refusal(where, name, value, rule, remedy)
+    refusal = Refusal(where, name, value, rule, remedy, found)
     error = kind(str(refusal))
     error.refusal = refusal  # type: ignore[attr-defined]
     return error

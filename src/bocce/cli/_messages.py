@@ -50,8 +50,7 @@ def in_options(said: str | Exception) -> str:
     refusal = getattr(said, "refusal", None)
     if refusal is not None:
         option = {**OPTIONS, **SHORT}.get(refusal.name)
-        named = f"{refusal.name}=" if option is None else f"{option} "
-        text = refusal.said(f"{named}{refusal.value!r}")
+        text = refusal.said(f"{refusal.name}=" if option is None else f"{option} ")
     else:
         text = str(said)
         found = WHOSE.match(text)

@@ -15,15 +15,9 @@ Array = npt.NDArray[Any]
 def real_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None]:
     """Numbers, as float64."""
     if y.dtype.kind not in "fiub":
-        raise refused(
-            TypeError,
-            where,
-            "y",
-            y.ravel()[:1].tolist(),
-            "numbers",
-            f"y has dtype {y.dtype}; for labels take a classifier, or the loss logistic (two "
-            "labels) or softmax (more)",
-        )
+        remedy = "for labels take a classifier, or the loss logistic (two) or softmax (more)"
+        found = f"dtype {y.dtype}"
+        raise refused(TypeError, where, "y", str(y.dtype), "numbers", remedy, found)
     return np.array(y, dtype=np.float64), None
 
 
