@@ -35,9 +35,7 @@ def test_an_indented_paragraph_is_a_literal_block(before):
 
 
 def test_the_paragraphs_of_a_parameter_are_text_and_later_ones_may_be_formulas():
-    head = (
-        "Parameters\n----------\nw : array, default 0\n    The start w*.\n\n    It may be None.\n"
-    )
+    head = "Parameters\n----------\nw : array, default 0\n    The start w*.\n\n    Or None.\n"
     text = rendered(f"{head}\nNotes\n-----\nThe bound\n\n    E||w|| <= c*\n")
     assert "w : array, default 0\n    The start w\\*.\n\n    Or None.\n" in text
     assert text.count("::") == 1
