@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,31 @@ def plan(found: Any, axes: Any) -> Any:
     if alone:
         axes[0].figure.suptitle(found.problem, fontsize="medium")
     return axes
+
+
+def require_matplotlib() -> None:
+    """Raise, before any work, if pictures cannot be drawn."""
+    if find_spec("matplotlib") is None:
+        raise ImportError('pictures need matplotlib; run pip install "bocce[plots]".')
+
+
+def thresholds(curves: dict[str, Any], n: int) -> Any:
+    """A figure of `bocce.run.thresholds.sweep`: the share of n that each rule asks for."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    ax = _grid(figure.add_subplot(xscale="log", yscale="log"))
+    ax.set(xlabel="condition number kappa", ylabel="batch size / n")
+    ax.set_title(f"Which batch size does accelerated heavy ball need? n = {n:,}")
+    for place, (name, curve) in enumerate(curves.items()):
+        for rule, dash in (("certified", "--"), ("exact", "-")):
+            # gaps where a size was not computed
+            share = np.where(np.isfinite(curve[rule]), curve[rule], np.nan) / n
+            style = {"ls": dash, "marker": "os"[place], "color": CYCLE[place]}
+            ax.plot(curve["kappa"], share, label=f"{name}: {rule}", **style)
+    first = next(iter(curves.values()))
+    words = "the paper's b*, kappa = L/mu"
+    ax.plot(first["kappa"], np.array(first["paper"]) / n, ":", color=BLACK, label=words)
+    ax.legend(fontsize="small")
+    return figure

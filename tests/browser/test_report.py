@@ -14,7 +14,7 @@ from bocce.paper.specs import PROFILES, SETTINGS, Profile
 
 pytestmark = pytest.mark.browser
 
-TINY = Profile("quick", rows=60, columns=20, share=0.01, seeds=2, passes=1.0)
+TINY = Profile("paper", rows=60, columns=20, share=0.01, seeds=2, passes=1.0)
 NAMES = ["fig1", "fig2", "fig5", "fig6", "fig7", "table1", "misestimation", "bounds"]
 ARTIFACTS = Path(__file__).parents[2] / "build" / "browser"
 
@@ -24,16 +24,19 @@ def page(tmp_path_factory):
     """The report of a few figures at tiny T."""
     folder = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(PROFILES, "quick", TINY)
+        patch.setitem(PROFILES, "paper", TINY)
         results = runner.reproduce(folder, chosen(NAMES), TINY, SETTINGS)
-        return report.publish(folder, results)[1]
+        return report.Page(folder, results).publish()
 
 
 def show(browser, page):
-    """Open the page and wait until every figure is drawn."""
+    """Open the page and wait until every figure that is shown is drawn."""
     browser.get(page.as_uri())
     deadline = time.monotonic() + 120
-    script = "return document.querySelectorAll('.chart:not([data-drawn])').length"
+    script = (
+        "return [...document.querySelectorAll('.chart:not([data-drawn])')]"
+        ".filter(c => c.offsetParent).length"
+    )
     while browser.execute_script(script):
         assert time.monotonic() < deadline, "not every figure was drawn"
         time.sleep(0.1)
@@ -62,10 +65,11 @@ def traces(browser, name):
 
 def test_every_figure_is_drawn_and_nothing_complains(opened):
     charts = opened.execute_script(
-        "return [...document.querySelectorAll('.chart')].map(c => [c.id, "
+        "return [...document.querySelectorAll('.chart')].filter(c => c.offsetParent)"
+        ".map(c => [c.id, "
         "c.querySelectorAll('.main-svg').length, c.querySelectorAll('.trace, canvas').length])"
     )
-    assert len(charts) == 8
+    assert len(charts) == 7  # one setting of each figure, and a card
     assert all(svgs > 0 and drawn > 0 for _, svgs, drawn in charts), charts
     assert [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"] == []
     fetched = opened.execute_script("return performance.getEntriesByType('resource').length")
@@ -94,12 +98,53 @@ def test_nothing_is_cut_on_a_phone(phone):
     phone.save_screenshot(str(ARTIFACTS / "phone.png"))
 
 
-def test_the_bottom_line_comes_first(opened):
+def test_what_stands_comes_first(opened):
     order = opened.execute_script(
-        "return [...document.querySelectorAll('h2')].slice(0, 3).map(h => h.textContent)"
+        "return [...document.querySelectorAll('h2')].map(h => h.textContent)"
     )
-    assert order == ["The bottom line", "Summary", "All claims"]
-    assert len(opened.find_elements("css selector", ".bottom li")) == 5
+    assert order[0] == "What stands"
+    assert order[1].startswith("fig1: ")
+    assert order[-2:] == ["All claims", "Provenance"]
+    assert len(opened.find_elements("css selector", ".card")) == 5
+
+
+def test_a_button_shows_another_setting(opened):
+    def shown():
+        return opened.execute_script(
+            "return [...document.querySelectorAll('div[data-figure=panetal_multistage]')]"
+            ".filter(part => part.offsetParent).map(part => part.dataset.setting)"
+        )
+
+    assert shown() == ["paper"]
+    opened.execute_script(
+        "document.querySelector('button[data-figure=panetal_multistage][data-setting=authors]').click()"
+    )
+    assert shown() == ["authors"]
+    chart = "document.getElementById('chart-panetal_multistage-authors')"
+    deadline = time.monotonic() + 20
+    while not opened.execute_script(f"return {chart}.querySelector('.trace') !== null"):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_claims_can_be_filtered(opened):
+    def rows():
+        return opened.execute_script(
+            "return [...document.querySelectorAll('.claims tbody tr')].filter(r => !r.hidden)"
+            ".map(r => [r.dataset.kind, r.textContent])"
+        )
+
+    everything = rows()
+    opened.execute_script(
+        "document.querySelector('button[data-filter=kind][data-value=Ours]').click()"
+    )
+    assert 0 < len(rows()) < len(everything)
+    assert {kind for kind, _ in rows()} == {"Ours"}
+    opened.execute_script(
+        "const find = document.getElementById('find'); find.value = 'nothing has these words';"
+        "find.dispatchEvent(new Event('input'))"
+    )
+    assert rows() == []
 
 
 def test_the_legend_hides_and_shows_a_method(opened):
@@ -142,7 +187,7 @@ def test_a_button_switches_the_axes_by_keyboard(opened):
 
 
 def test_it_can_be_read_in_order(opened):
-    """One h1, no level skipped, every chart and table named, and Tab first leads to the claims."""
+    """One h1, no level skipped, every chart and table named, and Tab first leads to what stands."""
     levels = opened.execute_script(
         "return [...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])"
     )
@@ -156,4 +201,4 @@ def test_it_can_be_read_in_order(opened):
     from selenium.webdriver.common.keys import Keys
 
     opened.find_element("tag name", "body").send_keys(Keys.TAB)
-    assert opened.switch_to.active_element.text == "Skip to the claims"
+    assert opened.switch_to.active_element.text == "Skip to what stands"

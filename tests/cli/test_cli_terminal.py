@@ -126,7 +126,9 @@ def test_tables_fit_in_80_columns_without_colours(words, table, results):
 
 def test_reproduce_prints_the_verdicts(results):
     folder, printed = results
-    *verdicts, wrote, took = printed.splitlines()
+    sizes, _, rest = printed.partition("\n\n")
+    *verdicts, wrote, took = rest.splitlines()
+    assert sizes.startswith("the paper's own sizes, 3 cells on 1 process: n = 10,000")
     assert wrote == f"wrote {folder / 'report.html'}; claims.json and figures/ are beside it"
     assert "\n".join(verdicts) == run("claims", folder).stdout.rstrip()
     assert max(map(len, [*verdicts, took])) <= 80

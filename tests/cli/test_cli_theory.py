@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bocce
-from bocce.paper import thresholds
+from bocce.run import thresholds
 from cli_helpers import assert_refused, run, write_table
 
 

@@ -21,7 +21,7 @@ from claim_results import BY_NAME, CLAIMS, word
 # from formulas alone: tested by value below
 COMPUTED = {"quad_stages", "quad_batch_covered", *(claim.id for claim in REMARKS)}
 GOOD = {"holds", *CLASSES} - {"not-tested"}
-FULL = PROFILES["full"]
+FULL = PROFILES["paper"]
 
 
 def alpha_beta(alpha, beta):

@@ -15,7 +15,7 @@ from bocce.paper.exhibits._synthetic import synthetic
 from bocce.paper.methods import AUTHORS, PAPER, PUBLISHED, Told, build
 from bocce.paper.specs import PROFILES, SETTINGS, Run
 
-FULL = PROFILES["full"]
+FULL = PROFILES["paper"]
 
 
 def every_cell(profile=FULL):
@@ -55,7 +55,11 @@ def test_panels_are_the_papers():
     assert {label: len(panels[label]) for label in counts} == counts
     quad = [c for c in EXHIBITS["shb_quad"].cells("paper", FULL) if c.seed == "0"]
     assert {c.method for c in quad} == set(fig03_quad.METHODS)
-    assert panels["squared_loss"] == panels["logistic_loss"] == {"ijcnn", "rcv1"}
+    assert (
+        panels["squared_loss"]
+        == panels["logistic_loss"]
+        == {"ijcnn", "rcv1", "rcv1_vw_subset_1747"}
+    )
     assert {(c.job.T, c.job.batch, c.job.data.n, c.job.data.d) for c in quad} == {
         (7000, 0.9, 10_000, 20)
     }
@@ -183,16 +187,16 @@ def test_the_published_setting_is_a_mixture():
 
 def test_captions_say_what_was_run():
     for exhibit in EXHIBITS.values():
-        quick, full = (exhibit.caption(PROFILES[name]) for name in ("quick", "full"))
-        assert "7,000" not in quick, exhibit.label
-        assert "10,000 rows" not in quick
+        small, full = (exhibit.caption(PROFILES[name]) for name in ("smoke", "paper"))
+        assert "7,000" not in small, exhibit.label
+        assert "10,000 rows" not in small
         assert full.endswith(".")
-    assert "T = 840" in EXHIBITS["shb_quad"].caption(PROFILES["quick"])
+    assert "T = 28" in EXHIBITS["shb_quad"].caption(PROFILES["smoke"])
     assert "T = 7,000" in EXHIBITS["shb_quad"].caption(FULL)
 
 
 def test_constants_can_be_told_wrong():
-    data = synthetic("paper", PROFILES["quick"], 100.0, 0.0)
+    data = synthetic("paper", PROFILES["smoke"], 100.0, 0.0)
     true, wrong = (
         prepared(Run(data, "SGD", "paper", 0.5, T=2, wrong_L=f))[1].alpha[0] for f in (1.0, 0.1)
     )

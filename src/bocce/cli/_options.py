@@ -227,13 +227,13 @@ def check_folder(option: str, path: Path | None) -> None:
 
 def check_plot(path: Path | None) -> None:
     """Raise, before any work, if a picture is asked for that cannot be written."""
-    from ..paper import figures
+    from .._pictures import require_matplotlib
 
     check_folder("--plot", path)
     if path is not None:
         if path.is_dir():
             raise ValueError(f"--plot: {str(path)!r} is a directory; name a file in it.")
-        figures.require_matplotlib()
+        require_matplotlib()
 
 
 def save_figure(figure: Any, path: Path) -> None:

@@ -25,6 +25,7 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     SpinnerColumn,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -196,25 +197,27 @@ def watched() -> bool:
 
 
 @contextmanager
-def progress(label: str, total: float | None = None) -> Iterator[Tell]:
+def progress(label: str, total: float | None = None, left: bool = False) -> Iterator[Tell]:
     """What is being done, on stderr: with a bar where there is a total, and the time it takes.
 
-    Yields ``tell(label, done)``, which does nothing where stderr is no terminal.
+    Yields ``tell(label, done)``, which does nothing where stderr is no terminal. With ``left`` it
+    is ``tell(label, done, time left)``; otherwise the time left is what the bar's speed says.
     """
     if not watched():
-        yield lambda label, done=0.0: None
+        yield lambda label, done=0.0, time_left="": None
         return
     columns: list[ProgressColumn] = [SpinnerColumn("line"), TextColumn("{task.description}")]
     if total is None:
         columns += [TimeElapsedColumn()]
     else:
-        columns += [BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn()]
-        columns += [TextColumn("left"), TimeRemainingColumn()]
+        columns += [BarColumn(20), TaskProgressColumn() if left else MofNCompleteColumn()]
+        columns += [TimeElapsedColumn(), TextColumn("left")]
+        columns += [TextColumn("about {task.fields[left]}") if left else TimeRemainingColumn()]
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(label, total=total)
+        task = shown.add_task(label, total=total, left="")
 
-        def tell(label: str, done: float = 0.0) -> None:
-            shown.update(task, description=label, completed=done)
+        def tell(label: str, done: float = 0.0, time_left: str = "") -> None:
+            shown.update(task, description=label, completed=done, left=time_left)
 
         with _log_shown_by(tell):
             yield tell

@@ -22,7 +22,7 @@ def report(folder: Folder, json: Json = False) -> None:
     with progress("reading the cells") as tell:
         results = runner.load(folder)
         tell("judging the claims, writing the report")
-        _, page = reports.publish(folder, results)
+        page = reports.Page(folder, results).publish()
     if json:
         show_json({"report": str(page)})
     else:

@@ -9,7 +9,7 @@ import typer
 
 from ._options import Json
 from ._paper import show_verdicts
-from ._terminal import progress, resumable, say, show_json, show_table
+from ._terminal import fill, progress, resumable, say, show_json, show_table
 
 
 def _figures(incomplete: str) -> list[tuple[str, str]]:
@@ -31,11 +31,16 @@ def reproduce(
         ),
     ] = None,
     profile: Annotated[
-        Literal["quick", "full"], typer.Option(help="A small experiment, or the paper's sizes.")
-    ] = "quick",
+        Literal["paper", "smoke"],
+        typer.Option(help="The paper's own sizes; or a smoke test that judges nothing."),
+    ] = "paper",
     setting: Annotated[
-        Literal["paper", "authors", "published", "all"],
-        typer.Option(help="The paper's words, the released code, its published panel, or all."),
+        Literal["paper", "released-rows", "authors", "published", "all"],
+        typer.Option(
+            metavar="NAME",
+            help="paper (its words), released-rows (its methods on the rows of the released code), "
+            "authors (the released code), published (the panel in its notebook), or all.",
+        ),
     ] = "all",
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
     jobs: Annotated[
@@ -61,13 +66,13 @@ def reproduce(
 ) -> None:
     """Reproduce figures of the paper, and judge its claims.
 
-    Runs what is not stored yet, then writes claims, figures and a report. A run that was stopped
-    goes on where it was; the numbers do not depend on --jobs.
+    Runs what is not stored yet, at the paper's own sizes, then writes claims, figures and a
+    report. A run that was stopped goes on where it was; the numbers do not depend on --jobs.
 
     \b
     Examples:
-      bocce reproduce fig3                    one figure, at a small size
-      bocce reproduce all --profile full      everything, at the paper's sizes
+      bocce reproduce                         every figure and table: minutes on two cores
+      bocce reproduce fig3                    one figure
       bocce reproduce fig4 --setting paper --out elsewhere
       bocce reproduce fig3 --method mine:method      yours, from mine.py, beside
     """
@@ -79,9 +84,10 @@ def reproduce(
     figures = chosen(names or ["all"])
     workers = runner.default_jobs() if jobs is None else integer("reproduce", "--jobs", jobs)
     settings = SETTINGS if setting == "all" else (setting,)
+    size = PROFILES[profile]
     watch = Stopwatch(workers)
     store.require_extras()
-    planned = runner.planned(figures, settings, PROFILES[profile], only)
+    planned = runner.planned(figures, settings, size, only)
     if not planned:
         raise ValueError(
             f"reproduce: no cell of these figures begins with --only {only!r}; the report lists "
@@ -89,11 +95,13 @@ def reproduce(
         )
     mine = None if method is None else own.load(method)
     places = [] if mine is None else own.judged(planned)
-    with resumable(out), progress("starting", 100) as tell:
+    if not json:
+        say(fill(report.sizes(size, len(planned), workers)) + "\n")
+    with resumable(out), progress("starting", 100, left=True) as tell:
         results = runner.reproduce(
             out,
             figures,
-            PROFILES[profile],
+            size,
             settings,
             jobs=workers,
             fresh=fresh,
@@ -104,40 +112,41 @@ def reproduce(
     if only:
         say(f"computed {len(planned)} cells below {out / 'cells'}; bocce report {out} shows them")
         return
-    with resumable(out), progress("reading the cells") as tell:
-        every = runner.load(out)
+    with resumable(out), progress("judging the claims") as tell:
+        page = report.Page(out, results)
         tell("drawing the figures")
-        report.draw(out, every, figures, workers)
-        tell("judging the claims, writing the report")
+        page.draw(figures, workers)
+        tell("writing the report")
         runner.note_time(out, watch.read())  # for the page; the end is noted below
-        verdicts, page = report.publish(out, every)
+        path = page.publish()
         took = runner.note_time(out, watch.read())
     ends: list[tuple[str, ...]] = []
     drawn: list[Path] = []
     if mine is not None:
         with progress(f"drawing {mine.name} beside the paper's methods"):
-            beside = own.with_method(every, places, mine)
+            beside = own.with_method(results, places, mine)
             ends = own.compared(beside, places, mine)
             for figure in figures:
                 drawn += own.draw(beside, figure, mine, out / "figures")
     if json:
         summary: dict[str, Any] = {
             "profile": profile,
-            "cells": len(results.outcomes),
-            "report": str(page),
+            "cells": len(planned),
+            "report": str(path),
         }
         summary["last"] = runner.noted(out)["last"]
         if mine is not None:
             summary["method"] = {"name": mine.name, "ends": ends, "wrote": list(map(str, drawn))}
-        show_json(summary | {"verdicts": {v.claim.id: v.word for v in verdicts}})
+        show_json(summary | {"verdicts": {v.claim.id: v.word for v in page.verdicts}})
         return
-    show_verdicts(verdicts)
+    if size.judges:
+        show_verdicts(page.verdicts)
     if mine is not None:
         say(f"\n{mine.name} at T, in root mean square of the gradient's norm (exact):")
         show_table(("setting", "panel", mine.name, "best other", "which"), ends, whole=(2, 3))
         say(f"wrote {' and '.join(map(str, drawn))}")
     for label in (figure.label for figure in figures):
-        for words in every.stand_ins(label):
+        for words in results.stand_ins(label):
             say(f"{label}: {words}")
-    say(f"wrote {page}; claims.json and figures/ are beside it")
+    say(f"wrote {path}; {'claims.json and ' * size.judges}figures/ are beside it")
     say(took)

@@ -69,7 +69,8 @@ def theory(
       bocce theory mushrooms --l2 0.01 -b 4000
       bocce theory -n 2000 --plot batch.png
     """
-    from ..paper import thresholds
+    from .. import _pictures
+    from ..run import thresholds
 
     check_plot(plot)
     numbers = {"n": n, "kappa": kappa, "ratio": ratio}
@@ -91,7 +92,7 @@ def theory(
         if plot is not None:
             tell("thresholds of other condition numbers, for the picture")
             first = settings[0]
-            save_figure(thresholds.picture(thresholds.sweep(first), first.n), plot)
+            save_figure(_pictures.thresholds(thresholds.sweep(first), first.n), plot)
     if json:
         _show_json(settings, tables)
     elif len(settings) == 1:

@@ -10,7 +10,7 @@ from .._checks import choice, integer, real
 
 FloatArray = npt.NDArray[np.float64]
 
-DESIGNS = ("haar", "gaussian", "heavy")
+DESIGNS = ("haar", "gaussian", "student", "heavy")
 SPECTRA = ("linear", "sqrt")
 
 
@@ -35,9 +35,11 @@ def regression(
 
         haar:      X = sqrt(n) U diag(lambda)^(1/2) V^T, with U, V uniformly random orthogonal
         gaussian:  rows independent, N(0, V diag(lambda) V^T)
+        student:   the same with entries of Student's t, 3 degrees of freedom, in place of normal
         heavy:     d rows q diag(n lambda)^(1/2) q^T, then n - d rows uniform on [0, 1)^d
 
-    Only ``haar`` has the wanted spectrum, exact to rounding. ``gaussian`` has it in expectation.
+    Only ``haar`` has the wanted spectrum, exact to rounding. ``gaussian`` and ``student`` have it
+    in expectation.
     ``heavy`` is what the authors' code builds (mu=10, spectrum="sqrt", and it keeps the first 80 %
     of the rows): d rows carry the spectrum, so L_max / lambda_max is of the order n, near the worst
     case for sampling, and the uniform rows move every eigenvalue, so the true kappa is smaller.
@@ -72,16 +74,14 @@ def regression(
         raise ValueError(
             f"{where}: kappa={kappa:g} must be 1 when d=1, for there is one eigenvalue; raise d."
         )
-    if design != "gaussian" and n < d:
+    if design in ("haar", "heavy") and n < d:
         raise ValueError(
             f"{where}: n={n} must be >= d={d} for design={design!r}, or X^T X has eigenvalues 0; "
             "raise n, or use design='gaussian'."
         )
     eigenvalues = _spectrum(d, kappa, mu, spectrum)
     w_true = rng.random(d)
-    X = {"haar": _haar_rows, "gaussian": _gaussian_rows, "heavy": _heavy_rows}[design](
-        n, eigenvalues, rng
-    )
+    X = ROWS[design](n, eigenvalues, rng)
     y = X @ w_true
     if noise_var > 0.0:
         y += np.sqrt(noise_var) * rng.standard_normal(n)
@@ -150,3 +150,18 @@ def _heavy_rows(n: int, eigenvalues: FloatArray, rng: np.random.Generator) -> Fl
     d = eigenvalues.size
     Q, _ = np.linalg.qr(rng.random((d, d)))  # of a uniform matrix, as the authors do: not Haar
     return np.vstack([(Q * np.sqrt(n * eigenvalues)) @ Q.T, rng.random((n - d, d))])
+
+
+def _student_rows(n: int, eigenvalues: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Entries of variance 1 before scaling; t with 3 degrees of freedom has variance 3."""
+    d = eigenvalues.size
+    V = _orthonormal_columns(d, d, rng)
+    return (rng.standard_t(3, (n, d)) * np.sqrt(eigenvalues / 3.0)) @ V.T
+
+
+ROWS = {
+    "haar": _haar_rows,
+    "gaussian": _gaussian_rows,
+    "student": _student_rows,
+    "heavy": _heavy_rows,
+}

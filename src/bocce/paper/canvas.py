@@ -1,4 +1,4 @@
-"""What a figure shows, apart from how it is drawn: panels of lines, a surface, words or a table."""
+"""What a figure shows, apart from how it is drawn: panels of lines, a surface or a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .results import Curve, Results
-from .specs import SETTINGS
 
 DECADES = 17.0
 HEADROOM = 1e3  # a curve that grows beyond so many times the start leaves the panel
@@ -16,6 +15,7 @@ GRADIENT = "gradient norm (log)"
 ITERATION = "iteration"
 SETTING_WORDS = {
     "paper": "as the paper says",
+    "released-rows": "the paper's methods on the rows of the released code",
     "authors": "as the released code does",
     "published": "as the published panel was made",
 }
@@ -62,7 +62,6 @@ class Panel:
     xlog: bool = False
     ylog: bool = True
     surface: Surface | None = None
-    words: str = ""  # instead of a picture
     decades: float = DECADES  # that a log axis shows at most
 
     def span(self) -> tuple[float, float]:
@@ -145,7 +144,8 @@ class Picture:
     grid: Grid | None = None
     formula: Formula | None = None
     seeds: int = 0
-    notes: tuple[str, ...] = field(default_factory=tuple)
+    notes: tuple[str, ...] = field(default_factory=tuple)  # without panels: why there are none
+    own_legends: bool = False  # panels show different things: each has a legend of its own
 
     @property
     def dashed(self) -> bool:
@@ -178,6 +178,7 @@ def runs_picture(
     settings: tuple[str, ...],
     columns: int,
     panels: list[Panel],
+    notes: tuple[str, ...] = (),
 ) -> Picture:
     """A picture of sampled curves, which says how many runs they are the mean of."""
     return Picture(
@@ -186,6 +187,7 @@ def runs_picture(
         columns=columns,
         panels=tuple(panels),
         seeds=results.seed_count(label, setting),
+        notes=notes,
     )
 
 
@@ -258,7 +260,3 @@ def words_of(panel: str) -> str:
     'κ = 1000, r = 1e-2'
     """
     return panel.replace("=", " = ").replace("e-0", "e-").replace("kappa", "κ")
-
-
-def in_order(settings: set[str]) -> list[str]:
-    return [setting for setting in SETTINGS if setting in settings]

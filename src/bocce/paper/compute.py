@@ -44,7 +44,8 @@ def compute(cell: Cell) -> Outcome:
                 return outcome
             return _expected(job) if cell.seed == EXACT else _sampled(job, int(cell.seed))
     except FileNotFoundError as error:
-        return Outcome({}, {"missing": str(error)})
+        wanted = job.data.name if isinstance(job, Run) else job.name
+        return Outcome({}, {"missing": str(error), "wanted": wanted})
 
 
 # ---------------------------------------------------------------- problems

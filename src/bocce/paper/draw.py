@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._atomic import atomic_write
+from .._pictures import require_matplotlib
 from .canvas import (
     Formula,
     Grid,
@@ -21,10 +22,11 @@ from .canvas import (
     names_of,
     over_runs,
 )
-from .figures import require_matplotlib
 from .styles import style_of
 
-WIDTH, HEIGHT = 3.6, 2.7  # of a panel, in inches
+WIDTH, HEIGHT = 3.6, 2.7  # of a panel with its labels, in inches
+LEFT, RIGHT, ABOVE, BELOW = 0.7, 0.12, 0.28, 0.5  # around the axes of a panel, in inches
+TITLE = 0.45  # height of the picture's title, in inches
 POINTS = 400  # of a line
 MARKS = 7  # markers on a line
 
@@ -40,7 +42,6 @@ def save(picture: Picture, folder: Path) -> list[Path]:
         metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
         with atomic_write(path) as stream:
             figure.savefig(stream, format=kind, dpi=130, metadata=metadata)
-        figure.set_layout_engine("none")  # it is arranged now, and need not be again
         paths.append(path)
     return paths
 
@@ -54,20 +55,43 @@ def render(picture: Picture) -> Any:
         return _grid(picture.grid, picture.title)
     if picture.formula is not None:
         return _formula(picture.formula, picture.title)
-    count = len(picture.panels)
-    columns = min(picture.columns, count)
-    rows = math.ceil(count / columns)
-    size = (WIDTH * columns, HEIGHT * rows + 0.9)
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(_wrapped(picture.title, size[0]), fontsize=11)
+    if not picture.panels:
+        return _words(picture)
+    columns = min(picture.columns, len(picture.panels))
+    rows = math.ceil(len(picture.panels) / columns)
+    foot = _Foot(picture, WIDTH * columns)
+    size = (WIDTH * columns, HEIGHT * rows + TITLE + foot.height)
+    figure = Figure(figsize=size)
+    figure.suptitle(_wrapped(picture.title, size[0]), fontsize=11, y=1.0 - 0.1 / size[1], va="top")
+    # Margins in inches: matplotlib's own search for them takes longer than the drawing.
+    figure.subplots_adjust(
+        left=LEFT / size[0],
+        right=1.0 - RIGHT / size[0],
+        top=1.0 - (TITLE + ABOVE) / size[1],
+        bottom=(foot.height + BELOW) / size[1],
+        wspace=(LEFT + RIGHT) / (WIDTH - LEFT - RIGHT),
+        hspace=(ABOVE + BELOW) / (HEIGHT - ABOVE - BELOW),
+    )
     names = names_of(picture)
     axes = []
     for place, panel in enumerate(picture.panels, start=1):
         kind = {"projection": "3d"} if panel.surface is not None else {}
         ax = figure.add_subplot(rows, columns, place, **kind)
         _panel(figure, ax, panel, names)
+        if picture.own_legends and panel.surface is None:
+            ax.legend(fontsize="x-small", frameon=False)
         axes.append(ax)
-    _legend(figure, axes, picture)
+    foot.draw(figure, axes)
+    return figure
+
+
+def _words(picture: Picture) -> Any:
+    """A picture without panels: why there are none."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH * 2, 1.2))
+    figure.suptitle(picture.title, fontsize=11)
+    figure.text(0.5, 0.35, _wrapped("; ".join(picture.notes), WIDTH * 2), ha="center", fontsize=9)
     return figure
 
 
@@ -75,37 +99,41 @@ def _wrapped(text: str, inches: float) -> str:
     return "\n".join(textwrap.wrap(text, int(inches * 11)))
 
 
-def _legend(figure: Any, axes: list[Any], picture: Picture) -> None:
-    """One legend below for all panels; each line once."""
-    entries: dict[str, Any] = {}
-    for ax in axes:
-        handles, labels = ax.get_legend_handles_labels()
-        for handle, label in zip(handles, labels):
-            entries.setdefault(label, handle)
-    entries = {label: entries[label] for label in in_legend_order(list(entries))}
-    title = "; ".join(filter(None, [picture.legend, *picture.notes])) or None
-    if not entries and not title:
-        return
-    width = figure.get_size_inches()[0]
-    columns = min(max(1, len(entries)), max(2, int(width / 1.5)))
-    figure.legend(
-        list(entries.values()),
-        list(entries),
-        loc="outside lower center",
-        ncols=columns,
-        fontsize="small",
-        title=None if title is None else _wrapped(title, 1.1 * width),
-        title_fontsize="small",
-        frameon=False,
-    )
+class _Foot:
+    """One legend below for all panels, each line once, and what lines and bands mean."""
+
+    def __init__(self, picture: Picture, width: float) -> None:
+        shown = [line.name for panel in picture.panels for line in panel.lines if line.x.size]
+        self.names = [] if picture.own_legends else in_legend_order(list(dict.fromkeys(shown)))
+        longest = max(map(len, self.names), default=1)
+        self.columns = max(1, min(len(self.names), int(width / (0.55 + 0.075 * longest))))
+        title = "; ".join(filter(None, [picture.legend, *picture.notes]))
+        self.title = _wrapped(title, 1.1 * width)
+        lines = math.ceil(len(self.names) / self.columns) + self.title.count("\n") + bool(title)
+        self.height = 0.2 * lines + 0.1 * bool(lines)
+
+    def draw(self, figure: Any, axes: list[Any]) -> None:
+        handles: dict[str, Any] = {}
+        for ax in axes:
+            for handle, label in zip(*ax.get_legend_handles_labels()):
+                handles.setdefault(label, handle)
+        if self.names or self.title:
+            figure.legend(
+                [handles[name] for name in self.names],
+                self.names,
+                loc="lower center",
+                bbox_to_anchor=(0.5, 0.0),
+                borderaxespad=0.1,
+                ncols=self.columns,
+                fontsize="small",
+                title=self.title or None,
+                title_fontsize="small",
+                frameon=False,
+            )
 
 
 def _panel(figure: Any, ax: Any, panel: Panel, names: list[str]) -> None:
     ax.set_title(panel.title, fontsize="medium")
-    if panel.words:
-        ax.set_axis_off()
-        ax.text(0.5, 0.5, panel.words, ha="center", va="center", transform=ax.transAxes)
-        return
     if panel.surface is not None:
         _surface(figure, ax, panel, panel.surface)
         return

@@ -38,8 +38,10 @@ def chart(picture: Picture) -> dict[str, Any]:
         "hovermode": "closest",
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
-        "meta": {"columns": columns, "panels": len(panels)},
+        "meta": {"columns": columns, "panels": len(panels), "own": picture.own_legends},
     }
+    if picture.own_legends or len(panels) == 1:
+        layout["margin"]["t"] = 36 if picture.own_legends else 64
     for place, panel in enumerate(panels):
         domain = _domain(place, columns, rows)
         if panel.surface is None:
@@ -47,7 +49,11 @@ def chart(picture: Picture) -> dict[str, Any]:
         else:
             _scene(layout, place, domain, panel, panel.surface)
         _title(layout, domain, panel)
-        data += _traces(panel, place, names, seen, domain)
+        if picture.own_legends:
+            seen.clear()
+            layout[f"legend{place + 2}"] = _own_legend(domain)
+        traces = _traces(panel, place, names, seen, domain)
+        data += [t | {"legend": f"legend{place + 2}"} if picture.own_legends else t for t in traces]
     order = in_legend_order(names)
     for trace in data:
         if "name" in trace:
@@ -89,22 +95,34 @@ def _axes(layout: dict[str, Any], place: int, domain: dict[str, list[float]], pa
         **common,
     }
     same = panel.same()
-    if panel.words or same:
-        words = panel.words or "<br>".join(f"one curve: {names}" for names in same)
+    if same:
         layout["annotations"].append(
             {
-                "text": words.replace("\n", "<br>"),
+                "text": "<br>".join(f"one curve: {names}" for names in same),
                 "showarrow": False,
-                "x": 0.5 if panel.words else 0.98,
-                "y": 0.5 if panel.words else 0.97,
-                "xanchor": "center" if panel.words else "right",
-                "yanchor": "middle" if panel.words else "top",
+                "x": 0.98,
+                "y": 0.97,
+                "xanchor": "right",
+                "yanchor": "top",
                 "xref": f"x{_suffix(place)} domain",
                 "yref": f"y{_suffix(place)} domain",
-                "font": {"size": 12 if panel.words else 9},
+                "font": {"size": 9},
                 "bgcolor": "rgba(255,255,255,0.8)",
             }
         )
+
+
+def _own_legend(domain: dict[str, list[float]]) -> dict[str, Any]:
+    """Inside its panel, at the top right."""
+    return {
+        "x": domain["x"][1],
+        "y": domain["y"][1],
+        "xanchor": "right",
+        "yanchor": "top",
+        "bgcolor": "rgba(255,255,255,0.7)",
+        "font": {"size": 10},
+        "tracegroupgap": 0,
+    }
 
 
 def _scene(

@@ -71,6 +71,7 @@ PUBLISHED: dict[str, Build] = {
 } | {"2P-SHB": lambda t: authors.published_two_phase(t.T, t.L, t.mu)}
 BY_SETTING: dict[str, dict[str, Build]] = {
     "paper": {},
+    "released-rows": {},
     "authors": AUTHORS,
     "published": PUBLISHED,
 }

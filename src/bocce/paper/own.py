@@ -82,7 +82,7 @@ def with_method(results: Results, cells: list[Cell], method: Method) -> Results:
         outcomes[(*cell.key[:3], method.name, EXACT)] = Outcome(
             {"k": k, **numbers}, {"status": "finished", "schedule": schedule.name}
         )
-    return Results(outcomes, results.provenance, results.absent)
+    return Results(outcomes, results.provenance)
 
 
 def draw(results: Results, figure: Exhibit, method: Method, folder: Path) -> list[Path]:

@@ -9,15 +9,15 @@ from typing import Any
 from .. import __version__
 from .._atomic import atomic_write
 from . import EXHIBITS, judge, runner, verdicts
-from .canvas import Picture, names_of
+from .canvas import SETTING_WORDS, Picture, names_of
+from .contributions import Contribution, contributions
 from .exhibit import Exhibit
 from .interactive import chart
 from .results import Results
-from .specs import PROFILES, SETTINGS, Cell, Profile, Run, slug
+from .specs import SETTINGS, Profile, slug
 from .stopwatch import in_words
 from .verdicts import Verdict
 
-AUTHORS_STEP = 2018e-6  # seconds a step of the released code takes (n = 8000, b = 7200)
 COLOURS = {  # classes of the page's style sheet
     "holds": "holds",
     "proved": "holds",
@@ -26,52 +26,137 @@ COLOURS = {  # classes of the page's style sheet
     "mixed": "partly",
     "mostly-not": "rarely",
     "fails": "fails",
+    **dict.fromkeys(("constants", "margin", "proof-gap", "rounding", "restate"), "change"),
 }
 GROUPS = verdicts.TITLES
+# Of a figure's settings the first of these is shown, the others at the press of a button.
+SHOWN_FIRST = ("published", "released-rows", "paper", "authors")
+# What the labels on the page mean, said where they stand.
+MEANINGS = verdicts.MEANINGS | {
+    "holds": "all cases meet the criterion",
+    "mostly": "at least 80 % of the cases meet the criterion",
+    "mixed": "some cases meet the criterion, some do not",
+    "mostly-not": "at most 20 % of the cases meet the criterion",
+    "fails": "no case meets the criterion",
+    "not-evaluated": "there was nothing to compare",
+}
 
 
-def write(folder: Path, results: Results, found: list[Verdict]) -> Path:
-    """report.html in ``folder``: self-contained, it needs no network."""
-    path = folder / "report.html"
-    with atomic_write(path) as stream:
-        stream.write(render(folder, results, found).encode())
-    return path
+def sizes(profile: Profile, cells: int, jobs: int) -> str:
+    """What is about to be run, in a sentence.
 
-
-def render(folder: Path, results: Results, found: list[Verdict]) -> str:
-    """The page as text. Everything that is not ours to write is escaped."""
-    from jinja2 import Environment, PackageLoader
-    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
-
-    noted = runner.noted(folder)
-    profile = PROFILES[noted["profile"]]
-    environment = Environment(
-        loader=PackageLoader("bocce.paper", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    >>> from .specs import PROFILES
+    >>> sizes(PROFILES["smoke"], 9, 1)
+    'smoke test, 9 cells on 1 process: 60 rows, 0.4 % of the steps; it judges nothing'
+    """
+    where = f"{cells:,} cells on {jobs} process{'es' * (jobs > 1)}"
+    if not profile.judges:
+        return (
+            f"{profile.name} test, {where}: {profile.rows} rows, {100 * profile.share:g} % of the "
+            "steps; it judges nothing"
+        )
+    return (
+        f"the paper's own sizes, {where}: n = {profile.rows:,}, d = {profile.columns}, T = 7,000 "
+        f"(figure 4: 2,000), {profile.passes:g} passes over the LIBSVM data, as many runs as the "
+        "paper's"
     )
-    environment.filters["slug"] = lambda word: COLOURS.get(word, "open")
-    sections = [_section(results, EXHIBITS[label], found, profile) for label in noted["figures"]]
-    return environment.get_template("report.html").render(
-        version=__version__,
-        profile=profile,
-        folder=folder.name,
-        sections=sections,
-        groups=_groups(found),
-        settings=[s for s in SETTINGS if any(s in v.findings for v in found)],
-        bottom_line=judge.bottom_line(found),
-        counts=verdicts.counts(found),
-        group_names=GROUPS,
-        missing=_missing(results),
-        times=_times(results, runner.held_cells(folder)),
-        took=in_words(noted["last"]) if "elapsed" in noted.get("last", {}) else "",
-        by_figure=_by_figure(results),
-        rows=_provenance(results, noted["profile"]),
-        versions=_versions(results),
-        charts=json.dumps(_charts(sections), separators=(",", ":")).replace("<", "\\u003c"),
-        plotly=get_plotlyjs(),
-    )
+
+
+class Page:
+    """Everything that a folder's results show: verdicts and pictures, each made once."""
+
+    def __init__(self, folder: Path, results: Results) -> None:
+        self.folder, self.results = folder, results
+        self.noted = runner.noted(folder)
+        self.profile = runner.profile_of(folder)
+        self.verdicts, self.claims = judged(folder, results)
+        self.pictures = {
+            label: pictures(results, EXHIBITS[label]) for label in self.noted["figures"]
+        }
+        self.cards: list[Contribution] = []
+        if self.profile.judges:
+            self.cards = contributions(results, self.verdicts, self.pictures)
+
+    def draw(self, exhibits: list[Exhibit], jobs: int = 1) -> None:
+        """The figures as PNG and PDF."""
+        from .draw import save
+
+        drawn = [p for exhibit in exhibits for p in self.pictures[exhibit.label]]
+        drawn.sort(key=lambda picture: -len(picture.panels))
+        if jobs == 1:
+            for picture in drawn:
+                save(picture, self.folder / "figures")
+            return
+        from joblib import Parallel, delayed  # type: ignore[import-untyped]
+
+        Parallel(n_jobs=jobs)(delayed(save)(picture, self.folder / "figures") for picture in drawn)
+
+    def publish(self) -> Path:
+        """claims.json (if the profile judges) and report.html, which needs no network."""
+        self.noted = runner.noted(self.folder)  # the time may have been noted since
+        if self.profile.judges:
+            with atomic_write(self.folder / "claims.json") as stream:
+                stream.write(self.claims.encode() + b"\n")
+        path = self.folder / "report.html"
+        with atomic_write(path) as stream:
+            stream.write(self.render().encode())
+        return path
+
+    def render(self) -> str:
+        """The page as text. Everything that is not ours to write is escaped."""
+        from jinja2 import Environment, PackageLoader
+        from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+
+        environment = Environment(
+            loader=PackageLoader("bocce.paper", "templates"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.filters["slug"] = lambda word: COLOURS.get(word, "open")
+        found, results = self.verdicts, self.results
+        sections = [self._section(EXHIBITS[label]) for label in self.noted["figures"]]
+        shown = [card.picture for card in self.cards if card.picture is not None]
+        shown += [p for drawn in self.pictures.values() for p in drawn if p.panels]
+        charts = json.dumps({p.name: chart(p) for p in shown}, separators=(",", ":"))
+        last = self.noted.get("last", {})
+        return environment.get_template("report.html").render(
+            version=__version__,
+            profile=self.profile,
+            folder=self.folder.name,
+            cards=self.cards,
+            alt=_alt,
+            by_id={v.claim.id: v for v in found},
+            changes=_changes(found),
+            sections=sections,
+            groups=_groups(found),
+            settings=[s for s in SETTINGS if any(s in v.findings for v in found)],
+            setting_words=SETTING_WORDS,
+            meanings=MEANINGS,
+            words_used={v.word for v in found},
+            bottom_line=judge.bottom_line(found) if found else [],
+            counts=verdicts.counts(found),
+            group_names=GROUPS,
+            missing=_missing(results),
+            seconds=sum(float(entry["seconds"]) for entry in results.provenance.values()),
+            took=in_words(last) if "elapsed" in last else "",
+            by_figure=_by_figure(results),
+            rows=_provenance(results, self.profile.name),
+            versions=_versions(results),
+            charts=charts.replace("<", "\\u003c"),
+            plotly=get_plotlyjs(),
+        )
+
+    def _section(self, exhibit: Exhibit) -> dict[str, Any]:
+        settings = self.results.settings(exhibit.label)
+        return {
+            "exhibit": exhibit,
+            "first": next((s for s in SHOWN_FIRST if s in settings), ""),
+            "caption": exhibit.caption(self.profile),
+            "pictures": self.pictures[exhibit.label],
+            "settings": settings,
+            "verdicts": [v for v in self.verdicts if v.figure == exhibit.label],
+        }
 
 
 def _groups(found: list[Verdict]) -> dict[str, list[Verdict]]:
@@ -83,18 +168,6 @@ def _missing(results: Results) -> list[str]:
     """Data that could not be had, or that others stand in for."""
     said = [text for label in EXHIBITS for text in results.stand_ins(label)]
     return list(dict.fromkeys(said))
-
-
-def _section(
-    results: Results, exhibit: Exhibit, found: list[Verdict], profile: Profile
-) -> dict[str, Any]:
-    drawn = pictures(results, exhibit)
-    return {
-        "exhibit": exhibit,
-        "caption": exhibit.caption(profile),
-        "pictures": [{"picture": p, "alt": _alt(p)} for p in drawn],
-        "verdicts": [verdict for verdict in found if verdict.figure == exhibit.label],
-    }
 
 
 def pictures(results: Results, exhibit: Exhibit) -> list[Picture]:
@@ -112,26 +185,14 @@ def _alt(picture: Picture) -> str:
     return f"{picture.title}. {len(picture.panels)} panels: {panels}.{lines}"
 
 
-def _charts(sections: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        entry["picture"].name: chart(entry["picture"])
-        for section in sections
-        for entry in section["pictures"]
-        if entry["picture"].panels
-    }
-
-
-def _times(results: Results, cells: list[Cell]) -> dict[str, float]:
-    """Seconds of all cells, and what the released code would take for its share of them."""
-    seconds = sum(float(entry["seconds"]) for entry in results.provenance.values())
-    sampled, theirs = 0.0, 0.0
-    for cell in cells:
-        job = cell.job
-        if isinstance(job, Run) and cell.seed.isdigit() and job.data.source == "regression":
-            sampled += float(results.provenance[cell.key]["seconds"])
-            theirs += AUTHORS_STEP * job.T
-    ratio = theirs / sampled if sampled else 0.0
-    return {"cells": seconds, "sampled": sampled, "theirs": theirs, "ratio": ratio}
+def _changes(found: list[Verdict]) -> list[dict[str, Any]]:
+    """What to change in the paper, in the order of its lines."""
+    rows = [
+        {"name": v.claim.source, "claim": v.claim.id, "word": v.word, "change": change}
+        for v in found
+        for change in v.claim.changes
+    ]
+    return sorted(rows, key=lambda row: int(row["change"].line))
 
 
 def _by_figure(results: Results) -> list[dict[str, Any]]:
@@ -174,31 +235,8 @@ def _provenance(results: Results, profile: str) -> list[dict[str, str]]:
     ]
 
 
-def publish(folder: Path, results: Results) -> tuple[list[Verdict], Path]:
-    """claims.json and the report, of all that the folder holds."""
-    found, text = judged(folder, results)
-    with atomic_write(folder / "claims.json") as stream:
-        stream.write(text.encode() + b"\n")
-    return found, write(folder, results, found)
-
-
 def judged(folder: Path, results: Results) -> tuple[list[Verdict], str]:
-    """The verdicts, and claims.json as text."""
-    profile = PROFILES[runner.noted(folder)["profile"]]
-    found = judge.judge_all(results, profile)
+    """The verdicts, and claims.json as text; a profile that is too small gives none."""
+    profile = runner.profile_of(folder)
+    found = judge.judge_all(results, profile) if profile.judges else []
     return found, verdicts.as_json(found, profile.name, judge.bottom_line(found))
-
-
-def draw(folder: Path, results: Results, exhibits: list[Exhibit], jobs: int = 1) -> None:
-    """The figures as PNG and PDF."""
-    from .draw import save
-
-    drawn = [p for exhibit in exhibits for p in pictures(results, exhibit)]
-    drawn.sort(key=lambda picture: -len(picture.panels))
-    if jobs == 1:
-        for picture in drawn:
-            save(picture, folder / "figures")
-        return
-    from joblib import Parallel, delayed  # type: ignore[import-untyped]
-
-    Parallel(n_jobs=jobs)(delayed(save)(picture, folder / "figures") for picture in drawn)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -94,81 +95,93 @@ class Results:
 
     outcomes: dict[Key, Outcome]
     provenance: dict[Key, dict[str, Any]] = field(default_factory=dict)
-    absent: tuple[Cell, ...] = ()
 
     @classmethod
     def load(cls, folder: Path, cells: Iterable[Cell]) -> Results:
-        outcomes, provenance, absent = {}, {}, []
+        """What is stored of these cells; cells that are absent or damaged are left out."""
+        found = cls({}, {})
         for cell in cells:
             kept = read(folder, cell)
-            if kept is None:
-                absent.append(cell)
-            else:
-                outcomes[cell.key], provenance[cell.key] = kept
-        return cls(outcomes, provenance, tuple(absent))
+            if kept is not None:
+                found.add([(cell, *kept)])
+        return found
 
-    def updated(self, folder: Path, cells: list[Cell], changed: list[Cell]) -> Results:
-        """These results with some cells read anew, in the order of ``cells``."""
-        new = Results.load(folder, changed)
-        outcomes, provenance = self.outcomes | new.outcomes, self.provenance | new.provenance
-        there = [cell.key for cell in cells if cell.key in outcomes]
+    def add(self, done: Iterable[tuple[Cell, Outcome, dict[str, Any]]]) -> None:
+        for cell, outcome, provenance in done:
+            self.outcomes[cell.key], self.provenance[cell.key] = outcome, provenance
+        vars(self).pop("_below", None)
+
+    def ordered(self, cells: Iterable[Cell]) -> Results:
+        """These cells alone, in this order."""
+        keys = [cell.key for cell in cells]
         return Results(
-            {key: outcomes[key] for key in there},
-            {key: provenance[key] for key in there},
-            tuple(cell for cell in cells if cell.key not in outcomes),
+            {key: self.outcomes[key] for key in keys}, {key: self.provenance[key] for key in keys}
         )
 
+    @cached_property
+    def _below(self) -> dict[tuple[str, ...], list[Key]]:
+        """The keys that begin so, for every beginning: thousands of cells are asked for by it."""
+        found: dict[tuple[str, ...], list[Key]] = {}
+        for key in self.outcomes:
+            for length in range(1, 5):
+                found.setdefault(key[:length], []).append(key)
+        return found
+
+    def keys(self, *beginning: str) -> list[Key]:
+        """All keys that begin so: figure, setting, panel, method."""
+        return self._below.get(beginning, [])
+
     def settings(self, figure: str) -> list[str]:
-        found = {key[1] for key in self.outcomes if key[0] == figure}
+        found = {key[1] for key in self.keys(figure)}
         return [setting for setting in SETTINGS if setting in found]
 
     def panels(self, figure: str, setting: str) -> list[str]:
         """The panels with curves, in the order of the cells."""
-        keys = [key for key in self.outcomes if key[:2] == (figure, setting) and key[4] != TABLE]
+        keys = [key for key in self.keys(figure, setting) if key[4] != TABLE]
         return list(dict.fromkeys(key[2] for key in keys))
 
     def tables(self, figure: str, setting: str = "paper") -> list[str]:
         """The panels with a table."""
-        keys = [key for key in self.outcomes if key[:2] == (figure, setting) and key[4] == TABLE]
+        keys = [key for key in self.keys(figure, setting) if key[4] == TABLE]
         return list(dict.fromkeys(key[2] for key in keys))
 
     def methods(self, figure: str, setting: str, panel: str) -> list[str]:
-        keys = [key for key in self.outcomes if key[:3] == (figure, setting, panel)]
-        return list(dict.fromkeys(key[3] for key in keys))
+        return list(dict.fromkeys(key[3] for key in self.keys(figure, setting, panel)))
 
     def table(self, figure: str, panel: str, method: str, setting: str = "paper") -> Outcome:
         return self.outcomes[figure, setting, panel, method, TABLE]
 
     def seeds(self, figure: str, setting: str, panel: str, method: str) -> list[Outcome]:
-        wanted = (figure, setting, panel, method)
-        chosen = [key for key in self.outcomes if key[:4] == wanted and key[4].isdigit()]
-        return [self.outcomes[key] for key in sorted(chosen, key=lambda key: int(key[4]))]
+        """The outcomes of sampled runs; without those whose data could not be had."""
+        chosen = [key for key in self.keys(figure, setting, panel, method) if key[4].isdigit()]
+        found = [self.outcomes[key] for key in sorted(chosen, key=lambda key: int(key[4]))]
+        return [outcome for outcome in found if "missing" not in outcome.notes]
 
     def seed_count(self, figure: str, setting: str) -> int:
         """How many runs a curve of this figure is the mean of."""
-        seeds = {
-            key[4] for key in self.outcomes if key[:2] == (figure, setting) and key[4].isdigit()
-        }
-        return len(seeds)
+        return len({key[4] for key in self.keys(figure, setting) if key[4].isdigit()})
 
     def missing(self, figure: str, setting: str, panel: str) -> str:
         """Why a panel is empty, or nothing."""
-        for key, outcome in self.outcomes.items():
-            if key[:3] == (figure, setting, panel) and "missing" in outcome.notes:
-                return outcome.notes["missing"]
-        return ""
+        notes = (self.outcomes[key].notes for key in self.keys(figure, setting, panel))
+        return next((note["missing"] for note in notes if "missing" in note), "")
+
+    def wanted(self, figure: str, setting: str, panel: str) -> str:
+        """The name of the data set that a panel lacks, or the panel's own name."""
+        notes = (self.outcomes[key].notes for key in self.keys(figure, setting, panel))
+        return next((note["wanted"] for note in notes if "wanted" in note), panel)
 
     def stand_ins(self, figure: str) -> list[str]:
         """Data sets that stand in for others, and data that are missing, in words."""
         said: dict[str, None] = {}
-        for key, outcome in self.outcomes.items():
-            if key[0] != figure:
-                continue
+        for key in self.keys(figure):
+            outcome = self.outcomes[key]
             found = outcome.notes.get("data", "")
             if key[2] == "rcv1" and found and not found.startswith("rcv1"):
                 said[f"{found} stands in for rcv1"] = None
             if "missing" in outcome.notes and key[4].isdigit():
-                said[f"{key[2]} could not be had (BOCCE_DATA names a folder to look in)"] = None
+                name = outcome.notes.get("wanted", key[2])
+                said[f"{name} could not be had (BOCCE_DATA names a folder to look in)"] = None
         return list(said)
 
     def curve(self, figure: str, setting: str, panel: str, method: str) -> Curve:

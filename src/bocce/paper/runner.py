@@ -13,23 +13,17 @@ from typing import Any
 from .._atomic import atomic_write
 from .._extras import install
 from . import EXHIBITS
-from .compute import compute
+from .compute import Outcome, compute
+from .costs import cost, shares
 from .exhibit import Exhibit
 from .results import Results
-from .specs import EXACT, PROFILES, SETTINGS, Cell, Profile, Run
-from .stopwatch import in_words
+from .specs import PROFILES, SETTINGS, Cell, Profile
+from .stopwatch import in_words, minutes
 from .store import require_extras, write
 
-DEAR_TABLES = {  # milliseconds, about
-    "bounds": 2000.0,
-    "noise_slope": 3000.0,
-    "feasible_errors": 4000.0,
-    "diverging_run": 1500.0,
-    "stability": 2000.0,
-    "observed_batch": 500.0,
-    "batch_factor": 500.0,
-}
-Tell = Callable[[str, float], None]  # what was done, and the share of the work, in per cent
+# What was done, how much of the work is done (in per cent), and about how much time is left.
+Tell = Callable[[str, float, str], None]
+Done = list[tuple[Cell, Outcome, dict[str, str]]]  # cells with their numbers and provenance
 
 
 def planned(
@@ -46,18 +40,6 @@ def planned(
     ]
 
 
-def cost(cell: Cell) -> float:
-    """About how many milliseconds a cell takes: good enough for an order and a time left."""
-    job = cell.job
-    if not isinstance(job, Run):
-        return DEAR_TABLES.get(job.name, 60.0)
-    if job.data.source == "libsvm":
-        return 50.0 + (20.0 if "SLS" in job.rule else 6.0) * job.passes
-    if cell.seed == EXACT:
-        return 25.0 + 0.09 * job.T
-    return 25.0 + 0.012 * job.T
-
-
 @lru_cache(maxsize=1)
 def _thread_pools() -> Any:
     """BLAS and its kin, looked for once a process: numpy and scipy are loaded by now."""
@@ -66,22 +48,24 @@ def _thread_pools() -> Any:
     return ThreadpoolController()
 
 
-def run_cell(folder: Path, cell: Cell) -> tuple[Cell, float]:
-    """Compute and store one cell. One thread: sums in BLAS must not depend on how many there are.
+def run_cells(folder: Path, cells: list[Cell]) -> Done:
+    """Compute and store cells. One thread: sums in BLAS must not depend on how many there are.
 
     >>> import tempfile
-    >>> cell = EXHIBITS["der_beta"].cells("paper", PROFILES["quick"])[0]
+    >>> cells = EXHIBITS["der_beta"].cells("paper", PROFILES["smoke"])
     >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = run_cell(folder, cell)
-    >>> [path.name for path in folder.rglob("*.nc")]
-    ['table.nc']
+    >>> _ = run_cells(folder, cells)
+    >>> [path.name for path in folder.rglob("*.npz")]
+    ['table.npz']
     """
-    started = time.process_time()  # of this core: what others do on the machine is not in it
-    with _thread_pools().limit(limits=1):
-        outcome = compute(cell)
-    seconds = time.process_time() - started
-    write(folder, cell, outcome, seconds)
-    return cell, seconds
+    done: Done = []
+    for cell in cells:
+        started = time.process_time()  # of this core: what others do on the machine is not in it
+        with _thread_pools().limit(limits=1):
+            outcome = compute(cell)
+        seconds = time.process_time() - started
+        done.append((cell, outcome, write(folder, cell, outcome, seconds)))
+    return done
 
 
 def reproduce(
@@ -92,51 +76,85 @@ def reproduce(
     jobs: int = 1,
     fresh: bool = False,
     only: str = "",
-    tell: Tell = lambda what, share: None,
+    tell: Tell = lambda what, share, left: None,
     backend: str = "local",
 ) -> Results:
-    """Compute every cell that is not stored yet, and load them all.
+    """Compute every cell that is not stored yet; returns all that the folder then holds.
 
-    Results do not depend on ``jobs``, nor on how often a run was killed and started again.
+    Every stored cell is read once. Results do not depend on ``jobs``, nor on how often a run was
+    killed and started again.
     """
     require_extras()
     cells = planned(figures, settings, profile, only)
     folder.mkdir(parents=True, exist_ok=True)
-    kept = Results({}) if fresh else Results.load(folder, cells)
+    asked = {cell.key for cell in cells}
+    held = _held(folder, figures, profile, settings)
+    others = [] if only else [c for c in _cells_of(held, profile) if c.key not in asked]
+    kept = Results.load(folder, others if fresh else [*others, *cells])
     waiting = [
         cell
         for cell in cells
         # of data that were missing, some may have come in the meantime
         if cell.key not in kept.outcomes or "missing" in kept.outcomes[cell.key].notes
     ]
-    waiting.sort(key=cost, reverse=True)  # dear ones first: no core waits for one at the end
-    total, done = sum(map(cost, waiting)), 0.0
-    for cell, _ in _each(folder, waiting, jobs, backend):
-        done += cost(cell)
-        tell(f"{cell.figure}, {cell.setting}", 100.0 * done / total)
-    _note_run(folder, profile, figures, settings, {"cells": len(waiting), "of": len(cells)})
-    return kept.updated(folder, cells, waiting)
+    progress = _Progress(sum(map(cost, waiting)), jobs, tell)
+    for done in _each(folder, shares(waiting, jobs), jobs, backend):
+        kept.add(done)
+        progress.add(done)
+    if not only:
+        _write(
+            folder,
+            {
+                "profile": profile.name,
+                "figures": held,
+                "last": {"cells": len(waiting), "of": len(cells)},
+            },
+        )
+    return _whole(folder, kept, cells if only else _cells_of(held, profile))
 
 
-def _each(
-    folder: Path, waiting: list[Cell], jobs: int, backend: str
-) -> Iterable[tuple[Cell, float]]:
+class _Progress:
+    """Tells how much is done and how long the rest takes, from estimates and the clock.
+
+    The estimates are milliseconds of an idle core. How many times longer the work takes here is
+    measured as it goes; before much is done, the estimate itself counts as that much experience.
+    """
+
+    TRUST = 10.0  # seconds: the weight of the estimate against what was measured
+
+    def __init__(self, total: float, jobs: int, tell: Tell) -> None:
+        self.total, self.jobs, self.tell = max(total, 1e-9), jobs, tell
+        self.done, self.started = 0.0, time.perf_counter()
+        tell("starting", 0.0, minutes(self.left()))
+
+    def left(self) -> float:
+        expected = self.done / (1000.0 * self.jobs)
+        slower = (time.perf_counter() - self.started + self.TRUST) / (expected + self.TRUST)
+        return slower * (self.total - self.done) / (1000.0 * self.jobs)
+
+    def add(self, done: Done) -> None:
+        self.done += sum(cost(cell) for cell, _, _ in done)
+        cell = done[-1][0]
+        self.tell(
+            f"{cell.figure}, {cell.setting}", 100.0 * self.done / self.total, minutes(self.left())
+        )
+
+
+def _each(folder: Path, waiting: list[list[Cell]], jobs: int, backend: str) -> Iterable[Done]:
     """One process or several: exact curves hold the interpreter's lock."""
     if backend == "ray":
         return _on_ray(folder, waiting, jobs)
     if jobs == 1 or len(waiting) < 2:
-        return (run_cell(folder, cell) for cell in waiting)
+        return (run_cells(folder, cells) for cells in waiting)
     from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-    pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size="auto")
+    pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
     parent = os.getpid()
-    done: Iterable[tuple[Cell, float]] = pool(
-        delayed(_in_worker)(folder, cell, parent) for cell in waiting
-    )
+    done: Iterable[Done] = pool(delayed(_in_worker)(folder, cells, parent) for cells in waiting)
     return done
 
 
-def _on_ray(folder: Path, waiting: list[Cell], jobs: int) -> Iterable[tuple[Cell, float]]:
+def _on_ray(folder: Path, waiting: list[list[Cell]], jobs: int) -> Iterable[Done]:
     """On a Ray cluster whose machines share ``folder``; joblib's backend for Ray hands them out."""
     try:
         from ray.util.joblib import register_ray  # type: ignore[import-not-found,unused-ignore]
@@ -148,16 +166,16 @@ def _on_ray(folder: Path, waiting: list[Cell], jobs: int) -> Iterable[tuple[Cell
 
     register_ray()  # type: ignore[no-untyped-call,unused-ignore]
     with parallel_config(backend="ray", n_jobs=jobs):
-        jobs_done: list[tuple[Cell, float]] = Parallel()(
-            delayed(run_cell)(folder.resolve(), cell) for cell in waiting
+        done: list[Done] = Parallel()(
+            delayed(run_cells)(folder.resolve(), cells) for cells in waiting
         )
-    return jobs_done
+    return done
 
 
-def _in_worker(folder: Path, cell: Cell, parent: int) -> tuple[Cell, float]:
+def _in_worker(folder: Path, cells: list[Cell], parent: int) -> Done:
     if os.getppid() != parent:
         os._exit(1)  # the run was killed: a worker that is left alone stops too
-    return run_cell(folder, cell)
+    return run_cells(folder, cells)
 
 
 def default_jobs() -> int:
@@ -167,25 +185,24 @@ def default_jobs() -> int:
 # ---------------------------------------------------------------- what a folder holds
 
 
-def _note_run(
-    folder: Path,
-    profile: Profile,
-    figures: list[Exhibit],
-    settings: tuple[str, ...],
-    last: dict[str, int],
-) -> None:
-    """run.json: the profile, the settings of each figure that is held, and the last run."""
+def _held(
+    folder: Path, figures: list[Exhibit], profile: Profile, settings: tuple[str, ...]
+) -> dict[str, list[str]]:
+    """The settings of each figure that the folder holds when these are done."""
     before = noted(folder)
     held = before["figures"] if before.get("profile") == profile.name else {}
     for figure in figures:
         now = {*held.get(figure.label, []), *settings}
         held[figure.label] = [setting for setting in figure.settings if setting in now]
-    content = {
-        "profile": profile.name,
-        "figures": {label: held[label] for label in EXHIBITS if held.get(label)},
-        "last": last,
-    }
-    _write(folder, content)
+    return {label: held[label] for label in EXHIBITS if held.get(label)}
+
+
+def _cells_of(held: dict[str, list[str]], profile: Profile) -> list[Cell]:
+    return [
+        cell
+        for label, settings in held.items()
+        for cell in planned([EXHIBITS[label]], tuple(settings), profile)
+    ]
 
 
 def note_time(folder: Path, reading: dict[str, float]) -> str:
@@ -231,31 +248,35 @@ def _is_note(content: Any) -> bool:
     )
 
 
-def held_cells(folder: Path) -> list[Cell]:
-    """Every cell that a folder should hold, by its run.json."""
+def profile_of(folder: Path) -> Profile:
+    """The profile that a folder was filled with."""
     content = noted(folder)
     if not content:
         raise ValueError(
             f"{str(folder)!r} holds no results (run.json is absent); fill it first: "
             f"bocce reproduce all --out {folder}"
         )
-    profile = PROFILES[content["profile"]]
-    return [
-        cell
-        for label, settings in content["figures"].items()
-        for cell in planned([EXHIBITS[label]], tuple(settings), profile)
-    ]
+    return PROFILES[content["profile"]]
 
 
 def load(folder: Path) -> Results:
     """All results in a folder that ``reproduce`` filled."""
-    cells = held_cells(folder)
-    results = Results.load(folder, cells)
-    if results.absent:
+    cells = _cells_of(_known(noted(folder)), profile_of(folder))
+    return _whole(folder, Results.load(folder, cells), cells)
+
+
+def _known(content: dict[str, Any]) -> dict[str, list[str]]:
+    return dict(content.get("figures", {}))
+
+
+def _whole(folder: Path, results: Results, cells: list[Cell]) -> Results:
+    """The results in the order of ``cells``, all of which must be there."""
+    absent = [cell for cell in cells if cell.key not in results.outcomes]
+    if absent:
         content = noted(folder)
         raise ValueError(
-            f"{str(folder)!r} lacks {len(results.absent)} of {len(cells)} cells, the first of them "
-            f"{results.absent[0].path}; finish the run: bocce reproduce "
+            f"{str(folder)!r} lacks {len(absent)} of {len(cells)} cells, the first of them "
+            f"{absent[0].path}; finish the run: bocce reproduce "
             f"{' '.join(content['figures'])} --profile {content['profile']} --out {folder}"
         )
-    return results
+    return results.ordered(cells)

@@ -49,14 +49,15 @@ def in_words(last: dict[str, Any]) -> str:
     """
     count = "1 process" if last["processes"] == 1 else f"{last['processes']} processes"
     return (
-        f"{_minutes(last['elapsed'])} elapsed, {_minutes(last['processor'])} CPU, {count}; "
+        f"{minutes(last['elapsed'])} elapsed, {minutes(last['processor'])} CPU, {count}; "
         f"{last['cells']} of {last['of']} cells computed"
     )
 
 
-def _minutes(seconds: float) -> str:
-    """
-    >>> _minutes(59.6), _minutes(3.2)
+def minutes(seconds: float) -> str:
+    """Seconds in words.
+
+    >>> minutes(59.6), minutes(3.2)
     ('1 min 0 s', '3 s')
     """
     minutes, rest = divmod(round(seconds), 60)

@@ -23,15 +23,14 @@ SMALLER = 0.95  # "smaller", "better", "faster": at least 5 per cent
 
 
 def synthetic(setting: str, profile: Profile, kappa: float, r: float) -> Data:
-    """The paper's data: haar rows and noise of variance r; or what the released code makes.
+    """The data of a setting: haar rows and noise of variance r, or what the released code makes.
 
-    That is heavy rows, noise of standard deviation r, the first 80 % of the rows, and constants
-    that are those of the design before it was changed. The published panel was made with all
-    rows and the true constants.
+    That is heavy rows, noise of standard deviation r, the first 80 % of the rows, and methods that
+    are told the constants of the design before it was changed (``authors``) or the true ones
+    (``released-rows``). The published panel was made with all rows and the true constants.
     """
     if setting == "paper":
         return Data("regression", n=profile.rows, d=profile.columns, kappa=kappa, noise_var=r)
-    released = setting == "authors"
     return Data(
         "regression",
         n=profile.rows,
@@ -39,8 +38,8 @@ def synthetic(setting: str, profile: Profile, kappa: float, r: float) -> Data:
         kappa=kappa,
         noise_var=r * r,
         design="heavy",
-        keep=0.8 if released else 1.0,
-        nominal=released,
+        keep=1.0 if setting == "published" else 0.8,
+        nominal=setting == "authors",
     )
 
 
@@ -143,7 +142,7 @@ def lasts(curves: dict[str, dict[str, Curve]], methods: tuple[str, ...]) -> dict
 def sizes(profile: Profile, T: int) -> str:
     """
     >>> from ..specs import PROFILES
-    >>> sizes(PROFILES["full"], 7000)
+    >>> sizes(PROFILES["paper"], 7000)
     'n = 10,000, d = 20, T = 7,000'
     """
     return f"n = {profile.rows:,}, d = {profile.columns}, T = {profile.steps(T):,}"

@@ -35,7 +35,7 @@ from ..verdicts import (
 from ._synthetic import SIMILAR, SMALLER, kappa_of, sizes, synthetic
 
 LABEL, TITLE = "shb_batch_sizes", "Feasible systems: SHB with batch size b = ξ n"
-SETTINGS = ("paper", "authors")  # no published panel of this figure could be had
+SETTINGS = ("paper", "released-rows", "authors")  # no published panel of this figure could be had
 KAPPAS = (2048, 1024, 512, 256, 128, 64, 32, 16, 8)
 SHARES = tuple(round(0.1 * i, 1) for i in range(1, 11))
 STEADY_SHARE = 0.3  # of SGD and NON-ACC-SHB

@@ -81,6 +81,7 @@ def _picture(results: Results, setting: str) -> Picture:
             runs_panel(results, LABEL, RUNS),
         ),
         seeds=SEEDS,
+        own_legends=True,
     )
 
 

@@ -20,7 +20,7 @@ from ._synthetic import (
 
 LABEL = "pan_multistage_compare"
 TITLE = "Comparison with the multi-stage method of Pan et al."
-SETTINGS = ("paper", "authors")  # no published panel of this figure could be had
+SETTINGS = ("paper", "released-rows", "authors")  # no published panel of this figure could be had
 KAPPAS, NOISES = (2000, 1000, 500, 200, 100), (1e-2, 1e-4, 1e-6, 1e-8)
 EXTREMES = ("Multi-SHB-PAN-2", "Multi-SHB-PAN-T-KAP")
 METHODS = (*VARIANTS, *EXTREMES)

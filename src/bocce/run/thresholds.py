@@ -1,4 +1,4 @@
-"""Which batch size do I need: every threshold and bound at one setting, and a picture of them."""
+"""Which batch size do I need: every threshold and bound at one setting, and over kappa."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from .. import _checks, exact, theory
 from ..data import regression
 from ..problems import LeastSquares, Problem
 from ..schedules import REGISTRY, shb
-from .figures import blank
 
 DESIGNS = ("haar", "heavy")
 COLUMNS = 20  # of the synthetic designs in the picture
@@ -249,7 +248,7 @@ def _exact_row(
     return Row(group, name, ask(s), note=note)
 
 
-# ---------------------------------------------------------------- the picture
+# ---------------------------------------------------------------- over condition numbers
 
 
 def sweep(setting: Setting) -> dict[str, Any]:
@@ -289,30 +288,3 @@ def _curve(problems: list[Problem]) -> dict[str, list[float]]:
         ],
         "exact": [critical(s) if s.problem.d <= EXACT_COLUMNS else math.inf for s in settings],
     }
-
-
-def picture(curves: dict[str, Any], n: int) -> Any:
-    """A matplotlib figure of `sweep`'s curves: the share of n that each rule asks for."""
-    title = f"Which batch size does accelerated heavy ball need? n = {n:,}"
-    figure, axes = blank(title, "condition number kappa", "batch size / n")
-    for place, (name, curve) in enumerate(curves.items()):
-        for rule, line in (("certified", "--"), ("exact", "-")):
-            style = f"{line}{'os'[place]}"
-            axes.loglog(
-                curve["kappa"],
-                _share(curve[rule], n),
-                style,
-                color=f"C{place}",
-                label=f"{name}: {rule}",
-            )
-    first = next(iter(curves.values()))
-    axes.loglog(
-        first["kappa"], _share(first["paper"], n), "k:", label="the paper's b*, kappa = L/mu"
-    )
-    axes.legend(fontsize="small")
-    return figure
-
-
-def _share(sizes: list[float], n: int) -> Any:
-    """sizes / n, with gaps where a size was not computed."""
-    return np.where(np.isfinite(sizes), sizes, np.nan) / n
