@@ -281,7 +281,7 @@ def test_text_from_outside_is_escaped(tmp_path):
     missing = Outcome({}, {"missing": evil})
     results = Results({("psi_function", "paper", "Psi", "Psi", "table"): missing})
     (tmp_path / "run.json").write_text(
-        json.dumps({"profile": "smoke", "figures": {"psi_function": []}})
+        json.dumps({"profile": "smoke", "figures": {"psi_function": []}, "last": {}})
     )
     text = report.Page(tmp_path, results).render()
     assert evil not in text

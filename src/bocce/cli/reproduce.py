@@ -71,7 +71,7 @@ def reproduce(
 
     \b
     Examples:
-      bocce reproduce                         every figure and table: minutes on two cores
+      bocce reproduce                         every figure and table
       bocce reproduce fig3                    one figure
       bocce reproduce fig4 --setting paper --out elsewhere
       bocce reproduce fig3 --method mine:method      yours, from mine.py, beside
