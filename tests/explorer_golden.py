@@ -212,12 +212,3 @@ def close(ours: np.ndarray, theirs: np.ndarray) -> bool:
         scale[1:-1] = np.maximum(scale[1:-1], np.maximum(scale[2:], scale[:-2]))
         scale[-1] = max(scale[-1], scale[-2])
     return bool((np.abs(ours - theirs) <= AGREE * scale).all())
-
-
-def flatten(value) -> list[float]:
-    """Every number of a page's answers, in order."""
-    if isinstance(value, dict):
-        value = [value[key] for key in sorted(value)]
-    if isinstance(value, list):
-        return [number for inner in value for number in flatten(inner)]
-    return [float(value)]
