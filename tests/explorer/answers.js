@@ -26,10 +26,12 @@ function answers(bocce, given) {
       return Object.values(curve).map((column) => Array.from(column));
     });
   }
-  found.rates = [null, constants.L_max].map((L_max) => {
+  const rates = (n, L_max) => {
     const model = { spectrum, noise, n, b, alpha, beta, theta, L_max };
     return [bocce.mean_square_rate(model), bocce.critical_batch_size(model),
       bocce.stationary(model).error2];
-  });
+  };
+  found.rates = [null, constants.L_max].map((L_max) => rates(n, L_max));
+  found.fresh = rates(null, null);
   return JSON.stringify(found, (_, x) => (typeof x === "number" && !isFinite(x) ? String(x) : x));
 }

@@ -1,7 +1,6 @@
 """The explorer's functions, run by node, say what Python says (in Chromium: tests/browser)."""
 
 import json
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,6 +16,7 @@ FEW = 12
 CORE = explorer.script(explorer.CORE)
 # A constant of each formula, and another value: the answers must notice.
 MUTATIONS = {
+    "return 1 / b;": "return 1.001 / b;",
     "C = 15552": "C = 15553",
     "2 * beta) / (1 + beta)": "2.001 * beta) / (1 + beta)",
     "2 * s * m / top / lam": "2.001 * s * m / top / lam",
@@ -24,13 +24,24 @@ MUTATIONS = {
     "(4 * L);": "(4.001 * L);",
     "384 * (i + 1)": "385 * (i + 1)",
     "s = Math.max(0.25 / L_m": "s = Math.max(0.2501 / L_m",
+    "(1 + theta) * L_max": "(1.001 + theta) * L_max",
+    "4 * time * z": "4.001 * time * z",
+    "(1 / T) ** (1 / T)": "(1.001 / T) ** (1 / T)",
+    "4 / (l + m) ** 2": "4.001 / (l + m) ** 2",
+    "Math.ceil(0.5 * T)": "Math.ceil(0.51 * T)",
+    "/ Math.log(2)));": "/ Math.log(2.5)));",
+    "gamma ** (0.5 * k)": "gamma ** (0.501 * k)",
+    "Math.sqrt(-c2)": "Math.sqrt(-1.001 * c2)",
+    "2 * look * back": "2.001 * look * back",
+    "2 * look * c[j] + look * look * q[j];": "2.001 * look * c[j] + look * look * q[j];",
+    "2 * theta * (1 + theta) * x": "2.001 * theta * (1 + theta) * x",
     "0.5 * gap": "0.5001 * gap",
 }
 
 
-def ask(cores: list[str], settings: list[dict], differs: float = 0.0) -> list:
-    given = {"answers": golden.ANSWERS, "settings": settings, "differs": differs}
-    return [json.loads(line) for line in node(RUN, json.dumps({"cores": cores, **given}))]
+def ask(cores: list[str], settings: list[dict]) -> list[list[str] | None]:
+    given = {"cores": cores, "answers": golden.ANSWERS, "settings": settings}
+    return [json.loads(line) for line in node(RUN, json.dumps(given))]
 
 
 def node(script: Path | str, text: str) -> list[str]:
@@ -85,34 +96,3 @@ def test_a_run_is_its_expectation_on_average():
         runs = np.array(runs)
         error = runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
         assert (np.abs(runs.mean(axis=0) - exact) <= 4 * error + 1e-12).all()
-
-
-LITERAL = re.compile(r"(?<![\w.$])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
-# Numbers that only say how long to search, how finely, or when to stop: another value near them
-# answers the same to 1e-9. Each is given with the text around it.
-TUNING = (
-    "halvings = ", "grid = ", "zooms = ", "tie = ", "1e300", "1e-300", "1e-13", "1e-12", "1e-10",
-    "Math.log(100 *", "+ 10), centre", "Math.log(1e-4", "centre = -0.5", "width * 6", "at, 0)",
-)  # fmt: skip
-
-
-@pytest.mark.slow
-def test_every_constant_is_noticed():
-    """Each number of the formulas, changed by a thousandth or by one, changes an answer."""
-    code = "\n".join(re.sub(r"//.*", "", line) for line in CORE.splitlines())
-    settings = golden.settings(FEW)[:5]
-    settings[0]["T"] = 400  # long enough for every branch of ``auto``
-    places = list(LITERAL.finditer(code))
-    mutants, around = [], []
-    for place in places:
-        value = float(place[0])
-        new = value + 1 if value == int(value) and value < 3 else value * 1.01
-        mutants.append(f"{code[: place.start()]}{new!r}{code[place.end() :]}")
-        line = code[: place.start()].count("\n")
-        around.append(
-            (code.splitlines()[line].strip(), place[0], code[place.start() - 14 : place.end() + 14])
-        )
-    noticed = ask([code, *mutants], settings, differs=golden.AGREE)[1:]
-    survived = [where for where, seen in zip(around, noticed) if not seen]
-    unknown = [where for where in survived if not any(word in where[2] for word in TUNING)]
-    assert not unknown, "\n".join(map(str, unknown))
