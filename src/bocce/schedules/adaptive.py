@@ -155,20 +155,16 @@ def mass(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     L_max : float
         The largest curvature of the loss of one row, at least the largest eigenvalue of the
         Hessian.
     kappa_tilde : float
         The statistical condition number, > 0: the largest x_i^T A^-1 x_i over the rows, with A the
         Hessian.
-    n : int
-        The number of rows of the data.
-    b : int
-        The batch size in rows, 1 <= b <= n.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
@@ -241,17 +237,13 @@ def auto(
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     L_max : float
         The largest curvature of the loss of one row, at least L; on least squares ``Constants.R2``
         may stand here.
-    n : int
-        The number of rows of the data.
-    b : int
-        The batch size in rows, 1 <= b <= n.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
     kappa_tilde : float, optional
         The largest x_i^T A^-1 x_i over the rows, with A the Hessian; on least squares
         ``Constants.R2_tilde`` may stand here. Without it the schedule is heavy ball.

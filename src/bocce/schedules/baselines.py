@@ -24,10 +24,8 @@ def sgd_safe(T: int, L: float, L_max: float, n: int, b: int) -> Schedule:
     L_max : float
         The largest curvature of the loss of one row, at least the largest eigenvalue of the
         Hessian.
-    n : int
-        The number of rows of the data.
-    b : int
-        The batch size in rows, 1 <= b <= n.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
@@ -67,20 +65,16 @@ def mass_published(
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     L_max : float
         The largest curvature of the loss of one row, at least the largest eigenvalue of the
         Hessian.
     kappa_tilde : float
         The statistical condition number, > 0: the largest x_i^T A^-1 x_i over the rows, with A the
         Hessian.
-    n : int
-        The number of rows of the data.
-    b : int
-        The batch size in rows, 1 <= b <= n.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
@@ -129,20 +123,16 @@ def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     L_max : float
         The largest curvature of the loss of one row, at least the largest eigenvalue of the
         Hessian.
     kappa_tilde : float
         The statistical condition number, > 0: the largest x_i^T A^-1 x_i over the rows, with A the
         Hessian.
-    n : int
-        The number of rows of the data.
-    b : int
-        The batch size in rows, 1 <= b <= n.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
@@ -190,10 +180,8 @@ def triple_momentum(T: int, L: float, mu: float) -> Schedule:
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
 
     Returns
     -------
@@ -233,10 +221,8 @@ def robust_heavy_ball(T: int, L: float, mu: float, rate: float | None = None) ->
     ----------
     T : int
         The number of steps.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     rate : float, optional
         The error factor a step, from (sqrt(kappa) - 1)/(sqrt(kappa) + 1), which is Polyak's method,
         up to but not including 1. By default the speed 1 - rate is half of Polyak's.
@@ -284,10 +270,8 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
     ----------
     T : int
         The number of steps.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     rate : float, optional
         The error factor a step, from 1 - 1/sqrt(kappa), which is triple momentum, up to the rate at
         which theta is 0. By default the speed 1 - rate is half of triple momentum's, or the one at

@@ -60,10 +60,8 @@ def shb(T: int, L: float, mu: float, a: float = 1.0) -> Schedule:
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     a : float, default 1.0
         Multiplies the step: alpha = a/L, 0 < a <= 1.
 
@@ -109,10 +107,8 @@ def shb_averaged(
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     eta : float, optional
         The step of the averaging form, 0 < eta <= 1/(2L); by default 1/(4L).
     form : {"proof", "average"}, default "proof"
@@ -163,10 +159,8 @@ def polyak(T: int, L: float, mu: float) -> Schedule:
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
 
     Returns
     -------
@@ -204,10 +198,8 @@ def nesterov(T: int, L: float, mu: float) -> Schedule:
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
 
     Returns
     -------

@@ -65,10 +65,8 @@ def shb_exponential(T: int, L: float, mu: float, tau: float = 1.0, form: str = "
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     tau : float, default 1.0
         The last step size is about tau/T of the first, 1 <= tau < T.
     form : {"proof", "average"}, default "proof"
@@ -116,10 +114,8 @@ def two_phase(
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     c : float, default 0.5
         The share of T that the first phase takes, 0 < c < 1.
     tau : float, default 1.0
@@ -169,10 +165,8 @@ def nesterov_exponential(
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     rho : float, default 1.0
         The constant of the strong growth condition, at least 1; 1 means that the noise does not
         grow with the gradient.

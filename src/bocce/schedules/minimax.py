@@ -86,10 +86,8 @@ def minimax_heavy_ball(
     L_max : float
         The largest curvature of the loss of one row, at least the largest eigenvalue of the
         Hessian.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
-    lam_max : float
-        The largest eigenvalue of the Hessian, mu <= lam_max <= L_max.
+    mu, lam_max : float
+        The smallest and the largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
     longest : float, default math.inf
         The largest step size that may be chosen, > 0.
 

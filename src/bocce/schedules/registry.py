@@ -107,10 +107,8 @@ class Method:
         ----------
         constants : Constants
             The constants of the problem, ``problem.constants()``.
-        n : int
-            The number of rows of the data.
-        b : int
-            The batch size in rows, 1 <= b <= n.
+        n, b : int
+            The number of rows of the data and of a batch, 1 <= b <= n.
         T : int
             The number of steps, at least 1.
         quadratic : bool, default True

@@ -37,10 +37,8 @@ def schedule_free(
     L_max : float
         The largest curvature of the loss of one row, at least the largest eigenvalue of the
         Hessian.
-    n : int
-        The number of rows of the data.
-    b : int
-        The batch size in rows, 1 <= b <= n.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
     momentum : float, default 0.9
         The weight of the running mean in y_k, from 0 to 1.
 

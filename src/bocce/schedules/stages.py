@@ -138,10 +138,8 @@ def multistage(
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     stages : {"theorem", "fit", "authors"}, default "theorem"
         The rule for the number and lengths of the stages, see ``stage_count``.
     momentum : {"stage", "constant"}, default "stage"
@@ -203,10 +201,8 @@ def pan(T: int, L: float, mu: float, C: float = 2.0) -> Schedule:
     ----------
     T : int
         The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
     C : float, default 2.0
         The factor between the steps of consecutive stages, 1 < C <= T sqrt(kappa).
 

@@ -25,15 +25,14 @@ from .lower_bound import (
 from .multistage import (
     Horizons,
     bound_multistage,
-    bound_two_phase,
     multistage_horizon,
     multistage_range,
-    two_phase_exponent,
 )
 from .multistage_constant import bound_multistage_constant
 from .none_better import none_better
 from .result import Bound
 from .symbolic import psi_expression
+from .two_phase import bound_two_phase, two_phase_exponent
 
 __all__ = [
     "BestHeavyBall",

@@ -81,7 +81,21 @@ def _interpolation(m: Any, dx: Array, u_i: Array, u_j: Array) -> Array:
 
 @dataclass(frozen=True)
 class Multipliers:
-    """A Lyapunov function V = S^T P S + p F-, and why it falls: arrays, Fractions or variables."""
+    """A Lyapunov function V = S^T P S + p F- and the multipliers that prove its decrease.
+
+    Attributes
+    ----------
+    P : ndarray
+        The matrix P, of shape (4, 4).
+    p : Fraction
+        The weight of the last value.
+    n_value : Fraction
+        The share of the noise's weight that is bounded by values of f.
+    pairs : dict
+        The multipliers of the interpolation inequalities Q_ij, >= 0.
+    above : tuple of (Fraction, Fraction)
+        The multipliers of Q for (y-, *) and (*, y-): V >= ||w||^2 up to a factor.
+    """
 
     P: Array  # (4, 4)
     p: Any

@@ -37,11 +37,44 @@ def bound_shb(
 
         3 sqrt2 sqrt(kappa/a) exp(-(sqrt(a/kappa)/2)(1 - x) T) D + 6 zeta chi/(mu (1 - x)).
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
+    a : float, default 1.0
+        Multiplies the step: alpha = a/L, 0 < a <= 1.
+    D : float, default 1.0
+        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+    chi : float, default 0.0
+        The root of chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; 0 is interpolation.
+    L_max : float, optional
+        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+    which : {"corrected", "printed", "gronwall"}, default "corrected"
+        The form of the bound, see above.
+
+    Returns
+    -------
+    Bound
+        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: L >= L_max and b >= b* (``batch_threshold``). False for L = lambda_max < L_max.
     The noise term does not depend on a: only ``bound_stationary`` shows that small steps help.
 
     Source: ``thm:SHB_quad``, ``thm:shb-interpolation`` (chi = 0).
 
+    Examples
+    --------
     >>> bound = bound_shb(200, L=10.0, mu=1.0, n=10_000, b=9_950, chi=0.1, L_max=10.0)
     >>> f"{bound.bias:.3e} {bound.noise:.3e} {bound.valid}"
     '5.479e-10 1.473e-03 True'
@@ -101,11 +134,42 @@ def bound_bounded_noise(
 
     rho = 1 - sqrt(a/kappa)/2.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
+    a : float, default 1.0
+        Multiplies the step: alpha = a/L, 0 < a <= 1.
+    D : float, default 1.0
+        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+    sigma : float, default 0.0
+        The bound sigma on the noise of one row, >= 0.
+    which : {"corrected", "printed", "sqrt"}, default "corrected"
+        The form of the bound, see above.
+
+    Returns
+    -------
+    Bound
+        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: L >= lambda_max suffices (rows are not used), but the bounded noise is an
     assumption on the run: on quadratics the noise grows with the distance.
 
     Source: ``thm:shb-quad-bounded-noise``.
 
+    Examples
+    --------
     >>> run = dict(T=100, L=10.0, mu=1.0, n=100, b=50, sigma=0.1, a=0.25)
     >>> bound = bound_bounded_noise(**run)
     >>> f"{bound.bias:.3e} {bound.noise:.3e}"

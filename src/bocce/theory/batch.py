@@ -21,8 +21,27 @@ def zeta2(n: int, b: int) -> float:
     Batches are drawn without replacement, so it is 1 at b = 1 and 0 at b = n. The paper writes
     zeta for both zeta0 and sqrt(3) zeta0; here zeta = sqrt(3) zeta0.
 
+    Parameters
+    ----------
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
+
+    Returns
+    -------
+    float
+        zeta0^2, from 0 (b = n) to 1 (b = 1).
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Source: ``lem:batch-factor``.
 
+    Examples
+    --------
     >>> zeta2(100, 1), zeta2(100, 50), zeta2(100, 100)
     (1.0, 0.010101010101010102, 0.0)
     """
@@ -49,11 +68,38 @@ def batch_threshold(
     sharper form of the theorem (``bound_shb(which="gronwall")``), whose noise term never needs
     the second part.
 
+    Parameters
+    ----------
+    n : int
+        The number of rows of the data.
+    kappa : float
+        The condition number L/mu, at least 1.
+    a : float, default 1.0
+        Multiplies the step: alpha = a/L, 0 < a <= 1.
+    interpolation : bool, default False
+        Whether all rows are fitted exactly (chi = 0).
+    which : {"printed", "gronwall"}, default "printed"
+        The constant of the theorem as printed, or of its sharper form.
+
+    Returns
+    -------
+    float
+        The batch size b* in rows, a real number of at most n.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: valid for kappa = L_max/mu, not for kappa = lambda_max/mu (the diagonal problem
     with n = 20000 and kappa = 1 diverges below ``lower_bound_threshold``, 10526 rows).
 
     Source: ``thm:SHB_quad``, ``thm:shb-interpolation``.
 
+    Examples
+    --------
     >>> round(batch_threshold(10_000, 10.0), 1), round(batch_threshold(10_000, 100.0), 1)
     (9936.1, 9999.4)
     >>> round(batch_threshold(20_000, 1.0), 1)
@@ -77,7 +123,19 @@ def above(b: int, threshold: float) -> Condition:
 
 @dataclass(frozen=True)
 class Target:
-    """Step scale ``a`` and number of steps ``T`` for a target; ``valid`` and ``why`` as Bound."""
+    """The step scale and the number of steps for a target accuracy.
+
+    Attributes
+    ----------
+    a : float
+        The scale of the step a/L.
+    T : float
+        The number of steps; infinite where the batch is too small.
+    valid : bool
+        Whether the conditions of the theorem hold.
+    why : str
+        The condition that fails, or what was taken on trust.
+    """
 
     a: float
     T: float
@@ -101,12 +159,41 @@ def epsilon_target(
     T = ceil(2 sqrt(kappa)/(sqrt(a) rate) ln(12 sqrt2 sqrt(kappa) D/sqrt(a epsilon))),
     rate = 1 - 2 sqrt(kappa zeta).
 
+    Parameters
+    ----------
+    epsilon : float
+        The target for ||w_T - w*||^2, > 0.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
+    chi : float, default 0.0
+        The root of chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; 0 is interpolation.
+    D : float, default 1.0
+        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+    L_max : float, optional
+        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+
+    Returns
+    -------
+    Target
+        The step scale and the number of steps, and whether the theorem holds.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: E||w_T - w*|| <= sqrt(epsilon) when b >= b*(a) and L >= L_max. As epsilon falls so
     does a, and b*(a) tends to n: a small target costs nearly the full batch. T is infinite where
     rate <= 0.
 
     Source: ``thm:shb_q_noise`` (which states it without the expectation).
 
+    Examples
+    --------
     >>> target = epsilon_target(1e-4, L=10.0, mu=1.0, n=10_000, b=9_990, chi=1e-3)
     >>> target.a, target.T, target.valid
     (0.1736111111111111, 169.0, True)

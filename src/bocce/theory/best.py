@@ -20,12 +20,23 @@ PROVED = (1e-6, 1e-5, 1e-4)  # how much better than the best, of 1 - rate, is pr
 
 @dataclass(frozen=True)
 class BestHeavyBall:
-    """What ``best_heavy_ball`` found, in units where lambda_max = 1.
+    """The result of ``best_heavy_ball``, in units where lambda_max = 1.
 
-    ``alpha``, ``beta`` and their ``rate``; ``lowest``, a rate that no step and momentum has, which
-    is proved (0 where no proof was found); ``sgd_rate``, the best with beta = 0; ``instance``, the
-    arguments of ``bocce.data.extremal`` for a problem on which no heavy ball is faster (None where
-    there is none with exactly these constants).
+    Attributes
+    ----------
+    alpha : float
+        The step size; divide it by lambda_max of your problem.
+    beta : float
+        The momentum.
+    rate : float
+        The certified factor by which the root-mean-square error falls a step.
+    lowest : float
+        A rate that provably no step and momentum has; 0 where no proof was found.
+    sgd_rate : float
+        The best rate with beta = 0.
+    instance : dict or None
+        The arguments of ``bocce.data.extremal`` for a problem on which no heavy ball is faster.
+        None if no problem has exactly these constants.
     """
 
     alpha: float
@@ -45,8 +56,20 @@ class BestHeavyBall:
 
         Parameters
         ----------
-        T : the number of steps.
-        L : lambda_max of the problem, ``p.constants().L``.
+        T : int
+            The number of steps.
+        L : float, default 1.0
+            The largest eigenvalue of the Hessian of the problem, ``p.constants().L``.
+
+        Returns
+        -------
+        Schedule
+            The table of T steps: alpha, beta and theta.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range; the message names the rule and the remedy.
 
         Examples
         --------
@@ -72,6 +95,28 @@ def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
     exactly, once 1 + zeta0^2 (R - 1) <= (2 - 1/kappa)(1/kappa + zeta0^2 (R - 1/kappa)): for large
     kappa, once zeta0^2 (R + 1) >= 1.
 
+    Parameters
+    ----------
+    kappa : float
+        The condition number lambda_max/mu, at least 1.
+    R : float
+        The ratio L_max/lambda_max, at least 1.
+    zeta2 : float
+        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
+        the full batch and 1 is one row.
+
+    Returns
+    -------
+    BestHeavyBall
+        Step, momentum and rate, with the proof that no other choice is better.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: ``rate`` is certified for every data set with these constants. It is found by a
     search; that no other (alpha, beta) has a smaller one than ``lowest`` is proved
     (``none_better``), and 1 - lowest exceeds 1 - rate by a millionth of it (1e-4 at worst). On
@@ -79,12 +124,6 @@ def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
 
     Source: not in the paper, whose Theorem 3 (``thm:divergence-n-case``) is about its own step and
     momentum; docs/theory/minimax.md.
-
-    Parameters
-    ----------
-    kappa : lambda_max/mu.
-    R : L_max/lambda_max, at least 1.
-    zeta2 : ``theory.zeta2(n, b)``.
 
     Examples
     --------

@@ -22,9 +22,17 @@ CLOSE = 2e-3  # of 1 - rate: when the bisection ends
 
 @dataclass(frozen=True)
 class ConvexCertificate:
-    """``rate``: sqrt(E||w_k - w*||^2) <= C rate^k for every such problem; infinite if none.
+    """A rate for convex losses and its proof.
 
-    ``why`` says it in words; ``proof`` has the multipliers, Fractions that were checked exactly.
+    Attributes
+    ----------
+    rate : float
+        sqrt(E||w_k - w*||^2) <= C rate^k for every problem with the given constants; infinite if no
+        rate was proved.
+    why : str
+        The result in words.
+    proof : Multipliers, optional
+        The multipliers, as fractions that were checked exactly.
     """
 
     rate: float
@@ -48,6 +56,36 @@ def certify_convex(
     bounded by E||g - u||^2 <= zeta0^2 (L_max <u, y - w*> - ||u||^2) or by the same with
     2 L_max (f(y) - f*). The smallest r is found by bisection (cvxpy, Clarabel).
 
+    Parameters
+    ----------
+    alpha, beta : float
+        The step size, > 0, and the momentum, 0 <= beta < 1.
+    theta : float
+        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    L : float
+        The largest curvature of f, > mu.
+    L_max : float
+        The largest curvature of the loss of one row, at least L.
+    zeta2 : float
+        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
+        the full batch and 1 is one row.
+
+    Returns
+    -------
+    ConvexCertificate
+        The rate, the reason in words and the multipliers.
+
+    Raises
+    ------
+    ValueError
+        If mu = L, or an argument is out of its range.
+    ImportError
+        If cvxpy or Clarabel is not installed.
+
+    Notes
+    -----
     Guarantee: the multipliers are rounded to fractions and the inequality is checked in exact
     arithmetic (LDL^T), so the rate returned is a proof and rests on no solver. That no smaller
     rate is returned proves nothing: the family of V is limited.
@@ -100,6 +138,20 @@ def _why(zeta2: float) -> str:
 def convex_words(certificate: ConvexCertificate, b: int) -> str:
     """What a certificate for convex losses says, as a sentence for people.
 
+    Parameters
+    ----------
+    certificate : ConvexCertificate
+        The result of ``certify_convex``.
+    b : int
+        The batch size in rows, 1 <= b <= n.
+
+    Returns
+    -------
+    str
+        One sentence.
+
+    Examples
+    --------
     >>> convex_words(ConvexCertificate(0.98, "proved in exact arithmetic"), 100)
     'At b = 100 the error falls by 0.98 a step in root mean square, down to what the noise at the
     minimiser leaves: proved for every convex loss with these constants.'

@@ -30,31 +30,42 @@ def edge(
 
     a quadratic in alpha and in lam, and linear in zeta0^2.
 
-    Guarantee: necessary and sufficient where every row touches one coordinate, with curvature L_max
-    or 0. On other least squares it is sufficient if it holds at every eigenvalue; for theta = 0 at
-    mu and lambda_max, since the left side is linear in lam.
-
-    Source: not in the paper; Theorem S at rate 1, docs/theory/certificate.md.
-
     Parameters
     ----------
-    alpha, lam, zeta2 : float or None
-        The step, the curvature and zeta0^2 = (n - b)/((n - 1) b). Exactly one is left out.
-    beta, theta : float
-        Momentum in [0, 1) and lookahead.
+    alpha : float, optional
+        The step size, > 0.
+    beta : float, default 0.0
+        The momentum, 0 <= beta < 1.
+    lam : float, optional
+        The curvature, > 0.
+    zeta2 : float, optional
+        The variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch, >= 0. Exactly one of alpha,
+        lam and zeta2 is left out.
     L_max : float, optional
-        The largest curvature of a row, at least lam. It may be left out where zeta2 = 0.
+        The largest curvature of the loss of one row, at least lam. It may be left out where zeta2 =
+        0.
+    theta : float, default 0.0
+        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
 
     Returns
     -------
     float
-        The largest stable value of what was left out: of ``lam`` at most L_max, and 0.0 if none is
-        stable; of ``zeta2`` infinity if lam = L_max, and 0.0 if not even the full batch is stable.
+        The largest stable value of the argument that was left out. For ``lam`` it is at most L_max,
+        and 0.0 if no curvature is stable. For ``zeta2`` it is infinity if lam = L_max, and 0.0 if
+        not even the full batch is stable.
 
     Raises
     ------
     ValueError
         If not exactly one of alpha, lam, zeta2 is left out, or a number is out of its range.
+
+    Notes
+    -----
+    Guarantee: necessary and sufficient where every row touches one coordinate, with curvature L_max
+    or 0. On other least squares it is sufficient if it holds at every eigenvalue; for theta = 0 at
+    mu and lambda_max, since the left side is linear in lam.
+
+    Source: not in the paper; Theorem S at rate 1, docs/theory/certificate.md.
 
     Examples
     --------

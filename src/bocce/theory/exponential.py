@@ -117,34 +117,44 @@ def bound_exponential(
 
     Parameters
     ----------
-    T, L, mu, tau
-        As given to ``schedules.shb_exponential``.
-    D : float
-        The distance ||w_0 - w*||.
-    sigma2 : float
+    T : int
+        The number of steps, at least 1.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+    tau : float, default 1.0
+        As in ``schedules.shb_exponential``, 1 <= tau < T.
+    D : float, default 1.0
+        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+    sigma2 : float, default 0.0
         sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
-    zeta2 : float
-        zeta0^2 = ``theory.zeta2(n, b)``: 1 for single rows, 0 for the full batch.
+    zeta2 : float, default 1.0
+        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
+        the full batch and 1 is one row.
     L_max : float, optional
-        The largest curvature of a row; given, L >= L_max is checked.
-    which : {"corrected", "printed"}
+        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+    which : {"corrected", "printed"}, default "corrected"
         "printed" has the paper's C_4 and C_5, which exact dynamics exceed.
     chi2 : float, optional
-        chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``.
+        chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; it sharpens the noise term.
 
     Returns
     -------
     Bound
+        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
 
     Raises
     ------
     ValueError
-        If an argument is outside its domain.
+        If an argument is out of its range; the message names the rule and the remedy.
 
+    Notes
+    -----
     Guarantee: any batch size, any convex L-smooth rows, form "proof", L >= L_max.
 
     Source: ``thm:SHB_exp``.
 
+    Examples
+    --------
     >>> bound = bound_exponential(10_000, L=10.0, mu=1.0, sigma2=0.01, L_max=10.0)
     >>> f"{bound.bias:.3e} {bound.noise:.3e} {bound.valid}"
     '1.360e-10 7.494e-02 True'
@@ -193,10 +203,50 @@ def bound_misestimated_L(
     ``delta_f`` = max over k < k_0 of E f(w_k) - f* is then needed. s_B^2 and the arguments
     ``sigma2``, ``zeta2`` and ``chi2`` are those of `bound_exponential`.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+    nu : float
+        The ratio L/L_hat of the true L and the L that the schedule was built with, > 0.
+    tau : float, default 1.0
+        As in ``schedules.shb_exponential``, 1 <= tau < T.
+    D : float, default 1.0
+        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+    sigma2 : float, default 0.0
+        sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
+    delta_f : float, optional
+        The largest E f(w_k) - f* over the first k_0 steps; needed for nu > 1.
+    zeta2 : float, default 1.0
+        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
+        the full batch and 1 is one row.
+    L_max : float, optional
+        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+    which : {"corrected", "printed"}, default "corrected"
+        "corrected" is proved; "printed" has the constants that the paper prints.
+    chi2 : float, optional
+        chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; it sharpens the noise term.
+
+    Returns
+    -------
+    Bound
+        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
+
+    Raises
+    ------
+    ValueError
+        If delta_f is missing for nu > 1, or an argument is out of its range.
+
+    Notes
+    -----
     Guarantee: nu gamma <= 4 kappa, L >= L_max, form "proof".
 
     Source: ``thm:SHB_mis_L``.
 
+    Examples
+    --------
     >>> bound = bound_misestimated_L(10_000, L=10.0, mu=1.0, nu=2.0, sigma2=0.01, delta_f=5.0)
     >>> f"{bound.bias:.3e} {bound.noise:.3e}"
     '1.156e-22 1.474e+00'
@@ -260,10 +310,48 @@ def bound_misestimated_mu(
 
     s_B^2 and the arguments ``sigma2``, ``zeta2`` and ``chi2`` are those of `bound_exponential`.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+    nu : float
+        The ratio mu_hat/mu of the mu that the schedule was built with and the true mu, 0 < nu <= 1.
+    tau : float, default 1.0
+        As in ``schedules.shb_exponential``, 1 <= tau < T.
+    D : float, default 1.0
+        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+    sigma2 : float, default 0.0
+        sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
+    zeta2 : float, default 1.0
+        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
+        the full batch and 1 is one row.
+    L_max : float, optional
+        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+    which : {"corrected", "printed"}, default "corrected"
+        "corrected" is proved; "printed" has the constants that the paper prints.
+    chi2 : float, optional
+        chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; it sharpens the noise term.
+
+    Returns
+    -------
+    Bound
+        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: L >= L_max, form "proof"; nothing is promised for mu over-estimated.
 
     Source: ``thm:SHB_mis_mu``.
 
+    Examples
+    --------
     >>> bound = bound_misestimated_mu(10_000, L=10.0, mu=1.0, nu=0.5, sigma2=0.01)
     >>> f"{bound.bias:.3e} {bound.noise:.3e}"
     '1.043e-04 2.971e-01'

@@ -61,6 +61,53 @@ def certify(
         E||w_T - w*||^2 <= ||m_T||^2 + sum_k ( sqrt(sum_lam q_k m_{y,k}^2)
                                      + alpha_k zeta0 sqrt(c1 chi^2 + c2 chi~^2) )^2.
 
+    Parameters
+    ----------
+    schedule : Schedule or str
+        The schedule, or the name of a method. The table of a name is built from L = lam_max (the
+        largest of the spectrum), mu, L_max, kappa_tilde, n and b.
+    n : int or None
+        The rows that batches are drawn from without replacement; None if every row is fresh
+        (zeta0^2 = 1/b).
+    b : int
+        The batch size in rows.
+    L_max : float
+        The largest curvature of the loss of one row, l2 included (or ``Constants.R2``, which is
+        smaller).
+    kappa_tilde : float or None
+        The largest x_i^T A^-1 x_i (or ``Constants.R2_tilde``); None if unknown, which sets c2 = 0.
+    spectrum : array-like, optional
+        The eigenvalues of the Hessian. Give mu and lam_max instead, and the bound holds for every
+        spectrum between them.
+    mu : float, optional
+        The smallest eigenvalue, where no spectrum is given.
+    lam_max : float, optional
+        The largest eigenvalue, where no spectrum is given.
+    error0 : array-like
+        The squared distance ||w_0 - w*||^2; with a spectrum also its parts, one for each
+        eigenvalue.
+    chi2 : float, default 0.0
+        The mean of ||grad f_i(w*)||^2. Where it is 0 and chi_tilde2 is not, it is bounded by
+        chi_tilde2.
+    chi_tilde2 : float, default 0.0
+        The same mean in the norm of A^-1. Where it is 0 and chi2 is not, it is bounded by chi2.
+    of : {"error", "gap"}, default "error"
+        "error" bounds E||w_T - w*||^2, "gap" bounds E f(w_T) - f*.
+    T : int, optional
+        The number of steps, where ``schedule`` is a name.
+
+    Returns
+    -------
+    Bound
+        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: least squares with any l2, independent batches of b rows without replacement, every
     data set with these constants; up to rounding. Within 1 to 3 times the exact root mean square
     where the method is comfortably stable; useless (infinite) near its critical batch. ``bias`` is
@@ -68,23 +115,6 @@ def certify(
     O(T^2) without.
 
     Source: not in the paper; docs/theory/finite-horizon.md has the proof.
-
-    Parameters
-    ----------
-    schedule : a Schedule; or a name, whose table is built from L = lam_max (the largest of the
-        spectrum), mu, L_max, kappa_tilde, n and b.
-    n : rows that batches are drawn from without replacement; None if every row is fresh
-        (zeta0^2 = 1/b).
-    b : rows of a batch.
-    L_max : largest curvature of a row, l2 included (or ``Constants.R2``, which is smaller).
-    kappa_tilde : largest x_i^T A^-1 x_i (or ``Constants.R2_tilde``); None if unknown: c2 = 0.
-    spectrum : eigenvalues of the Hessian; or give mu and lam_max, and the bound holds for every
-        spectrum between them.
-    error0 : ||w_0 - w*||^2, or with a spectrum its parts, one for each eigenvalue.
-    chi2, chi_tilde2 : mean ||grad f_i(w*)||^2, and the same in the norm of A^-1; where one of them
-        is 0 and the other is not, it was not given and is bounded by the other.
-    of : "error" or "gap".
-    T : the number of steps, where ``schedule`` is a name.
 
     Examples
     --------

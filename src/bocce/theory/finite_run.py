@@ -31,22 +31,35 @@ def certify_run(
     of lambda_max alone. Weights, a penalty by column and an intercept (the last variable of w0) are
     part of the problem: row i has the Hessian A_i = c_i x_i x_i^T + l2 diag(r), whatever c and r.
 
-    Guarantee: as ``certify``, up to rounding; ``why`` says what was estimated. It asks for w*, so
-    it judges a schedule, on these data or on a sample of them; it is no way to save a run.
-
     Parameters
     ----------
-    p : a least-squares problem.
-    schedule : a Schedule; or a name, whose table is built as ``minimize`` builds it.
-    batch_size : int = rows, float in (0, 1] = share of n.
-    w0 : where the run begins (zeros).
-    of : "error" bounds E||w_T - w*||^2, "gap" bounds E f(w_T) - f*.
-    T : the number of steps, where ``schedule`` is a name.
+    p : Problem
+        A least-squares problem.
+    schedule : Schedule or str
+        The schedule, or the name of a method whose table is built as ``minimize`` builds it.
+    batch_size : int or float
+        Rows of a batch (int), or a share of n (float in (0, 1]).
+    w0 : array-like, optional
+        The start; by default zeros.
+    of : {"error", "gap"}, default "error"
+        "error" bounds E||w_T - w*||^2, "gap" bounds E f(w_T) - f*.
+    T : int, optional
+        The number of steps, where ``schedule`` is a name.
 
     Returns
     -------
     Bound
-        ``total`` is the bound, ``valid`` says whether there is one, ``why`` says why.
+        ``total`` is the bound, ``valid`` says whether there is one and ``why`` gives the reason.
+
+    Raises
+    ------
+    ValueError
+        If the problem is not least squares, or an argument is out of its range.
+
+    Notes
+    -----
+    Guarantee: as ``certify``, up to rounding; ``why`` says what was estimated. It asks for w*, so
+    it judges a schedule, on these data or on a sample of them; it is no way to save a run.
 
     Examples
     --------
@@ -162,6 +175,22 @@ def _from_estimates(schedule: Schedule, c: Any, error2: float, known: dict[str, 
 def certify_words(bound: Bound, T: int, b: int) -> str:
     """What a certificate says, as a sentence for people.
 
+    Parameters
+    ----------
+    bound : Bound
+        The result of ``certify`` or ``certify_run``.
+    T : int
+        The number of steps.
+    b : int
+        The batch size in rows, 1 <= b <= n.
+
+    Returns
+    -------
+    str
+        One sentence.
+
+    Examples
+    --------
     >>> certify_words(Bound(MEAN_SQUARE, 1.0e-4, 4.4e-5, True, "all conditions hold"), 2000, 300)
     'After 2,000 steps at b = 300 the error ||w - w*|| is at most 0.012 in root mean square.'
     """

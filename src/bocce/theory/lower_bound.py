@@ -68,10 +68,35 @@ def psi(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
     Psi = phi^T M_steps phi with phi = (sin theta, cos theta), M_0 = I, M_{j+1} = E[H^T M_j H]:
     the paper's sum over all 2^steps sequences, in O(steps).
 
+    Parameters
+    ----------
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
+    beta : float
+        The momentum, from 0 to 1.
+    theta : float
+        The angle of the start (w_0, w_{-1}) in radians; not the lookahead.
+    steps : int, default 6
+        The number of steps that the criterion looks at, at least 1.
+
+    Returns
+    -------
+    float
+        The factor Psi, > 0.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: min over theta > 1 proves divergence; the converse is not true.
 
     Source: ``thm:divergence-n-case``; ``thm:divergence-2-case`` with n=2, b=1, steps=3.
 
+    Examples
+    --------
     >>> round(psi(100, 70, 0.8, 0.5), 6)
     1.136388
     """
@@ -82,8 +107,33 @@ def psi(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
 def psi_derivative(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
     """The derivative of ``psi`` in beta, carried along in the same recursion.
 
+    Parameters
+    ----------
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
+    beta : float
+        The momentum, from 0 to 1.
+    theta : float
+        The angle of the start (w_0, w_{-1}) in radians; not the lookahead.
+    steps : int, default 6
+        The number of steps that the criterion looks at, at least 1.
+
+    Returns
+    -------
+    float
+        d Psi/d beta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Source: ``table:der_beta``.
 
+    Examples
+    --------
     >>> round(psi_derivative(100, 70, 0.25, 0.0), 3)
     0.12
     """
@@ -94,6 +144,27 @@ def psi_derivative(n: int, b: int, beta: float, theta: float, steps: int = 6) ->
 def psi_minimum(n: int, b: int, beta: float, steps: int = 6) -> float:
     """The least ``psi`` over theta: the smaller eigenvalue of M_steps.
 
+    Parameters
+    ----------
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
+    beta : float
+        The momentum, from 0 to 1.
+    steps : int, default 6
+        The number of steps that the criterion looks at, at least 1.
+
+    Returns
+    -------
+    float
+        The smallest Psi; above 1 it proves divergence.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Examples
+    --------
     >>> round(psi_minimum(2, 1, 0.63, steps=3), 4)
     1.0843
     """
@@ -104,10 +175,26 @@ def psi_minimum(n: int, b: int, beta: float, steps: int = 6) -> float:
 def psi_two_samples(beta: float, theta: float) -> float:
     """Psi of the 2-sample problem (n = 2, b = 1, three steps): the paper's polynomial.
 
+    Parameters
+    ----------
+    beta : float
+        The momentum, from 0 to 1.
+    theta : float
+        The angle of the start (w_0, w_{-1}) in radians; not the lookahead.
+
+    Returns
+    -------
+    float
+        The factor Psi.
+
+    Notes
+    -----
     Source: ``thm:divergence-2-case``. It equals ``psi(2, 1, beta, theta, steps=3)``; its least
     value at beta = .63 is 1.0843 (1.0986 at kappa = 6), printed as 1.1. In truth this problem
     diverges for every beta > 0 (``lower_bound_threshold`` is above 1).
 
+    Examples
+    --------
     >>> round(psi_two_samples(0.63, 0.5), 12) == round(psi(2, 1, 0.63, 0.5, steps=3), 12)
     True
     """
@@ -126,8 +213,24 @@ def psi_derivative_table(n: int = 100, b: int = 70) -> FloatArray:
     Rows: theta = 0, .2 pi, .., 2 pi. Columns: beta from .25 to .999 in ten equal steps (so the
     column headed .915 is .91578).
 
+    Parameters
+    ----------
+    n : int, default 100
+        The number of rows of the data.
+    b : int, default 70
+        The batch size in rows, 1 <= b <= n.
+
+    Returns
+    -------
+    ndarray of float
+        The table, of shape (11, 10).
+
+    Notes
+    -----
     Source: ``table:der_beta``.
 
+    Examples
+    --------
     >>> psi_derivative_table()[0, :4].round(3).tolist()
     [0.12, 0.299, 0.667, 1.364]
     """
@@ -155,10 +258,31 @@ def kappa_star(b: int, n: int = 100) -> float:
     min over theta of Psi > 1. It exists for every b < n: at beta = 1 the noise-free H has
     H^6 = I, and noise adds to that.
 
+    Parameters
+    ----------
+    b : int
+        The batch size in rows, 1 <= b <= n.
+    n : int, default 100
+        The number of rows of the data.
+
+    Returns
+    -------
+    float
+        The condition number kappa*, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: rests on Psi growing with beta, checked for n = 100 and all b in the tests.
 
     Source: ``thm:divergence-n-case``, ``fig:beta_star``.
 
+    Examples
+    --------
     >>> kappa_star(39), round(kappa_star(70), 2)
     (1.0, 18.28)
     """
@@ -178,8 +302,29 @@ def best_fit_line(n: int = 100, most: int | None = None) -> tuple[float, float]:
     The paper prints -0.6 and -3.8, then uses 3.3 and 4. A fitted line is not a bound: six steps
     do not support it at b = 84 .. 99.
 
+    Parameters
+    ----------
+    n : int, default 100
+        The number of rows of the data.
+    most : int, optional
+        The largest batch size of the fit; by default n - 1.
+
+    Returns
+    -------
+    tuple of (float, float)
+        Slope and intercept.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Source: ``fig:kap_batch``.
 
+    Examples
+    --------
     >>> [round(number, 3) for number in best_fit_line()]
     [-0.565, -3.418]
     """
@@ -204,8 +349,31 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
     ``printed``: n/(1 + (n-1)/(e^3.3 kappa^0.6)), stated for n = 100. Divergence holds below it
     for b <= 98; b = 99 is stable for 18345 <= kappa <= 21928.
 
+    Parameters
+    ----------
+    n : int
+        The number of rows of the data.
+    kappa : float
+        The condition number L/mu, at least 1.
+    which : {"exact", "six-step", "printed"}, default "exact"
+        The criterion, see above.
+
+    Returns
+    -------
+    float
+        The batch size in rows, a real number.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Source: ``thm:divergence-n-case``; the exact form is Theorem S with equality.
 
+    Examples
+    --------
     >>> [round(lower_bound_threshold(100, 100.0, which), 1) for which in
     ...  ("printed", "six-step", "exact")]
     [81.3, 82.0, 87.4]

@@ -66,32 +66,43 @@ def bound_multistage_constant(
     than its time constant may have C_i r_i^T_i > 1: with many such stages (``stages="authors"``)
     the bound holds but says little, and ``theory.certify`` says more.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    L, mu : float
+        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
+    L_max : float
+        The largest curvature of the loss of one row, l2 included (or ``Constants.R2``).
+    D : float, default 1.0
+        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+    chi : float, default 0.0
+        The root of chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; 0 is interpolation.
+    stages : {"fit", "theorem", "authors"}, default "fit"
+        As in ``schedules.multistage``.
+    lam_max : float, optional
+        The largest eigenvalue of the Hessian; by default L.
+
+    Returns
+    -------
+    Bound
+        On sqrt(E||w_T - w*||^2), hence on E||w_T - w*||.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: least squares with or without l2, independent batches, any data with these constants,
     zeta0^2 below ``certificate(1/L, beta, ...)``: stage 0 decides, a shorter step at the same
     momentum keeps the certificate.
 
     Source: not in the paper, which leaves Multi-SHB-CNST without an analysis;
     docs/theory/multistage.md has the proof.
-
-    Parameters
-    ----------
-    T, L, mu : int, float, float
-        As in ``schedules.multistage``.
-    n, b : int
-        Rows, and rows a batch.
-    L_max : float
-        The largest curvature of a row, l2 included (or ``Constants.R2``).
-    D, chi : float
-        ||w_0 - w*||, and the root of ``noise().chi2``.
-    stages : {"fit", "theorem", "authors"}
-        As in ``schedules.multistage``.
-    lam_max : float, optional
-        The largest eigenvalue of the Hessian, L unless given.
-
-    Returns
-    -------
-    Bound
-        On sqrt(E||w_T - w*||^2), hence on E||w_T - w*||.
 
     Examples
     --------

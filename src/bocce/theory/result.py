@@ -18,12 +18,26 @@ Condition = tuple[bool, str]
 
 @dataclass(frozen=True)
 class Bound:
-    """An upper bound on ``quantity``: ``bias`` (what is left of the start) plus ``noise``.
+    """An upper bound in two parts: ``bias`` is what is left of the start, ``noise`` is the rest.
 
-    ``valid`` says whether the numbers are a guarantee and ``why`` says it in words: which
-    condition fails, or what was taken on trust. The numbers are those of the formula either way;
-    where the formula has no value they are infinite.
+    ``valid`` says whether the numbers are a guarantee. The numbers come from the formula either
+    way; where the formula has no value they are infinite.
 
+    Attributes
+    ----------
+    quantity : str
+        The quantity that is bounded, such as ``E||w_T - w*||``.
+    bias : float
+        The part that comes from the start.
+    noise : float
+        The part that comes from the noise of the batches.
+    valid : bool
+        Whether all conditions hold.
+    why : str
+        The condition that fails, or what was taken on trust.
+
+    Examples
+    --------
     >>> Bound("E||w_T - w*||", 0.5, 0.25, True, "all conditions hold").total
     0.75
     """

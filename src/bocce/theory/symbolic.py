@@ -13,8 +13,31 @@ def psi_expression(steps: int = 6, n: int | None = None, b: int | None = None) -
 
     Psi = phi^T M_steps phi, M_{j+1} = E[H^T M_j H], as ``psi`` computes it in numbers.
 
+    Parameters
+    ----------
+    steps : int, default 6
+        The number of steps that the criterion looks at, at least 1.
+    n : int, optional
+        The number of rows; by default a symbol.
+    b : int, optional
+        The batch size in rows; by default a symbol.
+
+    Returns
+    -------
+    sympy.Expr
+        The expression.
+
+    Raises
+    ------
+    ImportError
+        If SymPy is not installed.
+
+    Notes
+    -----
     Source: ``fig:psi_function``.
 
+    Examples
+    --------
     >>> expression = psi_expression(steps=1, n=2, b=1)
     >>> print(expression.subs("theta", 0))
     beta**2
