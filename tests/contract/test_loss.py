@@ -6,6 +6,8 @@ A loss in a file of its own (see docs/extend/loss.md) inherits these tests by
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -222,10 +224,7 @@ def test_words_are_classes_or_refused(name):
         p = Problem(design("dense"), words, loss)
     except (TypeError, ValueError) as error:
         text = str(error)
-        assert text.startswith(f"{loss.title}: y has ")
-        assert ", must " in text
-        assert "; " in text
-        assert text.endswith(".")
+        assert re.fullmatch(rf"{loss.title}: y( has .*,|=.*) must .*; .*\.", text)
     else:
         assert p.classes.tolist() == ["a", "b", "c", "d", "e"]
 

@@ -233,7 +233,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
     with pytest.raises(ValueError, match="has more than two different labels"):
         bocce.Logistic(p.X)
     one = write_blocks(tmp_path / "one", (np.eye(3), np.ones(3)))
-    with pytest.raises(ValueError, match=r"has 1 different labels \(1\.0\), must have exactly two"):
+    with pytest.raises(ValueError, match=r"has one label only \(1\.0\), must have exactly two"):
         bocce.Logistic(one)
     for method in ("sgd-sls-exp", bocce.policies.sgd_sls_exponential(10)):
         for engine in ("compiled", "reference"):

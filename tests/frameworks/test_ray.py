@@ -200,7 +200,7 @@ def test_block_files_with_three_classes_and_an_intercept(local_ray, tmp_path):
         ),
         ([(np.eye(2), [1.0, np.nan])], {}, ValueError, "y has NaN or infinity"),
         ([(np.eye(2), [1.0, 2.0])], {"loss": "hinge"}, ValueError, "loss='hinge' must be one of"),
-        ([(np.eye(2), [1, 1])], {"loss": "logistic"}, ValueError, "has 1 different labels"),
+        ([(np.eye(2), [1, 1])], {"loss": "logistic"}, ValueError, "has one label only"),
         ([(np.eye(2), [1.0, 2.0])], {"l2": -1.0}, ValueError, "l2=-1.0 must be"),
         (["nowhere.blocks"], {}, FileNotFoundError, "there is no file 'nowhere.blocks'"),
     ],

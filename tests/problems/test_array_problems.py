@@ -9,12 +9,13 @@ import pytest
 
 import bocce
 from array_problems import DEVICES, LOSSES, D, N, design, on, pair, somewhere, targets
+from bocce.losses import REGISTRY
 from bocce.problems import Problem
 from bocce.problems.arrays import ArrayProblem
 from bocce.rows import arrays
 from refusal import refused
 
-BATCHED = [name for name in LOSSES if name != "poisson"]  # which has no bound on its curvature
+BATCHED = [name for name in LOSSES if REGISTRY[name].curvature is not None]
 
 
 @pytest.fixture(autouse=True)
