@@ -12,8 +12,8 @@ WIDTH, HEIGHT, POINTS = 160, 28, 120
 CELL = "text-align:left;padding:1px 12px 1px 0;background:none"
 
 
-class Markup(str):
-    """Text that is HTML already; everything else is escaped."""
+class Svg(str):
+    """A drawing made here of numbers; everything else is escaped."""
 
 
 def table(title: str, rows: Sequence[tuple[str, Any]]) -> str:
@@ -34,14 +34,14 @@ def table(title: str, rows: Sequence[tuple[str, Any]]) -> str:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, Markup):
+    if isinstance(value, Svg):
         return value
     if isinstance(value, int | np.integer):
         return f"{value:,}"
     return escape(f"{value:.4g}" if isinstance(value, float | np.floating) else str(value))
 
 
-def sparkline(values: Any, name: str, log: bool = False) -> Markup | None:
+def sparkline(values: Any, name: str, log: bool = False) -> Svg | None:
     """The values as a small line; on a logarithmic scale if ``log``. None for fewer than two.
 
     >>> sparkline([1.0], "steps") is None
@@ -60,7 +60,7 @@ def sparkline(values: Any, name: str, log: bool = False) -> Markup | None:
     y = HEIGHT - 2 - (HEIGHT - 4) * (y - y.min()) / spread
     x = np.linspace(1, WIDTH - 1, y.size)
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y))
-    return Markup(
+    return Svg(
         f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{words}">'
         f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>'
     )
