@@ -134,7 +134,7 @@ def plan(found: Any, axes: Any) -> Any:
 def require_matplotlib() -> None:
     """Raise, before any work, if pictures cannot be drawn."""
     if find_spec("matplotlib") is None:
-        raise ImportError('pictures need matplotlib; run pip install "bocce[plots]".')
+        raise ImportError(f"pictures need matplotlib; run {install('plots')}.")
 
 
 def thresholds(curves: dict[str, Any], n: int) -> Any:
