@@ -17,7 +17,7 @@ from bocce.exact import (
     stability,
     stationary,
 )
-from bocce.exact.stability import response
+from bocce.exact.response import response
 from bocce.schedules import Schedule
 from bocce.theory import bound_stationary, certified_batch_size, certified_rate, zeta2
 from exact_enumeration import enumerated_rate
@@ -40,7 +40,7 @@ def path(request, monkeypatch):
     cost = 0.0 if request.param.startswith("table") else np.inf
     monkeypatch.setattr(moments, "table_cost", lambda *sizes: cost)
     if request.param.endswith("iterated"):
-        monkeypatch.setattr(stability, "LAPACK_SIZE", 0)
+        monkeypatch.setattr("bocce.exact.response.LAPACK_SIZE", 0)
 
 
 # -- the response ----------------------------------------------------------------------------
@@ -284,8 +284,8 @@ def test_errors_name_the_remedy():
 
 
 def test_iteration_that_does_not_settle_says_so(monkeypatch):
-    monkeypatch.setattr(stability, "LAPACK_SIZE", 0)
-    monkeypatch.setattr(stability, "MOST_PRODUCTS", 1)
+    monkeypatch.setattr("bocce.exact.response.LAPACK_SIZE", 0)
+    monkeypatch.setattr("bocce.exact.response.MOST_PRODUCTS", 1)
     p = problem(30, 4)
     with pytest.raises(ArithmeticError, match=r"take more rows"):
         stationary(p, 0.1 / p.constants().L, 0.5, 20)

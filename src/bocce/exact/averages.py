@@ -37,6 +37,35 @@ def expected_average(
 
     Exact for least squares with any l2, up to rounding; see ``expected``.
 
+    Parameters
+    ----------
+    p : Problem
+        A least-squares problem.
+    schedule : Schedule
+        The table of steps.
+    batch_size : int or float
+        The batch: rows (int), or a share of n (float in (0, 1]).
+    w0 : array-like, optional
+        The start; by default zeros.
+    tail : float, optional
+        The share of the last iterates to average, 0 < tail <= 1. Give either tail or memory.
+    memory : float, optional
+        The weight rho of the past in the exponential mean, 0 <= rho < 1.
+
+    Returns
+    -------
+    Curve
+        The expectations of the average at k = 0 .. T.
+
+    Raises
+    ------
+    TypeError
+        If the problem is not least squares.
+    ValueError
+        If not exactly one of tail and memory is given, or one is out of its range.
+
+    Notes
+    -----
     Source: docs/theory/exact-dynamics.md.
 
     Examples

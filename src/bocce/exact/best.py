@@ -42,7 +42,26 @@ SHARPNESS = (10.0, 100.0)  # of the soft maximum over scenarios, one after the o
 
 @dataclass(frozen=True)
 class BestSchedule:
-    """What the search found, and how far it got."""
+    """The result of ``best_schedule``.
+
+    Attributes
+    ----------
+    schedule : Schedule
+        The table that was found.
+    value : float
+        E f(w_T) - f*, or E||w_T - w*||^2; with scenarios the largest ratio to the scenarios' own
+        best values.
+    curve : Curve
+        The expectations of the schedule on the model.
+    gradient : float
+        The largest derivative of log(value) that no bound holds back.
+    converged : bool
+        Whether ``gradient`` is at most tol.
+    history : tuple of float
+        The value after each step of L-BFGS.
+    bests : tuple of float, default ()
+        With scenarios, the value of each scenario's own best schedule.
+    """
 
     schedule: Schedule
     value: float  # E f(w_T) - f*, or E||w_T - w*||^2; with scenarios the worst ratio to their bests
@@ -76,22 +95,26 @@ def best_schedule(
     ----------
     model : Problem or exact.Gaussian
         Least squares with up to a few dozen columns, or a model with any spectrum.
-    T, batch_size : int, int or float
-        The number of steps, and the batch as in ``exact.expected``.
-    start : array, optional
-        w_0 of a Problem (0 unless given); the squared error by eigenvalue of a Gaussian.
-    of : {"gap", "error"}
-        What is smallest at step T: E f - f*, or E||w - w*||^2.
-    scenarios : sequence of dicts, optional
+    T : int
+        The number of steps.
+    batch_size : int or float
+        The batch: rows (int), or a share of n (float in (0, 1]).
+    start : array-like, optional
+        The start: w_0 of a Problem, by default 0; the squared error by eigenvalue of a Gaussian, by
+        default the model's.
+    of : {"gap", "error"}, default "gap"
+        The quantity at step T to minimise: E f - f*, or E||w - w*||^2.
+    scenarios : sequence of dict, optional
         Each may hold "model", "batch_size" and "start", which replace the arguments. The schedule
         then minimises the largest ratio, over the scenarios, to each scenario's own best value: one
         table for several noise levels, starts or batches.
-    tol : float
-        When the search stops, see above.
+    tol : float, default 0.001
+        The largest derivative of log(value) at which the search stops.
 
     Returns
     -------
     BestSchedule
+        The table, its value and how far the search got.
 
     Raises
     ------
@@ -135,13 +158,29 @@ def regret(
     Parameters
     ----------
     schedule : Schedule
-    model, batch_size, start, of, tol
-        As in ``best_schedule``; T is the schedule's.
+        The table to compare.
+    model : Problem or exact.Gaussian
+        Least squares with up to a few dozen columns, or a model with any spectrum.
+    batch_size : int or float
+        The batch: rows (int), or a share of n (float in (0, 1]).
+    start : array-like, optional
+        The start: w_0 of a Problem, by default 0; the squared error by eigenvalue of a Gaussian, by
+        default the model's.
+    of : {"gap", "error"}, default "gap"
+        The quantity at step T to compare: E f - f*, or E||w - w*||^2.
+    tol : float, default 0.001
+        As in ``best_schedule``.
 
     Returns
     -------
     float
-        At least 1, up to what the search left; infinite if the schedule diverges.
+        The value of the schedule over the value of the best one. At least 1, up to what the search
+        left; infinite if the schedule diverges.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range, or the value at the start is 0 already.
 
     Examples
     --------

@@ -25,7 +25,19 @@ COMPILED_STEPS = 500
 
 @dataclass(frozen=True)
 class Curve:
-    """Expectations over the batches at k = 0 .. T; infinite from the first k that overflows."""
+    """Expectations over the batches at k = 0 .. T; infinite from the first k that overflows.
+
+    Attributes
+    ----------
+    error2 : ndarray of float
+        E||w_k - w*||^2.
+    grad2 : ndarray of float
+        E||grad f(w_k)||^2.
+    gap : ndarray of float
+        E f(w_k) - f*.
+    bias2 : ndarray of float
+        ||E w_k - w*||^2, the part of error2 that no averaging removes.
+    """
 
     error2: FloatArray  # E ||w_k - w*||^2
     grad2: FloatArray  # E ||grad f(w_k)||^2
@@ -51,6 +63,7 @@ class Curve:
         Returns
         -------
         matplotlib Axes
+            The axes that were drawn on.
 
         Raises
         ------
@@ -101,20 +114,34 @@ def expected(
     the Hessian is singular, w* is ``p.minimiser()``. A ``Gaussian`` takes O(d) a step; its start is
     part of the model, so ``w0`` is left out.
 
-    Source: the recursion behind ``thm:SHB_quad``, closed exactly; docs/theory/exact-dynamics.md.
-
     Parameters
     ----------
-    p : a least-squares problem.
-    schedule : a Schedule; or a name, whose table is built as ``minimize`` builds it.
-    batch_size : int = rows, float in (0, 1] = share of n.
-    w0 : where the run begins (zeros).
-    T : the number of steps, where ``schedule`` is a name.
+    p : Problem or exact.Gaussian
+        A least-squares problem, or a model that is known by its spectrum.
+    schedule : Schedule or str
+        The schedule, or the name of a method whose table is built as ``minimize`` builds it.
+    batch_size : int or float
+        The batch: rows (int), or a share of n (float in (0, 1]).
+    w0 : array-like, optional
+        The start; by default zeros. A Gaussian has its own start.
+    T : int, optional
+        The number of steps, where ``schedule`` is a name.
 
     Returns
     -------
     Curve
         The expectations at k = 0 .. T.
+
+    Raises
+    ------
+    TypeError
+        If the problem is not least squares.
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
+    Source: the recursion behind ``thm:SHB_quad``, closed exactly; docs/theory/exact-dynamics.md.
 
     Examples
     --------

@@ -44,16 +44,21 @@ class Gaussian:
 
     Parameters
     ----------
-    spectrum : array of d numbers > 0
-        The eigenvalues of the Hessian A.
-    noise : float
-        The variance of the targets around the best prediction.
-    start : array of d numbers >= 0, optional
-        The squared error along each eigenvector at the start; 1 each unless given.
+    spectrum : array-like
+        The d eigenvalues of the Hessian A, > 0.
+    noise : float, default 0.0
+        The variance of the targets around the best prediction, >= 0.
+    start : array-like, optional
+        The squared error along each eigenvector at the start, >= 0; by default 1 each.
     n : int, optional
         None draws fresh rows at each step, so that zeta0^2 = 1/b. With a number, batches are drawn
-        without replacement from n rows whose moments up to the fourth are taken to be those of the
-        distribution; zeta0^2 = (n - b)/((n - 1) b).
+        without replacement from n rows whose moments up to the fourth equal the distribution's;
+        zeta0^2 = (n - b)/((n - 1) b).
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
 
     Examples
     --------
@@ -111,7 +116,25 @@ class Gaussian:
         return self.start
 
     def sampling(self, where: str, batch_size: int | float) -> tuple[int, float]:
-        """The batch in rows, and zeta0^2."""
+        """The batch in rows, and zeta0^2.
+
+        Parameters
+        ----------
+        where : str
+            The function that was called, for messages.
+        batch_size : int or float
+            The batch: rows (int), or a share of n (float in (0, 1]).
+
+        Returns
+        -------
+        tuple of (int, float)
+            The batch size in rows, and zeta0^2.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range; the message names the rule and the remedy.
+        """
         if self.n is not None:
             b = batch_rows(where, batch_size, self.n)
             return b, zeta2(self.n, b)
@@ -120,10 +143,16 @@ class Gaussian:
         return b, 1.0 / b
 
     def certify_arguments(self) -> dict[str, Any]:
-        """What ``theory.certify(schedule, b=b, **model.certify_arguments())`` asks for.
+        """The arguments of ``theory.certify(schedule, b=b, **model.certify_arguments())``.
 
-        E[A_i^2] = 2 A^2 + tr(A) A and E[A_i A^-1 A_i] = (d + 2) A, so that R2 = 2 lambda_max + tr A
-        and R2~ = d + 2 stand for L_max and kappa~; chi^2 = noise tr A and chi~^2 = noise d.
+        E[A_i^2] = 2 A^2 + tr(A) A and E[A_i A^-1 A_i] = (d + 2) A. So R2 = 2 lambda_max + tr A and
+        R2~ = d + 2 stand for L_max and kappa~; chi^2 = noise tr A and chi~^2 = noise d.
+
+        Returns
+        -------
+        dict
+            The names n, L_max, kappa_tilde, spectrum, error0, chi2 and chi_tilde2 with their
+            values.
 
         Examples
         --------
@@ -150,6 +179,21 @@ class Gaussian:
         """L, mu, L_max, kappa_tilde, n and b, as the factories of ``bocce.schedules`` take them.
 
         Fresh rows are given as n = 2^53 rows: there zeta0^2 is 1/b to rounding.
+
+        Parameters
+        ----------
+        batch_size : int or float
+            The batch: rows (int), or a share of n (float in (0, 1]).
+
+        Returns
+        -------
+        dict
+            The names and their values.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range; the message names the rule and the remedy.
         """
         b, _ = self.sampling("schedule_arguments", batch_size)
         known = self.certify_arguments()
@@ -294,7 +338,7 @@ def loop_gain(u: FloatArray) -> float:
     """sum u/(1 - u): what a unit of tr(A P_y) comes back as; stable in mean square below 1.
 
     ``u_j = alpha^2 zeta0^2 lam_j^2 G_jj`` is how much of the noise along eigenvalue j returns to
-    itself (`bocce.exact.stability.response`). The covariance q that is injected solves
+    itself (`bocce.exact.response.response`). The covariance q that is injected solves
     ``q_j = u_j q_j + alpha^2 zeta0^2 lam_j (S + noise)``, ``S = sum lam_i G_ii q_i``, so that
     ``S = loop_gain (S + noise)``. Infinite where some u is 1 or more.
     """

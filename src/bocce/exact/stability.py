@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh, solve
 from scipy.optimize import brentq
-from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
 from .. import _checks
 from ..problems import Problem
@@ -16,10 +14,9 @@ from ..sampling import batch_rows
 from ..theory.batch import zeta2
 from .gaussian import Gaussian, batch_at, critical_strength, loop_gain
 from .moments import FloatArray, Frame, Noise, frame_of, noise_of
+from .response import injected, perron, response
 
-LAPACK_SIZE = 400  # up to this D all eigenvalues are cheaper than an iteration
 LANCZOS_PRODUCTS = 60  # products that one eigenvalue or one solve takes, for the cost model
-MOST_PRODUCTS = 2000  # after which a solve gives up
 ROOT_EVALUATIONS = 12  # eigenvalues that one rate takes, for the cost model
 LARGEST_STEP = 1e60  # of alpha lambda_max (1 + theta): its fourth power is still a float
 NEAREST = 1e-10  # how near the noise-free radius a rate is told apart from it
@@ -27,7 +24,17 @@ NEAREST = 1e-10  # how near the noise-free radius a rate is told apart from it
 
 @dataclass(frozen=True)
 class Stationary:
-    """What is left as k grows, with constant parameters."""
+    """The limits of a run with constant parameters as k grows.
+
+    Attributes
+    ----------
+    error2 : float
+        The limit of E||w_k - w*||^2.
+    grad2 : float
+        The limit of E||grad f(w_k)||^2.
+    gap : float
+        The limit of E f(w_k) - f*.
+    """
 
     error2: float  # lim E ||w_k - w*||^2
     grad2: float  # lim E ||grad f(w_k)||^2
@@ -58,53 +65,6 @@ class _Update:
         return f"alpha={self.alpha:.6g}, beta={self.beta:.6g}, theta={self.theta:.6g}"
 
 
-def response(
-    lam: FloatArray,
-    alpha: float,
-    beta: float,
-    theta: float,
-    rate: float = 1.0,
-    *,
-    pairs: bool = True,
-) -> tuple[FloatArray, FloatArray]:
-    """How covariance injected into w comes back, summed over time: at y (G) and at w (R).
-
-    With ``a_i(l)`` the error at y (at w) l steps after a unit push along eigenvalue i,
-    ``G_ij = sum_l rate^(-2 l - 2) a_i(l) a_j(l)``. In x = alpha lambda, s = theta x - beta::
-
-        sigma = x_i (1 + s_j) + x_j (1 + s_i);     delta = 1 - s_i s_j
-        R_ij  = delta / (delta sigma - (x_i + s_i x_j)(x_j + s_j x_i))
-        G_ij  = R_ij (1 + theta (1 + theta) sigma / delta)
-
-    at rate 1; another rate is the same with the recurrence's coefficients divided by it. theta = 0
-    and theta = beta give the heavy-ball and Nesterov forms. All entries are positive where
-    the noise-free update is faster than ``rate``; elsewhere the sum diverges and they mean nothing.
-    ``pairs=False`` gives the diagonals alone.
-
-    >>> G, R = response(np.array([1.0]), alpha=1.0, beta=0.0, theta=0.0)
-    >>> float(G[0, 0]), float(R[0, 0])
-    (1.0, 1.0)
-    """
-    c2 = theta * alpha * lam - beta
-    c1 = 1.0 - alpha * lam - c2
-    x = _slowness(c1, c2, alpha * lam, rate)
-    s = c2 / rate**2
-    look, back = 1.0 + theta, -theta / rate
-    x_i, s_i = (x[:, None], s[:, None]) if pairs else (x, s)
-    x_j, s_j = x, s
-    sigma = x_i * (1.0 + s_j) + x_j * (1.0 + s_i)
-    delta = 1.0 - s_i * s_j
-    scale = rate**2 * (delta * sigma - (x_i + s_i * x_j) * (x_j + s_j * x_i))
-    return ((look + back) ** 2 * delta - look * back * sigma) / scale, delta / scale
-
-
-def _slowness(c1: FloatArray, c2: FloatArray, step: FloatArray, rate: float) -> FloatArray:
-    """1 - c1/rate - c2/rate^2, equal to ``step`` at rate 1 and without cancellation near it."""
-    if rate < 0.5:
-        return (rate**2 - c1 * rate - c2) / rate**2
-    return ((rate - 1.0) * (rate + 1.0 - c1) + step) / rate**2
-
-
 def mean_square_rate(
     p: Problem | Gaussian, alpha: float, beta: float, batch_size: int | float, theta: float = 0.0
 ) -> float:
@@ -119,6 +79,31 @@ def mean_square_rate(
     update where the left side stays below 1. Below 1 the noise-free part of E||w_k - w*||^2 decays
     as rate^(2k); above 1 it grows without limit. Directions that no update moves are left out.
 
+    Parameters
+    ----------
+    p : Problem or exact.Gaussian
+        A least-squares problem, or a model that is known by its spectrum.
+    alpha, beta : float
+        The step size, > 0, and the momentum, 0 <= beta < 1.
+    batch_size : int or float
+        The batch: rows (int), or a share of n (float in (0, 1]).
+    theta : float, default 0.0
+        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
+
+    Returns
+    -------
+    float
+        The factor a step; below 1 the parameters are stable in mean square.
+
+    Raises
+    ------
+    TypeError
+        If the problem is not least squares.
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
     Source: docs/theory/critical-batch.md; the paper's ``thm:SHB_quad`` bounds it from above.
 
     Examples
@@ -144,7 +129,7 @@ def mean_square_rate(
         return update.radius(frame.all_eigenvalues)
     noise = noise_of(where, frame, ROOT_EVALUATIONS * LANCZOS_PRODUCTS)
     strength = zeta2(p.n, b) * alpha**2
-    return _rate(update, frame.all_eigenvalues, frame.lam, lambda G: strength * _perron(noise, G))
+    return _rate(update, frame.all_eigenvalues, frame.lam, lambda G: strength * perron(noise, G))
 
 
 def _rate(
@@ -187,6 +172,29 @@ def critical_batch_size(
     below 1 (0 where the rows' curvatures do not differ) says that every batch is stable. For
     least squares it is exact; the data's noise plays no part.
 
+    Parameters
+    ----------
+    p : Problem or exact.Gaussian
+        A least-squares problem, or a model that is known by its spectrum.
+    alpha, beta : float
+        The step size, > 0, and the momentum, 0 <= beta < 1.
+    theta : float, default 0.0
+        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
+
+    Returns
+    -------
+    float
+        The critical batch size b_c in rows, a real number.
+
+    Raises
+    ------
+    TypeError
+        If the problem is not least squares.
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
     Source: ``thm:divergence-n-case`` made exact, for any data; docs/theory/critical-batch.md.
 
     Examples
@@ -225,7 +233,7 @@ def _gaussian_critical(where: str, update: _Update, model: Gaussian) -> float:
 
 def _critical(update: _Update, frame: Frame, noise: Noise) -> float:
     G, _ = response(frame.lam, update.alpha, update.beta, update.theta)
-    gain = max(update.alpha**2 * _perron(noise, G), 0.0)  # 1 / zeta_c^2; rounding may give -1e-17
+    gain = max(update.alpha**2 * perron(noise, G), 0.0)  # 1 / zeta_c^2; rounding may give -1e-17
     return float(frame.p.n * gain / (gain + frame.p.n - 1.0))
 
 
@@ -240,6 +248,31 @@ def stationary(
     with the paper's momentum. Where the Hessian is singular, the distance is to the nearest
     minimiser.
 
+    Parameters
+    ----------
+    p : Problem or exact.Gaussian
+        A least-squares problem, or a model that is known by its spectrum.
+    alpha, beta : float
+        The step size, > 0, and the momentum, 0 <= beta < 1.
+    batch_size : int or float
+        The batch: rows (int), or a share of n (float in (0, 1]).
+    theta : float, default 0.0
+        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
+
+    Returns
+    -------
+    Stationary
+        The limits of the three expectations.
+
+    Raises
+    ------
+    TypeError
+        If the problem is not least squares.
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
     Source: replaces the noise term of ``thm:SHB_quad``; docs/theory/critical-batch.md.
 
     Examples
@@ -263,8 +296,8 @@ def stationary(
     noise = noise_of(where, frame, 2 * LANCZOS_PRODUCTS)
     _require_batch(where, b, _critical(update, frame, noise), update)
     G, R = response(frame.lam, alpha, beta, theta)
-    injected = _injected(noise, G, alpha**2 * zeta2(p.n, b))
-    return _left(frame.lam, np.maximum(R.diagonal() * injected, 0.0))
+    covariance = injected(noise, G, alpha**2 * zeta2(p.n, b))
+    return _left(frame.lam, np.maximum(R.diagonal() * covariance, 0.0))
 
 
 def _left(lam: FloatArray, variance: FloatArray) -> Stationary:
@@ -292,57 +325,6 @@ def _gaussian_stationary(
     trace = model.noise / (1.0 - loop_gain(u))  # tr(A P_y) + noise, at rest
     injected = update.alpha**2 * zeta0_2 * model.spectrum * trace / (1.0 - u)
     return _left(model.spectrum, R * injected)
-
-
-def _scaled(noise: Noise, G: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-    """sqrt(G), packed, and Q -> sqrt(G) o N_h(sqrt(G) o Q): similar to N_h(G o Q), symmetric."""
-    root = np.sqrt(G[noise.triangle.rows, noise.triangle.columns])
-    return root, lambda q: root * noise.homogeneous(root * q)
-
-
-def _matrix(apply: Callable[[FloatArray], FloatArray], D: int) -> FloatArray:
-    return np.column_stack([apply(column) for column in np.eye(D)])
-
-
-def _perron(noise: Noise, G: FloatArray) -> float:
-    """Spectral radius of Q -> N_h(G o Q).
-
-    The map keeps positive semidefinite matrices so (Krein and Rutman: its radius is an eigenvalue),
-    and it is similar to a symmetric one: the radius is the largest eigenvalue.
-    """
-    D = noise.triangle.D
-    root, apply = _scaled(noise, G)
-    if D <= LAPACK_SIZE:
-        top = [D - 1, D - 1]
-        return float(eigh(_matrix(apply, D), eigvals_only=True, subset_by_index=top)[0])
-    start = (
-        noise.triangle.pack(np.eye(noise.triangle.d)) / root
-    )  # its product with the answer is a trace, > 0
-    operator = LinearOperator((D, D), matvec=apply, dtype=np.float64)
-    return float(
-        eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-13)[0]
-    )
-
-
-def _injected(noise: Noise, G: FloatArray, strength: float) -> FloatArray:
-    """Diagonal of the q that solves q = strength (N_h(G o q) + S)."""
-    triangle = noise.triangle
-    root, apply = _scaled(noise, G)
-    right = strength * root * triangle.pack(noise.residual_covariance())
-    if triangle.D <= LAPACK_SIZE:
-        system = np.eye(triangle.D) - strength * _matrix(apply, triangle.D)
-        solution = solve(system, right, assume_a="pos")
-    else:
-        operator = LinearOperator(
-            (triangle.D, triangle.D), matvec=lambda q: q - strength * apply(q), dtype=np.float64
-        )
-        solution, failed = cg(operator, right, rtol=1e-12, maxiter=MOST_PRODUCTS)
-        if failed:
-            raise ArithmeticError(
-                "stationary: the covariance did not settle to 1e-12 in "
-                f"{MOST_PRODUCTS} products, b is too near b_c; take more rows a batch."
-            )
-    return np.asarray(triangle.unpack(solution / root).diagonal())
 
 
 def _update(where: str, alpha: float, beta: float, theta: float) -> _Update:

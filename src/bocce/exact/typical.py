@@ -18,7 +18,15 @@ BLOCKS = 50  # their means give the standard error
 
 @dataclass(frozen=True)
 class Typical:
-    """``rate``: nearly every run obeys ||w_k - w*|| ~ rate^k; ``error``: its standard error."""
+    """The rate of nearly every run: ||w_k - w*|| falls or grows like rate^k.
+
+    Attributes
+    ----------
+    rate : float
+        The factor a step.
+    error : float
+        The standard error of the rate.
+    """
 
     rate: float
     error: float
@@ -45,6 +53,35 @@ def typical_rate(
     The formula: there is none; it is measured along one run of ``steps`` steps with the batches of
     ``seed``, rescaled at each, and ``error`` is the standard error over 50 blocks.
 
+    Parameters
+    ----------
+    p : Problem
+        A least-squares problem.
+    alpha, beta : float
+        The step size, > 0, and the momentum, 0 <= beta < 1.
+    batch_size : int or float
+        The batch: rows (int), or a share of n (float in (0, 1]).
+    theta : float, default 0.0
+        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
+    steps : int, default 20000
+        The number of steps of the run, in which the rate is measured.
+    seed : int, default 0
+        The seed of the batches.
+
+    Returns
+    -------
+    Typical
+        The rate and its standard error.
+
+    Raises
+    ------
+    TypeError
+        If the problem is not least squares.
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
     Source: docs/theory/critical-batch.md.
 
     Examples
