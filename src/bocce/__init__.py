@@ -36,7 +36,7 @@ _NAMES = {
     "Problem": "problems",
     "Result": "run",
     "Schedule": "schedules",
-    "load": "run.model",
+    "load": "run.fit_file",
     "minimize": "run",
     "path": "run.path",
     "plan": "run.plan",

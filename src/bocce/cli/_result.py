@@ -94,7 +94,7 @@ def _listed(value: Any) -> str:
 def write(files: list[Path], result: Any, figures: dict[str, Any], data: Data) -> None:
     """What ``bocce predict`` and ``bocce.load`` need, as NPZ; the summary as JSON."""
     from .._atomic import atomic_write
-    from ..run.model import save
+    from ..run.fit_file import save
 
     npz, page = files
     with atomic_write(npz) as stream:
