@@ -67,14 +67,25 @@ def faults_of_class(name, cls):
     return faults
 
 
+def public_names(room):
+    """``__all__``; without it, the functions and classes that the module itself defines."""
+    own = [name for name, thing in vars(room).items() if _is_callable_of(thing, room.__name__)]
+    return getattr(room, "__all__", [name for name in own if not name.startswith("_")])
+
+
+def _is_callable_of(thing, module):
+    known = inspect.isclass(thing) or inspect.isfunction(thing)
+    return known and thing.__module__.startswith(module)
+
+
 def faults(module):
-    """What the public names of a module, those in ``__all__``, leave undocumented."""
+    """What the public names of a module leave undocumented."""
     room = importlib.import_module(module)
     found = []
-    for public in room.__all__:
+    for public in public_names(room):
         thing, name = getattr(room, public), f"{module}.{public}"
-        if inspect.isclass(thing) and thing.__module__.startswith("bocce"):
-            found += faults_of_class(name, thing)
-        elif inspect.isfunction(thing):
-            found += faults_of_function(name, thing)
+        if not _is_callable_of(thing, "bocce"):
+            continue
+        check = faults_of_class if inspect.isclass(thing) else faults_of_function
+        found += check(name, thing)
     return found

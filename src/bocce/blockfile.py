@@ -116,10 +116,12 @@ class BlockFile:
 
     Parameters
     ----------
-    path : a file that ``bocce.data.write_blocks`` wrote. (``bocce.data.open`` gives the `Store` of
-        other files here.)
-    direct : read past the operating system's cache; None does so where the file is larger than
-        half the machine's memory.
+    path : str, path or Store
+        A file that ``bocce.data.write_blocks`` wrote. ``bocce.data.open`` gives the `Store` of
+        other files.
+    direct : bool, optional
+        Whether to read past the operating system's cache; by default only where the file is larger
+        than half the machine's memory.
 
     Examples
     --------

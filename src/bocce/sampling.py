@@ -33,7 +33,22 @@ def _mix(z: int) -> int:
 
 
 def stream_key(seed: int, purpose: str, step: int) -> int:
-    """The key of one stream: seed, purpose and step, mixed one after the other."""
+    """The key of one stream: seed, purpose and step, mixed one after the other.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the run.
+    purpose : str
+        A word that keeps streams of different use apart.
+    step : int
+        The number of the step.
+
+    Returns
+    -------
+    int
+        The 64-bit key.
+    """
     key = _mix(seed + GOLDEN)
     key = _mix(key ^ (PURPOSE[purpose] * GOLDEN))
     return _mix(key + (step + 1) * GOLDEN)
@@ -72,7 +87,22 @@ def _distinct(key: int, n: int, m: int) -> Rows:
 
 
 def permutation(seed: int, epoch: int, n: int) -> Rows:
-    """The order of the rows in an epoch: Fisher-Yates from the last place down."""
+    """The order of the rows in an epoch: Fisher-Yates from the last place down.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the run.
+    epoch : int
+        The number of the epoch, from 0.
+    n : int
+        The number of rows of the data.
+
+    Returns
+    -------
+    ndarray of int64
+        The n row numbers in their random order.
+    """
     key = stream_key(seed, "reshuffle", epoch)
     order = np.arange(n, dtype=np.int64)
     half = 0
@@ -95,6 +125,27 @@ def permutation(seed: int, epoch: int, n: int) -> Rows:
 def batch_rows(where: str, batch_size: object, n: int) -> int:
     """The batch size in rows: an int is rows, a float in (0, 1] a share of n (at least one row).
 
+    Parameters
+    ----------
+    where : str
+        The function that was called, for messages.
+    batch_size : int or float
+        Rows (int), or a share of n (float in (0, 1]).
+    n : int
+        The number of rows of the data.
+
+    Returns
+    -------
+    int
+        The number of rows, at least 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If batch_size is neither.
+
+    Examples
+    --------
     >>> batch_rows("minimize", 0.9, 50), batch_rows("minimize", 7, 50)
     (45, 7)
     """
@@ -108,7 +159,18 @@ def batch_rows(where: str, batch_size: object, n: int) -> int:
 
 
 def batches_per_epoch(n: int, b: int) -> int:
-    """Whole disjoint batches in a permutation; the n mod b rows left over change every epoch."""
+    """Whole disjoint batches in a permutation; the n mod b rows left over change every epoch.
+
+    Parameters
+    ----------
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
+
+    Returns
+    -------
+    int
+        The number of batches, floor(n/b).
+    """
     return n // b
 
 
@@ -119,6 +181,29 @@ def batch(seed: int, k: int, n: int, b: int, sampling: str = "independent") -> R
     permutation an epoch, cut into floor(n/b) disjoint batches; for b > n/2 an epoch is one
     batch, so it is the same as ``independent``.
 
+    Parameters
+    ----------
+    seed : int
+        The seed of the run.
+    k : int
+        The number of the step, from 0.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
+    sampling : {"independent", "reshuffle"}, default "independent"
+        How batches are drawn, see above.
+
+    Returns
+    -------
+    ndarray of int64
+        The b row numbers, sorted.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Examples
+    --------
     >>> batch(0, 0, 10, 4)
     array([1, 2, 7, 8])
     >>> sorted(int(i) for k in range(5) for i in batch(0, k, 10, 2, "reshuffle")) == list(range(10))
@@ -136,12 +221,42 @@ def batch(seed: int, k: int, n: int, b: int, sampling: str = "independent") -> R
 
 
 def search_batch(seed: int, k: int, n: int, b: int) -> Rows:
-    """A second batch at step k, independent of the first: for a line search on its own rows."""
+    """A second batch at step k, independent of the first: for a line search on its own rows.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the run.
+    k : int
+        The number of the step, from 0.
+    n, b : int
+        The number of rows of the data and of a batch, 1 <= b <= n.
+
+    Returns
+    -------
+    ndarray of int64
+        The b row numbers, sorted.
+    """
     return _independent(stream_key(seed, "search", k), n, b)
 
 
 def shuffle_keys(seed: int, start: int, count: int) -> npt.NDArray[np.uint64]:
-    """One 64-bit word a row, all different: rows in the order of their keys are shuffled."""
+    """One 64-bit word a row, all different: rows in the order of their keys are shuffled.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the shuffle.
+    start : int
+        The number of the first row.
+    count : int
+        The number of rows.
+
+    Returns
+    -------
+    ndarray of uint64
+        The keys, one a row.
+    """
     return _words(stream_key(seed, "shuffle", 0), start, count)
 
 
@@ -152,6 +267,24 @@ def split_counts(seed: int, k: int, sizes: npt.ArrayLike, b: int) -> Rows:
     stream keyed by (seed, k). With each part's rows from ``part_batch`` the batch is a sample of
     b of all n rows without replacement.
 
+    Parameters
+    ----------
+    seed : int
+        The seed of the run.
+    k : int
+        The number of the step, from 0.
+    sizes : array-like
+        The number of rows of each part.
+    b : int
+        The batch size in rows.
+
+    Returns
+    -------
+    ndarray of int64
+        The number of rows from each part; the sum is b.
+
+    Examples
+    --------
     >>> split_counts(0, 0, [50, 0, 30, 20], 10)
     array([2, 0, 3, 5])
     """
@@ -188,12 +321,44 @@ def _hypergeometric(u: float, good: int, bad: int, drawn: int) -> int:
 
 
 def part_seed(seed: int, part: int) -> int:
-    """The seed of one part's own stream."""
+    """The seed of one part's own stream.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the run.
+    part : int
+        The number of the part, from 0.
+
+    Returns
+    -------
+    int
+        The seed.
+    """
     return stream_key(seed, "part", part)
 
 
 def part_batch(seed: int, k: int, part: int, size: int, count: int) -> Rows:
-    """The sorted rows, numbered within the part, that batch k takes from ``part``."""
+    """The sorted rows, numbered within the part, that batch k takes from ``part``.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the run.
+    k : int
+        The number of the step, from 0.
+    part : int
+        The number of the part, from 0.
+    size : int
+        The number of rows of the part.
+    count : int
+        The number of rows to take.
+
+    Returns
+    -------
+    ndarray of int64
+        The row numbers within the part, sorted.
+    """
     return batch(part_seed(seed, part), k, size, count) if count else np.empty(0, np.int64)
 
 
@@ -206,6 +371,25 @@ def _independent(key: int, n: int, b: int) -> Rows:
 
 
 def check_seed(where: str, seed: object) -> int:
+    """The seed, checked.
+
+    Parameters
+    ----------
+    where : str
+        The function that was called, for messages.
+    seed : int
+        The seed, a whole number >= 0.
+
+    Returns
+    -------
+    int
+        The seed.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+    """
     return _checks.integer(
         where, "seed", seed, least=0, most=_MASK, remedy="a seed is a 64-bit unsigned integer"
     )

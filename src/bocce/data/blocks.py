@@ -61,18 +61,38 @@ def write_blocks(
 
     Parameters
     ----------
-    chunks : an iterable of (X, y), X dense or sparse (stored dense); of paths or tables as
+    path : str or path
+        The file to write, in an existing folder.
+    chunks : iterable, path or table
+        An iterable of (X, y), with X dense or sparse (stored dense); or paths or tables as
         ``bocce.data.open`` takes them; or one of these.
-    block_rows : the most rows a block may have; None is about a megabyte, and at least 64 blocks
-        where n allows. Sizes of blocks differ by at most one row.
-    seed : of the shuffle.
-    target, columns, missing : for files and tables, as in ``bocce.data.open``.
-    dtype : "float32" or "float64" for X (y is float64); None is that of the first chunk.
-    progress : called with (stage, rows done, rows in all or None), stage "read" or "write".
+    block_rows : int, optional
+        The most rows of a block. By default a block is about a megabyte, and there are at least 64
+        blocks where n allows. The sizes of blocks differ by at most one row.
+    seed : int, default 0
+        The seed of the shuffle.
+    target : str or int, optional
+        The column of the target in files and tables, as in ``bocce.data.open``.
+    columns : list of str or int, optional
+        The columns of the features in files and tables, as in ``bocce.data.open``.
+    dtype : {"float32", "float64"}, optional
+        The type of X (y is float64); by default the type of the first chunk.
+    missing : {"refuse", "drop"}, default "refuse"
+        What to do with rows that have a missing value, as in ``bocce.data.open``.
+    progress : callable, optional
+        Called with (stage, rows done, rows in all or None); stage is "read" or "write".
 
     Returns
     -------
-    The file, opened.
+    BlockFile
+        The file, opened.
+
+    Raises
+    ------
+    ValueError
+        If the folder does not exist, or the data cannot be used, see ``open``.
+    OSError
+        If the disk is full; the same call resumes.
 
     Examples
     --------

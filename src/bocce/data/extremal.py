@@ -20,22 +20,34 @@ def extremal(
     ``sqrt(R) e_2`` and the rest are zero, so that X^T X / n = diag(1/kappa, 1) and L_max = R:
     lambda_max = 1, mu = 1/kappa. y = 0, so w* = 0 (start elsewhere).
 
+    Parameters
+    ----------
+    kappa : float
+        The condition number lambda_max/mu; ``copies kappa`` must be an integer number of rows.
+    R : float
+        The ratio L_max/lambda_max, at least 1 + 1/kappa; ``copies kappa R`` must be an integer
+        number of rows.
+    copies : int, default 1
+        The number of rows on the slow coordinate; more copies allow finer kappa and R.
+
+    Returns
+    -------
+    tuple of (csr_array, ndarray, ndarray)
+        X of shape (n, 2), y = 0 and w_true = 0.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: for every alpha, beta and batch the mean-square rate of heavy ball
     (``exact.mean_square_rate``) is that of Theorem S (``theory.certified_rate``), and no data with
     these constants have a larger one. So ``theory.best_heavy_ball(kappa, R, zeta2)`` is the best
     that any step and momentum can do here.
 
     Source: not in the paper; docs/theory/minimax.md.
-
-    Parameters
-    ----------
-    kappa, R : condition number, and L_max/lambda_max >= 1 + 1/kappa; ``copies kappa`` and
-        ``copies kappa R`` must be integers, for they are numbers of rows.
-    copies : rows on the slow coordinate; more of them allow finer kappa and R.
-
-    Returns
-    -------
-    X (n, 2) in CSR, y = 0, w_true = 0.
 
     Examples
     --------

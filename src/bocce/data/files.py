@@ -32,7 +32,19 @@ BEGINNINGS = {b"PAR1": "Parquet", MAGIC: "Arrow", b"PK\x03\x04": "NPZ"}
 
 
 class Table(tuple[Any, Any]):
-    """X and y in memory: ``X, y = table``. `columns` names the features, `target` the target."""
+    """X and y in memory: ``X, y = table``.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        The features, of shape (n, d).
+    y : ndarray
+        The targets, of shape (n,).
+    columns : list of str, optional
+        The names of the features.
+    target : str, optional
+        The name of the target.
+    """
 
     columns: list[str] | None
     target: str | None
@@ -68,48 +80,57 @@ def open(
     dtype: str | None = None,
     missing: str = "refuse",
 ) -> Table | BlockFile:
-    """Features X and targets y from files as they are; in memory if they fit, else in parts.
+    """Features X and targets y from files; in memory if they fit, else in parts.
 
-    ``X, y = open(...)`` is what ``bocce.LeastSquares(X, y)`` and its kin take, in either case. In
-    parts X is a `bocce.BlockFile` that reads the files again and again, a few parts at a time, and
-    y is None (the file holds it). A part is a row group of Parquet, a record batch of Arrow, or a
-    megabyte of text; batches are whole parts. So rows should be in random order: a table sorted by
-    its target gives noisy batches (``p.variance_factor()`` tells), and ``bocce.data.write_blocks``
-    shuffles it once.
+    ``X, y = open(...)`` gives the arguments of ``bocce.LeastSquares(X, y)`` and the other problems,
+    in either case. In parts, X is a `bocce.BlockFile` that reads the files again in each pass, a
+    few parts at a time, and y is None (the file holds the targets). A part is a row group of
+    Parquet, a record batch of Arrow, or a megabyte of text; batches are whole parts. So rows should
+    be in random order. A table sorted by its target gives noisy batches (``p.variance_factor()``
+    measures it); ``bocce.data.write_blocks`` shuffles the table once.
+
+    Formats, by suffix:
+
+    - Parquet (.parquet, .pq), Arrow IPC or Feather (.arrow, .feather, .ipc);
+    - CSV (.csv, .tsv; also .gz, .bz2, .xz): the separator (comma, semicolon or tab) and the header
+      are detected;
+    - NPZ with arrays X and y, or data, indices, indptr, shape and y;
+    - LIBSVM text (any other name; also compressed), ``label index:value ...``: X is SciPy CSR.
+      Indices count from 0 if a 0 occurs anywhere, otherwise from 1.
 
     Parameters
     ----------
-    source : a path, a folder, a glob such as ``"day-*.parquet"``, a list of these, or a URL that
-        fsspec knows (``s3://``, ``https://``, ...), of
-
-        - Parquet (.parquet, .pq), Arrow IPC or Feather (.arrow, .feather, .ipc);
-        - CSV (.csv, .tsv; also .gz, .bz2, .xz): comma, semicolon or tab, a header or none, found by
-          looking;
-        - NPZ with arrays X and y, or data, indices, indptr, shape and y;
-        - LIBSVM text (any other name; also compressed), ``label index:value ...``: X is SciPy CSR.
-          Indices count from 0 if a 0 occurs anywhere, otherwise from 1.
-
-        Or a ``pyarrow.dataset.Dataset``; or a table: Arrow, pandas, polars.
-    target : the target's column, by name or number; the last one unless given. It may be text.
-    columns : the features, by name or number; all other columns unless given.
-    memory : bytes that X and y may take; half of the machine's memory unless given. What is larger
-        comes in parts.
-    dtype : "float32" or "float64" for X; float32 unless given if all features are float32.
-    missing : "refuse" a row with a missing value, by file and row; or "drop" such rows.
+    source : str, path, list, Dataset or table
+        A path, a folder, a glob such as ``"day-*.parquet"``, a list of these, or a URL that fsspec
+        knows (``s3://``, ``https://``, ...). Also a ``pyarrow.dataset.Dataset``, or a table of
+        Arrow, pandas or polars.
+    target : str or int, optional
+        The column of the target, by name or number; by default the last one. The target may be
+        text.
+    columns : list of str or int, optional
+        The columns of the features; by default all other columns.
+    memory : int, optional
+        The bytes that X and y may take; by default half of the machine's memory. Larger data come
+        in parts.
+    dtype : {"float32", "float64"}, optional
+        The type of X; by default float32 if all features are float32.
+    missing : {"refuse", "drop"}, default "refuse"
+        "refuse" raises an error for a row with a missing value, with its file and row; "drop"
+        leaves such rows out.
 
     Returns
     -------
-    `Table` (a pair with ``.columns``, ``.target``) in memory, or `bocce.BlockFile` in parts.
+    Table or BlockFile
+        A pair with ``.columns`` and ``.target`` in memory, or a `bocce.BlockFile` in parts.
 
     Raises
     ------
     FileNotFoundError
-        No such file.
+        If there is no such file.
     ValueError
-        What is wrong, with the file, its row group or line, the row and the column: a feature that
-        is no number, a missing value, infinity, columns that differ between files, a truncated or
-        altered file, an archive that inflates without end. All rows are looked at before any is
-        returned.
+        If the data cannot be used. The message names the file, its row group or line, the row and
+        the column. Examples: a feature that is not a number, a missing or infinite value, columns
+        that differ between files, a truncated file. All rows are checked before any is returned.
 
     Examples
     --------
@@ -326,8 +347,27 @@ def _block_file(path: str, limit: int) -> Table | BlockFile:
 
 
 def read_table(path: str | os.PathLike[str]) -> tuple[Any, Any]:
-    """X and y of one file, wholly in memory, as `open` reads it; the last column is the target.
+    """Read X and y of one file into memory, as `open` does; the last column is the target.
 
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    tuple of (array, ndarray)
+        X, dense or SciPy CSR, and y.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the data cannot be used, see ``open``.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "small.svm"
     >>> _ = path.write_text("+1 1:0.5 3:2\\n-1  # an empty row\\n")

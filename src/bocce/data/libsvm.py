@@ -100,25 +100,34 @@ ALIASES = {"ijcnn": "ijcnn1.tr", "ijcnn1": "ijcnn1.tr", "rcv1": "rcv1_train.bina
 
 
 def load(name: str) -> tuple[sparse.csr_array, FloatArray]:
-    """CSR features X and labels y of a data set of the LIBSVM collection, checked.
+    """CSR features X and labels y of a data set of the LIBSVM collection, verified.
 
     The file ``name``, plain or with .bz2, .gz or .xz, is looked for in the folder that BOCCE_DATA
-    names, then in the cache folder (BOCCE_CACHE, or the user's), and then fetched from the LIBSVM
-    site into the cache (this needs the extra ``data``). Before it is used, its number of rows, its
-    largest index and its set of labels must be those of the table `KNOWN`, and so must the SHA-256
-    of its text where we know it. What was parsed is kept in the cache as NPZ, under the hash of the
-    file that it came from.
+    names, then in the cache folder (BOCCE_CACHE, or the user's cache). Otherwise it is downloaded
+    from the LIBSVM site into the cache (this needs the extra ``data``). The number of rows, the
+    largest index and the labels must match the table `KNOWN`, and so must the SHA-256 of the text
+    where it is known. The parsed table is kept in the cache as NPZ, under the hash of its file.
 
-    Names: those of `KNOWN`. ``ijcnn`` and ``ijcnn1`` mean ``ijcnn1.tr``, the 35,000 rows of the
-    paper's experiments (the site's own ``ijcnn1`` is these and ``ijcnn1.val``); ``rcv1`` means
-    ``rcv1_train.binary``. ``rcv1_vw_subset_1747`` is on no site: it is found locally or not at all.
+    Names are those of `KNOWN`. ``ijcnn`` and ``ijcnn1`` mean ``ijcnn1.tr``, the 35,000 rows of the
+    paper's experiments (the site's own ``ijcnn1`` is these and ``ijcnn1.val``). ``rcv1`` means
+    ``rcv1_train.binary``. ``rcv1_vw_subset_1747`` is on no site and must be in a local folder.
+
+    Parameters
+    ----------
+    name : str
+        The name of the data set, such as ``"mushrooms"``.
+
+    Returns
+    -------
+    tuple of (csr_array, ndarray of float)
+        X of shape (n, d) and y of shape (n,).
 
     Raises
     ------
     FileNotFoundError
-        The data cannot be had: not here, and no download either.
+        If the data are not in a local folder and cannot be downloaded; set BOCCE_DATA.
     ValueError
-        Unknown name; or the file is truncated or altered: with what differs.
+        If the name is unknown, or the file is truncated or altered; the message says what differs.
 
     Examples
     --------

@@ -46,11 +46,38 @@ def regression(
     ``noise_var`` is the variance r of the paper's text; the authors' code takes its root.
     X does not depend on ``noise_var``; w_true is uniform on [0, 1)^d.
 
-    Source: the paper's section sec:experiments.
+    Parameters
+    ----------
+    n : int
+        The number of rows of the data.
+    d : int
+        The number of columns.
+    kappa : float
+        The condition number of A, the ratio of its largest and its smallest eigenvalue, at least 1.
+    noise_var : float, default 0.0
+        The variance of the noise in y, >= 0.
+    design : {"haar", "gaussian", "heavy"}, default "haar"
+        How the rows are made, see above.
+    mu : float, default 1.0
+        The smallest eigenvalue of A, > 0.
+    spectrum : {"linear", "sqrt"}, default "linear"
+        How the eigenvalues are spread, see above.
+    seed : int, default 0
+        The seed of all random numbers.
 
     Returns
     -------
-    X (n, d), y (n,), w_true (d,), all float64.
+    tuple of (ndarray, ndarray, ndarray)
+        X of shape (n, d), y of shape (n,) and w_true of shape (d,), all float64.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range, or n < d where the design needs n >= d.
+
+    Notes
+    -----
+    Source: the paper's section sec:experiments.
 
     Examples
     --------
@@ -99,11 +126,26 @@ def diagonal(n: int, kappa: float) -> tuple[sparse.csr_array, FloatArray, FloatA
     alpha = 1/kappa diverges in mean square iff ``b < n / (1 + (1-beta)(1+2 beta)/(1+beta))``.
     As w* = 0, start elsewhere: the paper takes w_0 = (100, .., 100).
 
-    Source: thm:divergence-n-case (n = 100 there).
+    Parameters
+    ----------
+    n : int
+        The number of rows and of columns.
+    kappa : float
+        The ratio of the largest and the smallest eigenvalue, at least 1.
 
     Returns
     -------
-    X (n, n) in CSR with one entry a row, y = 0, w_true = 0.
+    tuple of (csr_array, ndarray, ndarray)
+        X of shape (n, n) with one entry a row, y = 0 and w_true = 0.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
+    Source: thm:divergence-n-case (n = 100 there).
 
     Examples
     --------

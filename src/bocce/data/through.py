@@ -14,20 +14,32 @@ from ..rows.backend import Backend, numpy_type
 
 
 def through(X: Any, like: Any, block_rows: int | None = None) -> ArrayRows:
-    """Rows that stay on the host and go through a device, a block at a time.
+    """Rows that stay on the host and are multiplied on a device, a block at a time.
 
-    What it gives is taken by ``Problem``, ``LeastSquares`` and ``Logistic`` as X. Each product with
-    X moves its blocks to the device one after the other; scores and losses (n numbers a vector, of
-    which there are about a dozen) stay there. A step of ``plane`` moves X twice, so this pays where
-    X is too large for the device and the device is much quicker than the host.
+    ``Problem``, ``LeastSquares`` and ``Logistic`` take the result as X. Each product with X moves
+    its blocks to the device one after the other. Scores and losses (about a dozen vectors of n
+    numbers) stay on the device. A step of ``plane`` moves X twice. Use this function where X is too
+    large for the device and the device is much faster than the host.
 
     Parameters
     ----------
-    X : array of shape (n, d) on the host: NumPy's, ``np.memmap``, or a tensor on the CPU; float32
-        or float64.
-    like : an array of the library and on the device where to compute, of any shape:
+    X : array of shape (n, d)
+        Rows on the host: a NumPy array, ``np.memmap``, or a tensor on the CPU; float32 or float64.
+    like : array
+        An array of the library and on the device where to compute, of any shape, such as
         ``torch.empty(0, device="cuda")``.
-    block_rows : rows that are on the device at once; 2^24 numbers unless given.
+    block_rows : int, optional
+        The number of rows on the device at once; by default a block has 2^24 numbers.
+
+    Returns
+    -------
+    ArrayRows
+        Rows that ``Problem`` takes as X.
+
+    Raises
+    ------
+    TypeError
+        If X is sparse, or ``like`` is not an array of a library with a device.
 
     Examples
     --------
