@@ -26,7 +26,7 @@ def chart(picture: Picture) -> dict[str, Any]:
     data: list[dict[str, Any]] = []
     layout: dict[str, Any] = {
         "height": ROW * rows + 130,
-        "margin": {"l": 64, "r": 20, "t": 110, "b": 48},
+        "margin": {"l": 64, "r": 20, "t": 46 + 28 * math.ceil(len(names) / 8), "b": 48},
         # above the panels, 28 pixels over their titles
         "legend": {
             "orientation": "h",

@@ -143,6 +143,13 @@ class Profile:
     def runs(self, wanted: int) -> int:
         return min(wanted, self.seeds)
 
+    def counted(self, wanted: int) -> str:
+        """
+        >>> PROFILES["paper"].counted(3), PROFILES["smoke"].counted(3)
+        ('3 runs', '1 run')
+        """
+        return f"{self.runs(wanted)} run{'s' * (self.runs(wanted) > 1)}"
+
     def every(self, T: int) -> int:
         """A recorded run keeps about `POINTS` points."""
         return max(1, T // POINTS)

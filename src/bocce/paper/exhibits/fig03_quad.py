@@ -263,7 +263,7 @@ EXHIBIT = Exhibit(
     alias="fig3",
     title=TITLE,
     caption=lambda profile: (
-        f"{sizes(profile, PAPER_T)}, b = 0.9 n, {profile.runs(3)} run(s); kappa from left to right "
+        f"{sizes(profile, PAPER_T)}, b = 0.9 n, {profile.counted(3)}; kappa from left to right "
         "1000, 500, 200, noise r from top to bottom 1e-2, 1e-4, 1e-6."
     ),
     cells=_cells,

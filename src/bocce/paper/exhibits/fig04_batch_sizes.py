@@ -243,7 +243,7 @@ EXHIBIT = Exhibit(
     alias="fig4",
     title=TITLE,
     caption=lambda profile: (
-        f"{sizes(profile, 2000)}, no noise, {profile.runs(5)} run(s); SGD and NON-ACC-SHB with "
+        f"{sizes(profile, 2000)}, no noise, {profile.counted(5)}; SGD and NON-ACC-SHB with "
         "b = 0.3 n; KAP and SQRT-KAP fall as exp(-k/kappa) and exp(-k/sqrt(kappa))."
     ),
     cells=_cells,

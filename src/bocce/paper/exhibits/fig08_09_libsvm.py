@@ -209,7 +209,7 @@ def _drawn(results: Results, label: str, title: str, setting: str) -> Picture:
 
 def _caption(profile: Profile) -> str:
     passes = f"{profile.passes:g} passes"
-    return f"l2 = {L2}, b = {BATCH}, {passes} over the data, {profile.runs(SEEDS)} run(s)."
+    return f"l2 = {L2}, b = {BATCH}, {passes} over the data, {profile.counted(SEEDS)}."
 
 
 def _exhibit(alias: str, loss: str) -> Exhibit:

@@ -94,7 +94,7 @@ EXHIBIT = Exhibit(
     alias="fig10",
     title=TITLE,
     caption=lambda profile: (
-        f"{sizes(profile, 7000)}, b = 0.9 n, {profile.runs(3)} run(s); kappa from top to bottom "
+        f"{sizes(profile, 7000)}, b = 0.9 n, {profile.counted(3)}; kappa from top to bottom "
         "2000, 1000, 500, 200, 100, noise r from left to right 1e-2, 1e-4, 1e-6, 1e-8."
     ),
     cells=_cells,
