@@ -83,7 +83,7 @@ def test_without_matplotlib_the_extra_is_named(things, name, monkeypatch):
         return real(module, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=rf'{name}.plot needs matplotlib.*"bocce\[plots\]"'):
+    with pytest.raises(ImportError, match=rf"{name}.plot needs matplotlib.*\[plots\]"):
         things[name].plot()
 
 
