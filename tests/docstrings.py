@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from functools import partial
 
 HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 
@@ -48,20 +49,29 @@ def faults_of_function(name, function):
     return faults
 
 
-def faults_of_class(name, cls):
-    """A class describes its constructor's arguments, as Parameters or (records) as Attributes."""
+def is_protocol(thing):
+    return getattr(thing, "_is_protocol", False)
+
+
+def faults_of_class(name, cls, contracts=()):
+    """A class describes its constructor's arguments, as Parameters or (records) as Attributes.
+
+    Methods that a Protocol of ``contracts`` declares are described there.
+    """
     text = inspect.cleandoc(cls.__doc__ or "")
     found = sections(text)
     shown = documented(found.get("Parameters", "")) | documented(found.get("Attributes", ""))
-    built = not (issubclass(cls, Exception) or getattr(cls, "_is_protocol", False))
-    missing = set(arguments(cls) if built else ()) - shown
+    built = not (issubclass(cls, Exception) or is_protocol(cls))
+    constructor = cls if cls.__init__ is object.__init__ else cls.__init__
+    missing = set(arguments(constructor) if built else ()) - shown
     faults = [f"{name}: no docstring"] if not text else []
     faults += [f"{name}: Parameters does not describe {arg}" for arg in sorted(missing)]
     for attribute, value in vars(cls).items():
         value = getattr(value, "__func__", value)
-        if attribute.startswith("_") or not getattr(value, "__module__", "").startswith("bocce"):
-            continue
-        if inspect.isfunction(value):
+        declared = any(
+            hasattr(contract, attribute) for contract in contracts if contract is not cls
+        )
+        if inspect.isfunction(value) and not attribute.startswith("_") and not declared:
             method = getattr(cls, attribute)  # getdoc of it finds the text of an overridden method
             faults += faults_of_function(f"{name}.{attribute}", method)
     return faults
@@ -78,14 +88,20 @@ def _is_callable_of(thing, module):
     return known and thing.__module__.startswith(module)
 
 
+def faults_of(name):
+    """What a public function or class leaves undocumented, given its whole name."""
+    module, _, public = name.rpartition(".")
+    room = importlib.import_module(module)
+    thing = getattr(room, public)
+    if inspect.isclass(thing) and thing.__module__.startswith("bocce"):
+        contracts = [
+            other for other in map(partial(getattr, room), public_names(room)) if is_protocol(other)
+        ]
+        return faults_of_class(name, thing, contracts)
+    return faults_of_function(name, thing) if inspect.isfunction(thing) else []
+
+
 def faults(module):
     """What the public names of a module leave undocumented."""
-    room = importlib.import_module(module)
-    found = []
-    for public in public_names(room):
-        thing, name = getattr(room, public), f"{module}.{public}"
-        if not _is_callable_of(thing, "bocce"):
-            continue
-        check = faults_of_class if inspect.isclass(thing) else faults_of_function
-        found += check(name, thing)
-    return found
+    names = public_names(importlib.import_module(module))
+    return [fault for name in names for fault in faults_of(f"{module}.{name}")]

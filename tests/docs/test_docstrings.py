@@ -2,14 +2,34 @@
 
 import pytest
 
-from docstrings import faults, faults_of_function
+from docstrings import faults, faults_of, faults_of_function
 
 FINISHED = ["bocce.schedules", "bocce.theory", "bocce.exact", "bocce.data", "bocce.sampling"]
+# Names that the pages of the API show beside these rooms.
+SHOWN = [
+    "bocce.load",
+    "bocce.minimize",
+    "bocce.path",
+    "bocce.plan",
+    "bocce.repeat",
+    "bocce.Plan",
+    "bocce.Result",
+    "bocce.run.Progress",
+    "bocce.run.StageRun",
+    "bocce.run.repeat.Repeated",
+    "bocce.run.plan.Point",
+    "bocce.run.forecast.PlannedStage",
+]
 
 
 @pytest.mark.parametrize("room", FINISHED)
 def test_every_public_name_documents_its_arguments(room):
     assert faults(room) == []
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_every_name_of_the_api_pages_documents_its_arguments(name):
+    assert faults_of(name) == []
 
 
 def bare(T: int, *more: float) -> float:

@@ -30,12 +30,26 @@ TIGHT = 1e-6  # the trial's point is taken for the minimiser: at least so near
 
 @dataclass(frozen=True)
 class PlannedStage:
-    """Steps of one method with batches of one size, as expected.
+    """A stage of a run, as expected: steps of one method with batches of one size.
 
-    ``steps`` is None where nobody can know them before the run; ``certain``: will it be exactly so
-    many, unless the tolerance is met before? alpha, beta and theta are those where the momentum is
-    largest, None where each step finds its own. ``inner``: passes that the steps make beside the
-    one of each.
+    Attributes
+    ----------
+    method : str
+        The name of the method.
+    steps : int or None
+        The number of steps; None where it is unknown before the run.
+    batch : int
+        The batch size in rows.
+    certain : bool
+        Whether the number of steps is exact, unless the tolerance is met before.
+    alpha : float, optional
+        The step size where the momentum is largest; None where each step finds its own.
+    beta : float, optional
+        The momentum there.
+    theta : float, optional
+        The lookahead there.
+    inner : int, default 0
+        Further passes over the data that the steps make, beside one a step.
     """
 
     method: str

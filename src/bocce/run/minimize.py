@@ -41,29 +41,57 @@ def minimize(
 
     Parameters
     ----------
-    p : a ``Problem``, or what ``LeastSquares`` and ``Logistic`` make.
-    method : a registry name (``bocce methods``), a Schedule, or a policy.
-    T : number of steps. None: "auto" and "plane" need none, they run until ``tol``, or for at most
+    p : Problem
+        A problem of ``Problem``, ``LeastSquares`` or ``Logistic``.
+    method : str, Schedule or Policy, default "auto"
+        The name of a method (``bocce methods`` lists them), a schedule or a policy.
+    T : int, optional
+        The number of steps. Without it "auto" and "plane" run until ``tol``, or for at most
         ``passes`` over the data; other methods take 100 passes, at least 1,000 steps.
-    batch_size : int = rows, float in (0, 1] = share of n, None = chosen: with a schedule the
-        smallest batch at which the accelerated rate is certified. With "auto" and no T a batch
-        that is given is the first: it grows when noise keeps the run from ``tol``.
-    seed : decides every batch, together with the step.
-    w0 : where to begin (zeros); with an intercept, d + 1 numbers (with softmax, d + 1 rows).
-    tol : stop when the full gradient's norm is at most tol times the first (0 = never).
-    sampling : "independent" (a fresh batch at each step) or "reshuffle" (one permutation an epoch).
-    record_every : measure the full gradient every so many steps, or "auto" (about once an epoch).
-    engine : "compiled", "reference", or an engine of your own (docs/extend/engine.md).
-    callback : called with a Progress at each recorded step; returning True stops the run.
-    checkpoint : a path; a run found there goes on bit for bit.
-    passes : what to spend at most where T is not given, in passes over the data: 10,000 with a
-        tolerance and 100 without unless given.
-    memory : with "plane" and with "auto" without T: how many displacements are remembered, 1 to 10.
+    batch_size : int or float, optional
+        Rows of a batch (int), or a share of n (float in (0, 1]). By default it is chosen: with a
+        schedule, the smallest batch at which the accelerated rate is certified. With "auto" and no
+        T a given batch is the first one; it grows when noise keeps the run from ``tol``.
+    seed : int, default 0
+        The seed; with the number of the step it decides every batch.
+    w0 : array-like, optional
+        The start; by default zeros. With an intercept it has d + 1 numbers (with softmax, d + 1
+        rows).
+    tol : float, default 0.0
+        Stop when the norm of the full gradient is at most tol times the first one; 0 never stops.
+    sampling : {"independent", "reshuffle"}, default "independent"
+        A fresh batch at each step, or one permutation of the rows an epoch.
+    record_every : int or "auto", default 1
+        Measure the full gradient every so many steps; "auto" measures about once an epoch.
+    engine : {"compiled", "reference"} or engine, default "compiled"
+        The engine that takes the steps, or your own (docs/extend/engine.md).
+    callback : callable, optional
+        Called with a ``Progress`` at each recorded step. The run stops when it returns True.
+    checkpoint : path, optional
+        A file for the state of the run. A run found there is resumed, bit for bit.
+    passes : float, optional
+        The most passes over the data where T is not given; by default 10,000 with a tolerance and
+        100 without.
+    memory : int, default 5
+        The number of earlier displacements that "plane", and "auto" without T, remember, 1 to 10.
 
-    "auto" has the divergence guard on (``policies.guard``). Without T it takes batches for as long
-    as they pay and ends on ``plane``; columns are centred and scaled inside, ``tol`` and the
-    history are in the variables of ``p``; the history holds the best point so far where the run
-    looks, and every step on all rows.
+    Returns
+    -------
+    Result
+        The weights, the status and the history of the run.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument breaks a rule. The message names the argument, the rule, the value and a
+        remedy.
+
+    Notes
+    -----
+    "auto" has the divergence guard on (``policies.guard``). Without T it uses mini-batches while
+    they help and ends on all rows with ``plane``. Columns are centred and scaled internally;
+    ``tol`` and the history are in the variables of ``p``. The history holds the best point so far
+    at each record, and every step on all rows.
 
     Examples
     --------
@@ -102,14 +130,25 @@ def solve(
     frame: Frame | None = None,
     inner: Problem | None = None,
 ) -> Result:
-    """Run a checked request.
+    """Run a request that was checked.
 
     Parameters
     ----------
-    p, request : the problem, and what ``Request.checked`` gave for it.
-    stop : when the run is over, where that is not the usual rule.
-    frame, inner : the variables to run in, and the problem in those variables, where they are
-        known already.
+    p : Problem
+        The problem.
+    request : Request
+        The result of ``Request.checked`` for the problem.
+    stop : Stop, optional
+        The rule that ends the run; by default the usual one.
+    frame : Frame, optional
+        The variables to run in, where they are known already.
+    inner : Problem, optional
+        The problem in those variables.
+
+    Returns
+    -------
+    Result
+        The weights, the status and the history of the run.
     """
     if frame is None:
         frame = Frame.of(p) if request.open_ended else own_variables(p)

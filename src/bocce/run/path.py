@@ -33,26 +33,36 @@ FINER = 0.01  # of what ``tol`` asks for: a run that is to be scored
 def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "auto") -> list[Result]:
     """Minimise ``p`` for each of the penalties ``l2s``; ``p.l2`` is not used.
 
-    The runs go from the strongest penalty to the weakest, on all rows (``plane``), each from the
-    minimiser of the one before, or from where the line or parabola through the last ones leads
-    (as functions of log l2). What does not depend on the penalty is computed once: the coordinates
-    of the columns, the Gram matrix, and the curvature that the last run has used, to which a run
-    adds its own penalty for the price of one Cholesky factor. (On the squared loss that is
-    X^T X/n, so each further penalty takes a step or two.) Data in parts are not kept in memory, so
-    runs on them only start warm.
+    The runs go from the strongest penalty to the weakest, on all rows (``plane``). Each run starts
+    at the minimiser of the run before, or where a line or parabola through the last minimisers (as
+    functions of log l2) leads. Whatever does not depend on the penalty is computed once: the scales
+    of the columns, the Gram matrix and the last Hessian. A run adds its own penalty to that Hessian
+    for the price of one Cholesky factorisation. On the squared loss the Hessian is X^T X/n, so each
+    further penalty takes a step or two. Data in parts are not kept in memory, so their runs only
+    start warm.
 
     Parameters
     ----------
-    p : a problem.
-    l2s : penalties >= 0, in any order.
-    tol : each run stops when the norm of its gradient is tol times that at w = 0, as ``minimize``
-        from there would, and a tenth of that where it began: a small change of the penalty is not
-        ignored because the last minimiser is near enough.
-    method : "auto", "auto-shb" or "plane".
+    p : Problem
+        A problem of ``Problem``, ``LeastSquares`` or ``Logistic``.
+    l2s : iterable of float
+        The penalties, >= 0, in any order.
+    tol : float, default 1e-06
+        A run stops when the norm of its gradient is at most tol times the norm at w = 0, and a
+        tenth of its norm at the start of the run. So a small change of the penalty still moves the
+        weights.
+    method : {"auto", "auto-shb", "plane"}, default "auto"
+        The method of each run.
 
     Returns
     -------
-    A list of ``Result``, in the order of ``l2s``.
+    list of Result
+        The runs, in the order of ``l2s``.
+
+    Raises
+    ------
+    ValueError
+        If ``l2s`` is empty or has a negative entry, or an argument is out of its range.
 
     Examples
     --------

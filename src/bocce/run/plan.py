@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _checks, _html, _pictures, exact, theory
+from .. import _checks, exact, theory
 from ..control.anytime import Design, accelerating_batch
 from ..problems import Constants, Problem
 from ..rows import Array
@@ -16,8 +15,9 @@ from ..schedules import Schedule, shb
 from ..schedules.adaptive import DECAY_START
 from . import forecast, plan_words
 from .anytime import usable
-from .expectation import EXACT_COLUMNS, EXACT_FLOPS, Expectation, expectation
+from .expectation import EXACT_COLUMNS, EXACT_FLOPS, expectation
 from .forecast import PlannedStage, Trial
+from .planned import Plan, Point
 from .request import Request
 
 # If even the cheapest batch size costs more passes than this, none is recommended.
@@ -27,92 +27,6 @@ KNEE = 1.5  # steps, over those of the full batch
 FLAT = 1.5  # gradient evaluations, over the fewest
 LEAST_BEND = 1e-3  # of its bound: where fewer rows bend, the noise is not known so well
 FLATTEST = 1e-12  # of L: a smaller curvature at the trial's end is rounding
-
-
-@dataclass(frozen=True)
-class Point:
-    """One batch size of the sweep: steps to the accuracy, and gradients of rows."""
-
-    batch_size: int
-    steps: int
-    evaluations: int
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What ``plan`` found; ``str`` is a page for a terminal, ``to_dict`` for a program.
-
-    What has no value for the problem is None: on a loss without a bound on its curvature that is
-    all but the stages.
-    """
-
-    problem: str
-    n: int
-    d: int
-    constants: Constants | None
-    how: str  # how the constants were got
-    mu: float | None  # the curvature planned for: mu, or where that is 0, what was found
-    chi2: float  # the gradient noise at the minimiser
-    # -- what ``minimize`` will do with the same arguments
-    method: str
-    stages: tuple[PlannedStage, ...]
-    passes: float | None  # over the data, expected; None: that cannot be said before the run
-    batch_size: int  # the first stage's
-    alpha: float | None  # where alpha/(1 - beta) is largest; on all rows, what ``auto`` would take
-    beta: float | None
-    theta: float | None
-    steps: int | None  # expected; with T or a batch given, those the method needs at that batch
-    T: int | None
-    tol: float
-    # -- what a batch size would cost if one were given
-    accuracy: float
-    sweep: tuple[Point, ...]
-    knee: int | None  # a larger batch saves few steps
-    cheapest: int | None  # the fewest gradient evaluations
-    recommended: int | None
-    accelerating: int | None  # from here on heavy ball is fully accelerated, certified
-    # -- from which batch on the paper's heavy ball is stable
-    paper_batch: float | None  # b* of Theorem 2, of n rows
-    certified_batch: float | None  # by Theorem S
-    exact_batch: float | None  # in truth
-    certified_error: float | None  # root mean square, after T steps; None where none is known
-    expectation: Expectation | None  # of the method's own table; None where it has none
-    words: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def __str__(self) -> str:
-        return plan_words.page(self)
-
-    def _repr_html_(self) -> str:
-        return _html.plan(self)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw what batch sizes cost: steps on the left, passes over the data on the right.
-
-        Parameters
-        ----------
-        ax : two matplotlib Axes, optional
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        array of two matplotlib Axes
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-
-        Examples
-        --------
-        >>> import bocce
-        >>> X, y, _ = bocce.data.regression(n=200, d=5, kappa=10.0)
-        >>> [ax.get_ylabel() for ax in bocce.plan(bocce.LeastSquares(X, y)).plot()]
-        ['steps', 'passes over the data']
-        """
-        return _pictures.plan(self, ax)
 
 
 def plan(
@@ -141,18 +55,39 @@ def plan(
     expected. ``knee`` is the smallest batch within 1.5 times the steps of b = n; ``recommended``
     the largest within 1.5 times the fewest gradient evaluations.
 
-    Guarantee: for the squared loss the parameters of ``auto`` are certified and the steps are an
-    estimate; for other losses both are.
-
     Parameters
     ----------
-    p : any problem; one without a minimiser too.
-    batch_size : as given to ``minimize`` (rows, or a share of n); None where it is left out.
-    T : the steps you can afford; the plan says whether they are enough.
-    accuracy : target for (f - f*)/(f(0) - f*), for what batch sizes cost.
-    method : a registry name.
-    tol : as given to ``minimize``; None is 1e-6, or where T is given, 0.
-    passes, memory : as given to ``minimize``.
+    p : Problem
+        Any problem, also one without a minimiser.
+    batch_size : int or float, optional
+        As for ``minimize``: rows, or a share of n.
+    T : int, optional
+        The number of steps that you can afford; the plan says whether they are enough.
+    accuracy : float, default 1e-06
+        The target for (f - f*)/(f(0) - f*), for the cost of batch sizes.
+    method : str, default "auto"
+        The name of a method.
+    tol : float, optional
+        As for ``minimize``; by default 1e-6, and 0 where T is given.
+    passes : float, optional
+        As for ``minimize``.
+    memory : int, default 5
+        As for ``minimize``.
+
+    Returns
+    -------
+    Plan
+        The stages, the cost of batch sizes and the reasons, in words.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``method`` is not the name of a method, or an argument is out of its range.
+
+    Notes
+    -----
+    Guarantee: for the squared loss the parameters of ``auto`` are certified and the steps are an
+    estimate; for other losses both are.
 
     Examples
     --------

@@ -13,7 +13,8 @@ from .forecast import PlannedStage, Trial
 from .request import Request
 
 if TYPE_CHECKING:
-    from .plan import Plan, _Known
+    from .plan import _Known
+    from .planned import Plan
 
 WIDTH = 78
 DIRECT_COLUMNS = 4096  # beyond, nobody would form a matrix of all pairs of columns

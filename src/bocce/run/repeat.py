@@ -20,12 +20,18 @@ MEASURED = ("value", "grad_norm", "grad2")
 
 @dataclass(frozen=True)
 class Repeated:
-    """Runs that differ by their seed, and what they have in common.
+    """Runs that differ by their seed, and the mean of their histories.
 
-    ``mean`` maps names to arrays, one entry for each step at which every run has a record:
-    ``k``, ``gradient_evaluations``, ``value``, ``grad_norm`` and ``grad2`` (the mean of the squared
-    norm, which ``exact.expected`` computes). ``standard_error`` has the last three; it is NaN for
-    one seed.
+    Attributes
+    ----------
+    results : list of Result
+        The runs, in the order of the seeds.
+    mean : dict
+        Arrays by name, one entry for each step at which every run has a record: ``k``,
+        ``gradient_evaluations``, ``value``, ``grad_norm`` and ``grad2`` (the mean of the squared
+        norm, which ``exact.expected`` computes).
+    standard_error : dict
+        The standard errors of ``value``, ``grad_norm`` and ``grad2``; NaN for one seed.
     """
 
     results: list[Result]
@@ -40,9 +46,14 @@ def repeat(
 
     Parameters
     ----------
-    p, method : as for ``minimize``.
-    seeds : the seeds, all different.
-    **options : further arguments of ``minimize``, but for ``seed`` and ``checkpoint``.
+    p : Problem
+        A problem of ``Problem``, ``LeastSquares`` or ``Logistic``.
+    method : str, Schedule or Policy, default "auto"
+        The name of a method (``bocce methods`` lists them), a schedule or a policy.
+    seeds : iterable of int, default range(5)
+        The seeds, all different.
+    **options : object
+        Further arguments of ``minimize``, except ``seed`` and ``checkpoint``.
 
     Returns
     -------
@@ -52,7 +63,8 @@ def repeat(
     Raises
     ------
     TypeError, ValueError
-        The seeds are no integers, none, or not different; ``seed`` or ``checkpoint`` is given.
+        If the seeds are not integers, are none or are not all different, or if ``seed`` or
+        ``checkpoint`` is given.
 
     Examples
     --------

@@ -11,9 +11,22 @@ from . import model
 
 
 class Progress(NamedTuple):
-    """What a callback is shown at each recorded step; returning True stops the run.
+    """The state of a run that a callback gets at each recorded step; returning True stops the run.
 
-    ``gradient`` is the full gradient at w where the run has it at hand, else None.
+    Attributes
+    ----------
+    k : int
+        The number of steps so far.
+    w : ndarray
+        The weights.
+    grad_norm : float
+        The norm of the full gradient.
+    value : float
+        The value of the objective.
+    gradient : ndarray, optional
+        The full gradient, where the run knows it.
+    intercept : float or ndarray, default 0.0
+        The intercept; with softmax, one for each class.
     """
 
     k: int
@@ -25,7 +38,17 @@ class Progress(NamedTuple):
 
 
 class StageRun(NamedTuple):
-    """A stage as it was run."""
+    """One stage of a run.
+
+    Attributes
+    ----------
+    method : str
+        The name of the method.
+    steps : int
+        The number of steps taken.
+    batch : int
+        The batch size in rows.
+    """
 
     method: str
     steps: int
@@ -34,13 +57,41 @@ class StageRun(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """A finished run. ``status``: "finished" (all steps taken, or a callback said stop),
-    "converged" (gradient norm at most tol times the first) or "diverged" (the run overflowed, or f
-    ended above its start by more than noise explains; ``w`` is the last finite iterate and
-    ``message`` names the remedy).
+    """A finished run.
 
-    ``schedule`` is the table (or policy) of the steps taken in batches, None where there were none;
-    ``stages`` says what was run, as (method, steps, batch).
+    Attributes
+    ----------
+    w : ndarray
+        The weights; where the run diverged, the last finite iterate.
+    status : {"finished", "converged", "diverged"}
+        "finished": all steps were taken, or a callback stopped the run. "converged": the gradient
+        norm is at most tol times the first one. "diverged": the run overflowed, or f ended above
+        its start by more than noise explains.
+    n_iter : int
+        The number of steps taken.
+    history : dict
+        Arrays by name: ``k``, ``grad_norm``, ``value`` and ``gradient_evaluations``, one entry a
+        record.
+    schedule : Schedule, Policy or None
+        The table or policy of the steps taken in batches; None where no step was.
+    seed : int
+        The seed of the batches.
+    batch_size : int
+        The batch size in rows.
+    message : str
+        What happened, in words, with a remedy where the run failed.
+    intercept : float or ndarray, default 0.0
+        The intercept; with softmax, one for each class.
+    stages : list of StageRun, default []
+        The stages of the run: method, steps and batch.
+    loss : Loss, optional
+        The loss, which predictions need.
+    classes : ndarray, optional
+        The labels, where the loss is on classes.
+    columns : list of str, optional
+        The names of the features, where they have names.
+    target : str, optional
+        The name of the target.
     """
 
     w: Array
@@ -63,11 +114,13 @@ class Result:
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
+        X : array or sparse matrix
+            Rows, of shape (n, d).
 
         Returns
         -------
-        ndarray of shape (n,)
+        ndarray
+            One prediction a row, of shape (n,).
 
         Raises
         ------
@@ -88,17 +141,18 @@ class Result:
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n, d)
+        X : array or sparse matrix
+            Rows, of shape (n, d).
 
         Returns
         -------
-        ndarray of shape (n, K)
-            In the order of ``classes``.
+        ndarray
+            Probabilities of shape (n, K), in the order of ``classes``.
 
         Raises
         ------
         ValueError
-            If the loss has no probabilities, or X another number of columns.
+            If the loss has no probabilities, or X has another number of columns than the fit.
         """
         return model.predict_proba(self, X)
 
@@ -111,7 +165,7 @@ class Result:
         return _html.result(self)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the gradient's norm, over that of the start, by gradients of rows.
+        """Draw the relative norm of the gradient against the number of row gradients.
 
         Parameters
         ----------
@@ -121,6 +175,7 @@ class Result:
         Returns
         -------
         matplotlib Axes
+            The axes that were drawn on.
 
         Raises
         ------
