@@ -145,9 +145,15 @@ def test_matrix_constants_where_no_row_reaches():
 
 
 def test_a_full_batch_has_no_noise_to_average_out():
-    s = schedules.auto(50, L=4.0, mu=1.0, L_max=8.0, n=20, b=20, kappa_tilde=3.0)
+    """Nesterov's scheme in general, Polyak's heavy ball on quadratics, once memory has grown."""
+    known = {"L": 4.0, "mu": 1.0, "L_max": 8.0, "n": 20, "b": 20, "kappa_tilde": 3.0}
+    s = schedules.auto(50, **known, quadratic=False)
     assert set(s.alpha) == {0.25}
     assert s.alpha[-1] == schedules.nesterov(1, 4.0, 1.0).alpha[0]
+    s, polyak = schedules.auto(50, **known), schedules.polyak(1, 4.0, 1.0)
+    assert s.alpha[10:] == pytest.approx(polyak.alpha[0])
+    assert s.beta[10:] == pytest.approx(polyak.beta[0])
+    assert not s.theta.any()
 
 
 def test_monotone_in_the_batch():

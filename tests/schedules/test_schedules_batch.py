@@ -1,6 +1,7 @@
 """Schedules that know the batch: their limits, their certificates, and how auto averages."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -32,12 +33,13 @@ def seen(constants, b, T=T_SEEN):
 
 @FEW
 @given(batch_constants(), st.floats(1e-3, 1e4))
-def test_full_batch_mass_and_auto_are_nesterov(constants, kappa_tilde):
-    """auto once its memory has grown to sqrt(kappa) steps."""
+def test_full_batch_mass_and_rule_two_are_nesterov(constants, kappa_tilde):
+    """auto on losses that are not quadratic, once its memory has grown to sqrt(kappa) steps."""
     full = constants | {"b": constants["n"], "kappa_tilde": kappa_tilde}
     L, mu = constants["L"], constants["mu"]
     nesterov = schedules.nesterov(1, L, mu)
-    for factory, T in ((schedules.mass, 1), (schedules.auto, math.ceil(math.sqrt(L / mu)))):
+    general = partial(schedules.auto, quadratic=False)
+    for factory, T in ((schedules.mass, 1), (general, math.ceil(math.sqrt(L / mu)))):
         s = factory(T, **full)
         table = (s.alpha[-1], s.beta[-1], s.theta[-1])
         expected = (nesterov.alpha[0], nesterov.beta[0], nesterov.theta[0])
@@ -74,8 +76,8 @@ def test_condition_number_one_needs_no_momentum(constants):
     assert schedules.auto(1, **round_one, family="shb").beta[0] == pytest.approx(0, abs=1e-3)
     same_rows = round_one | {"L_max": L, "kappa_tilde": 1.0}
     assert is_constant(schedules.mass(1, **same_rows), 1, 1 / L, 0, 0)
-    # with lookahead auto may step shorter at b = 1, where zeta0^2 = 1, never longer
-    s = schedules.auto(1, **same_rows)
+    # with lookahead rule 2 may step shorter at b = 1, where zeta0^2 = 1, never longer
+    s = schedules.auto(1, **same_rows, quadratic=False)
     assert s.alpha[0] <= 1 / L * (1 + 1e-12)
     assert is_constant(s, 1, 1 / L if zeta2 <= 0.5 else s.alpha[0], 0, 0)
 
@@ -151,7 +153,7 @@ def test_heavy_ball_decays_after_a_few_time_constants(T):
 def test_lookahead_averages_after_a_few_time_constants(T):
     """c_k = min(c, k + 2), then c_K + t/3; the effective step; alpha theta L_m = beta."""
     constants = {"L": 100.0, "mu": 1.0, "L_max": 300.0, "n": 1000, "b": 100}
-    s = schedules.auto(T, **constants, kappa_tilde=90.0)
+    s = schedules.auto(T, **constants, kappa_tilde=90.0, quadratic=False)
     zeta2 = theory.zeta2(1000, 100)
     L_m, kappa_m = (1 - zeta2) * 100 + zeta2 * 300, (1 - zeta2) + zeta2 * 90
     c = memory(100.0, 1.0, 300.0, 90.0, zeta2)
@@ -184,9 +186,9 @@ def test_with_enough_memory_iterates_are_averages_of_sgd():
         np.testing.assert_allclose(w, total / (k + 2), rtol=1e-9, atol=1e-9)
 
 
-def test_the_memory_of_auto_grows_to_what_the_batch_allows():
+def test_the_memory_of_rule_two_grows_to_what_the_batch_allows():
     """After c steps the parameters are those of rule 2."""
     constants = {"L": 100.0, "mu": 1.0, "L_max": 300.0, "n": 1000, "b": 100}
-    s = schedules.auto(200, **constants, kappa_tilde=9.0)
+    s = schedules.auto(200, **constants, kappa_tilde=9.0, quadratic=False)
     rule = lookahead_rule(100.0, 1.0, 300.0, 9.0, theory.zeta2(1000, 100))
     assert (s.alpha[30], s.beta[30], s.theta[30]) == pytest.approx(rule)

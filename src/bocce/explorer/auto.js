@@ -3,8 +3,50 @@
 function auto({ T, L, mu, L_max, n, b, kappa_tilde = null }) {
   const z = zeta2(n, b);
   L_max = Math.max(L_max, L);
-  return kappa_tilde === null ? auto_heavy_ball(T, L, mu, L_max, z)
-    : auto_lookahead(T, L, mu, L_max, kappa_tilde, z);
+  if (kappa_tilde === null) return auto_heavy_ball(T, L, mu, L_max, z);
+  const rule = z * L_max <= 0.25 * L ? auto_damped : auto_lookahead;
+  return rule(T, L, mu, L_max, kappa_tilde, z);
+}
+
+function damped_rule(L, mu, L_max, kappa_tilde, z) {
+  const q = z * L_max / L, p = z * Math.max(kappa_tilde, L_max / L);
+  let slack = 0, alpha, theta, noise;
+  for (let i = 0; i < 100; i++) {
+    const share = 1 / (1 + 0.5 * p * slack), lever = share * p * (1 - slack);
+    let t = 0;
+    if (z > 0) {
+      t = Math.sqrt(q * (1 + 3 * lever + lever * lever) / (share * (1 + q * share)));
+      if (slack > 0) t = Math.min(t, 2 * (1 - slack) / slack);
+    }
+    theta = 0.5 * (lever + share * t);
+    noise = t === 0 ? 0 : L * q * (theta * (1 + theta) + 0.25 + 0.5 * theta) / t;
+    alpha = 1 / (0.25 * (1 + 2 * theta) * (Math.sqrt(L) + Math.sqrt(mu)) ** 2 + noise);
+    const root = Math.min(1, Math.sqrt(alpha * mu)), before = slack;
+    slack = root * (2 - root);
+    if (slack - before <= 1e-14 * slack) break;
+  }
+  return { alpha, theta, slack, noise };
+}
+
+function auto_damped(T, L, mu, L_max, kappa_tilde, z) {
+  const rule = damped_rule(L, mu, L_max, kappa_tilde, z), wide = 1 + 2 * rule.theta;
+  const edge = (slack) => wide / (L * wide / (1 + Math.sqrt(1 - slack)) ** 2 + rule.noise);
+  const step = (slack) => Math.min(rule.alpha, edge(slack) / wide);
+  const K = z > 0 ? Math.min(12 * 2 / rule.slack, 0.4 * T) : T;
+  const first = Math.max(rule.slack, 2 / (K + 3)), s_K = step(first) / first;
+  const L_m = L + z * L_max, target = Math.min(s_K, 2 / L_m), least = Math.min(s_K, 0.25 / L_m);
+  const power = Math.max(1, Math.log(s_K / target) / Math.log1p(mu * s_K * (T - K)));
+  return table(T, (k) => {
+    const t = Math.max(k - K, 0);
+    if (t === 0) {
+      const slack = Math.max(rule.slack, 2 / (k + 3));
+      return [step(slack), 1 - slack, rule.theta];
+    }
+    const slack = 1 / (1 / first + t / 6), falling = s_K * Math.exp(-power * Math.log1p(mu * s_K * t));
+    const alpha = slack * Math.max(least, falling, target / (1 + mu * target * t));
+    const ahead = Math.max(rule.theta, 1.2 / (L_m * alpha));
+    return [alpha, 1 - slack, Math.min(0.5 * Math.max(edge(slack) / alpha - 1, 0), ahead)];
+  });
 }
 
 function auto_heavy_ball(T, L, mu, L_max, z) {

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _checks
 from . import _rules
 from .bernstein import Number
+from .damped import MOST_NOISE, damped_table
 from .minimax import minimax_heavy_ball
 from .schedule import FloatArray, Schedule
 
@@ -206,6 +207,7 @@ def auto(
     b: int,
     kappa_tilde: float | None = None,
     family: str | None = None,
+    quadratic: bool = True,
 ) -> Schedule:
     """Heavy ball that needs no tuning: full acceleration when the batch allows it, SGD when not.
 
@@ -216,12 +218,15 @@ def auto(
     at most 1/L, and the momentum of the smallest certified rate (``minimax.minimax_heavy_ball``)
     for the curvatures that T steps can see (``visible_curvature``).
 
-    Lookahead is used where kappa~ is known. It is MaSS with 1/b replaced by z (``lookahead_rule``),
-    which is partly accelerated even at b = 1. It remembers c = sqrt(kappa_m L_m/mu) steps, and
-    c_k = min(c, k + 2) at step k, so that fast directions need not wait for slow ones.
+    Lookahead is used where kappa~ is known. On quadratics with z L_max <= L/4 it is rule 3
+    (``damped.damped_table``): the slowest direction is critically damped, the steepest is at the
+    edge of what is certified, and a tail averages the noise out. Elsewhere it is rule 2, MaSS with
+    1/b replaced by z (``lookahead_rule``), which is partly accelerated even at b = 1. Rule 2
+    remembers c = sqrt(kappa_m L_m/mu) steps, and c_k = min(c, k + 2) at step k, so that fast
+    directions need not wait for slow ones.
 
-    The first part takes K = min(3.5 tau, T/2) steps, where tau is the time constant (2c, or
-    1/(1 - rate)). The second part exists only if b < n. Heavy ball then shortens its step,
+    With rule 2 and heavy ball the first part takes K = min(3.5 tau, T/2) steps, where tau is the
+    time constant (2c, or 1/(1 - rate)). The second part exists only if b < n. Heavy ball then shortens its step,
     alpha_k = alpha T^(-0.9 (k - K)/(T - K)), at constant momentum. Growing momentum would keep the
     effective step s = alpha/(1 - beta), and with it the noise. Lookahead lengthens its memory and
     shortens its effective step: with t = k - K,
@@ -249,6 +254,8 @@ def auto(
         ``Constants.R2_tilde`` may stand here. Without it the schedule is heavy ball.
     family : {"shb"}, optional
         "shb" forces heavy ball, theta = 0, even where kappa_tilde is known.
+    quadratic : bool
+        Is the loss quadratic? If not, lookahead is rule 2 at every batch.
 
     Returns
     -------
@@ -263,8 +270,8 @@ def auto(
     Notes
     -----
     Guarantee: on least squares with L >= lambda_max the schedule is mean-square stable at every
-    batch size, from c_k = c on. At every step zeta0^2 is inside ``theory.certificate`` (heavy ball)
-    or ``theory.lookahead_certificate``. ``theory.certify`` bounds the error at T. A mu that is too
+    batch size (with rule 2, from c_k = c on). At every step zeta0^2 is inside
+    ``theory.certificate`` (heavy ball) or ``theory.lookahead_certificate``. ``theory.certify`` bounds the error at T. A mu that is too
     small costs speed, never stability.
 
     Limits: on other convex losses only what ``theory.certify_convex`` proves holds. A mu far too
@@ -290,7 +297,9 @@ def auto(
         kappa_tilde = None
     name = "auto-shb" if family == "shb" else "auto"
     if kappa_tilde is not None:
-        return Schedule(*lookahead_table(T, L, mu, L_max, kappa_tilde, zeta2), name)
+        little = quadratic and zeta2 * L_max <= MOST_NOISE * L
+        table = damped_table if little else lookahead_table
+        return Schedule(*table(T, L, mu, L_max, kappa_tilde, zeta2), name)
     seen = visible_curvature(T, L, mu, L_max, zeta2)
     alpha, beta, rate = minimax_heavy_ball(zeta2, L_max, seen, L, longest=1.0 / L)
     shape = np.ones(T)

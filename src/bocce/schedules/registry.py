@@ -133,6 +133,7 @@ class Method:
             "n": n,
             "b": b,
             "kappa_tilde": tilde or None,
+            "quadratic": quadratic,
         }
 
 
