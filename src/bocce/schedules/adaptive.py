@@ -226,10 +226,10 @@ def auto(
     directions need not wait for slow ones.
 
     With rule 2 and heavy ball the first part takes K = min(3.5 tau, T/2) steps, where tau is the
-    time constant (2c, or 1/(1 - rate)). The second part exists only if b < n. Heavy ball then shortens its step,
-    alpha_k = alpha T^(-0.9 (k - K)/(T - K)), at constant momentum. Growing momentum would keep the
-    effective step s = alpha/(1 - beta), and with it the noise. Lookahead lengthens its memory and
-    shortens its effective step: with t = k - K,
+    time constant (2c, or 1/(1 - rate)). The second part exists only if b < n. Heavy ball then
+    shortens its step, alpha_k = alpha T^(-0.9 (k - K)/(T - K)), at constant momentum. Growing
+    momentum would keep the effective step s = alpha/(1 - beta), and with it the noise.
+    Lookahead lengthens its memory and shortens its effective step: with t = k - K,
 
         c_k = c_K + t/3,   s_k = max(1/(4 L_m), s_K/(1 + mu_T s_K t/1.5)),
         alpha = 2 s/(c + 1),   beta = (c - 1)/(c + 1),   alpha theta = beta/L_m.
@@ -271,8 +271,8 @@ def auto(
     -----
     Guarantee: on least squares with L >= lambda_max the schedule is mean-square stable at every
     batch size (with rule 2, from c_k = c on). At every step zeta0^2 is inside
-    ``theory.certificate`` (heavy ball) or ``theory.lookahead_certificate``. ``theory.certify`` bounds the error at T. A mu that is too
-    small costs speed, never stability.
+    ``theory.certificate`` (heavy ball) or ``theory.lookahead_certificate``. ``theory.certify``
+    bounds the error at T. A mu that is too small costs speed, never stability.
 
     Limits: on other convex losses only what ``theory.certify_convex`` proves holds. A mu far too
     small costs the square root of the ratio at b = n. Reshuffled batches are not covered.
