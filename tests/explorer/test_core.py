@@ -23,7 +23,7 @@ MUTATIONS = {
     "(1 - 0.5 * Math.sqrt(alpha": "(1 - 0.501 * Math.sqrt(alpha",
     "(4 * L);": "(4.001 * L);",
     "384 * (i + 1)": "385 * (i + 1)",
-    "s = Math.max(0.25 / L_m": "s = Math.max(0.2501 / L_m",
+    "s = 0.5 * (1 + c / kappa_m)": "s = 0.501 * (1 + c / kappa_m)",
     "(1 + theta) * L_max": "(1.001 + theta) * L_max",
     "4 * time * z": "4.001 * time * z",
     "(1 / T) ** (1 / T)": "(1.001 / T) ** (1 / T)",
