@@ -20,10 +20,9 @@ def documented(section):
     return {name.strip().lstrip("*") for head in heads for name in head.split(",")}
 
 
-def arguments(thing):
-    """The names of the arguments that a caller gives."""
-    parameters = inspect.signature(thing).parameters
-    return [name for name in parameters if name not in ("self", "cls")]
+def arguments(thing, owned=False):
+    """The names of the arguments that a caller gives: without the object that owns a method."""
+    return list(inspect.signature(thing).parameters)[1 if owned else 0 :]
 
 
 def returns_something(function):
@@ -36,10 +35,10 @@ def raises(function):
     return bool(re.search(r"^\s+raise \w", inspect.getsource(function), re.MULTILINE))
 
 
-def faults_of_function(name, function):
+def faults_of_function(name, function, owned=False):
     text = inspect.getdoc(function) or ""
     found = sections(text)
-    missing = set(arguments(function)) - documented(found.get("Parameters", ""))
+    missing = set(arguments(function, owned)) - documented(found.get("Parameters", ""))
     faults = [f"{name}: no docstring"] if not text else []
     faults += [f"{name}: Parameters does not describe {arg}" for arg in sorted(missing)]
     if returns_something(function) and not {"Returns", "Yields"} & set(found):
@@ -62,18 +61,18 @@ def faults_of_class(name, cls, contracts=()):
     found = sections(text)
     shown = documented(found.get("Parameters", "")) | documented(found.get("Attributes", ""))
     built = not (issubclass(cls, Exception) or is_protocol(cls))
-    constructor = cls if cls.__init__ is object.__init__ else cls.__init__
-    missing = set(arguments(constructor) if built else ()) - shown
+    owned = cls.__init__ is not object.__init__
+    given = arguments(cls.__init__ if owned else cls, owned) if built else []
+    missing = set(given) - shown
     faults = [f"{name}: no docstring"] if not text else []
     faults += [f"{name}: Parameters does not describe {arg}" for arg in sorted(missing)]
-    for attribute, value in vars(cls).items():
-        value = getattr(value, "__func__", value)
-        declared = any(
-            hasattr(contract, attribute) for contract in contracts if contract is not cls
-        )
-        if inspect.isfunction(value) and not attribute.startswith("_") and not declared:
+    for attribute, raw in vars(cls).items():
+        declared = any(hasattr(other, attribute) for other in contracts if other is not cls)
+        known = inspect.isfunction(raw) or isinstance(raw, (classmethod, staticmethod))
+        if known and not attribute.startswith("_") and not declared:
             method = getattr(cls, attribute)  # getdoc of it finds the text of an overridden method
-            faults += faults_of_function(f"{name}.{attribute}", method)
+            owned = inspect.isfunction(raw)
+            faults += faults_of_function(f"{name}.{attribute}", method, owned)
     return faults
 
 

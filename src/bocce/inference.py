@@ -66,21 +66,24 @@ def infer(p: Problem, w: Any, kind: str = "model", count: float | None = None) -
     Parameters
     ----------
     p : Problem
-        In memory, with at most 3,000 variables.
-    w : array
-        The fit: ``p.joined(result.w, result.intercept)``.
-    kind : {"model", "sandwich"}
+        Problem In memory, with at most 3,000 variables.
+    w : object
+        Array The fit: ``p.joined(result.w, result.intercept)``.
+    kind : {"model", "sandwich"}, default "model"
+        The covariance of the model, or the robust one that trusts the residuals alone.
     count : float, optional
-        How many observations the weights stand for; the number of rows unless given.
+        Float, optional How many observations the weights stand for; the number of rows unless
+        given.
 
     Returns
     -------
     Inference
+        Covariance, standard errors and a bound on the optimisation error.
 
     Raises
     ------
     ValueError
-        Where there are too many variables, or the loss has no model.
+        If there are too many variables, the data are in parts, or the loss has no model.
 
     Examples
     --------

@@ -22,22 +22,47 @@ LOOKS = 8  # a run is looked at at least so often
 
 @dataclass(frozen=True)
 class Guarded:
-    """A method that ``minimize`` runs under the guard; made by ``guard``."""
+    """A method that ``minimize`` runs under the guard; made by ``guard``.
+
+    Parameters
+    ----------
+    method : Schedule or str
+        The method that runs under the guard.
+    """
 
     method: Any
 
 
 def guard(method: Any) -> Guarded:
-    """``method`` (a schedule, or a registry name) under the divergence guard.
+    """A schedule or a named method under the divergence guard.
 
-    At steps spaced geometrically the run is looked at. It is taken back when it overflowed, when
-    f > 4 f(w0) (at full batch, f(w0)), or when the last three recorded gradient norms exceed 10
-    times the best (or what sampling noise alone explains at w0) and grow. Then: the best iterate
-    seen at a look, from rest; a named method is built again for the steps left with L, L_max and
-    kappa~ doubled, a schedule goes on with half its steps. Each retreat is counted and told in
-    ``Result.message``. What is returned is the best iterate seen at a look, the last one among
-    them, so f is never above f(w0).
+    The guard looks at the run at steps that are spaced geometrically. It takes the run back in
+    three cases: the run overflowed; f > 4 f(w0) (at full batch, f > f(w0)); or the last three
+    recorded gradient norms grow and exceed 10 times the best one, or what sampling noise alone
+    explains at w0.
 
+    The run then goes on from the best iterate seen, from rest. A named method is built again for
+    the steps left with L, L_max and kappa~ doubled; a schedule goes on with half its steps.
+    ``Result.message`` counts the retreats. The result is the best iterate seen at a look, so f is
+    never above f(w0).
+
+    Parameters
+    ----------
+    method : Schedule or str
+        A schedule, or the name of a method.
+
+    Returns
+    -------
+    Guarded
+        The method, for ``minimize``.
+
+    Raises
+    ------
+    TypeError
+        If ``method`` is neither; a line search needs no guard.
+
+    Notes
+    -----
     Guarantee: none is needed of the constants: after j retreats L is 2^j times what was given,
     so an L too small by a factor nu costs at most about log2(nu) + 1 retreats.
 

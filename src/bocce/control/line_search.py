@@ -20,6 +20,24 @@ def armijo(line: Line, start: float, c: float = 0.5, shrink: float = 0.7) -> flo
     A decrease that drowns in the rounding of f_B counts as made.
     On a quadratic, c = 1/2 accepts exactly s <= 1/(curvature along g).
 
+    Parameters
+    ----------
+    line : Line
+        The batch objective along its negative gradient.
+    start : float
+        The first step to try, > 0.
+    c : float, default 0.5
+        The share of the predicted decrease that is asked for, 0 < c < 1.
+    shrink : float, default 0.7
+        The factor between trials, 0 < shrink < 1.
+
+    Returns
+    -------
+    float
+        The accepted step.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from bocce.problems import LeastSquares, Line
     >>> p = LeastSquares(np.array([[2.0]]), np.array([2.0]))
@@ -67,10 +85,27 @@ class SearchedAverage(NamedTuple):
 
 @dataclass(frozen=True)
 class LineSearchPolicy(Policy):
-    """(alpha_k, beta_k, theta_k) decided when batch k has been seen.
+    """The policy of ``sgd_sls_exponential`` and ``shb_sls_exponential``. Its memory is (s, lambda):
+    the last accepted step and the last averaging weight.
 
-    ``mu=None`` is SGD; otherwise heavy ball in averaging form. The memory it carries is
-    (s, lambda): the last accepted step and the last averaging weight.
+    Parameters
+    ----------
+    T : int
+        The number of steps.
+    name : str
+        The name of the policy.
+    gamma : float
+        The decay of the steps.
+    mu : float or None
+        The smallest curvature, for heavy ball in averaging form; None is SGD.
+    c : float
+        The share of the predicted decrease that is asked for.
+    shrink : float
+        The factor between trials.
+    start : float
+        The first step to try.
+    search : {"same", "independent"}
+        The batch that is searched on.
     """
 
     T: int
@@ -131,10 +166,39 @@ def sgd_sls_exponential(
     gamma = (tau/T)^(1/T). ``search="independent"`` searches on a batch of its own, so that the
     step does not depend on the gradient it scales.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    tau : float, default 1.0
+        The last step size is about tau/T of the first, 1 <= tau < T.
+    c : float, default 0.5
+        The share of the predicted decrease that is asked for, 0 < c < 1.
+    shrink : float, default 0.7
+        The factor between trials, 0 < shrink < 1.
+    start : float, default 1.0
+        The first step to try, > 0.
+    search : {"same", "independent"}, default "same"
+        Search on the batch of the step, or on a batch of its own.
+
+    Returns
+    -------
+    LineSearchPolicy
+        The policy, for ``minimize``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: needs no constant at all; noise-adaptive for the independent search.
 
     Source: SGD-SLS-EXP (Vaswani et al. 2022), ``sec:experiments``.
 
+    Examples
+    --------
     >>> sgd_sls_exponential(100).begin()
     (1.0, 0.0)
     """
@@ -157,10 +221,41 @@ def shb_sls_exponential(
     lambda_{k+1} = (1 - gamma/2)/(eta' mu) (1 - (1 - eta' mu)^(k+1));
     alpha_k = eta_k/(1 + lambda_{k+1}),  beta_k = lambda_k (1 - eta_k mu)/(1 + lambda_{k+1}).
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    mu : float
+        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+    tau : float, default 1.0
+        The last step size is about tau/T of the first, 1 <= tau < T.
+    c : float, default 0.5
+        The share of the predicted decrease that is asked for, 0 < c < 1.
+    shrink : float, default 0.7
+        The factor between trials, 0 < shrink < 1.
+    start : float, default 1.0
+        The first step to try, > 0.
+    search : {"same", "independent"}, default "same"
+        Search on the batch of the step, or on a batch of its own.
+
+    Returns
+    -------
+    LineSearchPolicy
+        The policy, for ``minimize``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: none; the steps do not increase, as Theorem 1 asks, but depend on the batch.
 
     Source: SHB-SLS-EXP of ``sec:experiments``, which the paper leaves undefined.
 
+    Examples
+    --------
     >>> shb_sls_exponential(100, mu=0.1).name
     'shb-sls-exp'
     """

@@ -11,10 +11,18 @@ MOST_STEPS = 1 << 62
 
 @dataclass(frozen=True)
 class Plane:
-    """What an engine is told where it should find the best step and momentum by itself.
+    """The method ``plane``: the engine finds the best step and momentum itself.
 
-    ``inner``: a step may make more passes than one to find its direction; the number of steps is
-    then one of passes.
+    Parameters
+    ----------
+    memory : int, default 5
+        The number of earlier displacements that are kept.
+    T : int, default MOST_STEPS
+        The most steps.
+    name : str, default "plane"
+        The name of the method.
+    inner : bool, default False
+        Whether a step may make further passes to find its direction; T then counts passes.
     """
 
     memory: int = 5
@@ -24,19 +32,39 @@ class Plane:
 
 
 def plane(T: int | None = None, memory: int = 5) -> Plane:
-    """Heavy ball on all rows with the best step and momentum there are.
+    """Heavy ball on all rows with the best step and momentum, computed at each step.
 
-    w_{k+1} = w_k + D c,  c = argmin f(w_k + D c),  D = (-P^-1 grad f(w_k), the last ``memory``
-    displacements); with memory 1 that is heavy ball whose alpha_k and beta_k are the best at each
-    step. P is a metric that the run chooses. T is the most steps; None is no limit, and then with
-    several outputs (softmax) P^-1 grad f is nearly Newton's direction, for which a step makes
-    several passes.
+    w_{k+1} = w_k + D c, c = argmin f(w_k + D c), D = (-P^-1 grad f(w_k), the last ``memory``
+    displacements). With memory 1 this is heavy ball whose alpha_k and beta_k are the best at each
+    step. P is a metric that the run chooses.
 
+    Parameters
+    ----------
+    T : int, optional
+        The most steps; None is no limit. Then with several outputs (softmax) P^-1 grad f is nearly
+        the Newton direction, and a step makes several passes.
+    memory : int, default 5
+        The number of earlier displacements, 1 to 10.
+
+    Returns
+    -------
+    Plane
+        The method, for ``minimize``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: f never rises, for any convex loss. On least squares with memory 1 it is conjugate
     gradients: at most d steps, and f - f* falls as ((sqrt(kappa) - 1)/(sqrt(kappa) + 1))^(2k).
 
     Source: not in the paper; subspace optimisation (Nemirovski 1982; Narkiss and Zibulevsky 2005).
 
+    Examples
+    --------
     >>> plane(memory=1).memory
     1
     """

@@ -47,9 +47,16 @@ class Decider(Protocol):
 
 
 class Policy:
-    """A rule for T steps, with the name of the batch that it looks at.
+    """A rule for T steps that looks at a batch before each of them.
 
-    ``search``: "same" (the batch of the step) or "independent" (a batch of its own).
+    Parameters
+    ----------
+    T : int
+        The number of steps.
+    name : str
+        The name of the policy.
+    search : {"same", "independent"}
+        The batch that the rule looks at: the batch of the step, or a batch of its own.
     """
 
     T: int
@@ -69,10 +76,31 @@ class Policy:
         return math.inf
 
     def begin(self) -> Memory:
-        """What is remembered before the first step."""
+        """The memory of the rule before the first step.
+
+        Returns
+        -------
+        tuple of float
+            The memory.
+        """
         return ()
 
     def decide(self, k: int, memory: Memory, look: Look) -> tuple[Three, Memory]:
-        """The rule's three numbers for step k, and what to remember."""
+        """The three numbers of the rule for step k.
+
+        Parameters
+        ----------
+        k : int
+            The number of the step, from 0.
+        memory : tuple of float
+            The memory after the step before.
+        look : callable
+            Gives the batch objective along its negative gradient, a ``Line``.
+
+        Returns
+        -------
+        tuple
+            (alpha_k, beta_k, theta_k) and the new memory.
+        """
         three, memory = self.rule.decide(k, memory, look(self.search))
         return three, memory

@@ -28,7 +28,25 @@ class PolyakStep(NamedTuple):
 
 @dataclass(frozen=True)
 class PolyakPolicy(Policy):
-    """(alpha_k, beta_k, 0) from the batch's objective and gradient; it remembers nothing."""
+    """The policy of ``momsps``: steps from the batch's objective and gradient, no memory.
+
+    Parameters
+    ----------
+    T : int
+        The number of steps.
+    name : str
+        The name of the policy.
+    beta : float
+        The momentum, 0 <= beta < 1.
+    c : float
+        The divisor of Polyak's step, > 0.
+    most : float
+        The largest step before the factor 1 - beta, > 0.
+    lower : float
+        A lower bound on the minimum of the batch objective.
+    search : {"same", "independent"}, default "same"
+        The batch that the rule looks at.
+    """
 
     T: int
     name: str
@@ -57,12 +75,39 @@ def momsps(
     ``lower`` is a lower bound on min f_B: 0 for the losses here. Without the factor 1 - beta it
     is unstable.
 
+    Parameters
+    ----------
+    T : int
+        The number of steps, at least 1.
+    beta : float, default 0.9
+        The momentum, 0 <= beta < 1.
+    c : float, default 1.0
+        The divisor of Polyak's step, > 0.
+    most : float, default 10.0
+        The largest step before the factor 1 - beta, > 0.
+    lower : float, default 0.0
+        A lower bound on the minimum of f_B; 0 is right for the losses here.
+
+    Returns
+    -------
+    PolyakPolicy
+        The policy, for ``minimize``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
     Guarantee: O(1/T) to a neighbourhood for convex smooth f_i, to the minimiser under
     interpolation or with all rows; needs no constant of the problem.
 
     Source: Oikonomou and Loizou (2025), arXiv 2406.04142, as their package states and implements
     it. (Their MomDecSPS and MomAdaSPS are not here: the package does not have them.)
 
+    Examples
+    --------
     >>> momsps(100).begin(), momsps(100).name
     ((), 'momsps')
     """

@@ -38,7 +38,8 @@ def page(data: dict[str, Any] | None = None) -> str:
 
     Parameters
     ----------
-    data : what ``explorer.describe`` says of a data set; the page starts with it.
+    data : dict, optional, optional
+        The result of ``explorer.describe`` for a data set; the page starts with it.
 
     Returns
     -------

@@ -11,6 +11,13 @@ from .loss import loss
 class Huber(NamedTuple):
     """r^2/2 for |r| <= delta, and delta |r| - delta^2/2 beyond, r = z - y.
 
+    Parameters
+    ----------
+    delta : float, default 1.0
+        The distance, in the unit of y, from which the loss grows linearly, > 0.
+
+    Examples
+    --------
     >>> float(Huber(1.0).value(3.0, 0.0)), float(Huber(1.0).slope(-3.0, 0.0))
     (2.5, -1.0)
     """

@@ -49,28 +49,126 @@ class Loss(Protocol):
     log_link: ClassVar[bool]  # are predictions exp(z)?
     self_concordance: ClassVar[float | None]  # |third derivative| <= this times bend; or None
 
-    def value(self, z: Any, y: Any) -> Any: ...
-    def slope(self, z: Any, y: Any) -> Any: ...
-    def bend(self, z: Any, y: Any) -> Any: ...
+    def value(self, z: Any, y: Any) -> Any:
+        """The loss of each row.
+
+        Parameters
+        ----------
+        z : ndarray
+            The scores x_i . w; with several outputs, a column for each class.
+        y : ndarray
+            The targets, as ``targets`` gives them.
+
+        Returns
+        -------
+        ndarray
+            One number a row.
+        """
+
+    def slope(self, z: Any, y: Any) -> Any:
+        """The derivative of the loss in z.
+
+        Parameters
+        ----------
+        z : ndarray
+            The scores x_i . w; with several outputs, a column for each class.
+        y : ndarray
+            The targets, as ``targets`` gives them.
+
+        Returns
+        -------
+        ndarray
+            As z.
+        """
+
+    def bend(self, z: Any, y: Any) -> Any:
+        """The second derivative of the loss in z; with several outputs, its diagonal.
+
+        Parameters
+        ----------
+        z : ndarray
+            The scores x_i . w; with several outputs, a column for each class.
+        y : ndarray
+            The targets, as ``targets`` gives them.
+
+        Returns
+        -------
+        ndarray
+            As z.
+        """
+
     def together(self, z: Any, y: Any) -> tuple[Any, Any, Any]:
-        """Value, slope and bend at once, where they share work."""
+        """Value, slope and bend at once, where they share work.
+
+        Parameters
+        ----------
+        z : ndarray
+            The scores x_i . w; with several outputs, a column for each class.
+        y : ndarray
+            The targets, as ``targets`` gives them.
+
+        Returns
+        -------
+        tuple of (ndarray, ndarray, ndarray)
+            Value, slope and bend.
+        """
 
     def floor(self, y: Any) -> Any:
-        """The infimum of ``value`` over z."""
+        """The infimum of ``value`` over z.
+
+        Parameters
+        ----------
+        y : ndarray
+            The targets, as ``targets`` gives them.
+
+        Returns
+        -------
+        ndarray
+            One number a row.
+        """
 
     def constant(self, mean: Any) -> Any:
-        """The prediction that costs least where the same is predicted for all rows, given the mean
-        of y (of classes, their shares); 0 where that is not known in closed form."""
+        """The best constant prediction for all rows; 0 where it is not known in closed form.
+
+        Parameters
+        ----------
+        mean : float or ndarray
+            The mean of y; with classes, their shares.
+
+        Returns
+        -------
+        float or ndarray
+            The score.
+        """
 
     @staticmethod
     def targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array | None]:
-        """y as the loss wants it, checked, and the classes; ``labels``: those of all the data,
-        where ``y`` is a part of them."""
+        """The targets in the form that the loss needs, checked, and the classes.
+
+        Parameters
+        ----------
+        where : str
+            The function that was called, for messages.
+        y : ndarray
+            The targets of the user.
+        labels : array-like, optional
+            The labels of all the data, where ``y`` is a part of them.
+
+        Returns
+        -------
+        tuple of (ndarray, ndarray or None)
+            The targets and the sorted labels.
+        """
 
     @staticmethod
     def compiled() -> dict[str, Body]:
-        """Bodies that the kernels should take instead of the functions above; called only where
-        Numba is at hand."""
+        """Functions that compiled kernels use in place of the ones above; called only with Numba.
+
+        Returns
+        -------
+        dict
+            Functions by name.
+        """
 
 
 REGISTRY: dict[str, Any] = {}
@@ -115,9 +213,30 @@ def _defaults() -> dict[str, Any]:
 
 
 def loss(name: str) -> Callable[[L], L]:
-    """Make a loss of a named tuple: check what it must have, fill in what it may leave out, and
-    register it under ``name``.
+    """A decorator that makes a loss of a named tuple.
 
+    The decorator checks the functions that a loss must have, fills in the facts that it may leave
+    out, and registers the loss under ``name``. See docs/extend for an example that runs on every
+    engine.
+
+    Parameters
+    ----------
+    name : str
+        The name in ``bocce.losses.REGISTRY``.
+
+    Returns
+    -------
+    callable
+        The decorator of the class.
+
+    Raises
+    ------
+    TypeError
+        If the class is not a named tuple with value, slope and bend, or has a field without a
+        default.
+
+    Examples
+    --------
     >>> from typing import NamedTuple
     >>> @loss("quartic")
     ... class Quartic(NamedTuple):
@@ -158,7 +277,25 @@ def loss(name: str) -> Callable[[L], L]:
 
 
 def loss_of(where: str, given: Any) -> Any:
-    """A loss, from an instance or a registered name."""
+    """A loss, from an instance or a registered name.
+
+    Parameters
+    ----------
+    where : str
+        The function that was called, for messages.
+    given : Loss or str
+        A loss, or a name of ``bocce.losses.REGISTRY``.
+
+    Returns
+    -------
+    Loss
+        The loss.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is neither a loss nor a known name.
+    """
     if isinstance(given, str):
         given = ALIASES.get(given, given)
         return REGISTRY[_checks.choice(where, "loss", given, REGISTRY)]()

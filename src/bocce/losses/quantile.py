@@ -15,6 +15,15 @@ class Quantile(NamedTuple):
     at most s log 2 above it. ``smoothing`` is in the units of y: take a small share of the spread
     of y around its predictions. The second derivative is at most 1/(4 s).
 
+    Parameters
+    ----------
+    level : float, default 0.5
+        The quantile to predict, 0 < level < 1; 0.5 is the median.
+    smoothing : float, default 0.1
+        The width s of the rounded corner, in the unit of y, > 0.
+
+    Examples
+    --------
     >>> Quantile(0.9, 1e-3).value(np.array([0.0, 2.0]), 1.0).round(3).tolist()
     [0.9, 0.1]
     """
