@@ -85,11 +85,17 @@ def reproduce(
     killed and started again.
     """
     require_extras()
-    cells = planned(figures, settings, profile, only)
     folder.mkdir(parents=True, exist_ok=True)
-    asked = {cell.key for cell in cells}
     held = _held(folder, figures, profile, settings)
-    others = [] if only else [c for c in _cells_of(held, profile) if c.key not in asked]
+    labels = {figure.label for figure in figures}
+    whole = _cells_of(held, profile)
+    cells = [
+        cell
+        for cell in whole
+        if cell.figure in labels and cell.setting in settings and cell.path.startswith(only)
+    ]
+    asked = {cell.key for cell in cells}
+    others = [] if only else [cell for cell in whole if cell.key not in asked]
     kept = Results.load(folder, others if fresh else [*others, *cells])
     waiting = [
         cell
@@ -110,7 +116,7 @@ def reproduce(
                 "last": {"cells": len(waiting), "of": len(cells)},
             },
         )
-    return _whole(folder, kept, cells if only else _cells_of(held, profile))
+    return _whole(folder, kept, cells if only else whole)
 
 
 class _Progress:
