@@ -33,9 +33,9 @@ def predict(
     missing: Missing = "refuse",
     force: Annotated[bool, typer.Option("--force", help="Overwrite what --out names.")] = False,
 ) -> None:
-    """Apply a fit to new data: a line for each row of FILE, in its order.
+    """Apply a fit to new data.
 
-    Columns are found by their names; the target may be there or not. Labels are those of the fit.
+    A line is written for each row of FILE, in its order. Columns are found by their names; the target may be there or not. Labels are those of the fit.
     Files larger than memory are read in parts.
 
     \b
