@@ -35,8 +35,9 @@ def predict(
 ) -> None:
     """Apply a fit to new data.
 
-    A line is written for each row of FILE, in its order. Columns are found by their names; the target may be there or not. Labels are those of the fit.
-    Files larger than memory are read in parts.
+    A line is written for each row of FILE, in its order. Columns are found by their names; the
+    target may be there or not. Labels are those of the fit. Files larger than memory are read in
+    parts.
 
     \b
     Examples:
