@@ -19,11 +19,16 @@ from ..rows import Array, ArrayRows, Copied, Csr, Rows, Scaled
 from ..rows.dense import COPIED_BYTES
 from .problem import Problem
 
-COPIED_SINGLE = 1 << 23  # bytes of float32, which a copy in float64 doubles
-SAMPLE = 1 << 12  # rows that are looked at for centre and scale, where there are more,
-WIDER = 1 << 16  # and then those of columns which seem to be constant
-BETTER = 2.0  # columns are scaled where that makes the diagonal so many times more even
-CONSTANT = 1e-13  # of a column's size: a smaller spread is rounding
+# Data in float32 are copied up to this many bytes; the copy in float64 is twice as large.
+COPIED_SINGLE = 1 << 23
+# Centre and scale are taken from this many rows, where there are more.
+SAMPLE = 1 << 12
+# A column that is constant in the sample is looked at in this many rows.
+WIDER = 1 << 16
+# Columns are scaled where the diagonal of the Hessian becomes this many times more even.
+BETTER = 2.0
+# A column whose spread is below this share of its size is constant: the rest is rounding.
+CONSTANT = 1e-13
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,9 @@ class Frame:
         rows, ridge = p.given, p.l2 / (p.loss.curvature or 1.0)
         if rows.in_parts:
             return cls._of_parts(p, ridge)
-        with np.errstate(over="ignore", invalid="ignore"):  # told where the gradient overflows
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # overflow is reported with the first gradient
             if isinstance(rows, Csr):
                 return cls._of_sparse(p, rows, ridge)
             X = rows.seen if isinstance(rows, ArrayRows) else rows.X
@@ -205,7 +212,7 @@ class Frame:
         return np.append(self.scale, self.unit) if self.unit else self.scale
 
     def error_out(self, error: Array) -> Array:
-        """Bounds on the errors of ``gradient_out(g)``, from those of the entries of g."""
+        """Bounds on the errors of ``gradient_out(g)``, from bounds on the errors of g."""
         return np.asarray(replace(self, centre=np.abs(self.centre)).gradient_out(error))
 
 

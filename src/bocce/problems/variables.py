@@ -1,4 +1,4 @@
-"""What is minimised over: how many variables there are, of what shape, and how they are pulled."""
+"""The variables of a problem: how many there are, their shape, and the penalty on them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Variables:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of w: a vector, or where a row has a score for each class, a column for each."""
+        """The shape of w: a vector, or a column for each class where a row has a score for each."""
         return (self.width, len(self.classes)) if self.loss.outputs else (self.width,)
 
     @property

@@ -13,12 +13,14 @@ import scipy.sparse as sp
 from .base import Array, Index, Rows
 from .moments import Moments, gram_of, rows_in_cache
 
-PART_ENTRIES = 1 << 18  # at a time
-SPARSE_PAIR = 2.1  # nanoseconds of a sparse multiplication in a Gram matrix,
-PRODUCT = 0.004  # of a dense one, for each byte of a number,
-LAYING = 0.4  # and of a number that is laid out for it
-LAID_OUT = 1 << 19  # numbers at a time
-SPARSE_COST = 8.0  # of a sparse multiplication in a Gram matrix, in dense ones
+PART_ENTRIES = 1 << 18  # Sums over all rows take this many entries at a time.
+# The three prices of a Gram matrix, in nanoseconds: of a multiplication of two sparse entries; of
+# a dense multiplication, for each byte of a number; of writing a number into a dense block.
+SPARSE_PAIR = 2.1
+PRODUCT = 0.004
+LAYING = 0.4
+LAID_OUT = 1 << 19  # A dense block holds this many numbers.
+SPARSE_COST = 8.0  # A sparse multiplication in a Gram matrix costs as much as this many dense ones.
 
 
 class Csr(Rows):
@@ -59,7 +61,7 @@ class Csr(Rows):
 
     @cached_property
     def shares(self) -> Array:
-        """Of rows that have an entry in a column."""
+        """The share of rows that have an entry, for each column."""
         return np.asarray(np.bincount(self.X.indices, minlength=self.d) / self.n)
 
     @cached_property

@@ -66,7 +66,7 @@ class Dense(Rows):
             return self.X.T @ c if self._as_it_is(rows) else super().combine(c, rows)
 
     def _as_it_is(self, rows: Index | None) -> bool:
-        """Is it one block, of which no copy is made?"""
+        """Are these all rows, in float64, so that the array is used without a copy?"""
         return rows is None and self.dtype == np.float64
 
     def in_cache(self) -> Iterator[Array]:
@@ -156,7 +156,7 @@ class Scaled(Rows):
         return self.outer(self._plain.combine(c, rows), c.sum(axis=0))
 
     def outer(self, total: Array, slopes: Array) -> Array:
-        """The combination of these rows, from that of the rows of X and the sum of c."""
+        """The combination of these rows, from the combination of X's rows and the sum of c."""
         total = total - np.multiply.outer(self.centre, slopes)
         total = (self.scale * total.T).T
         return np.concatenate([total, self.unit * slopes[None]]) if self.unit > 0 else total

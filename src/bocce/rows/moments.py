@@ -27,7 +27,7 @@ LARGEST = 1 << 20  # where columns are many
 FEW_COLUMNS = 64  # up to these, and this many multiplications, a product of matrices is small
 SMALL = 1_000_000
 UNIT = 0.5 * float(np.finfo(np.float64).eps)  # a product, or a sum, is wrong by this share
-BEYOND = 20  # roundings of a term or a sum besides those of adding up: weights, centres, means
+BEYOND = 20  # roundings of a term that are not additions: weights, centres, means
 UNDERFLOW = 1e-280  # what terms too small for a double come to, on average
 
 
@@ -52,7 +52,7 @@ class Moments:
 
     @cached_property
     def roots(self) -> Array:
-        """sqrt(H_jj): the length of a column, over that of a column of ones."""
+        """sqrt(H_jj): the root mean square of each column."""
         return np.sqrt(self.gram.diagonal())
 
     @cached_property
