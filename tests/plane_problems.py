@@ -14,6 +14,7 @@ __all__ = ["Csr", "Dense", "Huber", "Logistic", "Poisson", "Squared", "SquaredHi
 
 class Softmax(NamedTuple):
     quadratic = False
+    attains_minimum = False
     curvature = 0.5
 
     def value(loss, z, y):
