@@ -20,7 +20,17 @@ with extra("optax", "optax", "jax", "jaxlib"):
 
 
 class HeavyBallState(NamedTuple):
-    """count: steps taken; velocity: w_k - w_{k-1}; theta: the lookahead the parameters hold."""
+    """The state of ``heavy_ball``.
+
+    Attributes
+    ----------
+    count : jax.Array
+        The number of steps taken.
+    velocity : pytree
+        w_k - w_{k-1}.
+    theta : jax.Array
+        The lookahead that the parameters hold.
+    """
 
     count: jax.Array  # type: ignore[assignment]  # Optax's word, though tuples have a count too
     velocity: Any
@@ -42,20 +52,32 @@ def heavy_ball(
     y_k = w_k + theta_k v_k, the point where the gradient is taken, and ``eval_params`` gives
     w_k; after step T they hold w_T.
 
+    Parameters
+    ----------
+    schedule : Schedule
+        The table of steps.
+    lr : float, default 1.0
+        Multiplies alpha; ``optax.inject_hyperparams`` may take it over.
+    after : {"hold", "restart", "stop", "raise"}, default "hold"
+        What to do beyond step T: ``"hold"`` repeats the last row, with one warning where the step
+        is not compiled (compiled, it holds in silence, as Optax's own schedules do); ``"restart"``
+        starts the table again from rest; ``"stop"`` leaves the parameters at w_T; ``"raise"`` is an
+        error, in compiled code too, where it costs a call from the device to Python.
+
+    Returns
+    -------
+    optax.GradientTransformationExtraArgs
+        The transformation.
+
+    Notes
+    -----
     Guarantee: on least squares with independent batches, that of the schedule
     (``bocce.theory``); for networks none.
 
-    Parameters
-    ----------
-    schedule : the table.
-    lr : multiplies alpha; a number that ``optax.inject_hyperparams`` may take over.
-    after : beyond step T ``"hold"`` repeats the last row, with one warning where the step is not
-        compiled (compiled, it holds in silence, as Optax's own schedules do); ``"restart"``
-        starts the table again from rest; ``"stop"`` leaves the parameters at w_T; ``"raise"`` is
-        an error, in compiled code too, where it costs a call from the device to Python.
-
     Source: ``eq:shb``.
 
+    Examples
+    --------
     >>> import bocce, jax, jax.numpy as jnp, optax
     >>> tx = heavy_ball(bocce.schedules.shb(T=100, L=4.0, mu=1.0))
     >>> w = jnp.ones(2)
@@ -116,17 +138,24 @@ def from_lr(
 
     Parameters
     ----------
-    lr : the first step; 1/L in the theory.
-    kappa : how far momentum reaches, about sqrt(kappa) steps; 100 is momentum 0.9025.
-    T : the number of steps of the whole run.
-    method : a registry name that needs L and mu only. "2p-shb" was the default up to 0.2.
-    after : as in ``heavy_ball``.
-    decay : "cosine" multiplies the steps of a method whose own steps are constant by
-        (1 + cos(pi k/T))/2; None leaves them constant.
+    lr : float
+        The first step; 1/L in the theory.
+    kappa : float, default 100.0
+        How far momentum reaches, about sqrt(kappa) steps; 100 is momentum 0.9025.
+    T : int, optional
+        The number of steps of the whole run; it must be given.
+    method : str, default "shb"
+        The name of a method that needs L and mu only. "2p-shb" was the default up to 0.2.
+    after : {"hold", "restart", "stop", "raise"}, default "hold"
+        As in ``heavy_ball``.
+    decay : {"cosine", None}, default "cosine"
+        "cosine" multiplies the steps of a method whose own steps are constant by (1 + cos(pi
+        k/T))/2; None leaves them constant.
 
     Returns
     -------
     optax.GradientTransformationExtraArgs
+        The transformation.
 
     Raises
     ------
@@ -150,6 +179,26 @@ def eval_params(state: Any, params: optax.Params) -> optax.Params:
     ``state`` may be nested (chain, MultiSteps, inject_hyperparams, masked): every heavy ball in
     it is found, and parameters that none of them moves come back as they are.
 
+    Parameters
+    ----------
+    state : pytree
+        The state of ``heavy_ball``. It may be nested (chain, MultiSteps, inject_hyperparams,
+        masked).
+    params : pytree
+        The parameters, which hold y_k.
+
+    Returns
+    -------
+    pytree
+        The parameters w_k.
+
+    Raises
+    ------
+    ValueError
+        If there is no state of ``heavy_ball`` in ``state``.
+
+    Examples
+    --------
     >>> import bocce, jax.numpy as jnp
     >>> tx = heavy_ball(bocce.schedules.nesterov(T=10, L=4.0, mu=1.0))
     >>> w = jnp.ones(2)

@@ -13,6 +13,7 @@ FINISHED = [
     "bocce.policies",
     "bocce.sampling",
     "bocce.schedules",
+    "bocce.sklearn",
     "bocce.theory",
 ]
 # Names that the pages of the API show beside these rooms.

@@ -60,16 +60,53 @@ def minimize(
 
     Parameters
     ----------
-    parts : a list with one entry a worker, of pairs (X, y) or of paths of block files that every
+    parts : list or ray.data.Dataset
+        A list with one entry a worker, of pairs (X, y) or of paths of block files that every
         machine can read; or a ``ray.data.Dataset`` whose last column is y. Parts may be empty.
-    loss : an instance such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
-    intercept : add an unpenalised constant to every x_i . w; ``Result.intercept`` is its value.
-    workers : for a Dataset, over how many workers it is split; None is one a CPU.
-    address : of a running cluster; None uses the one this process is connected to, or that of
-        RAY_ADDRESS, or else starts one on this machine for the duration of the call.
-    method, T, batch_size, seed, w0, tol, record_every, callback, checkpoint, passes, memory
-        as in ``bocce.minimize``. In batches a record is a pass over all rows, unless the loss is
-        squared and d <= 1024: take ``record_every="auto"``.
+    method : str, Schedule or Policy, default "auto"
+        As in ``bocce.minimize``.
+    loss : Loss or str, default "squared"
+        A loss such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
+    l2 : float, default 0.0
+        The factor of the penalty l2/2 ||w||^2, >= 0.
+    intercept : bool, default False
+        Whether to add an unpenalised constant to every x_i . w; ``Result.intercept`` is its value.
+    T : int, optional
+        The number of steps, as in ``bocce.minimize``.
+    batch_size : int or float, optional
+        Rows of a batch, or a share of n, as in ``bocce.minimize``.
+    seed : int, default 0
+        The seed of the batches.
+    w0 : array-like, optional
+        The start; by default zeros.
+    tol : float, default 0.0
+        Stop when the norm of the full gradient is at most tol times the first one.
+    record_every : int or "auto", default 1
+        Measure the full gradient every so many steps. In batches a record is a pass over all rows,
+        unless the loss is squared and d <= 1024: take "auto".
+    callback : callable, optional
+        Called with a ``Progress`` at each recorded step.
+    checkpoint : path, optional
+        A file for the state of the run, which is resumed from it.
+    passes : float, optional
+        The most passes over the data where T is not given.
+    memory : int, default 5
+        The number of earlier displacements that "plane" remembers, 1 to 10.
+    workers : int, optional
+        The number of workers that a Dataset is split over; by default one a CPU.
+    address : str, optional
+        The address of a running cluster. By default the cluster this process is connected to, or
+        the one of RAY_ADDRESS; otherwise a cluster on this machine for the duration of the call.
+
+    Returns
+    -------
+    Result
+        The weights, the status and the history of the run.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument breaks a rule, or parts do not fit together.
 
     Examples
     --------

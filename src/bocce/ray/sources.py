@@ -38,6 +38,27 @@ class Survey(NamedTuple):
 def split(X: Any, y: Any, workers: int) -> list[tuple[Any, Any]]:
     """The rows in so many parts of nearly equal size, for ``minimize``.
 
+    Parameters
+    ----------
+    X : array or sparse matrix
+        The rows, of shape (n, d).
+    y : array
+        The targets, of shape (n,).
+    workers : int
+        The number of parts.
+
+    Returns
+    -------
+    list of tuple of (object, object)
+        The pairs (X, y) of the parts.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> [part.shape[0] for part, _ in split(np.ones((5, 2)), np.ones(5), 2)]
     [2, 3]

@@ -260,6 +260,7 @@ class HeavyBallClassifier(LinearClassifier):
         3,000 variables; beyond them it is 1e-4). Where X has few entries (20,000) "auto" goes
         on as far as rounding allows, for it takes milliseconds.
     fit_intercept : bool, default=True
+        Whether to fit an unpenalised constant.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes: each multiplies the weight of the rows of its class.
     warm_start : bool, default=False
@@ -342,7 +343,7 @@ class HeavyBallClassifier(LinearClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight : array-like
             As for ``fit``; weights are relative within a call.
         classes : array-like of shape (n_classes,), default=None
             All labels that the stream will have; needed at the first call only.
@@ -350,6 +351,11 @@ class HeavyBallClassifier(LinearClassifier):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If ``classes`` is missing at the first call, or the chunk does not fit the stream.
         """
         _arrays.refuse_stream(self, X)
         first = not hasattr(self, "coef_")

@@ -171,8 +171,18 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
         As in scikit-learn; None is 5 stratified folds.
     scoring : str, callable or None, default=None
         As in scikit-learn; None is accuracy. "neg_log_loss" judges probabilities.
-    loss, max_iter, tol, fit_intercept, class_weight, random_state
-        As for :class:`HeavyBallClassifier`; ``max_iter`` is of the last fit.
+    loss : {"log_loss", "logistic", "squared_hinge"}, default="log_loss"
+        As for :class:`HeavyBallClassifier`.
+    max_iter : int or None, default=None
+        The most passes over the data of the last fit.
+    tol : float or "auto", default=1e-4
+        As for :class:`HeavyBallClassifier`.
+    fit_intercept : bool, default=True
+        Whether to fit an unpenalised constant.
+    class_weight : dict, "balanced" or None, default=None
+        As for :class:`HeavyBallClassifier`.
+    random_state : int, RandomState or None, default=None
+        Draws the batches.
     n_jobs : int or None, default=None
         Folds that are run at once, in threads.
     verbose : int, default=0
@@ -252,8 +262,18 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     scoring : str, callable or None, default=None
         As in scikit-learn; None is R^2. Of leave-one-out the predictions of all rows are scored
         together.
-    loss, delta, quantile, smoothing, max_iter, tol, fit_intercept, random_state
-        As for :class:`HeavyBallRegressor`; ``max_iter`` is of the last fit.
+    loss : {"squared", "huber", "poisson", "gamma", "quantile"}, default="squared"
+        As for :class:`HeavyBallRegressor`.
+    delta, quantile, smoothing : float, default=1.0, 0.5 and 0.1
+        As for :class:`HeavyBallRegressor`.
+    max_iter : int or None, default=None
+        The most passes over the data of the last fit.
+    tol : float or "auto", default=1e-4
+        As for :class:`HeavyBallRegressor`.
+    fit_intercept : bool, default=True
+        Whether to fit an unpenalised constant.
+    random_state : int, RandomState or None, default=None
+        Draws the batches.
     n_jobs : int or None, default=None
         Folds that are run at once, in threads.
     verbose : int, default=0

@@ -56,12 +56,19 @@ class HistoryDisplay:
 
         Parameters
         ----------
-        estimator : fitted HeavyBallRegressor or HeavyBallClassifier
+        estimator : HeavyBallRegressor or HeavyBallClassifier
+            A fitted estimator.
         ax : matplotlib Axes, default=None
             None makes a figure.
         name : str or None, default=None
             None is the estimator's class.
-        **keywords : of :meth:`plot`.
+        **keywords : object
+            Keywords of :meth:`plot`.
+
+        Returns
+        -------
+        HistoryDisplay
+            The display, drawn.
         """
         check_is_fitted(estimator, "history_")
         name = type(estimator).__name__ if name is None else name
@@ -77,8 +84,16 @@ class HistoryDisplay:
         ax : matplotlib Axes, default=None
             None makes a figure.
         x : {"passes", "iteration"}, default="passes"
+            The quantity of the horizontal axis.
         y : {"gradient_norm", "value"}, default="gradient_norm"
-        **line : keywords of matplotlib's ``plot``.
+            The quantity of the vertical axis.
+        **line : object
+            Keywords of matplotlib's ``plot``.
+
+        Returns
+        -------
+        HistoryDisplay
+            The display, drawn.
         """
         x = _checks.choice("plot", "x", x, ["passes", "iteration"])
         y = _checks.choice("plot", "y", y, ["gradient_norm", "value"])

@@ -18,6 +18,7 @@ class PathDisplay:
     Parameters
     ----------
     l2s : array of shape (n_l2s,)
+        The penalties.
     lines : array of shape (n_lines, n_l2s)
         What is drawn: scores of the folds, or coefficients.
     l2 : float or None, default=None
@@ -58,10 +59,17 @@ class PathDisplay:
 
         Parameters
         ----------
-        estimator : fitted HeavyBallClassifierCV or HeavyBallRegressorCV
+        estimator : HeavyBallClassifierCV or HeavyBallRegressorCV
+            A fitted estimator.
         ax : matplotlib Axes, default=None
             None makes a figure.
-        **line : keywords of matplotlib's ``plot``.
+        **line : object
+            Keywords of matplotlib's ``plot``.
+
+        Returns
+        -------
+        PathDisplay
+            The display, drawn.
         """
         check_is_fitted(estimator, "scores_")
         display = cls(estimator.l2s_, estimator.scores_, l2=estimator.l2_)
@@ -73,18 +81,39 @@ class PathDisplay:
 
         Parameters
         ----------
-        l2s : the penalties
-        results : what ``bocce.path`` gave back
+        l2s : array-like
+            The penalties.
+        results : list of Result
+            The results of ``bocce.path`` for these penalties.
         ax : matplotlib Axes, default=None
             None makes a figure.
-        **line : keywords of matplotlib's ``plot``.
+        **line : object
+            Keywords of matplotlib's ``plot``.
+
+        Returns
+        -------
+        PathDisplay
+            The display, drawn.
         """
         lines = np.array([result.w.ravel() for result in results]).T
         display = cls(np.asarray(l2s, dtype=float), lines, mean=False, label="coefficient")
         return display.plot(ax, **line)
 
     def plot(self, ax: Any = None, **line: Any) -> PathDisplay:
-        """Draw; keywords are those of matplotlib's ``plot``."""
+        """Draw the lines.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+        **line : object
+            Keywords of matplotlib's ``plot``.
+
+        Returns
+        -------
+        PathDisplay
+            The display, drawn.
+        """
         if ax is None:
             import matplotlib.pyplot as plt
 

@@ -195,6 +195,7 @@ class HeavyBallRegressor(LinearRegressor):
         3,000 variables; beyond them it is 1e-4). Where X has few entries (20,000) "auto" goes
         on as far as rounding allows, for it takes milliseconds.
     fit_intercept : bool, default=True
+        Whether to fit an unpenalised constant.
     warm_start : bool, default=False
         Start from the last fit's coefficients.
     random_state : int, RandomState or None, default=None
@@ -290,7 +291,7 @@ class HeavyBallRegressor(LinearRegressor):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight : array-like
             As for ``fit``; weights are relative within a call.
 
         Returns

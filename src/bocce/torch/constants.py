@@ -19,15 +19,20 @@ Loss = Callable[[Any, Any], torch.Tensor]
 class Estimate:
     """Curvature and noise of a model on one batch.
 
-    Parameters
+    Attributes
     ----------
-    L : largest Hessian eigenvalue, an upper estimate (Ritz value plus its residual).
-    mu : smallest Hessian eigenvalue (Ritz value, so from above; negative where the loss is not
-        convex), or None if not asked for.
-    L_max : the largest such L of single rows among those looked at, at least L; or None.
-    gradient2 : ||gradient||^2 of the whole data, without the noise's share (may be negative by
-        chance when noise dominates).
-    variance : trace of the covariance of one row's gradient.
+    L : float
+        The largest Hessian eigenvalue, an upper estimate (Ritz value plus its residual).
+    mu : float or None
+        The smallest Hessian eigenvalue (Ritz value, so from above; negative where the loss is not
+        convex); None if not asked for.
+    L_max : float or None
+        The largest L of single rows among the rows looked at, at least L; None if no row was.
+    gradient2 : float
+        ||gradient||^2 of the whole data, without the share of the noise (may be negative by chance
+        when noise dominates).
+    variance : float
+        The trace of the covariance of one row's gradient.
     """
 
     L: float
@@ -61,24 +66,48 @@ def estimate_constants(
         variance = (mean ||g_s||^2 - ||g_B||^2)/(1/s - 1/B),
         ||gradient||^2 = (B ||g_B||^2 - s mean ||g_s||^2)/(B - s)
 
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The model.
+    loss_fn : callable
+        The *mean* loss over the rows it is given, a function of (outputs, targets).
+    batch : tuple of (Tensor, Tensor)
+        Inputs and targets, one row an example.
+    steps : int, default 20
+        The number of Lanczos steps; each costs about two gradients.
+    smallest : bool, default False
+        Whether to estimate mu as well, which needs more steps than L.
+    rows : int, default 0
+        The number of single rows to look at for L_max.
+    small_batch : int, optional
+        The small batch size s; by default B // 8. Rows beyond a multiple of s are left out.
+    seed : int, default 0
+        The seed of the random start.
+
+    Returns
+    -------
+    Estimate
+        Curvature and noise.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
     Guarantee: L is never below the Ritz value, itself a lower bound; equal to the largest
     eigenvalue once ``steps`` reaches the number of distinct ones. Both noise formulas are
     unbiased for independent rows.
-
-    Parameters
-    ----------
-    loss_fn : the *mean* loss over the rows it is given.
-    batch : (inputs, targets), tensors with one row an example.
-    steps : Lanczos steps; each costs about two gradients.
-    smallest : also return mu; it needs more steps than L.
-    rows : how many single rows to look at for L_max.
-    small_batch : s, by default B // 8; rows beyond a multiple of s are left out.
 
     Parameters, buffers and ``.grad`` of the model stay as they are. Put the model into ``eval()``
     first if it has dropout: a random loss has no Hessian.
 
     Source: Lanczos (1950); McCandlish et al. (2018) for the two batch sizes.
 
+    Examples
+    --------
     >>> import torch
     >>> model = torch.nn.Linear(2, 1, bias=False).double()
     >>> X = torch.tensor([[2.0, 0.0], [0.0, 1.0]]).double()

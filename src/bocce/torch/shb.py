@@ -38,28 +38,43 @@ class SHB(torch.optim.Optimizer):
     ``eval_params`` moves them to the iterate w_k and ``train_params`` back, bit for bit. After
     the last step of a schedule the parameters hold w_T.
 
+    Parameters
+    ----------
+    params : iterable
+        Parameters, named parameters or groups. A group may set any option; a key that is not an
+        option is refused.
+    schedule : Schedule
+        The table of steps; every group has its own clock, which starts when the group is added.
+    lr : float, default 1.0
+        Multiplies alpha. The schedulers of ``torch.optim.lr_scheduler`` drive it; a run with lr_k
+        is the run of the table (lr_k alpha_k, beta_k, theta_k).
+    weight_decay : float, default 0.0
+        Adds weight_decay y to the gradient taken at y, which is the gradient of f + weight_decay
+        |w|^2/2: coupled, as in ``torch.optim.SGD``. So the method stays heavy ball on that
+        function, with its guarantee. (AdamW decouples the decay because Adam would rescale it.)
+    after : {"hold", "restart", "stop", "raise"}, default "hold"
+        What to do beyond step T: ``"hold"`` repeats the last row, with one warning; ``"restart"``
+        starts the table again from rest; ``"stop"`` leaves the parameters at w_T; ``"raise"`` is an
+        error.
+    maximize : bool, default False
+        Go up instead of down (``weight_decay`` still pulls towards 0).
+    foreach : bool, default True
+        Use multi-tensor kernels: the same numbers as the plain loop, faster.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is unknown or out of its range.
+
+    Notes
+    -----
     Guarantee: on least squares with independent batches, that of the schedule
     (``bocce.theory``); for networks none.
 
-    Parameters
-    ----------
-    params : parameters, named parameters or groups. A group may set any option; a
-        key that is no option is refused.
-    schedule : the table; every group has its own clock, which starts when the group is added.
-    lr : multiplies alpha. The schedulers of ``torch.optim.lr_scheduler`` drive it; a run with
-        lr_k is the run of the table (lr_k alpha_k, beta_k, theta_k).
-    weight_decay : adds weight_decay y to the gradient taken at y, which is the gradient of
-        f + weight_decay |w|^2/2: coupled, as in ``torch.optim.SGD``, so that the method stays
-        heavy ball on that function, with its guarantee. (AdamW decouples it because Adam would
-        rescale it; here nothing does.)
-    after : beyond step T ``"hold"`` repeats the last row, with one warning; ``"restart"`` starts
-        the table again from rest; ``"stop"`` leaves the parameters at w_T; ``"raise"`` is an
-        error.
-    maximize : go up instead of down (``weight_decay`` still pulls towards 0).
-    foreach : multi-tensor kernels (the same numbers as the plain loop, faster).
-
     Source: ``eq:shb``.
 
+    Examples
+    --------
     >>> import torch, bocce
     >>> w = torch.nn.Parameter(torch.ones(2, dtype=torch.float64))
     >>> optimizer = SHB([w], bocce.schedules.shb(T=100, L=4.0, mu=1.0))
@@ -114,21 +129,29 @@ class SHB(torch.optim.Optimizer):
 
         Parameters
         ----------
-        params : as in ``SHB``.
-        lr : the first step; 1/L in the theory. Try 0.03, 0.1 and 0.3: the largest at which the
-            loss falls from the start is usually near the best.
-        kappa : how far momentum reaches, about sqrt(kappa) steps: beta = (1 - 1/(2 sqrt(kappa)))^2
-            with "shb". 100 is momentum 0.9025; larger batches and longer runs allow 400 (0.95),
-            batches of a few rows want 10 (0.71).
-        T : the number of steps of the whole run.
-        method : a registry name that needs L and mu only. "2p-shb" was the default up to 0.2.
-        decay : "cosine" multiplies the steps of a method whose own steps are constant by
-            (1 + cos(pi k/T))/2; None leaves them constant.
-        **options : those of ``SHB``.
+        params : iterable
+            As in ``SHB``.
+        lr : float
+            The first step; 1/L in the theory. Try 0.03, 0.1 and 0.3: the largest at which the loss
+            falls from the start is usually near the best.
+        kappa : float, default 100.0
+            How far momentum reaches, about sqrt(kappa) steps: beta = (1 - 1/(2 sqrt(kappa)))^2 with
+            "shb". 100 is momentum 0.9025; larger batches and longer runs allow 400 (0.95), batches
+            of a few rows need 10 (0.71).
+        T : int, optional
+            The number of steps of the whole run; it must be given.
+        method : str, default "shb"
+            The name of a method that needs L and mu only. "2p-shb" was the default up to 0.2.
+        decay : {"cosine", None}, default "cosine"
+            "cosine" multiplies the steps of a method whose own steps are constant by (1 + cos(pi
+            k/T))/2; None leaves them constant.
+        **options : object
+            Options of ``SHB``.
 
         Returns
         -------
         SHB
+            The optimizer.
 
         Raises
         ------
@@ -156,7 +179,13 @@ class SHB(torch.optim.Optimizer):
     # -- groups and state ------------------------------------------------------------------------
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group; its clock starts at step 0."""
+        """Add a group; its clock starts at step 0.
+
+        Parameters
+        ----------
+        param_group : dict
+            The parameters, under "params", and options.
+        """
         if isinstance(param_group, dict):  # torch itself refuses anything else
             groups.refuse_unknown("SHB", param_group, self.defaults)
             if self.param_groups:
@@ -169,6 +198,11 @@ class SHB(torch.optim.Optimizer):
 
         What belongs to a parameter is a tensor of its shape, what belongs to the run is in the
         groups: so FSDP and ``torch.distributed.checkpoint`` can shard and gather it.
+
+        Returns
+        -------
+        dict
+            The state, as in ``torch.optim.Optimizer``.
         """
         packed = super().state_dict()
         for group in packed["param_groups"]:
@@ -176,7 +210,18 @@ class SHB(torch.optim.Optimizer):
         return packed
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Resume: schedules, clocks, velocities and mode, as saved."""
+        """Resume: schedules, clocks, velocities and mode, as saved.
+
+        Parameters
+        ----------
+        state_dict : dict
+            The result of ``state_dict``.
+
+        Raises
+        ------
+        ValueError
+            If it is the state of another optimizer.
+        """
         for group in state_dict["param_groups"]:
             absent = [key for key in self.defaults if key not in group]
             if absent:
@@ -198,6 +243,18 @@ class SHB(torch.optim.Optimizer):
         """One step of every group; returns the closure's loss, or ``loss`` as given.
 
         A parameter whose ``.grad`` is None stays where it is.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss again and returns it.
+        loss : object, optional
+            A loss to return where there is no closure.
+
+        Returns
+        -------
+        object
+            The loss.
         """
         for group in self.param_groups:
             groups.check_ready(group)
@@ -259,6 +316,11 @@ class SHB(torch.optim.Optimizer):
 
         Use it as ``with optimizer.eval_params(): ...`` to come back at the end. What is written
         into the parameters meanwhile is dropped by ``train_params``.
+
+        Returns
+        -------
+        context manager
+            At its end ``train_params`` is called.
         """
         if self.param_groups[0]["evaluating"]:
             return contextlib.nullcontext()
