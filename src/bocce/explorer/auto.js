@@ -4,8 +4,8 @@ function auto({ T, L, mu, L_max, n, b, kappa_tilde = null }) {
   const z = zeta2(n, b);
   L_max = Math.max(L_max, L);
   if (kappa_tilde === null) return auto_heavy_ball(T, L, mu, L_max, z);
-  const rule = z * L_max <= 0.25 * L ? auto_damped : auto_lookahead;
-  return rule(T, L, mu, L_max, kappa_tilde, z);
+  const suits = z * L_max <= 0.25 * L && T * damped_rule(L, mu, L_max, kappa_tilde, z).slack >= 10;
+  return (suits ? auto_damped : auto_lookahead)(T, L, mu, L_max, kappa_tilde, z);
 }
 
 function damped_rule(L, mu, L_max, kappa_tilde, z) {

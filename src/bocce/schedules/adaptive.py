@@ -10,7 +10,7 @@ import numpy as np
 from .. import _checks
 from . import _rules
 from .bernstein import Number
-from .damped import MOST_NOISE, damped_table
+from .damped import damped_table, suits
 from .minimax import minimax_heavy_ball
 from .schedule import FloatArray, Schedule
 
@@ -218,7 +218,8 @@ def auto(
     at most 1/L, and the momentum of the smallest certified rate (``minimax.minimax_heavy_ball``)
     for the curvatures that T steps can see (``visible_curvature``).
 
-    Lookahead is used where kappa~ is known. On quadratics with z L_max <= L/4 it is rule 3
+    Lookahead is used where kappa~ is known. On quadratics with z L_max <= L/4, if T is at
+    least five time constants, it is rule 3
     (``damped.damped_table``): the slowest direction is critically damped, the steepest is at the
     edge of what is certified, and a tail averages the noise out. Elsewhere it is rule 2, MaSS with
     1/b replaced by z (``lookahead_rule``), which is partly accelerated even at b = 1. Rule 2
@@ -297,9 +298,9 @@ def auto(
         kappa_tilde = None
     name = "auto-shb" if family == "shb" else "auto"
     if kappa_tilde is not None:
-        little = quadratic and zeta2 * L_max <= MOST_NOISE * L
-        table = damped_table if little else lookahead_table
-        return Schedule(*table(T, L, mu, L_max, kappa_tilde, zeta2), name)
+        known = (T, L, mu, L_max, kappa_tilde, zeta2)
+        table = damped_table if quadratic and suits(*known) else lookahead_table
+        return Schedule(*table(*known), name)
     seen = visible_curvature(T, L, mu, L_max, zeta2)
     alpha, beta, rate = minimax_heavy_ball(zeta2, L_max, seen, L, longest=1.0 / L)
     shape = np.ones(T)

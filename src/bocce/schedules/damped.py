@@ -31,6 +31,7 @@ class Tail(NamedTuple):
 
 TAIL = Tail()
 MOST_NOISE = 0.25  # rule 3 is for zeta0^2 L_max up to this share of L; beyond it rule 2 is better
+LEAST_RUN = 5.0  # time constants: in a shorter run steep directions, near the edge, do not settle
 
 
 class Damped(NamedTuple):
@@ -83,6 +84,19 @@ def damped_rule(L: float, mu: float, L_max: float, kappa_tilde: float, zeta2: fl
         if slack - before <= SETTLED * slack:
             break
     return Damped(alpha, theta, slack, noise)
+
+
+def suits(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, zeta2: float) -> bool:
+    """Is rule 3 the one to take: is there little noise, and is T long enough for its momentum?
+
+    Examples
+    --------
+    >>> [suits(T, 100.0, 1.0, 100.0, 5.0, zeta2=0.01) for T in (3, 300)]
+    [False, True]
+    """
+    if zeta2 * L_max > MOST_NOISE * L:
+        return False
+    return T * damped_rule(L, mu, L_max, kappa_tilde, zeta2).slack >= 2.0 * LEAST_RUN
 
 
 def damped_table(
