@@ -34,7 +34,7 @@ test-frameworks: .venv/frameworks ## tests of the torch, optax and ray adapters
 test-slow: .venv/installed ## the tests that take minutes
 	$(PYTEST) -n 2 -m 'slow and not frameworks' || [ $$? -eq 5 ]
 
-test-browser: .venv/installed ## the report in chromium (apt-get install chromium chromium-driver)
+test-browser: .venv/installed ## the report and the explorer in chromium (apt-get install chromium chromium-driver)
 	$(PYTEST) tests/browser -m browser -rs
 
 # Old packages warn of what newer neighbours will drop: those warnings alone are let be. The import
@@ -51,11 +51,12 @@ test-oldest: .venv-oldest/installed ## the tests of the core with the oldest dep
 coverage: .venv/installed ## lines that the tests of the core reach: figures, not a target
 	$(PYTEST) -n 2 -m '$(CORE)' --cov=bocce --cov-report=term:skip-covered $(ARGS)
 
-lint: .venv/installed ## ruff, types of the checked packages, and the rooms' import contract
+lint: .venv/installed ## ruff, types of the checked packages, the rooms' import contract, style of the docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python docs/check_style.py
 
 # The frameworks' own benchmarks run where `make test-frameworks` has installed them.
 bench: .venv/installed ## measure: the ratios that docs/benchmarks.md quotes
