@@ -119,7 +119,7 @@ def test_steps_are_the_one_update(name, p, b, mode):
     table = table_for(p, 8, b)
     engine, state = engine_of(name, p, b, mode), at_rest(p)
     for k, (w, v) in enumerate(by_hand(p, table, b, mode=mode)[1:]):
-        assert engine.advance(state, table, k + 1, nothing()) == ""
+        assert engine.advance(state, table, k + 1, nothing()).verdict == ""
         close(state.w, w, f"step {k}")
         close(state.v, v, f"step {k}")
 
@@ -130,7 +130,7 @@ def test_steps_by_every_schedule(name, method, plain):
     for b in (7, 27):
         table = table_for(plain, 12, b, method)
         engine, state = engine_of(name, plain, b), at_rest(plain)
-        assert engine.advance(state, table, 12, nothing()) == ""
+        assert engine.advance(state, table, 12, nothing()).verdict == ""
         close(state.w, by_hand(plain, table, b)[-1][0])
 
 
@@ -140,7 +140,7 @@ def test_two_clocks(name, p):
     b, start = p.whole_batch(8), np.linspace(0.0, 0.1, p.width)
     table = table_for(p, 10, b, "2p-shb")
     state = State(start, np.zeros(p.width), k=7000, row=3)
-    assert engine_of(name, p, b).advance(state, table, 7005, nothing()) == ""
+    assert engine_of(name, p, b).advance(state, table, 7005, nothing()).verdict == ""
     assert (state.k, state.row) == (7005, 8)
     close(state.w, by_hand(p, table, b, k=7000, row=3, steps=5, start=start)[-1][0])
 
@@ -188,7 +188,7 @@ def test_a_run_cut_at_the_grain_or_at_a_record_is_the_run_that_was_not_cut(name,
     recorded, in_parts = Recorder(when), Recorder(when)
     engine_of(name, p, b).advance(whole, table, T, recorded)
     for stop in (grain, grain + 5, 2 * grain, T - 2, T):
-        assert engine_of(name, p, b).advance(parts, table, stop, in_parts) == ""
+        assert engine_of(name, p, b).advance(parts, table, stop, in_parts).verdict == ""
     assert np.array_equal(whole.w, parts.w)
     assert np.array_equal(recorded.value, in_parts.value)
     assert np.array_equal(recorded.grad2, in_parts.grad2)
@@ -203,7 +203,7 @@ def test_records_are_looks_at_the_iterates(name, p):
     table = table_for(p, T, b)
     when = np.array([0, 2, 3, 8, 20])  # the last one is beyond this stretch
     recorder, state = Recorder(when, unit=unit), at_rest(p)
-    assert engine_of(name, p, b).advance(state, table, T, recorder) == ""
+    assert engine_of(name, p, b).advance(state, table, T, recorder).verdict == ""
     assert recorder.count == 4
     points = by_hand(p, table, b)
     for i, k in enumerate(when[:4]):
@@ -247,7 +247,7 @@ def test_it_stops_where_a_record_meets_the_goal(name, p):
     wanted = by_hand(p, table, b)[6][0]
     g = p.gradient(wanted)
     recorder, state = Recorder(np.array([6, 7]), goal2=float(g @ g) * (1 + 1e-6)), at_rest(p)
-    assert engine_of(name, p, b).advance(state, table, 9, recorder) == "converged"
+    assert engine_of(name, p, b).advance(state, table, 9, recorder).verdict == "converged"
     assert (state.k, recorder.count) == (6, 1)
     close(state.w, wanted)
 
@@ -257,7 +257,7 @@ def test_it_stops_where_a_record_exceeds_the_limit(name, p):
     b = p.whole_batch(20)
     recorder, state = Recorder(np.array([0, 4, 7]), limit2=0.0), at_rest(p)
     recorder.cursor[0] = 1
-    verdict = engine_of(name, p, b).advance(state, table_for(p, 9, b), 9, recorder)
+    verdict = engine_of(name, p, b).advance(state, table_for(p, 9, b), 9, recorder).verdict
     assert (verdict, state.k, recorder.count) == ("diverged", 4, 1)
 
 
@@ -268,7 +268,7 @@ def test_divergence_leaves_the_last_finite_iterate(name, p):
     T, b = 400, p.whole_batch(20)
     wild = Schedule(np.full(T, 1e4), np.full(T, 0.5), np.zeros(T))
     state = at_rest(p)
-    assert engine_of(name, p, b).advance(state, wild, T, nothing()) == "diverged"
+    assert engine_of(name, p, b).advance(state, wild, T, nothing()).verdict == "diverged"
     assert 0 < state.k == state.row < T
     assert np.isfinite(state.w).all()
     with np.errstate(all="ignore"):
@@ -291,19 +291,20 @@ class Watched:
     def __call__(self, problem, b, seed, mode):
         watch = self
 
-        class Own:
+        class Own(engines.TableEngine):
             def __init__(self):
+                self.problem = problem
                 self.inner = engines.REGISTRY[watch.name](problem, b, seed, mode)
-                self.grain = self.inner.grain
+                self.grain, self.record = self.inner.grain, self.inner.record
 
             def look(self, w):
                 return self.inner.look(w)
 
-            def advance(self, state, steps, stop, recorder):
+            def advance(self, state, steps, stop, recorder, goal=engines.ANY):
                 before = state.k
-                verdict = self.inner.advance(state, steps, stop, recorder)
+                report = self.inner.advance(state, steps, stop, recorder, goal)
                 watch.steps += state.k - before
-                return verdict
+                return report
 
         return Own()
 

@@ -85,7 +85,7 @@ class TestScaledSparse:
         assert engine.kernel is scaled.advance_scaled
         s, f, rs, rf = at_rest(p), at_rest(p), recorder(60, 25), recorder(60, 25)
         ReferenceEngine(p, b, 3, "reshuffle").advance(s, table, 60, rs)
-        assert engine.advance(f, table, 60, rf) == ""
+        assert engine.advance(f, table, 60, rf).verdict == ""
         np.testing.assert_allclose(f.w, s.w, rtol=0, atol=1e-11 * max(1, np.abs(s.w).max()))
         np.testing.assert_allclose(rf.value[:-1], rs.value[:-1], rtol=1e-10)
 

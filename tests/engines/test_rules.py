@@ -72,13 +72,13 @@ def compare(p, policy, b, mode="independent", steps=T):
     theirs, alone = State.at_rest(np.zeros(p.width)), State.at_rest(np.zeros(p.width))
     for k in range(steps):
         ours = theirs.copy()
-        assert compiled.advance(ours, policy, k + 1, nothing()) == ""
-        assert readable.advance(theirs, policy, k + 1, nothing()) == ""
+        assert compiled.advance(ours, policy, k + 1, nothing()).verdict == ""
+        assert readable.advance(theirs, policy, k + 1, nothing()).verdict == ""
         close(ours.memory["policy"], theirs.memory["policy"], f"memory after step {k}")
         close(ours.w, theirs.w, f"w after step {k}")
         close(ours.v, theirs.v, f"v after step {k}")
         assert (ours.k, ours.row) == (k + 1, k + 1)
-    assert compiled.advance(alone, policy, steps, nothing()) == ""
+    assert compiled.advance(alone, policy, steps, nothing()).verdict == ""
     close(alone.w, theirs.w, "the whole run", 1e-9)
 
 
@@ -224,7 +224,7 @@ def test_divergence_leaves_the_last_finite_iterate(when):
     for engine in (RuleEngine, ReferenceEngine):
         state = State.at_rest(np.zeros(p.width))
         recorder = Recorder(np.array(when, dtype=np.int64), limit2=1e30)
-        assert engine(p, 8, 5, "independent").advance(state, Blown(), 10_000, recorder) == (
+        assert engine(p, 8, 5, "independent").advance(state, Blown(), 10_000, recorder).verdict == (
             "diverged"
         )
         assert np.isfinite(state.w).all()
@@ -237,7 +237,7 @@ def test_a_met_goal_ends_the_run():
     state = State.at_rest(np.zeros(p.width))
     recorder = Recorder(np.arange(0, T, 5), goal2=1e6)
     engine = RuleEngine(p, 8, 5, "independent")
-    assert engine.advance(state, POLICIES["sgd"], T, recorder) == "converged"
+    assert engine.advance(state, POLICIES["sgd"], T, recorder).verdict == "converged"
     assert state.k == 0
 
 

@@ -59,7 +59,7 @@ def reference(method: Any, b: int = B) -> np.ndarray:
     state = State(start(), np.zeros(D))
     path = [start()]
     for k in range(method.T):
-        assert engine.advance(state, method, k + 1, nothing) == ""
+        assert engine.advance(state, method, k + 1, nothing).verdict == ""
         path.append(state.w.copy())
     return np.array(path)
 

@@ -10,11 +10,16 @@ from ..control.policy import Policy
 from ..problems import Problem
 from ..schedules import Schedule
 from .base import (
+    ANY,
     DIVERGENCE_FACTOR,
     Engine,
+    Gap,
+    Goal,
     MakeEngine,
     Recorder,
     State,
+    StepReport,
+    TableEngine,
     norm2,
     record_steps,
     unit_of,
@@ -87,12 +92,17 @@ def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str
 
 
 __all__ = [
+    "ANY",
     "DIVERGENCE_FACTOR",
     "REGISTRY",
     "Engine",
+    "Gap",
+    "Goal",
     "MakeEngine",
     "Recorder",
     "State",
+    "StepReport",
+    "TableEngine",
     "check_engine",
     "make",
     "norm2",

@@ -121,47 +121,111 @@ def record_steps(T: int, every: int | str, per_epoch: int) -> Array:
     return np.append(steps, np.int64(T))
 
 
-class Step(NamedTuple):
-    """What a step of the plane found, at the new point."""
+@dataclass(frozen=True)
+class Goal:
+    """What the steps that an engine is asked for are for.
 
-    value: float
-    gradient: Array
-    norm: float  # of the gradient
-    predicted: float  # by how much f falls, as the first Newton step on the plane sees it
-    products: int  # with X and X^T, so far
-    sweeps: int  # over the scores, so far
-    verdict: str  # "stalled": no fall of f can be measured; "unbounded": w runs away; else ""
+    ``gradient`` is a norm of the gradient, in the engine's variables, that is small enough; ``gap``
+    is how far f may be left above its minimum; ``passes`` is how many passes over the data may be
+    made. ``tight``: the tolerance is so small that the rounding of updated scores matters.
+    """
+
+    gradient: float = 0.0
+    gap: float = 0.0
+    passes: int = 1 << 62
+    tight: bool = False
+
+
+ANY = Goal()
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """All that a run may know of the steps that were taken.
+
+    ``verdict`` is "" or why the steps ended: "diverged", "converged", "stalled" (no fall of f can
+    be measured) or "unbounded" (w grows without end). ``passes`` counts passes over the data beside
+    one for each step. ``look`` is the objective and its gradient at the new point, where an engine
+    knows them without a pass of its own, and ``gradient_error`` a bound on the error of each entry
+    of that gradient (None: no more than the rounding of its sums).
+    """
+
+    verdict: str = ""
+    passes: int = 0
+    look: Look | None = None
+    gradient_error: Array | None = None
+
+
+class Gap(NamedTuple):
+    """An estimate of how far f is above its minimum; ``by_hessian``: by second derivatives."""
+
+    estimate: float
+    by_hessian: bool
 
 
 class Engine(Protocol):
-    """Takes steps on one problem, with batches of one size; made by ``engine(problem, b, seed,
-    sampling)``.
+    """Takes steps on one problem, with batches of one size.
 
-    A run may be cut where k is a multiple of ``grain``, and where it records, without changing a
-    bit. An engine may have more: ``record(w, recorder)``, where ``keep(look(w))``
-    would differ from its own records in the last bit; ``memory(state)``, what a checkpoint needs
-    beside the state; ``free = True``, where a look at the iterate costs nothing, and then
-    ``verify()``, which computes what it knows from w alone before a tight tolerance counts as met,
-    ``still_to_fall(enough)``, about how far f is above its minimum, or a bound on that where it is
-    at most ``enough``, ``error``, a bound on what is wrong with each entry of a look's gradient
-    (None: nothing), which counts against the tolerance, and ``drifted``, where ``verify`` is to be
-    asked whatever the tolerance. Where steps make passes of their own:
-    ``aim(wanted, left)``, how small a gradient will do and how many passes there may be, and
-    ``inner_passes``, how many there were.
+    ``engine(problem, b, seed, sampling)`` makes one. A run may be cut where k is a multiple of
+    ``grain``, and where it records, without changing a bit. An engine that takes steps from tables
+    inherits all but ``advance`` from ``TableEngine``.
     """
 
     grain: int
 
     def look(self, w: Array) -> Look:
-        """The objective and its full gradient."""
+        """The objective and its full gradient; looking changes nothing."""
 
-    def advance(self, state: State, steps: Any, stop: int, recorder: Recorder) -> str:
+    def record(self, w: Array, recorder: Recorder) -> str:
+        """Keep a measurement at w, to the bit what ``advance`` would keep there."""
+
+    def advance(
+        self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
+    ) -> StepReport:
         """Steps state.k .. stop-1 by the rows of ``steps`` from state.row on.
 
-        At each k: first, if ``recorder.due(k)``, look and ``keep``, and return what it says unless
-        that is empty; then the batch of (seed, k); then the update; then ``state.move``. Returns
-        "", "converged", or "diverged" with the state left at the last finite iterate.
+        At each k: first, if ``recorder.due(k)``, look and ``keep``, and end with that verdict
+        unless it is empty; then the batch of (seed, k); then the update; then ``state.move``. Where
+        an iterate is not finite the verdict is "diverged", and the state stays at the last finite
+        one. With stop = state.k no step is taken: the engine makes sure of what it knows there.
         """
+
+    def gap(self, enough: float) -> Gap:
+        """About how far f is above its minimum at the last iterate, or a bound on that where the
+        bound is at most ``enough``; 0 where an engine does not know."""
+
+    def state_dict(self) -> dict[str, Array]:
+        """What a checkpoint needs beside the state."""
+
+    def load_state_dict(self, state: dict[str, Array]) -> None:
+        """Go on from there."""
+
+
+class TableEngine:
+    """What engines for tables share: they know nothing beside the state."""
+
+    grain = 1
+    problem: Problem
+
+    def look(self, w: Array) -> Look:
+        """The objective and its full gradient."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.problem.look(w)
+
+    def record(self, w: Array, recorder: Recorder) -> str:
+        """Keep a measurement at w."""
+        return recorder.keep(self.look(w))
+
+    def gap(self, enough: float) -> Gap:
+        """Not known."""
+        return Gap(0.0, False)
+
+    def state_dict(self) -> dict[str, Array]:
+        """Nothing."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Array]) -> None:
+        """Nothing to go on from."""
 
 
 MakeEngine = Callable[[Problem, int, int, str], Engine]

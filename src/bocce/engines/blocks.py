@@ -12,7 +12,7 @@ import numpy as np
 from ..problems import Problem
 from ..rows import Array
 from ..schedules import Schedule
-from .base import Recorder, State
+from .base import ANY, Goal, Recorder, State, StepReport
 from .numba.sums import BlockSums, Draws
 from .outer import OuterEngine
 
@@ -41,13 +41,15 @@ class BlockEngine(OuterEngine):
         assert self.ahead is not None
         return self.sums.add(islice(self.ahead, count), at, want_loss)
 
-    def advance(self, state: State, steps: Schedule, stop: int, recorder: Recorder) -> str:
-        """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
+    def advance(
+        self, state: State, steps: Schedule, stop: int, recorder: Recorder, goal: Goal = ANY
+    ) -> StepReport:
+        """Steps state.k .. stop-1."""
         swept = set() if self.has_gram else set(recorder.when[recorder.count :].tolist())
         plan = self._plan(range(state.k, stop), swept)
         with closing(self.problem.given.X.stream(plan)) as self.ahead:
             try:
-                return super().advance(state, steps, stop, recorder)
+                return super().advance(state, steps, stop, recorder, goal)
             finally:
                 self.ahead = None
 

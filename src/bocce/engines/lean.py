@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .base import Goal
 from .metric import Metric
-from .newton import Newton
+from .newton import MOST, Newton
 from .scores import Scores, kind_of_scores
 from .small import norm
 
@@ -56,7 +57,7 @@ class Lean:
             if left <= fall:
                 return w
             before, shrank, size = f, norm(g) / size, norm(g)
-            self.newton.fall = fall
+            self.newton.goal = Goal(gap=fall, passes=MOST)
             w = w - self.newton.solve(g, z, metric, shrank)
             if left <= SURE * fall:
                 return w

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .base import Goal
 from .bends import Products, parts_of
 from .metric import MOST_COLUMNS, PRICES, Metric
 from .small import largest, norm
@@ -120,7 +121,7 @@ class Newton:
         free = bool(problem.loss.differences) & (self.ridge == 0.0)
         self.free = free.reshape(self.shape)[:, :1]
         self.handed_on: dict[str, Any] = {} if problem.handed_on is None else problem.handed_on
-        self.wanted, self.fall, self.left = 0.0, 0.0, MOST
+        self.goal = Goal(passes=MOST)
         self.iterations = self.spent = 0
         self.bend = 0.0  # the mean for which the metric was taken
         self.promised, self.broken = 1.0, 0  # what the last direction was to leave of the gradient
@@ -200,9 +201,9 @@ class Newton:
         """H^-1 g; ``shrank``: the gradient's norm by the last step over the one before."""
         self._doubt(shrank)
         self.products.look(z)
-        size, enough = largest(g), max(LEFT, NEARLY * self.wanted / norm(g))
+        size, enough = largest(g), max(LEFT, NEARLY * self.goal.gradient / norm(g))
         around = self._balanced(g / size).reshape(-1)
-        little = 2.0 * NEARLY * self.fall / size / size  # squares may overflow
+        little = 2.0 * NEARLY * self.goal.gap / size / size  # squares may overflow
         x = self._conjugate_gradients(around, metric, enough, little).reshape(g.shape)
         x = size * self._balanced(x)
         if np.isfinite(x).all() and float(np.vdot(x, g)) > 0.0:
@@ -246,7 +247,7 @@ class Newton:
         x, first, before = np.zeros(r.size), norm(r), self.iterations
         p = step = self._improved(r, metric)
         fall, S, Y = float(r @ step), [], []
-        for _ in range(max(1, min(MOST, self.left))):
+        for _ in range(max(1, min(MOST, self.goal.passes))):
             q = self.products.times(p.reshape(self.shape)).reshape(-1) + ridge * p
             self.iterations += 1
             bent = float(p @ q)

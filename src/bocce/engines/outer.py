@@ -9,18 +9,16 @@ import numpy as np
 from ..problems import Look, Problem
 from ..rows import Array
 from ..schedules import Schedule
-from .base import Recorder, State, norm2
+from .base import ANY, Goal, Recorder, State, StepReport, TableEngine, norm2
 
 
-class OuterEngine:
+class OuterEngine(TableEngine):
     """Holds w, v and the schedule; ``unit_sum`` and ``row_sum`` fetch sums of row gradients.
 
     A batch is m of the problem's M units (rows or blocks), and the gradient is estimated by M/(m n)
     times the sum over their rows. Where the squared loss has a Gram matrix the full gradient needs
     no data, and of more than half the units only those left out are fetched.
     """
-
-    grain = 1  # a run may be cut after any step
 
     def __init__(self, problem: Problem, b: int) -> None:
         self.problem = problem
@@ -60,16 +58,18 @@ class OuterEngine:
             total = p.n * self._whole(at)[1] - total
         return np.asarray(total * (self.units / (self.taken * p.n)) + p.ridge * at)
 
-    def advance(self, state: State, steps: Schedule, stop: int, recorder: Recorder) -> str:
-        """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
+    def advance(
+        self, state: State, steps: Schedule, stop: int, recorder: Recorder, goal: Goal = ANY
+    ) -> StepReport:
+        """Steps state.k .. stop-1."""
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(state.k, stop):
                 if recorder.due(k) and (verdict := recorder.keep(self.look(state.w))):
-                    return verdict
+                    return StepReport(verdict)
                 row = state.row
                 g = self._batch_gradient(state.w + steps.theta[row] * state.v, k)
                 if not math.isfinite(norm2(g, recorder.unit)):
-                    return "diverged"
+                    return StepReport("diverged")
                 v = steps.beta[row] * state.v - steps.alpha[row] * g
                 state.move(state.w + v, v)
-        return ""
+        return StepReport()

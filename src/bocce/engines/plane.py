@@ -10,13 +10,13 @@ finds the best ones. A step takes one product with X and one with X^T, whatever 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problems import NotFinite
-from .base import Step
+from .base import Goal
 from .full import full_step
 from .fused import Looked
 from .gramscores import error_of, scores_of, summed_up
@@ -45,6 +45,18 @@ FAR = 0.5
 SHARE = 0.1  # of the fall that the slope promises, where second derivatives promise nothing
 APART = 1e-8  # of a displacement: more than U may differ from X D
 NEXT_TO_NOTHING = 1e-6  # of one row's share of what f has fallen by
+
+
+class Step(NamedTuple):
+    """What a step of the plane found, at the new point."""
+
+    value: float
+    gradient: Array
+    norm: float  # of the gradient
+    predicted: float  # by how much f falls, as the first Newton step on the plane sees it
+    products: int  # with X and X^T, so far
+    sweeps: int  # over the scores, so far
+    verdict: str  # "stalled": no fall of f can be measured; "unbounded": w runs away; else ""
 
 
 class Plane:
@@ -167,6 +179,23 @@ class Plane:
         self.value = looked.value + self.penalty
         self.slack = ROUNDING * EPS * (looked.size + self.penalty)
         self.gradient, self.norm = g, norm(g)
+
+    @property
+    def passes(self) -> int:
+        """Passes over the data within steps, beside the one of each."""
+        return 0 if self.newton is None else self.newton.iterations
+
+    def aim(self, goal: Goal) -> None:
+        """Say what the next steps are for."""
+        if self.newton is not None:
+            self.newton.goal = goal
+
+    def estimated_gap(self) -> float:
+        """How far f is above its minimum, by the pairs of Newton's method; infinite without."""
+        if self.newton is None:
+            return math.inf
+        self._choose_metric()
+        return self.newton.still_to_fall(self.gradient, self.metric)
 
     # -- a step ------------------------------------------------------------------------------
 

@@ -8,41 +8,36 @@ from typing import Any
 import numpy as np
 
 from .. import sampling
-from ..problems import Line, Look, Problem
-from ..rows import Array, Index
+from ..problems import Line, Problem
+from ..rows import Index
 from ..schedules import Schedule
-from .base import Recorder, State, norm2
+from .base import ANY, Goal, Recorder, State, StepReport, TableEngine, norm2
 
 
-class ReferenceEngine:
+class ReferenceEngine(TableEngine):
     """Takes steps with NumPy, one batch gradient at a time; also the one that asks policies."""
-
-    grain = 1  # a run may be cut after any step
 
     def __init__(self, problem: Problem, b: int, seed: int, mode: str) -> None:
         self.problem, self.b, self.seed, self.mode = problem, b, seed, mode
 
-    def look(self, w: Array) -> Look:
-        """The objective and its full gradient."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.problem.look(w)
-
-    def advance(self, state: State, steps: Any, stop: int, recorder: Recorder) -> str:
-        """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
+    def advance(
+        self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
+    ) -> StepReport:
+        """Steps state.k .. stop-1."""
         p = self.problem
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(state.k, stop):
                 w, v = state.w, state.v
                 if recorder.due(k) and (verdict := recorder.keep(self.look(w))):
-                    return verdict
+                    return StepReport(verdict)
                 units = sampling.batch(self.seed, k, p.units, p.units_in(self.b), self.mode)
                 alpha, beta, theta = self._decide(state, steps, units)
                 g = p.batch_gradient(w + theta * v, units)
                 if not math.isfinite(norm2(g, recorder.unit)):
-                    return "diverged"
+                    return StepReport("diverged")
                 v = beta * v - alpha * g
                 state.move(w + v, v)
-        return ""
+        return StepReport()
 
     def _decide(self, state: State, steps: Any, units: Index) -> tuple[float, float, float]:
         """A schedule knows its three numbers; a policy looks at the batch first."""

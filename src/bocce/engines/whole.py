@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..problems import Look, Problem
 from ..rows import Array
-from .base import Recorder, State
+from .base import ANY, Gap, Goal, Recorder, State, StepReport
 from .gramscores import error_of
 from .plane import Plane
 from .small import largest
@@ -19,10 +20,9 @@ ENOUGH = 1  # displacement, beside a direction that is nearly Newton's
 
 
 class PlaneEngine:
-    """Takes the best steps on a plane; a look at where it stands is ``free``."""
+    """Takes the best steps on a plane, and knows the gradient where a step ends."""
 
     grain = 1
-    free = True
 
     def __init__(self, problem: Problem, memory: int, inner: bool = False) -> None:
         self.problem, self.inner = problem, inner
@@ -32,99 +32,82 @@ class PlaneEngine:
         self.given: Array | None = None  # a copy of the plane's w, handed to the run
 
     def look(self, w: Array) -> Look:
-        """The objective and its full gradient, which the plane replaces and never writes to."""
-        plane = self._at(w)
-        return Look(plane.value, plane.gradient)
+        """The objective and its full gradient: known where the plane stands, and the first look
+        puts it there; elsewhere they take a pass."""
+        if self.plane is None:
+            self.plane = self._made(w)
+        if w is self.given or np.array_equal(self.plane.w, w):
+            return Look(self.plane.value, self.plane.gradient)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.problem.look(w)
 
-    def _at(self, w: Array) -> Plane:
-        """The plane at w: the one at hand, or a new one."""
-        if self.plane is not None and w is self.given:
-            return self.plane
-        if self.plane is None or not np.array_equal(self.plane.w, w):
-            self.plane = Plane(self.problem, w, memory=self.displacements, inner=self.inner)
-        return self.plane
+    def record(self, w: Array, recorder: Recorder) -> str:
+        """Keep a measurement at w."""
+        return recorder.keep(self.look(w))
 
-    def advance(self, state: State, steps: Any, stop: int, recorder: Recorder) -> str:
-        """Steps state.k .. stop-1; returns "", "stalled" or "unbounded"."""
-        plane = self._at(state.w)
+    def _made(self, w: Array) -> Plane:
+        return Plane(self.problem, w, memory=self.displacements, inner=self.inner)
+
+    def advance(
+        self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
+    ) -> StepReport:
+        """Steps state.k .. stop-1; with stop = state.k what is known is computed from w alone, if
+        rounding may matter."""
+        if self.plane is None or not (
+            state.w is self.given or np.array_equal(self.plane.w, state.w)
+        ):
+            self.plane = self._made(state.w)
+        plane, verdict, before = self.plane, "", self.plane.passes
+        plane.aim(goal)
+        if stop == state.k and (
+            goal.tight or self._drifted() or error_of(plane.scores) is not None
+        ):
+            plane.refresh()
         for _ in range(state.k, stop):
-            before = plane.value
-            taken = plane.step()
-            self.fell = before - plane.value
+            value = plane.value
+            verdict = plane.step().verdict
+            self.fell = value - plane.value
             self.given = w = plane.w.copy()
             state.move(w, w - state.w)
-            if taken.verdict:
-                return taken.verdict
-        return ""
+            if verdict:
+                break
+        look = Look(plane.value, plane.gradient)
+        return StepReport(verdict, plane.passes - before, look, error_of(plane.scores))
 
-    def aim(self, wanted: float, left: int, fall: float = 0.0) -> None:
-        """How small a gradient is small enough, how many passes may still be made, and how far f
-        may be left above its minimum."""
-        if self.plane is not None and (newton := self.plane.newton) is not None:
-            newton.wanted, newton.left, newton.fall = wanted, left, fall
-
-    @property
-    def inner_passes(self) -> int:
-        """Passes so far within steps, beside the one of each."""
-        newton = None if self.plane is None else self.plane.newton
-        return 0 if newton is None else newton.iterations
-
-    @property
-    def error(self) -> Array | None:
-        """A bound on what is wrong with the gradient that ``look`` gives, an entry each; None where
-        it is computed from the rows themselves."""
-        return None if self.plane is None else error_of(self.plane.scores)
-
-    def verify(self) -> None:
-        """Compute all that is known of the point from w alone: scores gather rounding."""
-        assert self.plane is not None
-        self.plane.refresh()
-
-    @property
-    def drifted(self) -> bool:
+    def _drifted(self) -> bool:
         """May the scores differ from X w by more than what a sum of them is rounded by? It is
         assumed where a pass costs next to nothing, for one huge row can hide more rounding than
         ``drift`` bounds. (Not asked where the scores lie elsewhere.)"""
-        z = None if self.plane is None else getattr(self.plane.scores, "z", None)
-        if self.plane is None or not isinstance(z, np.ndarray):
-            return False
-        few = self.problem.rows.cost <= FEW
-        return few or self.plane.drift > ROUNDED * largest(z)
-
-    def still_to_fall(self, enough: float = 0.0) -> float:
-        """About how far f is above its minimum: by Newton's method in the metric, but no less than
-        half of what it fell by the last step (a metric may have seen one huge row alone), and all
-        of that where there is no metric. Or a bound: ||g||^2 / (2 min ridge), where that is at
-        most ``enough``."""
         assert self.plane is not None
-        least, size = float(self.plane.ridge.min()), self.plane.norm
-        # in this order, for squares of very small and large numbers are none
-        if least > 0.0 and (bound := size * (size / (2.0 * least))) <= enough:
-            return bound
-        g = self.plane.gradient
-        if not self.plane.metric.like_newton:
-            return float(self.fell)
-        by_metric = 0.5 * float(np.vdot(g, self.plane.metric.solve(g)))
-        return by_metric if self.plane.quadratic else max(by_metric, 0.5 * float(self.fell))
+        z = getattr(self.plane.scores, "z", None)
+        if not isinstance(z, np.ndarray):
+            return False
+        return self.problem.rows.cost <= FEW or self.plane.drift > ROUNDED * largest(z)
 
-    def near(self, fall: float) -> bool:
-        """Has f less than this to fall? Not known (no) where there is no metric."""
+    def gap(self, enough: float) -> Gap:
+        """By Newton's method in the metric, but no less than half of what f fell by the last step
+        (a metric may have seen one huge row alone), and all of that where there is no metric. Or
+        the bound ||g||^2 / (2 min ridge), where that is at most ``enough``."""
         plane = self.plane
         assert plane is not None
-        if plane.newton is not None:
-            plane.metric = plane.newton.metric(plane.scores.z, plane.metric)
-            return plane.newton.still_to_fall(plane.gradient, plane.metric) <= fall
-        return plane.metric.like_newton and self.still_to_fall() <= fall
+        least, size = float(plane.ridge.min()), plane.norm
+        # in this order, for squares of very small and large numbers are none
+        if least > 0.0 and (bound := size * (size / (2.0 * least))) <= enough:
+            return Gap(bound, True)
+        if math.isfinite(estimate := plane.estimated_gap()):
+            return Gap(estimate, True)
+        if not plane.metric.like_newton:
+            return Gap(float(self.fell), False)
+        by_metric = 0.5 * float(np.vdot(plane.gradient, plane.metric.solve(plane.gradient)))
+        estimate = by_metric if plane.quadratic else max(by_metric, 0.5 * float(self.fell))
+        return Gap(estimate, plane.newton is None)
 
-    def restore(self, state: State) -> None:
+    def state_dict(self) -> dict[str, Array]:
+        """What a checkpoint needs beside the state to go on bit for bit: before the first step w
+        says everything."""
+        return {} if self.plane is None or self.plane.k == 0 else self.plane.state()
+
+    def load_state_dict(self, state: dict[str, Array]) -> None:
         """Go on from a checkpoint, before the run says what the next step is for."""
-        if state.memory:
-            self.plane = Plane.from_state(self.problem, state.memory)
-            state.memory = {}
-
-    def memory(self, state: State) -> dict[str, Array]:
-        """What a checkpoint needs beside the state to go on bit for bit."""
-        plane = self.plane
-        if plane is None or plane.k == 0 or not np.array_equal(plane.w, state.w):
-            return {}  # before the first step w says everything
-        return plane.state()
+        if state:
+            self.plane = Plane.from_state(self.problem, state)

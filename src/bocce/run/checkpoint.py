@@ -112,9 +112,8 @@ class Keeper:
     def _taken(self) -> dict[str, Any]:
         """References, for arrays are replaced and not written to; lists by their length."""
         run, state = self.run, self.run.state
-        memory = dict(state.memory)
-        if (ask := getattr(run.engine, "memory", None)) is not None:
-            memory |= ask(state)
+        assert run.engine is not None
+        memory = state.memory | run.engine.state_dict()
         counts = [state.k, state.row, run.evaluations, run.end, int(run.stage is not None)]
         taken = {
             "w": state.w,
@@ -157,8 +156,9 @@ class Keeper:
         if under_way:
             run.resume(run.controller.current())
             check_counters(run)
-            if (restore := getattr(run.engine, "restore", None)) is not None:
-                restore(run.state)
+            assert run.engine is not None
+            run.engine.load_state_dict(run.state.memory)
+            run.state.memory = {n: a for n, a in run.state.memory.items() if n == "policy"}
 
 
 def check_numbers(run: Run, ended: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from .. import engines
 from ..control import Controller, End, Fixed, Plane, Seen, Stage
-from ..engines import Engine, Recorder, State
+from ..engines import Engine, Goal, Recorder, State, StepReport
 from ..problems import Frame, Look, NotFinite, Problem, norm
 from ..rows import Array
 from ..schedules import Schedule
@@ -53,7 +54,6 @@ class Run:
         self.stage: Stage | None = None
         self.end = 0  # the step at which the stage under way is over
         self.norms: list[Array] = []  # recorded in the stage
-        self.inner_passes = 0  # made within steps before the one under way
         self.engine: Engine | None = None
         self.made_for: tuple[Any, ...] = ()  # what the engine was made for
 
@@ -168,53 +168,53 @@ class Run:
         if told and recorder.count < recorder.when.size:
             stop = min(stop, int(recorder.when[recorder.count]))
         before, work = time.monotonic(), state.copy()
-        verdict = self.engine.advance(work, self.stage.steps, stop, recorder)
-        self._took(work)
+        report = self.engine.advance(work, self.stage.steps, stop, recorder, self._goal())
+        self._took(work, report)
         quick = time.monotonic() - before < self.settings.limits.cut_seconds
         self.pace = max(1, self.pace * 2 if quick else self.pace // 2)
-        return self._checked(verdict)
+        return self._checked(report.verdict)
 
     def _free_step(self) -> str:
         """One step, after which the engine knows where it stands."""
         assert self.engine is not None
         assert self.stage is not None
-        self._aim()
-        work = self.state.copy()
-        verdict = self.engine.advance(work, self.stage.steps, work.k + 1, self.recorder)
-        self._took(work)
-        return self._after_free_step(verdict)
+        goal, work, steps = self._goal(), self.state.copy(), self.stage.steps
+        report = self.engine.advance(work, steps, work.k + 1, self.recorder, goal)
+        self._took(work, report)
+        met, size = self._met(report)
+        if met or self._may_be_met(report):
+            report = replace(
+                self.engine.advance(work, steps, work.k, self.recorder, goal),
+                verdict=report.verdict,
+            )
+            met, size = self._met(report)
+        return self._after_free_step(report, met, size)
 
     @property
     def free(self) -> bool:
-        """Does the engine know the gradient where it stands, so that a look costs nothing?"""
-        return bool(getattr(self.engine, "free", False))
+        """Does the engine know the gradient where a step ends, so that a look costs nothing?"""
+        return bool(self.made_for) and isinstance(self.made_for[1], Plane)
 
-    def _aim(self) -> None:
-        """Tell an engine that makes passes within its steps what they are for."""
-        if (aim := getattr(self.engine, "aim", None)) is not None:
-            aim(self.stop.wanted, self.end - self.state.k, self.stop.fall)
-        self.inner_passes = getattr(self.engine, "inner_passes", 0)
+    def _goal(self) -> Goal:
+        """What the next steps are for."""
+        stop = self.stop
+        return Goal(stop.wanted, stop.fall, self.end - self.state.k, stop.tol < TIGHT)
 
-    def _took(self, state: State) -> None:
+    def _took(self, state: State, report: StepReport) -> None:
         """The steps are complete."""
         assert self.stage is not None
         steps = state.k - self.state.k
         self.state = state
-        self.evaluations += steps * self.stage.batch
-        if (inner := getattr(self.engine, "inner_passes", 0)) > self.inner_passes:
-            self.evaluations += (inner - self.inner_passes) * self.stage.batch
-            self.end = max(state.k, self.end - (inner - self.inner_passes))
+        self.evaluations += (steps + report.passes) * self.stage.batch
+        self.end = max(state.k, self.end - report.passes)
         name, taken, batch = self.stages[-1]
         self.stages[-1] = StageRun(name, taken + steps, batch)
         self._harvest()
 
-    def _after_free_step(self, verdict: str) -> str:
-        look, k, every = self._look(self.state.w), self.state.k, self.settings.record_every
-        met, size = self._met(look)
-        if self._to_verify(met, look):
-            self.engine.verify()  # type: ignore[union-attr]
-            look = self._look(self.state.w)
-            met, size = self._met(look)
+    def _after_free_step(self, report: StepReport, met: bool, size: float) -> str:
+        look, verdict, every = report.look, report.verdict, self.settings.record_every
+        assert look is not None
+        k = self.state.k
         met = (met and self._little_is_left(look)) or self._near()
         if not (met or verdict) and self.stop.out_of_patience(size):
             verdict = "budget"
@@ -228,29 +228,32 @@ class Run:
             return "converged" if met else verdict
         return "stopped" if told_to_stop else ""
 
-    def _met(self, look: Look) -> tuple[bool, float]:
+    def _met(self, report: StepReport) -> tuple[bool, float]:
         """Is the tolerance met for certain, and the most that the gradient's norm can be."""
-        size = self.stop.outer(look.gradient) + self.stop.doubt(getattr(self.engine, "error", None))
-        return self.stop.met(look.gradient, size), size
+        assert report.look is not None
+        gradient = report.look.gradient
+        size = self.stop.outer(gradient) + self.stop.doubt(report.gradient_error)
+        return self.stop.met(gradient, size), size
 
-    def _to_verify(self, met: bool, look: Look) -> bool:
-        """Must the gradient be computed anew, from w and the rows alone, for all to be sure?"""
-        if getattr(self.engine, "verify", None) is None:
+    def _may_be_met(self, report: StepReport) -> bool:
+        """Is the tolerance met but for what may be wrong with the gradient?"""
+        if report.gradient_error is None or report.look is None:
             return False
-        if getattr(self.engine, "error", None) is None:
-            return met and (self.stop.tol < TIGHT or getattr(self.engine, "drifted", False))
-        return not met and self.stop.outer(look.gradient) <= self.stop.goal
+        return self.stop.outer(report.look.gradient) <= self.stop.goal
 
     def _near(self) -> bool:
         """Is f as near to its minimum as was asked for, and can the engine tell?"""
-        ask = getattr(self.engine, "near", None)
-        return self.stop.fall > 0.0 and ask is not None and bool(ask(self.stop.fall))
+        assert self.engine is not None
+        if self.stop.fall == 0.0 or not self.free:
+            return False
+        gap = self.engine.gap(0.0)
+        return gap.by_hessian and gap.estimate <= self.stop.fall
 
     def _begins_at_end(self, first: Look) -> bool:
         """Is the run over before its first step? In a path the gradient at zero alone does not say
         so: a huge column makes it large."""
         on_path = self.stop.zero_value > -math.inf
-        met = self._met(first)[0]
+        met = self.stop.met(first.gradient)
         return (met and (not on_path or self._little_is_left(first))) or self._near()
 
     def _little_is_left(self, look: Look) -> bool:
@@ -259,13 +262,13 @@ class Run:
         One row a million times as large as the others makes the first gradient so large that any
         other says nothing.
         """
-        ask = getattr(self.engine, "still_to_fall", None)
-        if ask is None or self.stop.tol == 0.0 or not look.gradient.any():
+        assert self.engine is not None
+        if not self.free or self.stop.tol == 0.0 or not look.gradient.any():
             return True
         # a run that begins near its end has little to compare with but f at zero
         in_all = LITTLE * min(self.stop.tol, LITTLE) * (self.stop.zero_value - look.value)
         little = max(LITTLE * (self.history.first.value - look.value), in_all)
-        return bool(ask(little) <= little)
+        return self.engine.gap(little).estimate <= little
 
     # -- records -----------------------------------------------------------------------------------
 
@@ -313,8 +316,8 @@ class Run:
 
     def _record_here(self) -> str:
         look = self._look(self.state.w)
-        keep = getattr(self.engine, "record", None)
-        verdict: str = keep(self.state.w, self.recorder) if keep else self.recorder.keep(look)
+        assert self.engine is not None
+        verdict = self.engine.record(self.state.w, self.recorder)
         if verdict == "diverged":
             return verdict
         self._harvest()

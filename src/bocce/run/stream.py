@@ -44,7 +44,7 @@ def _steps(stream: Stream, movers: list[Any], b: int, count: int) -> bool:
         piece = stream.steps(b, count - done)
         for trail, mover in zip(stream.place.trails, movers):
             state = engines.State(trail.w, trail.v, done, 0, {}, trail.sums[0])
-            if mover.advance(state, piece, done + piece.T, nobody):
+            if mover.advance(state, piece, done + piece.T, nobody).verdict:
                 return False
             trail.w, trail.v = state.w, state.v
             trail.sums = np.concatenate([np.asarray(state.tally)[None], trail.sums[1:]])

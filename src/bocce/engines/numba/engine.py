@@ -9,7 +9,7 @@ import numpy as np
 from ...problems import Look, Problem
 from ...rows import Array
 from ...schedules import Schedule
-from ..base import Recorder, State
+from ..base import ANY, Goal, Recorder, State, StepReport, TableEngine
 from . import loop, rule, scaled
 from .pack import at_vector, objective, pack, read_only
 from .stream import make_stream
@@ -17,7 +17,7 @@ from .stream import make_stream
 VERDICTS = ("", "diverged", "converged")
 
 
-class _Packed:
+class _Packed(TableEngine):
     """A problem as the kernels want it, with room for a point."""
 
     def __init__(self, problem: Problem, fold: bool) -> None:
@@ -96,8 +96,10 @@ class CompiledEngine(_Packed):
         self.kernel, self.grain = loop.advance, 1
         self.scratch = (np.zeros(n + 1 if listed else 1, dtype=np.int64),)
 
-    def advance(self, state: State, steps: Schedule, stop: int, recorder: Recorder) -> str:
-        """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
+    def advance(
+        self, state: State, steps: Schedule, stop: int, recorder: Recorder, goal: Goal = ANY
+    ) -> StepReport:
+        """Steps state.k .. stop-1."""
         point = self._start(state)
         k, verdict = self.kernel(
             self.rows,
@@ -112,7 +114,7 @@ class CompiledEngine(_Packed):
             *self.scratch,
         )
         self._end(state, point, k)
-        return VERDICTS[verdict]
+        return StepReport(VERDICTS[verdict])
 
 
 class RuleEngine(_Packed):
@@ -136,8 +138,10 @@ class RuleEngine(_Packed):
             read_only(weight),
         )
 
-    def advance(self, state: State, steps: Any, stop: int, recorder: Recorder) -> str:
-        """Steps state.k .. stop-1; returns "", "diverged" or "converged"."""
+    def advance(
+        self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
+    ) -> StepReport:
+        """Steps state.k .. stop-1."""
         point = self._start(state)
         memory = state.memory.get("policy", steps.begin())
         k, verdict, memory = rule.advance(
@@ -157,4 +161,4 @@ class RuleEngine(_Packed):
         )
         self._end(state, point, k)
         state.memory["policy"] = np.array(memory)
-        return VERDICTS[verdict]
+        return StepReport(VERDICTS[verdict])
