@@ -3,8 +3,7 @@
     python benchmarks/plane.py [--data NAME ...] [--l2 1e-3 1/n] [--nystrom RANK] [--markdown]
 
 Columns: P = I (memory 5); H of 20 d rows, drawn anew when a step shrinks the gradient by less than
-0.15; both directions, -g and -P^-1 g, in the plane (as plane.md's prototype had them; one more
-product with X a step); H of all rows; `auto`. Each cell: steps, Hessians, CPU seconds of one thread
+0.15; H of all rows; `auto`. Each cell: steps, Hessians, CPU seconds of one thread
 until the gradient is 1e-6 of the first, from w = 0, no intercept; the best of --repeats runs, which
 take turns. The last column is `auto` over the best of the others. "-": not in 300 steps, or in
 --budget seconds. --nystrom adds a column for a low-rank sketch of the Hessian, for d beyond 1,024.
@@ -29,8 +28,8 @@ import numpy as np  # noqa: E402
 from _peers_cells import MILLION, NAMES, REAL, load  # noqa: E402
 
 import plane_problems as given  # noqa: E402
-from bocce.engines.metric import MOST_COLUMNS, Metric, sampled_hessian  # noqa: E402
-from bocce.engines.plane import Plane  # noqa: E402
+from bocce.plane import FactorMetric, Identity, Plane, Policy, Sample, View  # noqa: E402
+from bocce.plane.metrics.hessian import MOST_COLUMNS  # noqa: E402
 
 TOL = 1e-6
 STALE = 0.15  # a step that shrinks the gradient by less wants a new Hessian
@@ -46,70 +45,46 @@ L2S: dict[str, Callable[[int], float]] = {
 }
 
 
-class Fixed(Plane):
-    """A plane whose metric is taken by one rule: of so many rows, whenever a step was poor."""
+class FixedRule(Policy):
+    """A metric that is taken by one rule: of so many rows, whenever a step was poor."""
 
     rows = 0
     taken = 0
 
-    def _choose_metric(self) -> bool:
-        if self.metric.plain or self.shrank > STALE:
-            self.metric = self._fresh()
-            self.taken += 1
-        return False
+    def update(self, view: View) -> Any:
+        if not isinstance(view.metric, Identity) and not view.gradient_ratio > STALE:
+            return None
+        metric = self._fresh(view)
+        self.taken += 1
+        return metric
 
-    def _fresh(self) -> Metric:
-        X, bend, n = self.problem.rows, self.scores.sweep.row_bends(), self.problem.n
-        whole = 2 * self.rows >= n
-        H = X.gram(bend) if whole else sampled_hessian(X, bend, self.rows, self.taken)
-        return Metric.of(H, self.ridge.reshape(-1), 1.0 / self.rows)
-
-
-class Both(Fixed):
-    """The plain gradient is in the plane as well, in a place of its own behind the memory."""
-
-    def _new_direction(self) -> None:
-        plain = -self.gradient / np.abs(self.gradient).max()
-        slot = self.memory
-        far = self.scores.aim(slot, plain)
-        self.scores.scale(slot, far)
-        self.kept = max(self.kept, self.memory)
-        self.products += 1
-        self._set(slot, plain, 1.0, far)
-        super()._new_direction()
-
-    def _go(self, displacement: np.ndarray) -> None:
-        """Displacements take turns in all places but the last."""
-        self.w += displacement
-        slot = 1 + self.k % (self.memory - 1)
-        self.scores.keep(slot, self.far)
-        self._set(slot, displacement, self.size, self.far)
+    def _fresh(self, view: View) -> Any:
+        whole = 2 * self.rows >= view.problem.n
+        H = view.hessian(Sample(self.rows, self.taken, whole))
+        return FactorMetric.of(H, view.ridge.reshape(-1), 1.0 / self.rows)
 
 
-class Nystrom(Fixed):
+class Nystrom(FixedRule):
     """H ~ C^T W^-1 C from products of H with a few random vectors, for many columns."""
 
     rank = 50
 
-    def _fresh(self) -> Any:
-        p, bend = self.problem, self.scores.sweep.row_bends()
-        draws = np.random.default_rng(self.taken).standard_normal((p.rows.d, self.rank))
+    def _fresh(self, view: View) -> Any:
+        draws = np.random.default_rng(self.taken).standard_normal((view.gradient.size, self.rank))
         draws = np.linalg.qr(draws)[0]
-        Y = p.rows.combine(bend[:, None] * p.rows.times(draws)) / p.n
-        shift = np.sqrt(p.rows.d) * np.finfo(float).eps * np.linalg.norm(Y)
+        Y = view.hessian_times(draws)
+        shift = np.sqrt(len(draws)) * np.finfo(float).eps * np.linalg.norm(Y)
         Y += shift * draws
         C = np.linalg.cholesky(draws.T @ Y)
         U, s, _ = np.linalg.svd(np.linalg.solve(C, Y.T).T, full_matrices=False)
-        return LowRank(U, np.maximum(0.0, s**2 - shift), float(self.ridge))
+        return LowRank(U, np.maximum(0.0, s**2 - shift))
 
 
-class LowRank:
-    """(U diag(s) U^T + ridge)^-1 on span U; beyond it, as if curvature were the least in s."""
+class LowRank(Identity):
+    """(U diag(s) U^T)^-1 on span U; beyond it, as if curvature were the least in s."""
 
-    plain = False
-
-    def __init__(self, U: np.ndarray, s: np.ndarray, ridge: float) -> None:
-        self.U, self.share = U, (s[-1] + ridge) / (s + ridge) - 1.0
+    def __init__(self, U: np.ndarray, s: np.ndarray) -> None:
+        self.U, self.share = U, s[-1] / s - 1.0
 
     def solve(self, g: np.ndarray) -> np.ndarray:
         return g + self.U @ (self.share * (self.U.T @ g))
@@ -120,16 +95,19 @@ def made(column: str, p: Any, rank: int) -> Plane:
     if column in ("auto", "I"):
         return Plane(p, w0, metric="auto" if column == "auto" else "identity")
     kind, rows, memory = {
-        "H of 20 d": (Fixed, min(n, 20 * d), 2),
-        "both": (Both, min(n, 20 * d), 3),
-        "H of all": (Fixed, n, 2),
+        "H of 20 d": (FixedRule, min(n, 20 * d), 2),
+        "H of all": (FixedRule, n, 2),
         "Nystrom": (Nystrom, n, 5),
     }[column]
-    run = kind(p, w0, memory=memory, metric="identity")
-    run.rows = rows
-    if isinstance(run, Nystrom):
-        run.rank = rank
-    return run
+
+    def policy(problem: Any) -> FixedRule:
+        rule = kind(problem)
+        rule.rows = rows
+        if isinstance(rule, Nystrom):
+            rule.rank = rank
+        return rule
+
+    return Plane(p, w0, memory=memory, metric=policy)
 
 
 def timed(column: str, p: Any, rank: int, budget: float) -> tuple[float, str]:
@@ -142,7 +120,7 @@ def timed(column: str, p: Any, rank: int, budget: float) -> tuple[float, str]:
         spent = time.process_time() - begin
         if verdict or run.k >= MOST_STEPS or spent > budget:
             return np.inf, "-"
-    taken = getattr(run.chooser or run, "taken", 0)
+    taken = getattr(run.policy, "taken", 0)
     return time.process_time() - begin, f"{run.k} ({taken})"
 
 
@@ -164,7 +142,7 @@ def row(p: Any, columns: list[str], args: argparse.Namespace) -> tuple[list[str]
     best: dict[str, tuple[float, str]] = {}
     for turn in range(args.repeats):
         for column in columns:
-            big = p.rows.d > MOST_COLUMNS and column in ("H of 20 d", "both", "H of all")
+            big = p.rows.d > MOST_COLUMNS and column in ("H of 20 d", "H of all")
             if big or (turn and best[column][0] > 1.0):
                 best.setdefault(column, (np.inf, "-"))
                 continue
@@ -184,7 +162,7 @@ def main() -> None:
     parser.add_argument("--nystrom", type=int, metavar="RANK")
     parser.add_argument("--markdown", action="store_true")
     args = parser.parse_args()
-    columns = ["I", "H of 20 d", "both", "H of all", "auto"]
+    columns = ["I", "H of 20 d", "H of all", "auto"]
     columns += ["Nystrom"] if args.nystrom else []
     bar, ratios = " | " if args.markdown else "  ", []
     print(bar.join(["data", "l2", *columns, "auto/best"]), flush=True)

@@ -2,7 +2,7 @@
 
     python benchmarks/sweep.py
 
-CPU milliseconds of `Sweep.move` (loss, slope, bend, gradient on the plane; 200,000 scores of
+CPU milliseconds of `RowwiseLoss.move` (loss, slope, bend, gradient on the plane; 200,000 scores of
 covtype, six directions), and of a fit to 1e-6 with it: NumPy in blocks against one Numba loop. Ten
 seconds.
 """
@@ -26,9 +26,9 @@ from _peers_cells import load  # noqa: E402
 from numba import njit  # noqa: E402
 
 import plane_problems as given  # noqa: E402
-from bocce.engines import scores  # noqa: E402
-from bocce.engines.fused import Looked, Sweep  # noqa: E402
-from bocce.engines.plane import Plane  # noqa: E402
+from bocce.plane import Plane  # noqa: E402
+from bocce.plane.evaluate import Evaluation, RowwiseLoss  # noqa: E402
+from bocce.plane.scores import memory as scores  # noqa: E402
 
 PART = 512  # scores that stay in the first-level cache
 
@@ -57,13 +57,13 @@ def _move(z, U, c, moved, out, y, slope, bend, plane):  # type: ignore[no-untype
     return total, slopes, sizes
 
 
-class Compiled(Sweep):
+class Compiled(RowwiseLoss):
     """The logistic loss without weights."""
 
-    def move(self, z: Any, U: Any, c: Any, moved: Any, out: Any) -> Looked:
+    def move(self, z: Any, U: Any, c: Any, moved: Any, out: Any) -> Evaluation:
         self.at, plane = out, np.zeros(c.size)
         total, s2, z2 = _move(z, U, c, moved, out, self.y, self.slope, self.bend, plane)
-        return Looked(total / self.n, (total + math.sqrt(s2 * z2)) / self.n, plane / self.n)
+        return Evaluation(total / self.n, (total + math.sqrt(s2 * z2)) / self.n, plane / self.n)
 
 
 def least(run: Callable[[], Any], times: int = 7) -> float:
@@ -88,10 +88,10 @@ def main() -> None:
         while run.norm > goal:
             run.step()
 
-    for name, kind in (("NumPy", Sweep), ("Numba", Compiled)):
+    for name, kind in (("NumPy", RowwiseLoss), ("Numba", Compiled)):
         sweep = kind(p, (p.n,))
         alone = least(lambda sweep=sweep: sweep.move(z, U, c, moved, out))  # type: ignore[misc]
-        scores.Sweep = kind  # type: ignore[misc,attr-defined]
+        scores.RowwiseLoss = kind  # type: ignore[misc,attr-defined]
         print(f"{name}: a sweep {alone:.2f} ms, a fit {least(fit, 4):.0f} ms")
 
 

@@ -27,10 +27,9 @@ import scipy.sparse as sp  # noqa: E402
 from _peers_cells import L2S, load, words  # noqa: E402
 
 import bocce  # noqa: E402
-from bocce.engines import newton  # noqa: E402
-from bocce.engines.metric import Metric  # noqa: E402
-from bocce.engines.plane import Plane  # noqa: E402
-from bocce.engines.wide import Wide  # noqa: E402
+from bocce.plane import FactorMetric, Plane, Policy, View  # noqa: E402
+from bocce.plane.metrics import DiagonalPolicy  # noqa: E402
+from bocce.plane.metrics import newton_cg as newton  # noqa: E402
 
 TOL, MOST_STEPS, STALE = 1e-5, 600, 1.5
 Data = tuple[Any, np.ndarray]
@@ -87,15 +86,17 @@ DATA: dict[str, Callable[[], Data]] = {
 }
 
 
-class Scaled(Plane):
-    """In the diagonal's metric from the first step on."""
+class Scaled(Policy):
+    """The diagonal's metric from the first step on."""
 
-    def _choose_metric(self) -> None:
-        bend = float(self.scores.sweep.row_bends().mean())
-        before = getattr(self, "bend", 0.0)
-        if not before / STALE <= bend <= before * STALE:
-            self.bend = bend
-            self.metric = Metric.diagonal(self.scores.squares(), self.ridge.reshape(-1))
+    bend = 0.0
+
+    def update(self, view: View) -> Any:
+        bend = float(view.row_curvature().mean())
+        if self.bend / STALE <= bend <= self.bend * STALE:
+            return None
+        self.bend = bend
+        return FactorMetric.diagonal(view.hessian_diagonal(), view.ridge.reshape(-1))
 
 
 def identity(p: Any) -> Plane:
@@ -103,12 +104,12 @@ def identity(p: Any) -> Plane:
 
 
 def diagonal(p: Any) -> Plane:
-    return Scaled(p, np.zeros(p.rows.d), metric="identity")
+    return Plane(p, np.zeros(p.rows.d), metric=Scaled)
 
 
 def auto(p: Any) -> Plane:
     plane = Plane(p, np.zeros(p.rows.d))
-    assert isinstance(plane.chooser, Wide)
+    assert isinstance(plane.policy, DiagonalPolicy)
     return plane
 
 

@@ -14,7 +14,10 @@ __all__ = ["Csr", "Dense", "Huber", "Logistic", "Poisson", "Squared", "SquaredHi
 
 class Softmax(NamedTuple):
     quadratic = False
+    outputs = True
+    differences = True
     attains_minimum = False
+    bend_products = bender = None
     curvature = 0.5
 
     def value(loss, z, y):
@@ -51,6 +54,7 @@ def problem(X, y, loss, ridge, weight=None):
         float(ridge) if alike else 1.0,
         weight=weight,
         penalty=None if alike else np.asarray(ridge),
+        classes=np.arange(np.shape(y)[1]) if np.ndim(y) == 2 else None,
     )
 
 

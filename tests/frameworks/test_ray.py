@@ -14,8 +14,8 @@ import bocce.ray
 import bocce.ray.sources
 import bocce.ray.workers
 from bocce.data import write_blocks
-from bocce.engines.guess import GuessScores
-from bocce.engines.metric import Chooser
+from bocce.plane.metrics import HessianPolicy
+from bocce.plane.scores import PredictingScores
 from ray_rows import KINDS, D, N, T, data, on_rows, parts_of, replayed, schedule
 
 pytestmark = pytest.mark.frameworks
@@ -143,8 +143,8 @@ def test_intercept_and_scales_are_those_of_one_machine(local_ray, monkeypatch, l
     parts = [(X[:50], y[:50]), (X[50:], y[50:])]
     options = {"l2": 0.01, "intercept": True}
     r = bocce.ray.minimize(parts, loss=loss, tol=1e-10, **options)
-    monkeypatch.setattr(bocce.Problem, "scores", GuessScores, raising=False)
-    monkeypatch.setattr(Chooser, "anew", False)  # a Hessian is a round of messages
+    monkeypatch.setattr(bocce.Problem, "scores", PredictingScores, raising=False)
+    monkeypatch.setattr(HessianPolicy, "anew", False)  # a Hessian is a round of messages
     problem = bocce.Problem(X, y, loss, **options)
     s = bocce.minimize(problem, "plane", tol=1e-10)
     assert (r.status, r.n_iter) == ("converged", s.n_iter)

@@ -18,8 +18,8 @@ import bocce
 import bocce.ray
 import bocce.ray.scores
 import bocce.ray.workers
-from bocce.engines.guess import GuessScores
-from bocce.engines.metric import Chooser
+from bocce.plane.metrics import HessianPolicy
+from bocce.plane.scores import PredictingScores
 
 pytestmark = pytest.mark.frameworks
 
@@ -49,8 +49,8 @@ def cluster():
 @pytest.fixture(autouse=True)
 def one_machine_guesses(monkeypatch):
     """What workers do with the rows of a part, one machine does here with all of them."""
-    monkeypatch.setattr(bocce.Problem, "scores", GuessScores, raising=False)
-    monkeypatch.setattr(Chooser, "anew", False)  # a Hessian is a round of messages
+    monkeypatch.setattr(bocce.Problem, "scores", PredictingScores, raising=False)
+    monkeypatch.setattr(HessianPolicy, "anew", False)  # a Hessian is a round of messages
 
 
 def data(loss: str):
@@ -90,7 +90,7 @@ def test_the_plane_is_that_of_one_machine(cluster, loss, sparse):
 
 def test_the_plane_without_a_metric_remembers_displacements(cluster, monkeypatch):
     """Where no Hessian is ever taken the steps live on their memory, on a tree of fan-in 2."""
-    monkeypatch.setattr("bocce.engines.wide.MOST_COLUMNS", 0)
+    monkeypatch.setattr("bocce.plane.metrics.hessian.MOST_COLUMNS", 0)
     monkeypatch.setattr(bocce.ray.workers, "FAN_IN", 2)
     r = bocce.ray.minimize(parts_of(*data("logistic")), loss="logistic", l2=1e-4, tol=1e-6)
     s = alone("logistic", method="plane", tol=1e-6)
@@ -157,7 +157,7 @@ def watched(monkeypatch, tmp_path):
 
 
 def without_metric(monkeypatch):
-    monkeypatch.setattr("bocce.engines.wide.MOST_COLUMNS", 0)
+    monkeypatch.setattr("bocce.plane.metrics.hessian.MOST_COLUMNS", 0)
 
 
 def disturbed(trouble, **options):

@@ -144,10 +144,10 @@ def test_optimality_is_that_of_the_returned_coefficients(classifies, away):
 @pytest.mark.parametrize("seed", range(12))
 def test_small_fits_do_not_spend_passes_on_what_rounding_forbids(seed, monkeypatch):
     looks = []
-    from bocce.engines.scores import Scores
+    from bocce.plane.scores import MemoryScores
 
-    move = Scores.move
-    monkeypatch.setattr(Scores, "move", lambda self, c: looks.append(1) or move(self, c))
+    move = MemoryScores.move
+    monkeypatch.setattr(MemoryScores, "move", lambda self, c: looks.append(1) or move(self, c))
     rng = np.random.default_rng([77, seed])
     n, d = int(rng.integers(5, 20)), int(rng.integers(10, 70))
     X = rng.standard_normal((n, d))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -115,13 +116,14 @@ class Anytime:
         budget: int,
         fixed_batch: bool,
         memory: int = 5,
+        metric: Any = "auto",
         limits: Limits | None = None,
     ) -> None:
         self.design, self.name = start, name
         self.brief, self.wants_tol = brief, wants_tol
         self.quadratic, self.look_rows, self.budget = quadratic, look_rows, budget
         self.fixed_batch = fixed_batch  # the caller chose the batch
-        self.plane = Plane(memory, inner=True)
+        self.plane = Plane(memory, inner=True, metric=metric)
         self.limits = limits or Limits()
         self.place = Place()
         self.before = np.zeros(0)  # the mean over the first half of the stage

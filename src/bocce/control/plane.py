@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from .. import _checks
 
@@ -23,15 +24,19 @@ class Plane:
         The name of the method.
     inner : bool, default False
         Whether a step may make further passes to find its direction; T then counts passes.
+    metric : str or callable, default "auto"
+        The metric in which a direction is steepest: "auto", a name of ``bocce.plane.METRICS``, or
+        what makes a policy of a problem.
     """
 
     memory: int = 5
     T: int = MOST_STEPS
     name: str = "plane"
     inner: bool = field(default=False, repr=False)
+    metric: Any = field(default="auto", repr=False)
 
 
-def plane(T: int | None = None, memory: int = 5) -> Plane:
+def plane(T: int | None = None, memory: int = 5, metric: Any = "auto") -> Plane:
     """Heavy ball on all rows with the best step and momentum, computed at each step.
 
     w_{k+1} = w_k + D c, c = argmin f(w_k + D c), D = (-P^-1 grad f(w_k), the last ``memory``
@@ -45,6 +50,8 @@ def plane(T: int | None = None, memory: int = 5) -> Plane:
         the Newton direction, and a step makes several passes.
     memory : int, default 5
         The number of earlier displacements, 1 to 10.
+    metric : str or callable, default "auto"
+        P: "auto", a name of ``bocce.plane.METRICS``, or what makes a policy of a problem.
 
     Returns
     -------
@@ -71,4 +78,4 @@ def plane(T: int | None = None, memory: int = 5) -> Plane:
     memory = _checks.integer("plane", "memory", memory, least=1, most=10, remedy="5 is usual")
     if T is not None:
         T = _checks.integer("plane", "T", T, remedy="None is no limit")
-    return Plane(memory, MOST_STEPS if T is None else T, inner=T is None)
+    return Plane(memory, MOST_STEPS if T is None else T, inner=T is None, metric=metric)

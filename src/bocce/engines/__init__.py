@@ -1,11 +1,10 @@
-"""Who steps: the readable reference, the compiled engine, the plane, and files."""
+"""Who steps from a table: the readable reference, the compiled engine, files."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .. import _checks
-from ..control.plane import Plane
 from ..control.policy import Policy
 from ..problems import Problem
 from ..schedules import Schedule
@@ -75,13 +74,8 @@ def check_engine(where: str, engine: Any) -> Any:
 def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str) -> Engine:
     """The engine for a stage: the one asked for, unless the problem brings its own.
 
-    Engines take steps from tables. What decides by itself has its own: the plane, and policies,
-    which look at each batch.
+    Engines take steps from tables. Policies, which look at each batch, have their own.
     """
-    if isinstance(steps, Plane):
-        from .whole import PlaneEngine
-
-        return PlaneEngine(problem, steps.memory, steps.inner)
     if not isinstance(steps, Schedule):
         compiled = engine == "compiled" and isinstance(steps, Policy) and _has_kernels(problem)
         return (_by_rule if compiled else _reference)(problem, b, seed, mode)

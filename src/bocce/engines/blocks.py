@@ -14,10 +14,10 @@ from ..rows import Array
 from ..schedules import Schedule
 from .base import ANY, Goal, Recorder, State, StepReport
 from .numba.sums import BlockSums, Draws
-from .outer import OuterEngine
+from .remote import RemoteEngine
 
 
-class BlockEngine(OuterEngine):
+class BlockEngine(RemoteEngine):
     """Steps on m of M blocks; the file is read in the order of the steps, ahead of them.
 
     Which blocks is a function of (seed, k), so the reader knows them before the step is due.

@@ -113,6 +113,9 @@ class Loss(Protocol):
             Value, slope and bend.
         """
 
+    bend_products: Any  # c_i u_i^T bend_i v_i summed over rows, for losses with several outputs
+    bender: Any  # u -> bend u for each row, prepared at z, for losses with several outputs
+
     def floor(self, y: Any) -> Any:
         """The infimum of ``value`` over z.
 
@@ -207,6 +210,8 @@ def _defaults() -> dict[str, Any]:
         "floor": _floor,
         "constant": _constant,
         "together": _together,
+        "bend_products": None,
+        "bender": None,
         "targets": staticmethod(real_targets),
         "compiled": staticmethod(_nothing_of_its_own),
     }

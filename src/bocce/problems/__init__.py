@@ -8,6 +8,7 @@ from .look import Look, NotFinite, norm
 from .minimum import Noise
 from .named import LeastSquares, Logistic
 from .parts import FileProblem, PartedProblem, Summary
+from .path_cache import PathCache
 from .problem import GRAM_COLUMNS, Problem
 from .variables import Variables
 
@@ -24,6 +25,7 @@ __all__ = [
     "Noise",
     "NotFinite",
     "PartedProblem",
+    "PathCache",
     "Problem",
     "Summary",
     "Variables",

@@ -43,6 +43,8 @@ class Summary(NamedTuple):
 class PartedProblem(Problem):
     """What is asked of a whole problem, asked of its parts; ``over`` is where they are."""
 
+    scores: Any = None  # what a run on the plane keeps, of rows that live elsewhere
+
     weight = None
 
     def _begin(self, rows: Rows, loss: Loss, l2: float, intercept: bool, **fields: Any) -> None:

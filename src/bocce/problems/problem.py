@@ -23,6 +23,7 @@ from .curvature import Constants
 from .kinds import kind_of
 from .look import Look
 from .minimum import Noise
+from .path_cache import PathCache
 from .variables import Variables, by_row
 
 GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is formed
@@ -67,7 +68,7 @@ class Problem(Immutable, Variables):
     weight: Array | None
     n: int
     engine: Any = None  # of rows that live elsewhere, where they do
-    handed_on: dict[str, Any] | None = None  # what runs on the same rows leave to the next one
+    handed_on: PathCache | None = None  # what runs on the same rows leave to the next one
     shared_gram: Moments | None = None  # the sums of a problem with the same rows, other targets
     avoid_gram = False  # a Gram matrix would cost more than the one pass that is made
 
@@ -152,8 +153,8 @@ class Problem(Immutable, Variables):
         """The same problem with other targets, which are as the loss wants them. The Gram matrix
         in its sums is shared."""
         gram = self.known("sums") or self.shared_gram
-        handed_on = None if self.handed_on is None else dict(self.handed_on)
-        return self.with_fields(y=y, shared_gram=gram, handed_on=handed_on)
+        cache = self.handed_on and self.handed_on.copy()
+        return self.with_fields(y=y, shared_gram=gram, handed_on=cache)
 
     @depends_on("rows")
     def rows(self) -> Rows:

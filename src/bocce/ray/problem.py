@@ -12,7 +12,7 @@ import numpy as np
 import ray
 
 from .. import sampling
-from ..engines.outer import OuterEngine
+from ..engines.remote import RemoteEngine
 from ..problems import PartedProblem, Problem
 from ..problems.cache import depends_on
 from ..rows import Array, Index, Rows
@@ -141,7 +141,7 @@ def placed(
         yield ActorProblem(ActorRows(found, actors), loss, l2, intercept)
 
 
-class ActorEngine(OuterEngine):
+class ActorEngine(RemoteEngine):
     """Sends w out, and has the sums added on their way back."""
 
     problem: ActorProblem

@@ -14,15 +14,16 @@ knows - w, the directions, and the point last tried - and computes them from tha
 
 from __future__ import annotations
 
+import math
 from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engines.filescores import FileScores
-from ..engines.fused import Looked
-from ..engines.guess import GuessScores
-from ..engines.metric import Chooser, Metric, is_sparse, part_of_hessian, set_right
+from ..plane.evaluate import Evaluation
+from ..plane.metrics.base import Sample, is_sparse
+from ..plane.scores import FileScores, PredictingScores
+from ..plane.scores.sampled import part_of_hessian, set_right
 from ..problems import Problem
 from ..rows import Array
 from .cluster import insist
@@ -37,10 +38,8 @@ class PartScores:
     """The scores of one part: ``Scores`` whose answers are arrays that can be added up."""
 
     def __init__(self, problem: Problem, memory: int, place: int) -> None:
-        kind = FileScores if problem.in_parts else GuessScores
+        kind = FileScores if problem.in_parts else PredictingScores
         self.scores, self.problem = kind(problem, memory, problem.shape[1:]), problem
-        if isinstance(self.scores, FileScores):
-            self.scores.alone = False
         self.n, self.place = problem.n, place
 
     def start(self, w: Array) -> Array:
@@ -52,25 +51,25 @@ class PartScores:
     def aim(self, slot: int, d: Array, k: int, step: float = 0.0) -> Array:
         """U[slot] = X d, with the curvature of the first k directions; where ``step`` is not 0,
         followed by what there is to see at z + step U[slot]."""
-        far = self.scores.aim(slot, d, step)
-        parts = [[far], self.n * self.scores.gram(k).reshape(-1)]
+        far = self.scores.add_direction(slot, d, step)
+        parts = [[far], self.n * self.scores.curvature(k).reshape(-1)]
         if step:
             c = np.zeros(k)
             c[slot] = step
-            parts += [self._sums(self.scores.move(c))[1:], self.scores.gradient().reshape(-1)]
+            parts += [self._sums(self.scores.try_step(c))[1:], self.scores.gradient().reshape(-1)]
         return np.concatenate(parts)
 
     def scale(self, slot: int, far: float) -> None:
-        self.scores.scale(slot, far)
+        self.scores.scale_direction(slot, far)
 
     def move(self, c: Array) -> Array:
-        return self._sums(self.scores.move(c), self.scores.far)
+        return self._sums(self.scores.try_step(c), self.scores.max_change)
 
     def keep(self, slot: int, far: float) -> None:
-        self.scores.keep(slot, far)
+        self.scores.accept(slot, far)
 
     def gram(self, k: int) -> Array:
-        return np.append(0.0, self.n * self.scores.gram(k).reshape(-1))
+        return np.append(0.0, self.n * self.scores.curvature(k).reshape(-1))
 
     def gradient(self) -> Array:
         return np.append(0.0, self.scores.gradient().reshape(-1))
@@ -80,15 +79,15 @@ class PartScores:
 
     def bends(self) -> Array:
         """The largest bend, and the sum of all."""
-        bend = self.scores.sweep.row_bends()
+        bend = self.scores.row_curvature()
         return np.array([bend.max(), bend.sum()])
 
     def squares(self) -> Array:
-        return np.append(0.0, self.n * self.scores.squares())
+        return np.append(0.0, self.n * self.scores.hessian_diagonal())
 
     def hessian(self, of: tuple[int, int, int, list[float]] | None, with_squares: bool) -> Array:
         """Of all rows, or of those drawn: (n, rows, turn, sums of the bends of all parts)."""
-        rows, bend = self.problem.rows, self.scores.sweep.row_bends()
+        rows, bend = self.problem.rows, self.scores.row_curvature()
         if of is None:
             H = self.n * rows.gram(bend)
         else:
@@ -98,8 +97,10 @@ class PartScores:
         squares = self.n * rows.squares(bend) if with_squares else np.zeros(0)
         return np.concatenate([[0.0], H.reshape(-1), squares])
 
-    def _sums(self, looked: Looked, far: float = 0.0) -> Array:
-        return np.array([far, *(self.n * np.array([looked.value, looked.size, *looked.plane]))])
+    def _sums(self, looked: Evaluation, far: float = 0.0) -> Array:
+        return np.array(
+            [far, *(self.n * np.array([looked.value, looked.scale, *looked.plane_gradient]))]
+        )
 
 
 class Known:
@@ -151,13 +152,15 @@ class Guess(NamedTuple):
     """What came with a direction: a point on the plane, and what there is to see there."""
 
     c: Array
-    looked: Looked
+    looked: Evaluation
     far: float
     gradient: Array
 
 
 class ActorScores:
     """``Scores`` of all parts together, as the plane sees them."""
+
+    eps = float(np.finfo(np.float64).eps)
 
     def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
         self.problem, self.n, self.memory = problem, problem.n, memory
@@ -166,8 +169,8 @@ class ActorScores:
         self.serial, self.turn = next(_serial), 0
         self.known = Known(memory)
         self.waiting: list[Operation] = []  # operations without an answer, sent with the next
-        self.curvature: Array | None = None  # on the plane, where it came with an answer
-        self.far = 0.0
+        self.known_curvature: Array | None = None  # on the plane, where it came with an answer
+        self.max_change = 0.0
         self.guess: Guess | None = None
         self.total: Array | None = None  # X^T slope where last was looked, if that is known
 
@@ -229,26 +232,29 @@ class ActorScores:
     def first_direction(self) -> Array | None:
         return None
 
-    def guesses_on(self, trusted: int) -> bool:
-        return bool(trusted)
+    def predicts_gradient(self, trusted: bool) -> bool:
+        return trusted
 
-    def start(self, w: Array) -> Looked:
+    def start(self, w: Array) -> Evaluation:
         self._forget()
         return self._looked(self._ask("start", w.copy()))
 
-    def look(self) -> Looked:
+    def look(self) -> Evaluation:
         self._forget()
         return self._looked(self._ask("look"))
 
     def _forget(self) -> None:
-        self.curvature = self.guess = self.total = None
+        self.known_curvature = self.guess = self.total = None
 
-    def aim(self, slot: int, d: Array, step: float = 0.0) -> float:
-        k = 1 + max((i for i, row in enumerate(self.known.D) if row is not None), default=0)
+    def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
+        step, k = (
+            likely_step,
+            1 + max((i for i, row in enumerate(self.known.D) if row is not None), default=0),
+        )
         k = max([k, slot + 1, *(1 + op[1] for op in self.waiting if op[0] == "keep")])
         answer = self._ask("aim", slot, d.copy(), k, step)
         far, squares = float(answer[0]), k * k + 1
-        self.curvature = (answer[1:squares] / self.n).reshape(k, k)
+        self.known_curvature = (answer[1:squares] / self.n).reshape(k, k)
         self.guess = None
         if step:
             c, end = np.zeros(k), squares + 2 + k
@@ -258,34 +264,34 @@ class ActorScores:
             self.guess = Guess(c, seen, abs(step) * far, total)
         return far
 
-    def scale(self, slot: int, far: float) -> None:
-        self.waiting.append(("scale", slot, far))
-        if self.curvature is not None:
-            self.curvature[slot] /= far
-            self.curvature[:, slot] /= far
+    def scale_direction(self, slot: int, factor: float) -> None:
+        self.waiting.append(("scale", slot, factor))
+        if self.known_curvature is not None:
+            self.known_curvature[slot] /= factor
+            self.known_curvature[:, slot] /= factor
         if self.guess is not None:
-            self.guess.c[slot] *= far
-            self.guess.looked.plane[slot] /= far
+            self.guess.c[slot] *= factor
+            self.guess.looked.plane_gradient[slot] /= factor
 
-    def move(self, c: Array) -> Looked:
+    def try_step(self, c: Array) -> Evaluation:
         guess = self.guess
         self._forget()
         if guess is not None and np.array_equal(guess.c[: c.size], c):
-            self.far, self.total = guess.far, guess.gradient
+            self.max_change, self.total = guess.far, guess.gradient
             seen = guess.looked  # the workers stand there already
-            return Looked(seen.value, seen.size, seen.plane[: c.size])
+            return Evaluation(seen.value, seen.scale, seen.plane_gradient[: c.size])
         answer = self._ask("move", c.copy())
-        self.far = float(answer[0])
+        self.max_change = float(answer[0])
         return self._looked(answer)
 
-    def keep(self, slot: int, far: float) -> None:
-        self.waiting.append(("keep", slot, far))
-        self.curvature = None
+    def accept(self, slot: int, factor: float) -> None:
+        self.waiting.append(("keep", slot, factor))
+        self.known_curvature = None
 
-    def gram(self, k: int, slot: int | None = None) -> Array:
-        if self.curvature is None or len(self.curvature) < k:
-            self.curvature = (self._ask("gram", k)[1:] / self.n).reshape(k, k)
-        found = self.curvature[:k, :k]
+    def curvature(self, k: int, slot: int | None = None) -> Array:
+        if self.known_curvature is None or len(self.known_curvature) < k:
+            self.known_curvature = (self._ask("gram", k)[1:] / self.n).reshape(k, k)
+        found = self.known_curvature[:k, :k]
         return found if slot is None else found[:, slot : slot + 1]
 
     def gradient(self) -> Array:
@@ -296,34 +302,43 @@ class ActorScores:
     def infimum(self) -> float:
         return float(self._ask("infimum")[1]) / self.n
 
-    def squares(self) -> Array:
+    def hessian_diagonal(self) -> Array:
         """The diagonal of X^T diag(bend) X / n, where last was looked."""
         return np.asarray(self._ask("squares")[1:] / self.n)
 
-    def metric(self, ridge: Array, chooser: Chooser) -> Metric:
-        """As ``sampled_metric`` makes it of all rows in one place."""
-        chooser.take()
+    def gradient_error(self) -> Array | None:
+        return None
+
+    def row_curvature(self) -> Array:
+        """Not to be had in one place."""
+        raise NotImplementedError
+
+    def max_score(self) -> float:
+        return math.inf
+
+    def hessian(self, sample: Sample) -> Array:
+        """As ``hessian_of`` makes it of all rows in one place."""
         of = None
-        if not chooser.whole:
+        if not sample.whole:
             bends = self._ask("bends", each=True)
             if bends[:, 0].max() > 0.0:
-                of = (self.n, chooser.rows, chooser.taken, bends[:, 1].tolist())
-        rows, d, ridge = self.problem.rows, self.problem.rows.d, ridge.reshape(-1)
+                of = (self.n, sample.rows, sample.turn, bends[:, 1].tolist())
+        rows, d = self.problem.rows, self.problem.rows.d
         sparse = of is not None and is_sparse(rows)
         answer = self._ask("hessian", of, sparse)[1:] / self.n
         H = answer[: d * d].reshape(d, d)
-        return Metric.of(set_right(H, answer[d * d :]) if sparse else H, ridge, 1.0 / chooser.rows)
+        return set_right(H, answer[d * d :]) if sparse else H
 
-    def state(self, k: int) -> dict[str, Array]:
+    def state_dict(self, k: int) -> dict[str, Array]:
         """Nothing: scores stay where they are, and are had from w and D again."""
         return {}
 
-    def restore(self, state: dict[str, Any], w: Array, D: Array) -> None:
+    def load_state_dict(self, state: dict[str, Any], w: Array, D: Array) -> None:
         self.start(w)
         for slot, d in enumerate(D, start=1):
-            self.aim(slot, d)
+            self.add_direction(slot, d)
 
-    def _looked(self, answer: Array) -> Looked:
-        return Looked(
+    def _looked(self, answer: Array) -> Evaluation:
+        return Evaluation(
             float(answer[1] / self.n), float(answer[2] / self.n), np.asarray(answer[3:] / self.n)
         )

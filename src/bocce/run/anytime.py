@@ -6,7 +6,7 @@ import math
 
 from ..control import Anytime, Limits, registry
 from ..control.anytime import FIRST_SHARE, Design, accelerating_batch
-from ..engines.gramscores import sums_are_all
+from ..plane import sums_suffice
 from ..problems import Constants, Problem
 from ..schedules import Method
 from .request import Request
@@ -48,6 +48,7 @@ def anytime(p: Problem, method: Method, request: Request) -> Anytime:
         budget=usual if passes is None else max(1, math.ceil(passes * p.n)),
         fixed_batch=b is not None,
         memory=request.memory,
+        metric=request.metric,
         limits=limits,
     )
 
@@ -73,7 +74,7 @@ def summed(p: Problem, name: str, b: float | None) -> bool:
     and are those finite? They are computed then, in the one pass that it takes."""
     method = registry()[name]
     at_once = method.all_rows or (not method.needs_T and b is None and not batches_pay(p))
-    return at_once and sums_are_all(p)
+    return at_once and sums_suffice(p)
 
 
 def batches_pay(p: Problem) -> bool:

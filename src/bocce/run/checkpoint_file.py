@@ -17,7 +17,7 @@ from ..problems import Problem
 from ..rows import Array, digest
 from ..schedules import Schedule
 
-FORMAT = 3
+FORMAT = 4
 REMEDY = "delete the file or give another path"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,10 @@ def controller_of(p: Problem, request: Request, start: Array) -> Controller:
 def _plane(request: Request) -> Plane:
     """The steps on all rows, no more than were asked for."""
     method, T = request.method, request.T
-    steps = method if isinstance(method, Plane) else Plane(request.memory, inner=True)
+    usual = Plane(request.memory, inner=True, metric=request.metric)
+    steps = method if isinstance(method, Plane) else usual
     most = T or math.ceil(request.passes or usual_passes(request.tol, request.limits))
-    return Plane(steps.memory, min(most, steps.T), inner=steps.inner and T is None)
+    return replace(steps, T=min(most, steps.T), inner=steps.inner and T is None)
 
 
 def guard_levels(p: Problem, b: int, start: Array) -> Levels:

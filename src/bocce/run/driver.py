@@ -22,6 +22,7 @@ from ..rows import Array
 from ..schedules import Schedule
 from . import divergence
 from .checkpoint import Keeper
+from .engine import engine_of
 from .history import History, Record
 from .request import Request
 from .result import Progress, StageRun
@@ -146,12 +147,10 @@ class Run:
 
     def _use_engine_of(self, stage: Stage) -> None:
         """Made anew only where the batch or the kind of step changes."""
-        s, steps = self.settings, stage.steps
+        steps = stage.steps
         wanted = (stage.batch, Schedule if isinstance(steps, Schedule) else steps)
         if self.engine is None or self.made_for != wanted:
-            self.engine = engines.make(
-                s.engine, self.problem, steps, stage.batch, s.seed, s.sampling
-            )
+            self.engine = engine_of(self.problem, stage, self.settings)
             self.made_for = wanted
 
     def _stretch(self) -> str:
@@ -182,11 +181,9 @@ class Run:
         report = self.engine.advance(work, steps, work.k + 1, self.recorder, goal)
         self._took(work, report)
         met, size = self._met(report)
-        if met or self._may_be_met(report):
-            report = replace(
-                self.engine.advance(work, steps, work.k, self.recorder, goal),
-                verdict=report.verdict,
-            )
+        if self._to_verify(report, met):
+            sure = self.engine.advance(work, steps, work.k, self.recorder, goal)
+            report = replace(sure, verdict=report.verdict)
             met, size = self._met(report)
         return self._after_free_step(report, met, size)
 
@@ -214,11 +211,10 @@ class Run:
     def _after_free_step(self, report: StepReport, met: bool, size: float) -> str:
         look, verdict, every = report.look, report.verdict, self.settings.record_every
         assert look is not None
-        k = self.state.k
         met = (met and self._little_is_left(look)) or self._near()
         if not (met or verdict) and self.stop.out_of_patience(size):
             verdict = "budget"
-        due = met or verdict or every == "auto" or k % int(every) == 0
+        due = met or verdict or every == "auto" or self.state.k % int(every) == 0
         told_to_stop = False
         if due:
             self._note(look.value, size)
@@ -235,11 +231,12 @@ class Run:
         size = self.stop.outer(gradient) + self.stop.doubt(report.gradient_error)
         return self.stop.met(gradient, size), size
 
-    def _may_be_met(self, report: StepReport) -> bool:
-        """Is the tolerance met but for what may be wrong with the gradient?"""
+    def _to_verify(self, report: StepReport, met: bool) -> bool:
+        """Is it worth making sure? Where the tolerance is met by scores that gather rounding, or
+        would be met but for the bound on what is wrong with the gradient."""
         if report.gradient_error is None or report.look is None:
-            return False
-        return self.stop.outer(report.look.gradient) <= self.stop.goal
+            return met
+        return not met and self.stop.outer(report.look.gradient) <= self.stop.goal
 
     def _near(self) -> bool:
         """Is f as near to its minimum as was asked for, and can the engine tell?"""

@@ -36,6 +36,7 @@ def minimize(
     checkpoint: Any = None,
     passes: float | None = None,
     memory: int = 5,
+    metric: Any = "auto",
 ) -> Result:
     """Minimise ``p`` by stochastic heavy ball (or a relative of it).
 
@@ -74,6 +75,9 @@ def minimize(
         100 without.
     memory : int, default 5
         The number of earlier displacements that "plane", and "auto" without T, remember, 1 to 10.
+    metric : str or callable, default "auto"
+        The metric in which "plane", and "auto" without T, find a direction: "auto", a name of
+        ``bocce.plane.METRICS``, or a policy of your own (docs/extend/metric.md).
 
     Returns
     -------
@@ -118,6 +122,7 @@ def minimize(
         checkpoint,
         passes,
         memory,
+        metric,
     )
     return solve(p, request.checked(p))
 
@@ -173,6 +178,9 @@ def _identity(p: Problem, request: Request, controller: Controller) -> Callable[
         engine = request.engine
         if not isinstance(engine, str):
             engine = getattr(engine, "__name__", "own")
+        metric = request.metric
+        if not isinstance(metric, str):
+            metric = getattr(metric, "__name__", "own")
         settings = {
             "seed": request.seed,
             "batch_size": request.batch_size,
@@ -180,6 +188,7 @@ def _identity(p: Problem, request: Request, controller: Controller) -> Callable[
             "tol": request.tol,
             "engine": engine,
             "record_every": request.record_every,
+            "metric": metric,
             "w0": digest(request.w0),
         }
         return fingerprint(p, steps, settings)

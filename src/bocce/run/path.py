@@ -11,8 +11,8 @@ import numpy as np
 from .. import _checks
 from .._threads import one_thread
 from ..control import PLANE, open_ended_names
-from ..engines.lean import Lean
-from ..problems import Frame, Problem, norm
+from ..plane.rough_newton import RoughNewton
+from ..problems import Frame, PathCache, Problem, norm
 from ..rows import Array
 from .constant import value_at_constant
 from .minimize import solve
@@ -114,7 +114,7 @@ class Way:
         self.frame: Frame = Frame.of(p.replace(l2=weakest)) if leader is None else leader.frame
         inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
         # what is handed on from run to run is the path's own
-        self.inner: Problem = inner.with_fields(handed_on={"shared": True} if self.judged else {})
+        self.inner: Problem = inner.with_fields(handed_on=PathCache(shared=self.judged > 0))
         nowhere = self.inner.replace(l2=0.0).look(np.zeros(self.inner.shape))
         self.first = Stop(tol, self.frame).outer(nowhere.gradient)
         self.zero_value = nowhere.value if p.in_parts else value_at_constant(p, self.inner)
@@ -142,10 +142,10 @@ class Way:
     def _lean(self, l2: float, start: Array) -> Array | None:
         """In the frame's variables; None where it takes a whole run."""
         p = self.inner.replace(l2=l2)
-        if not self.judged or not Lean.can(p):
+        if not self.judged or not RoughNewton.supports(p):
             return None
         with np.errstate(all="ignore"):  # a step too far is not taken
-            return Lean(p, p.shape).minimiser(self.frame.into(start), self.enough(start))
+            return RoughNewton(p, p.shape).minimiser(self.frame.into(start), self.enough(start))
 
     def _take_over(self) -> None:
         """The curvature that the leader has found for the penalty that it has just been at.
@@ -157,11 +157,7 @@ class Way:
         theirs, mine = self.leader.inner.handed_on, self.inner.handed_on
         assert theirs is not None
         assert mine is not None
-        for name in theirs:
-            if name == "pairs":
-                mine[name] = theirs[name].copy()
-            elif name != "H" or not self.p.loss.quadratic:
-                mine[name] = theirs[name]  # of a quadratic its own is all it needs
+        mine.follow(theirs, self.p.loss.quadratic)
 
     def go_on(self, l2: float, start: Array | None = None) -> Result:
         """The run for the next penalty."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _checks, engines, sampling
 from ..control import Given, Limits, Plane, check_method, facts_of
+from ..plane import METRICS
 from ..problems import Problem
 from ..rows import Array
 from ..schedules import Method
@@ -44,6 +45,7 @@ class Request:
     checkpoint: Any = None
     passes: float | None = None
     memory: int = 5
+    metric: Any = "auto"
     limits: Limits = LIMITS
 
     @property
@@ -97,6 +99,8 @@ class Request:
         tol = _checks.real(where, "tol", self.tol, least=0.0, below=1.0, remedy=remedy)
         remedy = "5 is usual"
         memory = _checks.integer(where, "memory", self.memory, least=1, most=10, remedy=remedy)
+        if not callable(self.metric):
+            _checks.choice(where, "metric", self.metric, ("auto", *METRICS))
         batch = self.batch_size
         if batch is not None:
             batch = p.whole_batch(sampling.batch_rows(where, batch, p.n))

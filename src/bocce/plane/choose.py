@@ -1,0 +1,84 @@
+"""Which scores and which metric policy a problem gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..rows import Moments
+from .metrics import METRICS, HessianPolicy, MetricPolicy
+from .scores import ArrayScores, FileScores, GramScores, MemoryScores, Scores
+from .scores.presolve import Solve
+
+Array = npt.NDArray[np.float64]
+FEW = 20_000  # Passes over so few numbers cost less than to go over to scores for the last digits.
+Given = str | Callable[[Any], MetricPolicy]
+
+
+def policy_for(problem: Any, metric: Given = "auto", inner: bool = False) -> MetricPolicy:
+    """The policy that was asked for, or the usual one of the problem.
+
+    Parameters
+    ----------
+    problem : what is minimised.
+    metric : "auto", a name of ``METRICS``, or what makes a policy of a problem.
+    inner : may a step make more passes than one to find its direction?
+
+    Raises
+    ------
+    ValueError
+        The policy is not for this problem.
+    """
+    if callable(metric):
+        return metric(problem)
+    if metric != "auto":
+        kind = METRICS[metric]
+        if kind.price(problem) is None:
+            raise ValueError(
+                f"plane: metric={metric!r} must suit the problem, and is not for {problem!r}; use "
+                '"auto", or another of ' + ", ".join(METRICS) + "."
+            )
+        return kind(problem)
+    names = ["newton-cg"] if inner and in_memory(problem) else []
+    names += ["rowspace", "hessian", "diagonal"]
+    return next(
+        METRICS[name](problem) for name in names if METRICS[name].price(problem) is not None
+    )
+
+
+def in_memory(problem: Any) -> bool:
+    """Are all rows NumPy arrays of this process?"""
+    return not (problem.in_parts or problem.rows.foreign)
+
+
+def scores_for(
+    problem: Any, memory: int, outputs: tuple[int, ...], solve: Solve | None = None
+) -> Scores:
+    """The scores of all rows. Rows that live elsewhere bring their own; rows in a file are read a
+    block at a time; the scores of another library's arrays stay on their device."""
+    if problem.in_parts and problem.scores is not None:
+        own: Scores = problem.scores(problem, memory, outputs)
+        return own
+    if problem.in_parts:
+        return FileScores(problem, memory, outputs, solve)
+    kind = ArrayScores if problem.rows.foreign else MemoryScores
+    made: Scores = kind(problem, memory, outputs)
+    return made
+
+
+def gram_scores(problem: Any, sums: Moments, w: Array, D: Array) -> Scores:
+    """Scores by sums over rows, of the plane's own ``w`` and ``D``."""
+    return GramScores(problem, sums, w, D)
+
+
+def sums_suffice(problem: Any, policy: MetricPolicy | None = None) -> bool:
+    """Is f had from sums over all rows, computed once, and are they finite? ``policy``: who decides
+    on the metric, where that is known."""
+    if not problem.loss.quadratic or not in_memory(problem) or problem.n * problem.d <= FEW:
+        return False
+    policy = policy or policy_for(problem)
+    first = isinstance(policy, HessianPolicy) and policy.before_first_step
+    return first and bool(problem.sums.sound)

@@ -1,0 +1,122 @@
+"""The directions that span the plane: a new one, and the last displacements."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from .linalg import largest, length
+from .scores.base import Scores
+
+Array = npt.NDArray[np.float64]
+
+APART = 1e-8  # More than this share of a displacement U may not differ from X D.
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Directions:
+    """Row 0 of ``D`` is the new direction, the others hold displacements; ``scores`` keep X D.
+
+    A direction is as long as moves the farthest score by 1, so that squares neither vanish nor
+    overflow, however short the steps have become. ``max_entry`` and ``max_score`` are the largest
+    entries of D_j and X D_j; ``relative_error`` is by how much X D_j, as kept, may differ.
+    ``penalty_gram`` is D^T ridge D, ``loss_gram`` U^T U / n, kept for quadratics only.
+    """
+
+    def __init__(self, memory: int, shape: tuple[int, ...], ridge: Array, quadratic: bool) -> None:
+        self.memory, self.ridge, self.quadratic = memory, ridge, quadratic
+        self.penalised = bool(ridge.any())
+        self.D = np.zeros((memory + 1, *shape))
+        self.penalty_gram = np.zeros((memory + 1, memory + 1))
+        self.loss_gram = np.zeros((memory + 1, memory + 1))
+        self.max_entry, self.max_score = np.zeros(memory + 1), np.zeros(memory + 1)
+        self.relative_error = np.zeros(memory + 1)
+        self.n_stored = 0  # displacements since the memory was dropped
+
+    @property
+    def count(self) -> int:
+        """The new direction, and the displacements in memory."""
+        return 1 + min(self.n_stored, self.memory)
+
+    def forget(self) -> None:
+        """Drop the displacements."""
+        self.n_stored = 0
+
+    def rows(self, k: int) -> Array:
+        """The first k directions, a row each."""
+        return self.D[:k].reshape(k, -1)
+
+    def put(self, scores: Scores, slot: int, d: Array, size: float, change: float) -> None:
+        """Put a direction into a row; its scores, of which ``change`` is the largest, are there
+        already. ``size`` is its largest entry."""
+        unit = length(change, d)
+        np.divide(d, unit, out=self.D[slot])
+        self.max_entry[slot], self.max_score[slot] = size / unit, change / unit
+        self.relative_error[slot] = 0.0
+        self._weigh(scores, slot)
+
+    def _weigh(self, scores: Scores, slot: int) -> None:
+        """Products of one direction with all."""
+        k = self.count
+        if self.penalised:
+            alike = self.ridge.ndim == 0  # then nothing as long as a direction is made
+            d = self.D[slot] if alike else self.ridge * self.D[slot]
+            row = self.rows(k) @ d.reshape(-1)
+            row = self.ridge * row if alike else row
+            self.penalty_gram[slot, :k] = self.penalty_gram[:k, slot] = row
+        if self.quadratic:
+            row = scores.curvature(k, slot)[:, 0]
+            self.loss_gram[slot, :k] = self.loss_gram[:k, slot] = row
+
+    def curvature(self, scores: Scores, k: int) -> Array:
+        """The Hessian of f on the plane, where the last evaluation was."""
+        bent = self.loss_gram[:k, :k] if self.quadratic else scores.curvature(k)
+        return bent + self.penalty_gram[:k, :k] if self.penalised else bent
+
+    def displacement(self, scores: Scores, c: Array) -> tuple[Array, float, float] | None:
+        """D c, its relative error, and a bound on the error of its scores; None if rounding made
+        the step in w and in X w inconsistent.
+
+        That is so where a step is a small difference of large displacements; the error is carried
+        from them to the next ones.
+        """
+        k, change = c.size, scores.max_change
+        displacement = (c @ self.rows(k)).reshape(self.D.shape[1:])
+        size = largest(displacement)
+        parts = np.abs(c) * (self.relative_error[:k] + scores.eps)
+        by_scores = float(parts @ self.max_score[:k])
+        by_w = float(parts @ self.max_entry[:k])
+        apart = APART * math.sqrt(scores.eps / EPS)
+        if not (by_scores <= apart * change and 0.0 < by_w <= apart * size):
+            return None
+        return displacement, max(by_scores / (change or 1.0), by_w / size), by_scores
+
+    def keep(self, scores: Scores, displacement: Array, change: float, error: float) -> None:
+        """Accept the step last tried, and keep its displacement in the place of the oldest one."""
+        slot = 1 + self.n_stored % self.memory if self.memory else 0
+        scores.accept(slot, length(change, displacement))
+        if slot:
+            self.n_stored += 1
+            self.put(scores, slot, displacement, largest(displacement), change)
+            self.relative_error[slot] = error
+
+    def state_dict(self) -> dict[str, Array]:
+        """All of it."""
+        return {
+            "D": self.D[1 : self.count].copy(),
+            "wrong": np.stack([self.relative_error, self.max_entry, self.max_score]),
+            "products": np.stack([self.penalty_gram, self.loss_gram]),
+            "stored": np.array([self.n_stored]),
+        }
+
+    def load_state_dict(self, state: dict[str, Array]) -> None:
+        """Go on from there."""
+        self.D[1 : len(state["D"]) + 1] = state["D"]
+        self.n_stored = int(state["stored"][0])
+        if self.n_stored < 0 or self.count != len(state["D"]) + 1:
+            raise ValueError("its counters are not those of a run")
+        self.penalty_gram, self.loss_gram = np.array(state["products"], dtype=np.float64)
+        known = np.array(state["wrong"], dtype=np.float64)
+        self.relative_error, self.max_entry, self.max_score = known

@@ -1,0 +1,128 @@
+"""The engine that steps on all rows: the plane, as a run sees it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..engines.base import ANY, Gap, Goal, Recorder, State, StepReport
+from ..problems import Look, Problem
+from ..rows import Array
+from .choose import Given
+from .plane import Plane
+from .subspace import LIMITS, PlaneLimits
+
+ROUNDED = 1e-12  # Scores that differ from X w by this share of the largest score are as good.
+FEW = 20_000  # A pass over no more numbers costs next to nothing.
+ENOUGH = 1  # So many displacements are kept beside a direction that is nearly Newton's.
+
+
+class PlaneEngine:
+    """Takes the best steps on a plane, and knows the gradient where a step ends.
+
+    Parameters
+    ----------
+    problem : what is minimised.
+    memory, inner, metric, limits : as ``Plane`` has them.
+    """
+
+    grain = 1
+
+    def __init__(
+        self,
+        problem: Problem,
+        memory: int,
+        inner: bool = False,
+        metric: Given = "auto",
+        limits: PlaneLimits = LIMITS,
+    ) -> None:
+        self.problem, self.inner, self.metric, self.limits = problem, inner, metric, limits
+        several = inner and len(problem.shape) > 1
+        self.displacements = min(memory, ENOUGH) if several else memory
+        self.plane: Plane | None = None
+        self.fell = math.inf  # f, by the last step
+        self.given: Array | None = None  # a copy of the plane's w, handed to the run
+
+    def look(self, w: Array) -> Look:
+        """The objective and its full gradient: known where the plane stands, and the first look
+        puts it there; elsewhere they take a pass."""
+        plane = self.plane if self.plane is not None else self._at(w)
+        if w is self.given or np.array_equal(plane.w, w):
+            return Look(plane.value, plane.gradient)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.problem.look(w)
+
+    def record(self, w: Array, recorder: Recorder) -> str:
+        """Keep a measurement at w."""
+        return recorder.keep(self.look(w))
+
+    def _at(self, w: Array) -> Plane:
+        """The plane at w: the one there is, or a new one."""
+        known = self.plane is not None and (w is self.given or np.array_equal(self.plane.w, w))
+        if self.plane is None or not known:
+            self.plane = Plane(
+                self.problem, w, memory=self.displacements, metric=self.metric,
+                inner=self.inner, limits=self.limits,
+            )  # fmt: skip
+        return self.plane
+
+    def advance(
+        self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
+    ) -> StepReport:
+        """Steps state.k .. stop-1; with stop = state.k what is known is computed from w alone, if
+        rounding may matter."""
+        plane, verdict = self._at(state.w), ""
+        before = plane.passes
+        if stop == state.k and (goal.tight or self._drifted(plane)):
+            plane.refresh()
+        for _ in range(state.k, stop):
+            value = plane.value
+            verdict = plane.step(goal).verdict
+            self.fell = value - plane.value
+            self.given = w = plane.w.copy()
+            state.move(w, w - state.w)
+            if verdict:
+                break
+        look, error = Look(plane.value, plane.gradient), plane.scores.gradient_error()
+        return StepReport(verdict, plane.passes - before, look, error)
+
+    def _drifted(self, plane: Plane) -> bool:
+        """May the gradient be wrong by more than the rounding of its sums? It is assumed where a
+        pass costs next to nothing, for one huge row can hide more rounding than ``drift`` bounds.
+        (Not asked where the scores lie elsewhere.)"""
+        if plane.scores.gradient_error() is not None:
+            return True
+        largest = plane.scores.max_score()
+        few = math.isfinite(largest) and self.problem.rows.cost <= FEW
+        return few or plane.drift > ROUNDED * largest
+
+    def gap(self, enough: float) -> Gap:
+        """By Newton's method in the metric, but no less than half of what f fell by the last step
+        (a metric may have seen one huge row alone), and all of that where there is no metric. Or
+        the bound ||g||^2 / (2 min ridge), where that is at most ``enough``."""
+        plane = self.plane
+        assert plane is not None
+        least, size = float(plane.ridge.min()), plane.norm
+        # in this order, for squares of very small and large numbers are none
+        if least > 0.0 and (bound := size * (size / (2.0 * least))) <= enough:
+            return Gap(bound, True)
+        if plane.policy.each_point:
+            plane.update_metric()
+        estimate = plane.metric.gap(plane.gradient)
+        if not math.isfinite(estimate):
+            return Gap(float(self.fell), False)
+        if plane.quadratic or not plane.metric.newton_like:
+            return Gap(estimate, True)
+        return Gap(max(estimate, 0.5 * float(self.fell)), True)
+
+    def state_dict(self) -> dict[str, Array]:
+        """What a checkpoint needs beside the state to go on bit for bit: before the first step w
+        says everything."""
+        return {} if self.plane is None or self.plane.k == 0 else self.plane.state_dict()
+
+    def load_state_dict(self, state: dict[str, Array]) -> None:
+        """Go on from a checkpoint, before the run says what the next step is for."""
+        if state:
+            self.plane = Plane.from_state(self.problem, state, self.metric, self.inner, self.limits)

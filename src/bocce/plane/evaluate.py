@@ -1,0 +1,153 @@
+"""All that a step on the plane does with the n scores: one sweep, a block at a time, in cache.
+
+A block is read once and gives its part of the loss, of the slopes and bends, and of the gradient
+on the plane. Element-wise functions find their numbers in the cache, and nothing as long as the
+data is made beyond what is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Three = Callable[[Array, Array], tuple[Array, Array, Array]]
+
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # of a mean over blocks, and of its scores
+BLOCK = 1 << 13  # numbers of one vector: a dozen such blocks stay in the second-level cache
+
+
+class Evaluation(NamedTuple):
+    """What an evaluation found: the mean loss, what rounding is a share of, and U s / n.
+
+    An error eps of every loss and score changes the mean by at most eps ``scale``, a bound on the
+    mean of |loss| + |slope z| + eps curvature z^2 / 2. (The last matters where slopes are zero only
+    because scores are rounded.)
+    """
+
+    value: float
+    scale: float
+    plane_gradient: Array
+
+
+def infimum(loss: Any, y: Array, weight: Array | None) -> float:
+    """The mean over rows of the least that the loss can be."""
+    least = np.asarray(loss.floor(y), dtype=np.float64)
+    return float(least.mean() if weight is None else (least * weight).mean())
+
+
+class RowwiseLoss:
+    """The element-wise part of f: 1/n sum_i c_i loss(z_i, y_i), and its derivatives in z.
+
+    ``slope`` and ``bend`` hold the derivatives (times the weights) at the scores last looked at.
+    Scores may be a matrix, one column an output: bends are then not kept, and
+    ``loss.bend_times(z, y, V)`` is the product of a row's second derivative with its part of each
+    of the directions V. ``loss.bend_products(z, y, c, U, V)``, where a loss has it, is the sum of
+    c_i u_i^T bend_i v_i over rows for all pairs at once.
+    """
+
+    def __init__(self, problem: Any, shape: tuple[int, ...]) -> None:
+        self.loss, self.y, self.weight = problem.loss, problem.y, problem.weight
+        self.n = shape[0]
+        self.slope = np.empty(shape)
+        self.vector = len(shape) == 1
+        self.bend = np.empty(shape) if self.vector else np.empty(0)
+        self.at = self.slope  # the scores last looked at
+        step = max(1, BLOCK // max(1, math.prod(shape[1:])))
+        self.blocks = [slice(start, start + step) for start in range(0, self.n, step)]
+        self.curvature = 0.5 * ROUNDING * (self.loss.curvature or 0.0)
+        self.products = self.loss.bend_products
+        whole = self.vector or self.products is not None
+        self.three: Three = self.loss.together if whole else self._without_bends
+
+    def _without_bends(self, z: Array, y: Array) -> tuple[Array, Array, Array]:
+        return self.loss.value(z, y), self.loss.slope(z, y), self.bend
+
+    def look(self, z: Array) -> Evaluation:
+        """The loss and its derivatives at the scores z."""
+        self.at, values, sizes = z, [], []
+        for rows in self.blocks:
+            value, size = self._derivatives(z[rows], rows)
+            values.append(value)
+            sizes.append(size)
+        return Evaluation(math.fsum(values) / self.n, math.fsum(sizes) / self.n, np.zeros(0))
+
+    def move(self, z: Array, U: Array, c: Array, moved: Array, out: Array) -> Evaluation:
+        """The same at z + c U, which goes into ``out``, and c U into ``moved``."""
+        if len(self.blocks) == 1:
+            return self._move_at_once(z, U.reshape(c.size, -1), c, moved, out)
+        self.at, values, sizes, plane = out, [], [], np.zeros(c.size)
+        for rows in self.blocks:
+            part = U[:, rows].reshape(c.size, -1)
+            shift = moved[rows]
+            np.dot(c, part, out=shift.reshape(-1))
+            value, size = self._derivatives(np.add(z[rows], shift, out=out[rows]), rows)
+            values.append(value)
+            sizes.append(size)
+            plane = plane + part @ self.slope[rows].reshape(-1)
+        return Evaluation(math.fsum(values) / self.n, math.fsum(sizes) / self.n, plane / self.n)
+
+    def _move_at_once(self, z: Array, U: Array, c: Array, moved: Array, out: Array) -> Evaluation:
+        """The same for rows that are one block: nothing is cut, and nothing is summed up."""
+        self.at = out
+        np.dot(c, U, out=moved.reshape(-1))
+        value, size = self._derivatives(np.add(z, moved, out=out), self.blocks[0])
+        plane = np.dot(U, self.slope.reshape(-1))
+        plane /= self.n
+        return Evaluation(value / self.n, size / self.n, plane)
+
+    def _derivatives(self, z: Array, rows: slice) -> tuple[float, float]:
+        """The sum of the losses of a block, and its size; slopes and bends are kept."""
+        value, slope, bend = self.three(z, self.y[rows])
+        if self.weight is None:
+            self.slope[rows] = slope
+            if self.vector:
+                self.bend[rows] = bend
+        else:
+            c = self.weight[rows]
+            value = value * c
+            np.multiply(slope.T, c, out=self.slope[rows].T)
+            if self.vector:
+                np.multiply(bend, c, out=self.bend[rows])
+        total = float(np.add.reduce(value))
+        size = total if np.minimum.reduce(value) >= 0.0 else float(np.add.reduce(np.abs(value)))
+        s, z = self.slope[rows].reshape(-1), z.reshape(-1)
+        scores2 = float(z @ z)
+        size += self.curvature * scores2
+        return total, size + math.sqrt(float(s @ s)) * math.sqrt(scores2)
+
+    def gram(self, U: Array, V: Array) -> Array:
+        """sum_i u_i^T bend_i v_i / n over the rows, for the directions U and V."""
+        total: Any = 0.0
+        for rows in self.blocks:
+            if self.products is not None:
+                c = None if self.weight is None else self.weight[rows]
+                part = self.products(self.at[rows], self.y[rows], c, U[:, rows], V[:, rows])
+                total = total + part
+                continue
+            bent = self._bent(V[:, rows], rows).reshape(V.shape[0], -1)
+            total = total + np.dot(U[:, rows].reshape(U.shape[0], -1), bent.T)
+        return np.asarray(total) / self.n
+
+    def row_bends(self) -> Array:
+        """What a row's second derivative is, as one number: with several outputs, the mean of its
+        diagonal."""
+        return self.bend if self.vector else np.concatenate([self.bends_of(b) for b in self.blocks])
+
+    def bends_of(self, rows: slice) -> Array:
+        """The same, of some rows."""
+        if self.vector:
+            return self.bend[rows]
+        means = np.asarray(self.loss.bend(self.at[rows], self.y[rows]).mean(axis=1))
+        return means if self.weight is None else means * self.weight[rows]
+
+    def _bent(self, V: Array, rows: slice) -> Array:
+        if self.vector:
+            return V * self.bend[rows]
+        z, y = self.at[rows], self.y[rows]
+        bent = np.asarray(self.loss.bend_times(z, y, V))
+        return bent if self.weight is None else bent * self.weight[rows][:, None]

@@ -1,0 +1,32 @@
+"""In which metric a direction is steepest: one file for each, and a registry."""
+
+from __future__ import annotations
+
+from .base import FactorMetric, Identity, Metric, MetricPolicy, Policy, Sample, View
+from .diagonal import DiagonalPolicy
+from .hessian import HessianPolicy
+from .newton_cg import NewtonPolicy
+from .rowspace import RowSpacePolicy
+
+METRICS: dict[str, type[MetricPolicy]] = {
+    "identity": Policy,
+    "hessian": HessianPolicy,
+    "rowspace": RowSpacePolicy,
+    "diagonal": DiagonalPolicy,
+    "newton-cg": NewtonPolicy,
+}
+
+__all__ = [
+    "METRICS",
+    "DiagonalPolicy",
+    "FactorMetric",
+    "HessianPolicy",
+    "Identity",
+    "Metric",
+    "MetricPolicy",
+    "NewtonPolicy",
+    "Policy",
+    "RowSpacePolicy",
+    "Sample",
+    "View",
+]

@@ -1,0 +1,334 @@
+"""In which metric a direction is steepest: the contract of a metric, and of who takes one.
+
+A metric is a matrix P that is like the Hessian; the plane's new direction is -P^-1 g. A policy
+decides before each step whether another metric is worth its price. Prices are nanoseconds of an
+imagined machine (``Prices``), never of a clock, so that a run takes the same steps on any machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lapack
+
+from ...engines.base import ANY, Goal
+from ..linalg import largest
+
+Array = npt.NDArray[np.float64]
+
+BLANK = 1e-26  # A diagonal entry below this share of the largest is the rounding of a constant.
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What operations cost: nanoseconds on one core, rounded."""
+
+    call: float = 1.7e5  # a step, in Python
+    matrix: float = 6e4  # a Hessian, in Python
+    draw: float = 9e4  # the sample of a Hessian, in Python
+    row: float = 25.0  # a step's element-wise work on one row
+    column: float = 15.0  # a step's element-wise work on one column
+    dense: float = 0.45  # a multiplication of X v, read from memory
+    sparse: float = 1.3  # a multiplication of X v, sparse
+    gram: float = 0.025  # a multiplication of a dense Gram matrix
+    touch: float = 2.2  # an entry that is weighted for a Gram matrix
+    sparse_gram: float = 2.7  # a multiplication of a sparse Gram matrix
+    squares: float = 1.5  # an entry squared, weighted and summed
+    factor: float = 0.05  # a multiplication of Cholesky's method
+    square: float = 14.0  # an entry of a d x d matrix
+
+
+PRICES = Prices()
+
+
+class Metric(Protocol):
+    """A positive definite matrix P.
+
+    ``newton_like``: is P like the Hessian in all directions, so that -P^-1 g is nearly Newton's
+    step at full length?
+    """
+
+    newton_like: bool
+
+    def solve(self, g: Array) -> Array:
+        """P^-1 g; g has a column for each output."""
+
+    def gap(self, g: Array) -> float:
+        """About how far f is above its minimum where its gradient is g; infinite if P does not
+        know."""
+
+    def state_dict(self) -> dict[str, Array]:
+        """The arrays that P is made of; no array for the identity, and for no other metric."""
+
+
+class Identity:
+    """P = I.
+
+    >>> Identity().solve(np.array([1.0, 2.0]))
+    array([1., 2.])
+    """
+
+    newton_like = False
+
+    def solve(self, g: Array) -> Array:
+        """g itself."""
+        return g
+
+    def gap(self, g: Array) -> float:
+        """Not known."""
+        return math.inf
+
+    def state_dict(self) -> dict[str, Array]:
+        """No array."""
+        return {}
+
+
+class FactorMetric:
+    """P by its Cholesky factor, scaled to a unit diagonal; by its diagonal alone without one.
+
+    >>> P = FactorMetric.of(np.array([[4.0, 2.0], [2.0, 2.0]]), 1.0)
+    >>> P.solve(np.array([7.0, 5.0])).round(6)
+    array([1., 1.])
+    >>> FactorMetric.diagonal(np.array([4.0, 2.0]), 1.0).solve(np.array([5.0, 3.0]))
+    array([1., 1.])
+    """
+
+    def __init__(self, root: Array, factor: Array | None = None) -> None:
+        self.root, self.factor = root, factor
+        self.newton_like = factor is not None
+
+    @classmethod
+    def of(cls, H: Array, ridge: Any, unseen: float = 1.0) -> FactorMetric | Identity:
+        """The metric H + ridge. A column without any curvature gets the mean of the others, times
+        ``unseen``; where curvature overflows the metric is the identity."""
+        P = np.array(H, dtype=np.float64)
+        if not np.isfinite(P.diagonal()).all():
+            return Identity()
+        root = _root(P.diagonal(), ridge, unseen)
+        P /= root
+        P /= root[:, None]
+        more = 1e-12
+        while True:  # rounding leaves a singular P not quite definite
+            P.flat[:: P.shape[0] + 1] = 1.0 + more
+            factor, failed = lapack.dpotrf(P, lower=1, clean=0)
+            if not failed:
+                return cls(root, factor)
+            more *= 100.0
+
+    @classmethod
+    def diagonal(cls, squares: Array, ridge: Any, unseen: float = 1.0) -> FactorMetric:
+        """The same, of a diagonal alone."""
+        return cls(_root(squares, ridge, unseen))
+
+    def solve(self, g: Array) -> Array:
+        """P^-1 g."""
+        x = (g.T / self.root).T
+        if self.factor is not None:
+            x, _ = lapack.dpotrs(self.factor, x, lower=1)
+        return np.asarray((x.T / self.root).T)
+
+    def gap(self, g: Array) -> float:
+        """g . P^-1 g / 2, where P is like the Hessian."""
+        return 0.5 * float(np.vdot(g, self.solve(g))) if self.newton_like else math.inf
+
+    def state_dict(self) -> dict[str, Array]:
+        """The root of the diagonal, and the factor where there is one."""
+        known = {} if self.factor is None else {"factor": self.factor}
+        return {"root": self.root, **known}
+
+    @classmethod
+    def restored(cls, state: dict[str, Array]) -> FactorMetric | Identity:
+        """The metric that ``state`` was taken of."""
+        return cls(state["root"], state.get("factor")) if state else Identity()
+
+
+def _root(squares: Array, ridge: Any, unseen: float) -> Array:
+    """The square root of a diagonal, without zeros."""
+    diagonal = squares + ridge
+    blank = ~(diagonal > BLANK * diagonal.max(initial=0.0))
+    if blank.any():
+        rest = diagonal[~blank]
+        diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
+    return np.asarray(np.sqrt(diagonal))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Which rows a Hessian is summed over: about ``rows`` of them, other ones at each turn; all
+    rows where ``whole``, and those bend alike where ``alike``."""
+
+    rows: int = 0
+    turn: int = 1
+    whole: bool = True
+    alike: bool = False
+
+
+class View:
+    """What a policy may know of a run: where it stands, and sums over rows there.
+
+    ``ridge`` is the penalty of each variable, ``gradient_ratio`` the gradient's norm over the norm
+    before the last step (NaN at the first step), ``metric`` the metric in use, ``goal`` what the
+    run is for. Products with X are counted, in ``products`` and ``passes`` (two products each).
+    """
+
+    def __init__(
+        self,
+        problem: Any,
+        scores: Any,
+        ridge: Array,
+        gradient: Array,
+        gradient_ratio: float,
+        metric: Metric,
+        goal: Goal = ANY,
+    ) -> None:
+        self.problem, self._scores = problem, scores
+        self.ridge, self.gradient, self.gradient_ratio = ridge, gradient, gradient_ratio
+        self.metric, self.goal = metric, goal
+        self.products = self.passes = 0
+
+    def hessian(self, sample: Sample) -> Array:
+        """sum_i c_i loss''_i x_i x_i^T / n, without the penalty."""
+        return np.asarray(self._scores.hessian(sample))
+
+    def hessian_diagonal(self) -> Array:
+        """Its diagonal."""
+        return np.asarray(self._scores.hessian_diagonal())
+
+    def row_curvature(self) -> Array:
+        """c_i loss''_i, a number for each row."""
+        return np.asarray(self._scores.row_curvature())
+
+    def scores(self) -> Array:
+        """x_i . w, where the rows are in memory."""
+        return np.asarray(self._scores.z)
+
+    def hessian_times(self, V: Array) -> Array:
+        """The Hessian, with the penalty, times the columns of V: a pass for each column."""
+        rows, columns = self.problem.rows, V.reshape(len(V), -1)
+        self.passes += columns.shape[1]
+        self.products += 2 * columns.shape[1]
+        bent = rows.times(columns) * self.row_curvature()[:, None]
+        penalty = np.broadcast_to(self.ridge.reshape(-1), len(V))[:, None] * columns
+        product = rows.combine(bent) / self.problem.n + penalty
+        return np.asarray(product).reshape(V.shape)
+
+    def fall_along(self, d: Array) -> float:
+        """By how much f falls along -d if it is as its second derivatives say: one product."""
+        d = d / largest(d)
+        self.products += 1
+        self._scores.add_direction(0, d)
+        curvature = float(self._scores.curvature(1)[0, 0]) + float(np.vdot(d, self.ridge * d))
+        slope = float(np.vdot(d, self.gradient))
+        return 0.5 * slope**2 / curvature if curvature > 0.0 else math.inf
+
+
+class MetricPolicy(Protocol):
+    """Decides before each step whether another metric is worth its price; made of a problem.
+
+    ``passes`` counts passes over the data that a policy or its metrics make otherwise than by a
+    ``View``. ``every_step``: is the metric the Hessian of all rows, taken anew before each step?
+    ``each_point``: does the metric belong to one point, so that it is asked for at each?
+    ``restarts``: are the directions of the identity of no use in its metrics?
+    """
+
+    passes: int
+    each_point: ClassVar[bool]
+    restarts: ClassVar[bool]
+
+    def __init__(self, problem: Any) -> None: ...
+
+    @classmethod
+    def price(cls, problem: Any) -> float | None:
+        """Nanoseconds of the first metric; None where the policy is not for this problem."""
+
+    @property
+    def every_step(self) -> bool: ...
+
+    def begin(self, ridge: Array) -> Metric:
+        """The metric of the first step: the identity, or one that is known already."""
+
+    def update(self, view: View) -> Metric | None:
+        """Another metric, or None to keep the one in use."""
+
+    def state_dict(self) -> dict[str, Array]:
+        """What later decisions depend on."""
+
+    def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
+        """Go on from there; returns the metric whose arrays were ``metric``."""
+
+
+class Policy:
+    """What policies share; the policy of the identity, which is never replaced."""
+
+    passes: int = 0
+    each_point: ClassVar[bool] = False
+    restarts: ClassVar[bool] = False
+    every_step = False
+
+    def __init__(self, problem: Any) -> None:
+        self.problem = problem
+
+    @classmethod
+    def price(cls, problem: Any) -> float | None:
+        """The identity costs nothing."""
+        return 0.0
+
+    def begin(self, ridge: Array) -> Metric:
+        """The identity."""
+        return Identity()
+
+    def update(self, view: View) -> Metric | None:
+        """No other metric."""
+        return None
+
+    def state_dict(self) -> dict[str, Array]:
+        """Nothing to remember."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
+        """A metric by its factor."""
+        return FactorMetric.restored(metric)
+
+
+def outputs_of(problem: Any) -> int:
+    """How many scores a row has."""
+    return math.prod(problem.shape[1:])
+
+
+def is_sparse(rows: Any) -> bool:
+    """Has X enough zeros to be worth passing them over?"""
+    return bool(rows.cost < 0.99 * rows.n * rows.d)
+
+
+def cost_of_step(problem: Any) -> float:
+    """Of the plane, in the identity's metric."""
+    rows, outputs = problem.rows, outputs_of(problem)
+    entry = PRICES.sparse * outputs if is_sparse(rows) else max(PRICES.dense, PRICES.gram * outputs)
+    scores = PRICES.row * float(problem.n) + PRICES.column * float(rows.d)
+    return float(PRICES.call + 2.0 * entry * rows.cost + scores * outputs)
+
+
+class FixedPolicy(Policy):
+    """One metric that is known beforehand, for all steps."""
+
+    def __init__(self, problem: Any, metric: Metric) -> None:
+        super().__init__(problem)
+        self.metric = metric
+
+    def begin(self, ridge: Array) -> Metric:
+        """The metric."""
+        return self.metric
+
+    def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
+        """The metric, unless it was given up."""
+        return self.metric if metric else Identity()
+
+
+def fixed(metric: Metric) -> Callable[[Any], FixedPolicy]:
+    """What makes the policy of one metric: ``Plane(p, w0, metric=fixed(P))``."""
+    return lambda problem: FixedPolicy(problem, metric)

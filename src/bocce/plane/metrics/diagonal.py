@@ -1,0 +1,83 @@
+"""The diagonal of the Hessian as the metric, where X has too many columns for all of it.
+
+Text has columns that are in every row and columns that are in two. In the identity's metric the
+rare ones hardly move; in the diagonal's they move too far where they only tell rows apart
+(n < d). No rule that looks at the columns alone was found to tell which it is, so both directions
+are tried, where the run stands, as soon as steps are slow enough to pay for it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .base import FactorMetric, Identity, Metric, Policy, View, cost_of_step
+
+Array = npt.NDArray[np.float64]
+
+EXPECTED = 0.5  # A step in a good diagonal metric leaves about this share of the gradient.
+SQUARED = 4.5  # Nanoseconds to square, weight and add up an entry of X.
+SURE = 3.0  # The diagonal is used where it promises so many times the fall of f along -g.
+
+
+class DiagonalPolicy(Policy):
+    """Decides before each step whether to compare the identity with the diagonal.
+
+    As ``HessianPolicy`` does for a Hessian: when what slow steps have lost comes to the price of a
+    comparison, one is made: the first at half the price, each further one at twice the last. The
+    diagonal is used from where the fall of f that the second derivatives foresee along -g/diagonal
+    is three times that along -g (two products with X). Then the memory is dropped, for conjugate
+    directions of one metric are none of another, and after that the diagonal is only taken anew.
+    """
+
+    restarts: ClassVar[bool] = True
+
+    def __init__(self, problem: Any) -> None:
+        super().__init__(problem)
+        self.step = cost_of_step(problem)
+        self.full_price = self.step + SQUARED * float(problem.rows.cost)
+        self.next_price = 0.5 * self.full_price
+        self.regret = 0.0
+        cache = problem.handed_on
+        self.known = cache is not None and cache.diagonal  # by the run before: it is used at once
+
+    @classmethod
+    def price(cls, problem: Any) -> float | None:
+        """Of a diagonal and two products."""
+        return cls(problem).full_price
+
+    def should_refresh(self, gradient_ratio: float) -> bool:
+        """Compare now? ``gradient_ratio``: the gradient's norm over that before the last step."""
+        if gradient_ratio > 0.0:  # not at the first step
+            rate = max(0.0, math.log(gradient_ratio) / math.log(EXPECTED))
+            # no step loses more than itself
+            self.regret = max(0.0, self.regret + self.step * (1.0 - rate))
+        return self.known or self.regret >= self.next_price
+
+    def update(self, view: View) -> Metric | None:
+        """The diagonal where the run stands, if it is the better metric."""
+        if not self.should_refresh(view.gradient_ratio):
+            return None
+        diagonal = FactorMetric.diagonal(view.hessian_diagonal(), view.ridge.reshape(-1))
+        self.regret, self.next_price, g = 0.0, 2.0 * self.next_price, view.gradient
+        if isinstance(view.metric, Identity):
+            there = self.known or view.fall_along(diagonal.solve(g)) > SURE * view.fall_along(g)
+            if not there:
+                return None
+            self.next_price, self.known = self.full_price, False
+            if self.problem.handed_on is not None:
+                self.problem.handed_on.diagonal = True
+        return diagonal
+
+    def state_dict(self) -> dict[str, Array]:
+        """Plain numbers."""
+        return {"numbers": np.array([self.regret, self.next_price, self.known])}
+
+    def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
+        """Go on from there."""
+        self.regret, self.next_price = state["numbers"][:2].tolist()
+        self.known = bool(state["numbers"][2])
+        return FactorMetric.restored(metric)

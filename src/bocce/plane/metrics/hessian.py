@@ -1,0 +1,177 @@
+"""The Hessian of sampled rows as the metric, and when another one is worth its price."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .base import (
+    PRICES,
+    FactorMetric,
+    Identity,
+    Metric,
+    Policy,
+    Sample,
+    View,
+    cost_of_step,
+    is_sparse,
+    outputs_of,
+)
+
+Array = npt.NDArray[np.float64]
+
+MOST_COLUMNS = 2048  # A d x d factor is made of no more columns.
+EXACT = 0.04  # A step after the Hessian of all rows leaves about this share of the gradient.
+TRIAL = 3  # So many steps show what a metric which several outputs share is worth.
+
+
+class HessianPolicy(Policy):
+    """Decides before each step whether to take the Hessian (anew), and of how many rows.
+
+    Like the skier who rents until the rents have come to the price of skis, then buys: a step that
+    shrinks the gradient by less than it would right after a Hessian was taken has lost a part of
+    its own price; when the losses since the last Hessian come to the price of the next one, that is
+    bought. So no more is lost by waiting than by buying, and where plain steps do as well it is
+    never bought.
+    """
+
+    expected = 0.15  # how much a step shrinks the gradient, right after a sample's was taken
+    rows_a_column = 20
+    first = 1.5  # steps that a Hessian may cost to be bought before the first step,
+    exact = 8.0  # and where it is that of a quadratic, so that one step is all
+
+    def __init__(self, problem: Any) -> None:
+        super().__init__(problem)
+        rows, outputs = problem.rows, outputs_of(problem)
+        self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
+        self.entries = float(rows.cost) / self.n  # in a row
+        self.sparse = is_sparse(rows)
+        self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
+        if self.sparse:  # or laid out densely
+            self.gram_row = min(self.gram_row, PRICES.sparse_gram * float(rows.pairs))
+        self.step = cost_of_step(problem)
+        self.multi_output = outputs > 1
+        self.constant_curvature = self.quadratic and problem.weight is None
+        self.in_memory = not problem.in_parts
+        self.rows = self._first_rows()
+        self.regret = self.step * (self.exact if self.quadratic and self.whole else self.first)
+        self.taken = 0
+        self.age = 0  # steps since the Hessian was taken
+        self.trial = 0.0  # by how much the first of them made the log of the gradient's norm fall
+
+    @property
+    def whole(self) -> bool:
+        """Are all rows taken?"""
+        return 2 * self.rows >= self.n
+
+    @classmethod
+    def price(cls, problem: Any) -> float | None:
+        """Of the first Hessian; None where X has too many columns for a d x d factor."""
+        if problem.rows.d > MOST_COLUMNS:
+            return None
+        policy = cls(problem)
+        return policy.price_of(policy.rows)
+
+    @property
+    def before_first_step(self) -> bool:
+        """Is the Hessian of a quadratic, of all rows, to be bought before the first step?"""
+        can = self.d <= MOST_COLUMNS and self.in_memory and not self.multi_output
+        return can and self.quadratic and self.whole and self.regret >= self.price_of(self.rows)
+
+    @property
+    def every_step(self) -> bool:  # type: ignore[override]
+        """Does the Hessian of all rows cost no more than a step? Then each step has its own: with
+        Newton's direction errors are squared. (Not where rows are read or asked for elsewhere.)"""
+        cheap = self.in_memory and not self.multi_output and self.whole
+        return cheap and self.price_of(self.n) <= self.step
+
+    def price_of(self, rows: int) -> float:
+        """Of a Hessian of so many rows, with its factor."""
+        if 2 * rows >= self.n:
+            gram = self.n * self.gram_row
+        else:
+            gram = rows * (self.gram_row + PRICES.touch * self.entries)
+            gram += PRICES.draw + self.sparse * PRICES.squares * self.entries * self.n
+        factor = PRICES.factor * self.d**3 / 3.0 + PRICES.square * self.d**2
+        return float(gram + factor + PRICES.matrix)
+
+    def _first_rows(self) -> int:
+        """All where that is cheap, or for a quadratic, if it pays; else 20 d, or as many as a step
+        pays for."""
+        least = min(self.n, self.rows_a_column * self.d)
+        most = max(self.price_of(least), self.first * self.step)
+        if self.quadratic:
+            most = self.price_of(least) + self.exact * self.step
+        if self.price_of(self.n) <= most:
+            return self.n
+        one = self.gram_row + PRICES.touch * self.entries
+        affordable = (self.step - self.price_of(0)) / max(one, PRICES.touch)  # rows may be empty
+        return int(min(self.n, max(least, affordable)))
+
+    def should_refresh(self, gradient_ratio: float) -> bool:
+        """Take the Hessian now? ``gradient_ratio``: the gradient's norm over that before the last
+        step."""
+        if gradient_ratio > 0.0:  # not at the first step
+            self.age += 1
+            self._count(math.log(gradient_ratio))
+        if self.taken and self.quadratic and self.whole:
+            return False
+        return bool(self.regret >= self.price_of(self.rows)) or (self.taken > 0 and self.every_step)
+
+    def _count(self, fell: float) -> None:
+        """A step by which the log of the gradient's norm fell.
+
+        A metric that several outputs share is none of their Hessians, so what it can do is seen
+        from the steps after it was taken; it is taken anew when they become worse.
+        """
+        if self.multi_output and self.taken and self.age <= TRIAL:
+            self.trial += fell / TRIAL
+            self.expected = math.exp(min(max(self.trial, math.log(0.15)), math.log(0.95)))
+            return
+        rate = fell / math.log(self.expected)
+        self.regret = max(0.0, self.regret + self.step * (1.0 - rate))
+
+    def on_refresh(self) -> None:
+        """Count a Hessian, of four times the rows if the last was of little use."""
+        if self.taken and self.age <= 2 and not self.multi_output:
+            self.rows = min(self.n, 4 * self.rows)
+        self.taken += 1
+        self.regret, self.age, self.trial = 0.0, 0, 0.0
+        if self.whole and not self.multi_output:
+            self.expected = EXACT
+
+    def begin(self, ridge: Array) -> Metric:
+        """The Hessian that the run before has left, with the penalty of this one."""
+        cache = self.problem.handed_on
+        if cache is None or cache.hessian is None:
+            return Identity()
+        self.on_refresh()
+        return FactorMetric.of(cache.hessian, ridge.reshape(-1), 1.0 / self.rows)
+
+    def update(self, view: View) -> Metric | None:
+        """The Hessian where the run stands, if it is worth its price."""
+        if not self.should_refresh(view.gradient_ratio):
+            return None
+        self.on_refresh()
+        H = view.hessian(Sample(self.rows, self.taken, self.whole, self.constant_curvature))
+        cache = self.problem.handed_on
+        if cache is not None and self.in_memory:
+            cache.hessian = H
+        return FactorMetric.of(H, view.ridge.reshape(-1), 1.0 / self.rows)
+
+    def state_dict(self) -> dict[str, Array]:
+        """Plain numbers."""
+        numbers = [self.rows, self.regret, self.taken, self.age, self.trial, self.expected]
+        return {"numbers": np.array(numbers, dtype=np.float64)}
+
+    def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
+        """Go on from there."""
+        numbers = state["numbers"].tolist()
+        rows, self.regret, taken, age, self.trial, self.expected = numbers
+        self.rows, self.taken, self.age = int(rows), int(taken), int(age)
+        if not (1 <= rows <= self.n and taken >= 0 and age >= 0 and 0.0 < self.expected < 1.0):
+            raise ValueError("its metric is not of rows of this problem")
+        return FactorMetric.restored(metric)

@@ -1,0 +1,400 @@
+"""Heavy ball on all rows with the best step and momentum there are.
+
+    w+ = w - alpha P^-1 g + beta_1 v_1 + ... + beta_m v_m
+
+v_j are the last m displacements. The scores X w and X v_j are kept, so f on the plane that the
+directions span is a function of m + 1 numbers that costs no product with X, and Newton's method
+finds the best ones. A step takes one product with X and one with X^T, whatever the loss.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..engines.base import ANY, Goal
+from ..problems import NotFinite, Problem
+from ..rows import Moments
+from .choose import Given, gram_scores, policy_for, scores_for, sums_suffice
+from .directions import Directions
+from .evaluate import Evaluation
+from .linalg import largest, length, norm
+from .metrics.base import Identity, Metric, View
+from .newton_step import Penalty, search
+from .scores.base import Scores
+from .state import check_finite, under
+from .subspace import LIMITS, Found, PlaneLimits, Step, Subspace
+
+Array = npt.NDArray[np.float64]
+
+EPS = float(np.finfo(np.float64).eps)
+SLOW = 0.9  # Where a step has left this share of the gradient, the next one is not along one line.
+ROUNDING = 8.0  # A mean over blocks is wrong by so many units in the last place.
+FAR = 0.5  # A step that moves a score by as much, for next to nothing, may run away.
+NEXT_TO_NOTHING = 1e-6  # Next to nothing is this share of one row's part of what f has fallen by.
+MOST_MEMORY = 10  # No more displacements are kept.
+SAMPLE_STEPS = 20  # So many steps are taken on a sample of a file,
+SETTLED = 1e-4  # or until a step gains less than this share of what f has fallen by.
+
+
+class Plane:
+    """Minimises f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + 1/2 sum_j ridge_j w_j^2.
+
+    Each step goes to the best point of the plane through w that -P^-1 g and the last ``memory``
+    displacements span.
+
+    Parameters
+    ----------
+    problem : what is minimised.
+    w0 : where to begin.
+    memory : how many displacements are kept.
+    metric : "auto", a name of ``METRICS``, or what makes a ``MetricPolicy`` of a problem.
+    inner : may a step make more passes than one to find its direction (several outputs)?
+    limits : how often something is done.
+
+    Raises
+    ------
+    NotFinite
+        f or its gradient overflows at w0.
+
+    Guarantee: f never rises (by more than the rounding of its sum), for any convex loss with a
+    second derivative. On least squares with ``memory=1`` and a fixed metric the steps are those of
+    preconditioned conjugate gradients.
+
+    Source: Nemirovski and Yudin's subspace minimisation, and SESOP of Narkiss and Zibulevsky.
+
+    >>> from bocce.problems import LeastSquares
+    >>> p = LeastSquares(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([2.0, 1.0]))
+    >>> plane = Plane(p, np.zeros(2), memory=1, metric="identity")
+    >>> for _ in range(2):
+    ...     step = plane.step()
+    >>> plane.w.round(9).tolist(), step.value < 1e-20
+    ([1.0, 1.0], True)
+    """
+
+    value: float
+    gradient: Array
+    norm: float
+    scores: Scores
+
+    def __init__(
+        self,
+        problem: Any,
+        w0: Array,
+        *,
+        memory: int = 5,
+        metric: Given = "auto",
+        inner: bool = False,
+        limits: PlaneLimits = LIMITS,
+    ) -> None:
+        self._lay_out(problem, np.array(w0, dtype=np.float64), memory, metric, inner, limits)
+        if metric == "auto" and sums_suffice(problem, self.policy):
+            self.scores = gram_scores(problem, problem.sums, self.w, self.directions.D)
+        else:
+            self.scores = self._scores_of_rows()
+        self.metric: Metric = self.policy.begin(self.ridge)
+        self.refresh()
+        if not (math.isfinite(self.value) and math.isfinite(self.norm)):
+            raise NotFinite(
+                f"Plane: f(w0)={self.value!r} must be finite, as its gradient; start nearer to 0, "
+                "or scale the data."
+            )
+        self.start_value, self.best_norm = self.value, self.norm
+
+    def _lay_out(
+        self, problem: Any, w: Array, memory: int, metric: Given, inner: bool, limits: PlaneLimits
+    ) -> None:
+        self.problem, self.w, self.limits = problem, w, limits
+        self.ridge = np.asarray(problem.ridge, dtype=np.float64)
+        if self.ridge.ndim:
+            self.ridge = self.ridge.reshape(-1, *(1,) * (w.ndim - 1))
+        self.penalised = bool(self.ridge.any())
+        # Can w run away? Not where the loss is least at finite scores.
+        self.free = not (problem.loss.attains_minimum or bool((self.ridge > 0.0).all()))
+        self.quadratic = bool(problem.loss.quadratic)
+        self.policy = policy_for(problem, metric, inner)
+        self.directions = Directions(memory, w.shape, self.ridge, self.quadratic)
+        self.goal: Goal = ANY
+        self.predicted_step = 0.0  # the multiple of direction 0 at which the gradient is known
+        self.trusted = True  # was the last such prediction right?
+        self.thorough = False  # has the new direction taken many products?
+        self.max_score_change = 0.0  # by the last step
+        self.drift = 0.0  # a bound on what z differs from X w by, since it was computed from w
+        self.k = self.products = self.evaluations = self.stalls = self.escapes = 0
+        self.seen_passes = 0  # by views
+        self.gradient_ratio = math.nan
+
+    def _scores_of_rows(self) -> Scores:
+        memory, outputs = self.directions.memory, self.w.shape[1:]
+        return scores_for(self.problem, memory, outputs, minimum_of_sample)
+
+    @property
+    def passes(self) -> int:
+        """Passes over the data for metrics, beside the one of each step."""
+        return self.seen_passes + self.policy.passes
+
+    # -- the point ---------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Compute scores, value and gradient from w and the rows alone; call it before convergence
+        is declared, for the scores are otherwise sums of what the steps have added."""
+        with np.errstate(all="ignore"):
+            if self.products and self.scores.gradient_error() is not None:
+                self.update_metric()  # reuse the Gram matrix as the metric
+                self.directions.forget()
+                self.scores = self._scores_of_rows()
+            self.products += 1
+            self.evaluations += 1
+            self.drift = 0.0
+            self._settle(self.scores.start(self.w))
+
+    def _settle(self, found: Evaluation) -> None:
+        """Value and gradient at w, where the loss was last evaluated."""
+        g = self.scores.gradient() / self.problem.n
+        self.products += 1
+        self.penalty = 0.0
+        if self.penalised:
+            self.penalty_gradient = self.ridge * self.w
+            self.penalty = 0.5 * float(np.vdot(self.w, self.penalty_gradient))
+            g += self.penalty_gradient
+        self.value = found.value + self.penalty
+        self.slack = ROUNDING * EPS * (found.scale + self.penalty)
+        self.gradient, self.norm = g, norm(g)
+
+    # -- a step ------------------------------------------------------------------------------
+
+    def step(self, goal: Goal = ANY) -> Step:
+        """Go to the best point of the plane. ``goal``: what the run is for."""
+        self.goal = goal
+        with np.errstate(all="ignore"):  # a trial too far overflows, and is not taken
+            return self._take_step()
+
+    def _take_step(self) -> Step:
+        if self._sums_are_used_up():
+            self.refresh()
+        if self.norm == 0.0:
+            return self._step(0.0, "")
+        if self.k and self.k % self.limits.refresh_every == 0:
+            self.refresh()
+        before = self.norm
+        fresh = self.update_metric() and not self.gradient_ratio > SLOW
+        if fresh and (taken := self._newton_step()) is not None:
+            return self._arrived(*taken, before)
+        self._new_direction()
+        found = self._best_point()
+        moved = None if found is None else self.directions.displacement(self.scores, found.c)
+        if moved is None and self.directions.n_stored:
+            self.directions.forget()
+            self.evaluations += 1
+            self.scores.look()
+            found = self._best_point()
+            moved = None if found is None else self.directions.displacement(self.scores, found.c)
+        if found is None or moved is None:
+            return self._nothing_fell()
+        displacement, error, drift = moved
+        self.max_score_change = self.scores.max_change
+        self.drift += drift
+        self.w += displacement
+        self.directions.keep(self.scores, displacement, self.max_score_change, error)
+        return self._arrived(found.evaluation, found.predicted, before)
+
+    def _sums_are_used_up(self) -> bool:
+        """Have sums over rows, if they are what is kept, said all they can? One step in their own
+        metric is all: along flat directions what is left then is rounding."""
+        error = self.scores.gradient_error()
+        if error is None:
+            return False
+        stepped = self.k > 0 and not isinstance(self.metric, Identity)
+        return bool(self.norm <= norm(error) or stepped)
+
+    def _best_point(self) -> Found | None:
+        """The best point of the plane; None where no fall can be measured."""
+        penalty_gradient = self.penalty_gradient if self.penalised else None
+        plane = Subspace(
+            self.scores, self.directions, self.value, self.slack,
+            self.gradient, self.penalty, penalty_gradient, self.limits,
+        )  # fmt: skip
+        found = plane.best_point(self.predicted_step, self.thorough)
+        self.evaluations += plane.evaluations
+        if plane.trusted is not None:
+            self.trusted = plane.trusted
+        return found
+
+    def _arrived(self, found: Evaluation, predicted: float, before: float) -> Step:
+        """All that is known at the new point. ``before``: the gradient's norm at the last one."""
+        self._settle(found)
+        self.k += 1
+        self.gradient_ratio = self.norm / before
+        return self._step(predicted, self._verdict(predicted))
+
+    def update_metric(self) -> bool:
+        """Ask the policy; returns True where the metric is the Hessian of all rows at w."""
+        view = View(
+            self.problem, self.scores, self.ridge, self.gradient,
+            self.gradient_ratio, self.metric, self.goal,
+        )  # fmt: skip
+        metric = self.policy.update(view)
+        self.products += view.products
+        self.seen_passes += view.passes
+        if metric is None:
+            return False
+        if self.policy.restarts and isinstance(self.metric, Identity):
+            self.directions.forget()
+        self.metric, self.trusted = metric, True
+        return self.policy.every_step and metric.newton_like and not self.quadratic
+
+    def _newton_step(self) -> tuple[Evaluation, float] | None:
+        """Go along -H^-1 g alone, if that will do: the evaluation there, and the fall foreseen."""
+        d = -self.metric.solve(self.gradient)
+        slope = float(self.gradient @ d)
+        if not slope < 0.0:
+            return None
+        self.scores.add_direction(0, d, float(self.scores.predicts_gradient(True)))
+        self.products += 1
+        along, bent = 0.0, 0.0
+        if self.penalised:
+            along, bent = float(self.penalty_gradient @ d), float(d @ (self.ridge * d))
+        penalty = Penalty(self.penalty, along, bent)
+        found = search(self.scores, slope, self.value, self.slack, penalty)
+        self.evaluations += found.evaluations
+        if found.length is None or found.evaluation is None:
+            self.evaluations += 1
+            self.scores.look()  # where the search on the plane begins
+            return None
+        self.w += found.length * d
+        # asked for only where w could run away
+        self.max_score_change = self.scores.max_change if self.free else 0.0
+        self.scores.accept(0, 1.0)
+        return found.evaluation, -0.5 * slope
+
+    def _new_direction(self) -> None:
+        """-P^-1 g becomes direction 0, or what the scores know of a better one."""
+        first, before = self.scores.first_direction(), self.policy.passes
+        if first is not None:
+            up = -first
+        else:
+            up = self.metric.solve(self.gradient)
+            if isinstance(self.metric, Identity):  # without the rounding of entries that are zero
+                up = np.where(np.abs(up) > EPS * largest(up), up, 0.0)
+        self.thorough = self.policy.passes > before
+        self.products += 1 + 2 * (self.policy.passes - before)
+        step = largest(up)
+        d = up / -step
+        known = first is not None or self.metric.newton_like  # how far to go
+        step = step if known and self.scores.predicts_gradient(self.trusted) else 0.0
+        change = self.scores.add_direction(0, d, step)
+        self.scores.scale_direction(0, length(change, d))
+        self.predicted_step = step * length(change, d)
+        self.directions.put(self.scores, 0, d, 1.0, change)
+
+    # -- what comes of it --------------------------------------------------------------------
+
+    def _nothing_fell(self) -> Step:
+        """From fresh scores by the plain gradient, and if that is tried, it is rounding."""
+        tried = self.directions.n_stored == 0 and isinstance(self.metric, Identity)
+        self.directions.forget()
+        self.metric, self.gradient_ratio = Identity(), math.nan
+        self.stalls += 1
+        self.refresh()
+        over = tried or self.stalls >= self.limits.stalls
+        return self._step(0.0, "stalled" if over else "")
+
+    def _verdict(self, predicted: float) -> str:
+        if self.norm < 0.98 * self.best_norm:
+            self.best_norm, self.stalls = self.norm, 0
+        elif predicted <= self.slack:
+            self.stalls += 1
+        self.escapes = self.escapes + 1 if self._escapes(predicted) else 0
+        if self.escapes >= self.limits.escapes:
+            return "unbounded"
+        return "stalled" if self.stalls >= self.limits.stalls else ""
+
+    def _escapes(self, predicted: float) -> bool:
+        """Does some score still move far, though f gains less than a row could matter?"""
+        little = NEXT_TO_NOTHING / self.problem.n * (self.start_value - self.value)
+        if not self.free or self.quadratic or predicted > little:
+            return False
+        return self.max_score_change >= FAR
+
+    def _step(self, predicted: float, verdict: str) -> Step:
+        counted = self.products, self.evaluations
+        return Step(self.value, self.gradient, self.norm, predicted, *counted, verdict)
+
+    # -- to stop and go on ---------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Array]:
+        """All that the next steps depend on: a run that goes on from here takes the same ones."""
+        counts = [
+            self.directions.memory, self.k, self.products, self.evaluations, self.stalls,
+            self.escapes, self.trusted, self.seen_passes,
+        ]  # fmt: skip
+        numbers = [self.gradient_ratio, self.start_value, self.best_norm, self.drift]
+        kept = self.scores.state_dict(self.directions.count)
+        policy, metric = self.policy.state_dict(), self.metric.state_dict()
+        return {
+            "w": self.w.copy(),
+            **self.directions.state_dict(),
+            **kept,
+            "counts": np.array(counts, dtype=np.int64),
+            "numbers": np.array(numbers),
+            **{f"policy.{name}": array for name, array in policy.items()},
+            **{f"metric.{name}": array for name, array in metric.items()},
+        }
+
+    @classmethod
+    def from_state(
+        cls,
+        problem: Any,
+        state: dict[str, Any],
+        metric: Given = "auto",
+        inner: bool = False,
+        limits: PlaneLimits = LIMITS,
+    ) -> Plane:
+        """The run that ``state`` was taken of; ValueError or KeyError if it is of no run."""
+        self = cls.__new__(cls)
+        check_finite(state)
+        memory, *counts = (int(count) for count in state["counts"])
+        if min(memory, *counts) < 0 or memory > MOST_MEMORY:
+            raise ValueError("its counters are not those of a run")
+        w = np.array(state["w"], dtype=np.float64)
+        self._lay_out(problem, w, memory, metric, inner, limits)
+        directions = self.directions
+        directions.load_state_dict(state)
+        if "gram" in state:
+            known = float(state["summed"][0]), int(state["summed"][1])
+            sums = Moments(np.array(state["gram"]), np.array(state["moment"]), *known)
+            self.scores = gram_scores(problem, sums, self.w, directions.D)
+        else:
+            self.scores = self._scores_of_rows()
+        metric_state, policy_state = under(state, "metric."), under(state, "policy.")
+        self.metric = self.policy.load_state_dict(policy_state, metric_state)
+        self.scores.load_state_dict(state, self.w, directions.D[1 : directions.count])
+        with np.errstate(all="ignore"):
+            self._settle(self.scores.look())
+        self.k, self.products, self.evaluations, self.stalls, self.escapes = counts[:5]
+        self.trusted, self.seen_passes = bool(counts[5]), counts[6]
+        numbers = (float(x) for x in state["numbers"])
+        self.gradient_ratio, self.start_value, self.best_norm, self.drift = numbers
+        if np.shape(self.metric.solve(self.gradient)) != self.w.shape:
+            raise ValueError("its metric has another shape than w")
+        return self
+
+
+def minimum_of_sample(sample: Problem, w: Array) -> tuple[Array, Array] | None:
+    """From w to the minimum over a sample: the displacement, and the Hessian there."""
+    try:
+        plane = Plane(sample, w)
+    except ValueError:
+        return None  # the look at all rows will say why
+    first, before = plane.value, np.inf
+    for _ in range(SAMPLE_STEPS):
+        taken = plane.step()
+        if taken.verdict or before - plane.value <= SETTLED * (first - plane.value):
+            break
+        before = plane.value
+    if not (plane.w != w).any():
+        return None
+    return plane.w - w, np.asarray(sample.rows.gram(plane.scores.row_curvature()))

@@ -1,0 +1,30 @@
+"""What is known of X w and X D: one file for each place where rows lie, and a registry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .array import ArrayScores
+from .base import Scores
+from .file import FileScores
+from .gram import GramScores
+from .memory import MemoryScores
+from .predicting import PredictingScores
+
+SCORES: dict[str, Any] = {
+    "memory": MemoryScores,
+    "predicting": PredictingScores,
+    "file": FileScores,
+    "array": ArrayScores,
+    "gram": GramScores,
+}
+
+__all__ = [
+    "SCORES",
+    "ArrayScores",
+    "FileScores",
+    "GramScores",
+    "MemoryScores",
+    "PredictingScores",
+    "Scores",
+]

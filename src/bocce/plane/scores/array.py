@@ -1,0 +1,192 @@
+"""The plane's scores of rows that are an array of another library: they stay where the rows are.
+
+Scores, directions, slopes and bends are arrays of the rows' library on the rows' device, a list of
+blocks each; what comes to the host are sums: a few numbers a look, and d of them a gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...rows.backend import set_row, to_host
+from ..evaluate import Evaluation, infimum
+from ..metrics.base import Sample
+from .sampled import hessian_of
+
+Array = npt.NDArray[np.float64]
+EPS = float(np.finfo(np.float64).eps)
+
+
+class ArrayScores:
+    """Scores of an ``ArrayProblem``."""
+
+    def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
+        self.problem, self.n = problem, int(problem.n)
+        self.rows, self.there = problem.rows, problem.there
+        self.backend, self.xp = self.rows.backend, self.rows.backend.xp
+        self.eps = self.backend.eps  # of a product, which scores are made of
+        shapes = [(memory + 1, part.stop - part.start, *outputs) for part in self.there.parts]
+        like = {"dtype": self.backend.wide, "device": self.backend.device}
+        self.U = [self.xp.zeros(shape, **like) for shape in shapes]
+        self.z: list[Any] = []
+        self.other: list[Any] = []
+        self.moved: list[Any] = []
+        self.at: list[Any] = []  # the scores last looked at
+        self.slope: list[Any] = [None] * len(shapes)
+        self.bend: list[Any] = [None] * len(shapes)
+        self.total: Array | None = None  # X^T slope, where it is known already
+        self.max_change = 0.0
+
+    # -- looks -----------------------------------------------------------------------------------
+
+    def start(self, w: Array) -> Evaluation:
+        """z = X w, and a look there: one pass over the rows."""
+        z: list[Any] = []
+        sums: list[Any] = []
+
+        def slopes(j: int, scores: Any) -> Any:
+            z.append(scores)
+            sums.append(self._derive(j, scores))
+            return self.slope[j]
+
+        total = self.rows.both(w, slopes)
+        self.z = self.at = z
+        self.total = np.asarray(total, dtype=np.float64)
+        return self._looked(sums)
+
+    def look(self) -> Evaluation:
+        """The loss and its derivatives at z."""
+        self.at, self.total = self.z, None
+        return self._looked([self._derive(j, z) for j, z in enumerate(self.z)])
+
+    def try_step(self, c: Array) -> Evaluation:
+        """The loss, its derivatives and its gradient in c at z + c U."""
+        k, there = c.size, self.backend.put(c)
+        self.moved, self.other, self.total = [], [], None
+        sums = []
+        for j, (z, U) in enumerate(zip(self.z, self.U)):
+            directions = self.xp.reshape(U[:k, ...], (k, -1))
+            moved = self.xp.reshape(there @ directions, z.shape)
+            self.moved.append(moved)
+            self.other.append(z + moved)
+            sums.append(self._derive(j, self.other[j], moved, directions))
+        self.at = self.other
+        return self._looked(sums)
+
+    def _derive(self, j: int, z: Any, moved: Any = None, U: Any = None) -> Any:
+        """Slopes and bends of a block are kept; returns its sums, as one vector on the device."""
+        xp = self.xp
+        value, self.slope[j], self.bend[j] = self.there.at(j, z)
+        s, scores = xp.reshape(self.slope[j], (-1,)), xp.reshape(z, (-1,))
+        size = xp.sum(xp.abs(value)) + xp.sqrt(xp.sum(s * s)) * xp.sqrt(xp.sum(scores * scores))
+        sums = [xp.sum(value), size]
+        if U is None:
+            return xp.stack(sums)
+        return xp.concat([xp.stack([*sums, xp.max(xp.abs(moved))]), U @ s])
+
+    def _looked(self, sums: list[Any]) -> Evaluation:
+        """The sums of all blocks; their sizes count the rounding of the products with X."""
+        found = to_host(self.xp.stack(sums)).astype(np.float64)
+        value, size = (math.fsum(column) / self.n for column in found[:, :2].T)
+        plane = found[:, 3:].sum(axis=0) / self.n
+        if found.shape[1] > 2:
+            self.max_change = float(found[:, 2].max())
+        return Evaluation(value, size * self.eps / EPS, plane)
+
+    # -- directions ------------------------------------------------------------------------------
+
+    def first_direction(self) -> Array | None:
+        """Nothing is known before the first step."""
+        return None
+
+    def predicts_gradient(self, trusted: bool) -> bool:
+        return False
+
+    def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
+        """U[slot] = X d; returns its largest entry."""
+        largest = []
+        for j, u in enumerate(self.rows.scores(d)):
+            self.U[j] = set_row(self.U[j], slot, u)
+            largest.append(self.xp.max(self.xp.abs(u)))
+        return float(to_host(self.xp.stack(largest)).max())
+
+    def scale_direction(self, slot: int, factor: float) -> None:
+        """Divide U[slot]."""
+        self.U = [set_row(U, slot, U[slot, ...] / factor) for U in self.U]
+
+    def accept(self, slot: int, factor: float) -> None:
+        """Go to the point last tried, and U[slot] = c U / factor unless slot is 0."""
+        self.z = self.other
+        if slot:
+            self.U = [set_row(U, slot, moved / factor) for U, moved in zip(self.U, self.moved)]
+
+    def curvature(self, k: int, slot: int | None = None) -> Array:
+        """U diag(bend) U^T / n of the first k directions where last was looked, or its column."""
+        total: Any = 0.0
+        for j, held in enumerate(self.U):
+            U = held[:k, ...]
+            V = U if slot is None else held[slot : slot + 1, ...]
+            if self.there.outputs is None:
+                total = total + U @ (V * self.bend[j]).T
+                continue
+            c = None if self.there.weight is None else self.there.weight[j]
+            total = total + self.there.outputs.bend_products(self.at[j], c, U, V)
+        return to_host(total).astype(np.float64) / self.n
+
+    # -- sums over rows --------------------------------------------------------------------------
+
+    def infimum(self) -> float:
+        """A number that the mean loss cannot fall below."""
+        p = self.problem
+        return infimum(p.loss, p.y, p.weight)
+
+    def gradient(self) -> Array:
+        """X^T slope, where last was looked."""
+        if self.total is None:
+            self.total = np.asarray(self.rows.total(self.slope), dtype=np.float64)
+        return self.total
+
+    def row_curvature(self) -> Array:
+        """The rows' second derivatives (of several outputs, their mean), on the host."""
+        bends = self.bend
+        if self.there.outputs is not None:
+            bends = [self.there.outputs.row_bends(z) for z in self.at]
+            if self.there.weight is not None:
+                bends = [c * bend for c, bend in zip(self.there.weight, bends)]
+        return np.concatenate([to_host(bend) for bend in bends]).astype(np.float64)
+
+    def gradient_error(self) -> Array | None:
+        """Nothing beyond the rounding of sums."""
+        return None
+
+    def hessian(self, sample: Sample) -> Array:
+        """The Hessian where last was looked: its rows are drawn on the host, and summed there."""
+        return hessian_of(self.rows, self.row_curvature(), sample)
+
+    def max_score(self) -> float:
+        """Infinite: the scores stay on their device."""
+        return math.inf
+
+    def hessian_diagonal(self) -> Array:
+        """The diagonal of X^T diag(bend) X / n, where last was looked."""
+        return np.asarray(self.rows.squares(self.row_curvature()))
+
+    # -- to stop and go on -----------------------------------------------------------------------
+
+    def state_dict(self, k: int) -> dict[str, Array]:
+        """What cannot be had from w and D to the last bit."""
+        U = [to_host(U[1:k, ...]) for U in self.U]
+        return {
+            "z": np.concatenate([to_host(z) for z in self.z]),
+            "U": np.concatenate(U, axis=1),
+        }
+
+    def load_state_dict(self, state: dict[str, Any], w: Array, D: Array) -> None:
+        parts = self.there.parts
+        self.z = [self.backend.put(state["z"][part]) for part in parts]
+        for slot, u in enumerate(state["U"], start=1):
+            self.U = [set_row(U, slot, self.backend.put(u[part])) for U, part in zip(self.U, parts)]

@@ -1,0 +1,138 @@
+"""The plane's scores of a squared loss whose Gram matrix is bought before the first step.
+
+From then on f is a function of d numbers, f(w) = 1/2 w . H w - b . w + c/2, and no row is read
+again: steps cost d^2. Sums over many rows are rounded, so a gradient that is had from them is wrong
+by a little; ``error`` is a bound on that, and where it is too much the plane goes on with the rows
+themselves (``Plane.refresh``), in the metric that H is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...rows import Moments
+from ..evaluate import Evaluation
+from ..metrics.base import Sample
+
+Array = npt.NDArray[np.float64]
+
+EPS = float(np.finfo(np.float64).eps)
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # what the plane takes ``Evaluation.scale`` times
+
+
+class GramScores:
+    """Scores in which H w stands for X w: of ``w`` and ``D``, which are the plane's own and
+    change with it. How far a direction moves the scores is their root mean square here."""
+
+    eps = EPS
+
+    def __init__(self, problem: Any, sums: Moments, w: Array, D: Array) -> None:
+        self.n, self.w, self.D, self.sums = int(problem.n), w, D, sums
+        self.ridge = np.asarray(problem.ridge, dtype=np.float64)
+        self.U = np.zeros(D.shape)  # H D
+        self.product = np.zeros(w.size)  # H w
+        self.moved = (np.zeros(w.size), np.zeros(w.size))  # the displacement last tried, H times it
+
+    def start(self, w: Array) -> Evaluation:
+        """A look at w."""
+        return self.look()
+
+    def look(self) -> Evaluation:
+        self.product = self.sums.gram @ self.w
+        return self._looked(self.w, self.product)
+
+    def _looked(self, w: Array, product: Array) -> Evaluation:
+        sums = self.sums
+        value = float(w @ (0.5 * product - sums.moment)) + 0.5 * sums.target2
+        # below 0 is rounding, where the data are fitted exactly
+        return Evaluation(max(value, 0.0), sums.value_error(w) / ROUNDING, np.zeros(0))
+
+    def first_direction(self) -> Array | None:
+        """Nothing is known before the first step."""
+        return None
+
+    def predicts_gradient(self, trusted: bool) -> bool:
+        return False
+
+    def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
+        """U[slot] = H d; returns how far d moves the scores."""
+        np.dot(self.sums.gram, d, out=self.U[slot])
+        return _length(d, self.U[slot])
+
+    def scale_direction(self, slot: int, factor: float) -> None:
+        """Divide U[slot]."""
+        self.U[slot] /= factor
+
+    def try_step(self, c: Array) -> Evaluation:
+        """f, but for its penalty, and its gradient in c at w + c D."""
+        D, U = self.D[: c.size], self.U[: c.size]
+        self.moved = c @ D, c @ U
+        product = self.product + self.moved[1]
+        looked = self._looked(self.w + self.moved[0], product)
+        return looked._replace(plane_gradient=D @ (product - self.sums.moment))
+
+    @property
+    def max_change(self) -> float:
+        """How far what was last tried moves the scores."""
+        return _length(*self.moved)
+
+    def accept(self, slot: int, factor: float) -> None:
+        """Go to the point last tried, and U[slot] = c U / factor unless slot is 0."""
+        if slot:
+            np.divide(self.moved[1], factor, out=self.U[slot])
+
+    def curvature(self, k: int, slot: int | None = None) -> Array:
+        """D^T H D of the first k directions, or its column."""
+        rest = slice(k) if slot is None else slice(slot, slot + 1)
+        return np.asarray(self.D[:k] @ self.U[rest].T)
+
+    def infimum(self) -> float:
+        return 0.0
+
+    def gradient(self) -> Array:
+        """X^T slope at w."""
+        self.product = self.sums.gram @ self.w
+        return np.asarray(self.n * (self.product - self.sums.moment))
+
+    def gradient_error(self) -> Array | None:
+        """By how much an entry of the plane's gradient, with the penalty's, may be wrong."""
+        pulls = np.abs(self.ridge * self.w)
+        return np.asarray(self.sums.error(self.w) + 4.0 * float(np.finfo(float).eps) * pulls)
+
+    def hessian(self, sample: Sample) -> Array:
+        """H, which is known."""
+        return np.asarray(self.sums.gram)
+
+    def hessian_diagonal(self) -> Array:
+        """The diagonal of H."""
+        return np.asarray(self.sums.gram.diagonal())
+
+    def row_curvature(self) -> Array:
+        """The second derivative of the squared loss, as one number for all rows."""
+        return np.ones(self.n)
+
+    def max_score(self) -> float:
+        """Infinite: there are no scores to drift."""
+        return math.inf
+
+    def state_dict(self, k: int) -> dict[str, Array]:
+        """What cannot be had from w and D to the last bit, and the sums, which cost a pass."""
+        sums = self.sums
+        return {
+            "U": self.U[1:k].copy(),
+            "gram": sums.gram,
+            "moment": sums.moment,
+            "summed": np.array([sums.target2, float(sums.longest)]),
+        }
+
+    def load_state_dict(self, state: dict[str, Any], w: Array, D: Array) -> None:
+        self.U[1 : len(D) + 1] = state["U"]
+
+
+def _length(d: Array, product: Array) -> float:
+    """sqrt(d . H d)."""
+    return math.sqrt(max(0.0, float(d @ product)))

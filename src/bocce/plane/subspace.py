@@ -1,0 +1,174 @@
+"""Newton's method on the plane: f as a function of as many numbers as there are directions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .directions import Directions
+from .evaluate import Evaluation
+from .linalg import falls, largest, solve, units
+from .scores.base import Scores
+
+Array = npt.NDArray[np.float64]
+
+HOPELESS = 0.01  # A fall of f below this share of its rounding cannot be seen.
+ENOUGH = 0.2  # A gradient on the plane is small enough at this share of the first one,
+THOROUGH = 0.1  # and at this share where the direction has taken many products,
+PREDICTED = 1.5  # or at so many times as much where a product with X^T is saved.
+SHORTEST = 1e-300  # No Newton step is cut to less than this share; rounding ends it before.
+SHARE = 0.1  # Without curvature a step fell enough by this share of what its slope promised.
+
+
+@dataclass(frozen=True)
+class PlaneLimits:
+    """How often something is done: ``refresh_every`` steps scores are computed from w;
+    ``newton_steps`` are taken on one plane at most; ``stalls`` steps may gain nothing, and
+    ``escapes`` may move a score far for nothing, before a run is over."""
+
+    refresh_every: int = 50
+    newton_steps: int = 30
+    stalls: int = 10
+    escapes: int = 5
+
+
+LIMITS = PlaneLimits()
+
+
+class Found(NamedTuple):
+    """The best point of a plane: its coordinates, what was evaluated, and the fall foreseen."""
+
+    c: Array
+    evaluation: Evaluation
+    predicted: float
+
+
+class Step(NamedTuple):
+    """What a step of the plane found, at the new point."""
+
+    value: float
+    gradient: Array
+    norm: float  # of the gradient
+    predicted: float  # by how much f falls, as the first Newton step on the plane sees it
+    products: int  # with X and X^T, so far
+    evaluations: int  # of the loss of all rows, so far
+    verdict: str  # "stalled": no fall of f can be measured; "unbounded": w runs away; else ""
+
+
+class Subspace:
+    """f(w + D c), where f, its rounding ``slack``, gradient and penalty at w are these.
+
+    ``evaluations`` counts what was spent; ``trusted`` is whether the predicted step was right, None
+    where there was none.
+    """
+
+    def __init__(
+        self,
+        scores: Scores,
+        directions: Directions,
+        value: float,
+        slack: float,
+        gradient: Array,
+        penalty: float,
+        penalty_gradient: Array | None,
+        limits: PlaneLimits = LIMITS,
+    ) -> None:
+        self.scores, self.directions, self.limits = scores, directions, limits
+        self.value, self.slack, self.penalty = value, slack, penalty
+        k = directions.count
+        D = directions.rows(k)
+        self.a = D @ gradient.reshape(-1)  # the gradient on the plane
+        self.penalised = penalty_gradient is not None
+        self.penalty_slope = np.zeros(k)
+        if penalty_gradient is not None:
+            self.penalty_slope = D @ penalty_gradient.reshape(-1)
+        self.evaluations = 0
+        self.trusted: bool | None = None
+
+    def best_point(self, predicted_step: float = 0.0, thorough: bool = False) -> Found | None:
+        """c that makes f(w + D c) nearly as small as can be; None where no fall can be measured.
+
+        ``predicted_step``: a multiple of direction 0 that is taken if it will do.
+        """
+        a, k = self.a, self.a.size
+        H = self.directions.curvature(self.scores, k)
+        unit = units(H)
+        goal = (THOROUGH if thorough else ENOUGH) * largest(a * unit)
+        if predicted_step and (there := self._predicted(predicted_step, unit, goal)) is not None:
+            return there
+        c, value, found, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0
+        for _ in range(self.limits.newton_steps):
+            p = solve(H, a, unit)
+            p *= -stretch
+            slope = float(a @ p)
+            if not math.isfinite(slope):  # hardly any curvature: then by the gradient alone
+                p, slope = -a, -float(a @ a)
+            if not slope < 0.0:
+                break
+            reach = self._reach(slope, value)
+            p, slope = p * reach, slope * reach
+            predicted = predicted or -0.5 * slope
+            tried = self._search(c, p, value, slope, SHARE if reach < 1.0 else 0.0)
+            if tried is None:
+                if found is not None:
+                    found = self._try(c)[0]
+                break
+            t, found, value, a = tried
+            c = c + t * p
+            if largest(a * unit) <= goal:
+                break
+            if t == 1.0 and float(a @ p) < 0.5 * slope:
+                stretch *= 4.0  # f bends less than its second derivative says: Huber's loss, far
+                continue
+            stretch, H = 1.0, self.directions.curvature(self.scores, k)
+            unit = units(H)
+        return None if found is None else Found(c, found, predicted)
+
+    def _predicted(self, step: float, unit: Array, goal: float) -> Found | None:
+        """The point where the scores know the gradient, if it will do."""
+        c = np.zeros(self.a.size)
+        c[0] = step
+        slope = float(self.a @ c)
+        found, value, after = self._try(c)
+        good = slope < 0.0 and falls(value - self.value, self.slack, float(after @ c), slope)
+        self.trusted = good and float(np.abs(after * unit).max()) <= PREDICTED * goal
+        return Found(c, found, -0.5 * slope) if self.trusted else None
+
+    def _reach(self, slope: float, value: float) -> float:
+        """The share of a Newton step to try first; 1 unless the step promises a fall of f below its
+        infimum. Then second derivatives say nothing (Huber's loss far from the targets, the Poisson
+        loss at a very negative score), and a straight line is followed down to the infimum."""
+        if -0.5 * slope <= abs(value):
+            return 1.0
+        room = max(value - self.scores.infimum(), self.slack)
+        return room / -slope if -0.5 * slope > room else 1.0
+
+    def _search(
+        self, c: Array, p: Array, value: float, slope: float, share: float
+    ) -> tuple[float, Evaluation, float, Array] | None:
+        """The first of t = 1, 1/4, 1/16 ... at which f(w + D (c + t p)) falls, and by more than
+        ``share`` of what its slope promises."""
+        t = 1.0
+        while t > SHORTEST:
+            found, new, a = self._try(c + t * p)
+            enough = new - value <= share * t * slope + self.slack
+            if enough and falls(new - value, self.slack, float(a @ p), slope):
+                return t, found, new, a
+            if -slope * t < HOPELESS * self.slack:
+                return None  # what a shorter step could gain is rounding
+            t *= 0.25
+        return None
+
+    def _try(self, c: Array) -> tuple[Evaluation, float, Array]:
+        """The loss at w + D c, f, and the gradient on the plane."""
+        self.evaluations += 1
+        k, found = c.size, self.scores.try_step(c)
+        if not self.penalised:
+            return found, found.value, found.plane_gradient
+        Qc = self.directions.penalty_gram[:k, :k] @ c
+        penalty = self.penalty + float(c @ (self.penalty_slope + 0.5 * Qc))
+        return found, found.value + penalty, found.plane_gradient + self.penalty_slope + Qc

@@ -1,0 +1,51 @@
+"""Newton's steps at full length end as near to the minimum as they were asked to."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import bocce
+from bocce.plane.metrics import Identity
+from bocce.plane.rough_newton import RoughNewton
+from bocce.problems import PathCache
+
+
+def problem(n=2000, d=20, K=5, l2=1e-3, rows=np.asarray):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d)) * np.arange(1, d + 1) ** -0.5
+    y = (3.0 * X @ rng.standard_normal((d, K)) + rng.gumbel(size=(n, K))).argmax(axis=1)
+    return bocce.Problem(rows(X), y, "softmax", l2)
+
+
+@pytest.mark.parametrize("n", [2000, 50_000])  # in float64, and in float32
+@pytest.mark.parametrize("fall", [1e-3, 1e-5])
+def test_f_is_as_near_to_its_minimum_as_was_asked_for(n, fall):
+    p = problem(n)
+    lean = RoughNewton(p, p.shape)
+    assert lean.newton.products.rough == (n > 2000)
+    w = lean.minimiser(np.zeros(p.shape), fall)
+    least = p.value(bocce.minimize(p, tol=1e-10).w)
+    assert least <= p.value(w) <= least + 2.0 * fall
+
+
+def test_what_is_still_to_fall_is_what_f_then_falls_by():
+    p = problem().with_fields(handed_on=PathCache())
+    RoughNewton(p, p.shape).minimiser(np.zeros(p.shape), 1e-5)
+    lean = RoughNewton(p, p.shape)
+    end = bocce.minimize(p, tol=1e-10).w
+    near = end + 1e-3 * np.random.default_rng(1).standard_normal(p.shape)
+    f, g, z = lean._look(near)
+    assert f == pytest.approx(p.value(near), rel=1e-12)
+    np.testing.assert_allclose(g, p.look(near).gradient, atol=1e-12)
+    left = lean.newton.still_to_fall(g, lean.newton.metric(z, Identity()))
+    assert 0.3 <= left / (f - p.value(end)) <= 3.0
+
+
+def test_what_cannot_be_done_is_left_to_the_plane():
+    sparse = problem(rows=sp.csr_array)
+    assert RoughNewton(sparse, sparse.shape).minimiser(np.zeros(sparse.shape), 1e-3) is None
+    p = problem()
+    far = np.random.default_rng(1).standard_normal(p.shape) * 1e3  # Newton's step leads astray
+    assert RoughNewton(p, p.shape).minimiser(far, 1e-9) is None
+    large = problem(50_000)
+    assert RoughNewton(large, large.shape).minimiser(np.zeros(large.shape), 1e-12) is None

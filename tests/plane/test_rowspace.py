@@ -1,0 +1,219 @@
+"""Rows fewer than columns: the same metric by a factor of n x n numbers."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+
+import plane_problems as given
+from bocce.plane import Plane, policy_for
+from bocce.plane.metrics import FactorMetric, rowspace
+from bocce.plane.metrics.rowspace import RowMetric, RowSpace, RowSpacePolicy, kernel
+from bocce.problems import Problem
+from bocce.run import minimize
+
+
+def wide(n=12, d=30, seed=0, ridge=1e-2, sparse=False):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * np.geomspace(1.0, 0.1, d)
+    if sparse:
+        X = sp.csr_array(X * (rng.random((n, d)) < 0.4))
+    y = np.where(rng.standard_normal(n) > 0.0, 1.0, -1.0)
+    return given.problem(X, y, given.Logistic(), ridge)
+
+
+def dense(p):
+    return p.rows.X.toarray() if p.rows.sparse else p.rows.X
+
+
+# -- the metric -----------------------------------------------------------------------------------
+
+
+@drawn(
+    seed=st.integers(0, 999),
+    n=st.integers(1, 12),
+    more=st.integers(1, 20),
+    sparse=st.booleans(),
+    power=st.integers(-6, 2),
+    uneven=st.booleans(),
+)
+def test_it_is_the_inverse_of_the_hessian_with_its_ridge(seed, n, more, sparse, power, uneven):
+    rng = np.random.default_rng(seed)
+    d = n + more
+    ridge = 10.0**power * (rng.uniform(0.5, 2.0, d) if uneven else np.ones(d))
+    p = wide(n, d, seed, ridge, sparse)
+    bend = rng.uniform(0.0, 0.25, n) * (rng.random(n) < 0.8)
+    g = rng.standard_normal(d)
+    X = dense(p)
+    P = X.T @ (bend[:, None] * X) / n + np.diag(ridge)
+    found = RowSpace(p).metric(bend).solve(g)
+    np.testing.assert_allclose(P @ found, g, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_kernel_is_that_of_all_columns_however_they_are_cut(sparse, monkeypatch):
+    p = wide(sparse=sparse)
+    ridge = np.linspace(0.5, 2.0, 30)
+    X = dense(p)
+    for columns in (7, 512):
+        monkeypatch.setattr(rowspace, "COLUMNS", columns)
+        np.testing.assert_allclose(kernel(p.rows, ridge), X @ np.diag(1.0 / ridge) @ X.T)
+    alike = np.full(30, 3.0)
+    np.testing.assert_allclose(kernel(p.rows, alike), X @ X.T / 3.0, atol=1e-12)
+
+
+def test_the_kernel_of_single_precision_is_summed_in_double():
+    X = np.random.default_rng(0).standard_normal((8, 20)).astype(np.float32)
+    exact = X.astype(np.float64)
+    found = kernel(given.Dense(X), np.full(20, 2.0))
+    np.testing.assert_allclose(found, exact @ exact.T / 2.0, rtol=1e-12, atol=1e-13)
+
+
+def test_a_column_without_ridge_is_moved_nearly_as_far():
+    p = wide(ridge=np.append(np.full(29, 1e-2), 0.0))
+    bend = np.full(12, 0.25)
+    X, g = p.rows.X, np.random.default_rng(1).standard_normal(30)
+    P = X.T @ (bend[:, None] * X) / 12 + np.diag(p.ridges)
+    found, exact = RowSpace(p).metric(bend).solve(g), np.linalg.solve(P, g)
+    np.testing.assert_allclose(found, exact, atol=0.02 * np.abs(exact).max())
+
+
+def test_where_rounding_outweighs_all_else_there_is_a_factor_all_the_same():
+    p = wide(ridge=1e-25)
+    p.rows.X.flags.writeable = True
+    p.rows.X[1] = p.rows.X[0]  # K is singular, and about 1e25
+    metric = RowSpace(p).metric(np.full(12, 0.25))
+    assert np.isfinite(metric.factor).all()
+    assert np.isfinite(metric.solve(np.ones(30))).all()
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("ridge", [1.0, 1e-3, 1e-8])
+def test_single_precision_is_as_good_where_it_is_taken(ridge, uneven):
+    """Newton's step from either differs by less than a hundredth; where K is too large for float32
+    (the last ridge) it is computed anew."""
+    p = wide(60, 1200, ridge=ridge * (np.linspace(1.0, 2.0, 1200) if uneven else np.ones(1200)))
+    space, exact = RowSpace(p), RowSpace(p)
+    assert space.rough
+    exact.rough = False
+    bend, g = np.full(60, 0.25), given.gradient(p, np.zeros(1200))
+    found, true = (one.metric(bend) for one in (space, exact))
+    assert found.factor.dtype == (np.float32 if ridge > 1e-8 else np.float64)
+    assert space.rough is (ridge > 1e-8)
+    x, y = found.solve(g), true.solve(g)
+    assert np.linalg.norm(x - y) <= 0.01 * np.linalg.norm(y)
+
+
+# -- who has one ----------------------------------------------------------------------------------
+
+
+def test_it_needs_rows_in_memory_fewer_than_columns_and_a_ridge(monkeypatch):
+    assert RowSpace.can(wide())
+    assert RowSpace.can(wide(ridge=np.append(np.ones(29), 0.0)))  # an intercept's
+    assert not RowSpace.can(wide(ridge=np.append(np.ones(28), [0.0, 0.0])))
+    assert not RowSpace.can(wide(ridge=0.0))
+    assert not RowSpace.can(wide(n=30, d=30))
+    X = np.ones((3, 5))
+    assert not RowSpace.can(Problem(X, [1.0, 2.0, 3.0], "squared", l2=1.0))
+    assert not isinstance(policy_for(Problem(X, [0, 1, 2], "softmax", l2=1.0)), RowSpacePolicy)
+    monkeypatch.setattr(rowspace, "MOST_ROWS", 11)
+    assert not RowSpace.can(wide())
+
+
+def test_the_kernel_is_paid_for_once():
+    p = wide(200, 500)
+    chooser = policy_for(p)
+    first = chooser.price_of(200)
+    chooser.space.metric(np.full(200, 0.25))
+    assert chooser.price_of(200) < first
+    assert chooser.whole
+
+
+def test_beyond_any_number_of_columns():
+    p = wide(40, 5000, ridge=1e-3)
+    plane = Plane(p, np.zeros(5000))
+    first = plane.norm
+    for _ in range(30):
+        plane.step()
+        if plane.norm <= 1e-10 * first:
+            break
+    assert isinstance(plane.metric, RowMetric)
+    assert np.linalg.norm(given.gradient(p, plane.w)) <= 1e-9 * first
+
+
+# -- runs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("free", [False, True])
+def test_every_step_is_the_one_by_a_factor_of_all_columns(sparse, free, monkeypatch):
+    """The twin: the same plane with the d x d metric of the same Hessian and ridge."""
+    ridge = np.append(np.full(29, 1e-2), 0.0) if free else 1e-2
+    p = wide(sparse=sparse, ridge=ridge)
+    ours = Plane(p, np.zeros(30))
+
+    def by_columns(space, bend):
+        space.ridge = space.positive(bend)
+        X = dense(p)
+        H = X.T @ (bend[:, None] * X) / p.n + np.diag(space.ridge)
+        return FactorMetric.of(H, 0.0)
+
+    monkeypatch.setattr(RowSpace, "metric", by_columns)
+    theirs = Plane(p, np.zeros(30))
+    first = ours.norm
+    for _ in range(12):
+        if ours.norm <= 1e-7 * first:
+            break
+        with monkeypatch.context() as now:
+            now.setattr(RowSpace, "metric", METRIC)
+            ours.step()
+        theirs.step()
+        np.testing.assert_allclose(ours.w, theirs.w, rtol=1e-6, atol=1e-8)
+    assert ours.policy.taken == theirs.policy.taken > 0
+
+
+METRIC = RowSpace.metric
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber", "poisson"])
+def test_with_weights_and_an_intercept_the_minimum_is_found(loss):
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((15, 40)), rng.integers(0, 2, 15)
+    weight = rng.uniform(0.5, 2.0, 15)
+    p = Problem(X, y, loss, l2=0.1, sample_weight=weight, intercept=True)
+    assert RowSpace.can(p)
+    found = minimize(p, "plane", tol=1e-10)
+    assert found.status == "converged"
+    best = p.minimiser()
+    np.testing.assert_allclose(found.w, best[:-1], atol=1e-7)
+    assert found.intercept == pytest.approx(best[-1], abs=1e-7)
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("stop", [0, 1, 3])
+def test_a_run_goes_on_from_its_state_bit_for_bit(stop, free):
+    ridge = np.append(np.full(29, 1e-3), 0.0) if free else 1e-3
+    p = wide(ridge=ridge)
+    straight = Plane(p, np.zeros(30))
+    for _ in range(stop):
+        straight.step()
+    state = {name: np.array(array) for name, array in straight.state_dict().items()}
+    resumed = Plane.from_state(p, state)
+    for _ in range(4):
+        one, other = straight.step(), resumed.step()
+        assert (resumed.w == straight.w).all()
+        assert (one.value, one.predicted, *one[4:]) == (other.value, other.predicted, *other[4:])
+
+
+@pytest.mark.parametrize("seed", [0, 15, 22, 24, 44])
+def test_an_intercept_keeps_up_where_classes_are_apart(seed):
+    """Bends become as small as l2 lets them, and with them the curvature of a column that has no
+    penalty: a share of what it was at the start would hold it fast."""
+    rng = np.random.default_rng(seed)
+    X, y = 30.0 * rng.standard_t(1.5, (6, 21)), np.array([0, 1, 0, 1, 1, 0])
+    p = Problem(X, y, "logistic", l2=1e-6, intercept=True)
+    assert RowSpace.can(p)
+    found = minimize(p, "plane", tol=1e-9)
+    assert found.status == "converged"
+    assert found.n_iter < 40
