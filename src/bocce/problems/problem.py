@@ -376,8 +376,7 @@ class Problem(Immutable, Variables):
         return curvature.constants(self)
 
     def estimated(self) -> Constants:
-        """The constants, from a sample of the rows where all would take long: for runs under a
-        guard."""
+        """The constants, from a sample of rows where all would take long: for guarded runs."""
         return self.known("_constants") or self._estimated
 
     @depends_on("rows", "weights", "penalty")
