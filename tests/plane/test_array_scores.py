@@ -70,19 +70,19 @@ def test_each_answer_is_that_of_numpy(loss, weighted, blocks):
     alike(ours.start(w), theirs.start(w))
     same(ours.gradient(), theirs.gradient())
     for slot in (0, 1):
-        same(ours.aim(slot, d * (slot + 1)), theirs.aim(slot, d * (slot + 1)))
-        ours.scale(slot, 2.0)
-        theirs.scale(slot, 2.0)
+        same(ours.add_direction(slot, d * (slot + 1)), theirs.add_direction(slot, d * (slot + 1)))
+        ours.scale_direction(slot, 2.0)
+        theirs.scale_direction(slot, 2.0)
     c = np.array([0.3, -0.1])
-    alike(ours.move(c), theirs.move(c))
-    same(ours.far, theirs.far)
+    alike(ours.try_step(c), theirs.try_step(c))
+    same(ours.max_change, theirs.max_change)
     same(ours.gradient(), theirs.gradient())
-    same(ours.gram(2), theirs.gram(2))
-    same(ours.gram(2, 1), theirs.gram(2, 1))
-    same(ours.row_curvature(), theirs.row_bends())
-    same(ours.squares(), theirs.squares())
-    ours.keep(1, 0.5)
-    theirs.keep(1, 0.5)
+    same(ours.curvature(2), theirs.curvature(2))
+    same(ours.curvature(2, 1), theirs.curvature(2, 1))
+    same(ours.row_curvature(), theirs.row_curvature())
+    same(ours.hessian_diagonal(), theirs.hessian_diagonal())
+    ours.accept(1, 0.5)
+    theirs.accept(1, 0.5)
     same(ours.z, np.concatenate([host(z) for z in theirs.z]))
     same(ours.U[1], np.concatenate([host(U)[1] for U in theirs.U]))
     alike(ours.look(), theirs.look())
@@ -120,9 +120,9 @@ def test_float32_reaches_what_float32_can(loss, device):
 def test_rounding_counts_in_the_numbers_of_the_data():
     for dtype, eps in ((np.float64, EPS), (np.float32, np.finfo(np.float32).eps)):
         _, plane = planes("logistic", on("CPU_DEVICE", dtype))
-        assert plane.eps == eps
+        assert plane.scores.eps == eps
         assert plane.slack == pytest.approx(8.0 * eps * plane.value, rel=3.0)
-    assert planes("logistic", on("CPU_DEVICE"))[0].eps == EPS
+    assert planes("logistic", on("CPU_DEVICE"))[0].scores.eps == EPS
 
 
 @pytest.mark.parametrize("loss", LOSSES)
