@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from bocce import engines, losses, schedules
+from bocce.plane import METRICS
 
-REGISTRIES = (engines.REGISTRY, losses.REGISTRY, schedules.REGISTRY)
+REGISTRIES = (engines.REGISTRY, losses.REGISTRY, schedules.REGISTRY, METRICS)
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "extend").glob("*.md"))
@@ -40,7 +41,7 @@ def own_registries():
 
 
 def test_there_is_a_tutorial_for_each_part():
-    assert [page.stem for page in TUTORIALS] == ["engine", "loss", "policy", "schedule"]
+    assert [page.stem for page in TUTORIALS] == ["engine", "loss", "metric", "policy", "schedule"]
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
