@@ -48,7 +48,7 @@ def quick(page):
 def test_there_is_a_page_for_every_subject_and_nothing_else():
     subjects = (
         "pictures schedules acceleration noise_floors threshold auto exact_and_runs torch sklearn "
-        "probe"
+        "probe best_schedule"
     )
     assert [page.stem.split("_", 2)[2] for page in PAGES] == subjects.split()
     assert (GALLERY / "GALLERY_HEADER.rst").read_text().startswith("Gallery\n=======\n")
