@@ -18,6 +18,18 @@ FINISHED = [
 ]
 # Names that the pages of the API show beside these rooms.
 SHOWN = [
+    "bocce.LeastSquares",
+    "bocce.Logistic",
+    "bocce.Problem",
+    "bocce.problems.Constants",
+    "bocce.problems.Line",
+    "bocce.problems.Look",
+    "bocce.problems.Noise",
+    "bocce.problems.norm",
+    "bocce.problems.objective.Objective",
+    "bocce.rows.Rows",
+    "bocce.rows.digest",
+    "bocce.rows.rows_of",
     "bocce.load",
     "bocce.minimize",
     "bocce.path",

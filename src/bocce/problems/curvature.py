@@ -25,12 +25,29 @@ SAMPLE_MARGINS = (1.1, 1.15)  # on L, and on what single rows decide
 
 @dataclass(frozen=True)
 class Constants:
-    """Curvature constants; ``exact`` says whether they were computed or estimated (upwards).
+    """Curvature constants of a problem.
 
-    With A_i the Hessian of row i (an upper bound for logistic loss, l2 included) and A their mean:
-    R2 is the least rho with E[A_i^2] <= rho A and R2_tilde the least with E[A_i A^-1 A_i] <= rho A:
-    what L_max and kappa~ bound, and smaller. None where they are not affordable. ``reads`` is how
-    many times the data were read.
+    Let A_i be the Hessian of row i (an upper bound for the logistic loss; l2 included) and A their
+    mean.
+
+    Attributes
+    ----------
+    L : float
+        The largest eigenvalue of A.
+    mu : float
+        The smallest eigenvalue of A.
+    L_max : float
+        The largest eigenvalue of any A_i.
+    kappa_tilde : float or None
+        The largest x_i^T A^-1 x_i; None where it is too expensive.
+    exact : bool
+        Whether the constants were computed; otherwise they were estimated, from above.
+    R2 : float, optional
+        The smallest rho with E[A_i^2] <= rho A; at most L_max. None where it is too expensive.
+    R2_tilde : float, optional
+        The smallest rho with E[A_i A^-1 A_i] <= rho A; at most kappa_tilde.
+    reads : int, default 1
+        The number of times that the data were read.
     """
 
     L: float

@@ -11,7 +11,17 @@ from .problem import Problem
 
 
 class Line:
-    """s -> f_B(w - s g), g the gradient of f_B at w; the rows are read once."""
+    """The objective of a batch along its negative gradient: s -> f_B(w - s g); rows are read once.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    w : ndarray
+        The point.
+    rows : ndarray of int
+        The rows of the batch.
+    """
 
     def __init__(self, problem: Problem, w: Array, rows: Index) -> None:
         self.problem, self.w, self.rows = problem, w, rows
@@ -31,7 +41,18 @@ class Line:
         return self.problem.predict(self.gradient, self.rows)
 
     def decrease(self, s: float) -> float:
-        """f_B(w) - f_B(w - s g), by differences so that small decreases keep their digits."""
+        """f_B(w) - f_B(w - s g), by differences so that small decreases keep their digits.
+
+        Parameters
+        ----------
+        s : float
+            The step.
+
+        Returns
+        -------
+        float
+            The decrease.
+        """
         p, g = self.problem, self.gradient
         if p.loss.quadratic:
             bend = float(p.weighted(self._along**2, self.rows).mean()) + (p.ridge * g) @ g

@@ -15,6 +15,18 @@ SMALLEST, LARGEST = 1e-200, 1e200  # of squares that have lost nothing
 def norm(g: Array) -> float:
     """||g||, of numbers of any size.
 
+    Parameters
+    ----------
+    g : ndarray
+        The numbers.
+
+    Returns
+    -------
+    float
+        The Euclidean norm, without overflow or underflow of squares.
+
+    Examples
+    --------
     >>> tiny = 2.0**-600  # its square is 0
     >>> norm(np.array([3.0 * tiny, -4.0 * tiny])) == 5.0 * tiny
     True
@@ -35,7 +47,15 @@ class NotFinite(ValueError):
 
 
 class Look(NamedTuple):
-    """The objective and its full gradient at a point."""
+    """The objective and its full gradient at a point.
+
+    Attributes
+    ----------
+    value : float
+        The objective.
+    gradient : ndarray
+        Its full gradient.
+    """
 
     value: float
     gradient: Array

@@ -18,7 +18,15 @@ FLATTEST = 1e-22  # of the rows' size: the least curvature that Newton's method 
 
 @dataclass(frozen=True)
 class Noise:
-    """chi2 = mean ||grad f_i(w*)||^2 and sigma2 = mean (f_i(w*) - min f_i)."""
+    """The gradient noise of a problem at its minimiser.
+
+    Attributes
+    ----------
+    chi2 : float
+        The mean of ||grad f_i(w*)||^2.
+    sigma2 : float
+        The mean of f_i(w*) - min f_i.
+    """
 
     chi2: float
     sigma2: float

@@ -10,8 +10,29 @@ from .problem import Problem
 def LeastSquares(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Problem:
     """f(w) = 1/(2n) ||X w - y||^2 + l2/2 ||w||^2: ``Problem`` with the squared loss.
 
-    Keywords are those of ``Problem``: sample_weight, penalty, intercept.
+    Parameters
+    ----------
+    X : array, sparse matrix or BlockFile
+        The rows, of shape (n, d); a ``BlockFile`` holds y as well.
+    y : array-like, optional
+        The targets, one number a row.
+    l2 : float, default 0.0
+        The factor of the penalty, >= 0.
+    **keywords : object
+        Keywords of ``Problem``: sample_weight, penalty, intercept.
 
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the data cannot be used; the message names the argument and the remedy.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> p = LeastSquares(np.diag([2.0, 1.0]), np.array([2.0, 1.0]))
     >>> p.minimiser(), p.constants().kappa
@@ -21,12 +42,34 @@ def LeastSquares(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Pro
 
 
 def Logistic(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Problem:
-    """f(w) = 1/n sum_i log(1 + exp(-s_i x_i . w)) + l2/2 ||w||^2, s_i = +-1: ``Problem`` with the
-    logistic loss.
+    """Logistic regression: ``Problem`` with the logistic loss.
 
-    The labels may be any two values; ``classes`` holds them sorted, and the second is +1. Keywords
-    are those of ``Problem``: sample_weight, penalty, intercept.
+    f(w) = 1/n sum_i log(1 + exp(-s_i x_i . w)) + l2/2 ||w||^2, s_i = +-1. The labels may be any two
+    values; ``classes`` holds them sorted, and the second one is +1.
 
+    Parameters
+    ----------
+    X : array, sparse matrix or BlockFile
+        The rows, of shape (n, d); a ``BlockFile`` holds y as well.
+    y : array-like, optional
+        The labels, one a row.
+    l2 : float, default 0.0
+        The factor of the penalty, >= 0.
+    **keywords : object
+        Keywords of ``Problem``: sample_weight, penalty, intercept.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the data cannot be used; the message names the argument and the remedy.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> p = Logistic(np.array([[1.0], [2.0], [-1.0]]), ["yes", "no", "no"], l2=0.1)
     >>> p.classes.tolist(), p.y.tolist(), round(p.value(np.zeros(1)), 6)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..losses import Loss, loss_of
-from ..rows import Array, Index, Moments, Rows, digest, rows_of
+from ..rows import Array, Index, Moments, Rows, rows_of
 from . import curvature, minimum
 from ._input import (
     check_design,
@@ -18,33 +18,49 @@ from ._input import (
     check_weights,
     encode,
 )
-from .cache import Immutable, depends_on
+from .cache import depends_on
 from .curvature import Constants
 from .kinds import kind_of
-from .look import Look
 from .minimum import Noise
+from .objective import Objective
 from .path_cache import PathCache
-from .variables import Variables, by_row
 
 GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is formed
 GRAM_FLOPS = 1e11
 
 
-class Problem(Immutable, Variables):
+class Problem(Objective):
     """f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2.
 
     Parameters
     ----------
-    X : dense array (float32 or float64, any memory order, or ``np.memmap``; used where it lies),
-        SciPy sparse matrix (converted to CSR), or a ``BlockFile``, which holds y as well; or an
-        array of another library, such as a PyTorch tensor, used on its device (docs/arrays.md).
-    y : one target a row: numbers, or labels for a loss on classes (``classes`` holds them).
-    loss : an instance such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
-    l2 : the penalty's factor.
-    sample_weight : the weights c_i > 0; they are divided by their mean.
-    penalty : the factors r_j >= 0, one a column; 1 unless given.
-    intercept : add an unpenalised constant to every x_i . w. The variables are w and then the
+    X : array, sparse matrix or BlockFile
+        The rows, of shape (n, d): a dense array (float32 or float64, any memory order, or
+        ``np.memmap``; not copied), a SciPy sparse matrix (converted to CSR), or a ``BlockFile``,
+        which holds y as well. An array of another library, such as a PyTorch tensor, is used on its
+        device (docs/arrays.md).
+    y : array-like, optional
+        One target a row: numbers, or labels for a loss on classes (``classes`` holds them).
+    loss : Loss or str, default "squared"
+        A loss such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
+    l2 : float, default 0.0
+        The factor of the penalty, >= 0.
+    sample_weight : array-like, optional
+        The weights c_i > 0, one a row; they are divided by their mean.
+    penalty : array-like, optional
+        The factors r_j >= 0, one a column; by default 1.
+    intercept : bool, default False
+        Whether to add an unpenalised constant to every x_i . w. The variables are w and then the
         constant: points and gradients have length d + 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the data cannot be used; the message names the argument and the remedy.
+
+    Notes
+    -----
+    A problem does not change: ``replace`` makes another one.
 
     With a loss on several classes at once (``"softmax"``, K of them) w, points and gradients have a
     column for each class, so their shape is (d, K), or (d + 1, K) with an intercept.
@@ -62,11 +78,6 @@ class Problem(Immutable, Variables):
     A problem does not change: ``replace`` makes another one.
     """
 
-    given: Rows  # as they were given
-    has_column = False  # is the intercept's column part of them?
-    y: Array  # as the loss wants them
-    weight: Array | None
-    n: int
     engine: Any = None  # of rows that live elsewhere, where they do
     handed_on: PathCache | None = None  # what runs on the same rows leave to the next one
     shared_gram: Moments | None = None  # the sums of a problem with the same rows, other targets
@@ -102,7 +113,26 @@ class Problem(Immutable, Variables):
 
     @classmethod
     def of(cls, rows: Rows, y: Array, loss: Loss, l2: float, **more: Any) -> Problem:
-        """A problem of rows and encoded targets that are known to be right; ``more`` as below."""
+        """A problem of rows and encoded targets that are known to be right.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+        y : ndarray
+            The targets, as the loss needs them.
+        loss : Loss
+            The loss.
+        l2 : float
+            The factor of the penalty.
+        **more : object
+            weight, penalty, classes, intercept and has_column.
+
+        Returns
+        -------
+        Problem
+            The problem.
+        """
         self: Problem = object.__new__(kind_of(rows, Problem))
         self._fill(rows, y, loss, l2, **more)
         return self
@@ -127,12 +157,24 @@ class Problem(Immutable, Variables):
     def replace(self, *, l2: float | None = None, y: Any = None) -> Self:
         """The same rows and weights with another l2 or other targets.
 
-        What was computed, and depends on neither, is shared by both problems.
+        Results that depend on neither are shared by both problems.
 
         Parameters
         ----------
-        l2 : the penalty's factor; None keeps it.
-        y : targets or labels, one a row; None keeps them.
+        l2 : float, optional
+            The factor of the penalty; None keeps it.
+        y : array-like, optional
+            Targets or labels, one a row; None keeps them.
+
+        Returns
+        -------
+        Problem
+            The other problem.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If l2 or y cannot be used.
 
         Examples
         --------
@@ -150,30 +192,21 @@ class Problem(Immutable, Variables):
         return other
 
     def with_encoded(self, y: Array) -> Self:
-        """The same problem with other targets, which are as the loss wants them. The Gram matrix
-        in its sums is shared."""
+        """The same problem with other targets; the Gram matrix in its sums is shared.
+
+        Parameters
+        ----------
+        y : ndarray
+            The targets, as the loss needs them.
+
+        Returns
+        -------
+        Problem
+            The other problem.
+        """
         gram = self.known("sums") or self.shared_gram
         cache = self.handed_on and self.handed_on.copy()
         return self.with_fields(y=y, shared_gram=gram, handed_on=cache)
-
-    @depends_on("rows")
-    def rows(self) -> Rows:
-        """One number a variable: the rows that were given, with a 1 behind for an intercept."""
-        return self.given.with_column() if self.intercept > self.has_column else self.given
-
-    @property
-    def X(self) -> Any:
-        """The caller's array."""
-        return self.given.X
-
-    @property
-    def sparse(self) -> bool:
-        return self.given.sparse
-
-    @property
-    def in_parts(self) -> bool:
-        """Are the rows read from elsewhere, a part at a time?"""
-        return self.given.in_parts
 
     def __repr__(self) -> str:
         kind = "CSR " if self.sparse else self.given.library
@@ -182,49 +215,7 @@ class Problem(Immutable, Variables):
         end = ", intercept" if self.intercept else ""
         return f"{name}({shown}{kind}{self.n} x {self.d} {self.given.dtype}, l2={self.l2:g}{end})"
 
-    def fingerprint(self) -> str:
-        """What the problem is, for a checkpoint: a hash of the data, and the loss and l2."""
-        extras = (np.zeros(0) if a is None else a for a in (self.weight, self.penalty))
-        data = digest(self.y, *extras)
-        return f"{self.loss.title} {self.loss!r} {self.given.fingerprint()} {data} l2={self.l2!r}"
-
     # -- what one pass over the rows gives -------------------------------------------------------
-
-    def weighted(self, values: Array, rows: Index | None = None) -> Array:
-        """c_i times the value of row i."""
-        if self.weight is None:
-            return values
-        weight = self.weight if rows is None else self.weight[rows]
-        return values * weight.reshape(-1, *(1,) * (values.ndim - 1))
-
-    def predict(self, w: Array, rows: Index | None = None) -> Array:
-        """x_i . w for all rows, or those named."""
-        return self.rows.times(w, rows)
-
-    def combine(self, coefficients: Array, rows: Index | None = None) -> Array:
-        """sum_i c_i x_i over all rows, or those named."""
-        return self.rows.combine(coefficients, rows)
-
-    @property
-    def largest_row2(self) -> float:
-        """max_i c_i ||x_i||^2."""
-        return float(self.weighted(self.rows.norms2).max())
-
-    @property
-    def mean_row2(self) -> float:
-        return float(self.weighted(self.rows.norms2).mean())
-
-    @property
-    def target2(self) -> float:
-        """The mean of c_i y_i^2."""
-        return float(self.weighted(self.y) @ self.y) / self.n
-
-    @depends_on("weights", "targets")
-    def mean_target(self) -> Any:
-        """The mean of c_i y_i; of several classes, the share of each."""
-        if self.loss.outputs:
-            return np.bincount(self.y, self.weight, minlength=len(self.classes)) / self.n
-        return float(self.weighted(self.y).mean())
 
     @depends_on("rows", "weights", "targets")
     def moment(self) -> Array:
@@ -245,14 +236,6 @@ class Problem(Immutable, Variables):
                 return self.rows.moments(self.y, self.weight)
             return self.shared_gram.with_targets(self.moment, self.target2, self.n)
 
-    def gram_times(self, v: Array) -> Array:
-        """sum_i c_i x_i x_i^T v / n."""
-        return self.combine(self.weighted(self.predict(v))) / self.n
-
-    def largest_projection2(self, directions: Array) -> float:
-        """max_i c_i ||x_i^T D||^2 for the columns of D."""
-        return float(self.weighted(self.rows.projections2(directions)).max())
-
     @property
     def gram_fits(self) -> bool:
         """Is the matrix of all pairs of columns cheap enough to form?"""
@@ -266,7 +249,18 @@ class Problem(Immutable, Variables):
     def sample(self, flops: float) -> Problem:
         """The problem on rows spread over the data, so many that a Gram matrix costs ``flops``.
 
-        At least 20 d of them, and itself where those are all; the weights stay as they are.
+        The sample has at least 20 d rows; where these are all rows, the problem itself is returned.
+        The weights stay as they are.
+
+        Parameters
+        ----------
+        flops : float
+            The number of multiplications.
+
+        Returns
+        -------
+        Problem
+            The smaller problem.
         """
         rows = int(max(20 * self.width, flops * self.n / max(2.0 * self.rows.gram_cost, 1.0)))
         if 2 * rows >= self.n:
@@ -274,7 +268,18 @@ class Problem(Immutable, Variables):
         return self.on(np.sort(np.random.default_rng(0).choice(self.n, rows, replace=False)))
 
     def on(self, chosen: Index) -> Problem:
-        """The problem on those rows; the weights stay as they are."""
+        """The problem on the chosen rows; the weights stay as they are.
+
+        Parameters
+        ----------
+        chosen : ndarray of int
+            The numbers of the rows.
+
+        Returns
+        -------
+        Problem
+            The smaller problem.
+        """
         return Problem.of(
             self.rows.take(chosen),
             self.y[chosen],
@@ -286,88 +291,41 @@ class Problem(Immutable, Variables):
             intercept=self.intercept,
         )
 
-    # -- what a batch is made of -----------------------------------------------------------------
-
-    @property
-    def units(self) -> int:
-        """How many things a batch is drawn from: the rows (in a block file, the blocks)."""
-        return self.n
-
-    def units_in(self, b: int) -> int:
-        """How many units a batch of b rows takes."""
-        return b
-
-    def whole_batch(self, b: int) -> int:
-        """The rows of a batch that can be drawn, nearest to b."""
-        return b
-
-    def batch_gradient(self, w: Array, units: Index) -> Array:
-        """The unbiased estimate of the gradient from the units drawn."""
-        return self.gradient(w, units)
-
-    # -- the objective ---------------------------------------------------------------------------
-
-    def losses(self, z: Array, rows: Index | None = None) -> Array:
-        """c_i loss(z_i, y_i)."""
-        return self.weighted(self.loss.value(z, self._of(rows)), rows)
-
-    def slopes(self, z: Array, rows: Index | None = None) -> Array:
-        """c_i times the derivative of the loss at z_i."""
-        return self.weighted(self.loss.slope(z, self._of(rows)), rows)
-
-    def bends(self, z: Array, rows: Index | None = None) -> Array:
-        """c_i times the second derivative of the loss at z_i."""
-        return self.weighted(self.loss.bend(z, self._of(rows)), rows)
-
-    def bend_times(self, z: Array, u: Array) -> Array:
-        """c_i times the second derivative of the loss at z_i, times u_i."""
-        if self.loss.outputs:
-            return self.weighted(self.loss.bend_times(z, self.y, u))  # type: ignore[attr-defined]
-        return self.bends(z) * u
-
-    def _of(self, rows: Index | None) -> Array:
-        return self.y if rows is None else self.y[rows]
-
-    def look(self, w: Array, rows: Index | None = None) -> Look:
-        """The objective and its gradient, or those of the mean over ``rows`` plus the l2 term."""
-        z = self.predict(w, rows)
-        slopes = self.slopes(z, rows)
-        value = float(self.losses(z, rows).mean()) + self.ridge_value(w)
-        return Look(value, self.combine(slopes, rows) / slopes.shape[0] + self.pull(w))
-
-    def value(self, w: Any, rows: Index | None = None) -> float:
-        """f(w), or the mean over ``rows`` plus the l2 term."""
-        w = self.point(w)
-        return float(self.losses(self.predict(w, rows), rows).mean()) + self.ridge_value(w)
-
-    def gradient(self, w: Any, rows: Index | None = None) -> Array:
-        """The gradient of f, or of the mean over ``rows`` plus the l2 term."""
-        w = self.point(w)
-        slopes = self.slopes(self.predict(w, rows), rows)
-        return np.asarray(self.combine(slopes, rows) / slopes.shape[0] + self.pull(w))
-
     def hessian(self, w: Array) -> Array:
-        """The Hessian of f at w, without the l2 term."""
+        """The Hessian of f at w, without the l2 term.
+
+        Parameters
+        ----------
+        w : ndarray
+            The point: one number a variable; with softmax, a column for each class.
+
+        Returns
+        -------
+        ndarray
+            The matrix, one row and column a variable.
+        """
         if self.loss.quadratic:
             return self.gram
         return self.rows.gram(self.bends(self.predict(w)))
 
-    def row_gradient_mean2(self, w: Any) -> float:
-        """mean_i ||grad f_i(w)||^2, f_i with its l2 term."""
-        w = self.point(w)
-        z, pull = self.predict(w), self.pull(w)
-        slopes = self.slopes(z)
-        across = self.l2 * z if self.penalty is None else self.predict(pull)
-        squares = by_row(slopes**2) * self.rows.norms2 + 2 * by_row(slopes * across)
-        return float(max(0.0, squares.mean() + np.vdot(pull, pull)))
-
     # -- constants and the minimiser -------------------------------------------------------------
 
     def constants(self) -> Constants:
-        """L, mu, L_max, kappa~ of the objective (bounds of curvature where that varies).
+        """L, mu, L_max and kappa~ of the objective (bounds of the curvature where it varies).
 
-        Exact by eigenvalues where the Gram matrix fits (``gram_fits``), otherwise L is an upper
-        estimate by Lanczos and mu is l2, the only lower bound that is certain.
+        The constants are exact, by eigenvalues, where the Gram matrix fits (``gram_fits``).
+        Otherwise L is an upper estimate by Lanczos and mu is l2, the only lower bound that is
+        certain.
+
+        Returns
+        -------
+        Constants
+            The constants; ``exact`` says whether they were computed or estimated.
+
+        Raises
+        ------
+        ValueError
+            If the loss has no bound on its curvature, as the Poisson loss.
         """
         return self._constants
 
@@ -376,7 +334,13 @@ class Problem(Immutable, Variables):
         return curvature.constants(self)
 
     def estimated(self) -> Constants:
-        """The constants, from a sample of rows where all would take long: for guarded runs."""
+        """The constants, from a sample of rows where all would take long: for guarded runs.
+
+        Returns
+        -------
+        Constants
+            The constants.
+        """
         return self.known("_constants") or self._estimated
 
     @depends_on("rows", "weights", "penalty")
@@ -384,7 +348,13 @@ class Problem(Immutable, Variables):
         return curvature.estimated(self)
 
     def minimiser(self) -> Array:
-        """w*, of least norm when there are several."""
+        """The minimiser w*, of least norm when there are several.
+
+        Returns
+        -------
+        ndarray
+            One number a variable.
+        """
         return self._minimiser.copy()
 
     @depends_on("rows", "weights", "targets", "penalty")
@@ -392,9 +362,31 @@ class Problem(Immutable, Variables):
         return minimum.minimiser(self)
 
     def noise(self) -> Noise:
-        """The gradient noise at the minimiser."""
+        """The gradient noise at the minimiser.
+
+        Returns
+        -------
+        Noise
+            chi2 and sigma2.
+
+        Raises
+        ------
+        ValueError
+            If the problem has a penalty by column or an intercept, or several scores a row.
+        """
         return self.noise_at(self.minimiser())
 
     def noise_at(self, w: Array) -> Noise:
-        """The gradient noise at w."""
+        """The gradient noise at w.
+
+        Parameters
+        ----------
+        w : ndarray
+            The point: one number a variable; with softmax, a column for each class.
+
+        Returns
+        -------
+        Noise
+            chi2 and sigma2 at w.
+        """
         return minimum.noise_at(self, w)

@@ -14,7 +14,18 @@ from .moments import Moments
 
 
 def rows_of(X: Any) -> Rows:
-    """The rows of a checked array (NumPy's or another library's), SciPy CSR array, or rows."""
+    """The rows of a checked array (NumPy's or another library's), SciPy CSR array, or rows.
+
+    Parameters
+    ----------
+    X : array, csr_array or Rows
+        The data, checked.
+
+    Returns
+    -------
+    Rows
+        The rows.
+    """
     if isinstance(X, Rows):
         return X
     if foreign(X):

@@ -42,19 +42,73 @@ class Rows:
         return ""
 
     def blocks(self, rows: Index | None = None) -> Iterator[Any]:
-        """The rows (all, or those named) a block at a time, as float64 where they are dense."""
+        """The rows, a block at a time, as float64 where they are dense.
+
+        Parameters
+        ----------
+        rows : ndarray of int, optional
+            The numbers of the rows; by default all.
+
+        Returns
+        -------
+        array or sparse matrix
+            A block of rows.
+
+        Raises
+        ------
+        NotImplementedError
+            If a kind of rows does not define it.
+        """
         raise NotImplementedError
 
     def take(self, rows: Index) -> Rows:
-        """Those rows, in memory."""
+        """Some of the rows, in memory.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The numbers of the rows.
+
+        Returns
+        -------
+        Rows
+            The rows.
+
+        Raises
+        ------
+        NotImplementedError
+            If a kind of rows does not define it.
+        """
         raise NotImplementedError
 
     def arrays(self) -> tuple[Array, ...]:
-        """The arrays that hold the rows."""
+        """The arrays that hold the rows.
+
+        Returns
+        -------
+        tuple of ndarray
+            The arrays.
+
+        Raises
+        ------
+        NotImplementedError
+            If a kind of rows does not define it.
+        """
         raise NotImplementedError
 
     def with_column(self) -> Rows:
-        """The rows with a 1 behind each: an intercept is the last variable then."""
+        """The rows with a 1 appended to each, so that the last variable is the intercept.
+
+        Returns
+        -------
+        Rows
+            The wider rows.
+
+        Raises
+        ------
+        NotImplementedError
+            If a kind of rows does not define it.
+        """
         raise NotImplementedError
 
     @property
@@ -73,12 +127,38 @@ class Rows:
         return (self.cost / max(1, self.n)) ** 2
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
-        """x_i . w for all rows, or those named."""
+        """x_i . w for all rows, or those named.
+
+        Parameters
+        ----------
+        w : ndarray
+            A vector of d numbers, or a matrix of d rows.
+        rows : ndarray of int, optional
+            The numbers of the rows; by default all.
+
+        Returns
+        -------
+        ndarray
+            The scores.
+        """
         parts = [block @ w for block in self.blocks(rows)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def combine(self, c: Array, rows: Index | None = None) -> Array:
-        """sum_i c_i x_i over all rows, or those named."""
+        """sum_i c_i x_i over all rows, or those named.
+
+        Parameters
+        ----------
+        c : ndarray
+            One coefficient a row.
+        rows : ndarray of int, optional
+            The numbers of the rows; by default all.
+
+        Returns
+        -------
+        ndarray
+            The sum, d numbers.
+        """
         total, start = np.zeros((self.d, *c.shape[1:])), 0
         for block in self.blocks(rows):
             total += block.T @ c[start : start + block.shape[0]]
@@ -91,7 +171,18 @@ class Rows:
         return np.concatenate([np.einsum("ij,ij->i", block, block) for block in self.blocks()])
 
     def squares(self, weights: Array | None = None) -> Array:
-        """1/n sum_i s_i x_ij^2 for each column, s_i the weights (1 unless given)."""
+        """1/n sum_i s_i x_ij^2 for each column, s_i the weights (1 unless given).
+
+        Parameters
+        ----------
+        weights : ndarray, optional
+            One weight a row; by default 1.
+
+        Returns
+        -------
+        ndarray
+            One number a column.
+        """
         total, start = np.zeros(self.d), 0
         for block in self.blocks():
             part = slice(start, start + block.shape[0])
@@ -101,30 +192,88 @@ class Rows:
         return total / self.n
 
     def projections2(self, directions: Array) -> Array:
-        """||x_i^T D||^2 for the columns of D."""
+        """||x_i^T D||^2 for the columns of D.
+
+        Parameters
+        ----------
+        directions : ndarray
+            The matrix D, of shape (d, m).
+
+        Returns
+        -------
+        ndarray
+            One number a row.
+        """
         rotated = (block @ directions for block in self.blocks())
         return np.concatenate([np.einsum("ij,ij->i", block, block) for block in rotated])
 
     def gram(self, weights: Array | None = None) -> Array:
-        """1/n sum_i s_i x_i x_i^T, s_i >= 0 the weights (1 unless given)."""
+        """1/n sum_i s_i x_i x_i^T, s_i >= 0 the weights (1 unless given).
+
+        Parameters
+        ----------
+        weights : ndarray, optional
+            One weight a row, >= 0; by default 1.
+
+        Returns
+        -------
+        ndarray
+            The matrix, of shape (d, d).
+        """
         return gram_of(self.in_cache(), weights, self.n, self.d)
 
     def moments(self, y: Array, weights: Array | None = None) -> Moments:
-        """The Gram matrix and 1/n sum_i s_i y_i x_i, 1/n sum_i s_i y_i^2, in one pass."""
+        """The Gram matrix and 1/n sum_i s_i y_i x_i, 1/n sum_i s_i y_i^2, in one pass.
+
+        Parameters
+        ----------
+        y : ndarray
+            One target a row.
+        weights : ndarray, optional
+            One weight a row; by default 1.
+
+        Returns
+        -------
+        Moments
+            The three means.
+        """
         return of_blocks(self.in_cache(), y, weights, self.n, self.d)
 
     def in_cache(self) -> Iterator[Array]:
-        """All rows, as float64 one row after the other, a block that stays in the cache at a
-        time: it is valid until the next."""
+        """All rows as float64, in blocks small enough for the processor's cache. A block is valid
+        until the next one.
+
+        Returns
+        -------
+        ndarray
+            A block of rows.
+        """
         return self.blocks()
 
     def fingerprint(self) -> str:
-        """A hash of the shape, the type and every number."""
+        """A hash of the shape, the type and every number.
+
+        Returns
+        -------
+        str
+            The hash, in hexadecimal.
+        """
         return digest(*self.arrays())
 
 
 def digest(*arrays: Array) -> str:
-    """A hash of shapes, types and contents, taken a block at a time."""
+    """A hash of shapes, types and contents, taken a block at a time.
+
+    Parameters
+    ----------
+    *arrays : ndarray
+        The arrays.
+
+    Returns
+    -------
+    str
+        The hash, in hexadecimal.
+    """
     sha = hashlib.sha256()
     for array in arrays:
         sha.update(f"{array.shape}{array.dtype}".encode())
