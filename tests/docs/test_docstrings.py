@@ -26,7 +26,7 @@ SHOWN = [
     "bocce.problems.Look",
     "bocce.problems.Noise",
     "bocce.problems.norm",
-    "bocce.problems.objective.Objective",
+    "bocce.problems.Objective",
     "bocce.rows.Rows",
     "bocce.rows.digest",
     "bocce.rows.rows_of",

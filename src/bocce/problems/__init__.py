@@ -7,6 +7,7 @@ from .line import Line
 from .look import Look, NotFinite, norm
 from .minimum import Noise
 from .named import LeastSquares, Logistic
+from .objective import Objective
 from .parts import FileProblem, PartedProblem, Summary
 from .path_cache import PathCache
 from .problem import GRAM_COLUMNS, Problem
@@ -24,6 +25,7 @@ __all__ = [
     "Look",
     "Noise",
     "NotFinite",
+    "Objective",
     "PartedProblem",
     "PathCache",
     "Problem",
