@@ -49,8 +49,9 @@ def cluster():
 @pytest.fixture(autouse=True)
 def one_machine_guesses(monkeypatch):
     """What workers do with the rows of a part, one machine does here with all of them."""
-    monkeypatch.setattr(bocce.Problem, "scores", PredictingScores, raising=False)
-    monkeypatch.setattr(HessianPolicy, "anew", False)  # a Hessian is a round of messages
+    monkeypatch.setattr("bocce.plane.choose.MemoryScores", PredictingScores)
+    monkeypatch.setattr("bocce.plane.plane.sums_suffice", lambda problem, policy: False)
+    monkeypatch.setattr(HessianPolicy, "every_step", False)  # a Hessian is a round of messages
 
 
 def data(loss: str):
