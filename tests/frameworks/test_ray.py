@@ -144,7 +144,7 @@ def test_intercept_and_scales_are_those_of_one_machine(local_ray, monkeypatch, l
     options = {"l2": 0.01, "intercept": True}
     r = bocce.ray.minimize(parts, loss=loss, tol=1e-10, **options)
     monkeypatch.setattr("bocce.plane.choose.MemoryScores", PredictingScores)
-    monkeypatch.setattr("bocce.plane.plane.sums_suffice", lambda problem, policy: False)
+    monkeypatch.setattr("bocce.plane.choose.in_memory", lambda problem: False)
     monkeypatch.setattr(HessianPolicy, "every_step", False)  # a Hessian is a round of messages
     problem = bocce.Problem(X, y, loss, **options)
     s = bocce.minimize(problem, "plane", tol=1e-10)

@@ -50,7 +50,7 @@ def cluster():
 def one_machine_guesses(monkeypatch):
     """What workers do with the rows of a part, one machine does here with all of them."""
     monkeypatch.setattr("bocce.plane.choose.MemoryScores", PredictingScores)
-    monkeypatch.setattr("bocce.plane.plane.sums_suffice", lambda problem, policy: False)
+    monkeypatch.setattr("bocce.plane.choose.in_memory", lambda problem: False)
     monkeypatch.setattr(HessianPolicy, "every_step", False)  # a Hessian is a round of messages
 
 
