@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["chromium"]  # the browser of tests/browser
+
 _ROOT = Path(__file__).parent
 _FRAMEWORKS = ("torch", "optax", "ray")
 collect_ignore = [

@@ -23,6 +23,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Until then it has a name of its own that ends in ``.part``. A process that is killed leaves
     such a file behind; the next write to ``path`` removes it.
 
+    >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> with atomic_write(folder / "a.txt") as stream:
     ...     _ = stream.write(b"whole")

@@ -121,7 +121,7 @@ def damped_table(
     --------
     >>> alpha, beta, theta = damped_table(100, 4.0, 1.0, 8.0, 3.0, zeta2=0.01)
     >>> (alpha / (1 - beta)).round(3)[[5, 30, 50, 99]].tolist()  # the effective step
-    [0.428, 0.075, 0.061, 0.061]
+    [0.428, 0.266, 0.061, 0.061]
     """
     rule = damped_rule(L, mu, L_max, kappa_tilde, zeta2)
     k = np.arange(T, dtype=np.float64)

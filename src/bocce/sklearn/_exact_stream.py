@@ -27,12 +27,25 @@ class SumStream:
         total = float(c.sum())
         self.x = c @ X / total if intercept else np.zeros(X.shape[1])
         self.y = c @ Y / total if intercept else np.zeros(Y.shape[1])
-        self.sums, self.y2 = Sums.of(X - self.x, Y - self.y, c), c @ np.square(Y - self.y)
-        self.intercept, self.calls, self.rows = intercept, 1, len(X)
+        self.intercept, self.calls, self.rows = intercept, 0, 0
+        self.sums: Any = None  # of the rows seen
+        self.y2 = np.zeros(Y.shape[1])
+        self.add(X, Y, c)
 
     def add(self, X: Array, Y: Array, c: Array) -> None:
-        self.sums = self.sums.plus(Sums.of(X - self.x, Y - self.y, c))
-        self.y2 = self.y2 + c @ np.square(Y - self.y)
+        """Add a chunk; nothing changes where its squares overflow."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = Sums.of(X - self.x, Y - self.y, c)
+            sums = sums if self.sums is None else self.sums.plus(sums)
+            y2 = self.y2 + c @ np.square(Y - self.y)
+        if not (
+            np.isfinite(sums.xx).all() and np.isfinite(sums.xy).all() and np.isfinite(y2).all()
+        ):
+            raise ValueError(
+                "partial_fit: the squares of X and y overflow, must be finite for sums over a "
+                "stream; divide X and y by a constant."
+            )
+        self.sums, self.y2 = sums, y2
         self.calls, self.rows = self.calls + 1, self.rows + len(X)
 
     def model(self) -> Model:

@@ -23,11 +23,14 @@ import scipy.sparse as sp
 from ..rows import Array
 
 MOST = 3000  # rows or columns, the fewer of them, of a matrix that is decomposed
+LARGEST = 1e140  # of an entry: sums of larger squares overflow
 FLAT = 1e-14  # of the largest eigenvalue: smaller ones are rounding
 
 
 def affordable(X: Any) -> bool:
-    return min(X.shape) <= MOST
+    """Is the matrix small enough to decompose, and do its squares have a place in a double?"""
+    entries = X.data if sp.issparse(X) else X
+    return min(X.shape) <= MOST and float(np.abs(entries).max(initial=0.0)) < LARGEST
 
 
 class Sums(NamedTuple):
@@ -59,7 +62,10 @@ class Model(NamedTuple):
 
     def at(self, l2: float) -> tuple[Array, Array]:
         """Coefficients (q, d) and intercepts (q,)."""
-        coef = (self.right @ (self.rotated / (self.values + l2)[:, None])).T
+        curvature = self.values + l2
+        used = curvature > FLAT * self.values.max(initial=0.0)
+        inverse = np.divide(1.0, curvature, where=used, out=np.zeros(curvature.size))
+        coef = (self.right @ (self.rotated * inverse[:, None])).T
         return coef, self.y_mean - coef @ self.x_mean
 
 
