@@ -68,7 +68,7 @@ docs: .venv/docs ## the site, into docs/_build/html: no warning, no broken link
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m sphinx -q -W --keep-going docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html
 
-reproduce: .venv/installed .venv/kernels ## every figure and table at the paper's own sizes, judged, into results/
+reproduce: .venv/installed ## every figure and table at the paper's own sizes, judged, into results/
 	$(BIN)/bocce reproduce all --out results
 
 dist: .venv/installed ## build wheel and sdist into dist/, and try them in a clean environment
@@ -96,13 +96,13 @@ clean: ## remove caches, builds and compiled kernels; .venv and results/ stay
 .venv/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("bocce needs Python 3.11+; try make PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "installing bocce and what it is tested with into .venv"
+	@echo "installing bocce and what it is tested with into .venv (1 to 3 minutes)"
 	@$(PIP) --editable '.[sklearn,plots,data,symbolic,certify,dev]'
 	@touch $@
 
 # torch first and alone: pinned, so that the CPU build is the one that is found.
 .venv/frameworks: .venv/installed
-	@echo "installing torch, optax and ray into .venv"
+	@echo "installing torch, optax and ray into .venv (some minutes)"
 	@$(PIP) torch==2.13.0
 	@$(PIP) --editable '.[torch,optax,ray]'
 	@touch $@
