@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -81,6 +82,15 @@ def test_every_target_that_the_texts_name_is_in_make_help():
         named = set(re.findall(r"(?:`|^ {4})make ([a-z-]+)", text_of(name), re.MULTILINE))
         assert named
         assert named <= targets, name
+
+
+@pytest.mark.parametrize("target", ["test", "reproduce", "test-frameworks", "lint", "docs"])
+def test_what_a_target_asks_for_can_be_made(target):
+    """A dry run, so nothing is installed: make knows a rule for every file that is needed."""
+    made = subprocess.run(
+        ["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
 
 
 # -- security -------------------------------------------------------------------------------
