@@ -165,3 +165,16 @@ def test_a_run_beyond_the_tolerance_that_was_asked_for_has_patience_and_no_more(
     stop = bocce.run.stop.Stop(1e-13, Frame(np.zeros(1), np.ones(1), 0.0), first=1.0, asked=1e-4)
     assert not stop.out_of_patience(1e-3)
     assert [stop.out_of_patience(1e-5) for _ in range(PATIENCE + 1)] == [False] * PATIENCE + [True]
+
+
+@pytest.mark.parametrize("size", [1e-28, 1e-80, 1e-130])
+@pytest.mark.parametrize("loss", ["squared", "huber", "poisson"])
+def test_an_intercept_beside_columns_that_the_penalty_removes(loss, size):
+    """What is left is the fit of a constant."""
+    rng = np.random.default_rng(0)
+    X = size * rng.standard_normal((60, 4))
+    y = rng.poisson(8.0, 60).astype(float)
+    result = bocce.minimize(bocce.Problem(X, y, loss, 1e-3, intercept=True), tol=1e-8)
+    assert result.status == "converged"
+    best = bocce.minimize(bocce.Problem(np.zeros((60, 1)), y, loss, 1e-3, intercept=True), tol=1e-8)
+    assert result.intercept == pytest.approx(best.intercept, rel=1e-5)

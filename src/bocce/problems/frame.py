@@ -8,6 +8,7 @@ Small data are copied into these coordinates, large dense data stay where they a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +29,7 @@ WIDER = 1 << 16
 # Columns are scaled where the diagonal of the Hessian becomes this many times more even.
 BETTER = 2.0
 # A column whose spread is below this share of its size is constant: the rest is rounding.
+LEAST_UNIT = 1e-3  # of the root of the ridge: the least size of the intercept's column
 CONSTANT = 1e-13
 
 
@@ -131,14 +133,16 @@ class Frame:
         ridge: float,
         intercept: bool,
     ) -> Frame:
-        """The intercept's column is as large as the largest of the others. Where squares overflow
-        the columns stay as they are."""
+        """The intercept's column is as large as the largest of the others. Where all of these are
+        next to nothing beside the ridge, the ridge decides: an intercept of their size would have
+        no curvature. Where squares overflow the columns stay as they are."""
         if not np.isfinite(spread2).all():
             return cls(np.zeros(centre.size), np.ones(centre.size), float(intercept))
         scale = _scales(spread2, share, ridge)
         if not intercept:
             return cls(centre, scale, 0.0)
-        return cls(centre, scale, float(_powers_of_two(np.max(np.sqrt(spread2) * scale) or 1.0)))
+        sizes = np.maximum(np.sqrt(spread2), LEAST_UNIT * math.sqrt(ridge)) * scale
+        return cls(centre, scale, float(_powers_of_two(np.max(sizes) or 1.0)))
 
     @cached_property
     def plain(self) -> bool:
