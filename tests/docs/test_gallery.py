@@ -29,6 +29,7 @@ def blocks(page):
 def run(page):
     """Block after block; after each, Sphinx takes the figures there are and closes them."""
     pictures, names = 0, {"__name__": "__main__"}
+    plt.close("all")  # what other tests in this process have left open
     for block in blocks(page):
         exec(compile(block, str(page), "exec"), names)
         for number in plt.get_fignums():
