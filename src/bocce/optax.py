@@ -46,11 +46,13 @@ def heavy_ball(
 
         v_{k+1} = beta_k v_k - lr alpha_k g_k,    w_{k+1} = w_k + v_{k+1}
 
-    ``optax.sgd(momentum=...)`` keeps m <- beta m + g instead, which is the same method only
-    while alpha stays constant. The sign is included: apply the result with
-    ``optax.apply_updates``. Where theta > 0 (Nesterov, MaSS, auto) the parameters hold
-    y_k = w_k + theta_k v_k, the point where the gradient is taken, and ``eval_params`` gives
-    w_k; after step T they hold w_T.
+    ``optax.sgd(momentum=...)`` keeps m <- beta m + g instead, which is the same method only while
+    alpha stays constant. The sign is included: apply the result with ``optax.apply_updates``. Where
+    theta > 0 (Nesterov, MaSS, auto) the parameters hold y_k = w_k + theta_k v_k, the point where
+    the gradient is taken, and ``eval_params`` gives w_k; after step T they hold w_T.
+
+    Guarantee: on least squares with independent batches, that of the schedule
+    (``bocce.theory``); for networks none. Source: ``eq:shb``.
 
     Parameters
     ----------
@@ -68,13 +70,6 @@ def heavy_ball(
     -------
     optax.GradientTransformationExtraArgs
         The transformation.
-
-    Notes
-    -----
-    Guarantee: on least squares with independent batches, that of the schedule
-    (``bocce.theory``); for networks none.
-
-    Source: ``eq:shb``.
 
     Examples
     --------

@@ -91,12 +91,8 @@ def permutation(seed: int, epoch: int, n: int) -> Rows:
 
     Parameters
     ----------
-    seed : int
-        The seed of the run.
-    epoch : int
-        The number of the epoch, from 0.
-    n : int
-        The number of rows of the data.
+    seed, epoch, n : int
+        The seed of the run; the number of the epoch, from 0; the number of rows of the data.
 
     Returns
     -------
@@ -164,7 +160,7 @@ def batches_per_epoch(n: int, b: int) -> int:
     Parameters
     ----------
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
@@ -183,12 +179,9 @@ def batch(seed: int, k: int, n: int, b: int, sampling: str = "independent") -> R
 
     Parameters
     ----------
-    seed : int
-        The seed of the run.
-    k : int
-        The number of the step, from 0.
-    n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+    seed, k, n, b : int
+        The seed of the run; the number of the step, from 0; rows of the data and of a batch, 1 <= b
+        <= n.
     sampling : {"independent", "reshuffle"}, default "independent"
         How batches are drawn, see above.
 
@@ -196,11 +189,6 @@ def batch(seed: int, k: int, n: int, b: int, sampling: str = "independent") -> R
     -------
     ndarray of int64
         The b row numbers, sorted.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
 
     Examples
     --------
@@ -225,12 +213,9 @@ def search_batch(seed: int, k: int, n: int, b: int) -> Rows:
 
     Parameters
     ----------
-    seed : int
-        The seed of the run.
-    k : int
-        The number of the step, from 0.
-    n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+    seed, k, n, b : int
+        The seed of the run; the number of the step, from 0; rows of the data and of a batch, 1 <= b
+        <= n.
 
     Returns
     -------
@@ -245,12 +230,8 @@ def shuffle_keys(seed: int, start: int, count: int) -> npt.NDArray[np.uint64]:
 
     Parameters
     ----------
-    seed : int
-        The seed of the shuffle.
-    start : int
-        The number of the first row.
-    count : int
-        The number of rows.
+    seed, start, count : int
+        The seed of the shuffle; the number of the first row; the number of rows.
 
     Returns
     -------
@@ -269,10 +250,8 @@ def split_counts(seed: int, k: int, sizes: npt.ArrayLike, b: int) -> Rows:
 
     Parameters
     ----------
-    seed : int
-        The seed of the run.
-    k : int
-        The number of the step, from 0.
+    seed, k : int
+        The seed of the run; the number of the step, from 0.
     sizes : array-like
         The number of rows of each part.
     b : int
@@ -325,10 +304,8 @@ def part_seed(seed: int, part: int) -> int:
 
     Parameters
     ----------
-    seed : int
-        The seed of the run.
-    part : int
-        The number of the part, from 0.
+    seed, part : int
+        The seed of the run; the number of the part, from 0.
 
     Returns
     -------
@@ -343,16 +320,9 @@ def part_batch(seed: int, k: int, part: int, size: int, count: int) -> Rows:
 
     Parameters
     ----------
-    seed : int
-        The seed of the run.
-    k : int
-        The number of the step, from 0.
-    part : int
-        The number of the part, from 0.
-    size : int
-        The number of rows of the part.
-    count : int
-        The number of rows to take.
+    seed, k, part, size, count : int
+        The seed of the run; the number of the step, from 0; the number of the part, from 0; the
+        number of rows of the part; the number of rows to take.
 
     Returns
     -------
@@ -384,11 +354,6 @@ def check_seed(where: str, seed: object) -> int:
     -------
     int
         The seed.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
     """
     return _checks.integer(
         where, "seed", seed, least=0, most=_MASK, remedy="a seed is a 64-bit unsigned integer"

@@ -46,6 +46,10 @@ def guard(method: Any) -> Guarded:
     ``Result.message`` counts the retreats. The result is the best iterate seen at a look, so f is
     never above f(w0).
 
+    Guarantee: none is needed of the constants: after j retreats L is 2^j times what was given, so
+    an L too small by a factor nu costs at most about log2(nu) + 1 retreats. Source: not in the
+    paper.
+
     Parameters
     ----------
     method : Schedule or str
@@ -60,13 +64,6 @@ def guard(method: Any) -> Guarded:
     ------
     TypeError
         If ``method`` is neither; a line search needs no guard.
-
-    Notes
-    -----
-    Guarantee: none is needed of the constants: after j retreats L is 2^j times what was given,
-    so an L too small by a factor nu costs at most about log2(nu) + 1 retreats.
-
-    Source: not in the paper.
 
     Examples
     --------

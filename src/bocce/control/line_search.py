@@ -91,19 +91,16 @@ class LineSearchPolicy(Policy):
     Parameters
     ----------
     T : int
-        The number of steps.
+        Number of steps.
     name : str
         The name of the policy.
     gamma : float
         The decay of the steps.
     mu : float or None
         The smallest curvature, for heavy ball in averaging form; None is SGD.
-    c : float
-        The share of the predicted decrease that is asked for.
-    shrink : float
-        The factor between trials.
-    start : float
-        The first step to try.
+    c, shrink, start : float
+        The share of the predicted decrease that is asked for; the factor between trials; the first
+        step to try.
     search : {"same", "independent"}
         The batch that is searched on.
     """
@@ -166,10 +163,13 @@ def sgd_sls_exponential(
     gamma = (tau/T)^(1/T). ``search="independent"`` searches on a batch of its own, so that the
     step does not depend on the gradient it scales.
 
+    Guarantee: needs no constant at all; noise-adaptive for the independent search. Source:
+    SGD-SLS-EXP (Vaswani et al. 2022), ``sec:experiments``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     tau : float, default 1.0
         The last step size is about tau/T of the first, 1 <= tau < T.
     c : float, default 0.5
@@ -185,17 +185,6 @@ def sgd_sls_exponential(
     -------
     LineSearchPolicy
         The policy, for ``minimize``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: needs no constant at all; noise-adaptive for the independent search.
-
-    Source: SGD-SLS-EXP (Vaswani et al. 2022), ``sec:experiments``.
 
     Examples
     --------
@@ -221,12 +210,15 @@ def shb_sls_exponential(
     lambda_{k+1} = (1 - gamma/2)/(eta' mu) (1 - (1 - eta' mu)^(k+1));
     alpha_k = eta_k/(1 + lambda_{k+1}),  beta_k = lambda_k (1 - eta_k mu)/(1 + lambda_{k+1}).
 
+    Guarantee: none; the steps do not increase, as Theorem 1 asks, but depend on the batch. Source:
+    SHB-SLS-EXP of ``sec:experiments``, which the paper leaves undefined.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
+        Smallest eigenvalue of the Hessian of f, > 0.
     tau : float, default 1.0
         The last step size is about tau/T of the first, 1 <= tau < T.
     c : float, default 0.5
@@ -242,17 +234,6 @@ def shb_sls_exponential(
     -------
     LineSearchPolicy
         The policy, for ``minimize``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: none; the steps do not increase, as Theorem 1 asks, but depend on the batch.
-
-    Source: SHB-SLS-EXP of ``sec:experiments``, which the paper leaves undefined.
 
     Examples
     --------

@@ -43,6 +43,10 @@ def plane(T: int | None = None, memory: int = 5, metric: Any = "auto") -> Plane:
     displacements). With memory 1 this is heavy ball whose alpha_k and beta_k are the best at each
     step. P is a metric that the run chooses.
 
+    Guarantee: f never rises, for any convex loss. On least squares with memory 1 it is conjugate
+    gradients: at most d steps, and f - f* falls as ((sqrt(kappa) - 1)/(sqrt(kappa) + 1))^(2k).
+    Source: not in the paper; subspace optimisation (Nemirovski 1982; Narkiss and Zibulevsky 2005).
+
     Parameters
     ----------
     T : int, optional
@@ -57,18 +61,6 @@ def plane(T: int | None = None, memory: int = 5, metric: Any = "auto") -> Plane:
     -------
     Plane
         The method, for ``minimize``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: f never rises, for any convex loss. On least squares with memory 1 it is conjugate
-    gradients: at most d steps, and f - f* falls as ((sqrt(kappa) - 1)/(sqrt(kappa) + 1))^(2k).
-
-    Source: not in the paper; subspace optimisation (Nemirovski 1982; Narkiss and Zibulevsky 2005).
 
     Examples
     --------

@@ -52,7 +52,7 @@ class Policy:
     Parameters
     ----------
     T : int
-        The number of steps.
+        Number of steps.
     name : str
         The name of the policy.
     search : {"same", "independent"}

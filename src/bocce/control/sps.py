@@ -33,17 +33,12 @@ class PolyakPolicy(Policy):
     Parameters
     ----------
     T : int
-        The number of steps.
+        Number of steps.
     name : str
         The name of the policy.
-    beta : float
-        The momentum, 0 <= beta < 1.
-    c : float
-        The divisor of Polyak's step, > 0.
-    most : float
-        The largest step before the factor 1 - beta, > 0.
-    lower : float
-        A lower bound on the minimum of the batch objective.
+    beta, c, most, lower : float
+        The momentum, 0 <= beta < 1; the divisor of Polyak's step, > 0; the largest step before the
+        factor 1 - beta, > 0; a lower bound on the minimum of the batch objective.
     search : {"same", "independent"}, default "same"
         The batch that the rule looks at.
     """
@@ -75,10 +70,15 @@ def momsps(
     ``lower`` is a lower bound on min f_B: 0 for the losses here. Without the factor 1 - beta it
     is unstable.
 
+    Guarantee: O(1/T) to a neighbourhood for convex smooth f_i, to the minimiser under interpolation
+    or with all rows; needs no constant of the problem. Source: Oikonomou and Loizou (2025), arXiv
+    2406.04142, as their package states and implements it. (Their MomDecSPS and MomAdaSPS are not
+    here: the package does not have them.)
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     beta : float, default 0.9
         The momentum, 0 <= beta < 1.
     c : float, default 1.0
@@ -92,19 +92,6 @@ def momsps(
     -------
     PolyakPolicy
         The policy, for ``minimize``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: O(1/T) to a neighbourhood for convex smooth f_i, to the minimiser under
-    interpolation or with all rows; needs no constant of the problem.
-
-    Source: Oikonomou and Loizou (2025), arXiv 2406.04142, as their package states and implements
-    it. (Their MomDecSPS and MomAdaSPS are not here: the package does not have them.)
 
     Examples
     --------

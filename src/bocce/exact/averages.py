@@ -37,6 +37,8 @@ def expected_average(
 
     Exact for least squares with any l2, up to rounding; see ``expected``.
 
+    Source: docs/theory/exact-dynamics.md.
+
     Parameters
     ----------
     p : Problem
@@ -63,10 +65,6 @@ def expected_average(
         If the problem is not least squares.
     ValueError
         If not exactly one of tail and memory is given, or one is out of its range.
-
-    Notes
-    -----
-    Source: docs/theory/exact-dynamics.md.
 
     Examples
     --------

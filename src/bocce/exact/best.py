@@ -96,7 +96,7 @@ def best_schedule(
     model : Problem or exact.Gaussian
         Least squares with up to a few dozen columns, or a model with any spectrum.
     T : int
-        The number of steps.
+        Number of steps.
     batch_size : int or float
         The batch: rows (int), or a share of n (float in (0, 1]).
     start : array-like, optional
@@ -115,11 +115,6 @@ def best_schedule(
     -------
     BestSchedule
         The table, its value and how far the search got.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is out of its range, or the value at the start is 0 already.
 
     Examples
     --------
@@ -176,11 +171,6 @@ def regret(
     float
         The value of the schedule over the value of the best one. At least 1, up to what the search
         left; infinite if the schedule diverges.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range, or the value at the start is 0 already.
 
     Examples
     --------

@@ -29,14 +29,9 @@ class Curve:
 
     Attributes
     ----------
-    error2 : ndarray of float
-        E||w_k - w*||^2.
-    grad2 : ndarray of float
-        E||grad f(w_k)||^2.
-    gap : ndarray of float
-        E f(w_k) - f*.
-    bias2 : ndarray of float
-        ||E w_k - w*||^2, the part of error2 that no averaging removes.
+    error2, grad2, gap, bias2 : ndarray of float
+        E||w_k - w*||^2; E||grad f(w_k)||^2; E f(w_k) - f*; ||E w_k - w*||^2, the part of error2
+        that no averaging removes.
     """
 
     error2: FloatArray  # E ||w_k - w*||^2
@@ -114,6 +109,8 @@ def expected(
     the Hessian is singular, w* is ``p.minimiser()``. A ``Gaussian`` takes O(d) a step; its start is
     part of the model, so ``w0`` is left out.
 
+    Source: the recursion behind ``thm:SHB_quad``, closed exactly; docs/theory/exact-dynamics.md.
+
     Parameters
     ----------
     p : Problem or exact.Gaussian
@@ -131,17 +128,6 @@ def expected(
     -------
     Curve
         The expectations at k = 0 .. T.
-
-    Raises
-    ------
-    TypeError
-        If the problem is not least squares.
-    ValueError
-        If an argument is out of its range.
-
-    Notes
-    -----
-    Source: the recursion behind ``thm:SHB_quad``, closed exactly; docs/theory/exact-dynamics.md.
 
     Examples
     --------

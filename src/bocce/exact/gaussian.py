@@ -129,11 +129,6 @@ class Gaussian:
         -------
         tuple of (int, float)
             The batch size in rows, and zeta0^2.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of its range; the message names the rule and the remedy.
         """
         if self.n is not None:
             b = batch_rows(where, batch_size, self.n)
@@ -189,11 +184,6 @@ class Gaussian:
         -------
         dict
             The names and their values.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of its range; the message names the rule and the remedy.
         """
         b, _ = self.sampling("schedule_arguments", batch_size)
         known = self.certify_arguments()

@@ -28,12 +28,8 @@ class Stationary:
 
     Attributes
     ----------
-    error2 : float
-        The limit of E||w_k - w*||^2.
-    grad2 : float
-        The limit of E||grad f(w_k)||^2.
-    gap : float
-        The limit of E f(w_k) - f*.
+    error2, grad2, gap : float
+        The limit of E||w_k - w*||^2; the limit of E||grad f(w_k)||^2; the limit of E f(w_k) - f*.
     """
 
     error2: float  # lim E ||w_k - w*||^2
@@ -79,6 +75,8 @@ def mean_square_rate(
     update where the left side stays below 1. Below 1 the noise-free part of E||w_k - w*||^2 decays
     as rate^(2k); above 1 it grows without limit. Directions that no update moves are left out.
 
+    Source: docs/theory/critical-batch.md; the paper's ``thm:SHB_quad`` bounds it from above.
+
     Parameters
     ----------
     p : Problem or exact.Gaussian
@@ -94,17 +92,6 @@ def mean_square_rate(
     -------
     float
         The factor a step; below 1 the parameters are stable in mean square.
-
-    Raises
-    ------
-    TypeError
-        If the problem is not least squares.
-    ValueError
-        If an argument is out of its range.
-
-    Notes
-    -----
-    Source: docs/theory/critical-batch.md; the paper's ``thm:SHB_quad`` bounds it from above.
 
     Examples
     --------
@@ -172,6 +159,8 @@ def critical_batch_size(
     below 1 (0 where the rows' curvatures do not differ) says that every batch is stable. For
     least squares it is exact; the data's noise plays no part.
 
+    Source: ``thm:divergence-n-case`` made exact, for any data; docs/theory/critical-batch.md.
+
     Parameters
     ----------
     p : Problem or exact.Gaussian
@@ -185,17 +174,6 @@ def critical_batch_size(
     -------
     float
         The critical batch size b_c in rows, a real number.
-
-    Raises
-    ------
-    TypeError
-        If the problem is not least squares.
-    ValueError
-        If an argument is out of its range.
-
-    Notes
-    -----
-    Source: ``thm:divergence-n-case`` made exact, for any data; docs/theory/critical-batch.md.
 
     Examples
     --------
@@ -242,11 +220,12 @@ def stationary(
 ) -> Stationary:
     """What constant parameters leave: the limits of E||w - w*||^2, E||grad f||^2 and E f - f*.
 
-    The update as in `mean_square_rate`. The formula: the injected covariance q solves
-    ``q = alpha^2 zeta0^2 (N_h(G o q) + S)``, ``S = E[r^2 x x^T] - c c^T``, and the covariance of
-    w is ``R o q`` (`response`). Exists when b > b_c; proportional to sqrt(alpha) for heavy ball
-    with the paper's momentum. Where the Hessian is singular, the distance is to the nearest
-    minimiser.
+    The update as in `mean_square_rate`. The formula: the injected covariance q solves ``q = alpha^2
+    zeta0^2 (N_h(G o q) + S)``, ``S = E[r^2 x x^T] - c c^T``, and the covariance of w is ``R o q``
+    (`response`). Exists when b > b_c; proportional to sqrt(alpha) for heavy ball with the paper's
+    momentum. Where the Hessian is singular, the distance is to the nearest minimiser.
+
+    Source: replaces the noise term of ``thm:SHB_quad``; docs/theory/critical-batch.md.
 
     Parameters
     ----------
@@ -263,17 +242,6 @@ def stationary(
     -------
     Stationary
         The limits of the three expectations.
-
-    Raises
-    ------
-    TypeError
-        If the problem is not least squares.
-    ValueError
-        If an argument is out of its range.
-
-    Notes
-    -----
-    Source: replaces the noise term of ``thm:SHB_quad``; docs/theory/critical-batch.md.
 
     Examples
     --------

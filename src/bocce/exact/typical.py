@@ -22,10 +22,8 @@ class Typical:
 
     Attributes
     ----------
-    rate : float
-        The factor a step.
-    error : float
-        The standard error of the rate.
+    rate, error : float
+        The factor a step; the standard error of the rate.
     """
 
     rate: float
@@ -53,6 +51,8 @@ def typical_rate(
     The formula: there is none; it is measured along one run of ``steps`` steps with the batches of
     ``seed``, rescaled at each, and ``error`` is the standard error over 50 blocks.
 
+    Source: docs/theory/critical-batch.md.
+
     Parameters
     ----------
     p : Problem
@@ -72,17 +72,6 @@ def typical_rate(
     -------
     Typical
         The rate and its standard error.
-
-    Raises
-    ------
-    TypeError
-        If the problem is not least squares.
-    ValueError
-        If an argument is out of its range.
-
-    Notes
-    -----
-    Source: docs/theory/critical-batch.md.
 
     Examples
     --------

@@ -32,12 +32,9 @@ class Constants:
 
     Attributes
     ----------
-    L : float
-        The largest eigenvalue of A.
-    mu : float
-        The smallest eigenvalue of A.
-    L_max : float
-        The largest eigenvalue of any A_i.
+    L, mu, L_max : float
+        The largest eigenvalue of A; the smallest eigenvalue of A; the largest eigenvalue of any
+        A_i.
     kappa_tilde : float or None
         The largest x_i^T A^-1 x_i; None where it is too expensive.
     exact : bool

@@ -22,10 +22,8 @@ class Noise:
 
     Attributes
     ----------
-    chi2 : float
-        The mean of ||grad f_i(w*)||^2.
-    sigma2 : float
-        The mean of f_i(w*) - min f_i.
+    chi2, sigma2 : float
+        The mean of ||grad f_i(w*)||^2; the mean of f_i(w*) - min f_i.
     """
 
     chi2: float

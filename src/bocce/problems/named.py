@@ -26,11 +26,6 @@ def LeastSquares(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Pro
     Problem
         The problem.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the data cannot be used; the message names the argument and the remedy.
-
     Examples
     --------
     >>> import numpy as np
@@ -62,11 +57,6 @@ def Logistic(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Problem
     -------
     Problem
         The problem.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the data cannot be used; the message names the argument and the remedy.
 
     Examples
     --------

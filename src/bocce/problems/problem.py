@@ -32,6 +32,10 @@ GRAM_FLOPS = 1e11
 class Problem(Objective):
     """f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2.
 
+    A problem does not change: ``replace`` makes another one. With a loss on several classes at once
+    (``"softmax"``, K of them) w, points and gradients have a column for each class, so their shape
+    is (d, K), or (d + 1, K) with an intercept.
+
     Parameters
     ----------
     X : array, sparse matrix or BlockFile
@@ -52,18 +56,6 @@ class Problem(Objective):
     intercept : bool, default False
         Whether to add an unpenalised constant to every x_i . w. The variables are w and then the
         constant: points and gradients have length d + 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the data cannot be used; the message names the argument and the remedy.
-
-    Notes
-    -----
-    A problem does not change: ``replace`` makes another one.
-
-    With a loss on several classes at once (``"softmax"``, K of them) w, points and gradients have a
-    column for each class, so their shape is (d, K), or (d + 1, K) with an intercept.
 
     Examples
     --------

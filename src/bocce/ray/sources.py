@@ -52,11 +52,6 @@ def split(X: Any, y: Any, workers: int) -> list[tuple[Any, Any]]:
     list of tuple of (object, object)
         The pairs (X, y) of the parts.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
     Examples
     --------
     >>> import numpy as np

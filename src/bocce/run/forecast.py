@@ -44,10 +44,8 @@ class PlannedStage:
         Whether the number of steps is exact, unless the tolerance is met before.
     alpha : float, optional
         The step size where the momentum is largest; None where each step finds its own.
-    beta : float, optional
-        The momentum there.
-    theta : float, optional
-        The lookahead there.
+    beta, theta : float, optional
+        The momentum there; the lookahead there.
     inner : int, default 0
         Further passes over the data that the steps make, beside one a step.
     """

@@ -40,6 +40,11 @@ def minimize(
 ) -> Result:
     """Minimise ``p`` by stochastic heavy ball (or a relative of it).
 
+    "auto" has the divergence guard on (``policies.guard``). Without T it uses mini-batches while
+    they help and ends on all rows with ``plane``. Columns are centred and scaled internally;
+    ``tol`` and the history are in the variables of ``p``. The history holds the best point so far
+    at each record, and every step on all rows.
+
     Parameters
     ----------
     p : Problem
@@ -89,13 +94,6 @@ def minimize(
     TypeError, ValueError
         If an argument breaks a rule. The message names the argument, the rule, the value and a
         remedy.
-
-    Notes
-    -----
-    "auto" has the divergence guard on (``policies.guard``). Without T it uses mini-batches while
-    they help and ends on all rows with ``plane``. Columns are centred and scaled internally;
-    ``tol`` and the history are in the variables of ``p``. The history holds the best point so far
-    at each record, and every step on all rows.
 
     Examples
     --------

@@ -59,11 +59,6 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     list of Result
         The runs, in the order of ``l2s``.
 
-    Raises
-    ------
-    ValueError
-        If ``l2s`` is empty or has a negative entry, or an argument is out of its range.
-
     Examples
     --------
     >>> import numpy as np, bocce

@@ -55,6 +55,9 @@ def plan(
     expected. ``knee`` is the smallest batch within 1.5 times the steps of b = n; ``recommended``
     the largest within 1.5 times the fewest gradient evaluations.
 
+    Guarantee: for the squared loss the parameters of ``auto`` are certified and the steps are an
+    estimate; for other losses both are.
+
     Parameters
     ----------
     p : Problem
@@ -83,11 +86,6 @@ def plan(
     ------
     TypeError, ValueError
         If ``method`` is not the name of a method, or an argument is out of its range.
-
-    Notes
-    -----
-    Guarantee: for the squared loss the parameters of ``auto`` are certified and the steps are an
-    estimate; for other losses both are.
 
     Examples
     --------

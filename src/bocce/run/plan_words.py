@@ -150,8 +150,7 @@ def _none_recommended(plan: Plan) -> str:
 
 
 def _count(number: float) -> str:
-    """
-    >>> _count(12345), _count(0.25), _count(3.5e9)
+    """>>> _count(12345), _count(0.25), _count(3.5e9)
     ('12,345', '0.25', '3.5e+09')
     """
     if number >= 1e9:

@@ -18,12 +18,9 @@ class Point:
 
     Attributes
     ----------
-    batch_size : int
-        The batch size in rows.
-    steps : int
-        The number of steps to the accuracy.
-    evaluations : int
-        The number of gradients of rows.
+    batch_size, steps, evaluations : int
+        The batch size in rows; the number of steps to the accuracy; the number of gradients of
+        rows.
     """
 
     batch_size: int
@@ -42,10 +39,8 @@ class Plan:
     ----------
     problem : str
         The problem in words.
-    n : int
-        The number of rows.
-    d : int
-        The number of columns.
+    n, d : int
+        The number of rows; the number of columns.
     constants : Constants or None
         The curvature constants of the problem.
     how : str
@@ -64,37 +59,25 @@ class Plan:
         The batch size of the first stage, in rows.
     alpha : float or None
         The step size where alpha/(1 - beta) is largest; on all rows, the step of ``auto``.
-    beta : float or None
-        The momentum at the same step.
-    theta : float or None
-        The lookahead at the same step.
+    beta, theta : float or None
+        The momentum at the same step; the lookahead at the same step.
     steps : int or None
         The expected number of steps; with T or a batch given, the number that the method needs at
         that batch.
     T : int or None
         The number of steps that was given.
-    tol : float
-        The tolerance.
-    accuracy : float
-        The accuracy that the costs of batch sizes refer to.
+    tol, accuracy : float
+        The tolerance; the accuracy that the costs of batch sizes refer to.
     sweep : tuple of Point
         The cost of each batch size.
-    knee : int or None
-        The batch size above which few steps are saved.
-    cheapest : int or None
-        The batch size with the fewest gradient evaluations.
-    recommended : int or None
-        The recommended batch size.
+    knee, cheapest, recommended : int or None
+        The batch size above which few steps are saved; the batch size with the fewest gradient
+        evaluations; the recommended batch size.
     accelerating : int or None
         The batch size from which heavy ball is certified to be fully accelerated.
-    paper_batch : float or None
-        The batch size b* of Theorem 2.
-    certified_batch : float or None
-        The batch size from which Theorem S certifies stability.
-    exact_batch : float or None
-        The exact critical batch size.
-    certified_error : float or None
-        The certified root-mean-square error after T steps.
+    paper_batch, certified_batch, exact_batch, certified_error : float or None
+        The batch size b* of Theorem 2; the batch size from which Theorem S certifies stability; the
+        exact critical batch size; the certified root-mean-square error after T steps.
     expectation : Expectation or None
         What is known of the method's table before the run.
     words : str
@@ -162,11 +145,6 @@ class Plan:
         -------
         array of two matplotlib Axes
             The axes that were drawn on.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------

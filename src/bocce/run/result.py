@@ -19,10 +19,8 @@ class Progress(NamedTuple):
         The number of steps so far.
     w : ndarray
         The weights.
-    grad_norm : float
-        The norm of the full gradient.
-    value : float
-        The value of the objective.
+    grad_norm, value : float
+        The norm of the full gradient; the value of the objective.
     gradient : ndarray, optional
         The full gradient, where the run knows it.
     intercept : float or ndarray, default 0.0
@@ -44,10 +42,8 @@ class StageRun(NamedTuple):
     ----------
     method : str
         The name of the method.
-    steps : int
-        The number of steps taken.
-    batch : int
-        The batch size in rows.
+    steps, batch : int
+        The number of steps taken; the batch size in rows.
     """
 
     method: str
@@ -74,10 +70,8 @@ class Result:
         record.
     schedule : Schedule, Policy or None
         The table or policy of the steps taken in batches; None where no step was.
-    seed : int
-        The seed of the batches.
-    batch_size : int
-        The batch size in rows.
+    seed, batch_size : int
+        The seed of the batches; the batch size in rows.
     message : str
         What happened, in words, with a remedy where the run failed.
     intercept : float or ndarray, default 0.0
@@ -176,11 +170,6 @@ class Result:
         -------
         matplotlib Axes
             The axes that were drawn on.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
 
         Examples
         --------

@@ -152,37 +152,25 @@ def mass(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     c = sqrt(kappa_m L_m/mu):  e1 = 1/L_m,  e2 = e1 c/(c+1) (1 - 1/kappa_m),
     alpha = e1 - e2,  beta = (c-1)/(c+1),  theta = beta e1/alpha.
 
+    Guarantee: Liu and Belkin's rate 1 - 1/c a step under interpolation (for z = 1/b;
+    ``mass_published`` has that z). Source: Liu and Belkin (2020), with 1/b replaced by zeta0^2 (b =
+    n: Nesterov's scheme).
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
-    L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
-    L_max : float
-        The largest curvature of the loss of one row, at least the largest eigenvalue of the
-        Hessian.
+        Number of steps, at least 1.
+    L, mu, L_max : float
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L; largest curvature of the
+        loss of one row, at least that of f.
     kappa_tilde : float
-        The statistical condition number, > 0: the largest x_i^T A^-1 x_i over the rows, with A the
-        Hessian.
+        Largest x_i^T A^-1 x_i over the rows, > 0 (the statistical condition number).
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: Liu and Belkin's rate 1 - 1/c a step under interpolation (for z = 1/b;
-    ``mass_published`` has that z).
-
-    Source: Liu and Belkin (2020), with 1/b replaced by zeta0^2 (b = n: Nesterov's scheme).
 
     Examples
     --------
@@ -218,13 +206,12 @@ def auto(
     at most 1/L, and the momentum of the smallest certified rate (``minimax.minimax_heavy_ball``)
     for the curvatures that T steps can see (``visible_curvature``).
 
-    Lookahead is used where kappa~ is known. On quadratics with z L_max <= L/4, if T is at
-    least five time constants, it is rule 3
-    (``damped.damped_table``): the slowest direction is critically damped, the steepest is at the
-    edge of what is certified, and a tail averages the noise out. Elsewhere it is rule 2, MaSS with
-    1/b replaced by z (``lookahead_rule``), which is partly accelerated even at b = 1. Rule 2
-    remembers c = sqrt(kappa_m L_m/mu) steps, and c_k = min(c, k + 2) at step k, so that fast
-    directions need not wait for slow ones.
+    Lookahead is used where kappa~ is known. On quadratics with z L_max <= L/4, if T is at least
+    five time constants, it is rule 3 (``damped.damped_table``): the slowest direction is critically
+    damped, the steepest is at the edge of what is certified, and a tail averages the noise out.
+    Elsewhere it is rule 2, MaSS with 1/b replaced by z (``lookahead_rule``), which is partly
+    accelerated even at b = 1. Rule 2 remembers c = sqrt(kappa_m L_m/mu) steps, and c_k = min(c, k +
+    2) at step k, so that fast directions need not wait for slow ones.
 
     With rule 2 and heavy ball the first part takes K = min(3.5 tau, T/2) steps, where tau is the
     time constant (2c, or 1/(1 - rate)). The second part exists only if b < n. Heavy ball then
@@ -239,17 +226,27 @@ def auto(
     method so turns from an accelerated one into one whose iterates are averages of SGD's iterates:
     with s = 1/(2 L_m) and c = 1, 2, 3 .. the iterates are exactly these averages.
 
+    Guarantee: on least squares with L >= lambda_max the schedule is mean-square stable at every
+    batch size (with rule 2, from c_k = c on). At every step zeta0^2 is inside
+    ``theory.certificate`` (heavy ball) or ``theory.lookahead_certificate``. ``theory.certify``
+    bounds the error at T. A mu that is too small costs speed, never stability.
+
+    Limits: on other convex losses only what ``theory.certify_convex`` proves holds. A mu far too
+    small costs the square root of the ratio at b = n. Reshuffled batches are not covered.
+
+    Source: the problem that ``sec:conclusion`` leaves open; rule 2 after Liu and Belkin (2020).
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     L_max : float
         The largest curvature of the loss of one row, at least L; on least squares ``Constants.R2``
         may stand here.
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
     kappa_tilde : float, optional
         The largest x_i^T A^-1 x_i over the rows, with A the Hessian; on least squares
         ``Constants.R2_tilde`` may stand here. Without it the schedule is heavy ball.
@@ -261,24 +258,6 @@ def auto(
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: on least squares with L >= lambda_max the schedule is mean-square stable at every
-    batch size (with rule 2, from c_k = c on). At every step zeta0^2 is inside
-    ``theory.certificate`` (heavy ball) or ``theory.lookahead_certificate``. ``theory.certify``
-    bounds the error at T. A mu that is too small costs speed, never stability.
-
-    Limits: on other convex losses only what ``theory.certify_convex`` proves holds. A mu far too
-    small costs the square root of the ratio at b = n. Reshuffled batches are not covered.
-
-    Source: the problem that ``sec:conclusion`` leaves open; rule 2 after Liu and Belkin (2020).
 
     Examples
     --------

@@ -15,33 +15,22 @@ def sgd_safe(T: int, L: float, L_max: float, n: int, b: int) -> Schedule:
 
     z = zeta0^2 = (n - b)/((n - 1) b): L_max at b = 1, L at b = n.
 
+    Guarantee: linear convergence at 1 - alpha mu to a neighbourhood, at every batch size. Source:
+    Gower et al. (2019), batches without replacement.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    L_max : float
-        The largest curvature of the loss of one row, at least the largest eigenvalue of the
-        Hessian.
+        Number of steps, at least 1.
+    L, L_max : float
+        Largest eigenvalue of the Hessian of f, > 0, or an upper bound; largest curvature of the
+        loss of one row, at least that of f.
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: linear convergence at 1 - alpha mu to a neighbourhood, at every batch size.
-
-    Source: Gower et al. (2019), batches without replacement.
 
     Examples
     --------
@@ -61,36 +50,24 @@ def mass_published(
 
     ``mass`` with z = 1/b in place of zeta0^2; kappa~ and L_1 = L_max are theirs.
 
+    Guarantee: 1 - 1/sqrt(kappa_m L_m/mu) a step under interpolation. Source: Liu and Belkin (2020),
+    theorem for batches of size m.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
-    L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
-    L_max : float
-        The largest curvature of the loss of one row, at least the largest eigenvalue of the
-        Hessian.
+        Number of steps, at least 1.
+    L, mu, L_max : float
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L; largest curvature of the
+        loss of one row, at least that of f.
     kappa_tilde : float
-        The statistical condition number, > 0: the largest x_i^T A^-1 x_i over the rows, with A the
-        Hessian.
+        Largest x_i^T A^-1 x_i over the rows, > 0 (the statistical condition number).
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: 1 - 1/sqrt(kappa_m L_m/mu) a step under interpolation.
-
-    Source: Liu and Belkin (2020), theorem for batches of size m.
 
     Examples
     --------
@@ -119,36 +96,24 @@ def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     The same y_k come from alpha (1+theta) = p delta + (1-p) xi, alpha theta = (1-a) p delta,
     beta = p (1-a).
 
+    Guarantee: 1 - 1/(9 q) a step on least squares; the noise averages out over the tail. Source:
+    Jain et al. (2018), theorem 1, whose R2 and kappa~ are those of b = 1.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
-    L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
-    L_max : float
-        The largest curvature of the loss of one row, at least the largest eigenvalue of the
-        Hessian.
+        Number of steps, at least 1.
+    L, mu, L_max : float
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L; largest curvature of the
+        loss of one row, at least that of f.
     kappa_tilde : float
-        The statistical condition number, > 0: the largest x_i^T A^-1 x_i over the rows, with A the
-        Hessian.
+        Largest x_i^T A^-1 x_i over the rows, > 0 (the statistical condition number).
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: 1 - 1/(9 q) a step on least squares; the noise averages out over the tail.
-
-    Source: Jain et al. (2018), theorem 1, whose R2 and kappa~ are those of b = 1.
 
     Examples
     --------
@@ -176,28 +141,19 @@ def triple_momentum(T: int, L: float, mu: float) -> Schedule:
     rho = 1 - 1/sqrt(kappa),  alpha = (1 + rho)/L,  beta = rho^2/(2 - rho),
     theta = rho^2/((1 + rho)(2 - rho)).
 
+    Guarantee: rho a step for any smooth strongly convex function at full batch, the fastest known.
+    Source: Van Scoy, Freeman and Lynch (2018).
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: rho a step for any smooth strongly convex function at full batch, the fastest known.
-
-    Source: Van Scoy, Freeman and Lynch (2018).
 
     Examples
     --------
@@ -217,12 +173,16 @@ def robust_heavy_ball(T: int, L: float, mu: float, rate: float | None = None) ->
 
     With r = ``rate``:  alpha = (1 - r)^2/mu,  beta = r^2,  theta = 0.
 
+    Guarantee: r a step on quadratics at full batch. Additive gradient noise leaves the least error
+    that a method of the one update with this rate can have (numerical evidence in the source).
+    Source: Van Scoy and Lessard (arXiv 2109.05059), the Robust Heavy Ball.
+
     Parameters
     ----------
     T : int
-        The number of steps.
+        Number of steps.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     rate : float, optional
         The error factor a step, from (sqrt(kappa) - 1)/(sqrt(kappa) + 1), which is Polyak's method,
         up to but not including 1. By default the speed 1 - rate is half of Polyak's.
@@ -230,19 +190,11 @@ def robust_heavy_ball(T: int, L: float, mu: float, rate: float | None = None) ->
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
 
     Raises
     ------
     ValueError
         If ``rate`` is faster than Polyak's, or not below 1.
-
-    Notes
-    -----
-    Guarantee: r a step on quadratics at full batch. Additive gradient noise leaves the least error
-    that a method of the one update with this rate can have (numerical evidence in the source).
-
-    Source: Van Scoy and Lessard (arXiv 2109.05059), the Robust Heavy Ball.
 
     Examples
     --------
@@ -266,12 +218,15 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
         alpha = (1 + r)(1 - r)^2/mu,   beta = r (L (1 - r + 2 r^2) - mu (1 + r))/d,
         theta = r (L (1 - r^2) - mu (1 + 2 r - r^2))/(d (1 - r^2)).
 
+    Guarantee: r a step for any smooth strongly convex function at full batch. Source: Van Scoy and
+    Lessard (arXiv 2109.05059), the Robust Accelerated Method.
+
     Parameters
     ----------
     T : int
-        The number of steps.
+        Number of steps.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     rate : float, optional
         The error factor a step, from 1 - 1/sqrt(kappa), which is triple momentum, up to the rate at
         which theta is 0. By default the speed 1 - rate is half of triple momentum's, or the one at
@@ -280,18 +235,11 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
 
     Raises
     ------
     ValueError
         If ``rate`` is faster than triple momentum's, or so slow that theta would be negative.
-
-    Notes
-    -----
-    Guarantee: r a step for any smooth strongly convex function at full batch.
-
-    Source: Van Scoy and Lessard (arXiv 2109.05059), the Robust Accelerated Method.
 
     Examples
     --------

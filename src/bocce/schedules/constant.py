@@ -14,31 +14,22 @@ from .schedule import Schedule
 def sgd(T: int, L: float, a: float = 1.0) -> Schedule:
     """Stochastic gradient descent: w_{k+1} = w_k - (a/L) g_k.
 
+    Guarantee: converges linearly to a neighbourhood proportional to ``a`` for 0 < a <= 1 when L >=
+    L_max; with L = lambda_max that needs a batch that is large enough. Source: the baseline SGD of
+    the paper's experiments (``sec:experiments``).
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+        Largest eigenvalue of the Hessian of f, > 0, or an upper bound.
     a : float, default 1.0
         Multiplies the step: alpha = a/L, 0 < a <= 1.
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: converges linearly to a neighbourhood proportional to ``a`` for 0 < a <= 1 when
-    L >= L_max; with L = lambda_max that needs a batch that is large enough.
-
-    Source: the baseline SGD of the paper's experiments (``sec:experiments``).
 
     Examples
     --------
@@ -56,32 +47,22 @@ def shb(T: int, L: float, mu: float, a: float = 1.0) -> Schedule:
     w_{k+1} = w_k + beta (w_k - w_{k-1}) - alpha g_k,  alpha = a/L,
     beta = (1 - sqrt(alpha mu)/2)^2.
 
+    Guarantee: for L = L_max and a batch of at least ``theory.batch_threshold``, the error falls
+    as exp(-T sqrt(a/kappa)/2 (1 - ...)) down to a floor of 12 zeta chi/mu. Below the critical
+    batch size it diverges. Source: ``thm:SHB_quad``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     a : float, default 1.0
         Multiplies the step: alpha = a/L, 0 < a <= 1.
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: for L = L_max and a batch of at least ``theory.batch_threshold``, the error falls
-    as exp(-T sqrt(a/kappa)/2 (1 - ...)) down to a floor of 12 zeta chi/mu. Below the critical
-    batch size it diverges.
-
-    Source: ``thm:SHB_quad``.
 
     Examples
     --------
@@ -103,12 +84,17 @@ def shb_averaged(
     With lambda_k = (1 - 2 eta L)/(eta mu) (1 - (1 - eta mu)^k):
     alpha_k = eta/(1 + lambda_{k+1}), beta_k = lambda_k (1 - eta mu)/(1 + lambda_{k+1}).
 
+    Guarantee: linear convergence at the rate 1 - eta mu to a neighbourhood, for any batch size, for
+    smooth strongly convex f_i and eta <= 1/(4L), L = L_max. ``eta`` defaults to 1/(4L); eta =
+    1/(2L) gives lambda = 0, which is SGD. Source: ``thm:SHB_general``; ``form="average"`` is the
+    main text's ``eq:shb-average``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     eta : float, optional
         The step of the averaging form, 0 < eta <= 1/(2L); by default 1/(4L).
     form : {"proof", "average"}, default "proof"
@@ -117,20 +103,6 @@ def shb_averaged(
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: linear convergence at the rate 1 - eta mu to a neighbourhood, for any batch size,
-    for smooth strongly convex f_i and eta <= 1/(4L), L = L_max. ``eta`` defaults to 1/(4L);
-    eta = 1/(2L) gives lambda = 0, which is SGD.
-
-    Source: ``thm:SHB_general``; ``form="average"`` is the main text's ``eq:shb-average``.
 
     Examples
     --------
@@ -155,28 +127,19 @@ def polyak(T: int, L: float, mu: float) -> Schedule:
 
     alpha = 4/(sqrt(L) + sqrt(mu))^2,  beta = ((sqrt(kappa) - 1)/(sqrt(kappa) + 1))^2.
 
+    Guarantee: the asymptotic factor (sqrt(kappa) - 1)/(sqrt(kappa) + 1) a step at full batch.
+    Source: Polyak (1964).
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: the asymptotic factor (sqrt(kappa) - 1)/(sqrt(kappa) + 1) a step at full batch.
-
-    Source: Polyak (1964).
 
     Examples
     --------
@@ -194,29 +157,19 @@ def polyak(T: int, L: float, mu: float) -> Schedule:
 def nesterov(T: int, L: float, mu: float) -> Schedule:
     """Nesterov's constant scheme: alpha = 1/L, beta = theta = (sqrt(kappa)-1)/(sqrt(kappa)+1).
 
+    Guarantee: f(w_k) - f* falls by 1 - 1/sqrt(kappa) a step at full batch, for any smooth
+    strongly convex f. Source: Nesterov (2004), constant step scheme.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: f(w_k) - f* falls by 1 - 1/sqrt(kappa) a step at full batch, for any smooth
-    strongly convex f.
-
-    Source: Nesterov (2004), constant step scheme.
 
     Examples
     --------

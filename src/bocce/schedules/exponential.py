@@ -15,30 +15,21 @@ from .schedule import Schedule
 def sgd_exponential(T: int, L: float, tau: float = 1.0) -> Schedule:
     """SGD with exponential steps: alpha_k = gamma^(k+1)/L, gamma = (tau/T)^(1/T).
 
+    Guarantee: noise-adaptive convergence exp(-T/kappa) + sigma^2/T up to logarithms (L = L_max).
+    Source: the baseline SGD-EXP (Vaswani et al. 2022; ``sec:experiments``).
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
+        Largest eigenvalue of the Hessian of f, > 0, or an upper bound.
     tau : float, default 1.0
         The last step size is about tau/T of the first, 1 <= tau < T.
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: noise-adaptive convergence exp(-T/kappa) + sigma^2/T up to logarithms (L = L_max).
-
-    Source: the baseline SGD-EXP (Vaswani et al. 2022; ``sec:experiments``).
 
     Examples
     --------
@@ -61,12 +52,15 @@ def shb_exponential(T: int, L: float, mu: float, tau: float = 1.0, form: str = "
     ``form="average"`` drops the factor (1 - eta_k mu) from beta_k, as the main text does; the
     theorem's one-step inequality is false for it (docs/deviations.md).
 
+    Guarantee: ``theory.bound_exponential``, for any batch size, with L = L_max. Source:
+    ``thm:SHB_exp``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     tau : float, default 1.0
         The last step size is about tau/T of the first, 1 <= tau < T.
     form : {"proof", "average"}, default "proof"
@@ -75,18 +69,6 @@ def shb_exponential(T: int, L: float, mu: float, tau: float = 1.0, form: str = "
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: ``theory.bound_exponential``, for any batch size, with L = L_max.
-
-    Source: ``thm:SHB_exp``.
 
     Examples
     --------
@@ -110,12 +92,15 @@ def two_phase(
     Steps 0 .. ceil(cT)-1 are ``shb`` with a = 1; the rest is ``shb_exponential`` on its own
     clock, started from rest.
 
+    Guarantee: ``theory.bound_two_phase`` for L = L_max and a batch above the threshold. Source:
+    ``algo:mix_shb``, ``thm:shb_mix``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     c : float, default 0.5
         The share of T that the first phase takes, 0 < c < 1.
     tau : float, default 1.0
@@ -127,18 +112,6 @@ def two_phase(
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: ``theory.bound_two_phase`` for L = L_max and a batch above the threshold.
-
-    Source: ``algo:mix_shb``, ``thm:shb_mix``.
 
     Examples
     --------
@@ -161,12 +134,15 @@ def nesterov_exponential(
     gamma = (tau/T)^(1/T),  r_j = sqrt(mu/(rho L)) gamma^(j/2),  alpha_k = gamma^(k+1)/(rho L),
     beta_k = theta_k = (1 - r_k) r_k gamma/(r_{k+1} + gamma r_k^2).
 
+    Guarantee: accelerated and noise-adaptive under the strong growth condition with constant
+    ``rho``. Source: Vaswani et al. (2022), the baseline of ``sec:experiments``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     rho : float, default 1.0
         The constant of the strong growth condition, at least 1; 1 means that the noise does not
         grow with the gradient.
@@ -176,19 +152,6 @@ def nesterov_exponential(
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: accelerated and noise-adaptive under the strong growth condition with constant
-    ``rho``.
-
-    Source: Vaswani et al. (2022), the baseline of ``sec:experiments``.
 
     Examples
     --------

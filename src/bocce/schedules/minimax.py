@@ -78,16 +78,18 @@ def minimax_heavy_ball(
     its best point, does the rest. At zeta0^2 = 0 it is Polyak's heavy ball; from
     zeta0^2 (L_max + lam_max) of about lam_max on it is SGD: beta = 0.
 
+    Guarantee: the rate is certified (``theory.certificate``); that no other (alpha, beta) has a
+    smaller one is by search (without ``longest`` ``theory.none_better`` proves it, to a millionth
+    of 1 - rate). Theorem S is attained, so the rate is the minimax rate of heavy ball
+    over least squares with these constants. Source: not in the paper; docs/theory/minimax.md.
+
     Parameters
     ----------
-    zeta2 : float
-        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
-        the full batch and 1 is one row.
-    L_max : float
-        The largest curvature of the loss of one row, at least the largest eigenvalue of the
-        Hessian.
+    zeta2, L_max : float
+        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row;
+        largest curvature of the loss of one row, at least that of f.
     mu, lam_max : float
-        The smallest and the largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
     longest : float, default math.inf
         The largest step size that may be chosen, > 0.
 
@@ -96,15 +98,6 @@ def minimax_heavy_ball(
     tuple of (float, float, float)
         alpha, beta and the certified rate, the factor by which the root-mean-square error falls a
         step.
-
-    Notes
-    -----
-    Guarantee: the rate is certified (``theory.certificate``); that no other (alpha, beta) has a
-    smaller one is by search (without ``longest`` ``theory.none_better`` proves it, to a millionth
-    of 1 - rate). Theorem S is attained, so the rate is the minimax rate of heavy ball
-    over least squares with these constants.
-
-    Source: not in the paper; docs/theory/minimax.md.
 
     Examples
     --------

@@ -32,10 +32,9 @@ class Method:
         Whether ``minimize`` runs the method under the divergence guard.
     needs_T : bool, default True
         Whether the number of steps must be known before the run.
-    looks_at_batch : bool, default False
-        Whether the method looks at a batch before it decides a step.
-    all_rows : bool, default False
-        Whether each step uses all rows.
+    looks_at_batch, all_rows : bool, default False
+        Whether the method looks at a batch before it decides a step; whether each step uses all
+        rows.
     """
 
     name: str
@@ -62,7 +61,7 @@ class Method:
         Parameters
         ----------
         T : int
-            The number of steps.
+            Number of steps.
         constants : Constants or mapping
             ``problem.constants()``, or names and numbers. The factory takes the arguments that it
             has a name for.
@@ -107,10 +106,8 @@ class Method:
         ----------
         constants : Constants
             The constants of the problem, ``problem.constants()``.
-        n, b : int
-            The number of rows of the data and of a batch, 1 <= b <= n.
-        T : int
-            The number of steps, at least 1.
+        n, b, T : int
+            Rows of the data and of a batch, 1 <= b <= n; number of steps, at least 1.
         quadratic : bool, default True
             Whether the loss is quadratic.
 
@@ -210,7 +207,6 @@ def table_of(
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
 
     Raises
     ------

@@ -28,36 +28,25 @@ def schedule_free(
     and beta_0 = theta_0 = 0: x_k - z_k is -(k-1) times the last move of x for k >= 2.
     gamma = 1/((1-z) L + z L_max), z = (n-b)/((n-1) b), is the step of ``sgd_safe``.
 
+    Guarantee: for convex Lipschitz f the mean reaches the O(1/sqrt(T)) of the best gamma for any
+    momentum in [0, 1]; with this gamma nothing is promised for strongly convex f. Source: Defazio
+    et al. (2024), "The Road Less Scheduled", arXiv 2405.15682.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
-    L : float
-        The largest curvature of f, > 0: the largest eigenvalue of the Hessian, or an upper bound.
-    L_max : float
-        The largest curvature of the loss of one row, at least the largest eigenvalue of the
-        Hessian.
+        Number of steps, at least 1.
+    L, L_max : float
+        Largest eigenvalue of the Hessian of f, > 0, or an upper bound; largest curvature of the
+        loss of one row, at least that of f.
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
     momentum : float, default 0.9
         The weight of the running mean in y_k, from 0 to 1.
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: for convex Lipschitz f the mean reaches the O(1/sqrt(T)) of the best gamma for any
-    momentum in [0, 1]; with this gamma nothing is promised for strongly convex f.
-
-    Source: Defazio et al. (2024), "The Road Less Scheduled", arXiv 2405.15682.
 
     Examples
     --------

@@ -153,11 +153,6 @@ class Schedule:
         matplotlib Axes
             The axes that were drawn on.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-
         Examples
         --------
         >>> from bocce.schedules import two_phase

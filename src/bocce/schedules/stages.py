@@ -39,10 +39,12 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
     ``fit``: the largest I whose stages fill at most T/2 (all that the proof uses);
     ``authors``: floor(W(T ln2/(2 sqrt kappa))/ln sqrt2), as the released code has it.
 
+    Source: ``thm:SHB_multistage``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     kappa : float
         The condition number L/mu, at least 1.
     rule : {"theorem", "fit", "authors"}, default "theorem"
@@ -52,15 +54,6 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
     -------
     int
         The number I of stages after stage 0; 0 means that stage 0 takes all T steps.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Source: ``thm:SHB_multistage``.
 
     Examples
     --------
@@ -92,7 +85,7 @@ def stage_lengths(T: int, kappa: float, rule: str = "theorem") -> list[int]:
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     kappa : float
         The condition number L/mu, at least 1.
     rule : {"theorem", "fit", "authors"}, default "theorem"
@@ -134,12 +127,16 @@ def multistage(
     (1 - 1/(2 sqrt kappa))^2 in every stage (``"constant"``); its first beta is 0.
     ``stages`` chooses their number and lengths, see ``stage_count``.
 
+    Guarantee: ``theory.bound_multistage`` with L = L_max and b >= b*(2^-I). Under the theorem's
+    rule no stage follows stage 0 unless T >= 384 sqrt(2 kappa): that is said in a warning. Source:
+    ``algo:shb_multi``, ``thm:SHB_multistage``; the constant momentum is Multi-SHB-CNST.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     stages : {"theorem", "fit", "authors"}, default "theorem"
         The rule for the number and lengths of the stages, see ``stage_count``.
     momentum : {"stage", "constant"}, default "stage"
@@ -148,19 +145,6 @@ def multistage(
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: ``theory.bound_multistage`` with L = L_max and b >= b*(2^-I). Under the theorem's
-    rule no stage follows stage 0 unless T >= 384 sqrt(2 kappa): that is said in a warning.
-
-    Source: ``algo:shb_multi``, ``thm:SHB_multistage``; the constant momentum is Multi-SHB-CNST.
 
     Examples
     --------
@@ -197,30 +181,21 @@ def pan(T: int, L: float, mu: float, C: float = 2.0) -> Schedule:
 
     K = ceil(T/log_C(T sqrt kappa)),  alpha_k = C^-floor(k/K)/L,  beta = (1 - 1/sqrt kappa)^2.
 
+    Guarantee: theirs asks for a large batch; at b = 1 it can diverge (``fig:panetal_multistage``).
+    Source: Pan et al. (2023), as compared with in ``app:pan-comparison``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     C : float, default 2.0
         The factor between the steps of consecutive stages, 1 < C <= T sqrt(kappa).
 
     Returns
     -------
     Schedule
-        The table of T steps: alpha, beta and theta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: theirs asks for a large batch; at b = 1 it can diverge (``fig:panetal_multistage``).
-
-    Source: Pan et al. (2023), as compared with in ``app:pan-comparison``.
 
     Examples
     --------

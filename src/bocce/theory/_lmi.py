@@ -87,10 +87,9 @@ class Multipliers:
     ----------
     P : ndarray
         The matrix P, of shape (4, 4).
-    p : Fraction
-        The weight of the last value.
-    n_value : Fraction
-        The share of the noise's weight that is bounded by values of f.
+    p, n_value : Fraction
+        The weight of the last value; the share of the noise's weight that is bounded by values of
+        f.
     pairs : dict
         The multipliers of the interpolation inequalities Q_ij, >= 0.
     above : tuple of (Fraction, Fraction)

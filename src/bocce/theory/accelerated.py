@@ -31,47 +31,36 @@ def bound_shb(
                          + 12 zeta chi/mu.
 
     ``which="printed"``: the same with the max{3/4, .} and min{1, zeta/sqrt a} of the paper, which
-    never act, and the second part of b*, which only they need.
-    ``which="gronwall"``: with x = 6 sqrt2 kappa zeta < 1, a batch condition 72 times weaker in
-    zeta0^2 and constants half as large,
+    never act, and the second part of b*, which only they need. ``which="gronwall"``: with x = 6
+    sqrt2 kappa zeta < 1, a batch condition 72 times weaker in zeta0^2 and constants half as large,
 
         3 sqrt2 sqrt(kappa/a) exp(-(sqrt(a/kappa)/2)(1 - x) T) D + 6 zeta chi/(mu (1 - x)).
+
+    Guarantee: L >= L_max and b >= b* (``batch_threshold``). False for L = lambda_max < L_max. The
+    noise term does not depend on a: only ``bound_stationary`` shows that small steps help. Source:
+    ``thm:SHB_quad``, ``thm:shb-interpolation`` (chi = 0).
 
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
-    a : float, default 1.0
-        Multiplies the step: alpha = a/L, 0 < a <= 1.
-    D : float, default 1.0
-        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+        Rows of the data and of a batch, 1 <= b <= n.
+    a, D : float, default 1.0
+        Multiplies the step: alpha = a/L, 0 < a <= 1; the distance ||w_0 - w*|| from the start to
+        the minimiser, >= 0.
     chi : float, default 0.0
         The root of chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; 0 is interpolation.
     L_max : float, optional
-        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+        Largest curvature of the loss of one row; if given, L >= L_max is checked.
     which : {"corrected", "printed", "gronwall"}, default "corrected"
         The form of the bound, see above.
 
     Returns
     -------
     Bound
-        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: L >= L_max and b >= b* (``batch_threshold``). False for L = lambda_max < L_max.
-    The noise term does not depend on a: only ``bound_stationary`` shows that small steps help.
-
-    Source: ``thm:SHB_quad``, ``thm:shb-interpolation`` (chi = 0).
 
     Examples
     --------
@@ -134,18 +123,21 @@ def bound_bounded_noise(
 
     rho = 1 - sqrt(a/kappa)/2.
 
+    Guarantee: L >= lambda_max suffices (rows are not used), but the bounded noise is an assumption
+    on the run: on quadratics the noise grows with the distance. Source:
+    ``thm:shb-quad-bounded-noise``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
-    a : float, default 1.0
-        Multiplies the step: alpha = a/L, 0 < a <= 1.
-    D : float, default 1.0
-        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+        Rows of the data and of a batch, 1 <= b <= n.
+    a, D : float, default 1.0
+        Multiplies the step: alpha = a/L, 0 < a <= 1; the distance ||w_0 - w*|| from the start to
+        the minimiser, >= 0.
     sigma : float, default 0.0
         The bound sigma on the noise of one row, >= 0.
     which : {"corrected", "printed", "sqrt"}, default "corrected"
@@ -154,19 +146,6 @@ def bound_bounded_noise(
     Returns
     -------
     Bound
-        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: L >= lambda_max suffices (rows are not used), but the bounded noise is an
-    assumption on the run: on quadratics the noise grows with the distance.
-
-    Source: ``thm:shb-quad-bounded-noise``.
 
     Examples
     --------

@@ -21,24 +21,17 @@ def zeta2(n: int, b: int) -> float:
     Batches are drawn without replacement, so it is 1 at b = 1 and 0 at b = n. The paper writes
     zeta for both zeta0 and sqrt(3) zeta0; here zeta = sqrt(3) zeta0.
 
+    Source: ``lem:batch-factor``.
+
     Parameters
     ----------
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
     float
         zeta0^2, from 0 (b = n) to 1 (b = 1).
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Source: ``lem:batch-factor``.
 
     Examples
     --------
@@ -63,10 +56,13 @@ def batch_threshold(
 ) -> float:
     """b*, the batch size from which Theorem 2 promises acceleration.
 
-    b* = n max{1/(1 + (n-1)/(C kappa^2)), 1/(1 + (n-1) a/3)}, C = 3^5 2^6; under interpolation
-    only the first part. ``which="gronwall"`` is the first part with C = 216, enough for the
-    sharper form of the theorem (``bound_shb(which="gronwall")``), whose noise term never needs
-    the second part.
+    b* = n max{1/(1 + (n-1)/(C kappa^2)), 1/(1 + (n-1) a/3)}, C = 3^5 2^6; under interpolation only
+    the first part. ``which="gronwall"`` is the first part with C = 216, enough for the sharper form
+    of the theorem (``bound_shb(which="gronwall")``), whose noise term never needs the second part.
+
+    Guarantee: valid for kappa = L_max/mu, not for kappa = lambda_max/mu (the diagonal problem with
+    n = 20000 and kappa = 1 diverges below ``lower_bound_threshold``, 10526 rows). Source:
+    ``thm:SHB_quad``, ``thm:shb-interpolation``.
 
     Parameters
     ----------
@@ -85,18 +81,6 @@ def batch_threshold(
     -------
     float
         The batch size b* in rows, a real number of at most n.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: valid for kappa = L_max/mu, not for kappa = lambda_max/mu (the diagonal problem
-    with n = 20000 and kappa = 1 diverges below ``lower_bound_threshold``, 10526 rows).
-
-    Source: ``thm:SHB_quad``, ``thm:shb-interpolation``.
 
     Examples
     --------
@@ -155,24 +139,26 @@ def epsilon_target(
 ) -> Target:
     """The step and the number of steps that bring E||w_T - w*|| to sqrt(epsilon).
 
-    a = min{1, (mu/(24 chi))^2 epsilon},
-    T = ceil(2 sqrt(kappa)/(sqrt(a) rate) ln(12 sqrt2 sqrt(kappa) D/sqrt(a epsilon))),
-    rate = 1 - 2 sqrt(kappa zeta).
+    a = min{1, (mu/(24 chi))^2 epsilon}, T = ceil(2 sqrt(kappa)/(sqrt(a) rate) ln(12 sqrt2
+    sqrt(kappa) D/sqrt(a epsilon))), rate = 1 - 2 sqrt(kappa zeta).
+
+    Guarantee: E||w_T - w*|| <= sqrt(epsilon) when b >= b*(a) and L >= L_max. As epsilon falls so
+    does a, and b*(a) tends to n: a small target costs nearly the full batch. T is infinite where
+    rate <= 0. Source: ``thm:shb_q_noise`` (which states it without the expectation).
 
     Parameters
     ----------
-    epsilon : float
-        The target for ||w_T - w*||^2, > 0.
-    L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+    epsilon, L, mu : float
+        The target for ||w_T - w*||^2, > 0; largest and smallest eigenvalue of the Hessian A of f, 0
+        < mu <= L.
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
     chi : float, default 0.0
         The root of chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; 0 is interpolation.
     D : float, default 1.0
         The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
     L_max : float, optional
-        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+        Largest curvature of the loss of one row; if given, L >= L_max is checked.
 
     Returns
     -------
@@ -183,14 +169,6 @@ def epsilon_target(
     ------
     ValueError
         If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: E||w_T - w*|| <= sqrt(epsilon) when b >= b*(a) and L >= L_max. As epsilon falls so
-    does a, and b*(a) tends to n: a small target costs nearly the full batch. T is infinite where
-    rate <= 0.
-
-    Source: ``thm:shb_q_noise`` (which states it without the expectation).
 
     Examples
     --------

@@ -26,10 +26,8 @@ class BestHeavyBall:
     ----------
     alpha : float
         The step size; divide it by lambda_max of your problem.
-    beta : float
-        The momentum.
-    rate : float
-        The certified factor by which the root-mean-square error falls a step.
+    beta, rate : float
+        The momentum; the certified factor by which the root-mean-square error falls a step.
     lowest : float
         A rate that provably no step and momentum has; 0 where no proof was found.
     sgd_rate : float
@@ -57,19 +55,13 @@ class BestHeavyBall:
         Parameters
         ----------
         T : int
-            The number of steps.
+            Number of steps.
         L : float, default 1.0
             The largest eigenvalue of the Hessian of the problem, ``p.constants().L``.
 
         Returns
         -------
         Schedule
-            The table of T steps: alpha, beta and theta.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of its range; the message names the rule and the remedy.
 
         Examples
         --------
@@ -95,28 +87,6 @@ def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
     exactly, once 1 + zeta0^2 (R - 1) <= (2 - 1/kappa)(1/kappa + zeta0^2 (R - 1/kappa)): for large
     kappa, once zeta0^2 (R + 1) >= 1.
 
-    Parameters
-    ----------
-    kappa : float
-        The condition number lambda_max/mu, at least 1.
-    R : float
-        The ratio L_max/lambda_max, at least 1.
-    zeta2 : float
-        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
-        the full batch and 1 is one row.
-
-    Returns
-    -------
-    BestHeavyBall
-        Step, momentum and rate, with the proof that no other choice is better.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
     Guarantee: ``rate`` is certified for every data set with these constants. It is found by a
     search; that no other (alpha, beta) has a smaller one than ``lowest`` is proved
     (``none_better``), and 1 - lowest exceeds 1 - rate by a millionth of it (1e-4 at worst). On
@@ -124,6 +94,17 @@ def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
 
     Source: not in the paper, whose Theorem 3 (``thm:divergence-n-case``) is about its own step and
     momentum; docs/theory/minimax.md.
+
+    Parameters
+    ----------
+    kappa, R, zeta2 : float
+        The condition number lambda_max/mu, at least 1; the ratio L_max/lambda_max, at least 1;
+        variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
+
+    Returns
+    -------
+    BestHeavyBall
+        Step, momentum and rate, with the proof that no other choice is better.
 
     Examples
     --------

@@ -44,14 +44,21 @@ def certificate(
         zeta_S^2(r) = min over lam in [mu, lam_max] of
                       r^2 (1-beta') ((1+beta')^2 - t'^2)/((1+beta') alpha^2 lam (L_max - lam)).
 
+    Guarantee: on least squares (with or without l2), for any alpha, beta and every data set with
+    these constants, zeta0^2 <= zeta_S^2(r) makes the mean-square radius at most r^2. Attained by
+    the diagonal problem if alpha L_max >= 2(1+beta). A value <= 0 certifies nothing (even the
+    full batch does not contract by ``rate``); infinity certifies every batch. The minimum over
+    the interval is exact: it is at mu or at lam_max.
+
+    Source: not in the paper; it replaces the batch condition of ``thm:SHB_quad``.
+
     Parameters
     ----------
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    L_max : float
-        The largest curvature of the loss of one row, at least lam_max.
+    alpha, beta, L_max : float
+        The step size, > 0, and the momentum, 0 <= beta < 1; largest curvature of the loss of one
+        row, at least lam_max.
     mu, lam_max : float
-        The smallest and the largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
     rate : float, default 1.0
         The factor r by which the root-mean-square error must fall a step, sqrt(beta) < r <= 1; 1
         asks for stability.
@@ -61,21 +68,6 @@ def certificate(
     float
         The largest certified zeta0^2; a value <= 0 certifies nothing and infinity certifies every
         batch.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: on least squares (with or without l2), for any alpha, beta and every data set with
-    these constants, zeta0^2 <= zeta_S^2(r) makes the mean-square radius at most r^2. Attained by
-    the diagonal problem if alpha L_max >= 2(1+beta). A value <= 0 certifies nothing (even the
-    full batch does not contract by ``rate``); infinity certifies every batch. The minimum over
-    the interval is exact: it is at mu or at lam_max.
-
-    Source: not in the paper; it replaces the batch condition of ``thm:SHB_quad``.
 
     Examples
     --------
@@ -115,32 +107,22 @@ def certified_rate(
     certified one. At zeta2 = 0 it is the spectral radius of the noise-free method. Infinity if
     not even r = 1 is certified.
 
+    Guarantee: as ``certificate``; with noise at the minimiser the rate is that of the approach to
+    the floor of ``bound_stationary``.
+
     Parameters
     ----------
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    zeta2 : float
-        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
-        the full batch and 1 is one row.
-    L_max : float
-        The largest curvature of the loss of one row, at least lam_max.
-    mu, lam_max : float
-        The smallest and the largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+    alpha, beta, zeta2 : float
+        The step size, > 0, and the momentum, 0 <= beta < 1; variance factor zeta0^2 = (n - b)/((n -
+        1) b) of a batch: 0 for all rows, 1 for one row.
+    L_max, mu, lam_max : float
+        Largest curvature of the loss of one row, at least lam_max; smallest and largest eigenvalue
+        of the Hessian, 0 < mu <= lam_max <= L_max.
 
     Returns
     -------
     float
         The certified factor a step, or infinity.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: as ``certificate``; with noise at the minimiser the rate is that of the approach to
-    the floor of ``bound_stationary``.
 
     Examples
     --------
@@ -174,32 +156,24 @@ def certified_batch_size(
 ) -> float:
     """The real b from which Theorem S certifies mean-square stability: n/(1 + (n-1) zeta_S^2).
 
+    Guarantee: never below the exact critical batch size (``exact.critical_batch_size``), which
+    needs the data; equal to it on the diagonal problem if alpha L_max >= 2(1+beta). Infinity if
+    the full batch is unstable.
+
     Parameters
     ----------
     n : int
         The number of rows of the data.
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    L_max : float
-        The largest curvature of the loss of one row, at least lam_max.
+    alpha, beta, L_max : float
+        The step size, > 0, and the momentum, 0 <= beta < 1; largest curvature of the loss of one
+        row, at least lam_max.
     mu, lam_max : float
-        The smallest and the largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
 
     Returns
     -------
     float
         The batch size in rows, a real number; infinity if the full batch is unstable.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: never below the exact critical batch size (``exact.critical_batch_size``), which
-    needs the data; equal to it on the diagonal problem if alpha L_max >= 2(1+beta). Infinity if
-    the full batch is unstable.
 
     Examples
     --------
@@ -223,33 +197,22 @@ def bound_stationary(
     For ``schedules.shb`` it is about sqrt(a/kappa)/2 zeta0^2 chi^2/mu^2: it falls with sqrt(a),
     which the floor of ``bound_shb`` does not show.
 
+    Guarantee: least squares, zeta2 < ``certificate(...)``; chi2 = E_i||grad f_i(w*)||^2.
+
     Parameters
     ----------
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    zeta2 : float
-        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
-        the full batch and 1 is one row.
-    L_max : float
-        The largest curvature of the loss of one row, at least lam_max.
-    mu, lam_max : float
-        The smallest and the largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+    alpha, beta, zeta2 : float
+        The step size, > 0, and the momentum, 0 <= beta < 1; variance factor zeta0^2 = (n - b)/((n -
+        1) b) of a batch: 0 for all rows, 1 for one row.
+    L_max, mu, lam_max : float
+        Largest curvature of the loss of one row, at least lam_max; smallest and largest eigenvalue
+        of the Hessian, 0 < mu <= lam_max <= L_max.
     chi2 : float
         chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``.
 
     Returns
     -------
     Bound
-        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: least squares, zeta2 < ``certificate(...)``; chi2 = E_i||grad f_i(w*)||^2.
 
     Examples
     --------

@@ -56,21 +56,23 @@ def certify_convex(
     bounded by E||g - u||^2 <= zeta0^2 (L_max <u, y - w*> - ||u||^2) or by the same with
     2 L_max (f(y) - f*). The smallest r is found by bisection (cvxpy, Clarabel).
 
+    Guarantee: the multipliers are rounded to fractions and the inequality is checked in exact
+    arithmetic (LDL^T), so the rate returned is a proof and rests on no solver. That no smaller rate
+    is returned proves nothing: the family of V is limited. Source: not in the paper; the
+    inequalities of Taylor, Hendrickx and Glineur (2017), with the batch as a parameter;
+    docs/theory/convex.md. Needs the extra ``certify``.
+
     Parameters
     ----------
     alpha, beta : float
         The step size, > 0, and the momentum, 0 <= beta < 1.
     theta : float
         The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
-    mu : float
-        The smallest curvature of f, > 0: the smallest eigenvalue of the Hessian.
-    L : float
-        The largest curvature of f, > mu.
-    L_max : float
-        The largest curvature of the loss of one row, at least L.
+    mu, L, L_max : float
+        Smallest eigenvalue of the Hessian of f, > 0; the largest curvature of f, > mu; the largest
+        curvature of the loss of one row, at least L.
     zeta2 : float
-        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
-        the full batch and 1 is one row.
+        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
 
     Returns
     -------
@@ -83,15 +85,6 @@ def certify_convex(
         If mu = L, or an argument is out of its range.
     ImportError
         If cvxpy or Clarabel is not installed.
-
-    Notes
-    -----
-    Guarantee: the multipliers are rounded to fractions and the inequality is checked in exact
-    arithmetic (LDL^T), so the rate returned is a proof and rests on no solver. That no smaller
-    rate is returned proves nothing: the family of V is limited.
-
-    Source: not in the paper; the inequalities of Taylor, Hendrickx and Glineur (2017), with the
-    batch as a parameter; docs/theory/convex.md. Needs the extra ``certify``.
 
     Examples
     --------

@@ -30,6 +30,11 @@ def edge(
 
     a quadratic in alpha and in lam, and linear in zeta0^2.
 
+    Guarantee: necessary and sufficient where every row touches one coordinate, with curvature L_max
+    or 0. On other least squares it is sufficient if it holds at every eigenvalue; for theta = 0 at
+    mu and lambda_max, since the left side is linear in lam. Source: not in the paper; Theorem S at
+    rate 1, docs/theory/certificate.md.
+
     Parameters
     ----------
     alpha : float, optional
@@ -58,14 +63,6 @@ def edge(
     ------
     ValueError
         If not exactly one of alpha, lam, zeta2 is left out, or a number is out of its range.
-
-    Notes
-    -----
-    Guarantee: necessary and sufficient where every row touches one coordinate, with curvature L_max
-    or 0. On other least squares it is sufficient if it holds at every eigenvalue; for theta = 0 at
-    mu and lambda_max, since the left side is linear in lam.
-
-    Source: not in the paper; Theorem S at rate 1, docs/theory/certificate.md.
 
     Examples
     --------

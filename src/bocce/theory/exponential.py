@@ -115,23 +115,24 @@ def bound_exponential(
     c_B zeta0^2 chi^2/(2L), with c_B = (2 kappa - 1)/(2 kappa - 1 - zeta0^2 (kappa - 1)) < 2. So the
     noise falls with the batch: at b = 0.9 n it is about 9 n times smaller than at b = 1.
 
+    Guarantee: any batch size, any convex L-smooth rows, form "proof", L >= L_max. Source:
+    ``thm:SHB_exp``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
-    tau : float, default 1.0
-        As in ``schedules.shb_exponential``, 1 <= tau < T.
-    D : float, default 1.0
-        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+    tau, D : float, default 1.0
+        As in ``schedules.shb_exponential``, 1 <= tau < T; the distance ||w_0 - w*|| from the start
+        to the minimiser, >= 0.
     sigma2 : float, default 0.0
         sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
     zeta2 : float, default 1.0
-        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
-        the full batch and 1 is one row.
+        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
     L_max : float, optional
-        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+        Largest curvature of the loss of one row; if given, L >= L_max is checked.
     which : {"corrected", "printed"}, default "corrected"
         "printed" has the paper's C_4 and C_5, which exact dynamics exceed.
     chi2 : float, optional
@@ -140,18 +141,6 @@ def bound_exponential(
     Returns
     -------
     Bound
-        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: any batch size, any convex L-smooth rows, form "proof", L >= L_max.
-
-    Source: ``thm:SHB_exp``.
 
     Examples
     --------
@@ -203,27 +192,26 @@ def bound_misestimated_L(
     ``delta_f`` = max over k < k_0 of E f(w_k) - f* is then needed. s_B^2 and the arguments
     ``sigma2``, ``zeta2`` and ``chi2`` are those of `bound_exponential`.
 
+    Guarantee: nu gamma <= 4 kappa, L >= L_max, form "proof". Source: ``thm:SHB_mis_L``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
-    L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
-    nu : float
-        The ratio L/L_hat of the true L and the L that the schedule was built with, > 0.
-    tau : float, default 1.0
-        As in ``schedules.shb_exponential``, 1 <= tau < T.
-    D : float, default 1.0
-        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+        Number of steps, at least 1.
+    L, mu, nu : float
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L; the ratio L/L_hat of the
+        true L and the L that the schedule was built with, > 0.
+    tau, D : float, default 1.0
+        As in ``schedules.shb_exponential``, 1 <= tau < T; the distance ||w_0 - w*|| from the start
+        to the minimiser, >= 0.
     sigma2 : float, default 0.0
         sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
     delta_f : float, optional
         The largest E f(w_k) - f* over the first k_0 steps; needed for nu > 1.
     zeta2 : float, default 1.0
-        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
-        the full batch and 1 is one row.
+        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
     L_max : float, optional
-        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+        Largest curvature of the loss of one row; if given, L >= L_max is checked.
     which : {"corrected", "printed"}, default "corrected"
         "corrected" is proved; "printed" has the constants that the paper prints.
     chi2 : float, optional
@@ -232,18 +220,11 @@ def bound_misestimated_L(
     Returns
     -------
     Bound
-        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
 
     Raises
     ------
     ValueError
         If delta_f is missing for nu > 1, or an argument is out of its range.
-
-    Notes
-    -----
-    Guarantee: nu gamma <= 4 kappa, L >= L_max, form "proof".
-
-    Source: ``thm:SHB_mis_L``.
 
     Examples
     --------
@@ -310,25 +291,25 @@ def bound_misestimated_mu(
 
     s_B^2 and the arguments ``sigma2``, ``zeta2`` and ``chi2`` are those of `bound_exponential`.
 
+    Guarantee: L >= L_max, form "proof"; nothing is promised for mu over-estimated. Source:
+    ``thm:SHB_mis_mu``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
-    L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
-    nu : float
-        The ratio mu_hat/mu of the mu that the schedule was built with and the true mu, 0 < nu <= 1.
-    tau : float, default 1.0
-        As in ``schedules.shb_exponential``, 1 <= tau < T.
-    D : float, default 1.0
-        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+        Number of steps, at least 1.
+    L, mu, nu : float
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L; the ratio mu_hat/mu of
+        the mu that the schedule was built with and the true mu, 0 < nu <= 1.
+    tau, D : float, default 1.0
+        As in ``schedules.shb_exponential``, 1 <= tau < T; the distance ||w_0 - w*|| from the start
+        to the minimiser, >= 0.
     sigma2 : float, default 0.0
         sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
     zeta2 : float, default 1.0
-        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
-        the full batch and 1 is one row.
+        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
     L_max : float, optional
-        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+        Largest curvature of the loss of one row; if given, L >= L_max is checked.
     which : {"corrected", "printed"}, default "corrected"
         "corrected" is proved; "printed" has the constants that the paper prints.
     chi2 : float, optional
@@ -337,18 +318,6 @@ def bound_misestimated_mu(
     Returns
     -------
     Bound
-        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: L >= L_max, form "proof"; nothing is promised for mu over-estimated.
-
-    Source: ``thm:SHB_mis_mu``.
 
     Examples
     --------

@@ -61,6 +61,14 @@ def certify(
         E||w_T - w*||^2 <= ||m_T||^2 + sum_k ( sqrt(sum_lam q_k m_{y,k}^2)
                                      + alpha_k zeta0 sqrt(c1 chi^2 + c2 chi~^2) )^2.
 
+    Guarantee: least squares with any l2, independent batches of b rows without replacement, every
+    data set with these constants; up to rounding. Within 1 to 3 times the exact root mean square
+    where the method is comfortably stable; useless (infinite) near its critical batch. ``bias`` is
+    what is left where the minimiser has no noise, ``noise`` the rest. Costs O(d T) with a spectrum,
+    O(T^2) without.
+
+    Source: not in the paper; docs/theory/finite-horizon.md has the proof.
+
     Parameters
     ----------
     schedule : Schedule or str
@@ -79,10 +87,9 @@ def certify(
     spectrum : array-like, optional
         The eigenvalues of the Hessian. Give mu and lam_max instead, and the bound holds for every
         spectrum between them.
-    mu : float, optional
-        The smallest eigenvalue, where no spectrum is given.
-    lam_max : float, optional
-        The largest eigenvalue, where no spectrum is given.
+    mu, lam_max : float, optional
+        The smallest eigenvalue, where no spectrum is given; the largest eigenvalue, where no
+        spectrum is given.
     error0 : array-like
         The squared distance ||w_0 - w*||^2; with a spectrum also its parts, one for each
         eigenvalue.
@@ -99,22 +106,6 @@ def certify(
     Returns
     -------
     Bound
-        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: least squares with any l2, independent batches of b rows without replacement, every
-    data set with these constants; up to rounding. Within 1 to 3 times the exact root mean square
-    where the method is comfortably stable; useless (infinite) near its critical batch. ``bias`` is
-    what is left where the minimiser has no noise, ``noise`` the rest. Costs O(d T) with a spectrum,
-    O(T^2) without.
-
-    Source: not in the paper; docs/theory/finite-horizon.md has the proof.
 
     Examples
     --------

@@ -31,6 +31,9 @@ def certify_run(
     of lambda_max alone. Weights, a penalty by column and an intercept (the last variable of w0) are
     part of the problem: row i has the Hessian A_i = c_i x_i x_i^T + l2 diag(r), whatever c and r.
 
+    Guarantee: as ``certify``, up to rounding; ``why`` says what was estimated. It asks for w*, so
+    it judges a schedule, on these data or on a sample of them; it is no way to save a run.
+
     Parameters
     ----------
     p : Problem
@@ -55,11 +58,6 @@ def certify_run(
     ------
     ValueError
         If the problem is not least squares, or an argument is out of its range.
-
-    Notes
-    -----
-    Guarantee: as ``certify``, up to rounding; ``why`` says what was estimated. It asks for w*, so
-    it judges a schedule, on these data or on a sample of them; it is no way to save a run.
 
     Examples
     --------
@@ -179,10 +177,8 @@ def certify_words(bound: Bound, T: int, b: int) -> str:
     ----------
     bound : Bound
         The result of ``certify`` or ``certify_run``.
-    T : int
-        The number of steps.
-    b : int
-        The batch size in rows, 1 <= b <= n.
+    T, b : int
+        Number of steps; the batch size in rows, 1 <= b <= n.
 
     Returns
     -------

@@ -44,6 +44,8 @@ def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: fl
 
     Infinite where the noise-free method does not contract faster than ``rate``.
 
+    Source: not in the paper (the variance of an ARMA(2,1) sequence).
+
     Parameters
     ----------
     alpha, beta : float
@@ -53,22 +55,12 @@ def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: fl
     lam : float
         The eigenvalue of the Hessian, > 0.
     rate : float, default 1.0
-        The factor by which the root-mean-square error must fall a step, at most 1; 1 asks for
-        stability.
+        Factor of the root-mean-square error a step, at most 1 (1 asks for stability).
 
     Returns
     -------
     float
         The gain; infinite where the noise-free method does not contract faster than ``rate``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Source: not in the paper (the variance of an ARMA(2,1) sequence).
 
     Examples
     --------
@@ -127,6 +119,10 @@ def lookahead_phi(
 ) -> float:
     """Phi_r = min{c1 L_max + c2 kappa~ : c1, c2 >= 0, g_r(lam) <= c1 + c2/lam on [mu, lam_max]}.
 
+    Guarantee: zeta0^2 Phi_r <= r^2 certifies the contraction r^2 of E V, V >= 2 (f - f*), under
+    interpolation. ``lookahead_certificate`` is never weaker. Infinite if the noise-free method
+    does not contract faster than ``rate``.
+
     Parameters
     ----------
     alpha, beta : float
@@ -134,30 +130,18 @@ def lookahead_phi(
     theta : float
         The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
     L_max : float
-        The largest curvature of the loss of one row, at least lam_max.
+        Largest curvature of the loss of one row, at least lam_max.
     kappa_tilde : float or None
         The largest x_i^T A^-1 x_i over the rows, with A the Hessian; None if unknown.
     mu, lam_max : float
-        The smallest and the largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
     rate : float, default 1.0
-        The factor by which the root-mean-square error must fall a step, at most 1; 1 asks for
-        stability.
+        Factor of the root-mean-square error a step, at most 1 (1 asks for stability).
 
     Returns
     -------
     float
         Phi_r, in the unit of zeta0^-2.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: zeta0^2 Phi_r <= r^2 certifies the contraction r^2 of E V, V >= 2 (f - f*), under
-    interpolation. ``lookahead_certificate`` is never weaker. Infinite if the noise-free method
-    does not contract faster than ``rate``.
 
     Examples
     --------
@@ -189,6 +173,10 @@ def lookahead_certificate(
     With theta = 0 and c2 = 0 this is Theorem S. ``kappa_tilde=None`` (unknown) sets c2 = 0.
     ``L_max`` may be any R2 with E[A_i^2] <= R2 A for the rows' Hessians A_i (l2 included).
 
+    Guarantee: least squares, any data with these constants; 0 if nothing is certified. The
+    inequality is a quartic in lam and is proved on the whole interval by Bernstein coefficients.
+    Source: not in the paper.
+
     Parameters
     ----------
     alpha, beta : float
@@ -196,31 +184,18 @@ def lookahead_certificate(
     theta : float
         The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
     L_max : float
-        The largest curvature of the loss of one row, at least lam_max.
+        Largest curvature of the loss of one row, at least lam_max.
     kappa_tilde : float or None
         The largest x_i^T A^-1 x_i over the rows, with A the Hessian; None if unknown.
     mu, lam_max : float
-        The smallest and the largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
     rate : float, default 1.0
-        The factor by which the root-mean-square error must fall a step, at most 1; 1 asks for
-        stability.
+        Factor of the root-mean-square error a step, at most 1 (1 asks for stability).
 
     Returns
     -------
     float
         The largest certified zeta0^2; 0 if nothing is certified.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: least squares, any data with these constants; 0 if nothing is certified. The
-    inequality is a quartic in lam and is proved on the whole interval by Bernstein coefficients.
-
-    Source: not in the paper.
 
     Examples
     --------
@@ -254,25 +229,18 @@ def lookahead_rate(
         The step size, > 0, and the momentum, 0 <= beta < 1.
     theta : float
         The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
-    zeta2 : float
-        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
-        the full batch and 1 is one row.
-    L_max : float
-        The largest curvature of the loss of one row, at least lam_max.
+    zeta2, L_max : float
+        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row;
+        largest curvature of the loss of one row, at least lam_max.
     kappa_tilde : float or None
         The largest x_i^T A^-1 x_i over the rows, with A the Hessian; None if unknown.
     mu, lam_max : float
-        The smallest and the largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
 
     Returns
     -------
     float
         The certified rate a step, or infinity.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
 
     Examples
     --------

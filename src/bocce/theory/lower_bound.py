@@ -68,10 +68,13 @@ def psi(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
     Psi = phi^T M_steps phi with phi = (sin theta, cos theta), M_0 = I, M_{j+1} = E[H^T M_j H]:
     the paper's sum over all 2^steps sequences, in O(steps).
 
+    Guarantee: min over theta > 1 proves divergence; the converse is not true. Source:
+    ``thm:divergence-n-case``; ``thm:divergence-2-case`` with n=2, b=1, steps=3.
+
     Parameters
     ----------
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
     beta : float
         The momentum, from 0 to 1.
     theta : float
@@ -83,17 +86,6 @@ def psi(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
     -------
     float
         The factor Psi, > 0.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: min over theta > 1 proves divergence; the converse is not true.
-
-    Source: ``thm:divergence-n-case``; ``thm:divergence-2-case`` with n=2, b=1, steps=3.
 
     Examples
     --------
@@ -107,10 +99,12 @@ def psi(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
 def psi_derivative(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
     """The derivative of ``psi`` in beta, carried along in the same recursion.
 
+    Source: ``table:der_beta``.
+
     Parameters
     ----------
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
     beta : float
         The momentum, from 0 to 1.
     theta : float
@@ -122,15 +116,6 @@ def psi_derivative(n: int, b: int, beta: float, theta: float, steps: int = 6) ->
     -------
     float
         d Psi/d beta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Source: ``table:der_beta``.
 
     Examples
     --------
@@ -147,7 +132,7 @@ def psi_minimum(n: int, b: int, beta: float, steps: int = 6) -> float:
     Parameters
     ----------
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
     beta : float
         The momentum, from 0 to 1.
     steps : int, default 6
@@ -157,11 +142,6 @@ def psi_minimum(n: int, b: int, beta: float, steps: int = 6) -> float:
     -------
     float
         The smallest Psi; above 1 it proves divergence.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
 
     Examples
     --------
@@ -175,6 +155,10 @@ def psi_minimum(n: int, b: int, beta: float, steps: int = 6) -> float:
 def psi_two_samples(beta: float, theta: float) -> float:
     """Psi of the 2-sample problem (n = 2, b = 1, three steps): the paper's polynomial.
 
+    Source: ``thm:divergence-2-case``. It equals ``psi(2, 1, beta, theta, steps=3)``; its least
+    value at beta = .63 is 1.0843 (1.0986 at kappa = 6), printed as 1.1. In truth this problem
+    diverges for every beta > 0 (``lower_bound_threshold`` is above 1).
+
     Parameters
     ----------
     beta : float
@@ -186,12 +170,6 @@ def psi_two_samples(beta: float, theta: float) -> float:
     -------
     float
         The factor Psi.
-
-    Notes
-    -----
-    Source: ``thm:divergence-2-case``. It equals ``psi(2, 1, beta, theta, steps=3)``; its least
-    value at beta = .63 is 1.0843 (1.0986 at kappa = 6), printed as 1.1. In truth this problem
-    diverges for every beta > 0 (``lower_bound_threshold`` is above 1).
 
     Examples
     --------
@@ -213,6 +191,8 @@ def psi_derivative_table(n: int = 100, b: int = 70) -> FloatArray:
     Rows: theta = 0, .2 pi, .., 2 pi. Columns: beta from .25 to .999 in ten equal steps (so the
     column headed .915 is .91578).
 
+    Source: ``table:der_beta``.
+
     Parameters
     ----------
     n : int, default 100
@@ -224,10 +204,6 @@ def psi_derivative_table(n: int = 100, b: int = 70) -> FloatArray:
     -------
     ndarray of float
         The table, of shape (11, 10).
-
-    Notes
-    -----
-    Source: ``table:der_beta``.
 
     Examples
     --------
@@ -258,6 +234,9 @@ def kappa_star(b: int, n: int = 100) -> float:
     min over theta of Psi > 1. It exists for every b < n: at beta = 1 the noise-free H has
     H^6 = I, and noise adds to that.
 
+    Guarantee: rests on Psi growing with beta, checked for n = 100 and all b in the tests. Source:
+    ``thm:divergence-n-case``, ``fig:beta_star``.
+
     Parameters
     ----------
     b : int
@@ -269,17 +248,6 @@ def kappa_star(b: int, n: int = 100) -> float:
     -------
     float
         The condition number kappa*, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: rests on Psi growing with beta, checked for n = 100 and all b in the tests.
-
-    Source: ``thm:divergence-n-case``, ``fig:beta_star``.
 
     Examples
     --------
@@ -302,6 +270,8 @@ def best_fit_line(n: int = 100, most: int | None = None) -> tuple[float, float]:
     The paper prints -0.6 and -3.8, then uses 3.3 and 4. A fitted line is not a bound: six steps
     do not support it at b = 84 .. 99.
 
+    Source: ``fig:kap_batch``.
+
     Parameters
     ----------
     n : int, default 100
@@ -313,15 +283,6 @@ def best_fit_line(n: int = 100, most: int | None = None) -> tuple[float, float]:
     -------
     tuple of (float, float)
         Slope and intercept.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Source: ``fig:kap_batch``.
 
     Examples
     --------
@@ -349,6 +310,8 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
     ``printed``: n/(1 + (n-1)/(e^3.3 kappa^0.6)), stated for n = 100. Divergence holds below it
     for b <= 98; b = 99 is stable for 18345 <= kappa <= 21928.
 
+    Source: ``thm:divergence-n-case``; the exact form is Theorem S with equality.
+
     Parameters
     ----------
     n : int
@@ -362,15 +325,6 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
     -------
     float
         The batch size in rows, a real number.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Source: ``thm:divergence-n-case``; the exact form is Theorem S with equality.
 
     Examples
     --------

@@ -25,6 +25,8 @@ ROOT_2 = 0.5 * math.log(2.0)  # ln sqrt 2
 def multistage_horizon(kappa: float) -> float:
     """T_bar = (3 2^8 sqrt(kappa)/ln 2) max{4 kappa, e^2}: Theorem 4 starts at this T.
 
+    Source: ``thm:SHB_multistage``.
+
     Parameters
     ----------
     kappa : float
@@ -34,15 +36,6 @@ def multistage_horizon(kappa: float) -> float:
     -------
     float
         T_bar, in steps.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Source: ``thm:SHB_multistage``.
 
     Examples
     --------
@@ -86,14 +79,19 @@ def bound_multistage(
     (``multistage_horizon``), C_7 = 6 (1 + 2 ln^2 x)^(1/4), C_8 = 24 kappa sqrt(C_1)/(mu (kappa-1)),
     under the theorem's own stages only.
 
+    Guarantee: L >= L_max, kappa > 1 and b >= b*(a_I), a_I = 2^-I. That condition makes zeta <=
+    sqrt(a_I), so ``bound_shb`` at the same batch is already smaller: Theorem 4 never improves on
+    Theorem 2. Why decay helps in practice is seen in ``bound_stationary``. Source:
+    ``thm:SHB_multistage``, eq. ``eq:multi-overall-conv`` for the default.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
     D : float, default 1.0
         The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
     chi : float, default 0.0
@@ -101,27 +99,13 @@ def bound_multistage(
     stages : {"theorem", "fit", "authors"}, default "theorem"
         The rule for the number of stages, see ``stage_count``.
     L_max : float, optional
-        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+        Largest curvature of the loss of one row; if given, L >= L_max is checked.
     which : {"corrected", "printed"}, default "corrected"
         "corrected" is proved; "printed" has the constants that the paper prints.
 
     Returns
     -------
     Bound
-        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: L >= L_max, kappa > 1 and b >= b*(a_I), a_I = 2^-I. That condition makes
-    zeta <= sqrt(a_I), so ``bound_shb`` at the same batch is already smaller: Theorem 4 never
-    improves on Theorem 2. Why decay helps in practice is seen in ``bound_stationary``.
-
-    Source: ``thm:SHB_multistage``, eq. ``eq:multi-overall-conv`` for the default.
 
     Examples
     --------
@@ -161,10 +145,8 @@ class Horizons:
 
     Attributes
     ----------
-    low : float
-        The smallest T.
-    high : float
-        The largest T.
+    low, high : float
+        The smallest T; the largest T.
     valid : bool
         Whether any T lies between them.
     why : str
@@ -181,16 +163,17 @@ def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> 
     """The T for which Theorem 4 holds at a given batch size.
 
     It starts at T_bar. Its end: the batch must satisfy b >= b*(2^-I(T)), that is 2^-I(T) >= zeta^2.
-    ``corrected`` solves this exactly: with J = floor(-log2 zeta^2) + 1,
-    T < 384 sqrt(kappa) J 2^(J/2);
-    ``sufficient`` is the closed form T <= (384 sqrt(kappa)/ln sqrt2) R ln R, R = 1/zeta;
+    ``corrected`` solves this exactly: with J = floor(-log2 zeta^2) + 1, T < 384 sqrt(kappa) J
+    2^(J/2); ``sufficient`` is the closed form T <= (384 sqrt(kappa)/ln sqrt2) R ln R, R = 1/zeta;
     ``printed`` is T <= C_1(T) R, which uses 2^-I <= (C_1/T)^2 in the wrong direction and reaches
     too far.
+
+    Source: ``col:multi_stage_T_crit``.
 
     Parameters
     ----------
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
     kappa : float
         The condition number L/mu, at least 1.
     which : {"corrected", "sufficient", "printed"}, default "corrected"
@@ -200,15 +183,6 @@ def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> 
     -------
     Horizons
         The smallest and the largest T.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Source: ``col:multi_stage_T_crit``.
 
     Examples
     --------

@@ -66,14 +66,19 @@ def bound_multistage_constant(
     than its time constant may have C_i r_i^T_i > 1: with many such stages (``stages="authors"``)
     the bound holds but says little, and ``theory.certify`` says more.
 
+    Guarantee: least squares with or without l2, independent batches, any data with these constants,
+    zeta0^2 below ``certificate(1/L, beta, ...)``: stage 0 decides, a shorter step at the same
+    momentum keeps the certificate. Source: not in the paper, which leaves Multi-SHB-CNST without an
+    analysis; docs/theory/multistage.md has the proof.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
     L_max : float
         The largest curvature of the loss of one row, l2 included (or ``Constants.R2``).
     D : float, default 1.0
@@ -89,20 +94,6 @@ def bound_multistage_constant(
     -------
     Bound
         On sqrt(E||w_T - w*||^2), hence on E||w_T - w*||.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: least squares with or without l2, independent batches, any data with these constants,
-    zeta0^2 below ``certificate(1/L, beta, ...)``: stage 0 decides, a shorter step at the same
-    momentum keeps the certificate.
-
-    Source: not in the paper, which leaves Multi-SHB-CNST without an analysis;
-    docs/theory/multistage.md has the proof.
 
     Examples
     --------

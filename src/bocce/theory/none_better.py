@@ -22,34 +22,21 @@ def none_better(rate: float, kappa: float, R: float, zeta2: float) -> bool:
     coefficients of every cubic are negative. All of that in fractions: the arguments are taken as
     the rational numbers that floats are.
 
+    Guarantee: True is a proof. False says only that none was found (as when ``rate`` is certified,
+    or within rounding of it). Source: not in the paper; docs/theory/minimax.md.
+
     Parameters
     ----------
-    rate : float
-        The rate to exclude, 0 < rate < 1.
-    kappa : float
-        The condition number L/mu, at least 1.
-    R : float
-        The ratio L_max/lambda_max, at least 1.
+    rate, kappa, R : float
+        The rate to exclude, 0 < rate < 1; the condition number L/mu, at least 1; the ratio
+        L_max/lambda_max, at least 1.
     zeta2 : float
-        The variance factor of a batch, zeta0^2 = (n - b)/((n - 1) b), see ``theory.zeta2``; 0 is
-        the full batch and 1 is one row.
+        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
 
     Returns
     -------
     bool
         Whether a proof was found.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: True is a proof. False says only that none was found (as when ``rate`` is certified,
-    or within rounding of it).
-
-    Source: not in the paper; docs/theory/minimax.md.
 
     Examples
     --------

@@ -27,10 +27,8 @@ class Bound:
     ----------
     quantity : str
         The quantity that is bounded, such as ``E||w_T - w*||``.
-    bias : float
-        The part that comes from the start.
-    noise : float
-        The part that comes from the noise of the batches.
+    bias, noise : float
+        The part that comes from the start; the part that comes from the noise of the batches.
     valid : bool
         Whether all conditions hold.
     why : str

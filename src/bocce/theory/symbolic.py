@@ -13,6 +13,8 @@ def psi_expression(steps: int = 6, n: int | None = None, b: int | None = None) -
 
     Psi = phi^T M_steps phi, M_{j+1} = E[H^T M_j H], as ``psi`` computes it in numbers.
 
+    Source: ``fig:psi_function``.
+
     Parameters
     ----------
     steps : int, default 6
@@ -31,10 +33,6 @@ def psi_expression(steps: int = 6, n: int | None = None, b: int | None = None) -
     ------
     ImportError
         If SymPy is not installed.
-
-    Notes
-    -----
-    Source: ``fig:psi_function``.
 
     Examples
     --------

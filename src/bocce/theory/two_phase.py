@@ -17,6 +17,8 @@ def two_phase_exponent(kappa: float, c: float = 0.5) -> float:
 
     q = 1/2 is acceleration, q = 1 none. For c = 1/2 it falls from .7075 at kappa = 4 towards 1/2.
 
+    Source: ``thm:shb_mix``, ``col:two-phase-c2``.
+
     Parameters
     ----------
     kappa : float
@@ -28,15 +30,6 @@ def two_phase_exponent(kappa: float, c: float = 0.5) -> float:
     -------
     float
         The exponent q, from 1/2 to 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Source: ``thm:shb_mix``, ``col:two-phase-c2``.
 
     Examples
     --------
@@ -76,44 +69,34 @@ def bound_two_phase(
 
     ``which="printed"`` has the printed constants of Theorem 1 in it and is no guarantee.
 
+    Guarantee: L >= L_max and b >= b* of the interpolation case, form "proof". Source:
+    ``thm:shb_mix``; the exponent q is ``two_phase_exponent``.
+
     Parameters
     ----------
     T : int
-        The number of steps, at least 1.
+        Number of steps, at least 1.
     L, mu : float
-        The largest and the smallest curvature of f, 0 < mu <= L: eigenvalues of the Hessian.
+        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
     n, b : int
-        The number of rows of the data and of a batch, 1 <= b <= n.
+        Rows of the data and of a batch, 1 <= b <= n.
     c : float, default 0.5
         The share of T that the first phase takes, 0 < c < 1.
-    tau : float, default 1.0
-        As in ``schedules.two_phase``.
-    D : float, default 1.0
-        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+    tau, D : float, default 1.0
+        As in ``schedules.two_phase``; the distance ||w_0 - w*|| from the start to the minimiser, >=
+        0.
     chi : float, default 0.0
         The root of chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; 0 is interpolation.
     sigma2 : float, default 0.0
         sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
     L_max : float, optional
-        The largest curvature of the loss of one row. Where it is given, L >= L_max is checked.
+        Largest curvature of the loss of one row; if given, L >= L_max is checked.
     which : {"corrected", "printed"}, default "corrected"
         "corrected" is proved; "printed" has the constants that the paper prints.
 
     Returns
     -------
     Bound
-        The bound in two parts, ``bias`` and ``noise``; ``valid`` says whether its conditions hold.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
-
-    Notes
-    -----
-    Guarantee: L >= L_max and b >= b* of the interpolation case, form "proof".
-
-    Source: ``thm:shb_mix``; the exponent q is ``two_phase_exponent``.
 
     Examples
     --------

@@ -28,11 +28,9 @@ class Estimate:
         convex); None if not asked for.
     L_max : float or None
         The largest L of single rows among the rows looked at, at least L; None if no row was.
-    gradient2 : float
+    gradient2, variance : float
         ||gradient||^2 of the whole data, without the share of the noise (may be negative by chance
-        when noise dominates).
-    variance : float
-        The trace of the covariance of one row's gradient.
+        when noise dominates); the trace of the covariance of one row's gradient.
     """
 
     L: float
@@ -66,6 +64,15 @@ def estimate_constants(
         variance = (mean ||g_s||^2 - ||g_B||^2)/(1/s - 1/B),
         ||gradient||^2 = (B ||g_B||^2 - s mean ||g_s||^2)/(B - s)
 
+    Guarantee: L is never below the Ritz value, itself a lower bound; equal to the largest
+    eigenvalue once ``steps`` reaches the number of distinct ones. Both noise formulas are
+    unbiased for independent rows.
+
+    Parameters, buffers and ``.grad`` of the model stay as they are. Put the model into ``eval()``
+    first if it has dropout: a random loss has no Hessian.
+
+    Source: Lanczos (1950); McCandlish et al. (2018) for the two batch sizes.
+
     Parameters
     ----------
     model : torch.nn.Module
@@ -89,22 +96,6 @@ def estimate_constants(
     -------
     Estimate
         Curvature and noise.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
-
-    Notes
-    -----
-    Guarantee: L is never below the Ritz value, itself a lower bound; equal to the largest
-    eigenvalue once ``steps`` reaches the number of distinct ones. Both noise formulas are
-    unbiased for independent rows.
-
-    Parameters, buffers and ``.grad`` of the model stay as they are. Put the model into ``eval()``
-    first if it has dropout: a random loss has no Hessian.
-
-    Source: Lanczos (1950); McCandlish et al. (2018) for the two batch sizes.
 
     Examples
     --------

@@ -38,6 +38,9 @@ class SHB(torch.optim.Optimizer):
     ``eval_params`` moves them to the iterate w_k and ``train_params`` back, bit for bit. After
     the last step of a schedule the parameters hold w_T.
 
+    Guarantee: on least squares with independent batches, that of the schedule
+    (``bocce.theory``); for networks none. Source: ``eq:shb``.
+
     Parameters
     ----------
     params : iterable
@@ -65,13 +68,6 @@ class SHB(torch.optim.Optimizer):
     ------
     TypeError, ValueError
         If an option is unknown or out of its range.
-
-    Notes
-    -----
-    Guarantee: on least squares with independent batches, that of the schedule
-    (``bocce.theory``); for networks none.
-
-    Source: ``eq:shb``.
 
     Examples
     --------
@@ -127,6 +123,9 @@ class SHB(torch.optim.Optimizer):
         The schedule is the method's for L = 1/lr and mu = 1/(lr kappa). It is made for L = 1, so
         that ``lr`` of the group is the given one.
 
+        Guarantee: for networks none. Measured against SGD with momentum and a cosine:
+        docs/torch.md.
+
         Parameters
         ----------
         params : iterable
@@ -157,11 +156,6 @@ class SHB(torch.optim.Optimizer):
         ------
         ValueError
             If T is missing, or the method needs more than lr and kappa.
-
-        Notes
-        -----
-        Guarantee: for networks none. Measured against SGD with momentum and a cosine:
-        docs/torch.md.
 
         Examples
         --------
