@@ -24,7 +24,6 @@ ALLOWED: dict[str, str] = {
     "docs/style.md": "shows what not to write",
     "docs/erratum.md": "quotes the paper",
     "docs/deviations.md": "quotes the paper",
-    "docs/auto.md": "evidence for the rule; to be shortened",
     "docs/reproduction.md": "verdicts with their evidence; to be shortened",
     "docs/reliability.md": "counts of attacks; to be shortened",
     "docs/extend/engine.md": "describes a contract in one place; to be shortened",
