@@ -225,7 +225,7 @@ def test_a_data_set_has_no_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run("solve", "mushrooms", "--target", 3)
     assert result.exit_code == 2
-    assert "--target and --columns must be left out for the data set mushrooms" in result.stderr
+    assert "--target must be left out for the data set mushrooms" in result.stderr
 
 
 def test_data_in_parts_have_an_intercept_too(table, tmp_path, monkeypatch):

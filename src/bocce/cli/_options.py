@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import typer
 
@@ -57,17 +60,6 @@ OptionalFile = Annotated[
         autocompletion=_data_sets,
     ),
 ]
-Target = Annotated[
-    str | None,
-    typer.Option(help="The column to predict, by name or number; the last if not given."),
-]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B,...",
-        help="The columns to predict from, by name or number; all others if not given.",
-    ),
-]
 Missing = Annotated[
     Literal["refuse", "drop"], typer.Option(help="What to do with rows that lack a value.")
 ]
@@ -81,42 +73,108 @@ Loss = Annotated[
         show_default=False,
     ),
 ]
-L2 = Annotated[float, typer.Option(help="Regularisation: l2/2 ||w||^2 is added.")]
-Intercept = Annotated[
-    bool,
-    typer.Option(
-        "--intercept/--no-intercept", help="Fit a constant beside the columns, without penalty."
-    ),
-]
-MethodName = Annotated[
-    str, typer.Option(help="A name that `bocce methods` lists.", autocompletion=_methods)
-]
-Steps = Annotated[
-    int | None, typer.Option("--steps", "-T", help="Number of steps; chosen if not given.")
-]
-BatchSize = Annotated[
-    Any,
-    typer.Option(
-        parser=_batch_size,
-        metavar="ROWS|SHARE",
-        help="100 is rows, 0.9 a share of n; chosen if not given.",
-    ),
-]
-Tol = Annotated[
-    float | None,
-    typer.Option(
-        help="Stop when the gradient's norm is tol times the first; 0 never. 1e-6 unless --steps "
-        "is given.",
-        show_default=False,
-    ),
-]
-Passes = Annotated[
-    float | None, typer.Option(help="Spend at most so many passes over the data, without --steps.")
-]
 Plot = Annotated[
     Path | None, typer.Option(help="Write a picture to this file: .png, .svg or .pdf.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+class Reading(NamedTuple):
+    """Options of every command that reads a table."""
+
+    target: Annotated[
+        str | None,
+        typer.Option(help="The column to predict, by name or number; the last if not given."),
+    ] = None
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="The columns to predict from, by name or number; all others if not given.",
+        ),
+    ] = None
+    missing: Missing = "refuse"
+
+    def given(self) -> list[str]:
+        """The options that say something else than their defaults."""
+        usual = self._field_defaults
+        return [f"--{name}" for name, value in self._asdict().items() if value != usual[name]]
+
+
+class Model(NamedTuple):
+    """Options of the objective."""
+
+    loss: Loss = None
+    l2: Annotated[float, typer.Option(help="Regularisation: l2/2 ||w||^2 is added.")] = 0.0
+    intercept: Annotated[
+        bool,
+        typer.Option(
+            "--intercept/--no-intercept", help="Fit a constant beside the columns, without penalty."
+        ),
+    ] = True
+
+
+class Steps(NamedTuple):
+    """Options of a run: what `bocce plan` and `bocce solve` both ask for."""
+
+    method: Annotated[
+        str, typer.Option(help="A name that `bocce methods` lists.", autocompletion=_methods)
+    ] = "auto"
+    steps: Annotated[
+        int | None, typer.Option("--steps", "-T", help="Number of steps; chosen if not given.")
+    ] = None
+    batch_size: Annotated[
+        Any,
+        typer.Option(
+            parser=_batch_size,
+            metavar="ROWS|SHARE",
+            help="100 is rows, 0.9 a share of n; chosen if not given.",
+        ),
+    ] = None
+    tol: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop when the gradient's norm is tol times the first; 0 never. 1e-6 unless "
+            "--steps is given.",
+            show_default=False,
+        ),
+    ] = None
+    passes: Annotated[
+        float | None,
+        typer.Option(help="Spend at most so many passes over the data, without --steps."),
+    ] = None
+
+
+GROUPS = (Reading, Model, Steps)
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that takes the options of `GROUPS` one by one, where ``command`` takes groups.
+
+    Typer reads the options of a command from its signature, so commands that share twenty options
+    would repeat twenty parameters.
+    """
+    own = inspect.signature(command, eval_str=True).parameters
+    groups = {name: p.annotation for name, p in own.items() if p.annotation in GROUPS}
+    options: list[inspect.Parameter] = []
+    for name, parameter in own.items():
+        hints = get_type_hints(groups[name], include_extras=True) if name in groups else {}
+        options += [
+            parameter.replace(
+                name=field, annotation=hint, default=groups[name]._field_defaults[field]
+            )
+            for field, hint in hints.items()
+        ] or [parameter]
+
+    @functools.wraps(command)
+    def taking_options(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(*(given.pop(field) for field in group._fields))
+        command(**given)
+
+    keywords = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
+    vars(taking_options)["__signature__"] = inspect.Signature(keywords)
+    return taking_options
 
 
 class Data(NamedTuple):
@@ -140,23 +198,22 @@ class Data(NamedTuple):
         return None if self.y.dtype.kind in "fiu" else sorted(set(self.y.tolist()))
 
 
-def read(
-    file: str, target: str | None = None, columns: str | None = None, missing: str = "refuse"
-) -> Data:
+def read(file: str, reading: Reading) -> Data:
     """The data of a file, or of a known LIBSVM data set."""
     from .. import data
 
+    columns = reading.columns
     chosen = [_name_or_number(word) for word in columns.split(",")] if columns else None
     if not Path(file).exists() and file in _known_sets():
-        if target is not None or columns is not None:
+        if given := reading.given():
             raise ValueError(
-                f"--target and --columns must be left out for the data set {file}, whose columns "
+                f"{' and '.join(given)} must be left out for the data set {file}, whose columns "
                 "have no names."
             )
         return Data(*data.load(file))
     if not Path(file).exists() and (near := difflib.get_close_matches(file, _known_sets(), n=1)):
         raise FileNotFoundError(f"there is no file {file!r}; did you mean the data set {near[0]}?")
-    found = data.open(file, _name_or_number(target), chosen, missing=missing)
+    found = data.open(file, _name_or_number(reading.target), chosen, missing=reading.missing)
     X, y = found
     return Data(X, y, found.columns, found.target)
 
@@ -201,14 +258,14 @@ def choose_loss(data: Data, loss: str | None) -> Chosen:
     return Chosen(loss)
 
 
-def problem_of(data: Data, loss: str, l2: float, intercept: bool = False) -> Any:
+def problem_of(data: Data, model: Model) -> Any:
     """What is minimised."""
     from .. import Problem
 
-    return Problem(data.X, data.y, loss, l2, intercept=intercept)
+    return Problem(data.X, data.y, model.loss, model.l2, intercept=model.intercept)
 
 
-def check_loss(command: str, loss: str | None, method: str = "auto", l2: float = 0.0) -> None:
+def check_loss(command: str, model: Model, method: str = "auto") -> None:
     """Raise, before any work, if there is no such loss, or the method cannot run on it."""
     from .._checks import choice
     from ..control import registry
@@ -216,8 +273,9 @@ def check_loss(command: str, loss: str | None, method: str = "auto", l2: float =
     from ..run.controllers import check_strong_convexity
 
     choice(command, "method", method, registry())
-    if loss is not None:
-        check_strong_convexity(command, registry()[method], loss_of(command, loss), l2)
+    if model.loss is not None:
+        loss = loss_of(command, model.loss)
+        check_strong_convexity(command, registry()[method], loss, model.l2)
 
 
 def check_folder(option: str, path: Path | None) -> None:

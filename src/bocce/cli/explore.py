@@ -12,6 +12,8 @@ from ._options import (
     FILES,
     Json,
     Loss,
+    Model,
+    Reading,
     _data_sets,
     check_folder,
     check_loss,
@@ -40,8 +42,8 @@ def explore(
     """Write a page that shows how large a batch must be.
 
     The page shows, exactly, what momentum does at every batch size. It is one file that needs no
-    network and no Python. With --data it starts from the
-    spectrum, the constants and the noise of that data set.
+    network and no Python. With --data it starts from the spectrum, the constants and the noise of
+    that data set.
 
     \b
     Examples:
@@ -53,15 +55,15 @@ def explore(
     from .._atomic import atomic_write
 
     check_folder("--out", out)
-    check_loss("explore", loss)
+    check_loss("explore", Model(loss))
     if data is None and (loss is not None or l2 != 0.0):
         raise ValueError("--loss and --l2 are about --data; give a FILE there, or leave them out.")
     found: dict[str, Any] | None = None
     if data is not None:
         with progress(f"reading {data}") as tell:
-            rows = read(data)
+            rows = read(data, Reading())
             chosen = choose_loss(rows, loss).name
-            problem = problem_of(rows, chosen, l2)
+            problem = problem_of(rows, Model(chosen, l2, intercept=False))
             tell("spectrum and constants")
             found = explorer.describe(problem, Path(data).name, _source(data, chosen, l2))
     with atomic_write(out) as stream:

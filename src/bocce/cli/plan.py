@@ -7,23 +7,16 @@ from typing import Annotated
 import typer
 
 from ._options import (
-    L2,
-    BatchSize,
-    Columns,
     File,
-    Intercept,
     Json,
-    Loss,
-    MethodName,
-    Missing,
-    Passes,
+    Model,
     Plot,
+    Reading,
     Steps,
-    Target,
-    Tol,
     check_loss,
     check_plot,
     choose_loss,
+    grouped,
     problem_of,
     read,
     save_figure,
@@ -31,19 +24,12 @@ from ._options import (
 from ._terminal import progress, say, show_json
 
 
+@grouped
 def plan(
     file: File,
-    target: Target = None,
-    columns: Columns = None,
-    missing: Missing = "refuse",
-    loss: Loss = None,
-    l2: L2 = 0.0,
-    intercept: Intercept = True,
-    method: MethodName = "auto",
-    steps: Steps = None,
-    batch_size: BatchSize = None,
-    tol: Tol = None,
-    passes: Passes = None,
+    reading: Reading,
+    model: Model,
+    run: Steps,
     accuracy: Annotated[
         float, typer.Option(help="Target for (f - f*)/(f(0) - f*), for what batch sizes cost.")
     ] = 1e-6,
@@ -63,16 +49,17 @@ def plan(
     """
     from .. import plan as make_plan
 
-    check_loss("plan", loss, method, l2)
+    check_loss("plan", model, run.method)
     check_plot(plot)
     with progress(f"reading {file}") as tell:
-        data = read(file, target, columns, missing)
-        chosen = choose_loss(data, loss)
-        problem = problem_of(data, chosen.name, l2, intercept)
+        data = read(file, reading)
+        chosen = choose_loss(data, model.loss)
+        problem = problem_of(data, model._replace(loss=chosen.name))
         tell("a trial, constants, and what batch sizes cost")
         found = make_plan(
-            problem, batch_size, steps, accuracy, method=method, tol=tol, passes=passes
-        )
+            problem, run.batch_size, run.steps, accuracy, method=run.method, tol=run.tol,
+            passes=run.passes,
+        )  # fmt: skip
         if plot is not None:
             save_figure(found.plot()[0].figure, plot)
     if json:

@@ -10,22 +10,15 @@ import typer
 from . import _result
 from ._messages import in_options
 from ._options import (
-    L2,
-    BatchSize,
-    Columns,
     Data,
     File,
-    Intercept,
     Json,
-    Loss,
-    MethodName,
-    Missing,
-    Passes,
+    Model,
+    Reading,
     Steps,
-    Target,
-    Tol,
     check_loss,
     choose_loss,
+    grouped,
     problem_of,
     read,
 )
@@ -42,19 +35,12 @@ from ._terminal import (
 )
 
 
+@grouped
 def solve(
     file: File,
-    target: Target = None,
-    columns: Columns = None,
-    missing: Missing = "refuse",
-    loss: Loss = None,
-    l2: L2 = 0.0,
-    intercept: Intercept = True,
-    method: MethodName = "auto",
-    steps: Steps = None,
-    batch_size: BatchSize = None,
-    tol: Tol = None,
-    passes: Passes = None,
+    reading: Reading,
+    model: Model,
+    run: Steps,
     seed: Annotated[int, typer.Option(help="Decides every batch.")] = 0,
     sampling: Annotated[
         Literal["independent", "reshuffle"], typer.Option(help="How batches are drawn.")
@@ -93,35 +79,35 @@ def solve(
     from .. import minimize
     from ..run.plan import usual_tol
 
-    check_loss("solve", loss, method, l2)
+    check_loss("solve", model, run.method)
     files = _result.out_files(out, force)
     if ray is not None and sampling != "independent":
         raise ValueError(
             f"--sampling {sampling} must be independent with --ray; leave one of them out."
         )
     with progress(f"reading {file}"):
-        data = read(file, target, columns, missing)
-        chosen = choose_loss(data, loss)
-        problem = problem_of(data, chosen.name, l2, intercept)
-    goal = usual_tol(steps) if tol is None else tol
+        data = read(file, reading)
+        chosen = choose_loss(data, model.loss)
+        model = model._replace(loss=chosen.name)
+        problem = problem_of(data, model)
+    goal = usual_tol(run.steps) if run.tol is None else run.tol
     asked = watched()  # before the bar, which may take stderr's place
-    with resumable(checkpoint), progress("starting", steps) as tell:
+    with resumable(checkpoint), progress("starting", run.steps) as tell:
         options = {
-            "T": steps,
-            "batch_size": batch_size,
+            "T": run.steps,
+            "batch_size": run.batch_size,
             "seed": seed,
             "tol": goal,
-            "passes": passes,
+            "passes": run.passes,
             "record_every": "auto",
-            "callback": _shown_by(tell, steps) if asked else None,
+            "callback": _shown_by(tell, run.steps) if asked else None,
             "checkpoint": checkpoint,
         }
         if ray is None:
-            result = minimize(problem, method, sampling=sampling, **options)
+            result = minimize(problem, run.method, sampling=sampling, **options)
         else:
-            options |= {"loss": chosen.name, "l2": l2, "intercept": intercept}
-            result = _on_ray(ray, workers, file, data, method, options)
-    figures = _result.summary(file, method, problem, result, goal)
+            result = _on_ray(ray, workers, file, data, run.method, options | model._asdict())
+    figures = _result.summary(file, run.method, problem, result, goal)
     trouble = _written(files, result, figures, data)
     code = _code(result, goal)
     if json:

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from ._options import (
-    Columns,
     Json,
-    Missing,
+    Model,
     OptionalFile,
     Plot,
-    Target,
+    Reading,
     _methods,
     check_plot,
     choose_loss,
+    grouped,
     problem_of,
     read,
     save_figure,
@@ -30,6 +30,7 @@ OTHER_LOSS = (
 HOLDS = {True: "yes", False: "no", None: ""}
 
 
+@grouped
 def theory(
     file: OptionalFile = None,
     n: Annotated[int | None, typer.Option("-n", help="Rows, without FILE (10000).")] = None,
@@ -49,9 +50,8 @@ def theory(
         typer.Option(help="Certify the error of this method too.", autocompletion=_methods),
     ] = None,
     l2: Annotated[float | None, typer.Option(help="Regularisation, with FILE (0).")] = None,
-    target: Target = None,
-    columns: Columns = None,
-    missing: Missing = "refuse",
+    *,
+    reading: Reading,
     plot: Plot = None,
     json: Json = False,
 ) -> None:
@@ -75,16 +75,16 @@ def theory(
     check_plot(plot)
     numbers = {"n": n, "kappa": kappa, "ratio": ratio}
     given: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
-    _check_use(file, given, {"--l2": l2, "--target": target, "--columns": columns})
+    _check_use(file, given, [*reading.given(), *["--l2"] * (l2 is not None)])
     if method is not None:
         thresholds.check_method(method)
     with progress("reading" if file is None else f"reading {file}") as tell:
         if file is None:
             settings = thresholds.settings(T=steps, b=batch_size, **given)
         else:
-            data = read(file, target, columns, missing)
+            data = read(file, reading)
             chosen = choose_loss(data, None)
-            problem = problem_of(data, chosen.name, l2 or 0.0)
+            problem = problem_of(data, Model(chosen.name, l2 or 0.0, intercept=False))
             tell("constants")
             settings = [thresholds.from_problem(problem, T=steps, b=batch_size)]
         tell("thresholds and bounds")
@@ -105,11 +105,11 @@ def theory(
         say(f"\nwrote {plot}")
 
 
-def _check_use(file: str | None, given: dict[str, Any], about_file: dict[str, Any]) -> None:
+def _check_use(file: str | None, given: dict[str, Any], about_file: list[str]) -> None:
     """Numbers or a FILE, not both."""
-    for option, value in about_file.items():
-        if file is None and value is not None:
-            raise ValueError(f"{option} is about the data of a FILE; give one, or leave it out.")
+    if file is None and about_file:
+        options = " and ".join(about_file)
+        raise ValueError(f"{options} is about the data of a FILE; give one, or leave it out.")
     if file is not None and given:
         options = " and ".join("-n" if name == "n" else f"--{name}" for name in given)
         raise ValueError(f"FILE decides what {options} would; give it or them, not both.")
