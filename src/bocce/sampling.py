@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from . import _checks
 
+__all__ = ["batch"]
+
 Rows = npt.NDArray[np.int64]
 MODES = ("independent", "reshuffle")
 
@@ -33,22 +35,7 @@ def _mix(z: int) -> int:
 
 
 def stream_key(seed: int, purpose: str, step: int) -> int:
-    """The key of one stream: seed, purpose and step, mixed one after the other.
-
-    Parameters
-    ----------
-    seed : int
-        The seed of the run.
-    purpose : str
-        A word that keeps streams of different use apart.
-    step : int
-        The number of the step.
-
-    Returns
-    -------
-    int
-        The 64-bit key.
-    """
+    """The key of one stream: seed, purpose (a key of ``PURPOSE``) and step, mixed one after the other."""
     key = _mix(seed + GOLDEN)
     key = _mix(key ^ (PURPOSE[purpose] * GOLDEN))
     return _mix(key + (step + 1) * GOLDEN)
@@ -87,18 +74,7 @@ def _distinct(key: int, n: int, m: int) -> Rows:
 
 
 def permutation(seed: int, epoch: int, n: int) -> Rows:
-    """The order of the rows in an epoch: Fisher-Yates from the last place down.
-
-    Parameters
-    ----------
-    seed, epoch, n : int
-        The seed of the run; the number of the epoch, from 0; the number of rows of the data.
-
-    Returns
-    -------
-    ndarray of int64
-        The n row numbers in their random order.
-    """
+    """The n rows in the order of an epoch (from 0): Fisher-Yates from the last place down."""
     key = stream_key(seed, "reshuffle", epoch)
     order = np.arange(n, dtype=np.int64)
     half = 0
@@ -121,25 +97,6 @@ def permutation(seed: int, epoch: int, n: int) -> Rows:
 def batch_rows(where: str, batch_size: object, n: int) -> int:
     """The batch size in rows: an int is rows, a float in (0, 1] a share of n (at least one row).
 
-    Parameters
-    ----------
-    where : str
-        The function that was called, for messages.
-    batch_size : int or float
-        Rows (int), or a share of n (float in (0, 1]).
-    n : int
-        The number of rows of the data.
-
-    Returns
-    -------
-    int
-        The number of rows, at least 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If batch_size is neither.
-
     Examples
     --------
     >>> batch_rows("minimize", 0.9, 50), batch_rows("minimize", 7, 50)
@@ -155,18 +112,7 @@ def batch_rows(where: str, batch_size: object, n: int) -> int:
 
 
 def batches_per_epoch(n: int, b: int) -> int:
-    """Whole disjoint batches in a permutation; the n mod b rows left over change every epoch.
-
-    Parameters
-    ----------
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
-
-    Returns
-    -------
-    int
-        The number of batches, floor(n/b).
-    """
+    """Whole disjoint batches in a permutation; the n mod b rows left over change every epoch."""
     return n // b
 
 
@@ -179,11 +125,10 @@ def batch(seed: int, k: int, n: int, b: int, sampling: str = "independent") -> R
 
     Parameters
     ----------
-    seed, k, n, b : int
-        The seed of the run; the number of the step, from 0; rows of the data and of a batch, 1 <= b
-        <= n.
-    sampling : {"independent", "reshuffle"}, default "independent"
-        How batches are drawn, see above.
+    seed, k : int
+        Seed of the run; number of the step, from 0.
+    n, b : int
+        Rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
@@ -209,35 +154,12 @@ def batch(seed: int, k: int, n: int, b: int, sampling: str = "independent") -> R
 
 
 def search_batch(seed: int, k: int, n: int, b: int) -> Rows:
-    """A second batch at step k, independent of the first: for a line search on its own rows.
-
-    Parameters
-    ----------
-    seed, k, n, b : int
-        The seed of the run; the number of the step, from 0; rows of the data and of a batch, 1 <= b
-        <= n.
-
-    Returns
-    -------
-    ndarray of int64
-        The b row numbers, sorted.
-    """
+    """A second batch at step k, independent of the first: for a line search on its own rows."""
     return _independent(stream_key(seed, "search", k), n, b)
 
 
 def shuffle_keys(seed: int, start: int, count: int) -> npt.NDArray[np.uint64]:
-    """One 64-bit word a row, all different: rows in the order of their keys are shuffled.
-
-    Parameters
-    ----------
-    seed, start, count : int
-        The seed of the shuffle; the number of the first row; the number of rows.
-
-    Returns
-    -------
-    ndarray of uint64
-        The keys, one a row.
-    """
+    """One 64-bit word a row, all different: rows in the order of their keys are shuffled."""
     return _words(stream_key(seed, "shuffle", 0), start, count)
 
 
@@ -247,20 +169,6 @@ def split_counts(seed: int, k: int, sizes: npt.ArrayLike, b: int) -> Rows:
     Part by part, the count given those before it is hypergeometric, by inversion of one word of a
     stream keyed by (seed, k). With each part's rows from ``part_batch`` the batch is a sample of
     b of all n rows without replacement.
-
-    Parameters
-    ----------
-    seed, k : int
-        The seed of the run; the number of the step, from 0.
-    sizes : array-like
-        The number of rows of each part.
-    b : int
-        The batch size in rows.
-
-    Returns
-    -------
-    ndarray of int64
-        The number of rows from each part; the sum is b.
 
     Examples
     --------
@@ -300,35 +208,12 @@ def _hypergeometric(u: float, good: int, bad: int, drawn: int) -> int:
 
 
 def part_seed(seed: int, part: int) -> int:
-    """The seed of one part's own stream.
-
-    Parameters
-    ----------
-    seed, part : int
-        The seed of the run; the number of the part, from 0.
-
-    Returns
-    -------
-    int
-        The seed.
-    """
+    """The seed of one part's own stream."""
     return stream_key(seed, "part", part)
 
 
 def part_batch(seed: int, k: int, part: int, size: int, count: int) -> Rows:
-    """The sorted rows, numbered within the part, that batch k takes from ``part``.
-
-    Parameters
-    ----------
-    seed, k, part, size, count : int
-        The seed of the run; the number of the step, from 0; the number of the part, from 0; the
-        number of rows of the part; the number of rows to take.
-
-    Returns
-    -------
-    ndarray of int64
-        The row numbers within the part, sorted.
-    """
+    """The sorted rows, numbered within the part, that batch k takes from ``part``."""
     return batch(part_seed(seed, part), k, size, count) if count else np.empty(0, np.int64)
 
 
@@ -341,20 +226,7 @@ def _independent(key: int, n: int, b: int) -> Rows:
 
 
 def check_seed(where: str, seed: object) -> int:
-    """The seed, checked.
-
-    Parameters
-    ----------
-    where : str
-        The function that was called, for messages.
-    seed : int
-        The seed, a whole number >= 0.
-
-    Returns
-    -------
-    int
-        The seed.
-    """
+    """The seed, checked."""
     return _checks.integer(
         where, "seed", seed, least=0, most=_MASK, remedy="a seed is a 64-bit unsigned integer"
     )

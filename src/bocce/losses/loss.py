@@ -54,10 +54,8 @@ class Loss(Protocol):
 
         Parameters
         ----------
-        z : ndarray
-            The scores x_i . w; with several outputs, a column for each class.
-        y : ndarray
-            The targets, as ``targets`` gives them.
+        z, y : ndarray
+            The scores x_i . w (with several outputs, a column for each class), and the targets.
 
         Returns
         -------
@@ -70,15 +68,12 @@ class Loss(Protocol):
 
         Parameters
         ----------
-        z : ndarray
-            The scores x_i . w; with several outputs, a column for each class.
-        y : ndarray
-            The targets, as ``targets`` gives them.
+        z, y : ndarray
+            The scores and the targets, as for ``value``.
 
         Returns
         -------
         ndarray
-            As z.
         """
 
     def bend(self, z: Any, y: Any) -> Any:
@@ -86,15 +81,12 @@ class Loss(Protocol):
 
         Parameters
         ----------
-        z : ndarray
-            The scores x_i . w; with several outputs, a column for each class.
-        y : ndarray
-            The targets, as ``targets`` gives them.
+        z, y : ndarray
+            The scores and the targets, as for ``value``.
 
         Returns
         -------
         ndarray
-            As z.
         """
 
     def together(self, z: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -102,15 +94,12 @@ class Loss(Protocol):
 
         Parameters
         ----------
-        z : ndarray
-            The scores x_i . w; with several outputs, a column for each class.
-        y : ndarray
-            The targets, as ``targets`` gives them.
+        z, y : ndarray
+            The scores and the targets, as for ``value``.
 
         Returns
         -------
         tuple of (ndarray, ndarray, ndarray)
-            Value, slope and bend.
         """
 
     bend_products: Any  # c_i u_i^T bend_i v_i summed over rows, for losses with several outputs
@@ -141,7 +130,6 @@ class Loss(Protocol):
         Returns
         -------
         float or ndarray
-            The score.
         """
 
     @staticmethod
@@ -152,10 +140,8 @@ class Loss(Protocol):
         ----------
         where : str
             The function that was called, for messages.
-        y : ndarray
-            The targets of the user.
-        labels : array-like, optional
-            The labels of all the data, where ``y`` is a part of them.
+        y, labels : array-like
+            The targets of the user; the labels of all the data, where ``y`` is a part of them.
 
         Returns
         -------
@@ -169,8 +155,7 @@ class Loss(Protocol):
 
         Returns
         -------
-        dict
-            Functions by name.
+        dict of callables
         """
 
 
@@ -237,8 +222,7 @@ def loss(name: str) -> Callable[[L], L]:
     Raises
     ------
     TypeError
-        If the class is not a named tuple with value, slope and bend, or has a field without a
-        default.
+        The class is no named tuple with value, slope and bend, or has a field without a default.
 
     Examples
     --------
@@ -286,20 +270,17 @@ def loss_of(where: str, given: Any) -> Any:
 
     Parameters
     ----------
-    where : str
-        The function that was called, for messages.
-    given : Loss or str
-        A loss, or a name of ``bocce.losses.REGISTRY``.
+    where, given : str, Loss or str
+        The function that was called, for messages; a loss, or a name of ``bocce.losses.REGISTRY``.
 
     Returns
     -------
     Loss
-        The loss.
 
     Raises
     ------
     TypeError, ValueError
-        If it is neither a loss nor a known name.
+        It is neither a loss nor a known name.
     """
     if isinstance(given, str):
         given = ALIASES.get(given, given)

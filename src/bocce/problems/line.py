@@ -17,10 +17,8 @@ class Line:
     ----------
     problem : Problem
         The problem.
-    w : ndarray
-        The point.
-    rows : ndarray of int
-        The rows of the batch.
+    w, rows : ndarray
+        The point, and the numbers of the rows of the batch.
     """
 
     def __init__(self, problem: Problem, w: Array, rows: Index) -> None:
@@ -51,7 +49,6 @@ class Line:
         Returns
         -------
         float
-            The decrease.
         """
         p, g = self.problem, self.gradient
         if p.loss.quadratic:

@@ -51,10 +51,8 @@ class Look(NamedTuple):
 
     Attributes
     ----------
-    value : float
-        The objective.
-    gradient : ndarray
-        Its full gradient.
+    value, gradient : float, ndarray
+        The objective, and its full gradient.
     """
 
     value: float

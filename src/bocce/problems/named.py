@@ -12,19 +12,12 @@ def LeastSquares(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Pro
 
     Parameters
     ----------
-    X : array, sparse matrix or BlockFile
-        The rows, of shape (n, d); a ``BlockFile`` holds y as well.
-    y : array-like, optional
-        The targets, one number a row.
-    l2 : float, default 0.0
-        The factor of the penalty, >= 0.
-    **keywords : object
-        Keywords of ``Problem``: sample_weight, penalty, intercept.
+    X, y, l2, **keywords : object
+        As for ``Problem``; the targets are numbers.
 
     Returns
     -------
     Problem
-        The problem.
 
     Examples
     --------
@@ -44,19 +37,12 @@ def Logistic(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Problem
 
     Parameters
     ----------
-    X : array, sparse matrix or BlockFile
-        The rows, of shape (n, d); a ``BlockFile`` holds y as well.
-    y : array-like, optional
-        The labels, one a row.
-    l2 : float, default 0.0
-        The factor of the penalty, >= 0.
-    **keywords : object
-        Keywords of ``Problem``: sample_weight, penalty, intercept.
+    X, y, l2, **keywords : object
+        As for ``Problem``; the targets are labels.
 
     Returns
     -------
     Problem
-        The problem.
 
     Examples
     --------

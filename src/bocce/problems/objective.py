@@ -46,7 +46,6 @@ class Objective(Immutable, Variables):
         Returns
         -------
         str
-            The text.
         """
         extras = (np.zeros(0) if a is None else a for a in (self.weight, self.penalty))
         data = digest(self.y, *extras)
@@ -57,15 +56,12 @@ class Objective(Immutable, Variables):
 
         Parameters
         ----------
-        values : ndarray
-            One value, or one row of values, a row.
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
+        values, rows : ndarray
+            Values by row, and the numbers of these rows (None: all).
 
         Returns
         -------
         ndarray
-            As values.
         """
         if self.weight is None:
             return values
@@ -77,10 +73,8 @@ class Objective(Immutable, Variables):
 
         Parameters
         ----------
-        w : ndarray
-            The point: one number a variable; with softmax, a column for each class.
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
+        w, rows : ndarray
+            The point, and the numbers of the rows (None: all).
 
         Returns
         -------
@@ -94,10 +88,8 @@ class Objective(Immutable, Variables):
 
         Parameters
         ----------
-        coefficients : ndarray
-            One coefficient a row.
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
+        coefficients, rows : ndarray
+            One coefficient a row, and the numbers of these rows (None: all).
 
         Returns
         -------
@@ -138,7 +130,6 @@ class Objective(Immutable, Variables):
         Returns
         -------
         ndarray
-            As v.
         """
         return self.combine(self.weighted(self.predict(v))) / self.n
 
@@ -153,7 +144,6 @@ class Objective(Immutable, Variables):
         Returns
         -------
         float
-            The largest value over the rows.
         """
         return float(self.weighted(self.rows.projections2(directions)).max())
 
@@ -173,7 +163,6 @@ class Objective(Immutable, Variables):
         Returns
         -------
         int
-            The number of units.
         """
         return b
 
@@ -188,7 +177,6 @@ class Objective(Immutable, Variables):
         Returns
         -------
         int
-            The batch size in rows.
         """
         return b
 
@@ -197,15 +185,12 @@ class Objective(Immutable, Variables):
 
         Parameters
         ----------
-        w : ndarray
-            The point: one number a variable; with softmax, a column for each class.
-        units : ndarray of int
-            The numbers of the rows, or of the blocks.
+        w, units : ndarray
+            The point, and the numbers of the rows or blocks that were drawn.
 
         Returns
         -------
         ndarray
-            As w.
         """
         return self.gradient(w, units)
 
@@ -214,10 +199,8 @@ class Objective(Immutable, Variables):
 
         Parameters
         ----------
-        z : ndarray
-            The scores x_i . w of these rows.
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
+        z, rows : ndarray
+            The scores x_i . w, and the numbers of their rows (None: all).
 
         Returns
         -------
@@ -231,15 +214,12 @@ class Objective(Immutable, Variables):
 
         Parameters
         ----------
-        z : ndarray
-            The scores x_i . w of these rows.
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
+        z, rows : ndarray
+            The scores x_i . w, and the numbers of their rows (None: all).
 
         Returns
         -------
         ndarray
-            As z.
         """
         return self.weighted(self.loss.slope(z, self._of(rows)), rows)
 
@@ -248,15 +228,12 @@ class Objective(Immutable, Variables):
 
         Parameters
         ----------
-        z : ndarray
-            The scores x_i . w of these rows.
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
+        z, rows : ndarray
+            The scores x_i . w, and the numbers of their rows (None: all).
 
         Returns
         -------
         ndarray
-            As z.
         """
         return self.weighted(self.loss.bend(z, self._of(rows)), rows)
 
@@ -265,15 +242,12 @@ class Objective(Immutable, Variables):
 
         Parameters
         ----------
-        z : ndarray
-            The scores x_i . w of these rows.
-        u : ndarray
-            The direction, as z.
+        z, u : ndarray
+            The scores x_i . w of all rows, and the direction.
 
         Returns
         -------
         ndarray
-            As z.
         """
         if self.loss.outputs:
             return self.weighted(self.loss.bend_times(z, self.y, u))  # type: ignore[attr-defined]
@@ -287,15 +261,12 @@ class Objective(Immutable, Variables):
 
         Parameters
         ----------
-        w : ndarray
-            The point: one number a variable; with softmax, a column for each class.
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
+        w, rows : ndarray
+            The point, and the numbers of the rows (None: all).
 
         Returns
         -------
         Look
-            Value and gradient.
         """
         z = self.predict(w, rows)
         slopes = self.slopes(z, rows)
@@ -307,20 +278,12 @@ class Objective(Immutable, Variables):
 
         Parameters
         ----------
-        w : array-like
-            The point: one number a variable; with softmax, a column for each class.
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
+        w, rows : array-like
+            The point (one number a variable), and the numbers of the rows (None: all).
 
         Returns
         -------
         float
-            The value.
-
-        Raises
-        ------
-        ValueError
-            If w does not have one number a variable.
         """
         w = self.point(w)
         return float(self.losses(self.predict(w, rows), rows).mean()) + self.ridge_value(w)
@@ -330,20 +293,12 @@ class Objective(Immutable, Variables):
 
         Parameters
         ----------
-        w : array-like
-            The point: one number a variable; with softmax, a column for each class.
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
+        w, rows : array-like
+            The point (one number a variable), and the numbers of the rows (None: all).
 
         Returns
         -------
         ndarray
-            As w.
-
-        Raises
-        ------
-        ValueError
-            If w does not have one number a variable.
         """
         w = self.point(w)
         slopes = self.slopes(self.predict(w, rows), rows)
@@ -355,17 +310,11 @@ class Objective(Immutable, Variables):
         Parameters
         ----------
         w : array-like
-            The point: one number a variable; with softmax, a column for each class.
+            The point: one number a variable.
 
         Returns
         -------
         float
-            The mean, in the unit of a squared gradient.
-
-        Raises
-        ------
-        ValueError
-            If w does not have one number a variable.
         """
         w = self.point(w)
         z, pull = self.predict(w), self.pull(w)

@@ -39,20 +39,19 @@ class Problem(Objective):
     Parameters
     ----------
     X : array, sparse matrix or BlockFile
-        The rows, of shape (n, d): a dense array (float32 or float64, any memory order, or
-        ``np.memmap``; not copied), a SciPy sparse matrix (converted to CSR), or a ``BlockFile``,
-        which holds y as well. An array of another library, such as a PyTorch tensor, is used on its
-        device (docs/arrays.md).
+        Rows of shape (n, d): a dense array (float32 or float64, any memory order, or ``np.memmap``;
+        not copied), a SciPy sparse matrix (converted to CSR), or a ``BlockFile``, which holds y as
+        well. An array of another library, such as a PyTorch tensor, is used on its device
+        (docs/arrays.md).
     y : array-like, optional
         One target a row: numbers, or labels for a loss on classes (``classes`` holds them).
     loss : Loss or str, default "squared"
         A loss such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
     l2 : float, default 0.0
-        The factor of the penalty, >= 0.
-    sample_weight : array-like, optional
-        The weights c_i > 0, one a row; they are divided by their mean.
-    penalty : array-like, optional
-        The factors r_j >= 0, one a column; by default 1.
+        Factor of the penalty, >= 0.
+    sample_weight, penalty : array-like, optional
+        The weights c_i > 0, one a row, which are divided by their mean; the factors r_j >= 0, one a
+        column, by default 1.
     intercept : bool, default False
         Whether to add an unpenalised constant to every x_i . w. The variables are w and then the
         constant: points and gradients have length d + 1.
@@ -109,21 +108,16 @@ class Problem(Objective):
 
         Parameters
         ----------
-        rows : Rows
-            The rows.
-        y : ndarray
-            The targets, as the loss needs them.
-        loss : Loss
-            The loss.
-        l2 : float
-            The factor of the penalty.
+        rows, y : Rows, ndarray
+            The rows, and the targets as the loss needs them.
+        loss, l2 : Loss, float
+            The loss, and the factor of the penalty.
         **more : object
             weight, penalty, classes, intercept and has_column.
 
         Returns
         -------
         Problem
-            The problem.
         """
         self: Problem = object.__new__(kind_of(rows, Problem))
         self._fill(rows, y, loss, l2, **more)
@@ -153,20 +147,12 @@ class Problem(Objective):
 
         Parameters
         ----------
-        l2 : float, optional
-            The factor of the penalty; None keeps it.
-        y : array-like, optional
-            Targets or labels, one a row; None keeps them.
+        l2, y : float, array-like, optional
+            The factor of the penalty, and targets or labels, one a row; None keeps what there is.
 
         Returns
         -------
         Problem
-            The other problem.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If l2 or y cannot be used.
 
         Examples
         --------
@@ -194,7 +180,6 @@ class Problem(Objective):
         Returns
         -------
         Problem
-            The other problem.
         """
         gram = self.known("sums") or self.shared_gram
         cache = self.handed_on and self.handed_on.copy()
@@ -252,7 +237,6 @@ class Problem(Objective):
         Returns
         -------
         Problem
-            The smaller problem.
         """
         rows = int(max(20 * self.width, flops * self.n / max(2.0 * self.rows.gram_cost, 1.0)))
         if 2 * rows >= self.n:
@@ -270,7 +254,6 @@ class Problem(Objective):
         Returns
         -------
         Problem
-            The smaller problem.
         """
         return Problem.of(
             self.rows.take(chosen),
@@ -289,12 +272,12 @@ class Problem(Objective):
         Parameters
         ----------
         w : ndarray
-            The point: one number a variable; with softmax, a column for each class.
+            The point.
 
         Returns
         -------
         ndarray
-            The matrix, one row and column a variable.
+            A matrix with a row and a column for each variable.
         """
         if self.loss.quadratic:
             return self.gram
@@ -305,19 +288,13 @@ class Problem(Objective):
     def constants(self) -> Constants:
         """L, mu, L_max and kappa~ of the objective (bounds of the curvature where it varies).
 
-        The constants are exact, by eigenvalues, where the Gram matrix fits (``gram_fits``).
-        Otherwise L is an upper estimate by Lanczos and mu is l2, the only lower bound that is
-        certain.
+        The constants are exact, by eigenvalues, where the Gram matrix fits (``gram_fits``). Otherwise L
+        is an upper estimate by Lanczos and mu is l2, the only lower bound that is certain. A loss
+        without a bound on its curvature, such as the Poisson loss, is refused with a ``ValueError``.
 
         Returns
         -------
         Constants
-            The constants; ``exact`` says whether they were computed or estimated.
-
-        Raises
-        ------
-        ValueError
-            If the loss has no bound on its curvature, as the Poisson loss.
         """
         return self._constants
 
@@ -331,7 +308,6 @@ class Problem(Objective):
         Returns
         -------
         Constants
-            The constants.
         """
         return self.known("_constants") or self._estimated
 
@@ -345,7 +321,6 @@ class Problem(Objective):
         Returns
         -------
         ndarray
-            One number a variable.
         """
         return self._minimiser.copy()
 
@@ -356,15 +331,11 @@ class Problem(Objective):
     def noise(self) -> Noise:
         """The gradient noise at the minimiser.
 
+        It is defined for one score a row, and for one l2 on all variables: without intercept.
+
         Returns
         -------
         Noise
-            chi2 and sigma2.
-
-        Raises
-        ------
-        ValueError
-            If the problem has a penalty by column or an intercept, or several scores a row.
         """
         return self.noise_at(self.minimiser())
 
@@ -374,11 +345,10 @@ class Problem(Objective):
         Parameters
         ----------
         w : ndarray
-            The point: one number a variable; with softmax, a column for each class.
+            The point.
 
         Returns
         -------
         Noise
-            chi2 and sigma2 at w.
         """
         return minimum.noise_at(self, w)

@@ -24,7 +24,6 @@ def rows_of(X: Any) -> Rows:
     Returns
     -------
     Rows
-        The rows.
     """
     if isinstance(X, Rows):
         return X

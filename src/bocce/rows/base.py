@@ -52,12 +52,11 @@ class Rows:
         Returns
         -------
         array or sparse matrix
-            A block of rows.
 
         Raises
         ------
         NotImplementedError
-            If a kind of rows does not define it.
+            A kind of rows must define it.
         """
         raise NotImplementedError
 
@@ -72,12 +71,11 @@ class Rows:
         Returns
         -------
         Rows
-            The rows.
 
         Raises
         ------
         NotImplementedError
-            If a kind of rows does not define it.
+            A kind of rows must define it.
         """
         raise NotImplementedError
 
@@ -87,12 +85,11 @@ class Rows:
         Returns
         -------
         tuple of ndarray
-            The arrays.
 
         Raises
         ------
         NotImplementedError
-            If a kind of rows does not define it.
+            A kind of rows must define it.
         """
         raise NotImplementedError
 
@@ -102,12 +99,11 @@ class Rows:
         Returns
         -------
         Rows
-            The wider rows.
 
         Raises
         ------
         NotImplementedError
-            If a kind of rows does not define it.
+            A kind of rows must define it.
         """
         raise NotImplementedError
 
@@ -131,15 +127,12 @@ class Rows:
 
         Parameters
         ----------
-        w : ndarray
-            A vector of d numbers, or a matrix of d rows.
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
+        w, rows : ndarray
+            A vector of d numbers or a matrix of d rows; the numbers of the rows (None: all).
 
         Returns
         -------
         ndarray
-            The scores.
         """
         parts = [block @ w for block in self.blocks(rows)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -149,15 +142,12 @@ class Rows:
 
         Parameters
         ----------
-        c : ndarray
-            One coefficient a row.
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
+        c, rows : ndarray
+            One coefficient a row; the numbers of the rows (None: all).
 
         Returns
         -------
         ndarray
-            The sum, d numbers.
         """
         total, start = np.zeros((self.d, *c.shape[1:])), 0
         for block in self.blocks(rows):
@@ -176,7 +166,7 @@ class Rows:
         Parameters
         ----------
         weights : ndarray, optional
-            One weight a row; by default 1.
+            One weight a row.
 
         Returns
         -------
@@ -213,12 +203,11 @@ class Rows:
         Parameters
         ----------
         weights : ndarray, optional
-            One weight a row, >= 0; by default 1.
+            One weight a row.
 
         Returns
         -------
         ndarray
-            The matrix, of shape (d, d).
         """
         return gram_of(self.in_cache(), weights, self.n, self.d)
 
@@ -227,15 +216,12 @@ class Rows:
 
         Parameters
         ----------
-        y : ndarray
-            One target a row.
-        weights : ndarray, optional
-            One weight a row; by default 1.
+        y, weights : ndarray
+            One target and one weight a row; without weights they are 1.
 
         Returns
         -------
         Moments
-            The three means.
         """
         return of_blocks(self.in_cache(), y, weights, self.n, self.d)
 
@@ -246,7 +232,6 @@ class Rows:
         Returns
         -------
         ndarray
-            A block of rows.
         """
         return self.blocks()
 
@@ -256,7 +241,6 @@ class Rows:
         Returns
         -------
         str
-            The hash, in hexadecimal.
         """
         return digest(*self.arrays())
 
@@ -272,7 +256,7 @@ def digest(*arrays: Array) -> str:
     Returns
     -------
     str
-        The hash, in hexadecimal.
+        In hexadecimal.
     """
     sha = hashlib.sha256()
     for array in arrays:
