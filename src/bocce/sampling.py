@@ -35,7 +35,7 @@ def _mix(z: int) -> int:
 
 
 def stream_key(seed: int, purpose: str, step: int) -> int:
-    """The key of one stream: seed, purpose (a key of ``PURPOSE``) and step, mixed one after the other."""
+    """The key of one stream: seed, purpose (a key of ``PURPOSE``) and step, mixed in turn."""
     key = _mix(seed + GOLDEN)
     key = _mix(key ^ (PURPOSE[purpose] * GOLDEN))
     return _mix(key + (step + 1) * GOLDEN)
@@ -129,6 +129,8 @@ def batch(seed: int, k: int, n: int, b: int, sampling: str = "independent") -> R
         Seed of the run; number of the step, from 0.
     n, b : int
         Rows of the data and of a batch, 1 <= b <= n.
+    sampling : {"independent", "reshuffle"}, default "independent"
+        How batches are drawn, see above.
 
     Returns
     -------

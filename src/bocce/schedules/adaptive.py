@@ -158,15 +158,11 @@ def mass(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu, L_max : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L; largest curvature of the
-        loss of one row, at least that of f.
-    kappa_tilde : float
-        Largest x_i^T A^-1 x_i over the rows, > 0 (the statistical condition number).
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
+    T, n, b : int
+        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
+    L, mu, L_max, kappa_tilde : float
+        Extreme eigenvalues of the Hessian A, 0 < mu <= L; largest curvature L_max >= L of one row's
+        loss; largest x_i^T A^-1 x_i over the rows.
 
     Returns
     -------
@@ -238,18 +234,14 @@ def auto(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
-    L_max : float
-        The largest curvature of the loss of one row, at least L; on least squares ``Constants.R2``
-        may stand here.
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
+    T, n, b : int
+        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
+    L, mu, L_max : float
+        Extreme eigenvalues of the Hessian A, 0 < mu <= L; largest curvature L_max >= L of one row's
+        loss, in whose place ``Constants.R2`` may stand on least squares.
     kappa_tilde : float, optional
-        The largest x_i^T A^-1 x_i over the rows, with A the Hessian; on least squares
-        ``Constants.R2_tilde`` may stand here. Without it the schedule is heavy ball.
+        Largest x_i^T A^-1 x_i over the rows (on least squares ``Constants.R2_tilde`` may stand
+        here). Without it the schedule is heavy ball.
     family : {"shb"}, optional
         "shb" forces heavy ball, theta = 0, even where kappa_tilde is known.
     quadratic : bool

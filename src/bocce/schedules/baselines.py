@@ -20,13 +20,10 @@ def sgd_safe(T: int, L: float, L_max: float, n: int, b: int) -> Schedule:
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
+    T, n, b : int
+        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
     L, L_max : float
-        Largest eigenvalue of the Hessian of f, > 0, or an upper bound; largest curvature of the
-        loss of one row, at least that of f.
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
+        Largest eigenvalue of the Hessian, or an upper bound; largest curvature of one row's loss.
 
     Returns
     -------
@@ -55,15 +52,11 @@ def mass_published(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu, L_max : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L; largest curvature of the
-        loss of one row, at least that of f.
-    kappa_tilde : float
-        Largest x_i^T A^-1 x_i over the rows, > 0 (the statistical condition number).
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
+    T, n, b : int
+        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
+    L, mu, L_max, kappa_tilde : float
+        Extreme eigenvalues of the Hessian A, 0 < mu <= L; largest curvature L_max >= L of one row's
+        loss; largest x_i^T A^-1 x_i over the rows.
 
     Returns
     -------
@@ -101,15 +94,11 @@ def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu, L_max : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L; largest curvature of the
-        loss of one row, at least that of f.
-    kappa_tilde : float
-        Largest x_i^T A^-1 x_i over the rows, > 0 (the statistical condition number).
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
+    T, n, b : int
+        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
+    L, mu, L_max, kappa_tilde : float
+        Extreme eigenvalues of the Hessian A, 0 < mu <= L; largest curvature L_max >= L of one row's
+        loss; largest x_i^T A^-1 x_i over the rows.
 
     Returns
     -------
@@ -180,21 +169,16 @@ def robust_heavy_ball(T: int, L: float, mu: float, rate: float | None = None) ->
     Parameters
     ----------
     T : int
-        Number of steps.
+        Number of steps, at least 1.
     L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
     rate : float, optional
-        The error factor a step, from (sqrt(kappa) - 1)/(sqrt(kappa) + 1), which is Polyak's method,
-        up to but not including 1. By default the speed 1 - rate is half of Polyak's.
+        Error factor a step, from (sqrt(kappa) - 1)/(sqrt(kappa) + 1), which is Polyak's method, up
+        to but not including 1. By default the speed 1 - rate is half of Polyak's.
 
     Returns
     -------
     Schedule
-
-    Raises
-    ------
-    ValueError
-        If ``rate`` is faster than Polyak's, or not below 1.
 
     Examples
     --------
@@ -224,22 +208,17 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
     Parameters
     ----------
     T : int
-        Number of steps.
+        Number of steps, at least 1.
     L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
     rate : float, optional
-        The error factor a step, from 1 - 1/sqrt(kappa), which is triple momentum, up to the rate at
-        which theta is 0. By default the speed 1 - rate is half of triple momentum's, or the one at
-        which theta is 0.
+        Error factor a step, from 1 - 1/sqrt(kappa), which is triple momentum, to the rate at which
+        theta is 0. By default half of triple momentum's speed 1 - rate, or the rate at which theta
+        is 0.
 
     Returns
     -------
     Schedule
-
-    Raises
-    ------
-    ValueError
-        If ``rate`` is faster than triple momentum's, or so slow that theta would be negative.
 
     Examples
     --------

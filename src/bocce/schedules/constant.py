@@ -94,11 +94,11 @@ def shb_averaged(
     T : int
         Number of steps, at least 1.
     L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
     eta : float, optional
         The step of the averaging form, 0 < eta <= 1/(2L); by default 1/(4L).
     form : {"proof", "average"}, default "proof"
-        Which beta_k to use: the one of the proof, or the one printed in the main text.
+        Which beta_k to use: the proof's, or the one printed in the main text.
 
     Returns
     -------

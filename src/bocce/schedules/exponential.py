@@ -100,14 +100,14 @@ def two_phase(
     T : int
         Number of steps, at least 1.
     L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
     c : float, default 0.5
-        The share of T that the first phase takes, 0 < c < 1.
+        Share of T that the first phase takes, 0 < c < 1.
     tau : float, default 1.0
-        The last step size of the second phase is about tau/T_1 of its first, with T_1 = T -
-        ceil(cT); 1 <= tau < T_1.
+        The last step of the second phase is about tau/T_1 of its first, T_1 = T - ceil(cT) > tau >=
+        1.
     form : {"proof", "average"}, default "proof"
-        Which beta_k to use: the one of the proof, or the one printed in the main text.
+        Which beta_k to use: the proof's, or the one printed in the main text.
 
     Returns
     -------
@@ -142,12 +142,10 @@ def nesterov_exponential(
     T : int
         Number of steps, at least 1.
     L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
-    rho : float, default 1.0
-        The constant of the strong growth condition, at least 1; 1 means that the noise does not
-        grow with the gradient.
-    tau : float, default 1.0
-        The last step size is about tau/T of the first, 1 <= tau < T.
+        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
+    rho, tau : float, default 1.0
+        Constant of the strong growth condition, at least 1 (1: the noise does not grow with the
+        gradient); the last step size is about tau/T of the first, 1 <= tau < T.
 
     Returns
     -------

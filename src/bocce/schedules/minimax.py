@@ -83,22 +83,6 @@ def minimax_heavy_ball(
     of 1 - rate). Theorem S is attained, so the rate is the minimax rate of heavy ball
     over least squares with these constants. Source: not in the paper; docs/theory/minimax.md.
 
-    Parameters
-    ----------
-    zeta2, L_max : float
-        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row;
-        largest curvature of the loss of one row, at least that of f.
-    mu, lam_max : float
-        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
-    longest : float, default math.inf
-        The largest step size that may be chosen, > 0.
-
-    Returns
-    -------
-    tuple of (float, float, float)
-        alpha, beta and the certified rate, the factor by which the root-mean-square error falls a
-        step.
-
     Examples
     --------
     >>> alpha, beta, rate = minimax_heavy_ball(0.0, 200.0, 1.0, 100.0)

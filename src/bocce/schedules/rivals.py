@@ -34,13 +34,10 @@ def schedule_free(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
+    T, n, b : int
+        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
     L, L_max : float
-        Largest eigenvalue of the Hessian of f, > 0, or an upper bound; largest curvature of the
-        loss of one row, at least that of f.
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
+        Largest eigenvalue of the Hessian, or an upper bound; largest curvature of one row's loss.
     momentum : float, default 0.9
         The weight of the running mean in y_k, from 0 to 1.
 

@@ -82,20 +82,6 @@ def stage_lengths(T: int, kappa: float, rule: str = "theorem") -> list[int]:
     ``authors``: T_0 = floor(0.4 T), then ceil((T - T_0) 2^(i/2)/sum_j 2^(j/2)), as released; the
     last one ends at T.
 
-    Parameters
-    ----------
-    T : int
-        Number of steps, at least 1.
-    kappa : float
-        The condition number L/mu, at least 1.
-    rule : {"theorem", "fit", "authors"}, default "theorem"
-        How stages are counted, see ``stage_count``.
-
-    Returns
-    -------
-    list of int
-        The number of steps of each stage.
-
     Examples
     --------
     >>> stage_lengths(7000, 1000.0, "fit")

@@ -85,13 +85,10 @@ class Multipliers:
 
     Attributes
     ----------
-    P : ndarray
-        The matrix P, of shape (4, 4).
+    P, pairs : ndarray, dict
+        The matrix P, of shape (4, 4); the multipliers of the inequalities Q_ij, >= 0.
     p, n_value : Fraction
-        The weight of the last value; the share of the noise's weight that is bounded by values of
-        f.
-    pairs : dict
-        The multipliers of the interpolation inequalities Q_ij, >= 0.
+        Weight of the last value; share of the noise's weight that values of f bound.
     above : tuple of (Fraction, Fraction)
         The multipliers of Q for (y-, *) and (*, y-): V >= ||w||^2 up to a factor.
     """

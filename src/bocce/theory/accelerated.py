@@ -42,19 +42,16 @@ def bound_shb(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
+    T, n, b : int
+        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
     L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
+        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
     a, D : float, default 1.0
-        Multiplies the step: alpha = a/L, 0 < a <= 1; the distance ||w_0 - w*|| from the start to
-        the minimiser, >= 0.
+        Factor of the step alpha = a/L, 0 < a <= 1; distance ||w_0 - w*|| of the start.
     chi : float, default 0.0
-        The root of chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; 0 is interpolation.
+        Root of ``problem.noise().chi2``, E_i||grad f_i(w*)||^2; 0 is interpolation.
     L_max : float, optional
-        Largest curvature of the loss of one row; if given, L >= L_max is checked.
+        Largest curvature of one row's loss, if L >= L_max is to be checked.
     which : {"corrected", "printed", "gronwall"}, default "corrected"
         The form of the bound, see above.
 
@@ -129,17 +126,14 @@ def bound_bounded_noise(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
+    T, n, b : int
+        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
     L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
+        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
     a, D : float, default 1.0
-        Multiplies the step: alpha = a/L, 0 < a <= 1; the distance ||w_0 - w*|| from the start to
-        the minimiser, >= 0.
+        Factor of the step alpha = a/L, 0 < a <= 1; distance ||w_0 - w*|| of the start.
     sigma : float, default 0.0
-        The bound sigma on the noise of one row, >= 0.
+        Bound on the noise of one row.
     which : {"corrected", "printed", "sqrt"}, default "corrected"
         The form of the bound, see above.
 

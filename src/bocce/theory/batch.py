@@ -31,7 +31,6 @@ def zeta2(n: int, b: int) -> float:
     Returns
     -------
     float
-        zeta0^2, from 0 (b = n) to 1 (b = 1).
 
     Examples
     --------
@@ -66,12 +65,10 @@ def batch_threshold(
 
     Parameters
     ----------
-    n : int
-        The number of rows of the data.
-    kappa : float
-        The condition number L/mu, at least 1.
+    n, kappa : int, float
+        Rows of the data; condition number L/mu, at least 1.
     a : float, default 1.0
-        Multiplies the step: alpha = a/L, 0 < a <= 1.
+        Factor of the step alpha = a/L, 0 < a <= 1.
     interpolation : bool, default False
         Whether all rows are fitted exactly (chi = 0).
     which : {"printed", "gronwall"}, default "printed"
@@ -80,7 +77,7 @@ def batch_threshold(
     Returns
     -------
     float
-        The batch size b* in rows, a real number of at most n.
+        b* in rows, a real number of at most n.
 
     Examples
     --------
@@ -111,14 +108,10 @@ class Target:
 
     Attributes
     ----------
-    a : float
-        The scale of the step a/L.
-    T : float
-        The number of steps; infinite where the batch is too small.
-    valid : bool
-        Whether the conditions of the theorem hold.
-    why : str
-        The condition that fails, or what was taken on trust.
+    a, T : float
+        The scale of the step a/L; the number of steps, infinite where the batch is too small.
+    valid, why : bool, str
+        Whether the conditions hold; the condition that fails, or what was taken on trust.
     """
 
     a: float
@@ -149,26 +142,24 @@ def epsilon_target(
     Parameters
     ----------
     epsilon, L, mu : float
-        The target for ||w_T - w*||^2, > 0; largest and smallest eigenvalue of the Hessian A of f, 0
-        < mu <= L.
+        Target for ||w_T - w*||^2, > 0; extreme eigenvalues of the Hessian, 0 < mu <= L.
     n, b : int
         Rows of the data and of a batch, 1 <= b <= n.
     chi : float, default 0.0
-        The root of chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; 0 is interpolation.
+        Root of ``problem.noise().chi2``, E_i||grad f_i(w*)||^2; 0 is interpolation.
     D : float, default 1.0
-        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+        Distance ||w_0 - w*|| of the start.
     L_max : float, optional
-        Largest curvature of the loss of one row; if given, L >= L_max is checked.
+        Largest curvature of one row's loss, if L >= L_max is to be checked.
 
     Returns
     -------
     Target
-        The step scale and the number of steps, and whether the theorem holds.
 
     Raises
     ------
     ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
+        An argument is out of its range, or the step scale underflows.
 
     Examples
     --------

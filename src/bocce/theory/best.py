@@ -24,14 +24,12 @@ class BestHeavyBall:
 
     Attributes
     ----------
-    alpha : float
-        The step size; divide it by lambda_max of your problem.
-    beta, rate : float
-        The momentum; the certified factor by which the root-mean-square error falls a step.
+    alpha, beta : float
+        The step size, to be divided by lambda_max of your problem; the momentum.
+    rate, sgd_rate : float
+        Certified factor of the root-mean-square error a step; the best one with beta = 0.
     lowest : float
         A rate that provably no step and momentum has; 0 where no proof was found.
-    sgd_rate : float
-        The best rate with beta = 0.
     instance : dict or None
         The arguments of ``bocce.data.extremal`` for a problem on which no heavy ball is faster.
         None if no problem has exactly these constants.
@@ -54,10 +52,8 @@ class BestHeavyBall:
 
         Parameters
         ----------
-        T : int
-            Number of steps.
-        L : float, default 1.0
-            The largest eigenvalue of the Hessian of the problem, ``p.constants().L``.
+        T, L : int, float
+            Number of steps; largest eigenvalue of the problem's Hessian, ``p.constants().L``.
 
         Returns
         -------
@@ -98,13 +94,12 @@ def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
     Parameters
     ----------
     kappa, R, zeta2 : float
-        The condition number lambda_max/mu, at least 1; the ratio L_max/lambda_max, at least 1;
-        variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
+        Condition number lambda_max/mu >= 1; ratio L_max/lambda_max >= 1; variance factor of a
+        batch, ``theory.zeta2(n, b)``.
 
     Returns
     -------
     BestHeavyBall
-        Step, momentum and rate, with the proof that no other choice is better.
 
     Examples
     --------

@@ -54,20 +54,17 @@ def certificate(
 
     Parameters
     ----------
-    alpha, beta, L_max : float
-        The step size, > 0, and the momentum, 0 <= beta < 1; largest curvature of the loss of one
-        row, at least lam_max.
-    mu, lam_max : float
-        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+    alpha, beta : float
+        Step size > 0 and momentum 0 <= beta < 1.
+    L_max, mu, lam_max : float
+        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
+        <= L_max.
     rate : float, default 1.0
-        The factor r by which the root-mean-square error must fall a step, sqrt(beta) < r <= 1; 1
-        asks for stability.
+        Factor r of the root-mean-square error a step, sqrt(beta) < r <= 1; 1 asks for stability.
 
     Returns
     -------
     float
-        The largest certified zeta0^2; a value <= 0 certifies nothing and infinity certifies every
-        batch.
 
     Examples
     --------
@@ -113,16 +110,14 @@ def certified_rate(
     Parameters
     ----------
     alpha, beta, zeta2 : float
-        The step size, > 0, and the momentum, 0 <= beta < 1; variance factor zeta0^2 = (n - b)/((n -
-        1) b) of a batch: 0 for all rows, 1 for one row.
+        Step size > 0; momentum 0 <= beta < 1; variance factor of a batch, ``theory.zeta2(n, b)``.
     L_max, mu, lam_max : float
-        Largest curvature of the loss of one row, at least lam_max; smallest and largest eigenvalue
-        of the Hessian, 0 < mu <= lam_max <= L_max.
+        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
+        <= L_max.
 
     Returns
     -------
     float
-        The certified factor a step, or infinity.
 
     Examples
     --------
@@ -163,17 +158,16 @@ def certified_batch_size(
     Parameters
     ----------
     n : int
-        The number of rows of the data.
-    alpha, beta, L_max : float
-        The step size, > 0, and the momentum, 0 <= beta < 1; largest curvature of the loss of one
-        row, at least lam_max.
-    mu, lam_max : float
-        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+        Rows of the data.
+    alpha, beta : float
+        Step size > 0 and momentum 0 <= beta < 1.
+    L_max, mu, lam_max : float
+        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
+        <= L_max.
 
     Returns
     -------
     float
-        The batch size in rows, a real number; infinity if the full batch is unstable.
 
     Examples
     --------

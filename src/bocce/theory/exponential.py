@@ -123,20 +123,18 @@ def bound_exponential(
     T : int
         Number of steps, at least 1.
     L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
     tau, D : float, default 1.0
-        As in ``schedules.shb_exponential``, 1 <= tau < T; the distance ||w_0 - w*|| from the start
-        to the minimiser, >= 0.
+        The schedule's tau, 1 <= tau < T; distance ||w_0 - w*|| of the start.
     sigma2 : float, default 0.0
-        sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
+        E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
     zeta2 : float, default 1.0
-        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
-    L_max : float, optional
-        Largest curvature of the loss of one row; if given, L >= L_max is checked.
+        Variance factor of a batch, ``theory.zeta2(n, b)``.
+    L_max, chi2 : float, optional
+        Largest curvature of one row's loss, if L >= L_max is to be checked;
+        ``problem.noise().chi2``, which sharpens the noise term.
     which : {"corrected", "printed"}, default "corrected"
         "printed" has the paper's C_4 and C_5, which exact dynamics exceed.
-    chi2 : float, optional
-        chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; it sharpens the noise term.
 
     Returns
     -------
@@ -199,23 +197,21 @@ def bound_misestimated_L(
     T : int
         Number of steps, at least 1.
     L, mu, nu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L; the ratio L/L_hat of the
-        true L and the L that the schedule was built with, > 0.
+        Extreme eigenvalues of the Hessian, 0 < mu <= L; the true L over the one of the schedule, >
+        0.
     tau, D : float, default 1.0
-        As in ``schedules.shb_exponential``, 1 <= tau < T; the distance ||w_0 - w*|| from the start
-        to the minimiser, >= 0.
+        The schedule's tau, 1 <= tau < T; distance ||w_0 - w*|| of the start.
     sigma2 : float, default 0.0
-        sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
+        E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
     delta_f : float, optional
-        The largest E f(w_k) - f* over the first k_0 steps; needed for nu > 1.
+        Largest E f(w_k) - f* over the first k_0 steps; needed for nu > 1.
     zeta2 : float, default 1.0
-        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
-    L_max : float, optional
-        Largest curvature of the loss of one row; if given, L >= L_max is checked.
+        Variance factor of a batch, ``theory.zeta2(n, b)``.
+    L_max, chi2 : float, optional
+        Largest curvature of one row's loss, if L >= L_max is to be checked;
+        ``problem.noise().chi2``, which sharpens the noise term.
     which : {"corrected", "printed"}, default "corrected"
-        "corrected" is proved; "printed" has the constants that the paper prints.
-    chi2 : float, optional
-        chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; it sharpens the noise term.
+        The proved constants, or those that the paper prints.
 
     Returns
     -------
@@ -224,7 +220,7 @@ def bound_misestimated_L(
     Raises
     ------
     ValueError
-        If delta_f is missing for nu > 1, or an argument is out of its range.
+        ``delta_f`` is missing for nu > 1, or an argument is out of its range.
 
     Examples
     --------
@@ -299,21 +295,19 @@ def bound_misestimated_mu(
     T : int
         Number of steps, at least 1.
     L, mu, nu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L; the ratio mu_hat/mu of
-        the mu that the schedule was built with and the true mu, 0 < nu <= 1.
+        Extreme eigenvalues of the Hessian, 0 < mu <= L; mu of the schedule over the true one, 0 <
+        nu <= 1.
     tau, D : float, default 1.0
-        As in ``schedules.shb_exponential``, 1 <= tau < T; the distance ||w_0 - w*|| from the start
-        to the minimiser, >= 0.
+        The schedule's tau, 1 <= tau < T; distance ||w_0 - w*|| of the start.
     sigma2 : float, default 0.0
-        sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
+        E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
     zeta2 : float, default 1.0
-        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
-    L_max : float, optional
-        Largest curvature of the loss of one row; if given, L >= L_max is checked.
+        Variance factor of a batch, ``theory.zeta2(n, b)``.
+    L_max, chi2 : float, optional
+        Largest curvature of one row's loss, if L >= L_max is to be checked;
+        ``problem.noise().chi2``, which sharpens the noise term.
     which : {"corrected", "printed"}, default "corrected"
-        "corrected" is proved; "printed" has the constants that the paper prints.
-    chi2 : float, optional
-        chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; it sharpens the noise term.
+        The proved constants, or those that the paper prints.
 
     Returns
     -------

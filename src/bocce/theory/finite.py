@@ -72,36 +72,29 @@ def certify(
     Parameters
     ----------
     schedule : Schedule or str
-        The schedule, or the name of a method. The table of a name is built from L = lam_max (the
-        largest of the spectrum), mu, L_max, kappa_tilde, n and b.
-    n : int or None
-        The rows that batches are drawn from without replacement; None if every row is fresh
-        (zeta0^2 = 1/b).
-    b : int
-        The batch size in rows.
+        A schedule, or the name of a method, whose table is built from L = lam_max, mu, L_max,
+        kappa_tilde, n and b.
+    n, b : int
+        Rows that batches are drawn from without replacement (None: every row is fresh, zeta0^2 =
+        1/b); rows of a batch.
     L_max : float
-        The largest curvature of the loss of one row, l2 included (or ``Constants.R2``, which is
-        smaller).
+        Largest curvature of one row's loss, l2 included (or ``Constants.R2``, which is smaller).
     kappa_tilde : float or None
-        The largest x_i^T A^-1 x_i (or ``Constants.R2_tilde``); None if unknown, which sets c2 = 0.
+        Largest x_i^T A^-1 x_i (or ``Constants.R2_tilde``); None if unknown, which sets c2 = 0.
     spectrum : array-like, optional
-        The eigenvalues of the Hessian. Give mu and lam_max instead, and the bound holds for every
-        spectrum between them.
+        Eigenvalues of the Hessian.
     mu, lam_max : float, optional
-        The smallest eigenvalue, where no spectrum is given; the largest eigenvalue, where no
-        spectrum is given.
+        Extreme eigenvalues, where no spectrum is given: the bound then holds for every spectrum
+        between.
     error0 : array-like
-        The squared distance ||w_0 - w*||^2; with a spectrum also its parts, one for each
-        eigenvalue.
-    chi2 : float, default 0.0
-        The mean of ||grad f_i(w*)||^2. Where it is 0 and chi_tilde2 is not, it is bounded by
-        chi_tilde2.
-    chi_tilde2 : float, default 0.0
-        The same mean in the norm of A^-1. Where it is 0 and chi2 is not, it is bounded by chi2.
+        The squared distance ||w_0 - w*||^2, or its parts, one for each eigenvalue of the spectrum.
+    chi2, chi_tilde2 : float, default 0.0
+        Mean of ||grad f_i(w*)||^2, and the same in the norm of A^-1. Each is bounded by the other
+        where only the other is given.
     of : {"error", "gap"}, default "error"
         "error" bounds E||w_T - w*||^2, "gap" bounds E f(w_T) - f*.
     T : int, optional
-        The number of steps, where ``schedule`` is a name.
+        Number of steps, where ``schedule`` is a name.
 
     Returns
     -------

@@ -39,7 +39,7 @@ def certify_run(
     p : Problem
         A least-squares problem.
     schedule : Schedule or str
-        The schedule, or the name of a method whose table is built as ``minimize`` builds it.
+        A schedule, or the name of a method, whose table is built as ``minimize`` builds it.
     batch_size : int or float
         Rows of a batch (int), or a share of n (float in (0, 1]).
     w0 : array-like, optional
@@ -47,17 +47,16 @@ def certify_run(
     of : {"error", "gap"}, default "error"
         "error" bounds E||w_T - w*||^2, "gap" bounds E f(w_T) - f*.
     T : int, optional
-        The number of steps, where ``schedule`` is a name.
+        Number of steps, where ``schedule`` is a name.
 
     Returns
     -------
     Bound
-        ``total`` is the bound, ``valid`` says whether there is one and ``why`` gives the reason.
 
     Raises
     ------
     ValueError
-        If the problem is not least squares, or an argument is out of its range.
+        The problem is not least squares, or an argument is out of its range.
 
     Examples
     --------
@@ -175,15 +174,12 @@ def certify_words(bound: Bound, T: int, b: int) -> str:
 
     Parameters
     ----------
-    bound : Bound
-        The result of ``certify`` or ``certify_run``.
-    T, b : int
-        Number of steps; the batch size in rows, 1 <= b <= n.
+    bound, T, b : Bound, int, int
+        The result of ``certify`` or ``certify_run``; number of steps; rows of a batch.
 
     Returns
     -------
     str
-        One sentence.
 
     Examples
     --------

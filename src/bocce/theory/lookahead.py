@@ -42,16 +42,13 @@ def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: fl
 
         g_r(lam) = lam [(a'^2 + c^2)(1-phi2) + 2 a' c phi1]/((1+phi2)((1-phi2)^2 - phi1^2)).
 
-    Infinite where the noise-free method does not contract faster than ``rate``.
-
     Source: not in the paper (the variance of an ARMA(2,1) sequence).
 
     Parameters
     ----------
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    theta : float
-        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
+    alpha, beta, theta : float
+        Step size > 0, momentum 0 <= beta < 1, and lookahead >= 0 (0 is heavy ball, beta is
+        Nesterov).
     lam : float
         The eigenvalue of the Hessian, > 0.
     rate : float, default 1.0
@@ -125,16 +122,14 @@ def lookahead_phi(
 
     Parameters
     ----------
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    theta : float
-        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
-    L_max : float
-        Largest curvature of the loss of one row, at least lam_max.
+    alpha, beta, theta : float
+        Step size > 0, momentum 0 <= beta < 1, and lookahead >= 0 (0 is heavy ball, beta is
+        Nesterov).
+    L_max, mu, lam_max : float
+        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
+        <= L_max.
     kappa_tilde : float or None
-        The largest x_i^T A^-1 x_i over the rows, with A the Hessian; None if unknown.
-    mu, lam_max : float
-        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+        Largest x_i^T A^-1 x_i over the rows, A the Hessian; None if unknown.
     rate : float, default 1.0
         Factor of the root-mean-square error a step, at most 1 (1 asks for stability).
 
@@ -179,23 +174,20 @@ def lookahead_certificate(
 
     Parameters
     ----------
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    theta : float
-        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
-    L_max : float
-        Largest curvature of the loss of one row, at least lam_max.
+    alpha, beta, theta : float
+        Step size > 0, momentum 0 <= beta < 1, and lookahead >= 0 (0 is heavy ball, beta is
+        Nesterov).
+    L_max, mu, lam_max : float
+        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
+        <= L_max.
     kappa_tilde : float or None
-        The largest x_i^T A^-1 x_i over the rows, with A the Hessian; None if unknown.
-    mu, lam_max : float
-        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+        Largest x_i^T A^-1 x_i over the rows, A the Hessian; None if unknown.
     rate : float, default 1.0
         Factor of the root-mean-square error a step, at most 1 (1 asks for stability).
 
     Returns
     -------
     float
-        The largest certified zeta0^2; 0 if nothing is certified.
 
     Examples
     --------
@@ -225,22 +217,20 @@ def lookahead_rate(
 
     Parameters
     ----------
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    theta : float
-        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
-    zeta2, L_max : float
-        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row;
-        largest curvature of the loss of one row, at least lam_max.
+    alpha, beta, theta : float
+        Step size > 0, momentum 0 <= beta < 1, and lookahead >= 0 (0 is heavy ball, beta is
+        Nesterov).
+    zeta2 : float
+        Variance factor of a batch, ``theory.zeta2(n, b)``.
+    L_max, mu, lam_max : float
+        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
+        <= L_max.
     kappa_tilde : float or None
-        The largest x_i^T A^-1 x_i over the rows, with A the Hessian; None if unknown.
-    mu, lam_max : float
-        Smallest and largest eigenvalue of the Hessian, 0 < mu <= lam_max <= L_max.
+        Largest x_i^T A^-1 x_i over the rows, A the Hessian; None if unknown.
 
     Returns
     -------
     float
-        The certified rate a step, or infinity.
 
     Examples
     --------

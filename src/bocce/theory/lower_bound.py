@@ -75,17 +75,14 @@ def psi(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
     ----------
     n, b : int
         Rows of the data and of a batch, 1 <= b <= n.
-    beta : float
-        The momentum, from 0 to 1.
-    theta : float
-        The angle of the start (w_0, w_{-1}) in radians; not the lookahead.
+    beta, theta : float
+        Momentum, from 0 to 1; angle of the start (w_0, w_{-1}) in radians (not the lookahead).
     steps : int, default 6
-        The number of steps that the criterion looks at, at least 1.
+        The number of steps that the criterion looks at.
 
     Returns
     -------
     float
-        The factor Psi, > 0.
 
     Examples
     --------
@@ -103,19 +100,12 @@ def psi_derivative(n: int, b: int, beta: float, theta: float, steps: int = 6) ->
 
     Parameters
     ----------
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
-    beta : float
-        The momentum, from 0 to 1.
-    theta : float
-        The angle of the start (w_0, w_{-1}) in radians; not the lookahead.
-    steps : int, default 6
-        The number of steps that the criterion looks at, at least 1.
+    n, b, beta, theta, steps : number
+        As for ``psi``.
 
     Returns
     -------
     float
-        d Psi/d beta.
 
     Examples
     --------
@@ -131,17 +121,13 @@ def psi_minimum(n: int, b: int, beta: float, steps: int = 6) -> float:
 
     Parameters
     ----------
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
-    beta : float
-        The momentum, from 0 to 1.
-    steps : int, default 6
-        The number of steps that the criterion looks at, at least 1.
+    n, b, beta, steps : number
+        As for ``psi``.
 
     Returns
     -------
     float
-        The smallest Psi; above 1 it proves divergence.
+        Above 1 it proves divergence.
 
     Examples
     --------
@@ -161,15 +147,12 @@ def psi_two_samples(beta: float, theta: float) -> float:
 
     Parameters
     ----------
-    beta : float
-        The momentum, from 0 to 1.
-    theta : float
-        The angle of the start (w_0, w_{-1}) in radians; not the lookahead.
+    beta, theta : float
+        As for ``psi``.
 
     Returns
     -------
     float
-        The factor Psi.
 
     Examples
     --------
@@ -195,15 +178,12 @@ def psi_derivative_table(n: int = 100, b: int = 70) -> FloatArray:
 
     Parameters
     ----------
-    n : int, default 100
-        The number of rows of the data.
-    b : int, default 70
-        The batch size in rows, 1 <= b <= n.
+    n, b : int, default 100 and 70
+        Rows of the data and of a batch, 1 <= b <= n.
 
     Returns
     -------
     ndarray of float
-        The table, of shape (11, 10).
 
     Examples
     --------
@@ -239,15 +219,12 @@ def kappa_star(b: int, n: int = 100) -> float:
 
     Parameters
     ----------
-    b : int
-        The batch size in rows, 1 <= b <= n.
-    n : int, default 100
-        The number of rows of the data.
+    b, n : int
+        Rows of a batch and of the data, 1 <= b <= n; n is 100 by default.
 
     Returns
     -------
     float
-        The condition number kappa*, at least 1.
 
     Examples
     --------
@@ -274,15 +251,12 @@ def best_fit_line(n: int = 100, most: int | None = None) -> tuple[float, float]:
 
     Parameters
     ----------
-    n : int, default 100
-        The number of rows of the data.
-    most : int, optional
-        The largest batch size of the fit; by default n - 1.
+    n, most : int
+        Rows of the data, by default 100; largest batch size of the fit, by default n - 1.
 
     Returns
     -------
     tuple of (float, float)
-        Slope and intercept.
 
     Examples
     --------
@@ -314,10 +288,8 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
 
     Parameters
     ----------
-    n : int
-        The number of rows of the data.
-    kappa : float
-        The condition number L/mu, at least 1.
+    n, kappa : int, float
+        Rows of the data; condition number L/mu, at least 1.
     which : {"exact", "six-step", "printed"}, default "exact"
         The criterion, see above.
 

@@ -35,7 +35,6 @@ def multistage_horizon(kappa: float) -> float:
     Returns
     -------
     float
-        T_bar, in steps.
 
     Examples
     --------
@@ -86,22 +85,20 @@ def bound_multistage(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
+    T, n, b : int
+        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
     L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
+        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
     D : float, default 1.0
-        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+        Distance ||w_0 - w*|| of the start.
     chi : float, default 0.0
-        The root of chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; 0 is interpolation.
+        Root of ``problem.noise().chi2``, E_i||grad f_i(w*)||^2; 0 is interpolation.
     stages : {"theorem", "fit", "authors"}, default "theorem"
         The rule for the number of stages, see ``stage_count``.
     L_max : float, optional
-        Largest curvature of the loss of one row; if given, L >= L_max is checked.
+        Largest curvature of one row's loss, if L >= L_max is to be checked.
     which : {"corrected", "printed"}, default "corrected"
-        "corrected" is proved; "printed" has the constants that the paper prints.
+        The proved constants, or those that the paper prints.
 
     Returns
     -------
@@ -146,11 +143,9 @@ class Horizons:
     Attributes
     ----------
     low, high : float
-        The smallest T; the largest T.
-    valid : bool
-        Whether any T lies between them.
-    why : str
-        The reason, in words.
+        The smallest and the largest T.
+    valid, why : bool, str
+        Whether any T lies between them; the reason, in words.
     """
 
     low: float
@@ -172,17 +167,14 @@ def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> 
 
     Parameters
     ----------
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
-    kappa : float
-        The condition number L/mu, at least 1.
+    n, b, kappa : int, int, float
+        Rows of the data and of a batch, 1 <= b <= n; condition number L/mu, at least 1.
     which : {"corrected", "sufficient", "printed"}, default "corrected"
         The form of the upper end, see above.
 
     Returns
     -------
     Horizons
-        The smallest and the largest T.
 
     Examples
     --------

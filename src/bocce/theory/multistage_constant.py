@@ -73,22 +73,19 @@ def bound_multistage_constant(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
-    L_max : float
-        The largest curvature of the loss of one row, l2 included (or ``Constants.R2``).
+    T, n, b : int
+        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
+    L, mu, L_max : float
+        Extreme eigenvalues of the Hessian, 0 < mu <= L; largest curvature of one row's loss, l2
+        included (or ``Constants.R2``).
     D : float, default 1.0
-        The distance ||w_0 - w*|| from the start to the minimiser, >= 0.
+        Distance ||w_0 - w*|| of the start.
     chi : float, default 0.0
-        The root of chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; 0 is interpolation.
+        Root of ``problem.noise().chi2``, E_i||grad f_i(w*)||^2; 0 is interpolation.
     stages : {"fit", "theorem", "authors"}, default "fit"
         As in ``schedules.multistage``.
     lam_max : float, optional
-        The largest eigenvalue of the Hessian; by default L.
+        Largest eigenvalue of the Hessian; by default L.
 
     Returns
     -------

@@ -27,16 +27,13 @@ def none_better(rate: float, kappa: float, R: float, zeta2: float) -> bool:
 
     Parameters
     ----------
-    rate, kappa, R : float
-        The rate to exclude, 0 < rate < 1; the condition number L/mu, at least 1; the ratio
-        L_max/lambda_max, at least 1.
-    zeta2 : float
-        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
+    rate, kappa, R, zeta2 : float
+        Rate to exclude, 0 < rate < 1; condition number >= 1; ratio L_max/lambda_max >= 1; variance
+        factor of a batch, ``theory.zeta2(n, b)``.
 
     Returns
     -------
     bool
-        Whether a proof was found.
 
     Examples
     --------

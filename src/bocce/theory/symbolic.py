@@ -18,16 +18,13 @@ def psi_expression(steps: int = 6, n: int | None = None, b: int | None = None) -
     Parameters
     ----------
     steps : int, default 6
-        The number of steps that the criterion looks at, at least 1.
-    n : int, optional
-        The number of rows; by default a symbol.
-    b : int, optional
-        The batch size in rows; by default a symbol.
+        The number of steps that the criterion looks at.
+    n, b : int, optional
+        Rows of the data and of a batch; by default symbols.
 
     Returns
     -------
     sympy.Expr
-        The expression.
 
     Raises
     ------

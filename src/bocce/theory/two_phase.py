@@ -21,10 +21,8 @@ def two_phase_exponent(kappa: float, c: float = 0.5) -> float:
 
     Parameters
     ----------
-    kappa : float
-        The condition number L/mu, at least 1.
-    c : float, default 0.5
-        The share of T that the first phase takes, 0 < c < 1.
+    kappa, c : float
+        Condition number L/mu > 1; share of T that the first phase takes, 0 < c < 1.
 
     Returns
     -------
@@ -74,25 +72,20 @@ def bound_two_phase(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
+    T, n, b : int
+        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
     L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
+        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
     c : float, default 0.5
-        The share of T that the first phase takes, 0 < c < 1.
+        Share of T that the first phase takes, 0 < c < 1.
     tau, D : float, default 1.0
-        As in ``schedules.two_phase``; the distance ||w_0 - w*|| from the start to the minimiser, >=
-        0.
-    chi : float, default 0.0
-        The root of chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``; 0 is interpolation.
-    sigma2 : float, default 0.0
-        sigma^2 = E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
+        The schedule's tau, 1 <= tau < T; distance ||w_0 - w*|| of the start.
+    chi, sigma2 : float, default 0.0
+        Root of ``problem.noise().chi2`` (0 is interpolation); ``problem.noise().sigma2``.
     L_max : float, optional
-        Largest curvature of the loss of one row; if given, L >= L_max is checked.
+        Largest curvature of one row's loss, if L >= L_max is to be checked.
     which : {"corrected", "printed"}, default "corrected"
-        "corrected" is proved; "printed" has the constants that the paper prints.
+        The proved constants, or those that the paper prints.
 
     Returns
     -------
