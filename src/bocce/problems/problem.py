@@ -288,9 +288,9 @@ class Problem(Objective):
     def constants(self) -> Constants:
         """L, mu, L_max and kappa~ of the objective (bounds of the curvature where it varies).
 
-        The constants are exact, by eigenvalues, where the Gram matrix fits (``gram_fits``). Elsewhere
-        L is an upper estimate by Lanczos and mu is l2, the only lower bound that is certain. A loss
-        without a bound on its curvature, such as the Poisson loss, is refused (``ValueError``).
+        The constants are exact, by eigenvalues, where the Gram matrix fits (``gram_fits``). Else L
+        is an upper estimate by Lanczos, and mu is l2, the only certain lower bound. A loss without
+        a bound on its curvature, such as the Poisson loss, is refused (``ValueError``).
 
         Returns
         -------
