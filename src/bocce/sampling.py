@@ -21,7 +21,9 @@ MODES = ("independent", "reshuffle")
 GOLDEN = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
-PURPOSE = {"independent": 1, "reshuffle": 2, "search": 3, "shuffle": 4, "split": 5, "part": 6}
+PURPOSE = {
+    "independent": 1, "reshuffle": 2, "search": 3, "shuffle": 4, "split": 5, "part": 6, "test": 7,
+}  # fmt: skip
 _MASK = (1 << 64) - 1
 MOST_ROWS = (1 << 32) - 1
 
@@ -92,6 +94,40 @@ def permutation(seed: int, epoch: int, n: int) -> Rows:
         j = product >> 32
         order[i], order[j] = order[j], order[i]
     return order
+
+
+def held_out(seed: int, share: float, groups: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Which rows to hold out of a fit, for a test: a share of each group.
+
+    At least one row of each group stays in the fit.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the draw.
+    share : float
+        The share of the rows, above 0 and below 1.
+    groups : array-like
+        The group of each row, such as its class; all the same for one draw from all rows.
+
+    Returns
+    -------
+    ndarray of bool
+        True for the rows that are held out.
+
+    Examples
+    --------
+    >>> groups = ["a"] * 8 + ["b"] * 4
+    >>> mask = held_out(0, 0.25, groups)
+    >>> int(mask[:8].sum()), int(mask[8:].sum())
+    (2, 1)
+    """
+    _, group, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    keys = _words(stream_key(seed, "test", 0), 0, group.size)
+    order = np.lexsort([keys, group])
+    place = np.empty(group.size, dtype=np.int64)  # of a row among those of its group
+    place[order] = np.arange(group.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.asarray(place < np.minimum(np.round(share * counts), counts - 1)[group])
 
 
 def batch_rows(where: str, batch_size: object, n: int) -> int:

@@ -7,24 +7,12 @@ import re
 # parameters of bocce.minimize, plan, theory, ... and the options that set them
 OPTIONS = {
     "T": "--steps",
+    "kind": "--errors",
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
-            "accuracy",
-            "batch_size",
-            "checkpoint",
-            "columns",
-            "kappa",
-            "l2",
-            "loss",
-            "method",
-            "missing",
-            "passes",
-            "ratio",
-            "sampling",
-            "seed",
-            "target",
-            "tol",
+            *("accuracy", "batch_size", "checkpoint", "columns", "kappa", "l2", "loss", "method"),
+            *("missing", "passes", "ratio", "sampling", "seed", "target", "test", "tol"),
         )
     },
 }

@@ -94,6 +94,12 @@ class Reading(NamedTuple):
         ),
     ] = None
     missing: Missing = "refuse"
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="A column of weights: a row of weight k counts as k rows."
+        ),
+    ] = None
 
     def given(self) -> list[str]:
         """The options that say something else than their defaults."""
@@ -177,6 +183,13 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return taking_options
 
 
+class Column(NamedTuple):
+    """A column that is no feature."""
+
+    name: str
+    values: Any
+
+
 class Data(NamedTuple):
     """What a FILE holds. ``y`` is None where X is a block file, which holds it as well."""
 
@@ -184,6 +197,16 @@ class Data(NamedTuple):
     y: Any
     columns: list[str] | None = None
     target: str | None = None
+    weights: Column | None = None
+
+    def on(self, rows: Any) -> Data:
+        """Some of the rows, in memory."""
+        weights = self.weights and self.weights._replace(values=self.weights.values[rows])
+        return self._replace(X=self.X[rows], y=self.y[rows], weights=weights)
+
+    def rows(self) -> tuple[Any, Any, Any]:
+        """X, y and the weights, or None."""
+        return self.X, self.y, self.weights and self.weights.values
 
     @property
     def in_parts(self) -> bool:
@@ -204,6 +227,8 @@ def read(file: str, reading: Reading) -> Data:
 
     columns = reading.columns
     chosen = [_name_or_number(word) for word in columns.split(",")] if columns else None
+    if chosen and reading.weights:
+        chosen.append(_name_or_number(reading.weights))
     if not Path(file).exists() and file in _known_sets():
         if given := reading.given():
             raise ValueError(
@@ -215,7 +240,40 @@ def read(file: str, reading: Reading) -> Data:
         raise FileNotFoundError(f"there is no file {file!r}; did you mean the data set {near[0]}?")
     found = data.open(file, _name_or_number(reading.target), chosen, missing=reading.missing)
     X, y = found
-    return Data(X, y, found.columns, found.target)
+    rows = Data(X, y, found.columns, found.target)
+    if reading.weights:
+        rows, weights = _taken(rows, "--weights", reading.weights, file)
+        if not (weights.values > 0.0).all():
+            raise ValueError(
+                f"--weights: the column {weights.name!r} has the value "
+                f"{weights.values.min():g}, must be > 0 in every row; leave such rows out."
+            )
+        rows = rows._replace(weights=weights)
+    return rows
+
+
+def _taken(data: Data, option: str, name: str, file: str) -> tuple[Data, Column]:
+    """The data without one of its columns, and that column."""
+    import numpy as np
+
+    names = data.columns or []
+    if data.in_parts or len(names) != data.X.shape[1]:
+        why = "is read in parts" if data.in_parts else "has columns without names"
+        raise ValueError(
+            f"{option} needs a table in memory with a name for each column, and {file} {why}; "
+            f"leave {option} out, or use Python: bocce.Problem(X, y, ...)."
+        )
+    found = next((here for here in (name, f"x{name}") if here in names), None)
+    if found is None or len(names) == 1:
+        shown = ", ".join(map(repr, names[:12])) + ", ..." * (len(names) > 12)
+        raise ValueError(
+            f"{option} {name!r} must be a column of {file} other than the target "
+            f"{data.target!r} and the only feature: {shown}."
+        )
+    place = names.index(found)
+    others = [*names[:place], *names[place + 1 :]]
+    values = np.asarray(data.X[:, place], dtype=np.float64)
+    return data._replace(X=np.delete(data.X, place, axis=1), columns=others), Column(found, values)
 
 
 def _name_or_number(text: str | None) -> str | int | None:
@@ -258,11 +316,37 @@ def choose_loss(data: Data, loss: str | None) -> Chosen:
     return Chosen(loss)
 
 
+def split(data: Data, loss: str, share: float, seed: int) -> tuple[Data, Data]:
+    """The rows to fit, and those to hold out: a share of all, or of each class."""
+    import numpy as np
+
+    from ..losses import REGISTRY
+    from ..sampling import check_seed, held_out
+
+    if data.in_parts:
+        raise ValueError(
+            "--test needs data in memory, and FILE is read in parts; write the rows to hold out "
+            "into a file of their own, and give that to `bocce predict`."
+        )
+    classes = REGISTRY[loss].margin or REGISTRY[loss].outputs
+    groups = data.y if classes else np.zeros(len(data.y))
+    chosen = held_out(check_seed("solve", seed), share, groups)
+    if not chosen.any():
+        raise ValueError(
+            f"--test {share:g} of {len(chosen)} rows is less than one row; raise it, or leave "
+            "--test out."
+        )
+    return data.on(~chosen), data.on(chosen)
+
+
 def problem_of(data: Data, model: Model) -> Any:
     """What is minimised."""
     from .. import Problem
 
-    return Problem(data.X, data.y, model.loss, model.l2, intercept=model.intercept)
+    more: dict[str, Any] = {"intercept": model.intercept}
+    if data.weights is not None:
+        more["sample_weight"] = data.weights.values
+    return Problem(data.X, data.y, model.loss, model.l2, **more)
 
 
 def check_loss(command: str, model: Model, method: str = "auto") -> None:

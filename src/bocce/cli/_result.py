@@ -1,16 +1,60 @@
-"""What ``bocce solve`` prints and writes of a result."""
+"""What ``bocce solve`` knows of a result, for programs and files."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._messages import in_options
 from ._options import Data, check_folder
-from ._terminal import as_json, number, say, show_table
+from ._terminal import as_json
 
-SHOWN_WEIGHTS = 12  # more are not printed
+SHOWN = 40  # coefficients; more are shown only where --errors asks for them
+CLASSES = 10  # of a confusion table; of more classes the worst confusions are shown
 SUFFIXES = (".npz", ".json")
+
+
+class Fit(NamedTuple):
+    """A run, what it was given, and what it is worth."""
+
+    file: str
+    method: str
+    tol: float
+    problem: Any
+    result: Any
+    data: Data
+    held_out: Data | None = None
+    errors: str | None = None  # the kind of standard errors that was asked for
+
+    def scores(self) -> dict[str, Any]:
+        """What predictions are worth on the fitted and on the held-out rows."""
+        from ..run.score import Score
+
+        if self.result.status == "diverged":
+            return {}
+        found = {"fitted": Score(self.result)}
+        if self.data.in_parts:
+            for X, y in self.data.X.stream(range(self.data.X.n_blocks)):
+                found["fitted"].add_encoded(X, self.problem.encoded(y)[0])
+        else:
+            found["fitted"].add(*self.data.rows())
+        if self.held_out is not None:
+            found["held_out"] = Score(self.result)
+            found["held_out"].add(*self.held_out.rows())
+        return found
+
+    def coefficients(self) -> Any:
+        """The table of coefficients, where they are few or were asked for; else None."""
+        from ..run.coefficients import coefficients
+
+        if self.result.status == "diverged":
+            return None
+        if self.errors is None and math.prod(self.problem.shape) > SHOWN:
+            return None
+        weights, names = self.data.weights, self.data.columns
+        count = None if weights is None else float(weights.values.sum())
+        return coefficients(self.problem, self.result, names, self.errors, count)
 
 
 def out_files(out: Path | None, force: bool) -> list[Path]:
@@ -38,20 +82,20 @@ def out_files(out: Path | None, force: bool) -> list[Path]:
     return files
 
 
-def summary(file: str, method: str, problem: Any, result: Any, tol: float) -> dict[str, Any]:
+def summary(fit: Fit, scores: dict[str, Any], table: Any) -> dict[str, Any]:
     """The figures of a run, for programs."""
-    history = result.history
-    return {
-        "file": file,
+    problem, result, history = fit.problem, fit.result, fit.result.history
+    figures = {
+        "file": fit.file,
         "loss": problem.loss.name,
         "l2": problem.l2,
         "n": problem.n,
         "d": problem.d,
-        "method": method,
+        "method": fit.method,
         "batch_size": result.batch_size,
         "stages": [stage._asdict() for stage in result.stages],
         "seed": result.seed,
-        "tol": tol,
+        "tol": fit.tol,
         "status": result.status,
         "iterations": result.n_iter,
         "gradient_evaluations": int(history["gradient_evaluations"][-1]),
@@ -59,7 +103,13 @@ def summary(file: str, method: str, problem: Any, result: Any, tol: float) -> di
         "grad_norm": float(history["grad_norm"][-1]),
         "intercept": _numbers(result.intercept) if problem.intercept else None,
         "message": in_options(result.message),
+        "scores": {where: _score(score) for where, score in scores.items()},
     }
+    if table is not None:
+        named = {"name": table.names, **{k: v.tolist() for k, v in table.columns.items()}}
+        figures["coefficients"] = [dict(zip(named, row)) for row in zip(*named.values())]
+        figures["notes"] = list(map(in_options, table.notes))
+    return figures
 
 
 def _numbers(value: Any) -> Any:
@@ -67,38 +117,27 @@ def _numbers(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else float(value)
 
 
-def show(figures: dict[str, Any], problem: Any, result: Any, data: Data, said: bool) -> None:
-    """The same for people; ``said``: the message is told on stderr."""
-    shown = {name: value for name, value in figures.items() if name != "message" or not said}
-    show_table(("", ""), [(name, _cell(name, value)) for name, value in shown.items()])
-    names = data.columns or [f"x{j}" for j in range(problem.d)]
-    if problem.d <= SHOWN_WEIGHTS and result.w.ndim == 1:
-        weights = [(str(name), number(float(w))) for name, w in zip(names, result.w)]
-        say("")
-        show_table(("weight of", ""), weights)
+def _score(score: Any) -> dict[str, Any]:
+    found = {"rows": score.n, score.kind: score.value}
+    if score.classes is not None and len(score.classes) <= CLASSES:
+        found["classes"] = score.classes.tolist()
+        found["confusion"] = score.confusion.toarray().tolist()
+    elif score.classes is not None:
+        found["worst"] = [pair._asdict() for pair in score.worst(CLASSES)]
+    return found
 
 
-def _cell(name: str, value: Any) -> str:
-    if name == "intercept":
-        return "none" if value is None else f"{_listed(value)} (--no-intercept fits none)"
-    if name == "stages":
-        steps = (f"{s['method']}: {s['steps']} of {s['batch']} rows" for s in value)
-        return "; ".join(steps) or "none"
-    return value if isinstance(value, str) else number(value)
-
-
-def _listed(value: Any) -> str:
-    return ", ".join(map(number, value)) if isinstance(value, list) else number(value)
-
-
-def write(files: list[Path], result: Any, figures: dict[str, Any], data: Data) -> None:
+def write(files: list[Path], fit: Fit, figures: dict[str, Any]) -> None:
     """What ``bocce predict`` and ``bocce.load`` need, as NPZ; the summary as JSON."""
     from .._atomic import atomic_write
     from ..run.fit_file import save
 
     npz, page = files
+    columns, target, weights = fit.data.columns, fit.data.target, fit.data.weights
+    known: dict[str, Any] = {"columns": columns, "target": target} if columns else {}
+    if weights is not None:
+        known["weights"] = weights.name
     with atomic_write(npz) as stream:
-        save(stream, result, data.columns, data.target)
-    known = {"columns": data.columns, "target": data.target} if data.columns else {}
+        save(stream, fit.result, **known)
     with atomic_write(page) as stream:
         stream.write(as_json({**figures, **known}).encode() + b"\n")

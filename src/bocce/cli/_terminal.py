@@ -158,19 +158,28 @@ def _plain(value: Any) -> Any:
 
 
 def show_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequence[int] = (0,)
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    whole: Sequence[int] = (0,),
+    right: Sequence[int] = (),
 ) -> None:
     """A table within the terminal's width, or 80 columns where there is no terminal.
 
     Columns without a name at all get no header line; the ``whole`` ones are never broken, and the
-    words of others not if there is room.
+    words of others not if there is room. Numbers stand at the ``right`` of their column.
     """
     table = Table(box=None, pad_edge=False, show_header=any(columns))
     for place, column in enumerate(columns):
         cells = [column, *(row[place] for row in rows)]
         pieces = cells if place in whole else [word for cell in cells for word in cell.split()]
         width = max(map(len, pieces), default=0)
-        table.add_column(column, no_wrap=place in whole, overflow="fold", min_width=width)
+        table.add_column(
+            escape(visible(column)),
+            no_wrap=place in whole,
+            overflow="fold",
+            min_width=width,
+            justify="right" if place in right else "left",
+        )
     for row in rows:
         table.add_row(*(escape(visible(cell)) for cell in row))
     console = Console(highlight=False)
@@ -181,7 +190,12 @@ def show_table(
 
 def fill(text: str) -> str:
     """A paragraph within the terminal's width."""
-    return textwrap.fill(text, Console().width, break_on_hyphens=False)
+    return textwrap.fill(text, width(), break_on_hyphens=False)
+
+
+def width() -> int:
+    """Columns of the terminal."""
+    return Console().width
 
 
 def number(value: float | None) -> str:

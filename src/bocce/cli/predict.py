@@ -36,8 +36,8 @@ def predict(
     """Apply a fit to new data.
 
     A line is written for each row of FILE, in its order. Columns are found by their names; the
-    target may be there or not. Labels are those of the fit. Files larger than memory are read in
-    parts.
+    target and the weights may be there or not. Labels are those of the fit. Files larger than
+    memory are read in parts.
 
     \b
     Examples:
@@ -102,7 +102,8 @@ def _parts(model: Any, file: str, extra: str, missing: str) -> Iterator[Any]:
     """The features of the file, as many rows at a time as fit into memory."""
     from ..data.files import features
 
-    X = features(file, model.columns, model.target, extra=extra, missing=missing)
+    others = (model.target, model.weights)
+    X = features(file, model.columns, others, extra=extra, missing=missing)
     if not hasattr(X, "stream"):
         yield _as_wide(X, model.w.shape[0], file)
         return

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from . import _result
+from . import _result, _show
 from ._messages import in_options
 from ._options import (
     Data,
@@ -21,6 +21,7 @@ from ._options import (
     grouped,
     problem_of,
     read,
+    split,
 )
 from ._terminal import (
     BAD_INPUT,
@@ -29,7 +30,6 @@ from ._terminal import (
     complain,
     progress,
     resumable,
-    say,
     show_json,
     watched,
 )
@@ -41,7 +41,22 @@ def solve(
     reading: Reading,
     model: Model,
     run: Steps,
-    seed: Annotated[int, typer.Option(help="Decides every batch.")] = 0,
+    test: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Hold out this share of the rows (of each class), drawn by --seed, and score the "
+            "fit on them.",
+        ),
+    ] = None,
+    errors: Annotated[
+        Literal["model", "sandwich"] | None,
+        typer.Option(
+            help="Standard errors of all coefficients: by the loss's model, or by residuals alone. "
+            "If not given, by the model where there are at most 40 and that is quick."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Decides every batch, and --test.")] = 0,
     sampling: Annotated[
         Literal["independent", "reshuffle"], typer.Option(help="How batches are drawn.")
     ] = "independent",
@@ -66,29 +81,32 @@ def solve(
     """Minimise a loss on the data of FILE.
 
     Nothing has to be tuned: batch, step and momentum are chosen (`bocce plan` says how), an
-    intercept is fitted, and the run ends at --tol. Exit code 1: it diverged; 3: it ended before
-    the tolerance was met.
+    intercept is fitted, and the run ends at --tol. Accuracy or R^2 is on the fitted rows, and with
+    --test on others too. Exit code 1: it diverged; 3: it ended before the tolerance was met.
 
     \b
     Examples:
       bocce solve mushrooms --l2 0.01
       bocce solve train.csv --loss logistic --l2 0.001 --out fit
+      bocce solve train.csv --target sport --weights count --test 0.2
       bocce solve train.csv --method 2p-shb -T 5000 --batch-size 0.9
       bocce solve train.csv --checkpoint run     stop it, repeat it: it goes on
     """
     from .. import minimize
+    from .._checks import real
     from ..run.plan import usual_tol
 
     check_loss("solve", model, run.method)
     files = _result.out_files(out, force)
-    if ray is not None and sampling != "independent":
-        raise ValueError(
-            f"--sampling {sampling} must be independent with --ray; leave one of them out."
-        )
+    _check_ray(ray, sampling, reading)
+    if test is not None:
+        test = real("solve", "test", test, above=0.0, below=1.0, remedy="0.2 is usual")
     with progress(f"reading {file}"):
-        data = read(file, reading)
+        data, held = read(file, reading), None
         chosen = choose_loss(data, model.loss)
         model = model._replace(loss=chosen.name)
+        if test is not None:
+            data, held = split(data, chosen.name, test, seed)
         problem = problem_of(data, model)
     goal = usual_tol(run.steps) if run.tol is None else run.tol
     asked = watched()  # before the bar, which may take stderr's place
@@ -107,17 +125,29 @@ def solve(
             result = minimize(problem, run.method, sampling=sampling, **options)
         else:
             result = _on_ray(ray, workers, file, data, run.method, options | model._asdict())
-    figures = _result.summary(file, run.method, problem, result, goal)
-    trouble = _written(files, result, figures, data)
-    code = _code(result, goal)
+    fit = _result.Fit(file, run.method, goal, problem, result, data, held, errors)
+    scores, table = fit.scores(), fit.coefficients()
+    figures = _result.summary(fit, scores, table)
+    trouble = _written(files, fit, figures)
+    files, code = [] if trouble else files, _code(result, goal)
     if json:
-        show_json({**figures, "wrote": [] if trouble else list(map(str, files))})
+        show_json({**figures, "wrote": list(map(str, files))})
     else:
-        shown = {**figures, "loss": str(chosen)}
-        _result.show(shown, problem, result, data, said=code != 0)
-        if files and not trouble:
-            say(f"\nwrote {' and '.join(map(str, files))}")
+        _show.show(fit, str(chosen), scores, table, said=code != 0)
+        _show.show_where(fit, table, files)
     _exit(result, code, trouble)
+
+
+def _check_ray(address: str | None, sampling: str, reading: Reading) -> None:
+    if address is not None and sampling != "independent":
+        raise ValueError(
+            f"--sampling {sampling} must be independent with --ray; leave one of them out."
+        )
+    if address is not None and reading.weights:
+        raise ValueError(
+            f"--weights {reading.weights} must be left out with --ray, which counts every row "
+            "once; leave one of them out."
+        )
 
 
 def _on_ray(
@@ -143,12 +173,12 @@ def _shown_by(tell: Any, steps: int | None) -> Any:
     return show
 
 
-def _written(files: list[Path], result: Any, figures: dict[str, Any], data: Data) -> str:
+def _written(files: list[Path], fit: _result.Fit, figures: dict[str, Any]) -> str:
     """Write what --out asks for; returns what went wrong, so that the result is still printed."""
     if not files:
         return ""
     try:
-        _result.write(files, result, figures, data)
+        _result.write(files, fit, figures)
     except OSError as error:
         return f"--out: {files[0]} and {files[1].name} could not be written: {error.strerror}."
     return ""

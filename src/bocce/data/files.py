@@ -171,13 +171,13 @@ def open(
 def features(
     source: Any,
     columns: list[str] | None,
-    target: str | None,
+    others: Any,
     *,
     extra: str = "refuse",
     missing: str = "refuse",
 ) -> Any:
-    """X alone, for predictions: the named columns, in their order, whether or not the target is
-    there. ``extra``: "refuse" or "ignore" columns that are neither."""
+    """X alone, for predictions: the named columns, in their order, whether or not the others (such
+    as the target) are there. ``extra``: "refuse" or "ignore" columns that are neither."""
     files = files_of(source)
     format_ = one_format(files)
     if columns is None or format_ in ("NPZ", "LIBSVM"):
@@ -185,7 +185,7 @@ def features(
         return X
 
     def select(names: Any, name: str) -> Choice:
-        unknown = [found for found in names if found not in columns and found != target]
+        unknown = [found for found in names if found not in {*columns, *others}]
         if unknown and extra == "refuse":
             raise ValueError(
                 f"{name}: the column {unknown[0]!r} is not one of the fit, must be left out; drop "

@@ -206,6 +206,8 @@ class FileProblem(PartedProblem):
                 )
         labels = X.labels if labels is None else labels
         classes = kind.targets(kind.title, np.zeros(0), labels or ())[1]
+        if classes is not None and X.classes is not None:  # the text that the labels stand for
+            classes = np.asarray(X.classes)[classes.astype(np.intp)]
         l2 = check_l2(kind.title, l2)
         self._begin(FileRows(X), kind, l2, intercept, labels=labels, classes=classes)
 

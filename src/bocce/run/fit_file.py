@@ -15,8 +15,15 @@ from .result import Result
 FORMAT = 1  # of the description in the file
 
 
-def save(stream: Any, result: Result, columns: list[str] | None, target: str | None) -> None:
-    """Weights, intercept, history and what predictions need, as NPZ without pickles."""
+def save(
+    stream: Any,
+    result: Result,
+    columns: list[str] | None = None,
+    target: str | None = None,
+    weights: str | None = None,
+) -> None:
+    """Weights, intercept, history and what predictions need, as NPZ without pickles; the names of
+    the features, of the target and of the column of weights."""
     about = {
         "format": FORMAT,
         "loss": None if result.loss is None else [result.loss.name, *result.loss],
@@ -26,6 +33,7 @@ def save(stream: Any, result: Result, columns: list[str] | None, target: str | N
         "batch_size": result.batch_size,
         "message": result.message,
         "target": target,
+        "weights": weights,
     }
     named: dict[str, Any] = {} if columns is None else {"columns": np.array(columns, dtype=str)}
     if target is not None:
@@ -67,7 +75,7 @@ def load(path: Any) -> Result:
     >>> X, y, _ = bocce.data.regression(n=50, d=2, kappa=5.0)
     >>> fit = bocce.minimize(bocce.LeastSquares(X, y), tol=1e-8)
     >>> with open(folder / "fit.npz", "wb") as stream:
-    ...     save(stream, fit, None, None)
+    ...     save(stream, fit)
     >>> bool((load(folder / "fit").predict(X) == fit.predict(X)).all())
     True
     """
@@ -108,6 +116,7 @@ def load(path: Any) -> Result:
         classes=classes,
         columns=None if names is None else [str(name) for name in names],
         target=None if target is None else str(target),
+        weights=about.get("weights"),
     )
 
 

@@ -84,8 +84,8 @@ class Result:
         The labels, where the loss is on classes.
     columns : list of str, optional
         The names of the features, where they have names.
-    target : str, optional
-        The name of the target.
+    target, weights : str, optional
+        The names of the target and of the column of weights.
     """
 
     w: Array
@@ -102,6 +102,7 @@ class Result:
     classes: Any = None  # the labels, where the loss is on classes
     columns: list[str] | None = None  # names of the features, where they have some
     target: str | None = None
+    weights: str | None = None
 
     def predict(self, X: Any) -> Array:
         """Predictions for rows: labels of classes, means of counts and amounts, or numbers.

@@ -50,7 +50,8 @@ def _how_diverged(run: Run, name: str) -> str:
 
 def _open_ended(run: Run, verdict: str, tol: float) -> str:
     name = run.controller.name
-    spent = f"{run.state.k} steps, {run.evaluations / run.problem.n:.3g} passes{_stages(run)}"
+    steps, passes = run.state.k, f"{run.evaluations / run.problem.n:.3g}"
+    spent = f"{steps} step{'s' * (steps != 1)}, {passes} pass{'es' * (passes != '1')}{_stages(run)}"
     if verdict == "converged":
         if run.stop.first == 0.0:
             return f"{name}: the gradient is zero where the run begins."

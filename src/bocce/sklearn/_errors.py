@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks
+from .._coefficients import Table, coefficient_table, row_names
 from ..inference import MOST_VARIABLES, Inference, infer
 from ..problems import Problem
 from ..rows import Array
@@ -29,43 +28,6 @@ class Seen(NamedTuple):
     problems: list[Problem]
     count: float  # of observations, as the weights count them
     columns: Any  # of X that the problems have, or None where it is all
-
-
-class Table(NamedTuple):
-    """Rows of a summary: a name and numbers each. ``to_pandas()`` makes a DataFrame of it."""
-
-    names: list[str]
-    columns: dict[str, Array]
-    notes: list[str]
-
-    def __getitem__(self, column: Any) -> Any:
-        """A column by its name, as in a DataFrame."""
-        return self.columns[column] if isinstance(column, str) else tuple.__getitem__(self, column)
-
-    def to_pandas(self) -> Any:
-        """The table as a pandas DataFrame, indexed by the names."""
-        import pandas as pd
-
-        return pd.DataFrame(self.columns, index=self.names)
-
-    def _cells(self) -> list[list[str]]:
-        rows = zip(self.names, *self.columns.values())
-        return [[name, *(f"{value:.6g}" for value in values)] for name, *values in rows]
-
-    def __repr__(self) -> str:
-        cells = [["", *self.columns], *self._cells()]
-        widths = [max(map(len, column)) for column in zip(*cells)]
-        lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths)).rstrip() for row in cells]
-        return "\n".join([*lines, *self.notes])
-
-    __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in ["", *self.columns])
-        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._cells())
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><tr>{head}</tr>{body}</table>{notes}"
 
 
 class WithErrors:
@@ -153,35 +115,17 @@ class WithErrors:
         found = self._infer(kind)
         assert self._seen is not None
         points = [self._point(j, p) for j, p in enumerate(self._seen.problems)]
-        flat = [np.concatenate([part.T.reshape(-1) for part in parts]) for parts in zip(*(
-            (w, one.standard_errors, one.centre, one.spread) for w, one in zip(points, found)
-        ))]  # fmt: skip
-        coef, errors, centre, spread = flat
-        half = norm.ppf(0.5 + 0.5 * level) * spread
-        columns = {"coef": coef, "std_error": errors}
-        columns |= {"lower": centre - half, "upper": centre + half}
-        notes = []
-        if any(np.any(p.ridge) for p in self._seen.problems):
-            notes.append("Intervals are for the coefficients without the penalty.")
-        else:
-            columns["p_value"] = 2.0 * norm.sf(np.abs(coef / errors))
-        if np.isnan(spread).any():
-            notes.append("NaN: the data alone do not determine this coefficient.")
-        return Table(self._row_names(len(coef)), columns, notes)
+        groups = [str(c) for c in getattr(self, "classes_", range(len(found)))]
+        count = sum(point[:1].size for point in points)
+        names = row_names(self._column_names(), bool(self.fit_intercept), groups[-count:])
+        penalised = any(np.any(p.ridge) for p in self._seen.problems)
+        return coefficient_table(names, list(zip(points, found)), level, penalised)
 
-    def _row_names(self, count: int) -> list[str]:
-        d = self.n_features_in_
+    def _column_names(self) -> list[str]:
         assert self._seen is not None
         names = [str(name) for name in vars(self).get("feature_names_in_", ())]
-        names = names or [f"x{j}" for j in range(d)]
-        if self._seen.columns is not None:
-            names = [names[j] for j in self._seen.columns]
-        names += ["intercept"] * bool(self.fit_intercept)
-        groups = count // len(names)
-        if groups == 1:
-            return names
-        titles = [str(c) for c in getattr(self, "classes_", range(groups))]
-        return [f"{title}: {name}" for title in titles for name in names]
+        names = names or [f"x{j}" for j in range(self.n_features_in_)]
+        return names if self._seen.columns is None else [names[j] for j in self._seen.columns]
 
 
 def until_certain(

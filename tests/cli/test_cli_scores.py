@@ -1,0 +1,242 @@
+"""``bocce solve``: weights, held-out rows, scores and standard errors."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import bocce
+from bocce.sampling import held_out
+from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
+from cli_helpers import assert_refused, run
+
+
+def people(path, classes=("no", "yes"), n=150, repeat=False):
+    """A table with a column of weights 1, 2 and 3; or each row as often as its weight says."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 2)).round(4)
+    z = X @ [1.0, -0.5] + rng.standard_normal(n)
+    cuts = np.quantile(z, np.arange(1, len(classes)) / len(classes))
+    y, weights = np.array(classes)[np.digitize(z, cuts)], rng.integers(1, 4, n)
+    rows = np.repeat(np.arange(n), weights) if repeat else np.arange(n)
+    lines = [f"{X[i, 0]},{weights[i]},{X[i, 1]},{y[i]}" for i in rows]
+    path.write_text("age,count,height,sport\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def solved(*words):
+    result = run("solve", *words, "--l2", 0.01, "--tol", 1e-9, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def column(found, name):
+    return [row[name] for row in found["coefficients"]]
+
+
+@pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c")])
+def test_a_row_of_weight_k_is_k_rows(tmp_path, classes):
+    weighted = solved(people(tmp_path / "w.csv", classes), "--weights", "count")
+    path = people(tmp_path / "r.csv", classes, repeat=True)
+    repeated = solved(path, "--columns", "age,height")
+    assert weighted["d"] == repeated["d"] == 2
+    for name in ("coef", "std_error", "lower", "upper"):
+        np.testing.assert_allclose(column(weighted, name), column(repeated, name), rtol=1e-6)
+    fitted, again = weighted["scores"]["fitted"], repeated["scores"]["fitted"]
+    assert fitted["accuracy"] == pytest.approx(again["accuracy"])
+    assert fitted["confusion"] == again["confusion"]
+
+
+def test_weights_are_no_feature_for_predictions(tmp_path):
+    path = people(tmp_path / "train.csv")
+    words = ("--weights", "count", "--columns", "height,age", "--out", tmp_path / "fit")
+    assert run("solve", path, *words).exit_code == 0
+    model = bocce.load(tmp_path / "fit")
+    assert (model.columns, model.weights) == (["height", "age"], "count")
+    assert json.loads((tmp_path / "fit.json").read_text())["weights"] == "count"
+    (tmp_path / "plain.csv").write_text("age,height\n1,2\n-1,0.5\n")
+    (tmp_path / "more.csv").write_text("age,count,height\n1,7,2\n-1,8,0.5\n")
+    plain, more = (
+        run("predict", tmp_path / "fit", tmp_path / f"{n}.csv") for n in ("plain", "more")
+    )
+    assert plain.exit_code == 0
+    assert plain.stdout == more.stdout
+
+
+def test_a_column_without_a_header_is_named_by_its_number(tmp_path):
+    rows = [f"{i % 7},{i % 3 + 1},{i % 5}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    assert solved(tmp_path / "t.csv", "--weights", 1) == solved(
+        tmp_path / "t.csv", "--weights", "x1"
+    )
+
+
+def test_plan_takes_weights_as_solve_does(tmp_path):
+    path = people(tmp_path / "w.csv")
+    found = json.loads(run("plan", path, "--l2", 0.01, "--weights", "count", "--json").stdout)
+    assert found["d"] == 2
+
+
+# ---------------------------------------------------------------- held-out rows
+
+
+@pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c")])
+def test_held_out_rows_are_not_fitted(tmp_path, classes):
+    path = people(tmp_path / "people.csv", classes)
+    found = solved(path, "--test", 0.2, "--seed", 3)
+    X, y = bocce.data.open(path)
+    out = held_out(3, 0.2, y)
+    model = HeavyBallClassifier(l2=0.01, tol=1e-10).fit(X[~out], y[~out])
+    assert found["n"] == (~out).sum()
+    assert found["scores"]["fitted"]["accuracy"] == pytest.approx(model.score(X[~out], y[~out]))
+    assert found["scores"]["held_out"]["accuracy"] == pytest.approx(model.score(X[out], y[out]))
+    assert found["scores"]["held_out"]["rows"] == out.sum() == 30
+    names = model.summary().names
+    assert [row["name"].split(": ")[-1] for row in found["coefficients"]][:3] == [
+        "age", "count", "height",
+    ]  # fmt: skip
+    assert len(names) == len(found["coefficients"])
+    np.testing.assert_allclose(column(found, "std_error"), model.summary()["std_error"], rtol=1e-5)
+
+
+def test_numbers_have_r2(tmp_path):
+    X, y, _ = bocce.data.regression(200, 3, 5.0, noise_var=0.5)
+    np.savez(tmp_path / "t.npz", X=X, y=y)
+    found = solved(tmp_path / "t.npz", "--test", 0.25)
+    out = held_out(0, 0.25, np.zeros(200))
+    model = HeavyBallRegressor(l2=0.01, tol=1e-10).fit(X[~out], y[~out])
+    assert found["scores"]["fitted"]["R^2"] == pytest.approx(model.score(X[~out], y[~out]))
+    assert found["scores"]["held_out"]["R^2"] == pytest.approx(model.score(X[out], y[out]))
+    shown = run("solve", tmp_path / "t.npz", "--test", 0.25).stdout
+    assert re.search(r"^held-out R\^2 +0\.\d+ on 50 other rows$", shown, re.M)
+
+
+def test_data_in_parts_are_scored_too_and_keep_their_labels(tmp_path):
+    path = people(tmp_path / "people.csv", ("a", "b", "c"))
+    X, y = bocce.data.open(path)
+    bocce.data.write_blocks(tmp_path / "p.blocks", [(X, y)], block_rows=20)
+    file = bocce.BlockFile(tmp_path / "p.blocks")
+    p = bocce.Problem(file, None, "softmax", 0.01, intercept=True)
+    assert list(p.classes) == ["a", "b", "c"]
+    result = bocce.minimize(p, tol=1e-8)
+    assert set(result.predict(X)) == {"a", "b", "c"}
+
+
+def test_a_file_in_parts_is_scored_as_in_memory(tmp_path, monkeypatch):
+    path = people(tmp_path / "people.csv", ("a", "b", "c"))
+    X, y = bocce.data.open(path)
+    bocce.data.write_blocks(tmp_path / "p.blocks", [(X, y)], block_rows=20)
+    whole = solved(tmp_path / "p.blocks")
+    monkeypatch.setattr(
+        bocce.data, "open", lambda path, *_, **__: bocce.BlockFile(path)
+    )  # as if it were large
+    found = solved(tmp_path / "p.blocks")
+    assert found["scores"] == whole["scores"]
+    assert found["scores"]["fitted"]["classes"] == ["a", "b", "c"]
+    refused = run("solve", tmp_path / "p.blocks", "--test", 0.2)
+    assert refused.exit_code == 2
+    assert "--test needs data in memory" in refused.stderr
+
+
+# ---------------------------------------------------------------- what is printed
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+@pytest.mark.parametrize("classes", ["ab", "abc", "abcdefghijkl"])
+def test_the_summary_fits_the_terminal(tmp_path, columns, classes):
+    path = people(tmp_path / "people.csv", [f"class {name}" for name in classes], n=300)
+    words = ("solve", path.name, "--l2", 0.01, "--test", 0.3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        result = run(*words, env={"COLUMNS": str(columns)})
+    assert result.exit_code == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert [line for line in lines if len(line) > columns or line != line.rstrip()] == []
+    assert "\x1b" not in result.stdout
+    text = " ".join(result.stdout.split())
+    assert "held-out accuracy" in text
+    assert ("true class down" if len(classes) < 4 else "most frequent confusions") in text
+    if len(classes) <= 3:
+        assert "95 % from" in text
+        assert "intervals are for those without the penalty" in text
+    else:
+        assert "3 x 12 coefficients: --out FIT keeps them" in text
+
+
+def test_many_coefficients_are_printed_where_they_are_asked_for(tmp_path):
+    path = people(tmp_path / "people.csv", [f"c{i:02}" for i in range(12)], n=300)
+    assert "coefficients" not in solved(path)
+    found = solved(path, "--errors", "sandwich")
+    assert len(found["coefficients"]) == 4 * 12
+    assert "Standard errors are by residuals alone (sandwich)." in found["notes"]
+    assert len(found["scores"]["fitted"]["worst"]) == 10
+
+
+def test_a_loss_without_a_model_has_robust_errors(tmp_path):
+    found = solved(people(tmp_path / "p.csv"), "--loss", "squared_hinge")
+    assert "Standard errors are by residuals alone (sandwich)." in found["notes"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("-T", 50, "--batch-size", 20), "the run ended before the minimum"),
+        (("--loss", "squared_hinge", "--errors", "model"), "has none; use --errors 'sandwich'"),
+    ],
+)
+def test_why_there_are_no_standard_errors_is_said(tmp_path, words, why):
+    result = run("solve", people(tmp_path / "p.csv"), "--l2", 0.01, *words)
+    assert result.exit_code == 0, result.stderr
+    text = " ".join(result.stdout.split())
+    assert "No standard errors: " in text
+    assert why in text
+    assert re.search(r"^age +-?\d", result.stdout, re.M)
+
+
+def test_standard_errors_that_cost_more_than_the_fit_wait_to_be_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr("bocce.run.coefficients.CHEAP", 0.0)
+    X, y, _ = bocce.data.regression(100, 8, 5.0, noise_var=1.0)
+    np.savez(tmp_path / "t.npz", X=X, y=y)
+    found = solved(tmp_path / "t.npz")
+    assert found["notes"] == [
+        'No standard errors: they would take longer than the fit; --errors "model" asks for them.'
+    ]
+    assert "std_error" in solved(tmp_path / "t.npz", "--errors", "model")["coefficients"][0]
+
+
+# ---------------------------------------------------------------- bad input
+
+
+WRONG = [
+    (("--weights", "coutn"), "--weights 'coutn' must be a column of", "'age', 'count', 'height'"),
+    (("--weights", "sport"), "--weights 'sport' must be a column of", "the target 'sport'"),
+    (("--weights", "age"), "--weights: the column 'age' has the value -", "must be > 0"),
+    (("--weights", "count", "--columns", "age,count"), "must name each feature once"),
+    (("--weights", "count", "--ray", "local"), "--weights count must be left out with --ray"),
+    (("--test", 0), "--test 0.0 must be", "0.2 is usual"),
+    (("--test", 1), "--test 1.0 must be"),
+    (("--test", -0.5), "--test -0.5 must be"),
+    (("--test", "nan"), "--test nan must be"),
+    (("--test", 0.001), "--test 0.001 of 150 rows is less than one row"),
+    (("--errors", "maybe"), "Invalid value for '--errors'"),
+]
+
+
+@pytest.mark.parametrize(("words", "messages"), [(case[0], case[1:]) for case in WRONG])
+def test_bad_input_is_refused_before_the_run(tmp_path, monkeypatch, words, messages):
+    def never(*_, **__):
+        raise AssertionError("a run was begun")
+
+    monkeypatch.setattr("bocce.run.minimize", never)
+    path = people(tmp_path / "people.csv")
+    before = sorted(tmp_path.rglob("*"))
+    result = run("solve", path, "--out", tmp_path / "o", *words)
+    assert_refused(result, before, tmp_path, *messages)
+
+
+def test_rows_without_names_have_no_column_of_weights(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.eye(3), y=np.ones(3))
+    result = run("solve", tmp_path / "t.npz", "--weights", "count")
+    assert result.exit_code == 2
+    assert "--weights needs a table in memory with a name for each column" in result.stderr

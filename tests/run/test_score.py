@@ -1,0 +1,99 @@
+"""Scores of a fit, against scikit-learn's; rows that come in parts count the same."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    d2_tweedie_score,
+    r2_score,
+)
+
+import bocce
+from bocce.run.score import Score
+from bocce.sampling import held_out
+
+LOSSES = sorted(bocce.losses.REGISTRY)
+
+
+def fitted(loss, n=120):
+    """A fit that makes mistakes, and rows to score."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, 3))
+    z = X @ [1.0, -0.5, 0.2]
+    kind = bocce.losses.REGISTRY[loss]
+    if kind.outputs:
+        y = np.array(["a", "b", "c"])[np.digitize(z + rng.standard_normal(n), [-0.5, 0.5])]
+    elif kind.margin:
+        y = np.where(z + rng.standard_normal(n) > 0.0, "yes", "no")
+    else:
+        y = rng.poisson(np.exp(z)) + (loss == "gamma") if kind.log_link else z + rng.normal(size=n)
+    p = bocce.Problem(X, y, loss, 0.1, intercept=True)
+    return bocce.minimize(p, tol=1e-6), X, y, rng.uniform(0.5, 2.0, n)
+
+
+def expected(result, X, y, weight):
+    found = result.predict(X)
+    if result.classes is not None:
+        return accuracy_score(y, found, sample_weight=weight)
+    if result.loss.log_link:
+        power = {"poisson": 1, "gamma": 2}[result.loss.name]
+        return d2_tweedie_score(y, found, sample_weight=weight, power=power)
+    return r2_score(y, found, sample_weight=weight)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_score_is_scikit_learn_s_and_parts_add_up(loss):
+    result, X, y, weight = fitted(loss)
+    for c in (None, weight):
+        whole, parts = Score(result), Score(result)
+        whole.add(X, y, c)
+        for rows in (slice(0, 7), slice(7, 60), slice(60, None)):
+            parts.add(X[rows], y[rows], None if c is None else c[rows])
+        assert whole.value == pytest.approx(expected(result, X, y, c), rel=1e-10)
+        assert parts.value == pytest.approx(whole.value, rel=1e-10)
+        assert parts.n == len(y)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_confusions_are_counted_by_weight(loss):
+    result, X, y, weight = fitted(loss)
+    score = Score(result)
+    score.add(X, y, weight)
+    table = confusion_matrix(y, result.predict(X), sample_weight=weight)
+    np.testing.assert_allclose(score.confusion.toarray(), table)
+    assert score.baseline == pytest.approx(table.sum(axis=1).max() / table.sum())
+    worst = score.worst(2)
+    np.fill_diagonal(table, 0.0)
+    assert worst[0].rows == pytest.approx(table.max())
+    assert worst[0].rows >= worst[1].rows
+
+
+def test_targets_that_are_all_alike_have_no_r2():
+    result, X, _, _ = fitted("squared")
+    score = Score(result)
+    score.add(X, np.ones(len(X)))
+    assert np.isnan(score.value)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.floats(0.01, 0.99),
+    st.lists(st.integers(0, 4), min_size=2, max_size=200),
+)
+def test_a_share_of_each_group_is_held_out_and_some_of_it_stays(seed, share, groups):
+    chosen, groups = held_out(seed, share, groups), np.array(groups)
+    assert np.array_equal(chosen, held_out(seed, share, groups))
+    for group in np.unique(groups):
+        size, out = (groups == group).sum(), chosen[groups == group].sum()
+        assert out == min(np.round(share * size), size - 1)
+
+
+def test_every_row_is_held_out_equally_often():
+    n, draws = 20, 2000
+    counts = sum(held_out(seed, 0.25, np.zeros(n)).astype(int) for seed in range(draws))
+    sigma = np.sqrt(draws * 0.25 * 0.75)
+    assert np.abs(counts - 0.25 * draws).max() < 5 * sigma
