@@ -7,8 +7,7 @@ limited by memory, and beside a busy process the slowest thread decides (benchma
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ContextDecorator, nullcontext
 from functools import cache
 from typing import Any
 
@@ -23,6 +22,7 @@ class _Changed(threading.local):
     """
 
     libraries: tuple[tuple[Any, int], ...] = ()
+    depth = 0  # of nested blocks
 
     def set(self, one: bool) -> None:
         for library, number in self.libraries:
@@ -39,31 +39,38 @@ def _libraries() -> list[Any]:
     return [lib for lib in ThreadpoolController().lib_controllers if lib.user_api == "blas"]
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
+class one_thread(ContextDecorator):
     """Run a block, or a decorated function, with one BLAS thread; restore the caller's number."""
-    if _changed.libraries:
-        yield
-        return
-    # threadpoolctl's own ``limit`` takes longer than a small fit
-    numbers = ((library, library.get_num_threads()) for library in _libraries())
-    _changed.libraries = tuple(pair for pair in numbers if pair[1] != 1)
-    _changed.set(one=True)
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        _changed.depth += 1
+        if _changed.depth == 1:
+            # threadpoolctl's own ``limit`` takes longer than a small fit
+            numbers = [(library, library.get_num_threads()) for library in _libraries()]
+            _changed.libraries = tuple(pair for pair in numbers if pair[1] != 1)
+            _changed.set(one=True)
+
+    def __exit__(self, *_: Any) -> None:
+        _changed.depth -= 1
+        if _changed.depth == 0:
+            _changed.set(one=False)
+            _changed.libraries = ()
+
+
+class _AllThreads:
+    """The caller's number of threads, for one product."""
+
+    def __enter__(self) -> None:
         _changed.set(one=False)
-        _changed.libraries = ()
 
-
-@contextmanager
-def threads_for(multiplications: float) -> Iterator[None]:
-    """Inside ``one_thread``: give one large product as many threads as the caller allows."""
-    if multiplications < LARGE or not _changed.libraries:
-        yield
-        return
-    _changed.set(one=False)
-    try:
-        yield
-    finally:
+    def __exit__(self, *_: Any) -> None:
         _changed.set(one=True)
+
+
+_all_threads, _as_they_are = _AllThreads(), nullcontext()
+
+
+def threads_for(multiplications: float) -> AbstractContextManager[None]:
+    """Inside ``one_thread``: give one large product as many threads as the caller allows."""
+    large = multiplications >= LARGE and _changed.libraries
+    return _all_threads if large else _as_they_are

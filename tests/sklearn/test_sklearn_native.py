@@ -140,6 +140,12 @@ def test_the_plan_says_what_was_done_and_which_direct_solver_does_the_same():
     assert "direct" not in HeavyBallRegressor(random_state=0).fit(wide, Y[:50]).plan_
 
 
+def test_the_plan_is_of_the_last_fit_and_goes_with_a_pickle():
+    model = HeavyBallRegressor(random_state=0).fit(X, Y)
+    first = model.plan_
+    assert pickle.loads(pickle.dumps(model.fit(X[:40], Y[:40]))).plan_ == model.plan_ != first
+
+
 def test_the_plan_of_many_outputs_names_the_slowest():
     model = HeavyBallRegressor(random_state=0).fit(X, np.column_stack([Y, Y**2, -Y, Y**3]))
     assert "4 runs that share what is known of X. The 3 that took most passes:" in model.plan_

@@ -139,13 +139,17 @@ class Anytime:
     # -- stages ----------------------------------------------------------------------------------
 
     def current(self) -> Stage:
+        return self._current(None)
+
+    def _current(self, start: Array | None) -> Stage:
+        """The stage under way, from ``start``."""
         place, at = self.place, self.design
         if place.phase == 3:
-            return Stage("plane", self.plane, at.n, place.length)
+            return Stage("plane", self.plane, at.n, place.length, start=start)
         table = at.table(place.length, self.brief)
         half = (place.length + 1) // 2
         if place.phase == 1:
-            return Stage(self.name, table, at.b, half, average=not self.brief)
+            return Stage(self.name, table, at.b, half, start=start, average=not self.brief)
         return Stage(self.name, table, at.b, place.length - half, row=half, average=True)
 
     def next(self, seen: Seen | None) -> Stage | End:
@@ -174,7 +178,7 @@ class Anytime:
         if at.b == at.n:
             place.phase, place.length = 3, left
         self.before = np.zeros(0)
-        return replace(self.current(), start=start)
+        return self._current(start)
 
     def _length(self, taken: int, left: int) -> int:
         """Steps of the next stage, after ``taken`` and with ``left`` in the budget."""

@@ -36,7 +36,7 @@ def policy_for(problem: Any, metric: Given = "auto", inner: bool = False) -> Met
         return metric(problem)
     if metric != "auto":
         kind = METRICS[metric]
-        if kind.price(problem) is None:
+        if not kind.suits(problem):
             raise ValueError(
                 f"plane: metric={metric!r} must suit the problem, and is not for {problem!r}; use "
                 '"auto", or another of ' + ", ".join(METRICS) + "."
@@ -44,9 +44,7 @@ def policy_for(problem: Any, metric: Given = "auto", inner: bool = False) -> Met
         return kind(problem)
     names = ["newton-cg"] if inner and in_memory(problem) else []
     names += ["rowspace", "hessian", "diagonal"]
-    return next(
-        METRICS[name](problem) for name in names if METRICS[name].price(problem) is not None
-    )
+    return next(METRICS[name](problem) for name in names if METRICS[name].suits(problem))
 
 
 def in_memory(problem: Any) -> bool:

@@ -142,7 +142,8 @@ class Frame:
         if not intercept:
             return cls(centre, scale, 0.0)
         sizes = np.maximum(np.sqrt(spread2), LEAST_UNIT * math.sqrt(ridge)) * scale
-        return cls(centre, scale, float(_powers_of_two(np.max(sizes) or 1.0)))
+        largest = float(np.maximum.reduce(sizes))
+        return cls(centre, scale, 2.0 ** round(math.log2(largest)) if largest > 0.0 else 1.0)
 
     @cached_property
     def plain(self) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..rows import Rows
+
 K = TypeVar("K", bound=type)
 _kinds: list[tuple[Callable[[Any], bool], type]] = []
 
@@ -20,5 +22,7 @@ def serves(test: Callable[[Any], bool]) -> Callable[[K], K]:
 
 
 def kind_of(X: Any, usual: Any) -> Any:
-    """The class that serves X; the usual one where none does."""
+    """The class that serves X; the usual one where none does, as for rows in memory."""
+    if isinstance(X, Rows) and not (X.in_parts or X.foreign):
+        return usual
     return next((kind for test, kind in _kinds if test(X)), usual)

@@ -122,7 +122,7 @@ def numpy_type(dtype: Any) -> np.dtype[Any]:
     >>> numpy_type("torch.float32")
     dtype('float32')
     """
-    return np.dtype(str(dtype).split(".")[-1])
+    return dtype if isinstance(dtype, np.dtype) else np.dtype(str(dtype).split(".")[-1])
 
 
 def _widest(xp: Any, device: Any) -> Any:

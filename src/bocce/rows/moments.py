@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -132,8 +132,14 @@ class Squares:
         self.count, self.longest = self.count + 1, max(self.longest, rows)
 
     def result(self) -> Array:
-        upper = np.triu(self.total)
-        return np.asarray(upper + np.triu(self.total, 1).T)
+        """All of it: what is below the diagonal is what is above."""
+        np.copyto(self.total, self.total.T, where=_below(len(self.total)))
+        return self.total
+
+
+@lru_cache(maxsize=4)
+def _below(d: int) -> Array:
+    return np.tri(d, k=-1, dtype=bool)
 
 
 def gram_of(blocks: Iterable[Array], weights: Array | None, n: int, d: int) -> Array:
@@ -143,7 +149,9 @@ def gram_of(blocks: Iterable[Array], weights: Array | None, n: int, d: int) -> A
         part = slice(start, start + len(x))
         squares.add(x, None if weights is None else weights[part])
         start = part.stop
-    return squares.result() / n
+    total = squares.result()
+    total /= n
+    return total
 
 
 def of_blocks(
@@ -178,6 +186,7 @@ def of_blocks(
     return Moments(H, b, float(across[0]) / n, most + squares.count + squares.longest)
 
 
+@cache
 def rows_in_cache(d: int) -> int:
     """How many rows a block has: few enough to stay in the cache, but several times as many as
     there are columns, for H is read and written with each."""
@@ -186,6 +195,7 @@ def rows_in_cache(d: int) -> int:
     return max(1, min(max(CACHED // d, 4 * d), LARGEST // d))
 
 
+@cache
 def _small(d: int) -> int:
     """The rows of a small product; 0 where columns are too many for it."""
     return min(SMALL // d**2, CACHED // d) if d <= FEW_COLUMNS else 0

@@ -74,15 +74,15 @@ class Run:
         self.unit = engines.unit_of(first.gradient)
         shown = self._outer(first) if self.controller.open_ended else first
         self.controller.begin(self.state.w, shown)
-        self.stop.begin(first.gradient)
+        size = self.stop.begin(first.gradient)
         with Keeper(self) as keeper:
             if keeper.ended is not None:
                 return keeper.ended
             if keeper.found and self.stages:
                 pass  # it goes on where it was
             else:
-                told_to_stop = not keeper.found and self._record(self.state.w, first)
-                if self._begins_at_end(first):
+                told_to_stop = not keeper.found and self._record(self.state.w, first, size)
+                if self._begins_at_end(first, size):
                     keeper.ended = "converged"
                     return "converged"
                 if told_to_stop:
@@ -246,11 +246,11 @@ class Run:
         gap = self.engine.gap(0.0)
         return gap.by_hessian and gap.estimate <= self.stop.fall
 
-    def _begins_at_end(self, first: Look) -> bool:
+    def _begins_at_end(self, first: Look, size: float) -> bool:
         """Is the run over before its first step? In a path the gradient at zero alone does not say
         so: a huge column makes it large."""
         on_path = self.stop.zero_value > -math.inf
-        met = self.stop.met(first.gradient)
+        met = self.stop.met(first.gradient, size)
         return (met and (not on_path or self._little_is_left(first))) or self._near()
 
     def _little_is_left(self, look: Look) -> bool:
@@ -328,9 +328,9 @@ class Run:
     def _note(self, value: float, size: float) -> None:
         self.history.add(Record(self.state.k, value, size, self.evaluations))
 
-    def _record(self, w: Array, look: Look) -> bool:
+    def _record(self, w: Array, look: Look, size: float) -> bool:
         """A record of its own; returns True if the callback says stop."""
-        self._note(look.value, self.stop.outer(look.gradient))
+        self._note(look.value, size)
         return self._tell(w, look)
 
     def _tell(self, w: Array, look: Look) -> bool:
@@ -364,7 +364,7 @@ class Run:
         beyond = engines.norm2(look.gradient, self.unit) > self._limit2
         if beyond or not math.isfinite(look.value):
             return "diverged"
-        stopped = self._record(w, look)
+        stopped = self._record(w, look, self.stop.outer(look.gradient))
         if self.stop.tol > 0.0 and self.stop.met(look.gradient):
             return "converged"
         return "stopped" if stopped else ""

@@ -126,6 +126,7 @@ def minimize(
 
 
 @one_thread()
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a run sees what is not finite
 def solve(
     p: Problem,
     request: Request,

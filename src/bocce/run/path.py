@@ -189,7 +189,7 @@ class Way:
 
     def _run(self, l2: float, start: Array, stop: Stop) -> Result:
         p, inner = self.p.replace(l2=l2), self.inner.replace(l2=l2)
-        request = Request(self.method, w0=start, tol=self.tol).checked(p, "path")
+        request = Request(self.method, w0=start, tol=self.tol)
         result = solve(p, request, stop, self.frame, inner)
         self.ends = [*self.ends[-2:], (l2, p.joined(result.w, result.intercept))]
         return result

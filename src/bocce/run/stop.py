@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..problems import Frame, norm
 from ..rows import Array
 
@@ -51,27 +49,23 @@ class Stop:
         """The gradient norm to reach; below 0 where only zero will do."""
         return self.tol * self.first if self.tol > 0.0 else -1.0
 
-    def begin(self, gradient: Array) -> None:
-        """The run starts where the (framed) gradient is this."""
+    def begin(self, gradient: Array) -> float:
+        """The run starts where the (framed) gradient is this; returns the norm in the caller's
+        variables."""
         outer = self.outer(gradient)
         if self.first < 0.0:
             self.first = outer if self.zero < 0.0 else smaller(self.zero, outer)
         # as if both shrank alike
         self.wanted = self.tol * self.first * (norm(gradient) / outer if outer > 0.0 else 1.0)
+        return outer
 
     def outer(self, gradient: Array) -> float:
         """The norm of the gradient in the caller's variables."""
-        if self.frame.same:
-            return norm(gradient)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return norm(self.frame.gradient_out(gradient))
+        return norm(gradient if self.frame.same else self.frame.gradient_out(gradient))
 
     def doubt(self, error: Array | None) -> float:
         """By how much that norm may be wrong, where entries of the gradient may be by this."""
-        if error is None:
-            return 0.0
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return norm(self.frame.error_out(error))
+        return 0.0 if error is None else norm(self.frame.error_out(error))
 
     def out_of_patience(self, outer: float) -> bool:
         """Count a step where the norm in the caller's variables is ``outer``: were there too many

@@ -31,7 +31,7 @@ except ImportError:  # before 1.9, whose metrics take y and predictions of diffe
 
 def elsewhere(X: Any) -> bool:
     """Is X an array of another library, to be used where it is?"""
-    return bool(get_config()["array_api_dispatch"]) and foreign(X)
+    return foreign(X) and bool(get_config()["array_api_dispatch"])
 
 
 def float_types(X: Any) -> list[Any]:

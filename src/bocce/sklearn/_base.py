@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -264,7 +264,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
                 w = p.joined(rough[place].T, shift[place])
                 outcomes[j] = judged(outcome, inner, frame, w)
         self._stream, self._seen, self._inferred = None, Seen(problems, count, columns), {}
-        self._keep(frame, inner, outcomes, request, labels)
+        self._keep(frame, outcomes, request, labels)
 
     def _put(self, coef: Array, intercept: Array, place: Any, w: Array) -> None:
         """The variables of a run into its place in the coefficients."""
@@ -272,12 +272,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         intercept[place] = w[-1] if self.fit_intercept else 0.0
 
     def _keep(
-        self,
-        frame: Frame,
-        problem: Any,
-        outcomes: list[Outcome],
-        request: Request,
-        labels: list[str],
+        self, frame: Frame, outcomes: list[Outcome], request: Request, labels: list[str]
     ) -> None:
         """What a fit leaves behind besides the coefficients."""
         self.history_ = outcomes[0].history
@@ -288,10 +283,16 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         self.history_["output"] = np.repeat(np.arange(len(outcomes)), sizes)
         self.n_iter_ = max(1, *(round(o.passes) for o in outcomes))
         self.optimality_ = max(o.ratio for o in outcomes)
-        self.plan_ = _words.plan(self, frame, problem, outcomes, request, labels)
-        trouble = _words.trouble(self, problem, outcomes, request, labels)
+        vars(self).pop("plan_", None)
+        self._course = frame, outcomes, request, labels
+        trouble = _words.trouble(self, outcomes, request, labels)
         if trouble:
             warnings.warn(trouble, ConvergenceWarning, stacklevel=6)
+
+    @cached_property
+    def plan_(self) -> str:
+        """What was done and why, in words."""
+        return _words.plan(self, self._seen.problems[0], *self._course)
 
     def _fitted(self, coef: Array, intercept: Array, X: Any, columns: Any = None) -> dict[str, Any]:
         """coef_ and intercept_ as this kind of estimator has them, in X's type and library.

@@ -36,8 +36,11 @@ class WithErrors:
     _seen: Seen | None = None
 
     def __getstate__(self) -> Any:
+        if "_course" in vars(self):
+            self.plan_  # noqa: B018  (written while the data are here)
         state = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in ("_seen", "_inferred")}
+        left_out = ("_seen", "_inferred", "_course")
+        return {name: value for name, value in state.items() if name not in left_out}
 
     def _infer(self, kind: str) -> list[Inference]:
         check_is_fitted(self)

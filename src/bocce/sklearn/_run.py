@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import sampling
 from ..control import Guarded, Limits, registry
 from ..control.anytime import FIRST_SHARE
 from ..problems import Frame, NotFinite, Problem, norm
@@ -49,7 +50,7 @@ def asked(
         method if reaches_tol(method) else Guarded(method),
         batch_size=batch_size,
         seed=seed,
-        tol=tol,
+        tol=float(tol),
         sampling="reshuffle",
         record_every="auto",
         passes=passes,
@@ -134,9 +135,11 @@ def descend(
         return stopped
 
     callback = None if tell is None else watch
-    request = replace(request, w0=start, tol=goal, callback=callback)
+    b = request.batch_size
+    rows = None if b is None else sampling.batch_rows("fit", b, p.n)
+    request = replace(request, batch_size=rows, w0=start, tol=goal, callback=callback)
     try:
-        result = solve(p, request.checked(p, "fit"), stop, frame, inner)
+        result = solve(p, request, stop, frame, inner)  # an estimator has checked its parameters
     except NotFinite as error:
         raise ValueError(OVERFLOW) from error
     w = p.joined(result.w, result.intercept)

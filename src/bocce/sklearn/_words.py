@@ -14,8 +14,8 @@ SHOWN = 3  # outputs that are told one by one
 
 def plan(
     estimator: Any,
-    frame: Frame,
     problem: Problem,
+    frame: Frame,
     outcomes: list[Outcome],
     request: Request,
     labels: list[str],
@@ -90,9 +90,7 @@ def _direct(problem: Problem, outcomes: list[Outcome]) -> str:
     )
 
 
-def trouble(
-    estimator: Any, problem: Problem, outcomes: list[Outcome], request: Request, labels: list[str]
-) -> str:
+def trouble(estimator: Any, outcomes: list[Outcome], request: Request, labels: list[str]) -> str:
     """Why ``tol`` was not reached and what to do, or that there is no minimiser; else ""."""
     name = type(estimator).__name__
     apart = [label for label, o in zip(labels, outcomes) if o.separated]

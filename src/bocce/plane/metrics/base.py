@@ -107,9 +107,9 @@ class FactorMetric:
         """The metric H + ridge. A column without any curvature gets the mean of the others, times
         ``unseen``; where curvature overflows the metric is the identity."""
         P = np.array(H, dtype=np.float64)
-        if not np.isfinite(P.diagonal()).all():
-            return Identity()
         root = _root(P.diagonal(), ridge, unseen)
+        if root is None:
+            return Identity()
         P /= root
         P /= root[:, None]
         more = 1e-12
@@ -121,9 +121,10 @@ class FactorMetric:
             more *= 100.0
 
     @classmethod
-    def diagonal(cls, squares: Array, ridge: Any, unseen: float = 1.0) -> FactorMetric:
+    def diagonal(cls, squares: Array, ridge: Any, unseen: float = 1.0) -> FactorMetric | Identity:
         """The same, of a diagonal alone."""
-        return cls(_root(squares, ridge, unseen))
+        root = _root(squares, ridge, unseen)
+        return Identity() if root is None else cls(root)
 
     def solve(self, g: Array) -> Array:
         """P^-1 g."""
@@ -147,11 +148,14 @@ class FactorMetric:
         return cls(state["root"], state.get("factor")) if state else Identity()
 
 
-def _root(squares: Array, ridge: Any, unseen: float) -> Array:
-    """The square root of a diagonal, without zeros."""
+def _root(squares: Array, ridge: Any, unseen: float) -> Array | None:
+    """The square root of a diagonal, without zeros; None where an entry is not finite."""
     diagonal = squares + ridge
-    blank = ~(diagonal > BLANK * diagonal.max(initial=0.0))
-    if blank.any():
+    highest = float(np.maximum.reduce(diagonal, initial=0.0))
+    if not highest < math.inf:
+        return None
+    if not np.minimum.reduce(diagonal, initial=1.0) > BLANK * highest:
+        blank = ~(diagonal > BLANK * highest)
         rest = diagonal[~blank]
         diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
     return np.asarray(np.sqrt(diagonal))
@@ -243,8 +247,8 @@ class MetricPolicy(Protocol):
     def __init__(self, problem: Any) -> None: ...
 
     @classmethod
-    def price(cls, problem: Any) -> float | None:
-        """Nanoseconds of the first metric; None where the policy is not for this problem."""
+    def suits(cls, problem: Any) -> bool:
+        """Is the policy for this problem?"""
 
     @property
     def every_step(self) -> bool: ...
@@ -274,9 +278,9 @@ class Policy:
         self.problem = problem
 
     @classmethod
-    def price(cls, problem: Any) -> float | None:
-        """The identity costs nothing."""
-        return 0.0
+    def suits(cls, problem: Any) -> bool:
+        """For any problem."""
+        return True
 
     def begin(self, ridge: Array) -> Metric:
         """The identity."""

@@ -44,11 +44,6 @@ class DiagonalPolicy(Policy):
         cache = problem.handed_on
         self.known = cache is not None and cache.diagonal  # by the run before: it is used at once
 
-    @classmethod
-    def price(cls, problem: Any) -> float | None:
-        """Of a diagonal and two products."""
-        return cls(problem).full_price
-
     def should_refresh(self, gradient_ratio: float) -> bool:
         """Compare now? ``gradient_ratio``: the gradient's norm over that before the last step."""
         if gradient_ratio > 0.0:  # not at the first step

@@ -56,6 +56,7 @@ class HessianPolicy(Policy):
         self.multi_output = outputs > 1
         self.constant_curvature = self.quadratic and problem.weight is None
         self.in_memory = not problem.in_parts
+        self.whole_price = self.price_of(self.n)
         self.rows = self._first_rows()
         self.regret = self.step * (self.exact if self.quadratic and self.whole else self.first)
         self.taken = 0
@@ -68,12 +69,9 @@ class HessianPolicy(Policy):
         return 2 * self.rows >= self.n
 
     @classmethod
-    def price(cls, problem: Any) -> float | None:
-        """Of the first Hessian; None where X has too many columns for a d x d factor."""
-        if problem.rows.d > MOST_COLUMNS:
-            return None
-        policy = cls(problem)
-        return policy.price_of(policy.rows)
+    def suits(cls, problem: Any) -> bool:
+        """Where X has not too many columns for a d x d factor."""
+        return bool(problem.rows.d <= MOST_COLUMNS)
 
     @property
     def before_first_step(self) -> bool:
@@ -86,7 +84,7 @@ class HessianPolicy(Policy):
         """Does the Hessian of all rows cost no more than a step? Then each step has its own: with
         Newton's direction errors are squared. (Not where rows are read or asked for elsewhere.)"""
         cheap = self.in_memory and not self.multi_output and self.whole
-        return cheap and self.price_of(self.n) <= self.step
+        return cheap and self.whole_price <= self.step
 
     def price_of(self, rows: int) -> float:
         """Of a Hessian of so many rows, with its factor."""
@@ -105,7 +103,7 @@ class HessianPolicy(Policy):
         most = max(self.price_of(least), self.first * self.step)
         if self.quadratic:
             most = self.price_of(least) + self.exact * self.step
-        if self.price_of(self.n) <= most:
+        if self.whole_price <= most:
             return self.n
         one = self.gram_row + PRICES.touch * self.entries
         affordable = (self.step - self.price_of(0)) / max(one, PRICES.touch)  # rows may be empty

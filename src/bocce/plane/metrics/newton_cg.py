@@ -324,10 +324,9 @@ class NewtonPolicy(Policy):
         self.metric: Metric = Identity()
 
     @classmethod
-    def price(cls, problem: Any) -> float | None:
-        """It costs nothing to begin; None for one output, and for rows that are elsewhere."""
-        here = not (problem.in_parts or problem.rows.foreign)
-        return 0.0 if len(problem.shape) > 1 and here else None
+    def suits(cls, problem: Any) -> bool:
+        """For several outputs, and rows that are here."""
+        return len(problem.shape) > 1 and not (problem.in_parts or problem.rows.foreign)
 
     def update(self, view: View) -> Metric | None:
         """Newton's direction where the run stands."""

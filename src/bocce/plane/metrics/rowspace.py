@@ -139,10 +139,9 @@ class RowSpacePolicy(HessianPolicy):
         self.regret = self.worth * self.step
 
     @classmethod
-    def price(cls, problem: Any) -> float | None:
-        """Of the first metric; None where rows are not few."""
-        few = outputs_of(problem) == 1 and RowSpace.can(problem)
-        return RowSpace(problem).first if few else None
+    def suits(cls, problem: Any) -> bool:
+        """Where rows are few."""
+        return RowSpace.can(problem) and outputs_of(problem) == 1
 
     def _first_rows(self) -> int:
         return self.n
