@@ -81,6 +81,18 @@ def test_f_never_rises_and_the_minimum_is_found(suited):
     assert p.value(r.w) == pytest.approx(p.value(exact.w), rel=1e-10)
 
 
+def test_near_the_minimum_the_gap_is_what_f_falls_by_or_unknown(suited):
+    name, p = suited
+    best = bocce.minimize(p, "plane", tol=1e-10).w
+    w = best + 1e-3 * np.random.default_rng(1).standard_normal(p.shape)
+    plane = Plane(p, w, metric=name, inner=True)
+    metric = plane.policy.update(view_of(plane)) or plane.metric
+    gap, falls = metric.gap(plane.gradient), p.value(w) - p.value(best)
+    assert gap > 0.0
+    if metric.newton_like and len(p.shape) == 1:  # several outputs have a rough estimate
+        assert gap == pytest.approx(falls, rel=0.05)
+
+
 def test_a_run_goes_on_from_its_state_bit_for_bit(suited):
     name, p = suited
     for stop in (1, 3):
