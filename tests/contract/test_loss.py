@@ -40,6 +40,7 @@ EXTRAS = {
     "weights": {"sample_weight": np.linspace(0.5, 2.0, N)},
     "penalty": {"penalty": np.array([1.0, 0.25, 4.0, 0.0])},
     "intercept": {"intercept": True, "sample_weight": np.linspace(0.5, 2.0, N)},
+    "offset": {"intercept": True, "offset": np.linspace(-1.0, 1.5, N)},
 }
 
 

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _checks
+from .offset import class_with_offset
 from .targets import real_targets
 
 Array = npt.NDArray[Any]
@@ -47,6 +48,8 @@ class Loss(Protocol):
     # residuals that have the same law at every row), or "none".
     model: ClassVar[str]
     log_link: ClassVar[bool]  # are predictions exp(z)?
+    Plain: ClassVar[Any]  # this loss for scores that are complete ...
+    WithOffset: ClassVar[Any]  # ... and for targets that carry offsets (losses/offset.py)
     self_concordance: ClassVar[float | None]  # |third derivative| <= this times bend; or None
 
     def value(self, z: Any, y: Any) -> Any:
@@ -259,6 +262,7 @@ def loss(name: str) -> Callable[[L], L]:
         for fact, usual in {**_defaults(), "words": f"the {name} loss"}.items():
             if fact not in vars(kind):
                 setattr(kind, fact, usual)
+        named.Plain, named.WithOffset = kind, class_with_offset(kind)
         REGISTRY[name] = kind
         return kind
 

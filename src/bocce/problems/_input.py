@@ -169,6 +169,27 @@ def check_weights(where: str, weights: Any, n: int) -> Array | None:
     return np.asarray(weights / weights.mean())
 
 
+def check_offset(where: str, offset: Any, shape: tuple[int, ...]) -> Array | None:
+    """Known parts of the scores, of the shape of y; None stays None."""
+    if offset is None:
+        return None
+    refuse_masks(where, "offset", offset)
+    numbers = np.asarray(host(offset))
+    if numbers.dtype.kind not in "fiub":
+        raise TypeError(
+            f"{where}: offset has dtype {numbers.dtype}, must be numeric; for counts give the log "
+            "of the exposure."
+        )
+    if numbers.shape != shape:
+        raise ValueError(
+            f"{where}: offset has shape {numbers.shape}, must be {shape}; give one number for each "
+            "score."
+        )
+    if not _finite(numbers):
+        raise _not_finite(where, "offset", int(np.argwhere(~np.isfinite(numbers))[0, 0]))
+    return numbers.astype(np.float64)
+
+
 def check_penalty(where: str, penalty: Any, d: int) -> Array | None:
     """Factors of l2 for each column; None (all ones) stays None."""
     if penalty is None:

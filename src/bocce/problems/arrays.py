@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..losses.lifted import derivatives, outputs_there
+from ..losses.offset import without_offset
 from ..rows import Array, ArrayRows, Index, foreign
 from .cache import depends_on
 from .kinds import serves
@@ -18,13 +19,15 @@ class OnDevice:
     """Targets and weights on the device, in the blocks of the rows, and the loss for them."""
 
     def __init__(self, problem: Problem) -> None:
-        rows, loss = problem.rows, problem.loss
+        rows, loss = problem.rows, without_offset(problem.loss)
         assert isinstance(rows, ArrayRows)
         self.backend = backend = rows.backend
         self.parts = rows.parts(int(np.prod(problem.shape[1:])))
         encoded = backend.indices if loss.outputs else backend.put
-        self.y = [encoded(problem.y[part]) for part in self.parts]
-        self.weight = None
+        self.y = [encoded(problem.y.real[part]) for part in self.parts]
+        self.weight = self.offset = None
+        if np.iscomplexobj(problem.y):
+            self.offset = [backend.put(problem.y.imag[part]) for part in self.parts]
         if problem.weight is not None:
             self.weight = [backend.put(problem.weight[part]) for part in self.parts]
         self.outputs = outputs_there(loss, backend.xp) if loss.outputs else None
@@ -34,6 +37,7 @@ class OnDevice:
 
     def at(self, j: int, z: Any) -> tuple[Any, Any, Any]:
         """Value, slope and bend of block j at the scores z, times the weights."""
+        z = z if self.offset is None else z + self.offset[j]
         value, slope, bend = self.three(z, self.y[j])
         if self.weight is None:
             return value, slope, bend

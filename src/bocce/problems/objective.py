@@ -110,14 +110,14 @@ class Objective(Immutable, Variables):
     @property
     def target2(self) -> float:
         """The mean of c_i y_i^2."""
-        return float(self.weighted(self.y) @ self.y) / self.n
+        return float(self.weighted(self.y.real) @ self.y.real) / self.n
 
     @depends_on("weights", "targets")
     def mean_target(self) -> Any:
         """The mean of c_i y_i; of several classes, the share of each."""
         if self.loss.outputs:
             return np.bincount(self.y, self.weight, minlength=len(self.classes)) / self.n
-        return float(self.weighted(self.y).mean())
+        return float(self.weighted(self.y.real).mean())
 
     def gram_times(self, v: Array) -> Array:
         """sum_i c_i x_i x_i^T v / n.

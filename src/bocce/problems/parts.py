@@ -194,15 +194,16 @@ class FileProblem(PartedProblem):
         sample_weight: Any = None,
         penalty: Any = None,
         intercept: bool = False,
+        offset: Any = None,
         labels: Any = None,
     ) -> None:
         kind = loss_of("Problem", loss)
-        left_out = {"y": y, "sample_weight": sample_weight, "penalty": penalty}
+        left_out = {"y": y, "sample_weight": sample_weight, "penalty": penalty, "offset": offset}
         for name, value in left_out.items():
             if value is not None:
                 raise TypeError(
                     f"{kind.title}: {name} must be left out, for a block file holds its targets "
-                    "and nothing else."
+                    "and nothing else; for more give X and y as arrays."
                 )
         labels = X.labels if labels is None else labels
         classes = kind.targets(kind.title, np.zeros(0), labels or ())[1]

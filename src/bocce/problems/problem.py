@@ -7,12 +7,14 @@ from typing import Any, Self
 import numpy as np
 
 from ..losses import Loss, loss_of
+from ..losses.offset import with_offset, without_offset
 from ..rows import Array, Index, Moments, Rows, rows_of
 from . import curvature, minimum
 from ._input import (
     check_design,
     check_finite,
     check_l2,
+    check_offset,
     check_penalty,
     check_vector,
     check_weights,
@@ -30,7 +32,7 @@ GRAM_FLOPS = 1e11
 
 
 class Problem(Objective):
-    """f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2.
+    """f(w) = 1/n sum_i c_i loss(x_i . w + o_i, y_i) + l2/2 sum_j r_j w_j^2.
 
     A problem does not change: ``replace`` makes another one. With a loss on several classes at once
     (``"softmax"``, K of them) w, points and gradients have a column for each class, so their shape
@@ -55,6 +57,9 @@ class Problem(Objective):
     intercept : bool, default False
         Whether to add an unpenalised constant to every x_i . w. The variables are w and then the
         constant: points and gradients have length d + 1.
+    offset : array-like, optional
+        The numbers o_i, one a row, added to the scores; by default 0. For counts over different
+        exposures with the Poisson loss, the log of the exposure.
 
     Examples
     --------
@@ -65,10 +70,9 @@ class Problem(Objective):
     array([1.107])
     >>> bocce.Problem(np.array([[1.0], [2.0]]), [5.0, 7.0], "squared", intercept=True).minimiser()
     array([2., 3.])
-
-    A problem does not change: ``replace`` makes another one.
     """
 
+    offset: Array | None = None  # as it was given
     engine: Any = None  # of rows that live elsewhere, where they do
     handed_on: PathCache | None = None  # what runs on the same rows leave to the next one
     shared_gram: Moments | None = None  # the sums of a problem with the same rows, other targets
@@ -87,6 +91,7 @@ class Problem(Objective):
         sample_weight: Any = None,
         penalty: Any = None,
         intercept: bool = False,
+        offset: Any = None,
     ) -> None:
         kind: Loss = loss_of("Problem", loss)
         where = kind.title
@@ -100,7 +105,11 @@ class Problem(Objective):
         if intercept:
             factors = np.append(np.ones(rows.d) if factors is None else factors, 0.0)
         encoded, classes = encode(kind, y)
-        self._fill(rows, encoded, kind, l2, weight, factors, classes, bool(intercept), False)
+        offset = check_offset(where, offset, (rows.n,))
+        kind, encoded = with_offset(kind, encoded, offset)
+        self._fill(
+            rows, encoded, kind, l2, weight, factors, classes, bool(intercept), False, offset
+        )
 
     @classmethod
     def of(cls, rows: Rows, y: Array, loss: Loss, l2: float, **more: Any) -> Problem:
@@ -113,7 +122,7 @@ class Problem(Objective):
         loss, l2 : Loss, float
             The loss, and the factor of the penalty.
         **more : object
-            weight, penalty, classes, intercept and has_column.
+            weight, penalty, classes, intercept, has_column and offset.
 
         Returns
         -------
@@ -134,9 +143,10 @@ class Problem(Objective):
         classes: Any = None,
         intercept: bool = False,
         has_column: bool = True,  # is the intercept's column, if there is one, part of the rows?
+        offset: Array | None = None,  # which ``y`` and ``loss`` count already
     ) -> None:
         fields = {"given": rows, "y": y, "loss": loss, "l2": l2, "weight": weight}
-        fields |= {"penalty": penalty, "classes": classes, "intercept": intercept}
+        fields |= {"penalty": penalty, "classes": classes, "intercept": intercept, "offset": offset}
         has_column = has_column and intercept
         self._set(n=rows.n, d=rows.d - has_column, has_column=has_column, **fields)
 
@@ -166,6 +176,7 @@ class Problem(Objective):
             other = other.with_fields(l2=check_l2(self.loss.title, l2))
         if y is not None:
             encoded, classes = encode(self.loss, check_vector(self.loss.title, y, self.n))
+            encoded = with_offset(without_offset(self.loss), encoded, self.offset)[1]
             other = other.with_encoded(encoded).with_fields(classes=classes)
         return other
 
@@ -189,7 +200,7 @@ class Problem(Objective):
         kind = "CSR " if self.sparse else self.given.library
         name = self.loss.title
         shown = f"{self.loss.name}, " if name == "Problem" else ""
-        end = ", intercept" if self.intercept else ""
+        end = ", intercept" * self.intercept + ", offset" * (self.offset is not None)
         return f"{name}({shown}{kind}{self.n} x {self.d} {self.given.dtype}, l2={self.l2:g}{end})"
 
     # -- what one pass over the rows gives -------------------------------------------------------

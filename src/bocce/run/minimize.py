@@ -9,6 +9,7 @@ import numpy as np
 
 from .._threads import one_thread
 from ..control import Controller, Fixed, GuardedRun
+from ..losses.offset import without_offset
 from ..problems import Frame, Problem
 from ..problems.frame import identity as own_variables
 from ..rows import digest
@@ -223,7 +224,7 @@ def _result(p: Problem, run: Run, request: Request, verdict: str) -> Result:
         words.message(run, verdict, request.tol),
         intercept,
         _joined(run.stages),
-        p.loss,
+        without_offset(p.loss),
         p.classes,
     )
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..problems._input import check_offset
 from ..rows import Array
 
 if TYPE_CHECKING:
     from .result import Result
 
 
-def scores(result: Result, X: Any) -> Array:
+def scores(result: Result, X: Any, offset: Any = None) -> Array:
     """x . w + intercept for each row, a column for each class of a softmax."""
     width = result.w.shape[0]
     if not hasattr(X, "shape"):
@@ -22,19 +23,20 @@ def scores(result: Result, X: Any) -> Array:
             f"predict: X has shape {X.shape}, must have {width} columns as in the fit; give the "
             "same columns in the same order."
         )
-    return np.asarray(X @ result.w + result.intercept)
+    offset = check_offset("predict", offset, (X.shape[0], *result.w.shape[1:]))
+    return np.asarray(X @ result.w + result.intercept + (0.0 if offset is None else offset))
 
 
-def predict(result: Result, X: Any) -> Array:
+def predict(result: Result, X: Any, offset: Any = None) -> Array:
     """Labels of classes; means of counts and amounts; else the scores themselves."""
-    z, loss, classes = scores(result, X), result.loss, result.classes
+    z, loss, classes = scores(result, X, offset), result.loss, result.classes
     if classes is not None:
         places = z.argmax(axis=1) if z.ndim == 2 else (z > 0.0).astype(np.intp)
         return np.asarray(np.asarray(classes)[places])
     return np.asarray(np.exp(z)) if loss is not None and loss.log_link else z
 
 
-def predict_proba(result: Result, X: Any) -> Array:
+def predict_proba(result: Result, X: Any, offset: Any = None) -> Array:
     """A column for each class."""
     if result.classes is None or result.loss.model != "likelihood":
         name = None if result.loss is None else result.loss.name
@@ -44,5 +46,5 @@ def predict_proba(result: Result, X: Any) -> Array:
         )
     from scipy.special import expit, softmax
 
-    z = scores(result, X)
+    z = scores(result, X, offset)
     return np.asarray(softmax(z, axis=1)) if z.ndim == 2 else np.column_stack([expit(-z), expit(z)])

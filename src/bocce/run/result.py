@@ -104,13 +104,15 @@ class Result:
     target: str | None = None
     weights: str | None = None
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, offset: Any = None) -> Array:
         """Predictions for rows: labels of classes, means of counts and amounts, or numbers.
 
         Parameters
         ----------
         X : array or sparse matrix
             Rows, of shape (n, d).
+        offset : array-like, optional
+            A number for each row, added to its score, as in the fit.
 
         Returns
         -------
@@ -120,7 +122,7 @@ class Result:
         Raises
         ------
         ValueError
-            If X has another number of columns than the fit.
+            If X has another number of columns than the fit, or the offset does not fit the rows.
 
         Examples
         --------
@@ -129,15 +131,17 @@ class Result:
         >>> bocce.minimize(p, tol=1e-6).predict([[-1.0], [3.0]]).tolist()
         ['no', 'yes']
         """
-        return model.predict(self, X)
+        return model.predict(self, X, offset)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, offset: Any = None) -> Array:
         """Probabilities of the classes, for the logistic and softmax losses.
 
         Parameters
         ----------
         X : array or sparse matrix
             Rows, of shape (n, d).
+        offset : array-like, optional
+            A number for each row, added to its score, as in the fit.
 
         Returns
         -------
@@ -149,7 +153,7 @@ class Result:
         ValueError
             If the loss has no probabilities, or X has another number of columns than the fit.
         """
-        return model.predict_proba(self, X)
+        return model.predict_proba(self, X, offset)
 
     def __repr__(self) -> str:
         final = self.history["grad_norm"]

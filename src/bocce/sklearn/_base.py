@@ -24,7 +24,9 @@ from sklearn.utils.validation import (
 from .. import sampling
 from .._threads import one_thread
 from ..control import registry
+from ..losses.offset import loss_for
 from ..problems import Frame, Problem
+from ..problems._input import check_offset
 from ..rows import Array, foreign, host, rows_of
 from ..run import Request
 from ..run.anytime import summed
@@ -112,22 +114,29 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         return weights
 
     @staticmethod
-    def _weighted_rows(X: Any, y: Array, weights: Array | None) -> tuple[Any, Array, Array | None]:
+    def _weighted_rows(
+        X: Any, y: Array, weights: Array | None, offset: Any = None
+    ) -> tuple[Any, ...]:
         """Without the rows of weight zero: they are no part of the objective."""
         if weights is None or weights.min() > 0.0:
-            return X, y, weights
+            return X, y, weights, offset
         kept = np.flatnonzero(weights)
-        return _arrays.rows_at(X, kept), y[kept], weights[kept]
+        offset = None if offset is None else offset[kept]
+        return _arrays.rows_at(X, kept), y[kept], weights[kept], offset
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
         """Rows, targets and weights, checked."""
         raise NotImplementedError
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, **how: bool) -> tuple[Any, ...]:
-        """The same without rows of weight zero."""
-        return self._weighted_rows(*self._validated(X, y, sample_weight, **how))
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any = None, **how: bool
+    ) -> tuple[Any, ...]:
+        """The same, and offsets, without rows of weight zero."""
+        X, y, weights = self._validated(X, y, sample_weight, **how)
+        offset = check_offset(type(self).__name__, offset, y.shape)
+        return self._weighted_rows(X, y, weights, offset)
 
-    def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
+    def _prepared(self, X: Any, y: Any, weights: Any, offset: Any = None) -> tuple[Any, ...]:
         """Rows, what each run is fitted to, and weights."""
         raise NotImplementedError
 
@@ -179,7 +188,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         return Problem.of(
             rows,
             y,
-            self._loss(),
+            loss_for(self._loss(), y),
             self._l2,
             weight=weight,
             penalty=penalty,
@@ -313,13 +322,19 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
 
     # -- use -------------------------------------------------------------------------------------
 
-    def _scores(self, X: Any, method: str) -> Any:
-        """x . coef + intercept, a column for each output; asked for by ``method``."""
+    def _scores(self, X: Any, method: str, offset: Any = None) -> Any:
+        """x . coef + intercept + offset, a column for each output; asked for by ``method``."""
         check_is_fitted(self)
         X = _arrays.checked(self, X, accept_sparse="csr", reset=False)
         if _arrays.elsewhere(X) or foreign(self.coef_):
-            return _arrays.linear(self, X, method)
-        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+            scores = _arrays.linear(self, X, method)
+        else:
+            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        if offset is None:
+            return scores
+        one = scores.ndim == 2 and scores.shape[1] == 1  # two classes have one score
+        offset = check_offset(method, offset, tuple(scores.shape[: 1 if one else None]))
+        return scores + _arrays.like(scores, offset[:, None] if one else offset)
 
     def plot_history(self, *, ax: Any = None, **keywords: Any) -> HistoryDisplay:
         """Plot ``history_``: the gradient's norm, or the objective, against passes.

@@ -8,12 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..losses import Logistic, Softmax, SquaredHinge
+from ..losses.offset import with_offset
 from . import _arrays, _plain, _stream
 from ._base import HeavyBall
 from ._report import Reporter
@@ -94,35 +96,33 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         return [f"class {self.classes_[j]}" for j in self._sides]
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, offset=None):
         """Fit to rows X and labels y.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Dense, or sparse of any format (CSR is used as it is); float32 stays float32. Under
-            scikit-learn's ``array_api_dispatch`` an array of another library, such as a PyTorch
-            tensor, is used on its device, and ``coef_`` and predictions are of its kind.
-        y : array-like of shape (n_samples,)
-            Labels: numbers or strings, two or more different ones.
+        X : as for :meth:`HeavyBallRegressor.fit`
+        y : array-like of shape (n_samples,), labels: numbers or strings
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight k is the same as the row k times; 0 leaves the row out.
+            A weight k counts as k rows; 0 leaves the row out.
+        offset : array-like of shape (n_samples,), default=None
+            Numbers added to the scores x . coef + intercept; for two classes only.
 
         Returns
         -------
         self
         """
-        prepared = self._prepared(*self._checked(X, y, sample_weight, reset=True))
+        prepared = self._prepared(*self._checked(X, y, sample_weight, offset, reset=True))
         report = Reporter(self, X, y, sample_weight, self._runs)
         self._fit(*prepared, report)
         report.close()
         return self
 
-    def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
+    def _prepared(self, X: Any, y: Any, weights: Any, offset: Any = None) -> tuple[Any, ...]:
         """Rows, what each run is fitted to, and weights; ``classes_`` is set."""
         classes, places, weights = self._sorted(y, weights)
         if weights is not None:
-            X, places, weights = self._weighted_rows(X, places, weights)
+            X, places, weights, offset = self._weighted_rows(X, places, weights, offset)
             present = np.bincount(places, minlength=classes.size) > 0
             if not present.all():  # all rows of a class have weight zero
                 classes, places = classes[present], (np.cumsum(present) - 1)[places]
@@ -132,7 +132,9 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
                 "rows of positive weight, must have two or more; check how the data were split."
             )
         self.classes_ = classes
-        return X, self._targets(places), weights
+        loss = self._loss() if classes.size == 2 else Softmax()  # which refuses an offset
+        targets = (with_offset(loss, y, offset)[1] for y in self._targets(places))
+        return X, targets, weights
 
     def _sorted(self, y: Any, weights: Any) -> tuple[Any, ...]:
         """The classes, the place of each row's among them, and its weight."""
@@ -149,53 +151,57 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
     def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
         return {"coef_": coef, "intercept_": intercept}
 
-    def decision_function(self, X):
+    def decision_function(self, X, offset=None):
         """x . coef + intercept: of the second of two classes, or of each class.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        offset : array-like of shape (n_samples,), default=None
+            Numbers added to the scores, as in ``fit``.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        return self._decision(X, "decision_function")
+        return self._decision(X, "decision_function", offset)
 
-    def _decision(self, X: Any, method: str) -> Any:
-        scores = self._scores(X, method)
+    def _decision(self, X: Any, method: str, offset: Any = None) -> Any:
+        scores = self._scores(X, method, offset)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X):
+    def predict(self, X, offset=None):
         """The label of the highest score for each row.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X, offset : array-like
+            As for ``decision_function``.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
         """
-        places = _arrays.highest(self._decision(X, "predict"))
+        places = _arrays.highest(self._decision(X, "predict", offset))
         return _arrays.labels_at(self.classes_, places)
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X, offset=None):
         """Logarithms of the probabilities of the classes.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X, offset : array-like
+            As for ``decision_function``.
 
         Returns
         -------
         log_p : ndarray of shape (n_samples, n_classes)
         """
-        return self._log_proba(X, "predict_log_proba")
+        return self._log_proba(X, "predict_log_proba", offset)
 
-    def _log_proba(self, X: Any, method: str) -> Any:
-        scores = self._decision(X, method)
+    def _log_proba(self, X: Any, method: str, offset: Any) -> Any:
+        scores = self._decision(X, method, offset)
         if _arrays.elsewhere(scores):
             return _arrays.log_probabilities(scores)
         if scores.ndim == 1:
@@ -203,18 +209,33 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         return log_softmax(scores, axis=1)
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X):
+    def predict_proba(self, X, offset=None):
         """Probabilities of the classes.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X, offset : array-like
+            As for ``decision_function``.
 
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
         """
-        return _arrays.exponential(self._log_proba(X, "predict_proba"))
+        return _arrays.exponential(self._log_proba(X, "predict_proba", offset))
+
+    def score(self, X, y, sample_weight=None, offset=None):
+        """The share of rows whose label is predicted.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset : array-like
+            As for ``fit``.
+
+        Returns
+        -------
+        score : float
+        """
+        return accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight)
 
 
 class HeavyBallClassifier(LinearClassifier):
@@ -359,42 +380,21 @@ class HeavyBallClassifier(LinearClassifier):
         """
         _arrays.refuse_stream(self, X)
         first = not hasattr(self, "coef_")
-        self._agree_on(classes, first)
-        X, y, weights = self._checked(X, y, sample_weight, reset=first)
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "partial_fit: class_weight='balanced' must be a dict or None, for the counts of "
+                "the whole stream are not known; compute them with compute_class_weight."
+            )
+        self.classes_ = _stream.classes_of(classes, None if first else self.classes_)
+        X, y, weights, _ = self._checked(X, y, sample_weight, reset=first)
         strange = np.setdiff1d(y, self.classes_)
         if strange.size:
             raise ValueError(
                 f"partial_fit: y has {strange.tolist()[0]!r}, must be one of classes "
                 f"{self.classes_.tolist()!r}; name all classes at the first call."
             )
-        X, y, weights = self._weighted_rows(X, y, self._by_class_known(y, weights))
-        targets = self._targets(np.searchsorted(self.classes_, y))
-        _stream.advance(self, X, targets, weights)
+        places = np.searchsorted(self.classes_, y)
+        weights = self._by_class(places, weights, self.classes_, y)
+        X, places, weights, _ = self._weighted_rows(X, places, weights)
+        _stream.advance(self, X, self._targets(places), weights)
         return self
-
-    def _by_class_known(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
-        if self.class_weight == "balanced":
-            raise ValueError(
-                "partial_fit: class_weight='balanced' must be a dict or None, for the counts of "
-                "the whole stream are not known; compute them with compute_class_weight."
-            )
-        return self._by_class(np.searchsorted(self.classes_, y), weights, self.classes_, y)
-
-    def _agree_on(self, classes: Any, first: bool) -> None:
-        """The classes of the stream, from the first call on."""
-        if classes is None:
-            if first:
-                raise ValueError("partial_fit: classes must be passed on the first call.")
-            return
-        named = np.unique(classes)
-        if first and named.size < 2:
-            raise ValueError(
-                f"partial_fit: classes={named.tolist()!r} must be two or more different classes; "
-                "name all that the stream will have."
-            )
-        if not first and not np.array_equal(named, self.classes_):
-            raise ValueError(
-                f"partial_fit: classes={named.tolist()!r} must be those of the first call, "
-                f"{self.classes_.tolist()!r}; leave them out, or start with a clone."
-            )
-        self.classes_ = named

@@ -351,7 +351,7 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
             super()._score_all(data)
             return
         # a splitter counts the rows of weight zero; they are not left out one by one
-        X, y, weights = self._weighted_rows(*data) if self.cv is None else data
+        X, y, weights = self._weighted_rows(*data)[:3] if self.cv is None else data
         self._one_output = y.ndim == 1
         rows = _ridge.Rows(X, y.reshape(len(y), -1), weights, self.fit_intercept)
         if self.cv is None:

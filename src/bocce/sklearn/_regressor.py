@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
-from sklearn.metrics import d2_tweedie_score
+from sklearn.metrics import d2_tweedie_score, r2_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from ..losses import Gamma, Huber, Poisson, Quantile, Squared
+from ..losses.offset import with_offset
 from . import _arrays, _exact_stream, _plain, _stream
 from ._base import HeavyBall
 from ._report import Reporter
@@ -73,7 +74,7 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         return X, y, self._weights(sample_weight, X)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, offset=None):
         """Fit to rows X and targets y.
 
         Parameters
@@ -85,13 +86,16 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
             A weight k is the same as the row k times; 0 leaves the row out.
+        offset : array-like of the shape of y, default=None
+            Numbers added to x . coef + intercept; with the Poisson loss, the log of the exposure.
 
         Returns
         -------
         self
         """
         finite = sample_weight is not None or not self._shows_finite(X)
-        prepared = self._prepared(*self._checked(X, y, sample_weight, reset=True, finite=finite))
+        checked = self._checked(X, y, sample_weight, offset, reset=True, finite=finite)
+        prepared = self._prepared(*checked)
         runs = [f"output {j}" for j in range(len(prepared[1]))]
         report = Reporter(self, X, y, sample_weight, runs)
         self._fit(*prepared, report, finite)
@@ -103,9 +107,9 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         begins with those (``_fit``)? One pass over X less. (With weights rows may be left out.)"""
         return self.loss == "squared" and _arrays.plain_floats(X) and not tiny(X)
 
-    def _prepared(self, X: Any, y: Any, weights: Any) -> tuple[Any, ...]:
+    def _prepared(self, X: Any, y: Any, weights: Any, offset: Any = None) -> tuple[Any, ...]:
         """Rows, what each run is fitted to, and weights."""
-        return X, *self._encoded(y, weights)
+        return X, *self._encoded(with_offset(self._loss(), y, offset)[1], weights)
 
     def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:
         self._one_output = y.ndim == 1
@@ -116,21 +120,23 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
             return {"coef_": coef[0], "intercept_": intercept[0]}
         return {"coef_": coef, "intercept_": intercept}
 
-    def predict(self, X):
+    def predict(self, X, offset=None):
         """x . coef + intercept for each row; its exponential for counts and amounts.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        offset : array-like of the shape of the predictions, default=None
+            Numbers added to x . coef + intercept, as in ``fit``.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        scores = self._scores(X, "predict")
+        scores = self._scores(X, "predict", offset)
         return _arrays.exponential(scores) if self._log_link else scores
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X, y, sample_weight=None, offset=None):
         """R^2; for the Poisson and gamma losses D^2, the share of the deviance explained.
 
         Parameters
@@ -138,15 +144,18 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
+        offset : array-like of the shape of y, default=None
+            As for ``predict``.
 
         Returns
         -------
         score : float
         """
+        guess = self.predict(X, offset)
         if not self._log_link:
-            return super().score(X, y, sample_weight)
+            return r2_score(y, guess, sample_weight=sample_weight)
         power = 1 if self.loss == "poisson" else 2
-        return d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=power)
+        return d2_tweedie_score(y, guess, sample_weight=sample_weight, power=power)
 
 
 class HeavyBallRegressor(LinearRegressor):
@@ -300,7 +309,7 @@ class HeavyBallRegressor(LinearRegressor):
         """
         _arrays.refuse_stream(self, X)
         first = not hasattr(self, "coef_")
-        X, y, weights = self._checked(X, y, sample_weight, reset=first)
+        X, y, weights, _ = self._checked(X, y, sample_weight, reset=first)
         if first:
             self._one_output = y.ndim == 1
         if _exact_stream.serves(self, X.shape[1]):

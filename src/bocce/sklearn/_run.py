@@ -206,10 +206,10 @@ def _columns(result: Result, n: int) -> dict[str, Array]:
 
 def _separated(inner: Problem, frame: Frame, w: Array) -> bool:
     """Are all rows on their side where no l2 keeps w from growing?"""
-    if inner.l2 > 0.0 or not (inner.loss.margin or inner.loss.outputs):
+    if inner.l2 > 0.0 or not (inner.loss.Plain.margin or inner.loss.outputs):
         return False
     z = inner.predict(frame.into(w))
     if inner.loss.outputs:
         z = z - z[np.arange(inner.n), inner.y][:, None]
         return bool((np.count_nonzero(z >= 0.0, axis=1) == 1).all())
-    return bool((inner.y * z > 0.0).all())
+    return bool((inner.y.real * (z + inner.y.imag) > 0.0).all())

@@ -33,6 +33,24 @@ class Told:
     history: list[tuple[float, ...]] = field(default_factory=list)
 
 
+def classes_of(named: Any, known: Array | None) -> Array:
+    """The classes of a stream; ``known`` since its first call."""
+    if named is None and known is None:
+        raise ValueError("partial_fit: classes must be passed on the first call.")
+    classes = np.unique(known if named is None else named)
+    if classes.size < 2:
+        raise ValueError(
+            f"partial_fit: classes={classes.tolist()!r} must be two or more different classes; "
+            "name all that the stream will have."
+        )
+    if known is not None and not np.array_equal(classes, known):
+        raise ValueError(
+            f"partial_fit: classes={classes.tolist()!r} must be those of the first call, "
+            f"{known.tolist()!r}; leave them out, or start with a clone."
+        )
+    return classes
+
+
 def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | None) -> None:
     """Take the steps of one chunk, and set what a fit sets."""
     told: Told | None = getattr(estimator, "_stream", None)

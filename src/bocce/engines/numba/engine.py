@@ -130,7 +130,8 @@ class RuleEngine(_Packed):
             "independent": make_stream(seed, n, b, "search"),
         }
         weight = np.zeros(0) if problem.weight is None else problem.weight
-        z, u, y, c, slope, before = np.zeros((6, b))
+        z, u, c, slope, before = np.zeros((5, b))
+        y = np.zeros(b, dtype=problem.y.dtype)
         self.lot = rule.Lot(
             np.zeros(b, dtype=np.int64),
             *(z, u, y, c, slope, before),

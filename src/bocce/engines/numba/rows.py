@@ -181,7 +181,7 @@ def _blocked_rows(rows, source, start, count, listed, w, g, want_loss):
     slopes = 0.0
     stop = start + count
     score = np.empty(BLOCK)
-    target = np.ones(BLOCK)
+    target = np.ones(BLOCK, dtype=y.dtype)
     slope = np.empty(BLOCK)
     for first in range(start, stop, BLOCK):
         size = min(BLOCK, stop - first)

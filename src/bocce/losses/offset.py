@@ -1,0 +1,69 @@
+"""A loss whose scores have a known number added, a different one for each row.
+
+The loss of row i is loss(x_i . w + o_i, y_i). A target and its offset travel together as the
+complex number y_i + o_i 1j: wherever targets are chosen, cut or sent, the offsets go with them, and
+only the loss takes the two apart. Problems without an offset have real targets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def class_with_offset(kind: Any) -> Any:
+    """The class of the same loss for targets that carry offsets; it is ``kind.WithOffset``."""
+
+    def value(loss: Any, z: Any, y: Any) -> Any:
+        return kind.value(loss, z + y.imag, y.real)
+
+    def slope(loss: Any, z: Any, y: Any) -> Any:
+        return kind.slope(loss, z + y.imag, y.real)
+
+    def bend(loss: Any, z: Any, y: Any) -> Any:
+        return kind.bend(loss, z + y.imag, y.real)
+
+    def together(loss: Any, z: Any, y: Any) -> Any:
+        return kind.together(loss, z + y.imag, y.real)
+
+    def floor(loss: Any, y: Any) -> Any:
+        return kind.floor(loss, y.real)
+
+    def constant(loss: Any, mean: Any) -> float:
+        return 0.0  # it depends on the offsets
+
+    facts = {"margin": False, "__module__": kind.__module__, "__slots__": ()}
+    facts["__qualname__"] = f"{kind.__qualname__}.WithOffset"  # where a pickle finds it
+    functions = {f.__name__: f for f in (value, slope, bend, together, floor, constant)}
+    return type(f"{kind.__name__}WithOffset", (kind,), {**facts, **functions})
+
+
+def with_offset(loss: Any, y: Any, offset: Any) -> tuple[Any, Any]:
+    """A loss and encoded targets that count the offset of each row; None adds nothing.
+
+    >>> from bocce.losses import Poisson
+    >>> loss, y = with_offset(Poisson(), np.array([3.0]), np.log([2.0]))
+    >>> bool(loss.slope(np.zeros(1), y) == 2.0 - 3.0), loss
+    (True, PoissonWithOffset())
+    """
+    if offset is None:
+        return loss, y
+    if loss.outputs:
+        raise ValueError(
+            f"Problem: offset must be left out with the {loss.name} loss, for a number added to "
+            "the scores of all classes cancels; use it with two classes."
+        )
+    y = y - offset if loss.quadratic else y + 1j * offset
+    y.flags.writeable = False
+    return loss_for(loss, y), y
+
+
+def loss_for(loss: Any, y: Any) -> Any:
+    """The loss for these targets, which may carry offsets."""
+    return loss.WithOffset(*loss) if np.iscomplexobj(y) else loss
+
+
+def without_offset(loss: Any) -> Any:
+    """The loss of scores that have their offsets already."""
+    return loss.Plain(*loss)
