@@ -67,6 +67,7 @@ def main(names: list[str]) -> int:
         *sorted(ROOT.glob("docs/*.md")),
         *sorted(ROOT.glob("docs/extend/*.md")),
         *sorted(ROOT.glob("docs/theory/*.md")),
+        *sorted(ROOT.glob("src/bocce/**/*.py")),
     ]
     found = []
     for page in pages:
@@ -75,7 +76,7 @@ def main(names: list[str]) -> int:
             continue
         text = page.read_text(encoding="utf-8")
         found += faults(name, docstrings(page) if page.suffix == ".py" else text)
-    print("\n".join(found) or f"{len(pages)} pages: plain, no sentence over {MOST_WORDS} words")
+    print("\n".join(found) or f"{len(pages)} files: plain, no sentence over {MOST_WORDS} words")
     return int(bool(found))
 
 
