@@ -34,7 +34,7 @@ def sentences(text: str) -> list[str]:
     """Prose without code, formulas, tables and links' addresses."""
     text = CODE.sub("x", text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
-    text = re.sub(r"^( {4}|\t|\||:).*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^( {4}|\t|\||:| *bocce [a-z]+ ).*$", "", text, flags=re.MULTILINE)
     return [" ".join(part.split()) for part in END.split(text) if part and part.strip()]
 
 
