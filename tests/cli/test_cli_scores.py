@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.metrics import d2_tweedie_score
 
 import bocce
 from bocce.sampling import held_out
@@ -76,6 +77,52 @@ def test_plan_takes_weights_as_solve_does(tmp_path):
     path = people(tmp_path / "w.csv")
     found = json.loads(run("plan", path, "--l2", 0.01, "--weights", "count", "--json").stdout)
     assert found["d"] == 2
+
+
+# ---------------------------------------------------------------- offset
+
+
+def claims(path, n=300):
+    """Counts over different exposures, whose logs are a column."""
+    rng = np.random.default_rng(0)
+    X, years = rng.standard_normal((n, 2)).round(4), rng.uniform(0.2, 3.0, n)
+    y = rng.poisson(years * np.exp(X @ [0.3, -0.2] - 0.5))
+    rows = np.column_stack([X[:, 0], np.log(years), X[:, 1], y])
+    np.savetxt(path, rows, "%.17g", ",", header="age,log_years,height,claims", comments="")
+    return X, np.log(years), y
+
+
+def test_an_offset_is_that_of_the_estimators(tmp_path):
+    X, offset, y = claims(tmp_path / "claims.csv")
+    words = ("--loss", "poisson", "--offset", "log_years")
+    found = solved(tmp_path / "claims.csv", *words, "--out", tmp_path / "fit")
+    model = HeavyBallRegressor(l2=0.01, loss="poisson", tol=1e-10).fit(X, y, offset=offset)
+    table = model.summary()
+    assert [row["name"] for row in found["coefficients"]] == ["age", "height", "intercept"]
+    for name in ("coef", "std_error", "lower", "upper"):
+        np.testing.assert_allclose(column(found, name), table[name], rtol=1e-5)
+    shown = run("predict", tmp_path / "fit", tmp_path / "claims.csv")
+    assert shown.exit_code == 0, shown.stderr
+    predicted = [float(line) for line in shown.stdout.splitlines()[1:]]
+    np.testing.assert_allclose(predicted, model.predict(X, offset=offset), rtol=1e-6)
+    lost = d2_tweedie_score(y, predicted, power=1)
+    assert found["scores"]["fitted"]["D^2"] == pytest.approx(lost, rel=1e-5)
+    assert bocce.load(tmp_path / "fit").offset == "log_years"
+    (tmp_path / "without.csv").write_text("age,height\n1,2\n")
+    without = run("predict", tmp_path / "fit", tmp_path / "without.csv")
+    assert without.exit_code == 2
+    assert "'log_years' must be a column of without.csv" in without.stderr
+
+
+def test_held_out_rows_keep_their_weights_and_offsets(tmp_path):
+    X, offset, y = claims(tmp_path / "claims.csv")
+    words = ("--loss", "poisson", "--offset", "log_years", "--test", 0.3)
+    found = solved(tmp_path / "claims.csv", *words)
+    out = held_out(0, 0.3, np.zeros(len(y)))
+    model = HeavyBallRegressor(l2=0.01, loss="poisson", tol=1e-10)
+    model.fit(X[~out], y[~out], offset=offset[~out])
+    lost = d2_tweedie_score(y[out], model.predict(X[out], offset=offset[out]), power=1)
+    assert found["scores"]["held_out"]["D^2"] == pytest.approx(lost, rel=1e-5)
 
 
 # ---------------------------------------------------------------- held-out rows
@@ -214,6 +261,9 @@ WRONG = [
     (("--weights", "age"), "--weights: the column 'age' has the value -", "must be > 0"),
     (("--weights", "count", "--columns", "age,count"), "must name each feature once"),
     (("--weights", "count", "--ray", "local"), "--weights count must be left out with --ray"),
+    (("--offset", "years"), "--offset 'years' must be a column of", "'age', 'count', 'height'"),
+    (("--offset", "age", "--ray", "local"), "--offset age must be left out with --ray"),
+    (("--offset", "age", "--loss", "softmax"), "offset must be left out with the softmax loss"),
     (("--test", 0), "--test 0.0 must be", "0.2 is usual"),
     (("--test", 1), "--test 1.0 must be"),
     (("--test", -0.5), "--test -0.5 must be"),

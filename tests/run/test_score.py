@@ -1,5 +1,7 @@
 """Scores of a fit, against scikit-learn's; rows that come in parts count the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -55,6 +57,16 @@ def test_the_score_is_scikit_learn_s_and_parts_add_up(loss):
         assert whole.value == pytest.approx(expected(result, X, y, c), rel=1e-10)
         assert parts.value == pytest.approx(whole.value, rel=1e-10)
         assert parts.n == len(y)
+
+
+@pytest.mark.parametrize("loss", sorted(set(LOSSES) - {"softmax"}))
+def test_an_offset_counts_as_a_feature_would(loss):
+    result, X, y, _ = fitted(loss)
+    fewer = replace(result, w=result.w[:2])
+    with_offset, plain = Score(fewer), Score(result)
+    with_offset.add(X[:, :2], y, offset=X[:, 2] * result.w[2])
+    plain.add(X, y)
+    assert with_offset.value == pytest.approx(plain.value, rel=1e-10)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "softmax"])

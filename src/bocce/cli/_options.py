@@ -100,6 +100,13 @@ class Reading(NamedTuple):
             metavar="COLUMN", help="A column of weights: a row of weight k counts as k rows."
         ),
     ] = None
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column that is added to the scores, such as the log of the exposure of counts.",
+        ),
+    ] = None
 
     def given(self) -> list[str]:
         """The options that say something else than their defaults."""
@@ -198,15 +205,16 @@ class Data(NamedTuple):
     columns: list[str] | None = None
     target: str | None = None
     weights: Column | None = None
+    offset: Column | None = None
 
     def on(self, rows: Any) -> Data:
         """Some of the rows, in memory."""
-        weights = self.weights and self.weights._replace(values=self.weights.values[rows])
-        return self._replace(X=self.X[rows], y=self.y[rows], weights=weights)
+        beside = (c and c._replace(values=c.values[rows]) for c in (self.weights, self.offset))
+        return Data(self.X[rows], self.y[rows], self.columns, self.target, *beside)
 
-    def rows(self) -> tuple[Any, Any, Any]:
-        """X, y and the weights, or None."""
-        return self.X, self.y, self.weights and self.weights.values
+    def rows(self) -> tuple[Any, ...]:
+        """X, y, the weights and the offset, None where there are none."""
+        return self.X, self.y, *(c and c.values for c in (self.weights, self.offset))
 
     @property
     def in_parts(self) -> bool:
@@ -227,8 +235,8 @@ def read(file: str, reading: Reading) -> Data:
 
     columns = reading.columns
     chosen = [_name_or_number(word) for word in columns.split(",")] if columns else None
-    if chosen and reading.weights:
-        chosen.append(_name_or_number(reading.weights))
+    if chosen:
+        chosen += [_name_or_number(name) for name in (reading.weights, reading.offset) if name]
     if not Path(file).exists() and file in _known_sets():
         if given := reading.given():
             raise ValueError(
@@ -249,6 +257,9 @@ def read(file: str, reading: Reading) -> Data:
                 f"{weights.values.min():g}, must be > 0 in every row; leave such rows out."
             )
         rows = rows._replace(weights=weights)
+    if reading.offset:
+        rows, offset = _taken(rows, "--offset", reading.offset, file)
+        rows = rows._replace(offset=offset)
     return rows
 
 
@@ -343,10 +354,10 @@ def problem_of(data: Data, model: Model) -> Any:
     """What is minimised."""
     from .. import Problem
 
-    more: dict[str, Any] = {"intercept": model.intercept}
-    if data.weights is not None:
-        more["sample_weight"] = data.weights.values
-    return Problem(data.X, data.y, model.loss, model.l2, **more)
+    X, y, weights, offset = data.rows()
+    return Problem(
+        X, y, model.loss, model.l2, sample_weight=weights, offset=offset, intercept=model.intercept
+    )
 
 
 def check_loss(command: str, model: Model, method: str = "auto") -> None:

@@ -133,10 +133,10 @@ def write(files: list[Path], fit: Fit, figures: dict[str, Any]) -> None:
     from ..run.fit_file import save
 
     npz, page = files
-    columns, target, weights = fit.data.columns, fit.data.target, fit.data.weights
-    known: dict[str, Any] = {"columns": columns, "target": target} if columns else {}
-    if weights is not None:
-        known["weights"] = weights.name
+    data = fit.data
+    known: dict[str, Any] = {"columns": data.columns, "target": data.target} if data.columns else {}
+    for option, column in (("weights", data.weights), ("offset", data.offset)):
+        known |= {option: column.name} if column is not None else {}
     with atomic_write(npz) as stream:
         save(stream, fit.result, **known)
     with atomic_write(page) as stream:

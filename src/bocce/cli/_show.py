@@ -16,8 +16,8 @@ def show(fit: Fit, loss: str, scores: dict[str, Any], table: Any, said: bool) ->
     """The fit in words and tables; ``said``: the message is told on stderr."""
     problem, result = fit.problem, fit.result
     rows = f"{problem.n:,} rows, {problem.d:,} columns"
-    if fit.data.weights is not None:
-        rows += f", weights {fit.data.weights.name}"
+    for option, column in (("weights", fit.data.weights), ("offset", fit.data.offset)):
+        rows += f", {option} {column.name}" if column is not None else ""
     ran = [f"{s.steps:,} steps of {s.method} on {s.batch:,} rows" for s in result.stages]
     lines = [("file", fit.file), ("data", rows), ("loss", loss), ("l2", number(problem.l2))]
     lines += [("method", ": ".join([fit.method, ", then ".join(ran)]) if ran else fit.method)]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import sys
+from codecs import getwriter
 from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,8 +38,8 @@ def predict(
     """Apply a fit to new data.
 
     A line is written for each row of FILE, in its order. Columns are found by their names; the
-    target and the weights may be there or not. Labels are those of the fit. Files larger than
-    memory are read in parts.
+    target and the weights may be there or not, and the offset is added as in the fit. Labels are
+    those of the fit. Files larger than memory are read in parts.
 
     \b
     Examples:
@@ -61,29 +63,16 @@ def predict(
         first = next(parts)
     count = 0
     with nullcontext() if out is None else atomic_write(out) as stream:
-        write = csv.writer(sys.stdout if stream is None else _Text(stream), lineterminator="\n")
+        write = csv.writer(
+            sys.stdout if stream is None else getwriter("utf-8")(stream), lineterminator="\n"
+        )
         write.writerow(_header(model, proba))
-        for X in _chain(first, parts):
-            found = model.predict_proba(X) if proba else model.predict(X)
+        for X, offset in chain([first], parts):
+            found = model.predict_proba(X, offset) if proba else model.predict(X, offset)
             write.writerows(found.tolist() if proba else ([value] for value in found.tolist()))
             count += len(found)
     if out is not None:
         say(f"wrote {count:,} predictions to {out}")
-
-
-class _Text:
-    """Text into a stream of bytes."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-    def write(self, text: str) -> None:
-        self.stream.write(text.encode())
-
-
-def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
 
 
 def _no_rows(model: Any) -> Any:
@@ -99,16 +88,18 @@ def _header(model: Any, proba: bool) -> list[str]:
 
 
 def _parts(model: Any, file: str, extra: str, missing: str) -> Iterator[Any]:
-    """The features of the file, as many rows at a time as fit into memory."""
+    """The features of the file and the offset, as many rows at a time as fit into memory."""
     from ..data.files import features
 
+    columns = model.columns if model.offset is None else [*model.columns, model.offset]
     others = (model.target, model.weights)
-    X = features(file, model.columns, others, extra=extra, missing=missing)
-    if not hasattr(X, "stream"):
-        yield _as_wide(X, model.w.shape[0], file)
-        return
-    for block, _ in X.stream(range(X.n_blocks)):
-        yield _as_wide(block, model.w.shape[0], file)
+    X = features(file, columns, others, extra=extra, missing=missing)
+    blocks = X.stream(range(X.n_blocks)) if hasattr(X, "stream") else [(X, None)]
+    for block, _ in blocks:
+        offset = None
+        if model.offset is not None:
+            block, offset = block[:, :-1], block[:, -1]
+        yield _as_wide(block, model.w.shape[0], file), offset
 
 
 def _as_wide(X: Any, d: int, file: str) -> Any:

@@ -143,11 +143,12 @@ def _check_ray(address: str | None, sampling: str, reading: Reading) -> None:
         raise ValueError(
             f"--sampling {sampling} must be independent with --ray; leave one of them out."
         )
-    if address is not None and reading.weights:
-        raise ValueError(
-            f"--weights {reading.weights} must be left out with --ray, which counts every row "
-            "once; leave one of them out."
-        )
+    for option, column in (("weights", reading.weights), ("offset", reading.offset)):
+        if address is not None and column:
+            raise ValueError(
+                f"--{option} {column} must be left out with --ray, whose parts are X and y alone; "
+                "leave one of them out."
+            )
 
 
 def _on_ray(

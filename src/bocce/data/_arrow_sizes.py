@@ -21,7 +21,7 @@ BUFFER = np.dtype([("offset", "<i8"), ("length", "<i8")])
 
 
 class Damaged(ValueError):
-    """The file's description of its own layout is impossible."""
+    """The file's own description of itself makes no sense."""
 
 
 def inflated_size(stream: Any, i: int) -> int:

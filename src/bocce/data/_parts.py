@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._layout import Block
-from ..blockfile import DEPTH
+from ..blockfile import DEPTH, Block
 from ._columns import Rows, rows
 from ._formats import Source
 

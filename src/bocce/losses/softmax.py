@@ -34,11 +34,9 @@ class Softmax(NamedTuple):
         return loss.together(z, y)[1]
 
     def together(loss, z: Any, y: Any) -> tuple[Any, Any, None]:
-        """Value and slope at once.
-
-        Scores are relative to the largest of their row, so that none overflows. The slope at y is a
-        sum over the other classes, so that small slopes keep their digits.
-        """
+        """Value and slope at once. Scores are taken relative to the largest of their row, so that
+        none overflows, and the slope at y is a sum over the others, so that small ones keep their
+        digits."""
         here = np.arange(z.shape[0])
         p = z - z.max(axis=-1, keepdims=True)
         own = p[here, y]

@@ -3,7 +3,6 @@
 from .minimize import minimize, solve
 from .request import Request
 from .result import Progress, Result, StageRun
-from .stop import Stop as Stop
+from .stop import Stop
 
-# Names that are imported "as" themselves are for other rooms only.
-__all__ = ["Progress", "Request", "Result", "StageRun", "minimize", "solve"]
+__all__ = ["Progress", "Request", "Result", "StageRun", "Stop", "minimize", "solve"]

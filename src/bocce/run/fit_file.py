@@ -21,9 +21,10 @@ def save(
     columns: list[str] | None = None,
     target: str | None = None,
     weights: str | None = None,
+    offset: str | None = None,
 ) -> None:
     """Weights, intercept, history and what predictions need, as NPZ without pickles; the names of
-    the features, of the target and of the column of weights."""
+    the features, of the target, and of the columns of weights and offsets."""
     about = {
         "format": FORMAT,
         "loss": None if result.loss is None else [result.loss.name, *result.loss],
@@ -34,6 +35,7 @@ def save(
         "message": result.message,
         "target": target,
         "weights": weights,
+        "offset": offset,
     }
     named: dict[str, Any] = {} if columns is None else {"columns": np.array(columns, dtype=str)}
     if target is not None:
@@ -117,6 +119,7 @@ def load(path: Any) -> Result:
         columns=None if names is None else [str(name) for name in names],
         target=None if target is None else str(target),
         weights=about.get("weights"),
+        offset=about.get("offset"),
     )
 
 

@@ -84,8 +84,8 @@ class Result:
         The labels, where the loss is on classes.
     columns : list of str, optional
         The names of the features, where they have names.
-    target, weights : str, optional
-        The names of the target and of the column of weights.
+    target, weights, offset : str, optional
+        The names of the target and of the columns of weights and offsets.
     """
 
     w: Array
@@ -103,6 +103,7 @@ class Result:
     columns: list[str] | None = None  # names of the features, where they have some
     target: str | None = None
     weights: str | None = None
+    offset: str | None = None
 
     def predict(self, X: Any, offset: Any = None) -> Array:
         """Predictions for rows: labels of classes, means of counts and amounts, or numbers.

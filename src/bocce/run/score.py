@@ -43,15 +43,15 @@ class Score:
         size = 0 if self.classes is None else len(self.classes)
         self.confusion = sparse.csr_array((size, size))
 
-    def add(self, X: Any, y: Any, weight: Any = None) -> None:
+    def add(self, X: Any, y: Any, weight: Any = None, offset: Any = None) -> None:
         """Count rows with their targets, as they stand in the data."""
         loss = self.result.loss
         encoded, _ = loss.targets(loss.title, np.asarray(y), self.classes)
-        self.add_encoded(X, encoded, weight)
+        self.add_encoded(X, encoded, weight, offset)
 
-    def add_encoded(self, X: Any, y: Array, weight: Any = None) -> None:
+    def add_encoded(self, X: Any, y: Array, weight: Any = None, offset: Any = None) -> None:
         """Count rows whose targets are as the loss wants them."""
-        z, c = scores(self.result, X), np.ones(len(y)) if weight is None else weight
+        z, c = scores(self.result, X, offset), np.ones(len(y)) if weight is None else weight
         self.n += len(y)
         if self.classes is None:
             self._add_numbers(z, y, c)

@@ -1,4 +1,4 @@
-"""The message of a run that is over."""
+"""What a run says of itself when it is over."""
 
 from __future__ import annotations
 

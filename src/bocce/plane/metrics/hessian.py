@@ -8,8 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .base import PRICES, Metric, Policy, Sample, View, cost_of_step, is_sparse, outputs_of
-from .factor import FactorMetric, Identity
+from .base import (
+    PRICES,
+    FactorMetric,
+    Identity,
+    Metric,
+    Policy,
+    Sample,
+    View,
+    cost_of_step,
+    is_sparse,
+    outputs_of,
+)
 
 Array = npt.NDArray[np.float64]
 

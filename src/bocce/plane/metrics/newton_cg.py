@@ -18,8 +18,7 @@ import numpy.typing as npt
 from ...engines.base import Goal
 from ...problems import PathCache
 from ..linalg import largest, norm
-from .base import PRICES, Metric, Policy, View
-from .factor import FactorMetric, Identity
+from .base import PRICES, FactorMetric, Identity, Metric, Policy, View
 from .hessian import MOST_COLUMNS
 from .hessian_operator import HessianOperator, parts_of
 
