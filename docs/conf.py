@@ -141,7 +141,15 @@ def write_commands(app):
     with command.make_context("bocce", [], resilient_parsing=True) as context:
         text = get_docs_for_click(obj=command, ctx=context, name="bocce")
     text = re.sub(r"^#", "##", text, flags=re.MULTILINE).split("\n", 1)[1]
-    (HERE / "_cli.md").write_text(text.replace("<", "&lt;"), encoding="utf-8")
+    for name, one in command.commands.items():  # whole sentences, which the list cuts off
+        text = re.sub(
+            rf"^\* `{name}`: .*$", f"* `{name}`: {one.help.split(chr(10))[0]}", text, flags=re.M
+        )
+    # examples, which stand two columns to the right of the text, are code
+    text = re.sub(r"^(\w[\w ]*:)\n((?:  .+\n)+)", r"\1\n\n```console\n\2```\n", text, flags=re.M)
+    # what looks like a tag is text, except in code, where it is taken as it stands
+    text = re.sub(r"(```.*?```|`[^`\n]*`)|<", lambda m: m[1] or "&lt;", text, flags=re.DOTALL)
+    (HERE / "_cli.md").write_text(text, encoding="utf-8")
 
 
 def setup(app):

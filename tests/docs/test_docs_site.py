@@ -5,8 +5,10 @@ import runpy
 from pathlib import Path
 
 import pytest
+import typer
 
 import bocce
+from bocce.cli import app
 from bocce.control import registry
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -79,6 +81,26 @@ def test_the_notation_names_what_is_there():
     assert {owner for owner, _ in names} == set(owners)
     for owner, name in names:
         assert hasattr(owners[owner], name), f"{owner}.{name}"
+
+
+def test_the_page_of_commands_shows_every_option_and_the_examples_as_code(tmp_path):
+    write = CONF["write_commands"]
+    write.__globals__["HERE"] = tmp_path
+    try:
+        write(None)
+    finally:
+        write.__globals__["HERE"] = DOCS
+    text = (tmp_path / "_cli.md").read_text(encoding="utf-8")
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        section = text.split(f"### `bocce {name}`")[1].split("\n### ")[0]
+        options = [option for p in command.params for option in p.opts if option.startswith("--")]
+        assert [
+            option for option in options if f"`{option}" not in section.replace(", ", "`, `")
+        ] == []
+        assert re.search(r"Examples:\n\n```console\n  bocce ", section)
+        assert f"* `{name}`: {command.help.splitlines()[0]}\n" in text
+    assert "&lt;" not in re.sub(r"```.*?```", "", text, flags=re.DOTALL)
 
 
 def test_every_public_name_has_a_place_in_the_api_pages():
