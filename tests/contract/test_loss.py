@@ -119,7 +119,7 @@ def test_value_lies_above_its_tangents_and_below_its_chords(name, a, b, seed):
 def test_floor_is_the_infimum(name, seed):
     """Never above the value; and met where the slope changes its sign, or far out."""
     loss, y = made(name), targets(name, seed)
-    floor = loss.floor(y)
+    floor = loss.infimum(y)
     assert floor.shape == y.shape
     low, high = np.full(y.shape, -700.0), np.full(y.shape, 700.0)
     for _ in range(80):
@@ -135,7 +135,7 @@ def test_floor_is_the_infimum(name, seed):
 @given(seed=seeds)
 def test_the_best_constant_is_one_or_is_not_known(name, seed):
     loss, y = made(name), targets(name, seed)
-    constant = loss.constant(float(y.mean()))
+    constant = loss.best_constant(float(y.mean()))
     assert constant == 0.0 or abs(loss.slope(constant, y).mean()) < 1e-12
 
 
@@ -156,7 +156,7 @@ def test_arrays_and_numbers_agree(name, z, seed):
 def test_the_three_together_are_the_three(name, z, seed):
     loss, z, y = made(name), np.array(z), targets(name, seed)
     three = loss.value(z, y), loss.slope(z, y), loss.bend(z, y)
-    for one, alone in zip(loss.together(z, y), three):
+    for one, alone in zip(loss.value_slope_bend(z, y), three):
         np.testing.assert_allclose(one, alone, rtol=1e-13, atol=1e-300)
 
 
@@ -394,5 +394,5 @@ def test_words_name_the_loss(name):
     assert name in repr(p) or p.loss.title != "Problem"
     if p.loss.curvature is not None:
         plan = bocce.plan(p, batch_size=10)
-        assert plan.problem.startswith(p.loss.words)
+        assert plan.problem.startswith(p.loss.description)
         assert (f"For the {name} loss nothing is proved" in plan.words) != p.loss.quadratic

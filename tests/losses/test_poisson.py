@@ -26,17 +26,17 @@ def test_slope_bend_and_floor(z, y):
     assert loss.slope(z, y) == pytest.approx(slope, abs=1e-4)
     bend = (loss.slope(z + h, y) - loss.slope(z - h, y)) / (2 * h)
     assert loss.bend(z, y) == pytest.approx(bend, rel=1e-5, abs=1e-5)
-    assert loss.value(z, y) >= loss.floor(y) - 1e-12 * (1.0 + y)
+    assert loss.value(z, y) >= loss.infimum(y) - 1e-12 * (1.0 + y)
 
 
 @given(st.floats(1e-3, 1e3))
 def test_the_floor_is_met_at_the_log(y):
-    assert Poisson().value(np.log(y), y) == pytest.approx(float(Poisson().floor(y)), abs=1e-9)
+    assert Poisson().value(np.log(y), y) == pytest.approx(float(Poisson().infimum(y)), abs=1e-9)
     assert Poisson().constant(y) == pytest.approx(np.log(y), rel=1e-15, abs=1e-15)
 
 
 def test_no_count_costs_nothing_in_the_limit():
-    assert Poisson().floor(np.array([0.0, 1.0])).tolist() == [0.0, 1.0]
+    assert Poisson().infimum(np.array([0.0, 1.0])).tolist() == [0.0, 1.0]
 
 
 def test_negative_targets_are_refused():

@@ -51,7 +51,7 @@ def test_for_other_losses_it_bounds_the_curvature_at_the_best_constant(loss):
     l2 = 0.05
     p = bocce.Problem(X, y, loss, l2=l2, intercept=True)
     at = np.zeros(p.shape)
-    at[-1] = p.loss.constant(p.mean_target) if loss != "huber" else 0.0
+    at[-1] = p.loss.best_constant(p.mean_target) if loss != "huber" else 0.0
 
     def column(j):
         step = np.zeros(at.size)

@@ -105,7 +105,7 @@ def test_on_few_rows_the_plan_is_the_run(loss, intercept):
     assert all(stage.certain for stage in plan.stages)
     assert plan.batch_size == run.batch_size
     assert plan.passes == run.history["gradient_evaluations"][-1] / p.n
-    assert f"the {loss} loss" in plan.words or p.loss.words in str(plan)
+    assert f"the {loss} loss" in plan.words or p.loss.description in str(plan)
     others = {"logistic", "huber", "squared_hinge"} - {loss}
     assert not any(f"the {other} loss" in str(plan) for other in others)
 

@@ -21,7 +21,7 @@ class Gamma(NamedTuple):
     (3.0, -2.0)
     """
 
-    words = "gamma regression with a log link"
+    description = "gamma regression with a log link"
     curvature = None
     log_link = True
     model, self_concordance = "scaled", 1.0
@@ -37,10 +37,10 @@ class Gamma(NamedTuple):
     def bend(loss, z: Any, y: Any) -> Any:
         return y * np.exp(-z)
 
-    def floor(loss, y: Any) -> Any:
+    def infimum(loss, y: Any) -> Any:
         """1 + log y, at z = log y."""
         return 1.0 + np.log(y)
 
-    def constant(loss, mean: float) -> float:
+    def best_constant(loss, mean: float) -> float:
         """The log of the mean."""
         return math.log(mean)

@@ -24,7 +24,7 @@ class Huber(NamedTuple):
 
     delta: float = 1.0
 
-    words = "Huber regression"
+    description = "Huber regression"
     curvature = 1.0
     model = "residuals"
     attains_minimum = True

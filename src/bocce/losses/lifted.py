@@ -130,7 +130,7 @@ def derivatives(loss: Any, xp: Any, real: Any) -> Three:
     row, for arrays of the library ``xp`` with numbers of type ``real``."""
 
     def three(z: Any, y: Any) -> tuple[Any, Any, Any]:
-        value, slope, bend = loss.together(Lifted(z, xp, real), Lifted(y, xp, real))
+        value, slope, bend = loss.value_slope_bend(Lifted(z, xp, real), Lifted(y, xp, real))
         return _full(value, z, xp), _full(slope, z, xp), _full(bend, z, xp)
 
     return three
@@ -153,7 +153,7 @@ class SoftmaxThere:
         self.xp = xp
 
     def three(self, z: Any, y: Any) -> tuple[Any, Any, None]:
-        """Value and slope; small ones keep their digits, see ``Softmax.together``."""
+        """Value and slope; small ones keep their digits, see ``Softmax.value_slope_bend``."""
         xp, (n, classes), like = self.xp, z.shape, {"dtype": y.dtype, "device": z.device}
         p = z - xp.max(z, axis=-1, keepdims=True)
         mine = y[:, None] == xp.arange(classes, **like)[None, :]

@@ -18,7 +18,7 @@ class Logistic(NamedTuple):
     """
 
     title = "Logistic"
-    words = "Logistic regression"
+    description = "Logistic regression"
     margin = True
     curvature = 0.25
     model, self_concordance = "likelihood", 1.0
@@ -35,7 +35,7 @@ class Logistic(NamedTuple):
         e = np.exp(-np.abs(z))
         return e / (1.0 + e) ** 2
 
-    def together(loss, z: Any, y: Any) -> tuple[Any, Any, Any]:
+    def value_slope_bend(loss, z: Any, y: Any) -> tuple[Any, Any, Any]:
         """One exponential for all three."""
         m = y * z
         e = np.exp(-np.abs(z))
@@ -48,7 +48,7 @@ class Logistic(NamedTuple):
         e /= one
         return value, slope, e
 
-    def constant(loss, mean: float) -> float:
+    def best_constant(loss, mean: float) -> float:
         """The log of the odds, from the mean of the signs."""
         return math.log((1.0 + mean) / (1.0 - mean)) if abs(mean) < 1.0 else 0.0
 

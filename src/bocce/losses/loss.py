@@ -17,6 +17,7 @@ the compiled kernels. The first argument is the loss itself, for its parameters.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -36,7 +37,7 @@ class Loss(Protocol):
 
     name: ClassVar[str]
     title: ClassVar[str]  # what a problem with this loss calls itself in messages
-    words: ClassVar[str]  # the model, for a sentence
+    description: ClassVar[str]  # the model, for a sentence
     quadratic: ClassVar[bool]  # is slope = z - y, so that second moments close?
     margin: ClassVar[bool]  # is value a function of y z alone, with y = -1 or 1?
     outputs: ClassVar[bool]  # has a row a score for each class (z is a matrix)? See Softmax
@@ -92,7 +93,7 @@ class Loss(Protocol):
         ndarray
         """
 
-    def together(self, z: Any, y: Any) -> tuple[Any, Any, Any]:
+    def value_slope_bend(self, z: Any, y: Any) -> tuple[Any, Any, Any]:
         """Value, slope and bend at once, where they share work.
 
         Parameters
@@ -108,7 +109,7 @@ class Loss(Protocol):
     bend_products: Any  # c_i u_i^T bend_i v_i summed over rows, for losses with several outputs
     bender: Any  # u -> bend u for each row, prepared at z, for losses with several outputs
 
-    def floor(self, y: Any) -> Any:
+    def infimum(self, y: Any) -> Any:
         """The infimum of ``value`` over z.
 
         Parameters
@@ -122,7 +123,7 @@ class Loss(Protocol):
             One number a row.
         """
 
-    def constant(self, mean: Any) -> Any:
+    def best_constant(self, mean: Any) -> Any:
         """The best constant prediction for all rows; 0 where it is not known in closed form.
 
         Parameters
@@ -165,19 +166,37 @@ class Loss(Protocol):
 REGISTRY: dict[str, Any] = {}
 ALIASES = {"log_loss": "logistic"}  # scikit-learn's names
 NEEDED = ("value", "slope", "bend", "curvature")
+RENAMED = {  # names of 0.2
+    "words": "description",
+    "floor": "infimum",
+    "constant": "best_constant",
+    "together": "value_slope_bend",
+}
 L = TypeVar("L", bound=type)
 
 
-def _floor(loss: Any, y: Any) -> Any:
+def _infimum(loss: Any, y: Any) -> Any:
     return np.zeros(np.shape(y))
 
 
-def _constant(loss: Any, mean: float) -> float:
+def _best_constant(loss: Any, mean: float) -> float:
     return 0.0
 
 
-def _together(loss: Any, z: Any, y: Any) -> tuple[Any, Any, Any]:
+def _value_slope_bend(loss: Any, z: Any, y: Any) -> tuple[Any, Any, Any]:
     return loss.value(z, y), loss.slope(z, y), loss.bend(z, y)
+
+
+def _warn_of(where: str, old: str) -> None:
+    text = f"{where}.{old} is now called {RENAMED[old]}; the old name goes in 0.4."
+    warnings.warn(text, FutureWarning, stacklevel=3)
+
+
+def _by_old_name(loss: Any, name: str) -> Any:
+    if name not in RENAMED:
+        raise AttributeError(f"{type(loss).__name__} has no attribute {name!r}.")
+    _warn_of(type(loss).__name__, name)
+    return getattr(loss, RENAMED[name])
 
 
 def _nothing_of_its_own() -> dict[str, Body]:
@@ -195,9 +214,9 @@ def _defaults() -> dict[str, Any]:
         "log_link": False,
         "self_concordance": None,
         "attains_minimum": False,
-        "floor": _floor,
-        "constant": _constant,
-        "together": _together,
+        "infimum": _infimum,
+        "best_constant": _best_constant,
+        "value_slope_bend": _value_slope_bend,
         "bend_products": None,
         "bender": None,
         "targets": staticmethod(real_targets),
@@ -239,7 +258,7 @@ def loss(name: str) -> Callable[[L], L]:
     ...         return (z - y) ** 3
     ...     def bend(loss, z, y):
     ...         return 3.0 * (z - y) ** 2
-    >>> Quartic().slope(np.array([1.0, 3.0]), 1.0).tolist(), Quartic.words
+    >>> Quartic().slope(np.array([1.0, 3.0]), 1.0).tolist(), Quartic.description
     ([0.0, 8.0], 'the quartic loss')
     >>> del REGISTRY["quartic"]
     """
@@ -259,7 +278,11 @@ def loss(name: str) -> Callable[[L], L]:
                 f"for a loss may be asked for by name; write {bare[0]}: float = 1.0, for example."
             )
         named.name = name
-        for fact, usual in {**_defaults(), "words": f"the {name} loss"}.items():
+        for old in RENAMED.keys() & vars(kind).keys():
+            _warn_of(kind.__name__, old)
+            setattr(kind, RENAMED[old], vars(kind)[old])
+        named.__getattr__ = _by_old_name
+        for fact, usual in {**_defaults(), "description": f"the {name} loss"}.items():
             if fact not in vars(kind):
                 setattr(kind, fact, usual)
         named.Plain, named.WithOffset = kind, class_with_offset(kind)

@@ -24,19 +24,20 @@ def class_with_offset(kind: Any) -> Any:
     def bend(loss: Any, z: Any, y: Any) -> Any:
         return kind.bend(loss, z + y.imag, y.real)
 
-    def together(loss: Any, z: Any, y: Any) -> Any:
-        return kind.together(loss, z + y.imag, y.real)
+    def value_slope_bend(loss: Any, z: Any, y: Any) -> Any:
+        return kind.value_slope_bend(loss, z + y.imag, y.real)
 
-    def floor(loss: Any, y: Any) -> Any:
-        return kind.floor(loss, y.real)
+    def infimum(loss: Any, y: Any) -> Any:
+        return kind.infimum(loss, y.real)
 
-    def constant(loss: Any, mean: Any) -> float:
+    def best_constant(loss: Any, mean: Any) -> float:
         return 0.0  # it depends on the offsets
 
-    facts = {"margin": False, "__module__": kind.__module__, "__slots__": ()}
+    facts: dict[str, Any] = {"margin": False, "__module__": kind.__module__, "__slots__": ()}
     facts["__qualname__"] = f"{kind.__qualname__}.WithOffset"  # where a pickle finds it
-    functions = {f.__name__: f for f in (value, slope, bend, together, floor, constant)}
-    return type(f"{kind.__name__}WithOffset", (kind,), {**facts, **functions})
+    functions = (value, slope, bend, value_slope_bend, infimum, best_constant)
+    facts |= {f.__name__: f for f in functions}
+    return type(f"{kind.__name__}WithOffset", (kind,), facts)
 
 
 def with_offset(loss: Any, y: Any, offset: Any) -> tuple[Any, Any]:

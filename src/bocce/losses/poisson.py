@@ -20,7 +20,7 @@ class Poisson(NamedTuple):
     (1.0, -2.0)
     """
 
-    words = "Poisson regression with a log link"
+    description = "Poisson regression with a log link"
     curvature = None
     log_link = True
     model, self_concordance = "likelihood", 1.0
@@ -35,10 +35,10 @@ class Poisson(NamedTuple):
     def bend(loss, z: Any, y: Any) -> Any:
         return np.exp(z)
 
-    def floor(loss, y: Any) -> Any:
+    def infimum(loss, y: Any) -> Any:
         """y - y log y, which is 0 for y = 0."""
         return y - y * np.log(np.where(y > 0.0, y, 1.0))
 
-    def constant(loss, mean: float) -> float:
+    def best_constant(loss, mean: float) -> float:
         """The log of the mean."""
         return math.log(mean) if mean > 0.0 else 0.0

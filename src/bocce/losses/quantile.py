@@ -31,7 +31,7 @@ class Quantile(NamedTuple):
     level: float = 0.5
     smoothing: float = 0.1
 
-    words = "smoothed quantile regression"
+    description = "smoothed quantile regression"
     model = "residuals"
     attains_minimum = True
 
@@ -57,7 +57,7 @@ class Quantile(NamedTuple):
         e = np.exp(-np.abs((z - y) / loss.smoothing))
         return e / (1.0 + e) ** 2 / loss.smoothing
 
-    def floor(loss, y: Any) -> Any:
+    def infimum(loss, y: Any) -> Any:
         """s times the entropy of ``level``, whatever y is."""
         q = loss.level
         entropy = -q * np.log(q) - (1.0 - q) * np.log(1.0 - q)

@@ -20,7 +20,7 @@ class Softmax(NamedTuple):
     (array([0.693147]), array([[ 0.25,  0.25, -0.5 ]]))
     """
 
-    words = "Multinomial logistic (softmax) regression"
+    description = "Multinomial logistic (softmax) regression"
     outputs = True
     differences = True  # of scores are all that counts
     curvature = 0.5
@@ -28,15 +28,17 @@ class Softmax(NamedTuple):
     targets = staticmethod(class_targets)
 
     def value(loss, z: Any, y: Any) -> Any:
-        return loss.together(z, y)[0]
+        return loss.value_slope_bend(z, y)[0]
 
     def slope(loss, z: Any, y: Any) -> Any:
-        return loss.together(z, y)[1]
+        return loss.value_slope_bend(z, y)[1]
 
-    def together(loss, z: Any, y: Any) -> tuple[Any, Any, None]:
-        """Value and slope at once. Scores are taken relative to the largest of their row, so that
-        none overflows, and the slope at y is a sum over the others, so that small ones keep their
-        digits."""
+    def value_slope_bend(loss, z: Any, y: Any) -> tuple[Any, Any, None]:
+        """Value and slope at once.
+
+        Scores are relative to the largest of their row, so that none overflows. The slope at y is a
+        sum over the other classes, so that small slopes keep their digits.
+        """
         here = np.arange(z.shape[0])
         p = z - z.max(axis=-1, keepdims=True)
         own = p[here, y]
@@ -133,7 +135,7 @@ class Softmax(NamedTuple):
             along *= c
         return U.reshape(len(U), -1) @ bent.reshape(len(V), -1).T - across @ along.T
 
-    def constant(loss, mean: Any) -> Any:
+    def best_constant(loss, mean: Any) -> Any:
         """The logs of the classes' shares, with mean 0."""
         logs = np.log(np.where(mean > 0.0, mean, 1.0))
         return logs - logs.mean()

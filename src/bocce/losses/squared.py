@@ -14,7 +14,7 @@ class Squared(NamedTuple):
     """
 
     title = "LeastSquares"
-    words = "Least squares"
+    description = "Least squares"
     quadratic = True
     curvature = 1.0
     model, self_concordance = "scaled", 0.0
@@ -29,10 +29,10 @@ class Squared(NamedTuple):
     def bend(loss, z: Any, y: Any) -> Any:
         return 0.0 * z + 1.0
 
-    def together(loss, z: Any, y: Any) -> tuple[Any, Any, Any]:
+    def value_slope_bend(loss, z: Any, y: Any) -> tuple[Any, Any, Any]:
         """One difference for all, and one bend."""
         r = z - y
         return 0.5 * r**2, r, 1.0
 
-    def constant(loss, mean: float) -> float:
+    def best_constant(loss, mean: float) -> float:
         return mean

@@ -16,7 +16,7 @@ class SquaredHinge(NamedTuple):
     (4.0, 0.0)
     """
 
-    words = "A linear support vector machine with the squared hinge"
+    description = "A linear support vector machine with the squared hinge"
     margin = True
     curvature = 2.0
     attains_minimum = True
@@ -31,5 +31,5 @@ class SquaredHinge(NamedTuple):
     def bend(loss, z: Any, y: Any) -> Any:
         return 2.0 * (y * z < 1.0)
 
-    def constant(loss, mean: float) -> float:
+    def best_constant(loss, mean: float) -> float:
         return mean

@@ -36,7 +36,7 @@ class Evaluation(NamedTuple):
 
 def infimum(loss: Any, y: Array, weight: Array | None) -> float:
     """The mean over rows of the least that the loss can be."""
-    least = np.asarray(loss.floor(y), dtype=np.float64)
+    least = np.asarray(loss.infimum(y), dtype=np.float64)
     return float(least.mean() if weight is None else (least * weight).mean())
 
 
@@ -62,7 +62,7 @@ class RowwiseLoss:
         self.curvature = 0.5 * ROUNDING * (self.loss.curvature or 0.0)
         self.products = self.loss.bend_products
         whole = self.vector or self.products is not None
-        self.three: Three = self.loss.together if whole else self._without_bends
+        self.three: Three = self.loss.value_slope_bend if whole else self._without_bends
 
     def _without_bends(self, z: Array, y: Array) -> tuple[Array, Array, Array]:
         return self.loss.value(z, y), self.loss.slope(z, y), self.bend

@@ -75,7 +75,7 @@ class RoughNewton:
             rows = slice(start, start + len(x))
             start += len(x)
             np.matmul(x, here, out=z[rows])
-            value, slope, _ = p.loss.together(z[rows], p.y[rows])
+            value, slope, _ = p.loss.value_slope_bend(z[rows], p.y[rows])
             if p.weight is not None:
                 value = value * p.weight[rows]
                 slope *= p.weight[rows, None].astype(slope.dtype)

@@ -198,7 +198,7 @@ def mu_with_intercept(problem: Problem) -> float:
     """
     at = np.zeros(problem.shape)
     if not problem.in_parts:
-        at[-1] = problem.loss.constant(problem.mean_target)
+        at[-1] = problem.loss.best_constant(problem.mean_target)
     outputs = at[-1].size
     responses = []
     for k in range(outputs):

@@ -145,7 +145,7 @@ def _lowest(p: Problem) -> Array:
     live = norms2 > 0
     at_zero = p.losses(np.zeros(p.n))
     if p.l2 == 0.0:
-        return np.where(live, p.weighted(p.loss.floor(p.y)), at_zero)
+        return np.where(live, p.weighted(p.loss.infimum(p.y)), at_zero)
     y = p.y[live]
     pull = p.l2 / p.weighted(norms2)[live]  # c_i comes out in front of both terms
     z = _root(lambda z: (p.loss.slope(z, y) + pull * z, p.loss.bend(z, y) + pull), y.size)

@@ -15,7 +15,7 @@ BISECTIONS = 60  # halvings or doublings of a constant prediction
 def constant(p: Problem) -> Any:
     """The intercept of the best model without coefficients, roughly where it has no closed form;
     with a loss on all classes, one for each."""
-    known = p.loss.constant(p.mean_target)
+    known = p.loss.best_constant(p.mean_target)
     return known if p.loss.outputs or known != 0.0 else _searched_constant(p)
 
 

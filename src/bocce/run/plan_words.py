@@ -24,7 +24,7 @@ MARKS = {"cheapest": "fewest passes", "recommended": "recommended", "knee": "ful
 
 def problem(p: Problem) -> str:
     intercept = ", an intercept" if p.intercept else ""
-    return f"{p.loss.words}: {p.n:,} rows, {p.d:,} columns{intercept}, l2 = {p.l2:g}"
+    return f"{p.loss.description}: {p.n:,} rows, {p.d:,} columns{intercept}, l2 = {p.l2:g}"
 
 
 def how(c: Constants | None) -> str:

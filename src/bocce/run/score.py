@@ -69,9 +69,9 @@ class Score:
         self.mean += gap * weight / joined
         self.weight = joined
         with np.errstate(over="ignore"):
-            lost = loss.value(z, y) - loss.floor(y) if loss.log_link else np.square(y - z)
+            lost = loss.value(z, y) - loss.infimum(y) if loss.log_link else np.square(y - z)
         self.lost += float(c @ lost)
-        self.best += float(c @ loss.floor(y)) if loss.log_link else 0.0
+        self.best += float(c @ loss.infimum(y)) if loss.log_link else 0.0
 
     @property
     def kind(self) -> str:
@@ -86,7 +86,7 @@ class Score:
             return float(self.confusion.trace()) / self.weight
         spread, loss = self.spread, self.result.loss
         if loss.log_link:  # losses with a log link are linear in y: their mean is that of the mean
-            constant = loss.constant(self.mean)
+            constant = loss.best_constant(self.mean)
             spread = self.weight * float(loss.value(constant, self.mean)) - self.best
         return 1.0 - self.lost / spread if spread > 0.0 else float("nan")
 

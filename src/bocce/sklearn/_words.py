@@ -26,7 +26,7 @@ def plan(
     d, used = estimator.n_features_in_, frame.scale.size
     columns = f"{d} columns" if used == d else f"{d} columns ({used} with entries)"
     said = [
-        f"{problem.loss.words}: {problem.n} rows, {columns}, l2 = {problem.l2:g}.",
+        f"{problem.loss.description}: {problem.n} rows, {columns}, l2 = {problem.l2:g}.",
         _scaling(frame),
     ]
     slowest = sorted(range(len(outcomes)), key=lambda j: -outcomes[j].passes)[:SHOWN]
