@@ -51,12 +51,13 @@ test-oldest: .venv-oldest/installed ## the tests of the core with the oldest dep
 coverage: .venv/installed ## lines that the tests of the core reach: figures, not a target
 	$(PYTEST) -n 2 -m '$(CORE)' --cov=bocce --cov-report=term:skip-covered $(ARGS)
 
-lint: .venv/installed ## ruff, types of the checked packages, the rooms' import contract, style of the docs
+lint: .venv/installed ## ruff, types of the checked packages, the rooms' import contract, style and docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/check_style.py
+	$(BIN)/python docs/check_docstrings.py
 
 # The frameworks' own benchmarks run where `make test-frameworks` has installed them.
 bench: .venv/installed ## measure: the ratios that docs/benchmarks.md quotes

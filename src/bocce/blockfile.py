@@ -24,15 +24,16 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._direct import PAGE, machine_memory, open_file, read_at
 from ._extras import install
+from ._layout import Array, Block, Layout, Store
+
+__all__ = ["BlockFile", "Layout", "Store", "is_block_file"]
 
 KEY = b"bocce.blocks"
 MAGIC = b"ARROW1"
@@ -40,61 +41,21 @@ LONGEST_SCHEMA = 1 << 26  # bytes: a million names of columns
 DEPTH = 6  # blocks in memory while streaming: one in use, the others read ahead
 READERS = 2  # threads that read: one asks the disk while the other hands over
 ENTRY = np.dtype([("offset", "<i8"), ("length", "<i8"), ("x", "<u4"), ("y", "<u4")])
-Array = npt.NDArray[Any]
-Block = tuple[Array, Array]
 _REMEDY = "write the file again from its source."
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How n rows of d columns are cut into ``blocks`` blocks.
-
-    >>> layout = Layout(n=10, d=3, dtype="float32", blocks=4)
-    >>> [layout.rows(i) for i in range(4)], layout.starts.tolist()
-    ([3, 3, 2, 2], [0, 3, 6, 8, 10])
-    """
-
-    n: int
-    d: int
-    dtype: str
-    blocks: int
-
-    def rows(self, i: int) -> int:
-        return self.n // self.blocks + (i < self.n % self.blocks)
-
-    @property
-    def starts(self) -> Array:
-        """The first row of each block, and n."""
-        i = np.arange(self.blocks + 1)
-        return i * (self.n // self.blocks) + np.minimum(i, self.n % self.blocks)
-
-
-class Store(Protocol):
-    """Where blocks lie and how one is had; a `BlockFile` reads ahead from it.
-
-    ``fill`` is called by several threads at once, each with a buffer of its own, and answers with
-    read-only X (row-major) and y (float64) that are checked, and valid until that buffer is filled
-    again. A store can be pickled: what comes out on another machine opens the files anew.
-    """
-
-    path: str  # for messages
-    d: int
-    dtype: np.dtype[Any]
-    starts: Array  # the first row of each block, and n
-    labels: list[float] | None  # the different targets, sorted; None if there are too many
-    columns: list[str] | None
-    target: str | None
-    classes: list[str] | None  # what labels 0, 1, ... were called, where y is text
-    identity: str  # a hash of all rows
-    depth: int  # buffers that fit into memory
-
-    def buffer(self) -> Any: ...
-
-    def fill(self, i: int, buffer: Any) -> Block: ...
-
-
 def is_block_file(path: str | os.PathLike[str]) -> bool:
-    """Is it a file that `bocce.data.write_blocks` wrote?"""
+    """Whether `bocce.data.write_blocks` wrote the file.
+
+    Parameters
+    ----------
+    path : str or path
+        Where it is.
+
+    Returns
+    -------
+    bool
+    """
     path = Path(path)
     if not path.is_file():  # opening a pipe would wait for ever
         return False
@@ -158,15 +119,46 @@ class BlockFile:
         return iter((self, None))
 
     def rows(self, i: int) -> int:
-        """How many rows block i has."""
+        """How many rows a block has.
+
+        Parameters
+        ----------
+        i : int
+            The block.
+
+        Returns
+        -------
+        int
+        """
         return int(self.store.starts[i + 1] - self.store.starts[i])
 
     def start(self, i: int) -> int:
-        """The number of the first row of block i."""
+        """The number of a block's first row.
+
+        Parameters
+        ----------
+        i : int
+            The block.
+
+        Returns
+        -------
+        int
+        """
         return int(self.store.starts[i])
 
     def read(self, i: int) -> Block:
-        """X and y of block i, verified."""
+        """Read a block and verify it.
+
+        Parameters
+        ----------
+        i : int
+            The block.
+
+        Returns
+        -------
+        tuple of (ndarray, ndarray)
+            X and y.
+        """
         return self._fill(i, self.store.buffer())
 
     def verify(self) -> None:
@@ -177,9 +169,19 @@ class BlockFile:
             pass
 
     def stream(self, blocks: Iterable[int]) -> Iterator[Block]:
-        """X and y of each block named, read ahead by threads; valid until the next is taken.
+        """Blocks, read ahead by threads; each is valid until the next one is taken.
 
         Close it (``contextlib.closing``) when leaving early, so that the threads end at once.
+
+        Parameters
+        ----------
+        blocks : iterable of int
+            Which blocks, in which order.
+
+        Yields
+        ------
+        tuple of (ndarray, ndarray)
+            X and y of a block.
         """
         free = [self.store.buffer() for _ in range(self.store.depth)]
         ahead: deque[tuple[Any, Future[Block]]] = deque()

@@ -57,7 +57,7 @@ class Seen(NamedTuple):
     mean: Array | None  # the mean of the stage's iterates, where it was asked for
     look: Callable[[Array], Look]  # the objective and its gradient; reads all rows
     norms: Array  # gradient norms recorded in the stage
-    verdict: str  # "", "diverged", or what the engine says of itself
+    verdict: str  # "", "diverged", or another verdict of the engine
     spent: int  # gradients of rows, in all
 
 

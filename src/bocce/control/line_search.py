@@ -85,8 +85,9 @@ class SearchedAverage(NamedTuple):
 
 @dataclass(frozen=True)
 class LineSearchPolicy(Policy):
-    """The policy of ``sgd_sls_exponential`` and ``shb_sls_exponential``. Its memory is (s, lambda):
-    the last accepted step and the last averaging weight.
+    """The policy of ``sgd_sls_exponential`` and ``shb_sls_exponential``.
+
+    Its memory is (s, lambda): the last accepted step and the last averaging weight.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ BUFFER = np.dtype([("offset", "<i8"), ("length", "<i8")])
 
 
 class Damaged(ValueError):
-    """The file's own description of itself makes no sense."""
+    """The file's description of its own layout is impossible."""
 
 
 def inflated_size(stream: Any, i: int) -> int:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..blockfile import DEPTH, Block
+from .._layout import Block
+from ..blockfile import DEPTH
 from ._columns import Rows, rows
 from ._formats import Source
 

@@ -61,7 +61,7 @@ class Pieces:
 
     def _pairs(self) -> Iterator[tuple[Any, Any]]:
         chunks = [self.chunks] if _is_source(self.chunks) else self.chunks
-        if are_paths(chunks):  # they belong together, as the width of LIBSVM text does
+        if are_paths(chunks):  # The width of LIBSVM text is that of all files.
             yield from self._files(chunks)
             return
         if not isinstance(chunks, Iterable):

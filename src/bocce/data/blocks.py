@@ -49,9 +49,9 @@ def write_blocks(
     Row i gets the 64-bit key number i of a stream keyed by ``seed``, and the file holds the rows in
     the order of their keys. The keys are all different, so this is a uniformly random order, a
     function of (seed, the rows) alone: not of how they were cut into chunks, nor of memory. Rows
-    are dealt out to 64 bucket files by the leading bits of the key, then each bucket is sorted
-    in memory (one that is too large is dealt out again), so memory stays below about 1 GiB and
-    disk below twice the file, whatever n.
+    go to 64 bucket files by the leading bits of the key, and each bucket is sorted in memory (one
+    that is too large is divided again). So memory stays below about 1 GiB and disk below twice the
+    file, whatever n.
 
     The file appears under its name only when it is whole and on disk; a link of that name is
     replaced, not followed. Until then the work lies in a folder beside it, ``path`` + ".writing-"

@@ -17,11 +17,18 @@ DIVERGENCE_FACTOR = 1e8
 
 @dataclass
 class State:
-    """Where a run is: w, v = w - (the w before), and two clocks.
+    """Where a run is.
 
-    ``k`` counts the steps of the run and names the batch, ``row`` is the next row of the table
-    under way. ``memory`` is what a policy or an engine carries along from step to step; ``tally``,
-    where it is not None, gathers the iterates after each step, for an average.
+    Attributes
+    ----------
+    w, v : ndarray
+        The iterate, and its last displacement.
+    k, row : int
+        The steps of the run so far, which name the batch; the next row of the table in use.
+    memory : dict of str to ndarray
+        What a policy or an engine keeps from step to step.
+    tally : ndarray or None
+        The sum of the iterates so far, if somebody wants their average.
     """
 
     w: Array
@@ -33,17 +40,38 @@ class State:
 
     @classmethod
     def at_rest(cls, w: Array, k: int = 0) -> State:
+        """A state without momentum.
+
+        Parameters
+        ----------
+        w, k : ndarray, int
+            As the attributes.
+
+        Returns
+        -------
+        State
+        """
         return cls(w.copy(), np.zeros_like(w), k)
 
     def move(self, w: Array, v: Array) -> None:
-        """One step on."""
+        """Count a step.
+
+        Parameters
+        ----------
+        w, v : ndarray
+            The new iterate and displacement.
+        """
         self.w, self.v, self.k, self.row = w, v, self.k + 1, self.row + 1
         if self.tally is not None:
             self.tally = self.tally + w
 
     def copy(self) -> State:
-        """A state that may be changed without changing this one: its arrays are never written to,
-        they are replaced."""
+        """A state that can change without this one: arrays are replaced, never written to.
+
+        Returns
+        -------
+        State
+        """
         return State(self.w, self.v, self.k, self.row, dict(self.memory), self.tally)
 
 
@@ -51,9 +79,14 @@ class State:
 class Recorder:
     """What is measured, decided before the run: the loop steps, the recorder looks.
 
-    At each k in ``when`` the objective and the squared norm of its full gradient, in units of
-    ``unit`` (so that squares neither vanish nor overflow), are kept. A norm beyond sqrt(limit2), or
-    a value that is not finite, is divergence; a norm of at most sqrt(goal2) is convergence.
+    Parameters
+    ----------
+    when : ndarray
+        The steps at which the objective and the squared norm of its full gradient are kept.
+    limit2, goal2 : float
+        A squared norm above the first is divergence, one of at most the second is convergence.
+    unit : float
+        Norms are divided by this, so that their squares neither vanish nor overflow.
     """
 
     when: Array
@@ -72,14 +105,47 @@ class Recorder:
         return int(self.cursor[0])
 
     def due(self, k: int) -> bool:
+        """Whether step k is measured.
+
+        Parameters
+        ----------
+        k : int
+            The step.
+
+        Returns
+        -------
+        bool
+        """
         return self.count < self.when.size and int(self.when[self.count]) == k
 
     def keep(self, look: Look) -> str:
-        """Keep a measurement; returns "", "diverged" (not kept) or "converged"."""
+        """Keep a measurement.
+
+        Parameters
+        ----------
+        look : Look
+            The objective and its full gradient.
+
+        Returns
+        -------
+        str
+            "", "diverged" (not kept) or "converged".
+        """
         return self.keep_measured(look.value, norm2(look.gradient, self.unit))
 
     def keep_measured(self, value: float, grad2: float) -> str:
-        """The same, where the squared norm is known in units of ``unit`` squared."""
+        """Keep a measurement whose squared norm is known.
+
+        Parameters
+        ----------
+        value, grad2 : float
+            The objective, and the squared gradient norm divided by ``unit`` squared.
+
+        Returns
+        -------
+        str
+            As for ``keep``.
+        """
         if not (math.isfinite(value) and grad2 <= self.limit2):
             return "diverged"
         self.value[self.count], self.grad2[self.count] = value, grad2
@@ -88,7 +154,17 @@ class Recorder:
 
 
 def norm2(g: Array, unit: float) -> float:
-    """``||g||^2`` in units of ``unit`` squared."""
+    """``||g / unit||^2``.
+
+    Parameters
+    ----------
+    g, unit : ndarray, float
+        A gradient, and a number of its size.
+
+    Returns
+    -------
+    float
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = g.ravel() / unit
         return float(scaled @ scaled)
@@ -123,11 +199,16 @@ def record_steps(T: int, every: int | str, per_epoch: int) -> Array:
 
 @dataclass(frozen=True)
 class Goal:
-    """What the steps that an engine is asked for are for.
+    """What the steps are for.
 
-    ``gradient`` is a norm of the gradient, in the engine's variables, that is small enough; ``gap``
-    is how far f may be left above its minimum; ``passes`` is how many passes over the data may be
-    made. ``tight``: the tolerance is so small that the rounding of updated scores matters.
+    Attributes
+    ----------
+    gradient, gap : float
+        A gradient norm (in the engine's variables) and a gap f - f* that are small enough.
+    passes : int
+        How many passes over the data may be made.
+    tight : bool
+        Whether the tolerance is so small that the rounding of updated scores matters.
     """
 
     gradient: float = 0.0
@@ -143,11 +224,17 @@ ANY = Goal()
 class StepReport:
     """All that a run may know of the steps that were taken.
 
-    ``verdict`` is "" or why the steps ended: "diverged", "converged", "stalled" (no fall of f can
-    be measured) or "unbounded" (w grows without end). ``passes`` counts passes over the data beside
-    one for each step. ``look`` is the objective and its gradient at the new point, where an engine
-    knows them without a pass of its own, and ``gradient_error`` a bound on the error of each entry
-    of that gradient (None: no more than the rounding of its sums).
+    Attributes
+    ----------
+    verdict : str
+        "" or why the steps ended: "diverged", "converged", "stalled" (no fall of f can be measured)
+        or "unbounded" (w grows without end).
+    passes : int
+        Passes over the data beside one for each step.
+    look : Look or None
+        The objective and its gradient at the new point, if the engine knows them at no cost.
+    gradient_error : ndarray or None
+        A bound on the error of each entry of that gradient; None: the rounding of its sums.
     """
 
     verdict: str = ""
@@ -157,7 +244,13 @@ class StepReport:
 
 
 class Gap(NamedTuple):
-    """An estimate of how far f is above its minimum; ``by_hessian``: by second derivatives."""
+    """How far f is above its minimum.
+
+    Attributes
+    ----------
+    estimate, by_hessian : float, bool
+        The estimate, and whether second derivatives gave it.
+    """
 
     estimate: float
     by_hessian: bool
@@ -166,39 +259,94 @@ class Gap(NamedTuple):
 class Engine(Protocol):
     """Takes steps on one problem, with batches of one size.
 
-    ``engine(problem, b, seed, sampling)`` makes one. A run may be cut where k is a multiple of
-    ``grain``, and where it records, without changing a bit. An engine that takes steps from tables
-    inherits all but ``advance`` from ``TableEngine``.
+    ``engine(problem, b, seed, sampling)`` makes one. A run may be interrupted where k is a multiple
+    of ``grain``, and where it records, without changing a bit. An engine that takes steps from
+    tables inherits all but ``advance`` from ``TableEngine``.
     """
 
     grain: int
 
     def look(self, w: Array) -> Look:
-        """The objective and its full gradient; looking changes nothing."""
+        """The objective and its full gradient; looking changes nothing.
+
+        Parameters
+        ----------
+        w : ndarray
+            The point.
+
+        Returns
+        -------
+        Look
+        """
 
     def record(self, w: Array, recorder: Recorder) -> str:
-        """Keep a measurement at w, to the bit what ``advance`` would keep there."""
+        """Keep a measurement, to the bit what ``advance`` would keep.
+
+        Parameters
+        ----------
+        w, recorder : ndarray, Recorder
+            The point, and what keeps the measurement.
+
+        Returns
+        -------
+        str
+            The verdict of ``Recorder.keep``.
+        """
 
     def advance(
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
     ) -> StepReport:
-        """Steps state.k .. stop-1 by the rows of ``steps`` from state.row on.
+        """Take steps state.k .. stop-1 by the rows of ``steps`` from state.row on.
 
-        At each k: first, if ``recorder.due(k)``, look and ``keep``, and end with that verdict
-        unless it is empty; then the batch of (seed, k); then the update; then ``state.move``. Where
-        an iterate is not finite the verdict is "diverged", and the state stays at the last finite
-        one. With stop = state.k no step is taken: the engine makes sure of what it knows there.
+        At each k: first, if ``recorder.due(k)``, look and ``keep``, and return that verdict unless
+        it is empty; then the batch of (seed, k); then the update; then ``state.move``. If an
+        iterate is not finite, the verdict is "diverged", and the state stays at the last finite
+        one. With stop = state.k no step is taken: the engine only checks what it knows there.
+
+        Parameters
+        ----------
+        state : State
+            Where the run is; it is changed.
+        steps, stop : Schedule or Policy, int
+            The table, and the step before which to end.
+        recorder, goal : Recorder, Goal
+            What is measured, and what the steps are for.
+
+        Returns
+        -------
+        StepReport
         """
 
     def gap(self, enough: float) -> Gap:
-        """About how far f is above its minimum at the last iterate, or a bound on that where the
-        bound is at most ``enough``; 0 where an engine does not know."""
+        """About how far f is above its minimum at the last iterate.
+
+        Parameters
+        ----------
+        enough : float
+            A bound of at most this may be returned instead.
+
+        Returns
+        -------
+        Gap
+            0 if the engine does not know.
+        """
 
     def state_dict(self) -> dict[str, Array]:
-        """What a checkpoint needs beside the state."""
+        """What a checkpoint needs beside the state.
+
+        Returns
+        -------
+        dict of str to ndarray
+        """
 
     def load_state_dict(self, state: dict[str, Array]) -> None:
-        """Go on from there."""
+        """Continue from a checkpoint.
+
+        Parameters
+        ----------
+        state : dict of str to ndarray
+            What ``state_dict`` returned.
+        """
 
 
 class TableEngine:

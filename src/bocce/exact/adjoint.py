@@ -1,9 +1,9 @@
 """The gradient of E f(w_T) - f* in all 3 T numbers of a schedule: the moments, run backwards.
 
 The moments of a step are linear in the moments before it, and the three numbers of the step enter
-as polynomials. So one pass forwards keeps the moments, and one pass backwards carries their
-cotangents (how much the final value rises with each moment) and reads off the derivative in alpha,
-beta and theta at every step. Three kinds of dynamics stand behind one interface: `Means` (the full
+as polynomials. So one pass forwards keeps the moments. One pass backwards carries their cotangents
+(how much the final value rises with each moment) and gives the derivative in alpha, beta and theta
+at every step. Three kinds of dynamics stand behind one interface: `Means` (the full
 batch: the error is its mean), `GaussianMoments` (O(d) a step) and `RowMoments` (the table of a data
 set, `adjoint_rows`). Where the moments of all steps would not fit in memory, some are kept and the
 steps between them are repeated.

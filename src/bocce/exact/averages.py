@@ -30,10 +30,12 @@ def expected_average(
         tail = 0.5      the mean of w_{k0+1} .. w_k, k0 = floor(T - tail T); w_k itself until k0
         memory = 0.99   rho = 0.99 throughout: an exponential mean of about 1/(1 - rho) iterates
 
-    The formula: the noise of a step is uncorrelated with the past, so with S the error of the
-    average ``Cov(S, v+) = Cov(S, v) s - Cov(S, e) x`` and ``Cov(S, e+) = Cov(S, e) + Cov(S, v+)``,
-    as for the means; then S+ = rho S + (1 - rho) e+. Nothing else is needed: the covariances of
-    (S, e, v) close, at the cost of two more matrices.
+    The formula: let S be the error of the average. The noise of a step is uncorrelated with the
+    past, so as for the means
+
+        Cov(S, v+) = Cov(S, v) s - Cov(S, e) x,    Cov(S, e+) = Cov(S, e) + Cov(S, v+),
+
+    and S+ = rho S + (1 - rho) e+. So the covariances of (S, e, v) close, with two more matrices.
 
     Exact for least squares with any l2, up to rounding; see ``expected``.
 

@@ -1,8 +1,8 @@
 """Second moments of a batch gradient, in the eigenbasis of the data's Gram matrix.
 
-With ``e = w - w*``, ``r_i = y_i - x_i.w*``, ``A_0 = X^T X / n``, ``c = mean(x_i r_i) = l2 w*``, a
-batch of b rows drawn without replacement has a gradient whose covariance at a random point of
-mean m and second moment P is ``zeta0^2 N(P, m)``::
+Let ``e = w - w*``, ``r_i = y_i - x_i.w*``, ``A_0 = X^T X / n`` and ``c = mean(x_i r_i) = l2 w*``.
+The gradient of a batch of b rows drawn without replacement, at a random point of mean m and second
+moment P, has the covariance ``zeta0^2 N(P, m)``::
 
     N(P, m) = E[x x^T (x^T P x)] - A_0 P A_0 - 2 E[r (x.m) x x^T]
               + A_0 m c^T + c m^T A_0 + E[r^2 x x^T] - c c^T

@@ -11,8 +11,19 @@ ALIASES = {exhibit.alias: exhibit.label for exhibit in ALL}
 
 
 def chosen(names: list[str]) -> list[Exhibit]:
-    """The exhibits of these names, aliases or "all", in the paper's order.
+    """The exhibits of these names, in the paper's order.
 
+    Parameters
+    ----------
+    names : list of str
+        Labels, aliases or "all".
+
+    Returns
+    -------
+    list of Exhibit
+
+    Examples
+    --------
     >>> [exhibit.label for exhibit in chosen(["fig3", "der_beta"])]
     ['shb_quad', 'der_beta']
     """

@@ -16,8 +16,16 @@ from .verdicts import Claim
 class Exhibit:
     """What one figure computes under a setting and a profile, shows, and claims.
 
-    ``label`` is the paper's LaTeX label without "fig:", ``alias`` its number. ``caption`` says
-    what the profile that was run shows. ``tables`` are the functions that `Table` cells name.
+    Attributes
+    ----------
+    label, alias, title : str
+        The paper's LaTeX label without "fig:", its number, and a title.
+    caption, cells, picture : callable
+        What a profile shows, what it computes, and how the results are drawn.
+    claims, tables, settings : tuple
+        The claims; the functions that `Table` cells name; the settings.
+    ours : bool
+        Whether the figure is not in the paper.
     """
 
     label: str

@@ -1,27 +1,23 @@
 """Runs to a tolerance: the best step and momentum on all rows, and the metrics that help."""
 
-from .choose import policy_for, scores_for, sums_suffice
-from .engine import PlaneEngine
+from .choose import policy_for as policy_for
+from .choose import scores_for as scores_for
+from .choose import sums_suffice as sums_suffice
+from .engine import PlaneEngine as PlaneEngine
 from .metrics import METRICS, FactorMetric, Identity, Metric, MetricPolicy, Policy, Sample, View
-from .plane import Plane
-from .scores import SCORES, Scores
-from .subspace import PlaneLimits
+from .plane import Plane as Plane
+from .scores import SCORES as SCORES
+from .scores import Scores as Scores
+from .subspace import PlaneLimits as PlaneLimits
 
+# Names that are imported "as" themselves are for other rooms only.
 __all__ = [
     "METRICS",
-    "SCORES",
     "FactorMetric",
     "Identity",
     "Metric",
     "MetricPolicy",
-    "Plane",
-    "PlaneEngine",
-    "PlaneLimits",
     "Policy",
     "Sample",
-    "Scores",
     "View",
-    "policy_for",
-    "scores_for",
-    "sums_suffice",
 ]

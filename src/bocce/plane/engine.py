@@ -99,9 +99,11 @@ class PlaneEngine:
         return few or plane.drift > ROUNDED * largest
 
     def gap(self, enough: float) -> Gap:
-        """By Newton's method in the metric, but no less than half of what f fell by the last step
-        (a metric may have seen one huge row alone), and all of that where there is no metric. Or
-        the bound ||g||^2 / (2 min ridge), where that is at most ``enough``."""
+        """An estimate by Newton's method, or the bound ||g||^2 / (2 min ridge) if it is <= enough.
+
+        The estimate is at least half of what f fell by the last step, because a metric may have
+        seen one huge row alone. Without a metric it is all of that.
+        """
         plane = self.plane
         assert plane is not None
         least, size = float(plane.ridge.min()), plane.norm

@@ -1,8 +1,8 @@
 """Exact Newton step with a line search, where the Hessian of all rows was taken at w itself.
 
-Then -H^-1 g is nearly all there is to a step, and at full length it ends nearly where f is least
-along it. So the points along that line are tried, and no other directions: a product with X, an
-evaluation or two, a product with X^T. Where no such point will do, the plane searches as always.
+The full step -H^-1 g then ends nearly where f is least along it. So only points on that line are
+tried: one product with X, one or two evaluations, one product with X^T. If no such point lowers f
+enough, the plane of all directions is searched.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Heavy ball on all rows with the best step and momentum there are.
+"""Heavy ball on all rows with the best step and momentum.
 
     w+ = w - alpha P^-1 g + beta_1 v_1 + ... + beta_m v_m
 
-v_j are the last m displacements. The scores X w and X v_j are kept, so f on the plane that the
-directions span is a function of m + 1 numbers that costs no product with X, and Newton's method
-finds the best ones. A step takes one product with X and one with X^T, whatever the loss.
+v_j are the last m displacements. The scores X w and X v_j are kept. So f on the plane that the
+directions span is a function of m + 1 numbers that costs no product with X. Newton's method finds
+the best ones. A step takes one product with X and one with X^T, whatever the loss.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .choose import Given, gram_scores, policy_for, scores_for, sums_suffice
 from .directions import Directions
 from .evaluate import Evaluation
 from .linalg import largest, length, norm
-from .metrics.base import Identity, Metric, View
+from .metrics import Identity, Metric, View
 from .newton_step import Penalty, search
 from .scores.base import Scores
 from .state import check_finite, under

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from ..engines.base import Goal
 from .choose import in_memory
 from .linalg import norm
-from .metrics.base import Identity, Metric
+from .metrics.base import Metric
+from .metrics.factor import Identity
 from .metrics.newton_cg import MOST, Newton
 
 Array = npt.NDArray[Any]

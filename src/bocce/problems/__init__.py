@@ -1,24 +1,24 @@
 """What is minimised: a loss over rows of data, and a penalty."""
 
-from .arrays import ArrayProblem
+from .arrays import ArrayProblem as ArrayProblem
 from .curvature import Constants
-from .frame import Frame
+from .frame import Frame as Frame
 from .line import Line
 from .look import Look, NotFinite, norm
 from .minimum import Noise
 from .named import LeastSquares, Logistic
 from .objective import Objective
-from .parts import FileProblem, PartedProblem, Summary
-from .path_cache import PathCache
-from .problem import GRAM_COLUMNS, Problem
-from .variables import Variables
+from .parts import FileProblem as FileProblem
+from .parts import PartedProblem as PartedProblem
+from .parts import Summary as Summary
+from .path_cache import PathCache as PathCache
+from .problem import GRAM_COLUMNS as GRAM_COLUMNS
+from .problem import Problem
+from .variables import Variables as Variables
 
+# Names that are imported "as" themselves are for other rooms only.
 __all__ = [
-    "GRAM_COLUMNS",
-    "ArrayProblem",
     "Constants",
-    "FileProblem",
-    "Frame",
     "LeastSquares",
     "Line",
     "Logistic",
@@ -26,10 +26,6 @@ __all__ = [
     "Noise",
     "NotFinite",
     "Objective",
-    "PartedProblem",
-    "PathCache",
     "Problem",
-    "Summary",
-    "Variables",
     "norm",
 ]

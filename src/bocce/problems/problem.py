@@ -34,9 +34,9 @@ GRAM_FLOPS = 1e11
 class Problem(Objective):
     """f(w) = 1/n sum_i c_i loss(x_i . w + o_i, y_i) + l2/2 sum_j r_j w_j^2.
 
-    A problem does not change: ``replace`` makes another one. With a loss on several classes at once
-    (``"softmax"``, K of them) w, points and gradients have a column for each class, so their shape
-    is (d, K), or (d + 1, K) with an intercept.
+    A problem does not change: ``replace`` makes another one. With a loss on K classes
+    (``"softmax"``) w, points and gradients have a column for each class: their shape is (d, K), or
+    (d + 1, K) with an intercept.
 
     Parameters
     ----------

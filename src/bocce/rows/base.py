@@ -226,8 +226,9 @@ class Rows:
         return of_blocks(self.in_cache(), y, weights, self.n, self.d)
 
     def in_cache(self) -> Iterator[Array]:
-        """All rows as float64, in blocks small enough for the processor's cache. A block is valid
-        until the next one.
+        """All rows as float64, in blocks small enough for the processor's cache.
+
+        A block is valid until the next one.
 
         Returns
         -------

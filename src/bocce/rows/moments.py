@@ -68,9 +68,9 @@ class Moments:
     def error(self, w: Array) -> Array:
         """By how much an entry of ``gradient(w)``, as computed, may differ from the true one.
 
-        A sum of N rounded products, added up in any order, is wrong by at most
-        gamma = N u/(1 - N u) times the sum of their sizes, u = 2^-53, and for an entry of H or b
-        Cauchy's inequality bounds that sum by sqrt(H_jj H_kk) or sqrt(H_jj c): so
+        A sum of N rounded products, in any order, is wrong by at most gamma = N u/(1 - N u) times
+        the sum of their sizes, u = 2^-53. For an entry of H or b Cauchy's inequality bounds that
+        sum by sqrt(H_jj H_kk) or sqrt(H_jj c). So
 
             |error_j| <= gamma sqrt(H_jj) (sum_k sqrt(H_kk) |w_k| + sqrt(c)).
         """

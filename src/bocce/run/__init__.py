@@ -3,6 +3,7 @@
 from .minimize import minimize, solve
 from .request import Request
 from .result import Progress, Result, StageRun
-from .stop import Stop
+from .stop import Stop as Stop
 
-__all__ = ["Progress", "Request", "Result", "StageRun", "Stop", "minimize", "solve"]
+# Names that are imported "as" themselves are for other rooms only.
+__all__ = ["Progress", "Request", "Result", "StageRun", "minimize", "solve"]

@@ -49,11 +49,11 @@ def plan(
     with many, and near the minimiser for other losses.
 
     What a batch size b would cost, if it were given with a number of steps: ``auto`` has a time
-    constant tau(b), so the part before its decay needs tau ln(1/accuracy)/2 steps, and the noise
-    (S its covariance at the minimiser) needs T = 4 zeta0^2 tr(A^-1 S)/(2 accuracy (f(0) - f*)): the
-    larger of the first over 0.4 (the share of that part), and the second, is the number of steps
-    expected. ``knee`` is the smallest batch within 1.5 times the steps of b = n; ``recommended``
-    the largest within 1.5 times the fewest gradient evaluations.
+    constant tau(b), so the part before its decay needs tau ln(1/accuracy)/2 steps. The noise, S its
+    covariance at the minimiser, needs T = 4 zeta0^2 tr(A^-1 S)/(2 accuracy (f(0) - f*)). The number
+    of steps is the larger of the first over 0.4 (the share of that part), and of the second.
+    ``knee`` is the smallest batch within 1.5 times the steps of b = n, ``recommended`` the largest
+    within 1.5 times the fewest gradient evaluations.
 
     Guarantee: for the squared loss the parameters of ``auto`` are certified and the steps are an
     estimate; for other losses both are.

@@ -26,10 +26,16 @@ LIMITS = Limits()
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of a run; ``minimize`` says what each one means.
+    """The arguments of a run.
 
-    ``checked`` gives the same request with every value checked and in one form: ``batch_size`` in
-    rows, ``w0`` an array, ``checkpoint`` a path.
+    Attributes
+    ----------
+    method, T, batch_size, seed, w0, tol, sampling, record_every : object
+        As for ``minimize``.
+    engine, callback, checkpoint, passes, memory, metric : object
+        As for ``minimize``.
+    limits : Limits
+        How long a run may last.
     """
 
     method: Given = "auto"
@@ -65,12 +71,19 @@ class Request:
         return self.batch_size
 
     def checked(self, p: Problem, where: str = "minimize") -> Request:
-        """The request for the problem ``p``, every argument checked before any work is done.
+        """The same request, with every value checked and in one form.
 
         Parameters
         ----------
-        p : the problem.
-        where : the function that the caller called, for messages.
+        p : Problem
+            The problem.
+        where : str
+            The function that was called, for messages.
+
+        Returns
+        -------
+        Request
+            With ``batch_size`` in rows, ``w0`` an array and ``checkpoint`` a path.
 
         Raises
         ------

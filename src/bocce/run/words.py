@@ -1,4 +1,4 @@
-"""What a run says of itself when it is over."""
+"""The message of a run that is over."""
 
 from __future__ import annotations
 

@@ -113,8 +113,8 @@ def damped_table(
     At step k the momentum is 1 - max(slack, 2/(k + 3)). From step K = min(12 tau, 0.4 T) on, with
     tau = 2/slack the time constant, noise is averaged out. Let L_m = L + zeta0^2 L_max. The
     memory c = 2/(1 - beta) - 1 grows by 1/3 a step. The effective step s = alpha/(1 - beta) falls
-    as s_K (1 + mu s_K t)^-m after t steps, with m at least 1 and such that s ends at 2/L_m or
-    below, but not below 1/(4 L_m). alpha (1 + 2 theta) stays at what the edge allows, until alpha
+    as s_K (1 + mu s_K t)^-m after t steps, but not below 1/(4 L_m). m is at least 1, and such that
+    s ends at 2/L_m or below. alpha (1 + 2 theta) stays at what the edge allows, until alpha
     theta is 1.2/L_m.
 
     Examples

@@ -19,9 +19,10 @@ def step_range(
 ) -> tuple[FloatArray, FloatArray]:
     """The steps with which Theorem S certifies the rate 1 - slow at eigenvalue lam; empty: (1, 0).
 
-    With r = 1 - slow, s = (1-r)(1-beta/r), m = (1+r)(1+beta/r), K = (r^2+beta)/(r^2-beta) the
-    condition (alpha lam - s)(m - alpha lam) >= zeta0^2 K alpha^2 lam (L_max - lam) is quadratic in
-    alpha; written so that nothing cancels.
+    The condition is quadratic in alpha, written so that nothing cancels: with r = 1 - slow,
+
+        (alpha lam - s)(m - alpha lam) >= zeta0^2 K alpha^2 lam (L_max - lam),
+        s = (1-r)(1-beta/r),  m = (1+r)(1+beta/r),  K = (r^2+beta)/(r^2-beta).
     """
     r = 1.0 - slow
     with np.errstate(all="ignore"):

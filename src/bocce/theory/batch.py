@@ -77,7 +77,7 @@ def batch_threshold(
     Returns
     -------
     float
-        b* in rows, a real number of at most n.
+        The batch size b* in rows, a real number of at most n.
 
     Examples
     --------

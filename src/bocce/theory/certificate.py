@@ -202,7 +202,7 @@ def bound_stationary(
         Largest curvature of the loss of one row, at least lam_max; smallest and largest eigenvalue
         of the Hessian, 0 < mu <= lam_max <= L_max.
     chi2 : float
-        chi^2 = E_i||grad f_i(w*)||^2, ``problem.noise().chi2``.
+        E_i||grad f_i(w*)||^2, ``problem.noise().chi2``.
 
     Returns
     -------

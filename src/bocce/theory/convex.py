@@ -52,8 +52,8 @@ def certify_convex(
 
         E S+^T P S+ + p (f(y) - f*) - r^2 V + sum lambda_ij Q_ij <= 0,
 
-    Q_ij >= 0 the interpolation inequalities of such f among y, y-, w*, and the noise of a batch
-    bounded by E||g - u||^2 <= zeta0^2 (L_max <u, y - w*> - ||u||^2) or by the same with
+    where Q_ij >= 0 are the interpolation inequalities of such f among y, y-, w*. The noise of a
+    batch is bounded by E||g - u||^2 <= zeta0^2 (L_max <u, y - w*> - ||u||^2) or by the same with
     2 L_max (f(y) - f*). The smallest r is found by bisection (cvxpy, Clarabel).
 
     Guarantee: the multipliers are rounded to fractions and the inequality is checked in exact

@@ -70,10 +70,11 @@ def batch_noise(
 ) -> tuple[float, float]:
     """sigma^2, and s_B^2: what stands for the noise of a batch in Theorem 1.
 
-    The one-step inequality holds with 2 L eta^2 s_B^2 for s_B^2 = sigma_B^2 <= sigma^2, and for
-    s_B^2 = c_B zeta0^2 chi^2/(2L) <= c_B zeta0^2 sigma^2 with
-    c_B = (2 kappa - 1)/(2 kappa - 1 - zeta0^2 (kappa - 1)), from 1 to 2
-    (docs/theory/exponential.md). This is the least of those that are known.
+    The one-step inequality holds with 2 L eta^2 s_B^2 for two values of s_B^2; this is the smaller
+    of those that are known (docs/theory/exponential.md):
+
+        sigma_B^2 <= sigma^2,    c_B zeta0^2 chi^2/(2L) <= c_B zeta0^2 sigma^2,
+        c_B = (2 kappa - 1)/(2 kappa - 1 - zeta0^2 (kappa - 1)), from 1 to 2.
 
     >>> s = decay("example", T=100, L=10.0, mu=10.0, tau=1.0)
     >>> batch_noise("example", s, sigma2=0.3, zeta2=0.1, chi2=2.0)

@@ -143,11 +143,10 @@ def _whitened_noise(p: Any, root: FloatArray) -> float:
 
 
 def _raised(chi2: float, chi_tilde2: float, lam: FloatArray) -> tuple[float, float]:
-    """Both noises, raised where they cannot belong together.
+    """Both noises, raised where rounding made them inconsistent.
 
-    chi^2/lam_max <= chi~^2 <= chi^2/mu holds but for rounding. Where rows are alike both are
-    rounding errors, of any ratio; the larger of the two then stands for both, so that the bound
-    remains one.
+    chi^2/lam_max <= chi~^2 <= chi^2/mu holds except for rounding. If all rows are equal, both are
+    rounding errors; the larger of the two then stands for both, so that the bound stays valid.
 
     >>> _raised(1e-32, 1e-30, np.array([1.0, 4.0]))
     (1e-30, 1e-30)

@@ -1,8 +1,8 @@
 """The lower bound: a diagonal problem on which heavy ball with a small batch diverges.
 
 n = d, sample i touches coordinate i alone, alpha = 1/lambda_max. The coordinate of largest
-curvature is in the batch with probability b/n, and (w_{k+1}, w_k) = H (w_k, w_{k-1}) with
-H = [[t, -beta], [1, 0]], t = 1 + beta - n/b if it is in the batch and 1 + beta if not.
+curvature is in the batch with probability b/n. A step is (w_{k+1}, w_k) = H (w_k, w_{k-1}) with
+H = [[t, -beta], [1, 0]]; t is 1 + beta - n/b if the coordinate is in the batch, else 1 + beta.
 """
 
 from __future__ import annotations

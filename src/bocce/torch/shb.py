@@ -54,7 +54,7 @@ class SHB(torch.optim.Optimizer):
     weight_decay : float, default 0.0
         Adds weight_decay y to the gradient taken at y, which is the gradient of f + weight_decay
         |w|^2/2: coupled, as in ``torch.optim.SGD``. So the method stays heavy ball on that
-        function, with its guarantee. (AdamW decouples the decay because Adam would rescale it.)
+        function, with its guarantee; AdamW decouples the decay because Adam would rescale it.
     after : {"hold", "restart", "stop", "raise"}, default "hold"
         What to do beyond step T: ``"hold"`` repeats the last row, with one warning; ``"restart"``
         starts the table again from rest; ``"stop"`` leaves the parameters at w_T; ``"raise"`` is an

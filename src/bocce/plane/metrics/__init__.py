@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .base import FactorMetric, Identity, Metric, MetricPolicy, Policy, Sample, View
+from .base import Metric, MetricPolicy, Policy, Sample, View
 from .diagonal import DiagonalPolicy
+from .factor import FactorMetric, Identity
 from .hessian import HessianPolicy
 from .newton_cg import NewtonPolicy
 from .rowspace import RowSpacePolicy

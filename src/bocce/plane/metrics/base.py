@@ -14,14 +14,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
 
 from ...engines.base import ANY, Goal
 from ..linalg import largest
+from .factor import FactorMetric, Identity
 
 Array = npt.NDArray[np.float64]
-
-BLANK = 1e-26  # A diagonal entry below this share of the largest is the rounding of a constant.
 
 
 @dataclass(frozen=True)
@@ -56,115 +54,53 @@ class Metric(Protocol):
     newton_like: bool
 
     def solve(self, g: Array) -> Array:
-        """P^-1 g; g has a column for each output."""
+        """P^-1 g.
+
+        Parameters
+        ----------
+        g : ndarray
+            A gradient, with a column for each output.
+
+        Returns
+        -------
+        ndarray
+        """
 
     def gap(self, g: Array) -> float:
-        """About how far f is above its minimum where its gradient is g; infinite if P does not
-        know."""
+        """About how far f is above its minimum if its gradient is g.
+
+        Parameters
+        ----------
+        g : ndarray
+            The gradient.
+
+        Returns
+        -------
+        float
+            Infinite if P does not know.
+        """
 
     def state_dict(self) -> dict[str, Array]:
-        """The arrays that P is made of; no array for the identity, and for no other metric."""
+        """The arrays that P is made of.
 
-
-class Identity:
-    """P = I.
-
-    >>> Identity().solve(np.array([1.0, 2.0]))
-    array([1., 2.])
-    """
-
-    newton_like = False
-
-    def solve(self, g: Array) -> Array:
-        """g itself."""
-        return g
-
-    def gap(self, g: Array) -> float:
-        """Not known."""
-        return math.inf
-
-    def state_dict(self) -> dict[str, Array]:
-        """No array."""
-        return {}
-
-
-class FactorMetric:
-    """P by its Cholesky factor, scaled to a unit diagonal; by its diagonal alone without one.
-
-    >>> P = FactorMetric.of(np.array([[4.0, 2.0], [2.0, 2.0]]), 1.0)
-    >>> P.solve(np.array([7.0, 5.0])).round(6)
-    array([1., 1.])
-    >>> FactorMetric.diagonal(np.array([4.0, 2.0]), 1.0).solve(np.array([5.0, 3.0]))
-    array([1., 1.])
-    """
-
-    def __init__(self, root: Array, factor: Array | None = None) -> None:
-        self.root, self.factor = root, factor
-        self.newton_like = factor is not None
-
-    @classmethod
-    def of(cls, H: Array, ridge: Any, unseen: float = 1.0) -> FactorMetric | Identity:
-        """The metric H + ridge. A column without any curvature gets the mean of the others, times
-        ``unseen``; where curvature overflows the metric is the identity."""
-        P = np.array(H, dtype=np.float64)
-        root = _root(P.diagonal(), ridge, unseen)
-        if root is None:
-            return Identity()
-        P /= root
-        P /= root[:, None]
-        more = 1e-12
-        while True:  # rounding leaves a singular P not quite definite
-            P.flat[:: P.shape[0] + 1] = 1.0 + more
-            factor, failed = lapack.dpotrf(P, lower=1, clean=0)
-            if not failed:
-                return cls(root, factor)
-            more *= 100.0
-
-    @classmethod
-    def diagonal(cls, squares: Array, ridge: Any, unseen: float = 1.0) -> FactorMetric | Identity:
-        """The same, of a diagonal alone."""
-        root = _root(squares, ridge, unseen)
-        return Identity() if root is None else cls(root)
-
-    def solve(self, g: Array) -> Array:
-        """P^-1 g."""
-        x = (g.T / self.root).T
-        if self.factor is not None:
-            x, _ = lapack.dpotrs(self.factor, x, lower=1)
-        return np.asarray((x.T / self.root).T)
-
-    def gap(self, g: Array) -> float:
-        """g . P^-1 g / 2, where P is like the Hessian."""
-        return 0.5 * float(np.vdot(g, self.solve(g))) if self.newton_like else math.inf
-
-    def state_dict(self) -> dict[str, Array]:
-        """The root of the diagonal, and the factor where there is one."""
-        known = {} if self.factor is None else {"factor": self.factor}
-        return {"root": self.root, **known}
-
-    @classmethod
-    def restored(cls, state: dict[str, Array]) -> FactorMetric | Identity:
-        """The metric that ``state`` was taken of."""
-        return cls(state["root"], state.get("factor")) if state else Identity()
-
-
-def _root(squares: Array, ridge: Any, unseen: float) -> Array | None:
-    """The square root of a diagonal, without zeros; None where an entry is not finite."""
-    diagonal = squares + ridge
-    highest = float(np.maximum.reduce(diagonal, initial=0.0))
-    if not highest < math.inf:
-        return None
-    if not np.minimum.reduce(diagonal, initial=1.0) > BLANK * highest:
-        blank = ~(diagonal > BLANK * highest)
-        rest = diagonal[~blank]
-        diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
-    return np.asarray(np.sqrt(diagonal))
+        Returns
+        -------
+        dict of str to ndarray
+            Empty for the identity, and for no other metric.
+        """
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Which rows a Hessian is summed over: about ``rows`` of them, other ones at each turn; all
-    rows where ``whole``, and those bend alike where ``alike``."""
+    """Which rows a Hessian is summed over.
+
+    Attributes
+    ----------
+    rows, turn : int
+        About how many rows; other rows are drawn at each turn.
+    whole, alike : bool
+        Whether to take all rows; whether all rows have the same second derivative.
+    """
 
     rows: int = 0
     turn: int = 1
@@ -175,9 +111,18 @@ class Sample:
 class View:
     """What a policy may know of a run: where it stands, and sums over rows there.
 
-    ``ridge`` is the penalty of each variable, ``gradient_ratio`` the gradient's norm over the norm
-    before the last step (NaN at the first step), ``metric`` the metric in use, ``goal`` what the
-    run is for. Products with X are counted, in ``products`` and ``passes`` (two products each).
+    Products with X are counted, in ``products`` and ``passes`` (two products each).
+
+    Parameters
+    ----------
+    problem, scores : Problem, Scores
+        The problem, and what is known of X w.
+    ridge, gradient : ndarray
+        The penalty of each variable, and the gradient.
+    gradient_ratio : float
+        The gradient's norm over the norm before the last step; NaN at the first step.
+    metric, goal : Metric, Goal
+        The metric in use, and what the run is for.
     """
 
     def __init__(
@@ -196,23 +141,59 @@ class View:
         self.products = self.passes = 0
 
     def hessian(self, sample: Sample) -> Array:
-        """sum_i c_i loss''_i x_i x_i^T / n, without the penalty."""
+        """sum_i c_i loss''_i x_i x_i^T / n, without the penalty.
+
+        Parameters
+        ----------
+        sample : Sample
+            The rows i.
+
+        Returns
+        -------
+        ndarray
+        """
         return np.asarray(self._scores.hessian(sample))
 
     def hessian_diagonal(self) -> Array:
-        """Its diagonal."""
+        """The diagonal of the Hessian of all rows, without the penalty.
+
+        Returns
+        -------
+        ndarray
+        """
         return np.asarray(self._scores.hessian_diagonal())
 
     def row_curvature(self) -> Array:
-        """c_i loss''_i, a number for each row."""
+        """c_i loss''_i.
+
+        Returns
+        -------
+        ndarray
+            One number a row.
+        """
         return np.asarray(self._scores.row_curvature())
 
     def scores(self) -> Array:
-        """x_i . w, where the rows are in memory."""
+        """x_i . w, if the rows are in memory.
+
+        Returns
+        -------
+        ndarray
+        """
         return np.asarray(self._scores.z)
 
     def hessian_times(self, V: Array) -> Array:
-        """The Hessian, with the penalty, times the columns of V: a pass for each column."""
+        """The Hessian, with the penalty, times the columns of V.
+
+        Parameters
+        ----------
+        V : ndarray
+            The columns; each costs a pass over the data.
+
+        Returns
+        -------
+        ndarray
+        """
         rows, columns = self.problem.rows, V.reshape(len(V), -1)
         self.passes += columns.shape[1]
         self.products += 2 * columns.shape[1]
@@ -222,7 +203,17 @@ class View:
         return np.asarray(product).reshape(V.shape)
 
     def fall_along(self, d: Array) -> float:
-        """By how much f falls along -d if it is as its second derivatives say: one product."""
+        """By how much f would fall along -d if f were quadratic; costs one product with X.
+
+        Parameters
+        ----------
+        d : ndarray
+            The direction.
+
+        Returns
+        -------
+        float
+        """
         d = d / largest(d)
         self.products += 1
         self._scores.add_direction(0, d)
@@ -248,26 +239,79 @@ class MetricPolicy(Protocol):
 
     @classmethod
     def suits(cls, problem: Any) -> bool:
-        """Is the policy for this problem?"""
+        """Whether the policy is for a problem.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem.
+
+        Returns
+        -------
+        bool
+        """
 
     @property
     def every_step(self) -> bool: ...
 
     def begin(self, ridge: Array) -> Metric:
-        """The metric of the first step: the identity, or one that is known already."""
+        """The metric of the first step: the identity, or one that is known already.
+
+        Parameters
+        ----------
+        ridge : ndarray
+            The penalty of each variable.
+
+        Returns
+        -------
+        Metric
+        """
 
     def update(self, view: View) -> Metric | None:
-        """Another metric, or None to keep the one in use."""
+        """Decide before a step.
+
+        Parameters
+        ----------
+        view : View
+            What the policy may know.
+
+        Returns
+        -------
+        Metric or None
+            Another metric, or None to keep the one in use.
+        """
 
     def state_dict(self) -> dict[str, Array]:
-        """What later decisions depend on."""
+        """What later decisions depend on.
+
+        Returns
+        -------
+        dict of str to ndarray
+        """
 
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
-        """Go on from there; returns the metric whose arrays were ``metric``."""
+        """Continue from a checkpoint.
+
+        Parameters
+        ----------
+        state, metric : dict of str to ndarray
+            What ``state_dict`` of the policy and of its metric returned.
+
+        Returns
+        -------
+        Metric
+            The metric whose arrays were ``metric``.
+        """
 
 
 class Policy:
-    """What policies share; the policy of the identity, which is never replaced."""
+    """What policies share; the policy of the identity, which is never replaced.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    """
 
     passes: int = 0
     each_point: ClassVar[bool] = False

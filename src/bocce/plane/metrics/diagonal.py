@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .base import FactorMetric, Identity, Metric, Policy, View, cost_of_step
+from .base import Metric, Policy, View, cost_of_step
+from .factor import FactorMetric, Identity
 
 Array = npt.NDArray[np.float64]
 

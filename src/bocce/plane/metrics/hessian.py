@@ -8,18 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .base import (
-    PRICES,
-    FactorMetric,
-    Identity,
-    Metric,
-    Policy,
-    Sample,
-    View,
-    cost_of_step,
-    is_sparse,
-    outputs_of,
-)
+from .base import PRICES, Metric, Policy, Sample, View, cost_of_step, is_sparse, outputs_of
+from .factor import FactorMetric, Identity
 
 Array = npt.NDArray[np.float64]
 

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from ...engines.base import Goal
 from ...problems import PathCache
 from ..linalg import largest, norm
-from .base import PRICES, FactorMetric, Identity, Metric, Policy, View
+from .base import PRICES, Metric, Policy, View
+from .factor import FactorMetric, Identity
 from .hessian import MOST_COLUMNS
 from .hessian_operator import HessianOperator, parts_of
 

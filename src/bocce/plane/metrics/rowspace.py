@@ -18,7 +18,8 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from ...rows import Csr, Dense
-from .base import PRICES, Identity, Metric, View, outputs_of
+from .base import PRICES, Metric, View, outputs_of
+from .factor import Identity
 from .hessian import HessianPolicy
 
 Array = npt.NDArray[np.float64]

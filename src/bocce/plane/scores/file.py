@@ -88,7 +88,7 @@ class FileScores(PredictingScores):
         return None if self.ahead is None else self.ahead.direction
 
     def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
-        """As always, but that what is ahead is known since the first read."""
+        """Add a direction; the scores of the sample's solution are known since the first read."""
         if slot or self.first_direction() is None:
             return super().add_direction(slot, d, likely_step)
         assert self.ahead is not None

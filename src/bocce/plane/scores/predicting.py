@@ -1,9 +1,9 @@
 """Scores that take two products with X in one go: a step's direction, and the gradient at its end.
 
-Where the metric is good the step ends near where Newton's method says, so the gradient there is
-taken together with the scores of the direction, a block of rows at a time: rows are read once a
-step and not twice. Where the plane goes elsewhere the gradient is taken there, as always, and
-nothing is guessed any more until there is a new metric.
+If the metric is good, the step ends near where Newton's method says. So the gradient there is
+computed together with the scores of the direction, a block of rows at a time: rows are read once a
+step instead of twice. If the step ends elsewhere, the gradient is computed there in a second pass,
+and no gradient is predicted until there is a new metric.
 """
 
 from __future__ import annotations
