@@ -1,14 +1,13 @@
 """The metric of data with more columns than a Hessian has room for: identity, diagonal, or auto.
 
-    python benchmarks/wide.py [--data NAME ...] [--l2 1/n 0.01/n] [--repeats 3] [--softmax]
+    python benchmarks/wide.py [--data NAME ...] [--l2 1/n 0.01/n] [--repeats 3]
 
 CPU seconds of one thread until the gradient is 1e-5 of the first, and in brackets steps, by the
 plane in the identity's metric, in the diagonal's (taken anew when the mean second derivative has
 changed by half), and as it is ("auto", which compares the two). "words" are sparse rows with
 columns as rare as words are, "one-hot" categories, "counts" words times whole numbers, "tf-idf"
-words weighted by how rare they are, "dense" 1,500 x 4,000 with columns of unlike size. --softmax:
-eight classes (sector: its 105), where each step is nearly Newton's: with and without the diagonal.
-Two minutes; sector and rcv1 subset need BOCCE_DATA.
+words weighted by how rare they are, "dense" 1,500 x 4,000 with columns of unlike size. Several
+classes are in text.py. Two minutes; sector and rcv1 subset need BOCCE_DATA.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from _peers_cells import L2S, load, words  # noqa: E402
 import bocce  # noqa: E402
 from bocce.plane import FactorMetric, Plane, Policy, View  # noqa: E402
 from bocce.plane.metrics import DiagonalPolicy  # noqa: E402
-from bocce.plane.metrics import newton_cg as newton  # noqa: E402
 
 TOL, MOST_STEPS, STALE = 1e-5, 600, 1.5
 Data = tuple[Any, np.ndarray]
@@ -139,45 +137,12 @@ def compare(name: str, l2s: list[str], repeats: int) -> list[float]:
     return ratios
 
 
-# -- several classes -------------------------------------------------------------------------------
-
-
-def classes(name: str) -> Data:
-    if name == "sector":
-        X, y = bocce.data.load("sector.scale")
-        return sp.csr_matrix(X), y
-    X, _ = DATA[name]()
-    rng = np.random.default_rng(0)
-    z = X @ (3.0 * rng.standard_normal((X.shape[1], 8)))
-    return X, np.argmax(z + 0.3 * rng.gumbel(size=z.shape), axis=1)
-
-
-def compare_softmax(name: str, l2s: list[str]) -> None:
-    X, y = classes(name)
-    own = newton.Newton.metric
-    for l2 in l2s:
-        p = bocce.Problem(X, y, loss="softmax", l2=L2S[l2](X.shape[0]))
-        cells = []
-        for metric in (lambda self, z, now: now, own):
-            newton.Newton.metric = metric
-            begin = time.process_time()
-            result = bocce.minimize(p, tol=1e-4)
-            cells.append(f"{time.process_time() - begin:.2f} ({result.n_iter})")
-        print(f"{name:<20}{l2:<8}" + "".join(f"{cell:<16}" for cell in cells), flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", choices=list(DATA), default=None, metavar="NAME")
     parser.add_argument("--l2", nargs="+", choices=list(L2S), default=list(L2S))
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--softmax", action="store_true")
     args = parser.parse_args()
-    if args.softmax:
-        print(f"{'data':<20}{'l2':<8}{'identity':<16}{'diagonal':<16}")
-        for name in args.data or ["words 5k x 100k", "words 50k x 30k"]:
-            compare_softmax(name, args.l2)
-        return
     print(f"{'data':<20}{'l2':<8}" + "".join(f"{c:<16}" for c in COLUMNS) + "auto/best")
     ratios = []
     for name in args.data or list(DATA):

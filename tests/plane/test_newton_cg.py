@@ -18,6 +18,7 @@ from bocce.plane.metrics import Identity
 from bocce.plane.metrics import newton_cg as newton
 from bocce.plane.metrics.hessian_operator import LARGE, HessianOperator, parts_of
 from bocce.plane.metrics.newton_cg import Newton, Pairs
+from bocce.plane.rough_newton import RoughNewton
 
 
 def classes(n=60, d=5, K=4, seed=0, form=np.asarray, **keywords):
@@ -112,11 +113,8 @@ def test_of_too_many_pairs_the_oldest_go_and_a_penalty_is_added():
     np.testing.assert_array_equal(again.solve(np.ones(3), lambda g: g), [1.0, 1 / 9, 1 / 9])
 
 
-@pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("d", [5, 12])
-def test_a_direction_leaves_little_of_the_gradient(d, wide, monkeypatch):
-    if wide:
-        monkeypatch.setattr(newton, "MOST_COLUMNS", 0)
+def test_a_direction_leaves_little_of_the_gradient(d):
     p = classes(d=d, intercept=True)
     w = np.random.default_rng(2).standard_normal(p.shape)
     g = p.gradient(w)
@@ -124,7 +122,7 @@ def test_a_direction_leaves_little_of_the_gradient(d, wide, monkeypatch):
     solver = Newton(p, 4, ridge)
     metric = solver.metric(p.predict(w), Identity())
     assert metric.state_dict()
-    assert metric.newton_like is not wide
+    assert metric.newton_like
     x = solver.solve(g, p.predict(w), metric, np.nan)
     H = hessian(p, w) + np.diag(np.broadcast_to(ridge, p.shape).reshape(-1))
     left = H @ x.reshape(-1) - g.reshape(-1)
@@ -136,6 +134,15 @@ def test_a_direction_leaves_little_of_the_gradient(d, wide, monkeypatch):
     left = H @ x.reshape(-1) - g.reshape(-1)
     assert np.linalg.norm(left) <= 0.4 * np.linalg.norm(g) * (1.0 + 1e-9)
     assert solver.iterations - before <= 2  # the pairs know the rest
+
+
+def test_many_columns_take_plain_steps_with_one_displacement():
+    X = sp.random_array((60, newton.MOST_COLUMNS + 1), density=0.01, rng=0, format="csr")
+    p = bocce.Problem(X, np.arange(60) % 3, "softmax", 1e-2)
+    result = bocce.minimize(p, tol=1e-6)
+    assert result.status == "converged"
+    assert result.history["gradient_evaluations"][-1] == result.n_iter * p.n  # a pass each
+    assert not RoughNewton.supports(p)
 
 
 def test_f_never_rises_and_a_run_goes_on_to_the_bit():

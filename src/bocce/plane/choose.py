@@ -42,7 +42,7 @@ def policy_for(problem: Any, metric: Given = "auto", inner: bool = False) -> Met
                 '"auto", or another of ' + ", ".join(METRICS) + "."
             )
         return kind(problem)
-    names = ["newton-cg"] if inner and in_memory(problem) else []
+    names = ["newton-cg"] if inner else []
     names += ["rowspace", "hessian", "diagonal"]
     return next(METRICS[name](problem) for name in names if METRICS[name].suits(problem))
 

@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..engines.base import Goal
-from .choose import in_memory
 from .linalg import norm
 from .metrics.base import Metric
 from .metrics.factor import Identity
-from .metrics.newton_cg import MOST, Newton
+from .metrics.newton_cg import MOST, Newton, NewtonPolicy
 
 Array = npt.NDArray[Any]
 
@@ -39,8 +38,8 @@ class RoughNewton:
 
     @staticmethod
     def supports(problem: Any) -> bool:
-        """Several outputs, and rows that are here."""
-        return problem.loss.outputs and in_memory(problem)
+        """Where Newton's directions are taken."""
+        return NewtonPolicy.suits(problem)
 
     def minimiser(self, w: Array, fall: float) -> Array | None:
         """Where f is at most about ``fall`` above its minimum, from w; None where that is not near

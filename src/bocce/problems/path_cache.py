@@ -12,18 +12,16 @@ from ..rows import Array
 class PathCache:
     """Handed from a run to the next one on the same rows, whose penalty may differ.
 
-    ``gram`` and ``squares`` are X^T X/n and its diagonal; ``hessian`` is the one that the last run
-    has used, and ``diagonal`` tells whether its diagonal was a good metric. ``pairs`` are the
-    directions of earlier solutions for several outputs, under the penalty ``pairs_ridge``;
-    ``parts`` are the rows as products with the Hessian want them, copied more readily where many
-    runs are to share them (``shared``).
+    ``gram`` is X^T X/n; ``hessian`` is the one that the last run has used, and ``diagonal`` tells
+    whether its diagonal was a good metric. ``pairs`` are the directions of earlier solutions for
+    several outputs, under the penalty ``pairs_ridge``; ``parts`` are the rows as products with the
+    Hessian want them, copied more readily where many runs are to share them (``shared``).
     """
 
     shared: bool = False
     hessian: Array | None = None
     diagonal: bool = False
     gram: Array | None = None
-    squares: Array | None = None
     pairs: Any = None
     pairs_ridge: Array | None = None
     parts: list[Array] | None = None

@@ -3,8 +3,9 @@
 With K outputs the Hessian has (d K)^2 entries, too many to factor, but its product with a direction
 costs two products with X and nothing else: no exponential, no look at f. So each step of the plane
 first solves H x = g, nearly. Two things make that short: a metric P = s X^T X/n + ridge, one d x d
-factor or a diagonal for all outputs; and the directions of earlier solutions, with what H made of
-them (``Pairs``), which cost next to nothing to use where n is much larger than d.
+factor for all outputs; and the directions of earlier solutions, with what H made of them
+(``Pairs``), which cost next to nothing to use where n is much larger than d. Where X has too many
+columns for such a factor, plain steps of the plane take fewer passes (benchmarks/text.py).
 """
 
 from __future__ import annotations
@@ -151,19 +152,15 @@ class Newton:
     # -- the metric ----------------------------------------------------------------------------
 
     def metric(self, z: Array, now: Metric) -> Metric:
-        """s X^T X/n + ridge, s the mean of the second derivatives (of many columns, its diagonal);
-        the one there is where that is as good, or where products of H have not yet come to the
-        price of a Gram matrix."""
-        wide = self.shape[0] > MOST_COLUMNS
-        if not (wide or self.cache.gram is not None or self._pays()):
+        """s X^T X/n + ridge, s the mean of the second derivatives; the one there is where that is
+        as good, or where products of H have not yet come to the price of a Gram matrix."""
+        if self.cache.gram is None and not self._pays():
             return now
         bend = self._mean_bend(z)
         if not bend > 0.0 or self.bend / STALE <= bend <= self.bend * STALE:
             return now
-        self.bend, ridge = bend, self.ridge[:: self.shape[1]]
-        if wide:
-            return FactorMetric.diagonal(bend * self._squares(), ridge)
-        return FactorMetric.of(bend * self._gram(), ridge)
+        self.bend = bend
+        return FactorMetric.of(bend * self._gram(), self.ridge[:: self.shape[1]])
 
     def _mean_bend(self, z: Array) -> float:
         """Over outputs, and rows spread over the data."""
@@ -179,12 +176,6 @@ class Newton:
         else:
             price = PRICES.gram * rows.gram_cost * share
         return bool(price <= (FIRST + self.iterations) * product)
-
-    def _squares(self) -> Array:
-        """The diagonal of X^T X/n."""
-        if self.cache.squares is None:
-            self.cache.squares = np.asarray(self.problem.rows.squares(self.problem.weight))
-        return self.cache.squares
 
     def _gram(self) -> Array:
         """X^T X/n, of all rows or of enough of them."""
@@ -326,8 +317,9 @@ class NewtonPolicy(Policy):
 
     @classmethod
     def suits(cls, problem: Any) -> bool:
-        """For several outputs, and rows that are here."""
-        return len(problem.shape) > 1 and not (problem.in_parts or problem.rows.foreign)
+        """For several outputs, rows that are here, and not too many columns for a factor."""
+        here = not (problem.in_parts or problem.rows.foreign)
+        return here and len(problem.shape) > 1 and bool(problem.rows.d <= MOST_COLUMNS)
 
     def update(self, view: View) -> Metric | None:
         """Newton's direction where the run stands."""
