@@ -70,6 +70,14 @@ def test_theory_of_two_labels_is_that_of_their_loss(tmp_path):
     assert pytest.approx(c.L) == setting["L"]
 
 
+def test_theory_of_three_labels_names_the_command_that_works(tmp_path):
+    path = write_labels(tmp_path / "people.csv", ["a", "b", "c"])
+    before = sorted(tmp_path.rglob("*"))
+    for words in ((), ("--l2", 0.01)):
+        refused = run("theory", path, *words)
+        assert_refused(refused, before, tmp_path, "sport has 3 labels", "bocce plan")
+
+
 @pytest.mark.parametrize(
     ("command", "words", "messages"),
     [

@@ -18,7 +18,10 @@ def show(fit: Fit, loss: str, scores: dict[str, Any], table: Any, said: bool) ->
     rows = f"{problem.n:,} rows, {problem.d:,} columns"
     for option, column in (("weights", fit.data.weights), ("offset", fit.data.offset)):
         rows += f", {option} {column.name}" if column is not None else ""
-    ran = [f"{s.steps:,} steps of {s.method} on {s.batch:,} rows" for s in result.stages]
+    ran = [
+        f"{s.steps:,} step{'s' * (s.steps != 1)} of {s.method} on {s.batch:,} rows"
+        for s in result.stages
+    ]
     lines = [("file", fit.file), ("data", rows), ("loss", loss), ("l2", number(problem.l2))]
     lines += [("method", ": ".join([fit.method, ", then ".join(ran)]) if ran else fit.method)]
     lines += [("status", result.status if said else f"{result.status}: {_message(result)}")]

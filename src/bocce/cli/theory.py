@@ -84,6 +84,11 @@ def theory(
         else:
             data = read(file, reading)
             chosen = choose_loss(data, None)
+            if chosen.name == "softmax":
+                raise ValueError(
+                    f"{chosen.why}, must have two: the theorems are about one score a row; use "
+                    f"`bocce plan {file} --target {data.target}`, which takes any number of labels."
+                )
             problem = problem_of(data, Model(chosen.name, l2 or 0.0, intercept=False))
             tell("constants")
             settings = [thresholds.from_problem(problem, T=steps, b=batch_size)]
