@@ -12,7 +12,7 @@ import bocce
 from array_estimators import ESTIMATORS, SAID
 from array_problems import LOSSES, N, design, pair, somewhere, targets
 from bocce.losses import REGISTRY
-from bocce.losses.lifted import derivatives, outputs_there
+from bocce.losses.lifted import derivatives
 from bocce.rows import arrays, host
 from bocce.rows.backend import namespace
 from bocce.sklearn import HeavyBallClassifier
@@ -38,12 +38,9 @@ def single(values):
 def test_a_loss_on_tensors_is_that_on_arrays(loss):
     made, xp = REGISTRY[loss](), namespace(torch.ones(1))
     y = made.targets(loss, targets(loss, design()))[0]
-    if made.outputs:
-        z = np.random.default_rng(0).standard_normal((N, 4)) * 10.0
-        three = outputs_there(made, xp).three
-    else:
-        z = np.resize(WIDE, N)
-        three = derivatives(made, xp, torch.float64)
+    scores = np.random.default_rng(0).standard_normal((N, 4)) * 10.0
+    z = scores if made.outputs else np.resize(WIDE, N)
+    three = derivatives(made, xp, torch.float64)
     with np.errstate(over="ignore"):
         ours = made.value_slope_bend(z, y)
     for a, b in zip(ours, three(tensor(z), tensor(y))):

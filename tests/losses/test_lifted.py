@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from array_problems import LOSSES, on
 from bocce.losses import REGISTRY, Softmax, loss
-from bocce.losses.lifted import Lifted, SoftmaxThere, derivatives, outputs_there
+from bocce.losses.lifted import Lifted, derivatives
 from bocce.rows import host
 from helpers import accepted
 from refusal import refused
@@ -140,30 +140,27 @@ def test_what_a_library_has_not_is_named():
 def test_softmax_is_the_same_on_other_arrays(seed, classes, size):
     rng = np.random.default_rng(seed)
     z, y = size * rng.standard_normal((7, classes)), rng.integers(classes, size=7)
-    V = rng.standard_normal((3, 7, classes))
-    there, ours = SoftmaxThere(strict), Softmax()
-    Z, Y = strict.asarray(z), strict.asarray(y)
+    V, c = rng.standard_normal((3, 7, classes)), rng.random(7)
+    ours, (Z, Y, U) = Softmax(), map(strict.asarray, (z, y, V))
     value, slope, _ = ours.value_slope_bend(z, y)
-    theirs = there.three(Z, Y)
+    theirs = derivatives(ours, strict, strict.float64)(Z, Y)
     np.testing.assert_allclose(host(theirs[0]), value, rtol=1e-12)
     np.testing.assert_allclose(host(theirs[1]), slope, rtol=1e-12, atol=1e-300)
-    np.testing.assert_allclose(host(there.row_bends(Z)), ours.bend(z, y).mean(axis=1), atol=1e-15)
-    c, U = rng.random(7), strict.asarray(V)
-    for weight in (None, c):
-        theirs_c = None if weight is None else strict.asarray(c)
+    np.testing.assert_allclose(host(ours.bend(Z, Y)), ours.bend(z, y), atol=1e-15)
+    for weight, there in ((None, None), (c, strict.asarray(c))):
         wanted = ours.bend_products(z, y, weight, V, V)
-        got = host(there.bend_products(Z, theirs_c, U, U))
+        got = host(ours.bend_products(Z, Y, there, U, U))
         np.testing.assert_allclose(got, wanted, atol=1e-12)
-        got = host(there.bend_products(Z, theirs_c, U, U[1:2, ...]))
+        got = host(ours.bend_products(Z, Y, there, U, U[1:2, ...]))
         np.testing.assert_allclose(got, wanted[:, 1:2], atol=1e-12)
 
 
 def test_another_loss_of_several_scores_is_refused():
     class Other(NamedTuple):
-        name = "other"
+        name, outputs = "other", True
 
     refused(
-        lambda: outputs_there(Other(), strict),
+        lambda: derivatives(Other(), strict, strict.float64),
         TypeError,
         r"Problem: the other loss has several scores .*; give X as a NumPy array\.",
     )

@@ -5,8 +5,8 @@ A loss is made of NumPy's element-wise functions. NumPy lets other objects answe
 name in the array's own library. So ``np.exp(-y * z)`` in a loss is a kernel on the GPU if z is
 there, and a loss of a user's own runs where its data are without a line more.
 
-The softmax loss works on whole rows of scores, not element by element; its lines for other
-libraries are in ``SoftmaxThere``.
+The softmax loss works on whole rows of scores, not element by element: it calls the functions of
+the array's library itself.
 """
 
 from __future__ import annotations
@@ -126,14 +126,22 @@ class Lifted(NDArrayOperatorsMixin):
 
 
 def derivatives(loss: Any, xp: Any, real: Any) -> Three:
-    """The function of (scores, targets) that gives value, slope and bend of a loss of one score a
-    row, for arrays of the library ``xp`` with numbers of type ``real``."""
+    """The function of (scores, targets) that gives value, slope and bend of a loss, for arrays of
+    the library ``xp`` with numbers of type ``real``."""
+    if isinstance(loss, Softmax):
+        three: Three = loss.value_slope_bend
+        return three
+    if loss.outputs:
+        raise TypeError(
+            f"Problem: the {loss.name} loss has several scores a row, must be softmax for arrays "
+            "of other libraries than NumPy; give X as a NumPy array."
+        )
 
-    def three(z: Any, y: Any) -> tuple[Any, Any, Any]:
+    def lifted(z: Any, y: Any) -> tuple[Any, Any, Any]:
         value, slope, bend = loss.value_slope_bend(Lifted(z, xp, real), Lifted(y, xp, real))
         return _full(value, z, xp), _full(slope, z, xp), _full(bend, z, xp)
 
-    return three
+    return lifted
 
 
 def _full(result: Any, z: Any, xp: Any) -> Any:
@@ -144,53 +152,3 @@ def _full(result: Any, z: Any, xp: Any) -> Any:
     if array.dtype != z.dtype:
         array = xp.astype(array, z.dtype)
     return array if array.shape == z.shape else xp.zeros_like(z) + array
-
-
-class SoftmaxThere:
-    """``Softmax`` for arrays of the library ``xp``, which need not be writable."""
-
-    def __init__(self, xp: Any) -> None:
-        self.xp = xp
-
-    def three(self, z: Any, y: Any) -> tuple[Any, Any, None]:
-        """Value and slope; small ones keep their digits, see ``Softmax.value_slope_bend``."""
-        xp, (n, classes), like = self.xp, z.shape, {"dtype": y.dtype, "device": z.device}
-        p = z - xp.max(z, axis=-1, keepdims=True)
-        mine = y[:, None] == xp.arange(classes, **like)[None, :]
-        own = xp.take(xp.reshape(p, (-1,)), classes * xp.arange(n, **like) + y)
-        p = xp.where(mine, xp.zeros_like(own)[:, None], xp.exp(p))
-        others = xp.sum(p, axis=-1)
-        total = others + xp.exp(own)
-        slope = xp.where(mine, -others[:, None], p) / total[:, None]
-        value = xp.where(own == 0.0, xp.log1p(others), xp.log(total) - own)
-        return value, slope, None
-
-    def _softmax(self, z: Any) -> Any:
-        p = self.xp.exp(z - self.xp.max(z, axis=-1, keepdims=True))
-        return p / self.xp.sum(p, axis=-1, keepdims=True)
-
-    def row_bends(self, z: Any) -> Any:
-        """The mean of p (1 - p) over the classes: the diagonal of the second derivative."""
-        p = self._softmax(z)
-        return self.xp.mean(p * (1.0 - p), axis=-1)
-
-    def bend_products(self, z: Any, c: Any, U: Any, V: Any) -> Any:
-        """sum_i c_i u_i^T (diag(p) - p p^T) v_i, for all pairs of directions of U and V."""
-        xp, p = self.xp, self._softmax(z)
-        bent = p * V
-        along = xp.sum(bent, axis=-1)
-        across = along if U is V else xp.sum(p * U, axis=-1)
-        if c is not None:
-            bent, along = bent * c[:, None], along * c
-        left, right = (xp.reshape(a, (a.shape[0], -1)) for a in (U, bent))
-        return left @ right.T - across @ along.T
-
-
-def outputs_there(loss: Any, xp: Any) -> SoftmaxThere:
-    """The lines for a loss of several scores a row."""
-    if not isinstance(loss, Softmax):
-        raise TypeError(
-            f"Problem: the {loss.name} loss has several scores a row, must be softmax for arrays "
-            "of other libraries than NumPy; give X as a NumPy array."
-        )
-    return SoftmaxThere(xp)

@@ -39,16 +39,15 @@ class Softmax(NamedTuple):
         Scores are relative to the largest of their row, so that none overflows. The slope at y is a
         sum over the other classes, so that small slopes keep their digits.
         """
-        here = np.arange(z.shape[0])
-        p = z - z.max(axis=-1, keepdims=True)
-        own = p[here, y]
-        np.exp(p, out=p)
-        p[here, y] = 0.0
+        xp = library_of(z)
+        p = z - xp.max(z, axis=-1, keepdims=True)
+        own = _at_target(p, y)
+        p = _with_target(xp.exp(p), y, xp.zeros_like(own))
         others = _sum(p)
-        total = others + np.exp(own)
-        p[here, y] = -others
+        total = others + xp.exp(own)
+        p = _with_target(p, y, -others)
         p /= total[:, None]
-        value = np.where(own == 0.0, np.log1p(others), np.log(total) - own)
+        value = xp.where(own == 0.0, xp.log1p(others), xp.log(total) - own)
         return value, p, None
 
     def bend(loss, z: Any, y: Any) -> Any:
@@ -129,11 +128,12 @@ class Softmax(NamedTuple):
         """
         p = _softmax(z)
         bent = p * V
-        across, along = _sum(p * U), _sum(bent)
+        along = _sum(bent)
+        across = along if U is V else _sum(p * U)
         if c is not None:
-            bent *= c[:, None]
-            along *= c
-        return U.reshape(len(U), -1) @ bent.reshape(len(V), -1).T - across @ along.T
+            bent, along = bent * c[:, None], along * c
+        left, right = (library_of(z).reshape(a, (a.shape[0], -1)) for a in (U, bent))
+        return left @ right.T - across @ along.T
 
     def best_constant(loss, mean: Any) -> Any:
         """The logs of the classes' shares, with mean 0."""
@@ -141,12 +141,40 @@ class Softmax(NamedTuple):
         return logs - logs.mean()
 
 
+def library_of(z: Any) -> Any:
+    """The functions of the library that z belongs to, by the names of the array API standard."""
+    if isinstance(z, np.ndarray):
+        return np
+    from array_api_compat import array_namespace
+
+    return array_namespace(z)
+
+
 def _softmax(z: Any) -> Any:
-    p = np.exp(z - z.max(axis=-1, keepdims=True))
+    xp = library_of(z)
+    p = xp.exp(z - xp.max(z, axis=-1, keepdims=True))
     p /= _sum(p)[..., None]
     return p
 
 
 def _sum(values: Any) -> Any:
     """Over the classes; for few of them much quicker by a product than by ``np.sum``."""
-    return values @ np.ones(values.shape[-1], dtype=values.dtype)
+    return values @ library_of(values).ones_like(values[(0,) * (values.ndim - 1) + (...,)])
+
+
+def _at_target(p: Any, y: Any) -> Any:
+    """Each row's entry at y."""
+    if isinstance(p, np.ndarray):
+        return p[np.arange(len(p)), y]
+    xp, (n, K) = library_of(p), p.shape
+    return xp.take(xp.reshape(p, (-1,)), K * xp.arange(n, dtype=y.dtype, device=p.device) + y)
+
+
+def _with_target(p: Any, y: Any, values: Any) -> Any:
+    """p with these entries at y: in place where arrays are NumPy's, for others cannot be."""
+    if isinstance(p, np.ndarray):
+        p[np.arange(len(p)), y] = values
+        return p
+    xp = library_of(p)
+    mine = y[:, None] == xp.arange(p.shape[1], dtype=y.dtype, device=p.device)[None, :]
+    return xp.where(mine, values[:, None], p)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..losses.lifted import derivatives, outputs_there
+from ..losses.lifted import derivatives
 from ..losses.offset import without_offset
 from ..rows import Array, ArrayRows, Index, foreign
 from .cache import depends_on
@@ -30,10 +30,7 @@ class OnDevice:
             self.offset = [backend.put(problem.y.imag[part]) for part in self.parts]
         if problem.weight is not None:
             self.weight = [backend.put(problem.weight[part]) for part in self.parts]
-        self.outputs = outputs_there(loss, backend.xp) if loss.outputs else None
-        self.three = (
-            self.outputs.three if self.outputs else derivatives(loss, backend.xp, backend.wide)
-        )
+        self.loss, self.three = loss, derivatives(loss, backend.xp, backend.wide)
 
     def at(self, j: int, z: Any) -> tuple[Any, Any, Any]:
         """Value, slope and bend of block j at the scores z, times the weights."""

@@ -130,11 +130,11 @@ class ArrayScores:
         for j, held in enumerate(self.U):
             U = held[:k, ...]
             V = U if slot is None else held[slot : slot + 1, ...]
-            if self.there.outputs is None:
+            if self.bend[j] is not None:
                 total = total + U @ (V * self.bend[j]).T
                 continue
-            c = None if self.there.weight is None else self.there.weight[j]
-            total = total + self.there.outputs.bend_products(self.at[j], c, U, V)
+            y, c = self.there.y[j], self._weight(j)
+            total = total + self.there.loss.bend_products(self.at[j], y, c, U, V)
         return to_host(total).astype(np.float64) / self.n
 
     # -- sums over rows --------------------------------------------------------------------------
@@ -152,12 +152,17 @@ class ArrayScores:
 
     def row_curvature(self) -> Array:
         """The rows' second derivatives (of several outputs, their mean), on the host."""
-        bends = self.bend
-        if self.there.outputs is not None:
-            bends = [self.there.outputs.row_bends(z) for z in self.at]
-            if self.there.weight is not None:
-                bends = [c * bend for c, bend in zip(self.there.weight, bends)]
+        bends = [self._row_bends(j) for j in range(len(self.at))]
         return np.concatenate([to_host(bend) for bend in bends]).astype(np.float64)
+
+    def _row_bends(self, j: int) -> Any:
+        if self.bend[j] is not None:
+            return self.bend[j]
+        bend = self.xp.mean(self.there.loss.bend(self.at[j], self.there.y[j]), axis=-1)
+        return bend if self._weight(j) is None else self._weight(j) * bend
+
+    def _weight(self, j: int) -> Any:
+        return None if self.there.weight is None else self.there.weight[j]
 
     def gradient_error(self) -> Array | None:
         """Nothing beyond the rounding of sums."""
