@@ -271,3 +271,10 @@ def test_through_computes_in_what_data_and_device_have():
     assert bocce.data.through(X, single).dtype == np.float32
     strict_rows = bocce.data.through(strict.asarray(X.copy()), strict.empty(0), 3)
     np.testing.assert_allclose(strict_rows.times(np.ones(D)), X.sum(axis=1), atol=1e-12)
+
+
+def test_moments_of_the_given_columns(make):
+    X, c = numbers(), np.linspace(0.5, 1.5, N)
+    for weights in (None, c):
+        found, expected = (rows.column_moments(weights) for rows in (make(X), Dense(X.copy())))
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)

@@ -62,7 +62,7 @@ class Frame:
         that would not help: where tr A is not nearer to d min A_jj, A the Hessian with its l2.
         Scales are powers of two, so that scaling rounds nothing.
         """
-        rows, ridge = p.given, p.l2 / (p.loss.curvature or 1.0)
+        rows, ridge = p.given, p.ridges[: p.d] / (p.loss.curvature or 1.0)
         if rows.in_parts:
             return cls._of_parts(p, ridge)
         with np.errstate(
@@ -74,7 +74,7 @@ class Frame:
             return cls._of_dense(X, p.weight, ridge, p.intercept)
 
     @classmethod
-    def _of_parts(cls, p: Any, ridge: float) -> Frame:
+    def _of_parts(cls, p: Any, ridge: Array) -> Frame:
         """As the parts say, if they know."""
         seen = p.columns_seen()
         if seen is None:
@@ -83,18 +83,18 @@ class Frame:
         return cls._with_unit(centre, spread2, lambda: share, ridge, p.intercept)
 
     @classmethod
-    def _of_sparse(cls, p: Problem, rows: Csr, ridge: float) -> Frame:
+    def _of_sparse(cls, p: Problem, rows: Csr, ridge: Array) -> Frame:
         """No A_jj is below the ridge: where their mean is not much above it, as in text that is
         penalised by 1/n, no column will be scaled, and none is looked at."""
         mean = float(np.vdot(rows.X.data, rows.X.data)) / (p.n * p.d)
-        if not p.intercept and mean <= (BETTER - 1.0) * ridge:
+        if not p.intercept and mean <= (BETTER - 1.0) * ridge.min():
             return identity(p)
         return cls._with_unit(
             np.zeros(p.d), rows.squares(), lambda: rows.shares, ridge, p.intercept
         )
 
     @classmethod
-    def _of_dense(cls, X: Any, weight: Array | None, ridge: float, intercept: bool) -> Frame:
+    def _of_dense(cls, X: Any, weight: Array | None, ridge: Array, intercept: bool) -> Frame:
         rows = slice(None, None, -(-X.shape[0] // SAMPLE))
         sample = np.asarray(X[rows], dtype=np.float64)
         even = np.full(sample.shape[0], 1.0 / sample.shape[0])
@@ -130,7 +130,7 @@ class Frame:
         centre: Array,
         spread2: Array,
         share: Callable[[], Array],
-        ridge: float,
+        ridge: Array,
         intercept: bool,
     ) -> Frame:
         """The intercept's column is as large as the largest of the others. Where all of these are
@@ -141,7 +141,7 @@ class Frame:
         scale = _scales(spread2, share, ridge)
         if not intercept:
             return cls(centre, scale, 0.0)
-        sizes = np.maximum(np.sqrt(spread2), LEAST_UNIT * math.sqrt(ridge)) * scale
+        sizes = np.maximum(np.sqrt(spread2), LEAST_UNIT * np.sqrt(ridge)) * scale
         largest = float(np.maximum.reduce(sizes))
         return cls(centre, scale, 2.0 ** round(math.log2(largest)) if largest > 0.0 else 1.0)
 
@@ -233,7 +233,7 @@ def _powers_of_two(sizes: Any) -> Any:
     return np.where(np.isfinite(rounded) & (rounded > 0.0), rounded, sizes)
 
 
-def _scales(spread2: Array, share: Callable[[], Array], ridge: float) -> Array:
+def _scales(spread2: Array, share: Callable[[], Array], ridge: Array) -> Array:
     """What to multiply columns by, given their mean squares and (asked for only where it matters)
     the share of their entries."""
     before, even = _uneven(spread2 + ridge), np.ones(spread2.size)

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..losses import Loss, loss_of
-from ..rows import Array, Dense, FileRows, InBlocks, Index, Rows
+from ..rows import Array, Dense, FileRows, InBlocks, Index, Rows, digest
 from ._input import check_l2
 from .cache import depends_on
 from .kinds import serves
 from .look import Look
 from .minimum import Noise
+from .penalties import penalty_factors
 from .problem import GRAM_COLUMNS, Problem
 
 Ask = Callable[..., Any]  # a function of a part, such as Problem.value
@@ -49,16 +50,14 @@ class PartedProblem(Problem):
 
     def _begin(self, rows: Rows, loss: Loss, l2: float, intercept: bool, **fields: Any) -> None:
         """Give a problem that is being made its fields: an intercept has no penalty."""
-        self._set(
-            given=rows,
-            n=rows.n,
-            d=rows.d,
-            loss=loss,
-            l2=l2,
-            intercept=bool(intercept),
-            penalty=np.append(np.ones(rows.d), 0.0) if intercept else None,
-            **fields,
-        )
+        known = {"given": rows, "n": rows.n, "d": rows.d, "loss": loss, "l2": l2}
+        known["penalty"] = np.append(np.ones(rows.d), 0.0) if intercept else None
+        self._set(**{**known, "intercept": bool(intercept), **fields})
+
+    def _settings(self) -> str:
+        """What a fingerprint says besides the data and the loss."""
+        extras = "" if self.penalty is None else f" penalty {digest(self.penalty)}"
+        return f"l2={self.l2!r}{extras}{' intercept' * self.intercept}"
 
     def columns_seen(self) -> tuple[Array, Array, Array] | None:
         """Centre, mean square about it, and share of entries other than zero of each column; None
@@ -193,12 +192,13 @@ class FileProblem(PartedProblem):
         *,
         sample_weight: Any = None,
         penalty: Any = None,
+        standardize: bool = False,
         intercept: bool = False,
         offset: Any = None,
         labels: Any = None,
     ) -> None:
         kind = loss_of("Problem", loss)
-        left_out = {"y": y, "sample_weight": sample_weight, "penalty": penalty, "offset": offset}
+        left_out = {"y": y, "sample_weight": sample_weight, "offset": offset}
         for name, value in left_out.items():
             if value is not None:
                 raise TypeError(
@@ -209,8 +209,10 @@ class FileProblem(PartedProblem):
         classes = kind.targets(kind.title, np.zeros(0), labels or ())[1]
         if classes is not None and X.classes is not None:  # the text that the labels stand for
             classes = np.asarray(X.classes)[classes.astype(np.intp)]
-        l2 = check_l2(kind.title, l2)
-        self._begin(FileRows(X), kind, l2, intercept, labels=labels, classes=classes)
+        rows, l2 = FileRows(X), check_l2(kind.title, l2)
+        factors = penalty_factors(kind.title, rows, penalty, standardize, intercept=intercept)
+        facts = {"labels": labels, "classes": classes, "penalty": factors}
+        self._begin(rows, kind, l2, intercept, **facts)
 
     def encoded(self, y: Array) -> tuple[Array, Any]:
         """Stored targets as the loss wants them; no labels stand for more than were counted."""
@@ -222,8 +224,7 @@ class FileProblem(PartedProblem):
         return self.encoded(self.given.targets())[0]
 
     def fingerprint(self) -> str:
-        more = " intercept" if self.intercept else ""
-        return f"{self.loss.title} {self.loss!r} {self.given.fingerprint()} l2={self.l2!r}{more}"
+        return f"{self.loss.title} {self.loss!r} {self.given.fingerprint()} {self._settings()}"
 
     def parts(self, blocks: Any = None) -> Iterator[Problem]:
         """The problem of each block (all, or those named), valid until the next is taken."""

@@ -15,7 +15,6 @@ from ._input import (
     check_finite,
     check_l2,
     check_offset,
-    check_penalty,
     check_vector,
     check_weights,
     encode,
@@ -26,6 +25,7 @@ from .kinds import kind_of
 from .minimum import Noise
 from .objective import Objective
 from .path_cache import PathCache
+from .penalties import penalty_factors
 
 GRAM_COLUMNS = 1024  # beyond this d, or this many flops, no d x d matrix is formed
 GRAM_FLOPS = 1e11
@@ -54,6 +54,10 @@ class Problem(Objective):
     sample_weight, penalty : array-like, optional
         The weights c_i > 0, one a row, which are divided by their mean; the factors r_j >= 0, one a
         column, by default 1.
+    standardize : bool, default False
+        Whether r_j is multiplied by the variance of column j: the penalty is then on the
+        coefficients of columns divided by their standard deviation, whatever their units. w is in
+        the units of X. A constant column counts as one of standard deviation 1.
     intercept : bool, default False
         Whether to add an unpenalised constant to every x_i . w. The variables are w and then the
         constant: points and gradients have length d + 1.
@@ -90,6 +94,7 @@ class Problem(Objective):
         *,
         sample_weight: Any = None,
         penalty: Any = None,
+        standardize: bool = False,
         intercept: bool = False,
         offset: Any = None,
     ) -> None:
@@ -99,11 +104,9 @@ class Problem(Objective):
         rows = X if isinstance(X, Rows) else rows_of(check_design(where, X))
         y = check_vector(where, y, rows.n)
         weight = check_weights(where, sample_weight, rows.n)
-        factors = check_penalty(where, penalty, rows.d)
         if not isinstance(X, Rows):
             check_finite(where, rows)
-        if intercept:
-            factors = np.append(np.ones(rows.d) if factors is None else factors, 0.0)
+        factors = penalty_factors(where, rows, penalty, standardize, weight, intercept)
         encoded, classes = encode(kind, y)
         offset = check_offset(where, offset, (rows.n,))
         kind, encoded = with_offset(kind, encoded, offset)

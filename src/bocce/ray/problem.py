@@ -93,8 +93,7 @@ class ActorProblem(PartedProblem):
         return self.given.fingerprint()
 
     def fingerprint(self) -> str:
-        more = " intercept" if self.intercept else ""
-        return f"{self.loss.title} {self.loss!r} {self._identity} l2={self.l2!r}{more}"
+        return f"{self.loss.title} {self.loss!r} {self._identity} {self._settings()}"
 
     def columns_seen(self) -> Seen | None:
         return None if self.given.found.in_files else seen(self)

@@ -237,6 +237,10 @@ class ArrayRows(Rows):
             total += to_host(xp.sum(X * X, axis=0, dtype=self.backend.wide))
         return total / self.n
 
+    def column_moments(self, weights: Array | None = None) -> tuple[Array, Array]:
+        mean = self.combine(np.ones(self.n) if weights is None else weights) / self.n
+        return mean, self.framed(mean, np.ones(self.d), 0.0).squares(weights)
+
     def _roots(self, weights: Array) -> Any:
         return self.backend.put(np.sqrt(weights)[:, None], self.backend.real)
 

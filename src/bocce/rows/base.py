@@ -181,6 +181,30 @@ class Rows:
             start = part.stop
         return total / self.n
 
+    def column_moments(self, weights: Array | None = None) -> tuple[Array, Array]:
+        """The mean and the variance of each column, without cancellation.
+
+        Parameters
+        ----------
+        weights : ndarray, optional
+            One weight a row, 1 on average.
+
+        Returns
+        -------
+        tuple of (ndarray, ndarray)
+            Means and variances, one number a column.
+        """
+        mean, squares, before, start = np.zeros(self.d), np.zeros(self.d), 0.0, 0
+        for block in self.in_cache():
+            part = slice(start, start + block.shape[0])
+            c = np.ones(block.shape[0]) if weights is None else weights[part]
+            weight, start = float(c.sum()), part.stop
+            here = c @ block / weight
+            share = weight / (before + weight)
+            squares += c @ np.square(block - here) + before * share * np.square(here - mean)
+            mean, before = mean + share * (here - mean), before + weight
+        return mean, squares / before
+
     def projections2(self, directions: Array) -> Array:
         """||x_i^T D||^2 for the columns of D.
 

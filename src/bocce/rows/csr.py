@@ -83,6 +83,16 @@ class Csr(Rows):
             total += part.T @ shares[rows]
         return total / self.n
 
+    def column_moments(self, weights: Array | None = None) -> tuple[Array, Array]:
+        c = np.ones(self.n) if weights is None else weights
+        mean, squares, weight = self.combine(c) / self.n, np.zeros(self.d), np.zeros(self.d)
+        for rows, part in self._parts(PART_ENTRIES):
+            part.data = np.square(part.data - mean[part.indices])
+            squares += part.T @ c[rows]
+            part.data = np.ones(part.nnz)
+            weight += part.T @ c[rows]
+        return mean, squares / self.n + np.square(mean) * (1.0 - weight / self.n).clip(0.0)
+
     def _parts(self, entries: int) -> Iterator[tuple[slice, Any]]:
         """About so many entries at a time, in float64: copies of all would double the data."""
         X, step = self.X, max(1, entries * self.n // max(1, self.X.nnz))
