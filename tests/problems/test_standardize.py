@@ -98,7 +98,7 @@ def test_blocks_of_a_file_are_the_same_problem(tmp_path):
 
 
 def test_squares_that_overflow_are_refused():
-    X, rng = table()
+    X, _ = table()
     X[:, 2] *= 1e200
     refused(
         lambda: bocce.LeastSquares(X, np.zeros(len(X)), 0.1, standardize=True),
@@ -113,7 +113,7 @@ def test_squares_that_overflow_are_refused():
 def test_moments_of_columns_far_from_zero(storage, weighted):
     """One plus a million: the mean of squares minus the squared mean would lose twelve digits."""
     rng = np.random.default_rng(3)
-    X = rng.standard_normal((5000, 3)) + [0.0, 1e6, 0.0]
+    X = rng.standard_normal((5000, 3)) + np.array([0.0, 1e6, 0.0])
     X[:, 2] *= rng.random(5000) < 0.1
     c = rng.random(5000) + 0.1 if weighted else np.ones(5000)
     c /= c.mean()
