@@ -28,7 +28,7 @@ import numpy as np  # noqa: E402
 from _peers_cells import MILLION, NAMES, REAL, load  # noqa: E402
 
 import plane_problems as given  # noqa: E402
-from bocce.plane import FactorMetric, Identity, Plane, Policy, Sample, View  # noqa: E402
+from bocce.plane import FactorMetric, Identity, IdentityPolicy, Plane, Sample, View  # noqa: E402
 from bocce.plane.metrics.hessian import MOST_COLUMNS  # noqa: E402
 
 TOL = 1e-6
@@ -45,7 +45,7 @@ L2S: dict[str, Callable[[int], float]] = {
 }
 
 
-class FixedRule(Policy):
+class FixedRule(IdentityPolicy):
     """A metric that is taken by one rule: of so many rows, whenever a step was poor."""
 
     rows = 0

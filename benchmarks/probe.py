@@ -53,7 +53,7 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def value(p: Any, w: np.ndarray, intercept: np.ndarray) -> float:
-    return float(p.value(p.joined(w, intercept)))
+    return float(p.value(p.join_intercept(w, intercept)))
 
 
 def lbfgs(p: Any, goal: float, start: Any = None, first: float = TOLS[0]) -> tuple[float, Any]:

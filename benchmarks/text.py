@@ -77,7 +77,7 @@ def fit(X: Any, y: np.ndarray, l2: float, newton: bool) -> tuple[float, Any]:
     run = bocce.minimize(p, tol=1e-5)
     spent = time.process_time() - begin
     passes = run.history["gradient_evaluations"][-1] / p.n
-    return spent, {"f": p.value(p.joined(run.w, run.intercept)), "passes": passes}
+    return spent, {"f": p.value(p.join_intercept(run.w, run.intercept)), "passes": passes}
 
 
 def lbfgs(X: Any, y: np.ndarray, l2: float) -> tuple[float, Any]:

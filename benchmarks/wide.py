@@ -26,7 +26,7 @@ import scipy.sparse as sp  # noqa: E402
 from _peers_cells import L2S, load, words  # noqa: E402
 
 import bocce  # noqa: E402
-from bocce.plane import FactorMetric, Plane, Policy, View  # noqa: E402
+from bocce.plane import FactorMetric, IdentityPolicy, Plane, View  # noqa: E402
 from bocce.plane.metrics import DiagonalPolicy  # noqa: E402
 
 TOL, MOST_STEPS, STALE = 1e-5, 600, 1.5
@@ -84,7 +84,7 @@ DATA: dict[str, Callable[[], Data]] = {
 }
 
 
-class Scaled(Policy):
+class Scaled(IdentityPolicy):
     """The diagonal's metric from the first step on."""
 
     bend = 0.0

@@ -14,8 +14,8 @@ __all__ = ["Csr", "Dense", "Huber", "Logistic", "Poisson", "Squared", "SquaredHi
 
 class Softmax(NamedTuple):
     quadratic = False
-    outputs = True
-    differences = True
+    multi_output = True
+    shift_invariant = True
     attains_minimum = False
     bend_products = bender = None
     curvature = 0.5

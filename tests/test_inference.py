@@ -28,7 +28,7 @@ def fit(loss, l2=0.01, tol=1e-11, **how):
     X, y = data(loss, **how)
     p = bocce.Problem(X, y, loss, l2, intercept=True)
     r = bocce.minimize(p, tol=tol)
-    return p, p.joined(r.w, r.intercept)
+    return p, p.join_intercept(r.w, r.intercept)
 
 
 def test_least_squares_is_the_textbook():
@@ -49,7 +49,7 @@ def test_the_sandwich_is_the_influence_of_each_row(loss):
     X, y = data(loss)
     p = bocce.Problem((X - X.mean(axis=0)) / X.std(axis=0), y, loss, 0.01, intercept=True)
     r = bocce.minimize(p, tol=1e-11)
-    w = p.joined(r.w, r.intercept)
+    w = p.join_intercept(r.w, r.intercept)
     n, size = p.n, w.size
     rows = np.stack([p.gradient(w, [i]).reshape(-1) for i in range(n)])
     pull = (p.ridges * w.T).T.reshape(-1)
@@ -82,7 +82,7 @@ def test_a_weight_is_a_row_repeated(loss, kind):
     weighted = bocce.Problem(X, y, loss, 0.01, intercept=True, sample_weight=k)
     repeated = bocce.Problem(np.repeat(X, k, axis=0), np.repeat(y, k), loss, 0.01, intercept=True)
     r = bocce.minimize(weighted, tol=1e-11)
-    w = weighted.joined(r.w, r.intercept)
+    w = weighted.join_intercept(r.w, r.intercept)
     a = infer(weighted, w, kind, count=k.sum())
     b = infer(repeated, w, kind)
     np.testing.assert_allclose(a.covariance, b.covariance, rtol=1e-6, atol=1e-12)
@@ -157,6 +157,6 @@ def test_intervals_cover_the_truth_95_times_in_100(loss, l2):
         }[loss]()
         p = bocce.Problem(X, y, loss, l2, intercept=True)
         r = bocce.minimize(p, tol=1e-6)
-        found = infer(p, p.joined(r.w, r.intercept))
+        found = infer(p, p.join_intercept(r.w, r.intercept))
         count += np.abs(found.centre[:2] - truth) <= 1.959964 * found.spread[:2]
     assert np.abs(count / draws - 0.95).max() <= 0.0104

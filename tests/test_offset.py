@@ -21,7 +21,7 @@ N, D = 60, 3
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((N, D))
 OFFSET = RNG.uniform(-1.0, 1.0, N)
-SINGLE = [name for name, kind in REGISTRY.items() if not kind.outputs]
+SINGLE = [name for name, kind in REGISTRY.items() if not kind.multi_output]
 each = pytest.mark.parametrize("name", SINGLE)
 # losses of z - y alone, for which an offset is a change of the targets
 RESIDUAL = ["squared", "huber", "quantile"]
@@ -72,7 +72,7 @@ def test_a_constant_offset_is_taken_from_the_intercept(name, stored):
         r = bocce.minimize(p, tol=1e-11)
         assert r.loss == REGISTRY[name]()
         assert type(r.loss) is REGISTRY[name]
-        errors = infer(p, p.joined(r.w, r.intercept), "sandwich").standard_errors
+        errors = infer(p, p.join_intercept(r.w, r.intercept), "sandwich").standard_errors
         found.append((r.w, r.intercept - (0.0 if offset is None else -0.7), errors))
     for one, other in zip(*found):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
@@ -103,7 +103,7 @@ def test_statsmodels_agrees(name, kind):
     y = targets(name)
     p = bocce.Problem(X, y, name, intercept=True, offset=OFFSET)
     r = bocce.minimize(p, tol=1e-12)
-    w = p.joined(r.w, r.intercept)
+    w = p.join_intercept(r.w, r.intercept)
     numbers = p.y.real > 0 if name == "logistic" else np.asarray(y)
     theirs = sm.GLM(
         numbers, np.column_stack([X, np.ones(N)]), family=FAMILIES[name], offset=OFFSET
@@ -155,7 +155,7 @@ def test_other_libraries_count_the_offset(name):
     w = np.linspace(-0.5, 0.5, D + 1)
     np.testing.assert_allclose(there.gradient(w), here.gradient(w), rtol=1e-10)
     r = bocce.minimize(there, tol=1e-10)
-    np.testing.assert_allclose(there.joined(r.w, r.intercept), here.minimiser(), atol=1e-7)
+    np.testing.assert_allclose(there.join_intercept(r.w, r.intercept), here.minimiser(), atol=1e-7)
 
 
 # -- estimators ------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def test_separable_classes_are_seen_with_their_offset():
     ids=["short", "a number", "words", "NaN", "masked"],
 )
 def test_bad_offsets_are_refused(name, bad, kind, rule):
-    title = REGISTRY[name]().title
+    title = REGISTRY[name]().problem_name
     refused(lambda: bocce.Problem(X, targets(name), name, offset=bad), kind, f"{title}: {rule}")
 
 

@@ -15,7 +15,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class CoefficientTable:
     """Rows of a summary: a name and numbers each. ``to_pandas()`` makes a DataFrame of it."""
 
     names: list[str]
@@ -64,7 +64,7 @@ def row_names(columns: Sequence[str], intercept: bool, groups: Sequence[Any]) ->
 
 def coefficient_table(
     names: list[str], fits: Sequence[tuple[Array, Any]], level: float, penalised: bool
-) -> Table:
+) -> CoefficientTable:
     """Coefficients with standard errors and intervals, of fits and what `bocce.inference` found.
 
     Intervals are for the coefficients without a penalty (``Inference.centre``). There are no
@@ -86,4 +86,4 @@ def coefficient_table(
         columns["p_value"] = 2.0 * ndtr(-np.abs(coef / errors))
     if np.isnan(spread).any():
         notes.append("NaN: the data alone do not determine this coefficient.")
-    return Table(names, columns, notes)
+    return CoefficientTable(names, columns, notes)

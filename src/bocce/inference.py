@@ -68,7 +68,7 @@ def infer(p: Problem, w: Any, kind: str = "model", count: float | None = None) -
     p : Problem
         Problem In memory, with at most 3,000 variables.
     w : object
-        Array The fit: ``p.joined(result.w, result.intercept)``.
+        Array The fit: ``p.join_intercept(result.w, result.intercept)``.
     kind : {"model", "sandwich"}, default "model"
         The covariance of the model, or the robust one that trusts the residuals alone.
     count : float, optional
@@ -154,7 +154,7 @@ class _Fit:
 
     def _bends(self) -> Array:
         """Second derivatives: a number for each row, or a matrix of the classes."""
-        if not self.p.loss.outputs:
+        if not self.p.loss.multi_output:
             return np.asarray(self.p.loss.bend(self.z, self.p.y), dtype=np.float64)
         shares = self.slope.copy()
         shares[np.arange(len(shares)), self.p.y] += 1.0
@@ -164,7 +164,7 @@ class _Fit:
     def _sandwich(self) -> tuple[Array, Array, float]:
         squares = (
             np.einsum("ik,il->ikl", self.slope, self.slope)
-            if self.p.loss.outputs
+            if self.p.loss.multi_output
             else np.square(self.slope)
         )
         return self.observed, self._matrix(squares), 1.0
@@ -245,7 +245,7 @@ class _Fit:
 
     def _centred(self, u: Array) -> Array:
         """Of a softmax only differences of classes count: their mean is taken for zero."""
-        return u - u.mean(axis=1, keepdims=True) if self.p.loss.differences else u
+        return u - u.mean(axis=1, keepdims=True) if self.p.loss.shift_invariant else u
 
     def _determined(self, H: Array) -> Array:
         """Which of the caller's variables do the data alone determine?"""

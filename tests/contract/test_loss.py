@@ -30,7 +30,7 @@ from refusal import refused
 N, D = 30, 4
 BATCHES = (1, 7, 20, N - 1, N)
 # losses of one score a row; those of several are matrices (tests/losses/test_softmax.py)
-each = pytest.mark.parametrize("name", [n for n, kind in REGISTRY.items() if not kind.outputs])
+each = pytest.mark.parametrize("name", [n for n, kind in REGISTRY.items() if not kind.multi_output])
 scores = st.floats(-30.0, 30.0)
 seeds = st.integers(0, 1000)
 # how rows are stored, and what else a problem may have
@@ -215,7 +215,7 @@ def test_the_compiled_functions_are_the_readable_ones(name, z, seed):
 def test_bad_targets_are_refused(name, spoil, rule):
     loss = made(name)
     bad = spoil(np.asarray(accepted(loss, N), dtype=float))
-    refused(lambda: Problem(design("dense"), bad, loss), ValueError, f"{loss.title}: {rule}")
+    refused(lambda: Problem(design("dense"), bad, loss), ValueError, f"{loss.problem_name}: {rule}")
 
 
 @each
@@ -225,7 +225,7 @@ def test_words_are_classes_or_refused(name):
         p = Problem(design("dense"), words, loss)
     except (TypeError, ValueError) as error:
         text = str(error)
-        assert re.fullmatch(rf"{loss.title}: y( has .*,|=.*) must .*; .*\.", text)
+        assert re.fullmatch(rf"{loss.problem_name}: y( has .*,|=.*) must .*; .*\.", text)
     else:
         assert p.classes.tolist() == ["a", "b", "c", "d", "e"]
 
@@ -270,7 +270,7 @@ def test_the_minimiser_is_stationary(name, extras, columns, monkeypatch):
 def test_the_constants_bound_the_hessian(name):
     p = problem(name)
     if p.loss.curvature is None:
-        refused(p.constants, ValueError, rf"{p.loss.title}: .* no bound .*, must .*; .*\.")
+        refused(p.constants, ValueError, rf"{p.loss.problem_name}: .* no bound .*, must .*; .*\.")
         return
     c = p.constants()
     for w in np.random.default_rng(0).standard_normal((10, D)):
@@ -391,7 +391,7 @@ def test_a_line_search_makes_the_objective_fall(name):
 @each
 def test_words_name_the_loss(name):
     p = problem(name)
-    assert name in repr(p) or p.loss.title != "Problem"
+    assert name in repr(p) or p.loss.problem_name != "Problem"
     if p.loss.curvature is not None:
         plan = bocce.plan(p, batch_size=10)
         assert plan.problem.startswith(p.loss.description)

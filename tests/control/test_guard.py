@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bocce
-from bocce.control.base import Best, Seen, Stage
+from bocce.control.base import Best, Stage, StageReport
 from bocce.control.guard import GuardedRun, Levels, shorter
 from bocce.policies import guard
 from bocce.problems import Look
@@ -173,7 +173,7 @@ def seen(k, value, norm=1.0, norms=(), verdict=""):
     def look(w):
         return Look(value, np.full(1, norm))
 
-    return Seen(np.full(1, float(k)), k, None, look, np.array(norms), verdict, 10 * k)
+    return StageReport(np.full(1, float(k)), k, None, look, np.array(norms), verdict, 10 * k)
 
 
 @settings(max_examples=50, deadline=None)

@@ -21,7 +21,7 @@ from helpers import accepted, design
 
 N, T = 30, 40
 WEIGHTS = np.linspace(0.5, 2.0, N)
-LOSSES = [name for name, loss in bocce.losses.REGISTRY.items() if not loss.outputs]
+LOSSES = [name for name, loss in bocce.losses.REGISTRY.items() if not loss.multi_output]
 POLICIES = {
     "sgd": sgd_sls_exponential(T),
     "sgd, a batch of its own": sgd_sls_exponential(T, search="independent"),

@@ -29,5 +29,5 @@ def test_float32_only(loss):
     run = bocce.minimize(p, tol=1e-5)
     assert run.status == "converged"
     first = np.linalg.norm(exact.gradient(np.zeros(exact.shape)))
-    u = exact.joined(run.w, run.intercept)
+    u = exact.join_intercept(run.w, run.intercept)
     assert np.linalg.norm(exact.gradient(u)) <= 1e-4 * first

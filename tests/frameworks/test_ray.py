@@ -152,7 +152,7 @@ def test_intercept_and_scales_are_those_of_one_machine(local_ray, monkeypatch, l
     np.testing.assert_allclose(r.w, s.w, rtol=1e-7, atol=1e-12)
     np.testing.assert_allclose(r.intercept, s.intercept, rtol=1e-7)
     first = np.linalg.norm(problem.gradient(np.zeros(problem.shape)))
-    point = problem.joined(r.w, r.intercept)
+    point = problem.join_intercept(r.w, r.intercept)
     assert np.linalg.norm(problem.gradient(point)) <= 2e-10 * first
 
 

@@ -39,7 +39,7 @@ def test_a_loss_on_tensors_is_that_on_arrays(loss):
     made, xp = REGISTRY[loss](), namespace(torch.ones(1))
     y = made.targets(loss, targets(loss, design()))[0]
     scores = np.random.default_rng(0).standard_normal((N, 4)) * 10.0
-    z = scores if made.outputs else np.resize(WIDE, N)
+    z = scores if made.multi_output else np.resize(WIDE, N)
     three = derivatives(made, xp, torch.float64)
     with np.errstate(over="ignore"):
         ours = made.value_slope_bend(z, y)
@@ -68,7 +68,7 @@ def test_float32_tensors(loss):
     assert p.given.dtype == np.float32
     run = bocce.minimize(p, tol=1e-5)
     assert run.status == "converged"
-    u = exact.joined(run.w, run.intercept)
+    u = exact.join_intercept(run.w, run.intercept)
     first = np.linalg.norm(exact.gradient(np.zeros(exact.shape)))
     assert np.linalg.norm(exact.gradient(u)) <= 1e-4 * first
 

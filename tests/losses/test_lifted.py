@@ -17,7 +17,7 @@ from bocce.rows import host
 from helpers import accepted
 from refusal import refused
 
-ONE_SCORE = [name for name in LOSSES if not REGISTRY[name].outputs]
+ONE_SCORE = [name for name in LOSSES if not REGISTRY[name].multi_output]
 WIDE = [-800.0, -30.0, -1.0, -1e-9, 0.0, 1e-9, 0.5, 1.0, 30.0, 700.0]
 scores = st.lists(st.floats(-40.0, 40.0), min_size=1, max_size=20)
 

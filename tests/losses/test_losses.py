@@ -35,7 +35,7 @@ def test_what_is_left_out_has_a_usual_value():
         type("Quartic", (NamedTuple("Base", []),), {**quartic(), "curvature": None})
     )
     assert REGISTRY["quartic"] is kind
-    assert (kind.title, kind.description) == ("Problem", "the quartic loss")
+    assert (kind.problem_name, kind.description) == ("Problem", "the quartic loss")
     assert (kind.quadratic, kind.margin, kind().best_constant(3.0)) == (False, False, 0.0)
     assert kind().infimum(np.ones(3)).tolist() == [0.0, 0.0, 0.0]
     assert kind.targets("test", np.array([1, 2]))[0].dtype == np.float64

@@ -59,7 +59,7 @@ def test_runs_on_all_rows_reach_the_minimiser(method):
     p = bocce.Problem(*counts(), "poisson", 0.01, intercept=True)
     r = bocce.minimize(p, method, tol=1e-10)
     assert r.status == "converged"
-    np.testing.assert_allclose(p.joined(r.w, r.intercept), p.minimiser(), atol=1e-8)
+    np.testing.assert_allclose(p.join_intercept(r.w, r.intercept), p.minimiser(), atol=1e-8)
     assert (np.diff(r.history["value"]) <= 1e-13).all()
 
 

@@ -233,7 +233,7 @@ def test_the_reference_minimiser_agrees():
     w = p.minimiser()
     assert np.linalg.norm(p.gradient(w)) < 1e-12
     r = bocce.minimize(p, tol=1e-11)
-    np.testing.assert_allclose(p.joined(r.w, r.intercept), w, atol=1e-8)
+    np.testing.assert_allclose(p.join_intercept(r.w, r.intercept), w, atol=1e-8)
 
 
 def test_two_classes_are_half_of_logistic_regression_each():

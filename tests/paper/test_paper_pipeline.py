@@ -14,7 +14,7 @@ from bocce.paper import EXHIBITS, canvas, chosen, compute, draw, report, runner
 from bocce.paper.compute import Outcome
 from bocce.paper.exhibits import auto, fig02_panetal, fig03_quad, fig04_batch_sizes, fig10_pan
 from bocce.paper.interactive import chart
-from bocce.paper.results import Curve, Results
+from bocce.paper.results import Results, Trajectory
 from bocce.paper.specs import PROFILES, SETTINGS, Profile
 from bocce.paper.styles import CYCLE, NAMED, SYMBOLS, style_of
 
@@ -315,7 +315,7 @@ def test_lines_that_lie_on_one_another_are_named():
 def test_bands_are_one_standard_deviation():
     runs = np.array([[4.0, 2.0], [4.0, 1.0], [4.0, 3.0]])
     none = np.zeros(0)
-    curve = Curve(np.array([0, 1]), runs, none, none, np.array([0, 1]), none)
+    curve = Trajectory(np.array([0, 1]), runs, none, none, np.array([0, 1]), none)
     (line,) = canvas.method_lines("SGD", curve)
     assert line.y.tolist() == [4.0, 2.0]
     assert (line.high - line.y).tolist() == (line.y - line.low).tolist() == [0.0, 1.0]

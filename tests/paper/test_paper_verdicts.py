@@ -9,7 +9,7 @@ import pytest
 import claim_results as made
 from bocce.paper.compute import Outcome
 from bocce.paper.judge import bottom_line, judge_all
-from bocce.paper.results import Curve, Results, interval
+from bocce.paper.results import Results, Trajectory, interval
 from bocce.paper.specs import PROFILES
 from bocce.paper.verdicts import (
     CLASSES,
@@ -200,6 +200,6 @@ def test_interval_is_students():
 
 def test_first_below_and_best():
     k = np.array([0.0, 10.0, 20.0])
-    curve = Curve(k, np.array([[4.0, 2.0, 1.0]]), np.zeros(0), np.zeros(0), k, np.zeros(0))
+    curve = Trajectory(k, np.array([[4.0, 2.0, 1.0]]), np.zeros(0), np.zeros(0), k, np.zeros(0))
     assert curve.first_below(2.0) == 10.0
     assert curve.first_below(0.5) == math.inf

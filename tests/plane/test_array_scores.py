@@ -110,7 +110,7 @@ def test_float32_reaches_what_float32_can(loss, device):
     run = bocce.minimize(p, tol=1e-5, passes=200)
     assert run.status == "converged"
     g0 = np.linalg.norm(exact.gradient(np.zeros(exact.shape)))
-    u = exact.joined(run.w, run.intercept)
+    u = exact.join_intercept(run.w, run.intercept)
     assert np.linalg.norm(exact.gradient(u)) <= 1e-4 * g0
     beyond = bocce.minimize(p, tol=1e-15, passes=2000)
     assert beyond.n_iter < 200, "no progress can be measured, and the run says so"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bocce
 import plane_problems as given
-from bocce.plane import Plane, Policy, choose, sums_suffice
+from bocce.plane import IdentityPolicy, Plane, choose, sums_suffice
 from bocce.plane.metrics import HessianPolicy, Identity
 from bocce.plane.scores import GramScores, MemoryScores
 from bocce.problems import Problem, norm
@@ -71,7 +71,7 @@ def test_with_the_identity_steps_are_those_that_scores_take(memory):
     assert isinstance(by_sums.scores, GramScores)
     by_scores = Plane(p, np.zeros(D), memory=memory, metric="identity")
     assert type(by_scores.scores) is MemoryScores
-    by_sums.policy = Policy(p)  # P = I
+    by_sums.policy = IdentityPolicy(p)  # P = I
     for _ in range(D - 1):
         a, b = by_sums.step(), by_scores.step()
         assert a.value == pytest.approx(b.value, rel=1e-10)

@@ -177,7 +177,7 @@ def test_single_precision_does_not_limit_the_result():
     result = bocce.minimize(p, tol=1e-11)
     assert result.status == "converged"
     first = np.linalg.norm(p.gradient(np.zeros(p.shape)))
-    end = p.joined(result.w, result.intercept)
+    end = p.join_intercept(result.w, result.intercept)
     assert np.linalg.norm(p.gradient(end)) <= 1e-11 * first
 
 

@@ -149,13 +149,13 @@ def test_inner_variables_are_the_same_objective(seed, exponents, loss, sparse, i
     u = rng.standard_normal(p.width)
     w = frame.out(u)
     np.testing.assert_allclose(frame.into(w), u, rtol=1e-9, atol=1e-7)
-    coef, constant = outer.parted(w)
+    coef, constant = outer.split_intercept(w)
     plain = LOSSES[loss](X, y, 0.0, sample_weight=c)
     z = X @ coef + constant
     whole = plain.losses(z).mean() + 0.5 * l2 * coef @ coef
     assert p.value(u) == pytest.approx(whole, rel=1e-9)
     by_coef = plain.combine(plain.slopes(z)) / 12 + l2 * coef
-    got, by_intercept = outer.parted(frame.gradient_out(p.gradient(u)))
+    got, by_intercept = outer.split_intercept(frame.gradient_out(p.gradient(u)))
     room = 1e-7 * (np.abs(X).T @ np.abs(plain.slopes(z)) / 12 + l2 * np.abs(coef)) + 1e-300
     assert (np.abs(got - by_coef) <= room).all()
     if intercept:

@@ -99,3 +99,15 @@ def test_files_too(tmp_path):
         strong.minimiser(), bocce.LeastSquares(X, y, l2=1.0, intercept=True).minimiser(), rtol=1e-9
     )
     assert sp.issparse(problem("squared", design("csr")).replace(l2=1.0).X)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("pull", "penalty_gradient"), ("parted", "split_intercept"), ("joined", "join_intercept")],
+)
+def test_methods_still_have_the_names_of_0_2(old, new):
+    p = bocce.LeastSquares(np.eye(3), np.ones(3), l2=0.5, intercept=True)
+    given = (np.ones(3), 2.0) if old == "joined" else (np.arange(4.0),)
+    with pytest.warns(FutureWarning, match=rf"Problem\.{old} is now called {new}"):
+        found = getattr(p, old)(*given)
+    assert repr(found) == repr(getattr(p, new)(*given))

@@ -94,10 +94,10 @@ def test_a_path_moves_on_where_a_column_is_huge(loss, huge, intercept):
     p = bocce.Problem(X, z if loss != "logistic" else z > 0.0, loss, intercept=intercept)
     l2s, last = [1.0, 0.1, 0.01, 1e-3], np.zeros(p.width)
     for l2, r in zip(l2s, bocce.path(p, l2s)):
-        u = p.joined(r.w, r.intercept)
+        u = p.join_intercept(r.w, r.intercept)
         q = p.replace(l2=l2)
         cold = bocce.minimize(q, "plane", tol=1e-12, passes=2000)
-        best = min(q.value(u), q.value(p.joined(cold.w, cold.intercept)))
+        best = min(q.value(u), q.value(p.join_intercept(cold.w, cold.intercept)))
         assert r.status == "converged"
         assert q.value(u) - best <= 0.02 * (q.value(last) - best)
         last = u

@@ -40,9 +40,11 @@ def test_every_result_is_the_minimiser_for_its_penalty(loss, form):
         own = p.replace(l2=l2)
         assert r.status == "converged"
         first = np.linalg.norm(own.gradient(np.zeros(p.shape)))
-        assert np.linalg.norm(own.gradient(p.joined(r.w, r.intercept))) <= 1e-10 * first
+        assert np.linalg.norm(own.gradient(p.join_intercept(r.w, r.intercept))) <= 1e-10 * first
         cold = bocce.minimize(own, tol=1e-10)
-        assert own.value(p.joined(r.w, r.intercept)) == pytest.approx(r.history["value"][-1])
+        assert own.value(p.join_intercept(r.w, r.intercept)) == pytest.approx(
+            r.history["value"][-1]
+        )
         np.testing.assert_allclose(r.w, cold.w, atol=1e-6 * np.abs(cold.w).max())
 
 

@@ -26,7 +26,7 @@ def fitted(loss, n=120):
     X = rng.standard_normal((n, 3))
     z = X @ [1.0, -0.5, 0.2]
     kind = bocce.losses.REGISTRY[loss]
-    if kind.outputs:
+    if kind.multi_output:
         y = np.array(["a", "b", "c"])[np.digitize(z + rng.standard_normal(n), [-0.5, 0.5])]
     elif kind.margin:
         y = np.where(z + rng.standard_normal(n) > 0.0, "yes", "no")

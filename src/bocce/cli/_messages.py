@@ -51,6 +51,6 @@ def _functions() -> set[str]:
     """The names that messages of the package begin with."""
     from .. import __all__, data, losses, schedules, theory
 
-    titles = {loss.title for loss in losses.REGISTRY.values()}
+    titles = {loss.problem_name for loss in losses.REGISTRY.values()}
     own = {"solve", "theory", "reproduce", "anytime", "split", "bocce"}
     return own | titles | {*__all__, *data.__all__, *schedules.__all__, *theory.__all__}

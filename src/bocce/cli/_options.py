@@ -114,7 +114,7 @@ class Reading(NamedTuple):
         return [f"--{name}" for name, value in self._asdict().items() if value != usual[name]]
 
 
-class Model(NamedTuple):
+class ModelOptions(NamedTuple):
     """Options of the objective."""
 
     loss: Loss = None
@@ -158,7 +158,7 @@ class Steps(NamedTuple):
     ] = None
 
 
-GROUPS = (Reading, Model, Steps)
+GROUPS = (Reading, ModelOptions, Steps)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -197,7 +197,7 @@ class Column(NamedTuple):
     values: Any
 
 
-class Data(NamedTuple):
+class DataOptions(NamedTuple):
     """What a FILE holds. ``y`` is None where X is a block file, which holds it as well."""
 
     X: Any
@@ -207,10 +207,10 @@ class Data(NamedTuple):
     weights: Column | None = None
     offset: Column | None = None
 
-    def on(self, rows: Any) -> Data:
+    def on(self, rows: Any) -> DataOptions:
         """Some of the rows, in memory."""
         beside = (c and c._replace(values=c.values[rows]) for c in (self.weights, self.offset))
-        return Data(self.X[rows], self.y[rows], self.columns, self.target, *beside)
+        return DataOptions(self.X[rows], self.y[rows], self.columns, self.target, *beside)
 
     def rows(self) -> tuple[Any, ...]:
         """X, y, the weights and the offset, None where there are none."""
@@ -229,7 +229,7 @@ class Data(NamedTuple):
         return None if self.y.dtype.kind in "fiu" else sorted(set(self.y.tolist()))
 
 
-def read(file: str, reading: Reading) -> Data:
+def read(file: str, reading: Reading) -> DataOptions:
     """The data of a file, or of a known LIBSVM data set."""
     from .. import data
 
@@ -243,12 +243,12 @@ def read(file: str, reading: Reading) -> Data:
                 f"{' and '.join(given)} must be left out for the data set {file}, whose columns "
                 "have no names."
             )
-        return Data(*data.load(file))
+        return DataOptions(*data.load(file))
     if not Path(file).exists() and (near := difflib.get_close_matches(file, _known_sets(), n=1)):
         raise FileNotFoundError(f"there is no file {file!r}; did you mean the data set {near[0]}?")
     found = data.open(file, _name_or_number(reading.target), chosen, missing=reading.missing)
     X, y = found
-    rows = Data(X, y, found.columns, found.target)
+    rows = DataOptions(X, y, found.columns, found.target)
     if reading.weights:
         rows, weights = _taken(rows, "--weights", reading.weights, file)
         if not (weights.values > 0.0).all():
@@ -263,7 +263,7 @@ def read(file: str, reading: Reading) -> Data:
     return rows
 
 
-def _taken(data: Data, option: str, name: str, file: str) -> tuple[Data, Column]:
+def _taken(data: DataOptions, option: str, name: str, file: str) -> tuple[DataOptions, Column]:
     """The data without one of its columns, and that column."""
     import numpy as np
 
@@ -303,7 +303,7 @@ class Chosen(NamedTuple):
         return f"{self.name} ({self.why}; --loss chooses another)" if self.why else self.name
 
 
-def choose_loss(data: Data, loss: str | None) -> Chosen:
+def choose_loss(data: DataOptions, loss: str | None) -> Chosen:
     """The loss that was named, or the one for numbers, for two labels, or for more."""
     from ..losses import REGISTRY
 
@@ -318,7 +318,7 @@ def choose_loss(data: Data, loss: str | None) -> Chosen:
     fitting = "logistic" if len(labels) == 2 else "softmax"
     if loss is None:
         return Chosen(fitting, f"{target} has {len(labels)} labels")
-    if not (REGISTRY[loss].margin or REGISTRY[loss].outputs):
+    if not (REGISTRY[loss].margin or REGISTRY[loss].multi_output):
         raise ValueError(
             f"--loss {loss} is for numbers, and {target} holds labels ({labels[0]!r}, "
             f"{labels[1]!r}{', ...' * (len(labels) > 2)}); leave --loss out, or give --loss "
@@ -327,7 +327,7 @@ def choose_loss(data: Data, loss: str | None) -> Chosen:
     return Chosen(loss)
 
 
-def split(data: Data, loss: str, share: float, seed: int) -> tuple[Data, Data]:
+def split(data: DataOptions, loss: str, share: float, seed: int) -> tuple[DataOptions, DataOptions]:
     """The rows to fit, and those to hold out: a share of all, or of each class."""
     import numpy as np
 
@@ -339,7 +339,7 @@ def split(data: Data, loss: str, share: float, seed: int) -> tuple[Data, Data]:
             "--test needs data in memory, and FILE is read in parts; write the rows to hold out "
             "into a file of their own, and give that to `bocce predict`."
         )
-    classes = REGISTRY[loss].margin or REGISTRY[loss].outputs
+    classes = REGISTRY[loss].margin or REGISTRY[loss].multi_output
     groups = data.y if classes else np.zeros(len(data.y))
     chosen = held_out(check_seed("solve", seed), share, groups)
     if not chosen.any():
@@ -350,7 +350,7 @@ def split(data: Data, loss: str, share: float, seed: int) -> tuple[Data, Data]:
     return data.on(~chosen), data.on(chosen)
 
 
-def problem_of(data: Data, model: Model) -> Any:
+def problem_of(data: DataOptions, model: ModelOptions) -> Any:
     """What is minimised."""
     from .. import Problem
 
@@ -360,7 +360,7 @@ def problem_of(data: Data, model: Model) -> Any:
     )
 
 
-def check_loss(command: str, model: Model, method: str = "auto") -> None:
+def check_loss(command: str, model: ModelOptions, method: str = "auto") -> None:
     """Raise, before any work, if there is no such loss, or the method cannot run on it."""
     from .._checks import choice
     from ..control import registry

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ._messages import in_options
-from ._options import Data, check_folder
+from ._options import DataOptions, check_folder
 from ._terminal import as_json
 
 SHOWN = 40  # coefficients; more are shown only where --errors asks for them
@@ -23,8 +23,8 @@ class Fit(NamedTuple):
     tol: float
     problem: Any
     result: Any
-    data: Data
-    held_out: Data | None = None
+    data: DataOptions
+    held_out: DataOptions | None = None
     errors: str | None = None  # the kind of standard errors that was asked for
 
     def scores(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ._options import (
     FILES,
     Json,
     Loss,
-    Model,
+    ModelOptions,
     Reading,
     _data_sets,
     check_folder,
@@ -55,7 +55,7 @@ def explore(
     from .._atomic import atomic_write
 
     check_folder("--out", out)
-    check_loss("explore", Model(loss))
+    check_loss("explore", ModelOptions(loss))
     if data is None and (loss is not None or l2 != 0.0):
         raise ValueError("--loss and --l2 are about --data; give a FILE there, or leave them out.")
     found: dict[str, Any] | None = None
@@ -63,7 +63,7 @@ def explore(
         with progress(f"reading {data}") as tell:
             rows = read(data, Reading())
             chosen = choose_loss(rows, loss).name
-            problem = problem_of(rows, Model(chosen, l2, intercept=False))
+            problem = problem_of(rows, ModelOptions(chosen, l2, intercept=False))
             tell("spectrum and constants")
             found = explorer.describe(problem, Path(data).name, _source(data, chosen, l2))
     with atomic_write(out) as stream:

@@ -9,7 +9,7 @@ import typer
 from ._options import (
     File,
     Json,
-    Model,
+    ModelOptions,
     Plot,
     Reading,
     Steps,
@@ -28,7 +28,7 @@ from ._terminal import progress, say, show_json
 def plan(
     file: File,
     reading: Reading,
-    model: Model,
+    model: ModelOptions,
     run: Steps,
     accuracy: Annotated[
         float, typer.Option(help="Target for (f - f*)/(f(0) - f*), for what batch sizes cost.")

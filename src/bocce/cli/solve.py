@@ -10,10 +10,10 @@ import typer
 from . import _result, _show
 from ._messages import in_options
 from ._options import (
-    Data,
+    DataOptions,
     File,
     Json,
-    Model,
+    ModelOptions,
     Reading,
     Steps,
     check_loss,
@@ -39,7 +39,7 @@ from ._terminal import (
 def solve(
     file: File,
     reading: Reading,
-    model: Model,
+    model: ModelOptions,
     run: Steps,
     test: Annotated[
         float | None,
@@ -155,7 +155,7 @@ def _on_ray(
     address: str,
     workers: int,
     file: str,
-    data: Data,
+    data: DataOptions,
     method: str,
     options: dict[str, Any],
 ) -> Any:

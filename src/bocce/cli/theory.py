@@ -9,7 +9,7 @@ import typer
 
 from ._options import (
     Json,
-    Model,
+    ModelOptions,
     OptionalFile,
     Plot,
     Reading,
@@ -89,7 +89,7 @@ def theory(
                     f"{chosen.why}, must have two: the theorems are about one score a row; use "
                     f"`bocce plan {file} --target {data.target}`, which takes any number of labels."
                 )
-            problem = problem_of(data, Model(chosen.name, l2 or 0.0, intercept=False))
+            problem = problem_of(data, ModelOptions(chosen.name, l2 or 0.0, intercept=False))
             tell("constants")
             settings = [thresholds.from_problem(problem, T=steps, b=batch_size)]
         tell("thresholds and bounds")

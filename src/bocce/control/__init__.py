@@ -1,7 +1,7 @@
 """Who decides what comes next: a table, a line search, a guard, a run without a number of steps."""
 
 from .anytime import Anytime
-from .base import Best, Controller, End, Fixed, Limits, Seen, Stage
+from .base import Best, Controller, End, Fixed, Limits, Stage, StageReport
 from .guard import Guarded, GuardedRun, Levels, Recipe, guard
 from .line_search import LineSearchPolicy, armijo, sgd_sls_exponential, shb_sls_exponential
 from .methods import (
@@ -38,8 +38,8 @@ __all__ = [
     "Policy",
     "PolyakPolicy",
     "Recipe",
-    "Seen",
     "Stage",
+    "StageReport",
     "Stream",
     "armijo",
     "check_method",

@@ -12,7 +12,7 @@ from ..problems import Look
 from ..rows import Array
 from ..schedules import Schedule
 from ..schedules.adaptive import decay, design, sampling_noise
-from .base import Best, End, Limits, Seen, Stage
+from .base import Best, End, Limits, Stage, StageReport
 from .guard import VALUE_FACTOR
 from .plane import Plane
 
@@ -152,7 +152,7 @@ class Anytime:
             return Stage(self.name, table, at.b, half, start=start, average=not self.brief)
         return Stage(self.name, table, at.b, place.length - half, row=half, average=True)
 
-    def next(self, seen: Seen | None) -> Stage | End:
+    def next(self, seen: StageReport | None) -> Stage | End:
         place = self.place
         if seen is None:
             return self._stage(0, 0, None)
@@ -197,7 +197,7 @@ class Anytime:
 
     # -- decisions -------------------------------------------------------------------------------
 
-    def _look(self, seen: Seen) -> Stage | End:
+    def _look(self, seen: StageReport) -> Stage | End:
         """Measure the last iterate and the averages; keep the best, and choose the next stage."""
         if self.brief:
             mean = seen.w if seen.mean is None else seen.mean
@@ -222,7 +222,7 @@ class Anytime:
             place.stage_value = winner.value
         return self._stage(seen.k, seen.spent, winner.w if rest else None)
 
-    def _winner(self, seen: Seen, last: Best) -> Best:
+    def _winner(self, seen: StageReport, last: Best) -> Best:
         """The best of the last iterate, the mean of the second half, and that of all."""
         if seen.mean is None or self.place.length < 2:
             return last
@@ -264,7 +264,7 @@ class Anytime:
                 at = replace(at, b=max(at.b, wanted if 2 * wanted <= at.n else at.n))
         self.design = at
 
-    def _retreat(self, seen: Seen) -> Stage | End:
+    def _retreat(self, seen: StageReport) -> Stage | End:
         """The guard: back to the best point, at rest, with constants doubled."""
         place = self.place
         if place.retreats >= self.limits.most_retreats:

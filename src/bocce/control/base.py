@@ -49,7 +49,7 @@ class End(NamedTuple):
     verdict: str
 
 
-class Seen(NamedTuple):
+class StageReport(NamedTuple):
     """What a controller may know of the run when a stage is over."""
 
     w: Array
@@ -95,7 +95,7 @@ class Controller(Protocol):
     def begin(self, w: Array, first: Look) -> None:
         """The run starts at w."""
 
-    def next(self, seen: Seen | None) -> Stage | End:
+    def next(self, seen: StageReport | None) -> Stage | End:
         """What comes after what was seen; None where nothing was run yet."""
 
     def current(self) -> Stage:
@@ -123,7 +123,7 @@ class Fixed:
     def begin(self, w: Array, first: Look) -> None:
         """Nothing depends on the start."""
 
-    def next(self, seen: Seen | None) -> Stage | End:
+    def next(self, seen: StageReport | None) -> Stage | End:
         return self.current() if seen is None else End(seen.verdict)
 
     def current(self) -> Stage:

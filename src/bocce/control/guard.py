@@ -11,7 +11,7 @@ import numpy as np
 from ..problems import Look
 from ..rows import Array
 from ..schedules import Method, Schedule
-from .base import Best, End, Limits, Seen, Stage
+from .base import Best, End, Limits, Stage, StageReport
 
 VALUE_FACTOR = 4.0  # f above so many times f(w0) is divergence
 NORM_FACTOR = 10.0  # so is a gradient norm so many times the best, three records running
@@ -150,7 +150,7 @@ class GuardedRun:
         end = min(self.coming, self.table.T)
         return Stage(self.name, self.table, self.batch, end - self.k, row=self.k)
 
-    def next(self, seen: Seen | None) -> Stage | End:
+    def next(self, seen: StageReport | None) -> Stage | End:
         if seen is None:
             return self.current()
         look = seen.look(seen.w)

@@ -38,7 +38,7 @@ class Trail:
 
 
 @dataclass
-class Place:
+class StreamPlace:
     """What the steps of a chunk change, and what goes back with them."""
 
     trails: list[Trail]
@@ -72,7 +72,7 @@ class Stream:
     L: float
     mu: float
     L_max: float
-    place: Place
+    place: StreamPlace
     named: Schedule | None = None  # of a method that is not "auto"
     doublings: int = 0
     before: Any = field(default=None, repr=False)

@@ -33,7 +33,7 @@ class Choice:
         return [*self.features, self.target]
 
 
-class Rows(NamedTuple):
+class Chunk(NamedTuple):
     X: Array
     y: Array  # float64, or strings
 
@@ -89,7 +89,7 @@ def _column(names: Sequence[str], wanted: Any, parameter: str, source: str) -> s
     raise refused(ValueError, "open", parameter, wanted, f"a column of {source}: {shown}")
 
 
-def rows(found: Columns, choice: Choice, where: Where, out: Array | None = None) -> Rows:
+def rows(found: Columns, choice: Choice, where: Where, out: Array | None = None) -> Chunk:
     """X, row-major, and y of some rows, finite; ``out`` is memory for X."""
     y = found[choice.target]
     y = _text(y) if choice.text else np.asarray(y, np.float64)
@@ -105,7 +105,7 @@ def rows(found: Columns, choice: Choice, where: Where, out: Array | None = None)
     if bad_y.any() or not _finite(X):
         keep = _kept(X, y, bad_y, choice, where)
         X, y = X[keep], y[keep]
-    return Rows(X, y)
+    return Chunk(X, y)
 
 
 def _finite(X: Array) -> bool:

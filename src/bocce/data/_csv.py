@@ -26,7 +26,7 @@ Columns = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Look:
+class CsvDialect:
     """A CSV file's delimiter, the names of its columns, and whether the first row holds them."""
 
     delimiter: str
@@ -34,7 +34,7 @@ class Look:
     header: bool
 
 
-def look(file: File) -> Look:
+def look(file: File) -> CsvDialect:
     """Find out by looking at the first rows.
 
     The delimiter is the one of ``, ; tab`` that cuts the first row into most cells. The first row
@@ -54,7 +54,7 @@ def look(file: File) -> Look:
             f"{file.name}, line 1: column {names.index('') + 1} has no name; give it one, or "
             "remove the delimiter if there is no such column."
         )
-    return Look(delimiter, names, header)
+    return CsvDialect(delimiter, names, header)
 
 
 def _first_rows(file: File) -> list[str]:
@@ -104,7 +104,7 @@ def is_number(cell: str) -> bool:
         return False
 
 
-def blocks(file: File, seen: Look) -> Iterator[Lines]:
+def blocks(file: File, seen: CsvDialect) -> Iterator[Lines]:
     """The rows without the header, about a megabyte at a time."""
     todo = seen.header
     for lines in line_blocks(text_chunks(file), file.name):
@@ -119,7 +119,7 @@ def blocks(file: File, seen: Look) -> Iterator[Lines]:
             yield Lines(text, line, offset)
 
 
-def columns(lines: Lines, seen: Look, numbers: list[str], text: str, source: str) -> Columns:
+def columns(lines: Lines, seen: CsvDialect, numbers: list[str], text: str, source: str) -> Columns:
     """Some rows by column: ``numbers`` as float64, NaN where missing, and ``text`` as strings."""
     try:
         found = _fast(lines, seen, numbers, text)
@@ -128,7 +128,7 @@ def columns(lines: Lines, seen: Look, numbers: list[str], text: str, source: str
     return _plain(lines, seen, numbers, text, source) if found is None else found
 
 
-def _fast(lines: Lines, seen: Look, numbers: list[str], text: str) -> Columns | None:
+def _fast(lines: Lines, seen: CsvDialect, numbers: list[str], text: str) -> Columns | None:
     """With pyarrow, or None where it finds a fault: the plain reader says what is an error."""
     import pyarrow as pa
     from pyarrow import csv as reader
@@ -152,7 +152,7 @@ def _fast(lines: Lines, seen: Look, numbers: list[str], text: str) -> Columns | 
     return {name: table.column(name).to_numpy() for name in types}
 
 
-def _plain(lines: Lines, seen: Look, numbers: list[str], text: str, source: str) -> Columns:
+def _plain(lines: Lines, seen: CsvDialect, numbers: list[str], text: str, source: str) -> Columns:
     """Cell by cell; raise a `ValueError` that names file, line, column and cell."""
     found: dict[str, list[Any]] = {name: [] for name in [*numbers, *([text] if text else [])]}
     rows = _decoded(lines.text, source, lines.offset).split("\n")

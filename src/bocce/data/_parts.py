@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .._layout import Block
 from ..blockfile import DEPTH
-from ._columns import Rows, rows
+from ._columns import Chunk, rows
 from ._formats import Source
 
 Array = npt.NDArray[Any]
@@ -54,7 +54,7 @@ class Memory:
     def full(self) -> bool:
         return self.n < 0
 
-    def add(self, found: Rows) -> None:
+    def add(self, found: Chunk) -> None:
         if self.full:
             return
         count, d = found.X.shape

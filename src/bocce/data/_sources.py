@@ -12,11 +12,11 @@ from scipy import sparse
 
 from ..blockfile import BlockFile
 from . import _formats
-from ._columns import Rows, from_arrow, rows
+from ._columns import Chunk, from_arrow, rows
 from ._formats import Given, selector
 from ._npz import read_npz
 from ._places import File, files_of
-from ._sparse import Dense, sparse_rows
+from ._sparse import LibsvmRows, sparse_rows
 from .files import are_paths, dataset_source, format_of, in_memory, one_format, source_of
 
 PIECE_BYTES = 1 << 23  # dense rows handled at once
@@ -37,7 +37,7 @@ class Pieces:
         self.columns: list[str] | None = None
         self.target: str | None = None
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[Chunk]:
         kind, width, row = self.dtype, None, 0
         for number, (X, y) in enumerate(self._pairs()):
             X, y = _checked(number, X, y, width)
@@ -54,7 +54,7 @@ class Pieces:
                 part = X[start : start + step]
                 dense = part.toarray() if sparse.issparse(part) else part
                 with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
-                    piece = Rows(np.asarray(dense, kind), y[start : start + step])
+                    piece = Chunk(np.asarray(dense, kind), y[start : start + step])
                 _finite(number, row, piece)
                 row += piece.X.shape[0]
                 yield piece
@@ -111,7 +111,7 @@ class Pieces:
                 yield read_npz(file)
         elif format_ == "LIBSVM":
             found = sparse_rows(files, 0)
-            yield from found.matrices() if isinstance(found, Dense) else [found]
+            yield from found.matrices() if isinstance(found, LibsvmRows) else [found]
         else:
             given = Given(self.asked[1], self.dtype)
             yield from self._rows(source_of(files, format_, self._select(), given))
@@ -178,7 +178,7 @@ def _checked(number: int, X: Any, y: Any, width: int | None) -> tuple[Any, Array
     return X, y.astype(np.float64, copy=False)
 
 
-def _finite(number: int, row: int, piece: Rows) -> None:
+def _finite(number: int, row: int, piece: Chunk) -> None:
     for name, array in zip("Xy", piece):
         if array.dtype != object and not np.isfinite(array).all():
             wrong = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)

@@ -12,7 +12,7 @@ from scipy import sparse
 from ._columns import Choice
 from ._formats import Part, check_size
 from ._places import File
-from ._svmlight import Rows, parse
+from ._svmlight import ParsedRows, parse
 from ._text import Lines, line_blocks, suffix_of, text_chunks
 from .synthetic import FloatArray
 
@@ -20,13 +20,13 @@ DENSE_ROW = 1 << 26  # bytes: more columns than that are not stored dense
 Matrix = tuple[sparse.csr_array, FloatArray]
 
 
-def parsed_rows(chunks: Iterable[bytes], source: str) -> Iterator[Rows]:
+def parsed_rows(chunks: Iterable[bytes], source: str) -> Iterator[ParsedRows]:
     """The rows of LIBSVM text, piece by piece; pieces may end anywhere in a line."""
     for lines in line_blocks(chunks, source):
         yield parse(lines.text, source, lines.line)
 
 
-def libsvm_table(parts: Iterable[Rows], source: str) -> Matrix:
+def libsvm_table(parts: Iterable[ParsedRows], source: str) -> Matrix:
     """CSR features and labels."""
     labels, counts, indices, values = (np.concatenate(column) for column in zip(*parts))
     if labels.size == 0:
@@ -36,17 +36,17 @@ def libsvm_table(parts: Iterable[Rows], source: str) -> Matrix:
     base = 0 if indices.min() == 0 else 1
     width = np.int32 if indices.size < 2**31 else np.int64  # one type for both, as SciPy wants
     indices = (indices - base).astype(width)
-    return _csr(Rows(labels, counts, indices, values), int(indices.max()) + 1), labels
+    return _csr(ParsedRows(labels, counts, indices, values), int(indices.max()) + 1), labels
 
 
-def _csr(rows: Rows, d: int) -> sparse.csr_array:
+def _csr(rows: ParsedRows, d: int) -> sparse.csr_array:
     indptr = np.concatenate([[0], np.cumsum(rows.counts)]).astype(rows.indices.dtype)
     return sparse.csr_array((rows.values, rows.indices, indptr), shape=(rows.labels.size, d))
 
 
-def sparse_rows(files: list[File], limit: int) -> Matrix | Dense:
+def sparse_rows(files: list[File], limit: int) -> Matrix | LibsvmRows:
     """The files as one matrix if it fits into ``limit`` bytes, else a source of dense parts."""
-    kept: list[Rows] | None = []
+    kept: list[ParsedRows] | None = []
     lowest, highest, size = 1, -1, 0
     for file in files:
         for rows in parsed_rows(text_chunks(file), file.name):
@@ -62,10 +62,10 @@ def sparse_rows(files: list[File], limit: int) -> Matrix | Dense:
     if kept is not None:
         return libsvm_table(kept, files[0].name)
     base = 0 if lowest == 0 else 1
-    return Dense(files, base, highest + 1 - base, limit)
+    return LibsvmRows(files, base, highest + 1 - base, limit)
 
 
-class Dense:
+class LibsvmRows:
     """LIBSVM text whose width is known, as dense rows: a part is about a megabyte of text."""
 
     def __init__(self, files: list[File], base: int, d: int, limit: int) -> None:
@@ -85,7 +85,7 @@ class Dense:
                 if rows.labels.size:
                     yield self._matrix(rows), rows.labels
 
-    def _matrix(self, rows: Rows) -> sparse.csr_array:
+    def _matrix(self, rows: ParsedRows) -> sparse.csr_array:
         return _csr(rows._replace(indices=rows.indices - self.base), self.d)
 
     def parts(self) -> Iterator[Part]:
@@ -104,7 +104,7 @@ class Dense:
             lines = Lines(stream.read(length), line, offset)
         return self._part(key, number, parse(lines.text, self.files[number].name, line), line)
 
-    def _part(self, key: Any, number: int, rows: Rows, line: int) -> Part:
+    def _part(self, key: Any, number: int, rows: ParsedRows, line: int) -> Part:
         name = self.files[number].name
         check_size(f"{name}, line {line} and on", 8 * rows.labels.size * (self.d + 1), self.limit)
         columns = {"x": self._matrix(rows).toarray(), "y": rows.labels}

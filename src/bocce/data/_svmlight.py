@@ -25,7 +25,7 @@ _COMMENT = re.compile(rb"#[^\n]*")
 _QUERY = re.compile(rb"(?m)^([ \t]*[^\s:]+[ \t]+)qid:\d+(?=\s|\Z)")  # ranking files: of no use here
 
 
-class Rows(NamedTuple):
+class ParsedRows(NamedTuple):
     """Consecutive rows: a label each, how many features each, and those features in order."""
 
     labels: FloatArray
@@ -34,7 +34,7 @@ class Rows(NamedTuple):
     values: FloatArray
 
 
-def parse(text: bytes, source: str, first_line: int) -> Rows:
+def parse(text: bytes, source: str, first_line: int) -> ParsedRows:
     """The rows of ``text``, whole lines that begin with line ``first_line`` of ``source``."""
     if b"#" in text:
         text = _COMMENT.sub(b"", text)
@@ -47,7 +47,7 @@ def parse(text: bytes, source: str, first_line: int) -> Rows:
 # ---------------------------------------------------------------- line by line
 
 
-def parse_plain(text: bytes, source: str, first_line: int) -> Rows:
+def parse_plain(text: bytes, source: str, first_line: int) -> ParsedRows:
     """Parse line by line; raise a `ValueError` that names file, line and token."""
     labels: list[float] = []
     counts: list[int] = []
@@ -73,7 +73,7 @@ def parse_plain(text: bytes, source: str, first_line: int) -> Rows:
             before = int(index)
             indices.append(before)
             values.append(_number(value, place, "the value", token))
-    return Rows(
+    return ParsedRows(
         np.array(labels, dtype=np.float64),
         np.array(counts, dtype=np.int64),
         np.array(indices, dtype=np.int64),
@@ -124,7 +124,7 @@ class _Marks(NamedTuple):
     eights: npt.NDArray[np.uint64]  # the text from each byte on, eight bytes as one number
 
 
-def parse_fast(text: bytes) -> Rows | None:
+def parse_fast(text: bytes) -> ParsedRows | None:
     """The same rows as `parse_plain`, or None where a token is wrong."""
     if b"_" in text:  # which Python's float would pass over
         return None
@@ -145,7 +145,7 @@ def parse_fast(text: bytes) -> Rows | None:
     if numbers is None or not _increasing(indices, is_label):
         return None
     counts = np.diff(np.append(np.flatnonzero(is_label), begins.size)) - 1
-    return Rows(numbers[is_label], counts, indices, numbers[~is_label])
+    return ParsedRows(numbers[is_label], counts, indices, numbers[~is_label])
 
 
 def _marks(text: bytes) -> _Marks:

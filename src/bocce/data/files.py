@@ -19,7 +19,7 @@ from ._formats import Source
 from ._npz import read_npz
 from ._parts import survey
 from ._places import File, files_of
-from ._sparse import Dense, sparse_rows
+from ._sparse import LibsvmRows, sparse_rows
 from ._text import suffix_of
 
 SUFFIXES = {
@@ -324,7 +324,7 @@ def _npz(files: list[File], limit: int, dtype: Any) -> Table:
 
 def _libsvm(files: list[File], limit: int, dtype: Any) -> Table | BlockFile:
     found = sparse_rows(files, limit)
-    if not isinstance(found, Dense):
+    if not isinstance(found, LibsvmRows):
         X, y = found
         return Table(X if dtype is None else X.astype(dtype), y)
     found.choice = replace(found.choice, dtype=dtype or found.choice.dtype)

@@ -18,7 +18,7 @@ from .base import unit_of as unit_of
 def _has_kernels(problem: Problem) -> bool:
     """Are there Numba kernels for the problem's rows? (A loss on several classes has none: its
     batches are products of matrices.)"""
-    if problem.loss.outputs or problem.in_parts or problem.engine is not None:
+    if problem.loss.multi_output or problem.in_parts or problem.engine is not None:
         return False
     from .numba.pack import PACKERS
 
@@ -27,7 +27,7 @@ def _has_kernels(problem: Problem) -> bool:
 
 def _compiled(problem: Problem, b: int, seed: int, mode: str) -> Engine:
     """By Numba kernels, where there are some."""
-    if problem.in_parts and not problem.loss.outputs:
+    if problem.in_parts and not problem.loss.multi_output:
         from .blocks import BlockEngine
 
         return BlockEngine(problem, b, seed, mode)

@@ -11,7 +11,7 @@ from .. import _checks
 from ..problems import Problem
 from ..schedules import Schedule
 from .curves import Curve, curve_of, measures, walk
-from .moments import FloatArray, Frame, Noise
+from .moments import Eigenframe, FloatArray, RowNoise
 
 
 def expected_average(
@@ -115,8 +115,8 @@ def _averaged(kept: FloatArray, errors: FloatArray) -> FloatArray:
 
 def _moments(
     kept: FloatArray,
-    frame: Frame,
-    noise: Noise | None,
+    frame: Eigenframe,
+    noise: RowNoise | None,
     zeta0_2: float,
     schedule: Schedule,
     start: FloatArray,

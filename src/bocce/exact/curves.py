@@ -16,7 +16,7 @@ from ..schedules import Schedule, table_of
 from ..theory.batch import zeta2
 from . import _kernel, gaussian
 from .gaussian import Gaussian
-from .moments import FloatArray, Frame, Noise, Tabulated, frame_of, noise_of
+from .moments import Eigenframe, FloatArray, RowNoise, Tabulated, frame_of, noise_of
 
 # A curve of at least so many steps is walked by the kernel. Importing Numba and reading the kernel
 # from disk takes a second, 7,000 steps at d = 20 take 0.34 s in Python and 0.04 s in the kernel.
@@ -216,7 +216,7 @@ def start_of(where: str, w0: npt.ArrayLike | None, d: int) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Step:
+class CurveStep:
     """Means and covariances of (e, v) after a step, and the x, s that it was taken with."""
 
     m: FloatArray
@@ -227,8 +227,8 @@ class Step:
 
 
 def walk(
-    frame: Frame, noise: Noise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
-) -> Iterator[Step]:
+    frame: Eigenframe, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+) -> Iterator[CurveStep]:
     """The moments on the span of the rows, step by step; without noise the covariances stay 0."""
     lam, r = frame.lam, frame.rank
     m, m_v = start, np.zeros(r)
@@ -250,7 +250,7 @@ def walk(
                 noise = None  # it has overflown, and stays so
         m_v = s * m_v - x * m
         m = m + m_v
-        yield Step(m, C, C_ev, x, s)
+        yield CurveStep(m, C, C_ev, x, s)
 
 
 def measures(lam: FloatArray) -> FloatArray:
@@ -259,7 +259,7 @@ def measures(lam: FloatArray) -> FloatArray:
 
 
 def _moments(
-    frame: Frame, noise: Noise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+    frame: Eigenframe, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3) on the span of the rows."""
     if isinstance(noise, Tabulated) and schedule.T >= COMPILED_STEPS:
@@ -271,7 +271,7 @@ def _moments(
 
 
 def plain_walk(
-    frame: Frame, noise: Noise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+    frame: Eigenframe, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Means and variances along each eigenvalue after each step: `walk`, read off."""
     means, variances = np.zeros((2, schedule.T + 1, frame.rank))
@@ -283,7 +283,7 @@ def plain_walk(
 
 
 def compiled_walk(
-    frame: Frame, noise: Tabulated, zeta0_2: float, schedule: Schedule, start: FloatArray
+    frame: Eigenframe, noise: Tabulated, zeta0_2: float, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """What `plain_walk` gives, by a kernel that knows the table."""
     table = (schedule.alpha, schedule.beta, schedule.theta)

@@ -63,7 +63,7 @@ class Triangle:
 
 
 @dataclass(frozen=True)
-class Frame:
+class Eigenframe:
     """The problem in the eigenbasis of A_0, on the span of the rows.
 
     A direction that no row touches feels no noise: there the error follows the one recurrence of
@@ -110,10 +110,10 @@ def row_blocks(p: Problem, width: int) -> Iterator[tuple[slice, Any]]:
             yield rows, block
 
 
-def frame_of(where: str, p: Problem) -> Frame:
+def frame_of(where: str, p: Problem) -> Eigenframe:
     """Eigenbasis, spectrum and residuals of a least-squares problem, memory asked for first."""
     if not (isinstance(p, Problem) and p.loss.quadratic):
-        name = p.loss.title if isinstance(p, Problem) else type(p).__name__
+        name = p.loss.problem_name if isinstance(p, Problem) else type(p).__name__
         raise TypeError(
             f"{where}: p={name} must be a LeastSquares problem, moments close for "
             "quadratics alone; run bocce.minimize over several seeds instead."
@@ -128,7 +128,7 @@ def frame_of(where: str, p: Problem) -> Frame:
     spectrum, vectors = eigh(p.gram)
     touched = spectrum > max(p.n, p.d) * np.finfo(np.float64).eps * max(spectrum[-1], 0.0)
     minimiser = p.minimiser()
-    return Frame(
+    return Eigenframe(
         p=p,
         basis=np.ascontiguousarray(vectors[:, touched]),
         lam0=spectrum[touched],
@@ -137,7 +137,7 @@ def frame_of(where: str, p: Problem) -> Frame:
     )
 
 
-class Noise(Protocol):
+class RowNoise(Protocol):
     """The covariance of one row's gradient, as an operator on second moments."""
 
     triangle: Triangle
@@ -158,7 +158,7 @@ class Noise(Protocol):
 class Streamed:
     """N through the rows of X: O(n d^2 + d^3) a product, O(d^2) memory."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Eigenframe) -> None:
         self.frame, self.triangle = frame, Triangle(frame.rank)
         self.pull = frame.basis.T @ frame.p.combine(frame.residual) / frame.p.n  # c
         second = self._mean_square(lambda rows, block: frame.residual[rows] ** 2)
@@ -212,7 +212,7 @@ class Tabulated:
     On packed second moments P and means m, ``N = quartic P + cubic m + constant``.
     """
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Eigenframe) -> None:
         self.triangle = t = Triangle(frame.rank)
         quartic, cubic = np.zeros((t.D, t.D)), np.zeros((t.D, t.d))
         constant, pull = np.zeros(t.D), np.zeros(t.d)
@@ -290,7 +290,7 @@ def stream_cost(n: int, d: int, products: int) -> float:
     return products * (4.0 * n * d**2 + 8.0 * d**3)
 
 
-def noise_of(where: str, frame: Frame, products: int) -> Noise:
+def noise_of(where: str, frame: Eigenframe, products: int) -> RowNoise:
     """The cheaper operator for so many products, among those that fit in memory.
 
     At n = 10,000 a curve of 7,000 steps takes the table up to d = 130 and a hundred products up to

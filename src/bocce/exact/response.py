@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import eigh, solve
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
-from .moments import FloatArray, Noise
+from .moments import FloatArray, RowNoise
 
 LAPACK_SIZE = 400  # up to this D all eigenvalues are cheaper than an iteration
 MOST_PRODUCTS = 2000  # after which a solve gives up
@@ -61,7 +61,9 @@ def _slowness(c1: FloatArray, c2: FloatArray, step: FloatArray, rate: float) -> 
     return ((rate - 1.0) * (rate + 1.0 - c1) + step) / rate**2
 
 
-def _scaled(noise: Noise, G: FloatArray) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+def _scaled(
+    noise: RowNoise, G: FloatArray
+) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
     """sqrt(G), packed, and Q -> sqrt(G) o N_h(sqrt(G) o Q): similar to N_h(G o Q), symmetric."""
     root = np.sqrt(G[noise.triangle.rows, noise.triangle.columns])
     return root, lambda q: root * noise.homogeneous(root * q)
@@ -71,7 +73,7 @@ def _matrix(apply: Callable[[FloatArray], FloatArray], D: int) -> FloatArray:
     return np.column_stack([apply(column) for column in np.eye(D)])
 
 
-def perron(noise: Noise, G: FloatArray) -> float:
+def perron(noise: RowNoise, G: FloatArray) -> float:
     """Spectral radius of Q -> N_h(G o Q).
 
     The map keeps positive semidefinite matrices so (Krein and Rutman: its radius is an eigenvalue),
@@ -91,7 +93,7 @@ def perron(noise: Noise, G: FloatArray) -> float:
     )
 
 
-def injected(noise: Noise, G: FloatArray, strength: float) -> FloatArray:
+def injected(noise: RowNoise, G: FloatArray, strength: float) -> FloatArray:
     """Diagonal of the q that solves q = strength (N_h(G o q) + S)."""
     triangle = noise.triangle
     root, apply = _scaled(noise, G)

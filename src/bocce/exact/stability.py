@@ -13,7 +13,7 @@ from ..problems import Problem
 from ..sampling import batch_rows
 from ..theory.batch import zeta2
 from .gaussian import Gaussian, batch_at, critical_strength, loop_gain
-from .moments import FloatArray, Frame, Noise, frame_of, noise_of
+from .moments import Eigenframe, FloatArray, RowNoise, frame_of, noise_of
 from .response import injected, perron, response
 
 LANCZOS_PRODUCTS = 60  # products that one eigenvalue or one solve takes, for the cost model
@@ -209,7 +209,7 @@ def _gaussian_critical(where: str, update: _Update, model: Gaussian) -> float:
     return batch_at(model, critical_strength(_returned(update, model)[0]))
 
 
-def _critical(update: _Update, frame: Frame, noise: Noise) -> float:
+def _critical(update: _Update, frame: Eigenframe, noise: RowNoise) -> float:
     G, _ = response(frame.lam, update.alpha, update.beta, update.theta)
     gain = max(update.alpha**2 * perron(noise, G), 0.0)  # 1 / zeta_c^2; rounding may give -1e-17
     return float(frame.p.n * gain / (gain + frame.p.n - 1.0))
@@ -303,7 +303,7 @@ def _update(where: str, alpha: float, beta: float, theta: float) -> _Update:
     )
 
 
-def _prepared(where: str, p: Problem, update: _Update) -> Frame:
+def _prepared(where: str, p: Problem, update: _Update) -> Eigenframe:
     """The problem in its eigenbasis, if the update can be judged on it."""
     frame = frame_of(where, p)
     if frame.all_eigenvalues.size == 0:

@@ -131,7 +131,7 @@ def derivatives(loss: Any, xp: Any, real: Any) -> Three:
     if isinstance(loss, Softmax):
         three: Three = loss.value_slope_bend
         return three
-    if loss.outputs:
+    if loss.multi_output:
         raise TypeError(
             f"Problem: the {loss.name} loss has several scores a row, must be softmax for arrays "
             "of other libraries than NumPy; give X as a NumPy array."

@@ -17,7 +17,7 @@ class Logistic(NamedTuple):
     (0.693147, 0.5)
     """
 
-    title = "Logistic"
+    problem_name = "Logistic"
     description = "Logistic regression"
     margin = True
     curvature = 0.25

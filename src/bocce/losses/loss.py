@@ -17,14 +17,13 @@ the compiled kernels. The first argument is the loss itself, for its parameters.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import _checks
+from .. import _checks, _renamed
 from .offset import class_with_offset
 from .targets import real_targets
 
@@ -36,12 +35,12 @@ class Loss(Protocol):
     """What the rest of the package may ask of a loss."""
 
     name: ClassVar[str]
-    title: ClassVar[str]  # what a problem with this loss calls itself in messages
+    problem_name: ClassVar[str]  # what a problem with this loss calls itself in messages
     description: ClassVar[str]  # the model, for a sentence
     quadratic: ClassVar[bool]  # is slope = z - y, so that second moments close?
     margin: ClassVar[bool]  # is value a function of y z alone, with y = -1 or 1?
-    outputs: ClassVar[bool]  # has a row a score for each class (z is a matrix)? See Softmax
-    differences: ClassVar[bool]  # do only the differences of a row's scores count?
+    multi_output: ClassVar[bool]  # has a row a score for each class (z is a matrix)? See Softmax
+    shift_invariant: ClassVar[bool]  # do only the differences of a row's scores count?
     attains_minimum: ClassVar[bool]  # is every row's loss least at a finite score?
     curvature: ClassVar[float | None]  # bend is at most this; None where it has no bound
     # What standard errors may assume: "likelihood" (slopes vary as the bend says), "scaled" (the
@@ -171,6 +170,9 @@ RENAMED = {  # names of 0.2
     "floor": "infimum",
     "constant": "best_constant",
     "together": "value_slope_bend",
+    "outputs": "multi_output",
+    "differences": "shift_invariant",
+    "title": "problem_name",
 }
 L = TypeVar("L", bound=type)
 
@@ -187,15 +189,10 @@ def _value_slope_bend(loss: Any, z: Any, y: Any) -> tuple[Any, Any, Any]:
     return loss.value(z, y), loss.slope(z, y), loss.bend(z, y)
 
 
-def _warn_of(where: str, old: str) -> None:
-    text = f"{where}.{old} is now called {RENAMED[old]}; the old name goes in 0.4."
-    warnings.warn(text, FutureWarning, stacklevel=3)
-
-
 def _by_old_name(loss: Any, name: str) -> Any:
     if name not in RENAMED:
         raise AttributeError(f"{type(loss).__name__} has no attribute {name!r}.")
-    _warn_of(type(loss).__name__, name)
+    _renamed.warn(type(loss).__name__, name, RENAMED[name])
     return getattr(loss, RENAMED[name])
 
 
@@ -205,11 +202,11 @@ def _nothing_of_its_own() -> dict[str, Body]:
 
 def _defaults() -> dict[str, Any]:
     return {
-        "title": "Problem",
+        "problem_name": "Problem",
         "quadratic": False,
         "margin": False,
-        "outputs": False,
-        "differences": False,
+        "multi_output": False,
+        "shift_invariant": False,
         "model": "none",
         "log_link": False,
         "self_concordance": None,
@@ -279,7 +276,7 @@ def loss(name: str) -> Callable[[L], L]:
             )
         named.name = name
         for old in RENAMED.keys() & vars(kind).keys():
-            _warn_of(kind.__name__, old)
+            _renamed.warn(kind.__name__, old, RENAMED[old])
             setattr(kind, RENAMED[old], vars(kind)[old])
         named.__getattr__ = _by_old_name
         for fact, usual in {**_defaults(), "description": f"the {name} loss"}.items():

@@ -50,7 +50,7 @@ def with_offset(loss: Any, y: Any, offset: Any) -> tuple[Any, Any]:
     """
     if offset is None:
         return loss, y
-    if loss.outputs:
+    if loss.multi_output:
         raise ValueError(
             f"Problem: offset must be left out with the {loss.name} loss, for a number added to "
             "the scores of all classes cancels; use it with two classes."

@@ -21,8 +21,8 @@ class Softmax(NamedTuple):
     """
 
     description = "Multinomial logistic (softmax) regression"
-    outputs = True
-    differences = True  # of scores are all that counts
+    multi_output = True
+    shift_invariant = True
     curvature = 0.5
     model, self_concordance = "likelihood", 2.0**0.5  # by the norm of a row's change of scores
     targets = staticmethod(class_targets)

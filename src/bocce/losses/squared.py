@@ -13,7 +13,7 @@ class Squared(NamedTuple):
     (2.0, 2.0)
     """
 
-    title = "LeastSquares"
+    problem_name = "LeastSquares"
     description = "Least squares"
     quadratic = True
     curvature = 1.0

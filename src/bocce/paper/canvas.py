@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .results import Curve, Results
+from .results import Results, Trajectory
 
 DECADES = 17.0
 HEADROOM = 1e3  # a curve that grows beyond so many times the start leaves the panel
@@ -222,7 +222,7 @@ def visible(x: np.ndarray, y: np.ndarray, top: float) -> tuple[np.ndarray, np.nd
 
 
 def method_lines(
-    name: str, curve: Curve, x: np.ndarray | None = None, headroom: float = HEADROOM
+    name: str, curve: Trajectory, x: np.ndarray | None = None, headroom: float = HEADROOM
 ) -> list[Line]:
     """The mean over runs with one standard deviation, and the exact root mean square."""
     made = []

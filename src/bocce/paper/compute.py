@@ -17,7 +17,7 @@ from ..run import minimize
 from ..sampling import batch_rows
 from ..schedules import Schedule
 from .methods import Told, build
-from .specs import EXACT, Cell, Data, Run, Table
+from .specs import EXACT, Cell, Data, NamedTable, Run
 
 STAND_INS = {"rcv1": ("rcv1_train.binary", "sector.scale")}  # the first that can be had
 EXACT_POINTS = 1000  # an exact curve keeps about so many of its points
@@ -37,7 +37,7 @@ def compute(cell: Cell) -> Outcome:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # one stage only: a claim says so
-            if isinstance(job, Table):
+            if isinstance(job, NamedTable):
                 from .exhibits import TABLES
 
                 outcome: Outcome = TABLES[job.name](**dict(job.arguments))

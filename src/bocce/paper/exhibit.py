@@ -23,7 +23,7 @@ class Exhibit:
     caption, cells, picture : callable
         What a profile shows, what it computes, and how the results are drawn.
     claims, tables, settings : tuple
-        The claims; the functions that `Table` cells name; the settings.
+        The claims; the functions that `NamedTable` cells name; the settings.
     ours : bool
         Whether the figure is not in the paper.
     """

@@ -21,7 +21,7 @@ NONE = np.zeros(0)
 
 
 @dataclass(frozen=True)
-class Curve:
+class Trajectory:
     """A method on a panel: the mean over seeds with its spread, and the exact root mean square.
 
     ``best`` is what claims are judged on: the exact curve where there is one, else the mean.
@@ -71,7 +71,7 @@ class Curve:
         hit = np.flatnonzero(values <= level)
         return float(k[hit[0]]) if hit.size else math.inf
 
-    def on_runs(self) -> Curve:
+    def on_runs(self) -> Trajectory:
         """The same curve judged on its runs, where it has some."""
         return replace(self, exact_k=NONE, exact=NONE) if self.runs.size else self
 
@@ -184,7 +184,7 @@ class Results:
                 said[f"{name} could not be had (BOCCE_DATA names a folder to look in)"] = None
         return list(said)
 
-    def curve(self, figure: str, setting: str, panel: str, method: str) -> Curve:
+    def curve(self, figure: str, setting: str, panel: str, method: str) -> Trajectory:
         runs = self.seeds(figure, setting, panel, method)
         expected = self.outcomes.get((figure, setting, panel, method, EXACT), Outcome())
         longest = max((run.numbers["k"] for run in runs), key=len, default=NONE)
@@ -197,7 +197,7 @@ class Results:
         if runs and all(run.notes["status"] == "diverged" for run in runs):
             longest, stacked = np.append(longest, longest[-1:] + 1), _ended(stacked)
             evaluations = np.append(evaluations, evaluations[-1:] + 1)
-        return Curve(
+        return Trajectory(
             k=longest,
             runs=stacked,
             exact_k=expected.numbers.get("k", NONE),

@@ -63,19 +63,19 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Table:
+class NamedTable:
     """Numbers from a function of an exhibit (`Exhibit.tables`), called with these arguments."""
 
     name: str
     arguments: tuple[tuple[str, Any], ...] = ()
 
 
-def table(name: str, **arguments: Any) -> Table:
+def table(name: str, **arguments: Any) -> NamedTable:
     """
     >>> table("psi_grid", n=100, b=70).arguments
     (('n', 100), ('b', 70))
     """
-    return Table(name, tuple(arguments.items()))
+    return NamedTable(name, tuple(arguments.items()))
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Cell:
     panel: str
     method: str
     seed: str
-    job: Run | Table
+    job: Run | NamedTable
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -97,7 +97,7 @@ class Cell:
     def path(self) -> str:
         """Where it is stored, below the folder of cells, without the ending.
 
-        >>> Cell("shb_quad", "paper", "kappa=200, r=0.01", "2P-SHB", "0", Table("t")).path
+        >>> Cell("shb_quad", "paper", "kappa=200, r=0.01", "2P-SHB", "0", NamedTable("t")).path
         'shb_quad/paper/kappa-200_r-0.01/2p-shb/0'
         """
         return "/".join([self.figure, self.setting, slug(self.panel), slug(self.method), self.seed])
@@ -108,7 +108,7 @@ class Cell:
         return json.dumps(content, sort_keys=True)
 
 
-def table_cell(figure: str, setting: str, panel: str, method: str, job: Table) -> Cell:
+def table_cell(figure: str, setting: str, panel: str, method: str, job: NamedTable) -> Cell:
     return Cell(figure, setting, panel, method, TABLE, job)
 
 

@@ -4,7 +4,16 @@ from .choose import policy_for as policy_for
 from .choose import scores_for as scores_for
 from .choose import sums_suffice as sums_suffice
 from .engine import PlaneEngine as PlaneEngine
-from .metrics import METRICS, FactorMetric, Identity, Metric, MetricPolicy, Policy, Sample, View
+from .metrics import (
+    METRICS,
+    FactorMetric,
+    Identity,
+    IdentityPolicy,
+    Metric,
+    MetricPolicy,
+    Sample,
+    View,
+)
 from .plane import Plane as Plane
 from .scores import SCORES as SCORES
 from .scores import Scores as Scores
@@ -15,9 +24,9 @@ __all__ = [
     "METRICS",
     "FactorMetric",
     "Identity",
+    "IdentityPolicy",
     "Metric",
     "MetricPolicy",
-    "Policy",
     "Sample",
     "View",
 ]

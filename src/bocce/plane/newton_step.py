@@ -32,7 +32,7 @@ class Penalty(NamedTuple):
     curvature: float
 
 
-class Found(NamedTuple):
+class LinePoint(NamedTuple):
     """A search along a line: the length (None if none will do), what was evaluated there, and the
     number of evaluations."""
 
@@ -41,7 +41,7 @@ class Found(NamedTuple):
     evaluations: int
 
 
-def search(scores: Scores, slope: float, value: float, slack: float, penalty: Penalty) -> Found:
+def search(scores: Scores, slope: float, value: float, slack: float, penalty: Penalty) -> LinePoint:
     """A length t at which f is nearly least along direction 0: t = 1 if that will do.
 
     ``slope`` and ``value`` are those of f at the start, where rounding hides ``slack``. No length
@@ -54,14 +54,14 @@ def search(scores: Scores, slope: float, value: float, slack: float, penalty: Pe
         change = found.value + penalty.value + more - value
         after = float(found.plane_gradient[0]) + penalty.slope + t * penalty.curvature
         if abs(after) <= -NEAR * slope and falls(change, slack, t * after, t * slope):
-            return Found(t, found, tried)
+            return LinePoint(t, found, tried)
         if not math.isfinite(after):
-            return Found(None, None, tried)
+            return LinePoint(None, None, tried)
         curvature = 0.0
         if after <= 0.0:
             curvature = float(scores.curvature(1)[0, 0]) + penalty.curvature
         t = line.next(t, after, curvature)
-    return Found(None, None, TRIES)
+    return LinePoint(None, None, TRIES)
 
 
 class LineSearch:

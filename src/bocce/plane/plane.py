@@ -26,7 +26,7 @@ from .metrics import Identity, Metric, View
 from .newton_step import Penalty, search
 from .scores.base import Scores
 from .state import check_finite, under
-from .subspace import LIMITS, Found, PlaneLimits, Step, Subspace
+from .subspace import LIMITS, PlaneLimits, PlanePoint, Step, Subspace
 
 Array = npt.NDArray[np.float64]
 
@@ -210,7 +210,7 @@ class Plane:
         stepped = self.k > 0 and not isinstance(self.metric, Identity)
         return bool(self.norm <= norm(error) or stepped)
 
-    def _best_point(self) -> Found | None:
+    def _best_point(self) -> PlanePoint | None:
         """The best point of the plane; None where no fall can be measured."""
         penalty_gradient = self.penalty_gradient if self.penalised else None
         plane = Subspace(

@@ -39,7 +39,7 @@ class PlaneLimits:
 LIMITS = PlaneLimits()
 
 
-class Found(NamedTuple):
+class PlanePoint(NamedTuple):
     """The best point of a plane: its coordinates, what was evaluated, and the fall foreseen."""
 
     c: Array
@@ -89,7 +89,7 @@ class Subspace:
         self.evaluations = 0
         self.trusted: bool | None = None
 
-    def best_point(self, predicted_step: float = 0.0, thorough: bool = False) -> Found | None:
+    def best_point(self, predicted_step: float = 0.0, thorough: bool = False) -> PlanePoint | None:
         """c that makes f(w + D c) nearly as small as can be; None where no fall can be measured.
 
         ``predicted_step``: a multiple of direction 0 that is taken if it will do.
@@ -126,9 +126,9 @@ class Subspace:
                 continue
             stretch, H = 1.0, self.directions.curvature(self.scores, k)
             unit = units(H)
-        return None if found is None else Found(c, found, predicted)
+        return None if found is None else PlanePoint(c, found, predicted)
 
-    def _predicted(self, step: float, unit: Array, goal: float) -> Found | None:
+    def _predicted(self, step: float, unit: Array, goal: float) -> PlanePoint | None:
         """The point where the scores know the gradient, if it will do."""
         c = np.zeros(self.a.size)
         c[0] = step
@@ -136,7 +136,7 @@ class Subspace:
         found, value, after = self._try(c)
         good = slope < 0.0 and falls(value - self.value, self.slack, float(after @ c), slope)
         self.trusted = good and float(np.abs(after * unit).max()) <= PREDICTED * goal
-        return Found(c, found, -0.5 * slope) if self.trusted else None
+        return PlanePoint(c, found, -0.5 * slope) if self.trusted else None
 
     def _reach(self, slope: float, value: float) -> float:
         """The share of a Newton step to try first; 1 unless the step promises a fall of f below its

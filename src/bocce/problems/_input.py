@@ -104,8 +104,8 @@ def check_l2(where: str, l2: Any) -> float:
 
 def encode(loss: Loss, y: Array) -> tuple[Array, Any]:
     """Finite targets as the loss wants them, and the classes."""
-    check_finite_targets(loss.title, y)
-    encoded, classes = loss.targets(loss.title, y)
+    check_finite_targets(loss.problem_name, y)
+    encoded, classes = loss.targets(loss.problem_name, y)
     encoded.flags.writeable = False
     return encoded, classes
 

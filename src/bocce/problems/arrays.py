@@ -23,7 +23,7 @@ class OnDevice:
         assert isinstance(rows, ArrayRows)
         self.backend = backend = rows.backend
         self.parts = rows.parts(int(np.prod(problem.shape[1:])))
-        encoded = backend.indices if loss.outputs else backend.put
+        encoded = backend.indices if loss.multi_output else backend.put
         self.y = [encoded(problem.y.real[part]) for part in self.parts]
         self.weight = self.offset = None
         if np.iscomplexobj(problem.y):
@@ -68,7 +68,7 @@ class ArrayProblem(Problem):
         assert isinstance(self.rows, ArrayRows)
         gradient = self.rows.both(w, slopes) / self.n
         value = sum(float(part) for part in sums) / self.n
-        return Look(value + self.ridge_value(w), gradient + self.pull(w))
+        return Look(value + self.ridge_value(w), gradient + self.penalty_gradient(w))
 
     def value(self, w: Any, rows: Index | None = None) -> float:
         if rows is not None:

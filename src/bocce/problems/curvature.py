@@ -73,9 +73,9 @@ def bound(problem: Problem) -> float:
     """The loss's bound on its second derivative, which every constant rests on."""
     if problem.loss.curvature is None:
         raise ValueError(
-            f"{problem.loss.title}: the {problem.loss.name} loss has no bound on its curvature, "
-            "must have one for constants, and so for steps of a given length; use the method "
-            '"plane", or a line search.'
+            f"{problem.loss.problem_name}: the {problem.loss.name} loss has no bound on its "
+            "curvature, must have one for constants, and so for steps of a given length; use the "
+            'method "plane", or a line search.'
         )
     return problem.loss.curvature
 
@@ -162,8 +162,8 @@ def _spectrum(problem: Problem) -> tuple[Array, Array, float]:
     h, l2 = bound(problem), problem.l2
     if not np.isfinite(problem.gram).all():
         raise ValueError(
-            f"{problem.loss.title}: the squares of X overflow, must be finite for its curvature; "
-            "divide X by a constant."
+            f"{problem.loss.problem_name}: the squares of X overflow, must be finite for its "
+            "curvature; divide X by a constant."
         )
     if problem.penalty is not None:
         whole, vectors = np.linalg.eigh(h * problem.gram + np.diag(problem.ridge))

@@ -25,7 +25,7 @@ class Line:
         self.problem, self.w, self.rows = problem, w, rows
         self._at = problem.predict(w, rows)
         slopes = problem.slopes(self._at, rows)
-        self.gradient = problem.combine(slopes, rows) / rows.size + problem.pull(w)
+        self.gradient = problem.combine(slopes, rows) / rows.size + problem.penalty_gradient(w)
         self.slope2 = float(np.vdot(self.gradient, self.gradient))
 
     @cached_property
@@ -56,5 +56,7 @@ class Line:
             return float(s * self.slope2 - 0.5 * s**2 * bend)
         before = p.losses(self._at, self.rows)
         after = p.losses(self._at - s * self._along, self.rows)
-        pull = s * np.vdot(p.pull(self.w), g) - 0.5 * s**2 * np.vdot(p.pull(g), g)
+        pull = s * np.vdot(p.penalty_gradient(self.w), g) - 0.5 * s**2 * np.vdot(
+            p.penalty_gradient(g), g
+        )
         return float((before - after).mean() + pull)

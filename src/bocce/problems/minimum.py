@@ -83,7 +83,7 @@ def _by_newton(p: Problem) -> Array:
         w, value, g = trial, new_value, new_g
     if np.linalg.norm(g) > 1e-8 * scale or _escapes(p, w, g):
         raise ValueError(
-            f"{p.loss.title}: l2={p.l2!r} leaves no finite minimiser that could be reached "
+            f"{p.loss.problem_name}: l2={p.l2!r} leaves no finite minimiser that could be reached "
             "(separable data?), must be > 0 then; add regularisation, for example l2=1e-4."
         )
     return w
@@ -101,7 +101,7 @@ def _escapes(p: Problem, w: Array, g: Array) -> bool:
 
 
 def _newton_direction(p: Problem, w: Array, g: Array) -> Array:
-    if p.gram_fits and not p.loss.outputs:
+    if p.gram_fits and not p.loss.multi_output:
         H = p.hessian(w)
         level = 1e-14 * float(np.trace(H))
         if not level > FLATTEST * p.mean_row2:  # no row bends here: Huber far away, a hinge behind
@@ -113,7 +113,7 @@ def _newton_direction(p: Problem, w: Array, g: Array) -> Array:
 
     def multiply(v: Any) -> Array:
         v = v.reshape(p.shape)
-        bent = p.combine(p.bend_times(z, p.predict(v))) / p.n + p.pull(v)
+        bent = p.combine(p.bend_times(z, p.predict(v))) / p.n + p.penalty_gradient(v)
         return np.asarray(bent.ravel())
 
     H = LinearOperator((w.size, w.size), matvec=multiply, dtype=np.float64)
@@ -123,13 +123,13 @@ def _newton_direction(p: Problem, w: Array, g: Array) -> Array:
 def noise_at(p: Problem, w: Array) -> Noise:
     if p.penalty is not None:
         raise ValueError(
-            f"{p.loss.title}: penalty and intercept must be left out for noise, which is defined "
-            "for one l2 on all variables."
+            f"{p.loss.problem_name}: penalty and intercept must be left out for noise, which is "
+            "defined for one l2 on all variables."
         )
-    if p.loss.outputs:
+    if p.loss.multi_output:
         raise ValueError(
-            f"{p.loss.title}: noise is defined for one score a row, must not be asked for with "
-            f"the {p.loss.name} loss; make one class against the rest first."
+            f"{p.loss.problem_name}: noise is defined for one score a row, must not be asked for "
+            f"with the {p.loss.name} loss; make one class against the rest first."
         )
     values = p.losses(p.predict(w)) + p.ridge_value(w)
     sigma2 = max(0.0, float((values - _lowest(p)).mean()))

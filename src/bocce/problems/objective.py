@@ -49,7 +49,8 @@ class Objective(Immutable, Variables):
         """
         extras = (np.zeros(0) if a is None else a for a in (self.weight, self.penalty))
         data = digest(self.y, *extras)
-        return f"{self.loss.title} {self.loss!r} {self.given.fingerprint()} {data} l2={self.l2!r}"
+        name, rows = self.loss.problem_name, self.given.fingerprint()
+        return f"{name} {self.loss!r} {rows} {data} l2={self.l2!r}"
 
     def weighted(self, values: Array, rows: Index | None = None) -> Array:
         """c_i times the value of row i.
@@ -115,7 +116,7 @@ class Objective(Immutable, Variables):
     @depends_on("weights", "targets")
     def mean_target(self) -> Any:
         """The mean of c_i y_i; of several classes, the share of each."""
-        if self.loss.outputs:
+        if self.loss.multi_output:
             return np.bincount(self.y, self.weight, minlength=len(self.classes)) / self.n
         return float(self.weighted(self.y.real).mean())
 
@@ -249,7 +250,7 @@ class Objective(Immutable, Variables):
         -------
         ndarray
         """
-        if self.loss.outputs:
+        if self.loss.multi_output:
             return self.weighted(self.loss.bend_times(z, self.y, u))  # type: ignore[attr-defined]
         return self.bends(z) * u
 
@@ -271,7 +272,7 @@ class Objective(Immutable, Variables):
         z = self.predict(w, rows)
         slopes = self.slopes(z, rows)
         value = float(self.losses(z, rows).mean()) + self.ridge_value(w)
-        return Look(value, self.combine(slopes, rows) / slopes.shape[0] + self.pull(w))
+        return Look(value, self.combine(slopes, rows) / slopes.shape[0] + self.penalty_gradient(w))
 
     def value(self, w: Any, rows: Index | None = None) -> float:
         """f(w), or the mean over ``rows`` plus the l2 term.
@@ -302,7 +303,7 @@ class Objective(Immutable, Variables):
         """
         w = self.point(w)
         slopes = self.slopes(self.predict(w, rows), rows)
-        return np.asarray(self.combine(slopes, rows) / slopes.shape[0] + self.pull(w))
+        return np.asarray(self.combine(slopes, rows) / slopes.shape[0] + self.penalty_gradient(w))
 
     def row_gradient_mean2(self, w: Any) -> float:
         """mean_i ||grad f_i(w)||^2, f_i with its l2 term.
@@ -317,7 +318,7 @@ class Objective(Immutable, Variables):
         float
         """
         w = self.point(w)
-        z, pull = self.predict(w), self.pull(w)
+        z, pull = self.predict(w), self.penalty_gradient(w)
         slopes = self.slopes(z)
         across = self.l2 * z if self.penalty is None else self.predict(pull)
         squares = by_row(slopes**2) * self.rows.norms2 + 2 * by_row(slopes * across)

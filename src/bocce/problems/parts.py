@@ -106,8 +106,8 @@ class PartedProblem(Problem):
     def _needs_gram(self) -> None:
         if not self.gram_fits:
             raise ValueError(
-                f"{self.loss.title}: d={self.d} must be at most {GRAM_COLUMNS} for a d x d matrix "
-                "of data in parts; use minimize, which needs none."
+                f"{self.loss.problem_name}: d={self.d} must be at most {GRAM_COLUMNS} for a d x d "
+                "matrix of data in parts; use minimize, which needs none."
             )
 
     def minimiser(self) -> Array:
@@ -202,21 +202,23 @@ class FileProblem(PartedProblem):
         for name, value in left_out.items():
             if value is not None:
                 raise TypeError(
-                    f"{kind.title}: {name} must be left out, for a block file holds its targets "
-                    "and nothing else; for more give X and y as arrays."
+                    f"{kind.problem_name}: {name} must be left out, for a block file holds its "
+                    "targets and nothing else; for more give X and y as arrays."
                 )
         labels = X.labels if labels is None else labels
-        classes = kind.targets(kind.title, np.zeros(0), labels or ())[1]
+        classes = kind.targets(kind.problem_name, np.zeros(0), labels or ())[1]
         if classes is not None and X.classes is not None:  # the text that the labels stand for
             classes = np.asarray(X.classes)[classes.astype(np.intp)]
-        rows, l2 = FileRows(X), check_l2(kind.title, l2)
-        factors = penalty_factors(kind.title, rows, penalty, standardize, intercept=intercept)
+        rows, l2 = FileRows(X), check_l2(kind.problem_name, l2)
+        factors = penalty_factors(
+            kind.problem_name, rows, penalty, standardize, intercept=intercept
+        )
         facts = {"labels": labels, "classes": classes, "penalty": factors}
         self._begin(rows, kind, l2, intercept, **facts)
 
     def encoded(self, y: Array) -> tuple[Array, Any]:
         """Stored targets as the loss wants them; no labels stand for more than were counted."""
-        return self.loss.targets(self.loss.title, y, self.labels or ())
+        return self.loss.targets(self.loss.problem_name, y, self.labels or ())
 
     @depends_on("rows")
     def y(self) -> Array:  # type: ignore[override]
@@ -224,7 +226,8 @@ class FileProblem(PartedProblem):
         return self.encoded(self.given.targets())[0]
 
     def fingerprint(self) -> str:
-        return f"{self.loss.title} {self.loss!r} {self.given.fingerprint()} {self._settings()}"
+        name, rows = self.loss.problem_name, self.given.fingerprint()
+        return f"{name} {self.loss!r} {rows} {self._settings()}"
 
     def parts(self, blocks: Any = None) -> Iterator[Problem]:
         """The problem of each block (all, or those named), valid until the next is taken."""
@@ -269,7 +272,7 @@ class FileProblem(PartedProblem):
 
     def batch_gradient(self, w: Array, units: Index) -> Array:
         """The estimate from the blocks named."""
-        pull = self.pull(w)
+        pull = self.penalty_gradient(w)
         total = sum(part.n * (part.gradient(w) - pull) for part in self.parts(units))
         return np.asarray(total * (self.units / (units.size * self.n)) + pull)
 
@@ -283,7 +286,7 @@ class FileProblem(PartedProblem):
         """
         w = np.zeros(self.shape) if w is None else self.point(w)
         M, between, rows2 = self.units, 0.0, 0.0
-        total, pull = np.zeros(self.shape), self.pull(w)
+        total, pull = np.zeros(self.shape), self.penalty_gradient(w)
         for part in self.parts():
             g = part.n * (part.gradient(w) - pull)
             total += g

@@ -99,7 +99,7 @@ class Problem(Objective):
         offset: Any = None,
     ) -> None:
         kind: Loss = loss_of("Problem", loss)
-        where = kind.title
+        where = kind.problem_name
         l2 = check_l2(where, l2)
         rows = X if isinstance(X, Rows) else rows_of(check_design(where, X))
         y = check_vector(where, y, rows.n)
@@ -176,9 +176,9 @@ class Problem(Objective):
         """
         other = self
         if l2 is not None:
-            other = other.with_fields(l2=check_l2(self.loss.title, l2))
+            other = other.with_fields(l2=check_l2(self.loss.problem_name, l2))
         if y is not None:
-            encoded, classes = encode(self.loss, check_vector(self.loss.title, y, self.n))
+            encoded, classes = encode(self.loss, check_vector(self.loss.problem_name, y, self.n))
             encoded = with_offset(without_offset(self.loss), encoded, self.offset)[1]
             other = other.with_encoded(encoded).with_fields(classes=classes)
         return other
@@ -201,7 +201,7 @@ class Problem(Objective):
 
     def __repr__(self) -> str:
         kind = "CSR " if self.sparse else self.given.library
-        name = self.loss.title
+        name = self.loss.problem_name
         shown = f"{self.loss.name}, " if name == "Problem" else ""
         end = ", intercept" * self.intercept + ", offset" * (self.offset is not None)
         return f"{name}({shown}{kind}{self.n} x {self.d} {self.given.dtype}, l2={self.l2:g}{end})"

@@ -93,7 +93,7 @@ class ActorProblem(PartedProblem):
         return self.given.fingerprint()
 
     def fingerprint(self) -> str:
-        return f"{self.loss.title} {self.loss!r} {self._identity} {self._settings()}"
+        return f"{self.loss.problem_name} {self.loss!r} {self._identity} {self._settings()}"
 
     def columns_seen(self) -> Seen | None:
         return None if self.given.found.in_files else seen(self)
@@ -125,8 +125,8 @@ class ActorProblem(PartedProblem):
     def _all(self, rows: Index | None) -> None:
         if rows is not None:
             raise ValueError(
-                f"{self.loss.title}: rows must be left out for rows in Ray actors, which are "
-                "numbered part by part; ask for all of them."
+                f"{self.loss.problem_name}: rows must be left out for rows in Ray actors, which "
+                "are numbered part by part; ask for all of them."
             )
 
 
@@ -151,7 +151,7 @@ class ActorEngine(RemoteEngine):
             raise ValueError(
                 f"{WHERE}: sampling={mode!r} must be 'independent': parts draw for themselves."
             )
-        if problem.loss.outputs:
+        if problem.loss.multi_output:
             raise ValueError(
                 f"{WHERE}: the {problem.loss.name} loss must be minimised on all rows; leave T and "
                 'batch_size out, or use method "plane".'

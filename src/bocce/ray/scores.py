@@ -103,7 +103,7 @@ class PartScores:
         )
 
 
-class Known:
+class DriverState:
     """What the driver knows of the scores: w, D, and c where the last look was at z + c U."""
 
     def __init__(self, memory: int) -> None:
@@ -167,7 +167,7 @@ class ActorScores:
         self.shape = (problem.rows.d, *outputs)  # of w
         self.actors = problem.given.actors
         self.serial, self.turn = next(_serial), 0
-        self.known = Known(memory)
+        self.known = DriverState(memory)
         self.waiting: list[Operation] = []  # operations without an answer, sent with the next
         self.known_curvature: Array | None = None  # on the plane, where it came with an answer
         self.max_change = 0.0

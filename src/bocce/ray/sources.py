@@ -109,7 +109,7 @@ def _of_arrays(parts: Any, loss: Any) -> Survey:
     # as one problem would judge them: every row finite, and labels counted over all parts
     checked = [Problem(X, np.zeros(X.shape[0])) for X, _ in held]
     targets = _checked_targets(held)
-    encoded, classes = loss.targets(loss.title, targets)
+    encoded, classes = loss.targets(loss.problem_name, targets)
     shares = iter(np.split(encoded, np.cumsum([X.shape[0] for X, _ in held])[:-1]))
     problems = iter(checked)
     sources: list[MakePart] = [
@@ -185,7 +185,7 @@ def _of_files(files: list[BlockFile], loss: Any) -> Survey:
     labels: list[float] | None = sorted({x for file in files for x in file.labels or ()})
     if any(file.labels is None for file in files):
         labels = []  # more than were counted
-    classes = loss.targets(loss.title, np.zeros(0), labels)[1]
+    classes = loss.targets(loss.problem_name, np.zeros(0), labels)[1]
     return Survey(
         [_Opened(str(file.path), labels) for file in files],
         [file.n for file in files],
@@ -216,7 +216,7 @@ def _of_dataset(dataset: Any, loss: Any, workers: int | None) -> Survey:
     rows_here = dataset.materialize()  # in the cluster's object store, block by block
     columns = rows_here.schema().names
     labels = rows_here.unique(columns[-1]) if _has_classes(loss) else None
-    classes = loss.targets(loss.title, np.zeros(0), labels)[1]
+    classes = loss.targets(loss.problem_name, np.zeros(0), labels)[1]
     blocks = rows_here.to_arrow_refs()
     length = ray.remote(_length)
     starts = np.cumsum([0, *ray.get([length.remote(block) for block in blocks])])
@@ -244,7 +244,7 @@ def _shares(blocks: list[Any], starts: Array, a: int, b: int) -> list[tuple[Any,
 
 
 def _has_classes(loss: Any) -> bool:
-    return loss.targets(loss.title, np.zeros(0), (0.0, 1.0))[1] is not None
+    return loss.targets(loss.problem_name, np.zeros(0), (0.0, 1.0))[1] is not None
 
 
 class _Shares(NamedTuple):
@@ -259,5 +259,5 @@ class _Shares(NamedTuple):
         X, y = (np.concatenate(columns) for columns in zip(*pairs))
         rows = Problem(X, np.zeros(len(y))).given  # checked
         _checked_targets([(X, y)])
-        encoded, classes = loss.targets(loss.title, y, self.labels)
+        encoded, classes = loss.targets(loss.problem_name, y, self.labels)
         return _part(rows, encoded, loss, l2, intercept, classes)

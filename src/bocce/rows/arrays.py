@@ -25,7 +25,7 @@ NUMBERS = 1 << 24  # of X, or of its scores, in a block
 FAR_OFF = 4.0  # spreads that a centre may be from 0 where rounding is coarse
 
 
-class Store(Protocol):
+class RowStore(Protocol):
     """Where rows are had from."""
 
     X: Any
@@ -80,13 +80,13 @@ class Ferried:
 
 
 class ArrayRows(Rows):
-    """n rows in a ``Store``, with columns (x - centre) * scale, and ``unit`` behind if not 0."""
+    """n rows in a ``RowStore``, with columns (x - centre) * scale, and ``unit`` behind if not 0."""
 
     foreign = True
 
     def __init__(
         self,
-        store: Store,
+        store: RowStore,
         centre: Array | None = None,
         scale: Array | None = None,
         unit: float = 0.0,
@@ -308,7 +308,7 @@ class _Sum:
 class HostView:
     """What a look at an array's rows and columns gives: on the host."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RowStore) -> None:
         self.store, self.shape = store, store.X.shape
 
     def __getitem__(self, key: Any) -> Array:

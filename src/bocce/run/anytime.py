@@ -83,4 +83,9 @@ def batches_pay(p: Problem) -> bool:
     Only where the data are in parts and the scores of all rows do not fit into memory. In memory
     the plane alone is faster, before a compiler is even loaded (benchmarks/begin.py).
     """
-    return p.in_parts and p.n > MOST_SCORES and p.loss.curvature is not None and not p.loss.outputs
+    return (
+        p.in_parts
+        and p.n > MOST_SCORES
+        and p.loss.curvature is not None
+        and not p.loss.multi_output
+    )

@@ -18,7 +18,7 @@ from .history import History
 from .result import StageRun
 
 if TYPE_CHECKING:
-    from .driver import Run
+    from .driver import Driver
 
 GOES_ON = "goes on"
 OVER = ("converged", "diverged", "stalled", "unbounded", "budget", "")
@@ -35,7 +35,7 @@ class Keeper:
     in the middle of a step loses that step, and nothing else.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Driver) -> None:
         self.run, self.path = run, run.settings.checkpoint
         self.found = False
         self.ended: str | None = None  # the verdict of a run that is over
@@ -122,7 +122,7 @@ class Keeper:
             "history": len(run.history),
             "norms": len(run.norms),
             "stages": list(run.stages),
-            "stop": np.array([run.stop.first, run.stop.wanted]),
+            "stop": np.array([run.stop.first, run.stop.inner_tol]),
             "ended": np.array(GOES_ON if self.ended is None else self.ended),
         }
         if state.tally is not None:
@@ -148,7 +148,7 @@ class Keeper:
         run.norms = [saved["norms"]]
         sizes = saved["stage_sizes"].tolist()
         run.stages = [StageRun(str(n), *size) for n, size in zip(saved["stage_names"], sizes)]
-        run.stop.first, run.stop.wanted = (float(x) for x in saved["stop"])
+        run.stop.first, run.stop.inner_tol = (float(x) for x in saved["stop"])
         ended = str(saved["ended"])
         check_numbers(run, ended)
         run.controller.load(_of(saved, "control."))
@@ -161,7 +161,7 @@ class Keeper:
             run.state.memory = {n: a for n, a in run.state.memory.items() if n == "policy"}
 
 
-def check_numbers(run: Run, ended: str) -> None:
+def check_numbers(run: Driver, ended: str) -> None:
     """Is everything that was measured a number, at steps that were taken?"""
     state, table = run.state, run.history.table()
     if ended not in (GOES_ON, "stopped", *OVER):
@@ -171,7 +171,7 @@ def check_numbers(run: Run, ended: str) -> None:
     if state.tally is not None and state.tally.shape != run.start.shape:
         raise ValueError("its sum of iterates has another shape than w")
     steps = table[:, 0]
-    known = [table, *run.norms, np.array([run.stop.first, run.stop.wanted])]
+    known = [table, *run.norms, np.array([run.stop.first, run.stop.inner_tol])]
     if ended != "diverged":
         known += [state.w, state.v]
     if not (len(table) and all(np.isfinite(array).all() for array in known)):
@@ -180,7 +180,7 @@ def check_numbers(run: Run, ended: str) -> None:
         raise ValueError("its records are not of the steps that were taken")
 
 
-def check_counters(run: Run) -> None:
+def check_counters(run: Driver) -> None:
     """Does the stage under way end within its table? Compiled steps do not look."""
     state, stage = run.state, run.stage
     assert stage is not None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._coefficients import Table, coefficient_table, row_names
+from .._coefficients import CoefficientTable, coefficient_table, row_names
 from ..inference import MOST_VARIABLES, infer
 from ..problems import Problem
 from .result import Result
@@ -26,7 +26,7 @@ def coefficients(
     columns: Sequence[str] | None = None,
     kind: str | None = None,
     count: float | None = None,
-) -> Table:
+) -> CoefficientTable:
     """Coefficients with standard errors and 95 % intervals, or with the reason why there are none.
 
     Parameters
@@ -45,7 +45,7 @@ def coefficients(
 
     Returns
     -------
-    Table
+    CoefficientTable
         A row for each coefficient.
 
     Examples
@@ -55,7 +55,7 @@ def coefficients(
     >>> coefficients(p, bocce.minimize(p, tol=1e-9), ["mean"])["std_error"].round(6).tolist()
     [1.080123]
     """
-    w = p.joined(result.w, result.intercept)
+    w = p.join_intercept(result.w, result.intercept)
     groups = p.classes if w.ndim == 2 else ()
     names = row_names(columns or [f"x{j}" for j in range(p.d)], p.intercept, groups)
     why = _why_not(p, result, kind)
@@ -66,7 +66,7 @@ def coefficients(
         except ValueError as error:
             why = str(error)
     if why:
-        return Table(names, {"coef": w.T.reshape(-1)}, [f"No standard errors: {why}"])
+        return CoefficientTable(names, {"coef": w.T.reshape(-1)}, [f"No standard errors: {why}"])
     table = coefficient_table(names, [(w, found)], LEVEL, bool(np.any(p.ridge)))
     if used == "sandwich":
         table.notes.append("Standard errors are by residuals alone (sandwich).")
@@ -85,7 +85,7 @@ def _why_not(p: Problem, result: Result, kind: str | None) -> str:
         return "the run ended before the minimum; run it to a tolerance, without a number of steps."
     if kind is not None:
         return ""
-    scores = len(p.classes) if p.loss.outputs else 1
+    scores = len(p.classes) if p.loss.multi_output else 1
     passes = float(result.history["gradient_evaluations"][-1]) / p.n
     run = 4.0 * p.rows.cost * scores * passes
     if result.w.size > MOST_VARIABLES or 2.0 * p.rows.gram_cost * scores**2 > max(run, CHEAP):

@@ -16,7 +16,7 @@ def constant(p: Problem) -> Any:
     """The intercept of the best model without coefficients, roughly where it has no closed form;
     with a loss on all classes, one for each."""
     known = p.loss.best_constant(p.mean_target)
-    return known if p.loss.outputs or known != 0.0 else _searched_constant(p)
+    return known if p.loss.multi_output or known != 0.0 else _searched_constant(p)
 
 
 def _searched_constant(p: Problem) -> float:

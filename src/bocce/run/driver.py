@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import engines
-from ..control import Controller, End, Fixed, Plane, Seen, Stage
+from ..control import Controller, End, Fixed, Plane, Stage, StageReport
 from ..engines import Engine, Goal, Recorder, State, StepReport
 from ..problems import Frame, Look, NotFinite, Problem, norm
 from ..rows import Array
@@ -33,7 +33,7 @@ NEARER_STEPS = 20  # steps on all rows that lead to where the noise of batches i
 LITTLE = 0.01  # of what f has fallen by: less may be left where a tolerance is met
 
 
-class Run:
+class Driver:
     """One run of ``problem``, in the variables of ``frame``, from ``start``."""
 
     def __init__(
@@ -97,7 +97,7 @@ class Run:
         if best is not None and w is best.w and self.history.last.value != best.value:
             if self.history.last.k == self.state.k:
                 self.history.drop_last()
-            self._note(best.value, self.stop.outer(self._look(w).gradient))
+            self._note(best.value, self.stop.user_norm(self._look(w).gradient))
         return w
 
     # -- the loop ----------------------------------------------------------------------------------
@@ -122,12 +122,12 @@ class Run:
             if verdict or self.state.k >= self.end:
                 self.stage = None
 
-    def _seen(self, verdict: str) -> Seen:
+    def _seen(self, verdict: str) -> StageReport:
         state, taken = self.state, self.stages[-1].steps
         mean = None if state.tally is None or taken == 0 else state.tally / taken
         norms = np.concatenate([np.zeros(0), *self.norms])
         look = self._outer_look if self.controller.open_ended else self._look
-        return Seen(state.w, state.k, mean, look, norms, verdict, self.evaluations)
+        return StageReport(state.w, state.k, mean, look, norms, verdict, self.evaluations)
 
     def _enter(self, stage: Stage) -> None:
         if stage.start is not None:
@@ -195,7 +195,7 @@ class Run:
     def _goal(self) -> Goal:
         """What the next steps are for."""
         stop = self.stop
-        return Goal(stop.wanted, stop.fall, self.end - self.state.k, stop.tol < TIGHT)
+        return Goal(stop.inner_tol, stop.max_gap, self.end - self.state.k, stop.tol < TIGHT)
 
     def _took(self, state: State, report: StepReport) -> None:
         """The steps are complete."""
@@ -228,7 +228,7 @@ class Run:
         """Is the tolerance met for certain, and the most that the gradient's norm can be."""
         assert report.look is not None
         gradient = report.look.gradient
-        size = self.stop.outer(gradient) + self.stop.doubt(report.gradient_error)
+        size = self.stop.user_norm(gradient) + self.stop.gradient_error(report.gradient_error)
         return self.stop.met(gradient, size), size
 
     def _to_verify(self, report: StepReport, met: bool) -> bool:
@@ -236,15 +236,15 @@ class Run:
         would be met but for the bound on what is wrong with the gradient."""
         if report.gradient_error is None or report.look is None:
             return met
-        return not met and self.stop.outer(report.look.gradient) <= self.stop.goal
+        return not met and self.stop.user_norm(report.look.gradient) <= self.stop.goal
 
     def _near(self) -> bool:
         """Is f as near to its minimum as was asked for, and can the engine tell?"""
         assert self.engine is not None
-        if self.stop.fall == 0.0 or not self.free:
+        if self.stop.max_gap == 0.0 or not self.free:
             return False
         gap = self.engine.gap(0.0)
-        return gap.by_hessian and gap.estimate <= self.stop.fall
+        return gap.by_hessian and gap.estimate <= self.stop.max_gap
 
     def _begins_at_end(self, first: Look, size: float) -> bool:
         """Is the run over before its first step? In a path the gradient at zero alone does not say
@@ -287,7 +287,7 @@ class Run:
         return scale * scale
 
     def _goal2(self) -> float:
-        goal = self.stop.wanted / self.unit
+        goal = self.stop.inner_tol / self.unit
         return goal * goal if self.stop.tol > 0.0 else -1.0
 
     def _harvest(self) -> None:
@@ -321,7 +321,7 @@ class Run:
         if not self.frame.plain:
             record = self.history.last
             self.history.drop_last()
-            self.history.add(record._replace(norm=self.stop.outer(look.gradient)))
+            self.history.add(record._replace(norm=self.stop.user_norm(look.gradient)))
         told_to_stop = self._tell(self.state.w, look)
         return self._checked(verdict) or ("stopped" if told_to_stop else "")
 
@@ -337,7 +337,7 @@ class Run:
         callback = self.settings.callback
         if callback is None:
             return False
-        coef, intercept = self.problem.parted(self.frame.out(w))
+        coef, intercept = self.problem.split_intercept(self.frame.out(w))
         gradient = self.frame.gradient_out(look.gradient)
         shown = Progress(self.state.k, coef.copy(), norm(gradient), look.value, gradient, intercept)
         return bool(callback(shown))
@@ -364,7 +364,7 @@ class Run:
         beyond = engines.norm2(look.gradient, self.unit) > self._limit2
         if beyond or not math.isfinite(look.value):
             return "diverged"
-        stopped = self._record(w, look, self.stop.outer(look.gradient))
+        stopped = self._record(w, look, self.stop.user_norm(look.gradient))
         if self.stop.tol > 0.0 and self.stop.met(look.gradient):
             return "converged"
         return "stopped" if stopped else ""
@@ -382,7 +382,7 @@ class Run:
     def _nearer(self) -> Array:
         """A point near the minimiser: a few steps on all rows from the start."""
         steps, stop = Fixed(Plane(T=NEARER_STEPS), self.problem.n), Stop(0.0, self.frame)
-        run = Run(self.problem, self.frame, self.start, steps, stop, Request(), dict)
+        run = Driver(self.problem, self.frame, self.start, steps, stop, Request(), dict)
         run.go()
         return run.state.w
 

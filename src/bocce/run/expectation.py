@@ -81,7 +81,7 @@ def _model(p: Problem, near: Array | None) -> Problem | None:
     one_l2 = bool(np.all(p.ridges[: p.d] == p.l2))
     plain = one_l2 and p.weight is None and not p.in_parts and not p.rows.foreign
     small = p.width <= EXACT_COLUMNS and p.n * float(p.width) ** 4 <= EXACT_FLOPS
-    known = p.loss.quadratic or (near is not None and not p.loss.outputs)
+    known = p.loss.quadratic or (near is not None and not p.loss.multi_output)
     if not (plain and small and known) or p.loss.curvature is None or p.constants().L <= 0.0:
         return None
     if p.loss.quadratic and not p.intercept:

@@ -16,7 +16,7 @@ from ..rows import digest
 from . import words
 from .checkpoint_file import fingerprint
 from .controllers import controller_of
-from .driver import Run
+from .driver import Driver
 from .request import Request
 from .result import Progress, Result, StageRun
 from .stop import Stop
@@ -161,7 +161,9 @@ def solve(
     start = frame.into(request.w0) if request.w0.any() else np.zeros(inner.shape)
     controller = controller_of(inner, request, start)
     identity = _identity(p, request, controller)
-    run = Run(inner, frame, start, controller, stop or Stop(request.tol, frame), request, identity)
+    run = Driver(
+        inner, frame, start, controller, stop or Stop(request.tol, frame), request, identity
+    )
     verdict = run.go()
     return _result(p, run, request, verdict)
 
@@ -196,9 +198,9 @@ def _identity(p: Problem, request: Request, controller: Controller) -> Callable[
     return identity
 
 
-def _result(p: Problem, run: Run, request: Request, verdict: str) -> Result:
+def _result(p: Problem, run: Driver, request: Request, verdict: str) -> Result:
     u = run.frame.out(run.answer(verdict))
-    w, intercept = p.parted(u)
+    w, intercept = p.split_intercept(u)
     columns = run.history.table().T
     history = {
         "k": columns[0].astype(np.int64),

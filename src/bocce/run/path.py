@@ -23,7 +23,7 @@ from .stop import Stop
 MOVES = 0.1  # of the gradient where a run begins: it goes on at least to this,
 LEAST = 1e-3  # but not beyond so much of what ``tol`` asks for
 SAMPLE = 1000  # rows on which possible starts are compared
-SHARE, OF_ERROR = 5e-6, 0.01  # see ``Way.enough``
+SHARE, OF_ERROR = 5e-6, 0.01  # see ``PathSolver.enough``
 FLAT = 0.1  # of the squared mean loss: no less is taken for the variance of the losses
 USUAL = 1e-4  # a smaller ``tol`` makes scores as much more exact
 FINER = 0.01  # of what ``tol`` asks for: a run that is to be scored
@@ -70,9 +70,9 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     """
     penalties = check_penalties("path", l2s)
     method = _checks.choice("path", "method", method, open_ended_names())
-    way, results = Way(p, float(penalties.min()), tol, method), {}
+    solver, results = PathSolver(p, float(penalties.min()), tol, method), {}
     for place in np.argsort(-penalties, kind="stable").tolist():
-        results[place] = way.go_on(float(penalties[place]))
+        results[place] = solver.next_run(float(penalties[place]))
     return [results[place] for place in range(penalties.size)]
 
 
@@ -85,12 +85,20 @@ def check_penalties(where: str, l2s: Any) -> Array:
     return np.array(penalties)
 
 
-class Way:
-    """The runs of a path, one after the other: what they share, and where the last ones ended.
+class PathSolver:
+    """The runs of a path, one after the other: what they share, and the last solutions.
 
-    ``weakest`` is the least penalty to come: columns are scaled for it. ``leader``: the way of a
-    problem with the same rows, but other weights or targets, whose variables are used. ``judged``:
-    the number of rows on which the models are scored; 0 where each is to meet ``tol``.
+    Parameters
+    ----------
+    p, tol, method : Problem, float, str
+        As for ``path``.
+    weakest : float
+        The smallest penalty of the path; columns are scaled for it.
+    leader : PathSolver, optional
+        The solver of a problem with the same rows and other weights or targets; its variables are
+        used.
+    n_scored_rows : int
+        The number of rows on which the models are scored; 0 where each model must meet ``tol``.
     """
 
     def __init__(
@@ -99,21 +107,21 @@ class Way:
         weakest: float,
         tol: float,
         method: str = PLANE.name,
-        leader: Way | None = None,
-        judged: int = 0,
+        leader: PathSolver | None = None,
+        n_scored_rows: int = 0,
     ) -> None:
         self.p, self.tol, self.leader = p, tol, leader
         direct = p.loss.quadratic  # there a run is a step or two
-        self.judged = 0 if direct or p.in_parts else judged
+        self.n_scored_rows = 0 if direct or p.in_parts else n_scored_rows
         self.method = method if p.in_parts else PLANE.name
         self.frame: Frame = Frame.of(p.replace(l2=weakest)) if leader is None else leader.frame
         inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
         # what is handed on from run to run is the path's own
-        self.inner: Problem = inner.with_fields(handed_on=PathCache(shared=self.judged > 0))
+        self.inner: Problem = inner.with_fields(handed_on=PathCache(shared=self.n_scored_rows > 0))
         nowhere = self.inner.replace(l2=0.0).look(np.zeros(self.inner.shape))
-        self.first = Stop(tol, self.frame).outer(nowhere.gradient)
+        self.first = Stop(tol, self.frame).user_norm(nowhere.gradient)
         self.zero_value = nowhere.value if p.in_parts else value_at_constant(p, self.inner)
-        self.ends: list[tuple[float, Array]] = []  # penalties, and their minimisers
+        self.solutions: list[tuple[float, Array]] = []  # penalties, and their minimisers
 
     @cached_property
     def sample(self) -> Problem:
@@ -122,22 +130,24 @@ class Way:
         return self.inner.on(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
 
     def model(self, l2: float, follow: bool = False) -> Array:
-        """The point for the next penalty; as exact as scores need it, if it is to be ``judged``.
-        ``follow``: with the curvature that the leader has found for it."""
+        """The minimiser for the next penalty, as exact as scores need it where models are scored.
+
+        ``follow``: with the curvature that the leader has found for this penalty.
+        """
         if follow:
             self._take_over()
         start = self._start(l2)
-        if (w := self._lean(l2, start)) is None:
-            result = self.go_on(l2, start)
-            return self.p.joined(result.w, result.intercept)
+        if (w := self._rough_minimiser(l2, start)) is None:
+            result = self.next_run(l2, start)
+            return self.p.join_intercept(result.w, result.intercept)
         point = self.frame.out(w)
-        self.ends = [*self.ends[-2:], (l2, point)]
+        self.solutions = [*self.solutions[-2:], (l2, point)]
         return point
 
-    def _lean(self, l2: float, start: Array) -> Array | None:
+    def _rough_minimiser(self, l2: float, start: Array) -> Array | None:
         """In the frame's variables; None where it takes a whole run."""
         p = self.inner.replace(l2=l2)
-        if not self.judged or not RoughNewton.supports(p):
+        if not self.n_scored_rows or not RoughNewton.supports(p):
             return None
         with np.errstate(all="ignore"):  # a step too far is not taken
             return RoughNewton(p, p.shape).minimiser(self.frame.into(start), self.enough(start))
@@ -154,27 +164,28 @@ class Way:
         assert mine is not None
         mine.follow(theirs, self.p.loss.quadratic)
 
-    def go_on(self, l2: float, start: Array | None = None) -> Result:
+    def next_run(self, l2: float, start: Array | None = None) -> Result:
         """The run for the next penalty."""
         stop = Stop(self.tol, self.frame, self.first, zero_value=self.zero_value)
-        if self.ends and stop.goal > 0.0:
-            before, end = self.ends[-1]
-            begins = norm(self.p.replace(l2=abs(before - l2)).pull(end))  # of the gradient there
+        if self.solutions and stop.goal > 0.0:
+            before, end = self.solutions[-1]
+            # the gradient where the run begins
+            begins = norm(self.p.replace(l2=abs(before - l2)).penalty_gradient(end))
             stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
         start = self._start(l2) if start is None else start
-        if self.judged:
-            stop.fall = self.enough(start)
+        if self.n_scored_rows:
+            stop.max_gap = self.enough(start)
             stop.first *= FINER
         return self._run(l2, start, stop)
 
     def enough(self, w: Array) -> float:
-        """How far f may be left above its minimum, that no score can tell.
+        """How far f may stay above its minimum so that no score changes noticeably.
 
-        Let s be the standard deviation of the rows' losses, so s / sqrt(judged) the standard error
-        of a score. Where f is too high by e, so is a score, and e should be a small share of that
-        error. Beside that the model is off by some direction, of length sqrt(2 e) by the Hessian,
-        along which the rows that are scored have a slope, of the order of 1 / sqrt(judged): so e
-        should be a still smaller share of s^2.
+        Let s be the standard deviation of the rows' losses and m the number of scored rows, so
+        s/sqrt(m) is the standard error of a score. If f is too high by e, the score is too high by
+        e, and e should be a small share of that standard error. Also, the model is off along some
+        direction of length sqrt(2 e) in the Hessian's norm, and along it the scored rows have a
+        slope of order 1/sqrt(m). So e should be a still smaller share of s^2.
         """
         own = self.sample
         losses = own.loss.value(own.predict(self.frame.into(w)), own.y)
@@ -185,24 +196,27 @@ class Way:
         variance = float(np.average((losses - mean) ** 2, weights=weight))
         variance = max(variance, FLAT * float(mean) ** 2)  # under a strong penalty all are alike
         finer = min(1.0, self.tol / USUAL) ** 2
-        return finer * min(SHARE * variance, OF_ERROR * float(np.sqrt(variance / self.judged)))
+        error = float(np.sqrt(variance / self.n_scored_rows))
+        return finer * min(SHARE * variance, OF_ERROR * error)
 
     def _run(self, l2: float, start: Array, stop: Stop) -> Result:
         p, inner = self.p.replace(l2=l2), self.inner.replace(l2=l2)
         request = Request(self.method, w0=start, tol=self.tol)
         result = solve(p, request, stop, self.frame, inner)
-        self.ends = [*self.ends[-2:], (l2, p.joined(result.w, result.intercept))]
+        self.solutions = [*self.solutions[-2:], (l2, p.join_intercept(result.w, result.intercept))]
         return result
 
     def _start(self, l2: float) -> Array:
         """Where f is least, on a sample of the rows: the last minimiser, or where the line or the
         parabola through the last ones leads (as a function of log l2)."""
-        if not self.ends:
+        if not self.solutions:
             return np.zeros(self.p.shape)
-        points = [self.ends[-1][1]]
-        known = [l2, *(before for before, _ in self.ends)]
+        points = [self.solutions[-1][1]]
+        known = [l2, *(before for before, _ in self.solutions)]
         if not self.p.in_parts and min(known) > 0.0 and len(set(known)) == len(known):
-            points += [_led(self.ends[-k:], l2) for k in range(2, len(self.ends) + 1)]
+            points += [
+                extrapolate(self.solutions[-k:], l2) for k in range(2, len(self.solutions) + 1)
+            ]
         if len(points) == 1:
             return points[0]
         own = self.sample.replace(l2=l2)
@@ -223,10 +237,10 @@ def _with_rows(inner: Problem, p: Problem) -> Problem:
     )
 
 
-def _led(ends: list[tuple[float, Array]], l2: float) -> Array:
+def extrapolate(ends: list[tuple[float, Array]], l2: float) -> Array:
     """The polynomial in log l2 through the ends (l2, w), at another l2.
 
-    >>> _led([(10.0, np.array([1.0])), (1.0, np.array([2.0]))], 0.1).round(9)
+    >>> extrapolate([(10.0, np.array([1.0])), (1.0, np.array([2.0]))], 0.1).round(9)
     array([3.])
     """
     logs, point = np.log([known for known, _ in ends]), np.zeros_like(ends[0][1])

@@ -298,7 +298,7 @@ def _shape(p: Problem, c: Constants, known: _Known) -> list[str]:
                 f"anywhere than where its minimum lies; the table is for the {known.mu:.3g} found "
                 "there."
             )
-        elif p.loss.outputs and p.intercept and p.l2 > 0.0:
+        elif p.loss.multi_output and p.intercept and p.l2 > 0.0:
             said.append(
                 "Intercepts count by their differences alone, so f is flat along their sum, which "
                 f"no run moves; the table is for curvatures above {known.mu:.3g}."
@@ -353,7 +353,7 @@ def _enough(request: Request, found: dict[str, Any]) -> str:
 
 def _direct(p: Problem, found: dict[str, Any]) -> str:
     """Would forming a d x d matrix and solving be cheaper?"""
-    many = p.d > DIRECT_COLUMNS or p.loss.outputs  # of several outputs, a matrix of (d K)^2
+    many = p.d > DIRECT_COLUMNS or p.loss.multi_output  # of several outputs, a matrix of (d K)^2
     if many or p.loss.curvature is None or found["passes"] is None:
         return ""
     solves = 1.0 if p.loss.quadratic else 10.0

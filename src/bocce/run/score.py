@@ -46,7 +46,7 @@ class Score:
     def add(self, X: Any, y: Any, weight: Any = None, offset: Any = None) -> None:
         """Count rows with their targets, as they stand in the data."""
         loss = self.result.loss
-        encoded, _ = loss.targets(loss.title, np.asarray(y), self.classes)
+        encoded, _ = loss.targets(loss.problem_name, np.asarray(y), self.classes)
         self.add_encoded(X, encoded, weight, offset)
 
     def add_encoded(self, X: Any, y: Array, weight: Any = None, offset: Any = None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from .. import engines, sampling
 from ..control import Limits
 from ..control.guard import VALUE_FACTOR
-from ..control.stream import Place, Stream
+from ..control.stream import Stream, StreamPlace
 from ..problems import Problem
 from ..problems.curvature import bound
 from ..rows import Array
@@ -53,7 +53,7 @@ def _steps(stream: Stream, movers: list[Any], b: int, count: int) -> bool:
     return True
 
 
-def _sane(stream: Stream, before: Place, movers: list[Any]) -> bool:
+def _sane(stream: Stream, before: StreamPlace, movers: list[Any]) -> bool:
     """Has the chunk's loss kept below four times what it was, or at zero if that is less?
 
     The named methods may rise on their way, but not above four times the loss at zero.

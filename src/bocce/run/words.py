@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from ..engines import DIVERGENCE_FACTOR
 
 if TYPE_CHECKING:
-    from .driver import Run
+    from .driver import Driver
 
 
-def message(run: Run, verdict: str, tol: float) -> str:
+def message(run: Driver, verdict: str, tol: float) -> str:
     text = _open_ended(run, verdict, tol) if _is_open(run) else _with_table(run, verdict, tol)
     return text + _retreats(run)
 
 
-def _is_open(run: Run) -> bool:
+def _is_open(run: Driver) -> bool:
     return run.controller.open_ended or run.free
 
 
-def _with_table(run: Run, verdict: str, tol: float) -> str:
+def _with_table(run: Driver, verdict: str, tol: float) -> str:
     k, stage = run.state.k, run.controller.current()
     name = "the schedule" if stage.name == "schedule" else stage.name
     if verdict == "diverged":
@@ -35,7 +35,7 @@ def _with_table(run: Run, verdict: str, tol: float) -> str:
     return f"{name}: all {k} steps taken."
 
 
-def _how_diverged(run: Run, name: str) -> str:
+def _how_diverged(run: Driver, name: str) -> str:
     k, first, last = run.state.k, run.history.first, run.history.last
     if last.k == k and last.value > first.value:
         return (
@@ -48,7 +48,7 @@ def _how_diverged(run: Run, name: str) -> str:
     )
 
 
-def _open_ended(run: Run, verdict: str, tol: float) -> str:
+def _open_ended(run: Driver, verdict: str, tol: float) -> str:
     name = run.controller.name
     steps, passes = run.state.k, f"{run.evaluations / run.problem.n:.3g}"
     spent = f"{steps} step{'s' * (steps != 1)}, {passes} pass{'es' * (passes != '1')}{_stages(run)}"
@@ -78,7 +78,7 @@ def _open_ended(run: Run, verdict: str, tol: float) -> str:
     return f"{name}: the passes that were allowed are used: {spent}.{missed}{remedy}."
 
 
-def _stages(run: Run) -> str:
+def _stages(run: Driver) -> str:
     """The batches, first and last, of n rows."""
     sizes = [stage.batch for stage in run.stages if stage.steps]
     n = run.problem.n
@@ -88,7 +88,7 @@ def _stages(run: Run) -> str:
     return f", batches of {ends} of n={n}"
 
 
-def _retreats(run: Run) -> str:
+def _retreats(run: Driver) -> str:
     count = run.controller.retreats
     if not count:
         return ""

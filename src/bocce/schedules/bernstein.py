@@ -39,7 +39,7 @@ def gain_factors(
 
 
 @dataclass(frozen=True)
-class Setting:
+class TailSetting:
     """alpha, beta, theta and the rows' constants; the spectrum fills [mu, lam_max]."""
 
     alpha: float
@@ -91,7 +91,7 @@ class Quartics:
         return False
 
 
-def quartics(m: Setting, r: float, sharp: bool) -> Quartics | None:
+def quartics(m: TailSetting, r: float, sharp: bool) -> Quartics | None:
     """The two sides of zeta2 g_r(lam) lam (1 - c1 lam) <= r^2 (c1 lam + c2), times f1 f2 f3 / r^2.
 
     None if the noise-free method does not contract faster than r. Without ``sharp`` the -c1 lam,
@@ -151,7 +151,7 @@ def _halves(c: list[float]) -> tuple[list[float], list[float]]:
     return left, right[::-1]
 
 
-def certifies(setting: Setting, zeta2: float, rate: float) -> bool:
+def certifies(setting: TailSetting, zeta2: float, rate: float) -> bool:
     """Is ``rate`` certified at zeta2, proved on all of [mu, lam_max]?"""
     found = quartics(setting, rate, sharp=True)
     return found is not None and found.holds(zeta2, math.isfinite(setting.kappa_tilde))

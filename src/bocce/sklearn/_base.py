@@ -36,7 +36,7 @@ from ._display import HistoryDisplay
 from ._errors import FIRST_TOL, Seen, WithErrors, until_certain
 from ._export import Exportable
 from ._report import Reporter
-from ._run import Outcome, asked, constant, dense_pays, descend, judged
+from ._run import FitOutcome, asked, constant, dense_pays, descend, judged
 
 
 @cache
@@ -199,11 +199,11 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
 
     def _outputs(self, runs: int) -> int:
         """Rows of coef_, for so many runs: one each, or one a class where one run is for all."""
-        return len(self.classes_) if self._loss().outputs else runs
+        return len(self.classes_) if self._loss().multi_output else runs
 
     def _place(self, j: int) -> Any:
         """Of the run j in coef_."""
-        return slice(None) if self._loss().outputs else j
+        return slice(None) if self._loss().multi_output else j
 
     @one_thread()
     def _fit(
@@ -232,7 +232,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         count = float(X.shape[0]) if weights is None else float(weights.sum())
         problems: list[Problem] = []
         p = inner = frame = None
-        outcomes: list[Outcome] = []
+        outcomes: list[FitOutcome] = []
         for j, target in enumerate(targets):
             y, place = target, self._place(j)
             if p is None:
@@ -254,7 +254,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
             report.begin(j)
             if self.fit_intercept and not warm:
                 intercept[place] = constant(p)
-            start = p.joined(coef[place].T, intercept[place])
+            start = p.join_intercept(coef[place].T, intercept[place])
             watch = tell if report.listened_to else None
             problems.append(p)
             if certain:
@@ -270,7 +270,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
             rough, shift = coef.astype(dtype), intercept.astype(dtype)
             for j, outcome in enumerate(outcomes):
                 place = self._place(j)
-                w = p.joined(rough[place].T, shift[place])
+                w = p.join_intercept(rough[place].T, shift[place])
                 outcomes[j] = judged(outcome, inner, frame, w)
         self._stream, self._seen, self._inferred = None, Seen(problems, count, columns), {}
         self._keep(frame, outcomes, request, labels)
@@ -281,7 +281,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         intercept[place] = w[-1] if self.fit_intercept else 0.0
 
     def _keep(
-        self, frame: Frame, outcomes: list[Outcome], request: Request, labels: list[str]
+        self, frame: Frame, outcomes: list[FitOutcome], request: Request, labels: list[str]
     ) -> None:
         """What a fit leaves behind besides the coefficients."""
         self.history_ = outcomes[0].history

@@ -82,7 +82,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
 
     def _targets(self, places: np.ndarray) -> Iterator[np.ndarray]:
         """What each run is fitted to: the places of the classes, or a class against the rest."""
-        if self._loss().outputs:
+        if self._loss().multi_output:
             yield places
             return
         for j in self._sides:
@@ -91,7 +91,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
     @property
     def _runs(self) -> list[str]:
         """What the runs are called."""
-        if self._loss().outputs:
+        if self._loss().multi_output:
             return [f"{self.classes_.size} classes"]
         return [f"class {self.classes_[j]}" for j in self._sides]
 

@@ -97,8 +97,8 @@ class CrossValidated:
         folds = self._folds(data)
         scorer = check_scoring(self._model(), scoring=self.scoring)
         weakest = float(self.l2s_.min())
-        judged = min(len(test) for _, test in folds)
-        leader = Track(self._model(), *data, weakest, judged)
+        n_scored_rows = min(len(test) for _, test in folds)
+        leader = Track(self._model(), *data, weakest, n_scored_rows)
         others = [Fold(self._model(), data, fold, weakest, leader) for fold in folds]
         self.scores_ = np.full((len(folds), self.l2s_.size), np.nan)
         # threads: rows are shared, and products of matrices run side by side
@@ -353,7 +353,7 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         # a splitter counts the rows of weight zero; they are not left out one by one
         X, y, weights = self._weighted_rows(*data)[:3] if self.cv is None else data
         self._one_output = y.ndim == 1
-        rows = _ridge.Rows(X, y.reshape(len(y), -1), weights, self.fit_intercept)
+        rows = _ridge.CentredRows(X, y.reshape(len(y), -1), weights, self.fit_intercept)
         if self.cv is None:
             folds = [(np.arange(len(y)), np.arange(len(y)))]
             predictions = [rows.left_out(self.l2s_)]

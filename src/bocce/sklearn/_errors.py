@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks
-from .._coefficients import Table, coefficient_table, row_names
+from .._coefficients import CoefficientTable, coefficient_table, row_names
 from ..inference import MOST_VARIABLES, Inference, infer
 from ..problems import Problem
 from ..rows import Array
-from ._run import Outcome, descend
+from ._run import FitOutcome, descend
 
 FIRST_TOL = 1e-4  # what ``tol="auto"`` begins with, and uses where nothing better is known
 SHARE = 0.01  # of its standard error: the most that a coefficient may be wrong by
@@ -64,7 +64,7 @@ class WithErrors:
             coef = coef[:, self._seen.columns]
         intercept = np.array(self.intercept_, dtype=np.float64, ndmin=1)
         place = self._place(j)
-        return p.joined(coef[place].T, intercept[place])
+        return p.join_intercept(coef[place].T, intercept[place])
 
     @property
     def covariance_(self) -> Array:
@@ -82,7 +82,7 @@ class WithErrors:
         found = found.reshape(-1, found.shape[-1])
         return found[0] if np.ndim(self.coef_) == 1 else found
 
-    def summary(self, kind: str = "model", level: float = 0.95) -> Table:
+    def summary(self, kind: str = "model", level: float = 0.95) -> CoefficientTable:
         """Coefficients with standard errors and confidence intervals.
 
         Parameters
@@ -95,7 +95,7 @@ class WithErrors:
 
         Returns
         -------
-        Table
+        CoefficientTable
             Columns ``coef``, ``std_error``, ``lower`` and ``upper``, and without a penalty
             ``p_value``, a row for each coefficient. ``to_pandas()`` makes a DataFrame of it.
 
@@ -133,7 +133,7 @@ class WithErrors:
 
 def until_certain(
     p: Problem, inner: Problem, frame: Any, start: Array, request: Any, watch: Any, count: float
-) -> Outcome:
+) -> FitOutcome:
     """Descend until no coefficient's optimisation error exceeds a hundredth of its standard error,
     by the bound of ``bocce.inference``."""
     request = replace(request, tol=FIRST_TOL)
@@ -159,7 +159,7 @@ def until_certain(
     return outcome
 
 
-def _joined(first: Outcome, then: Outcome) -> Outcome:
+def _joined(first: FitOutcome, then: FitOutcome) -> FitOutcome:
     """One run after the other, as one."""
     added = {
         name: values + (first.history[name][-1] if name in ("iteration", "passes") else 0)

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 from ..rows import Array
-from ..run.path import Way
+from ..run.path import PathSolver
 from ._arrays import elsewhere, rows_at
 from ._base import HeavyBall
 from ._errors import FIRST_TOL
@@ -33,7 +33,7 @@ class Track:
         y: Array,
         weights: Array | None,
         weakest: float,
-        judged: int,
+        n_scored_rows: int,
         leader: Track | None = None,
     ) -> None:
         self.model, self.given, self.d = model, X, int(X.shape[1])
@@ -47,14 +47,18 @@ class Track:
             X = X.toarray()
         tol = FIRST_TOL if model.tol == "auto" else model.tol
         if tiny(X):
-            tol, judged = min(tol, TINY_TOL), 0
-        self.ways: list[Way] = []
+            tol, n_scored_rows = min(tol, TINY_TOL), 0
+        self.ways: list[PathSolver] = []
         p = None
         for j, target in enumerate(targets):
             if p is None:
                 p = model._problem(X, target, weights)
             led = leader.ways[j] if leader else self.ways[0] if self.ways else None
-            self.ways.append(Way(p.with_encoded(target), weakest, tol, leader=led, judged=judged))
+            self.ways.append(
+                PathSolver(
+                    p.with_encoded(target), weakest, tol, leader=led, n_scored_rows=n_scored_rows
+                )
+            )
         self.follows = leader is not None
 
     def fit(self, l2: float) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class Model(NamedTuple):
         return coef, self.y_mean - coef @ self.x_mean
 
 
-class Rows:
+class CentredRows:
     """Rows about their mean, as dense float64, with targets and weights."""
 
     def __init__(self, X: Any, Y: Array, weights: Array | None, intercept: bool) -> None:

@@ -70,7 +70,7 @@ def with_batch(request: Request, inner: Problem) -> Request:
 
 
 @dataclass
-class Outcome:
+class FitOutcome:
     """Where a run ended and how it went."""
 
     w: Array  # and then the intercept, where there is one
@@ -95,7 +95,7 @@ def stop_at(
 
     def at(intercept: Any) -> float:
         if by_sums or inner.rows.foreign:  # where the rows are
-            flat = p.joined(np.zeros(p.shape)[: p.d], np.zeros(p.shape[1:]) + intercept)
+            flat = p.join_intercept(np.zeros(p.shape)[: p.d], np.zeros(p.shape[1:]) + intercept)
             gradient = inner.sums.gradient if by_sums else inner.gradient
             return norm(frame.gradient_out(gradient(frame.into(flat))))
         nothing = np.zeros((inner.n, *inner.shape[1:]))
@@ -106,18 +106,18 @@ def stop_at(
     cold = not start[: p.d].any() and (not p.intercept or np.array_equal(start[-1], flat))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if cold:
-            stop = Stop(goal, frame, zero=at(0.0) if p.intercept else -1.0)
+            stop = Stop(goal, frame, norm_at_zero=at(0.0) if p.intercept else -1.0)
         else:
             zero = at(0.0)
             stop = Stop(goal, frame, smaller(zero, at(flat)) if p.intercept else zero)
-    if not (math.isfinite(stop.first) and math.isfinite(stop.zero)):
+    if not (math.isfinite(stop.first) and math.isfinite(stop.norm_at_zero)):
         raise ValueError(OVERFLOW)
     return stop
 
 
 def descend(
     p: Problem, inner: Problem, frame: Frame, start: Array, request: Request, tell: Tell | None
-) -> Outcome:
+) -> FitOutcome:
     """Run until the gradient, in the caller's variables, is tol times the first."""
     request, name = with_batch(request, inner), request.facts.name
     goal = min(request.tol, TINY_TOL) if tiny(p.X) and reaches_tol(name) else request.tol
@@ -130,7 +130,7 @@ def descend(
         nonlocal stopped
         ratio = now.grad_norm / stop.first if stop.first > 0 else 0.0
         assert tell is not None
-        w = p.joined(now.w, now.intercept)
+        w = p.join_intercept(now.w, now.intercept)
         stopped = tell(now.k, w, now.value, ratio, _share(ratio, goal))
         return stopped
 
@@ -142,11 +142,11 @@ def descend(
         result = solve(p, request, stop, frame, inner)  # an estimator has checked its parameters
     except NotFinite as error:
         raise ValueError(OVERFLOW) from error
-    w = p.joined(result.w, result.intercept)
+    w = p.join_intercept(result.w, result.intercept)
     last = _at_returned(p, frame, w, float(result.history["grad_norm"][-1]), wanted * stop.first)
     ratio = last / stop.first if stop.first > 0 else 0.0
     apart = _separated(inner, frame, w)
-    return Outcome(w, ratio, _columns(result, p.n), stopped, apart, result, stop.first)
+    return FitOutcome(w, ratio, _columns(result, p.n), stopped, apart, result, stop.first)
 
 
 def _at_returned(p: Problem, frame: Frame, w: Array, size: float, wanted: float) -> float:
@@ -168,7 +168,7 @@ def _at_returned(p: Problem, frame: Frame, w: Array, size: float, wanted: float)
         return norm(p.gradient(w))
 
 
-def judged(outcome: Outcome, inner: Problem, frame: Frame, w: Array) -> Outcome:
+def judged(outcome: FitOutcome, inner: Problem, frame: Frame, w: Array) -> FitOutcome:
     """The same run, judged at w: what is left of it after rounding."""
     at, first = frame.into(np.asarray(w, dtype=np.float64)), outcome.first
     size = _by_sums(inner, frame, at)
@@ -183,7 +183,7 @@ def _by_sums(inner: Problem, frame: Frame, at: Array) -> float | None:
     sums = inner.known("sums")
     if sums is None or not sums.sound:
         return None
-    size = norm(frame.gradient_out(sums.gradient(at) + inner.pull(at)))
+    size = norm(frame.gradient_out(sums.gradient(at) + inner.penalty_gradient(at)))
     return size if norm(frame.error_out(sums.error(at))) <= 0.01 * size else None
 
 
@@ -206,10 +206,10 @@ def _columns(result: Result, n: int) -> dict[str, Array]:
 
 def _separated(inner: Problem, frame: Frame, w: Array) -> bool:
     """Are all rows on their side where no l2 keeps w from growing?"""
-    if inner.l2 > 0.0 or not (inner.loss.Plain.margin or inner.loss.outputs):
+    if inner.l2 > 0.0 or not (inner.loss.Plain.margin or inner.loss.multi_output):
         return False
     z = inner.predict(frame.into(w))
-    if inner.loss.outputs:
+    if inner.loss.multi_output:
         z = z - z[np.arange(inner.n), inner.y][:, None]
         return bool((np.count_nonzero(z >= 0.0, axis=1) == 1).all())
     return bool((inner.y.real * (z + inner.y.imag) > 0.0).all())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import sampling
-from ..control.stream import AVERAGED, BATCH, CUT, Place, Stream, Trail
+from ..control.stream import AVERAGED, BATCH, CUT, Stream, StreamPlace, Trail
 from ..problems import Frame, Problem
 from ..rows import Array
 from ..run import Request
@@ -20,7 +20,7 @@ from ._run import asked, constant, with_batch
 
 
 @dataclass
-class Told:
+class StreamState:
     """What an estimator keeps between calls: the stream, its frame, and what it has told."""
 
     request: Request
@@ -53,7 +53,7 @@ def classes_of(named: Any, known: Array | None) -> Array:
 
 def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | None) -> None:
     """Take the steps of one chunk, and set what a fit sets."""
-    told: Told | None = getattr(estimator, "_stream", None)
+    told: StreamState | None = getattr(estimator, "_stream", None)
     outputs = list(targets)
     first = estimator._problem(X, outputs[0], weights)
     if told is None:
@@ -77,7 +77,7 @@ def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | N
     _publish(estimator, told, problems, X)
 
 
-def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> Told:
+def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> StreamState:
     """Frame, constants, batch and schedule, from the first chunk."""
     frame = Frame.of(p)
     inner = frame.problem(p)
@@ -104,11 +104,11 @@ def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> Told:
         where = estimator._place(j)
         if p.intercept and not warm:
             intercept[where] = constant(p.with_encoded(y))
-        starts.append(p.joined(coef[where].T, intercept[where]))
-    place = Place([Trail.at(frame.into(start)) for start in starts])
+        starts.append(p.join_intercept(coef[where].T, intercept[where]))
+    place = StreamPlace([Trail.at(frame.into(start)) for start in starts])
     request = replace(request, batch_size=request.batch_size or BATCH)
     stream = Stream(L, c.mu, max(c.L_max, L), place, named)
-    return Told(request, frame, stream, inner.n, _flat_columns(p))
+    return StreamState(request, frame, stream, inner.n, _flat_columns(p))
 
 
 def _flat_columns(p: Problem) -> Array:
@@ -121,7 +121,7 @@ def _flat_columns(p: Problem) -> Array:
     return np.asarray(most == least if centred else (most == 0.0) & (least == 0.0))
 
 
-def _reframe(told: Told, p: Problem, varies: Array) -> None:
+def _reframe(told: StreamState, p: Problem, varies: Array) -> None:
     """Columns that vary for the first time are centred and scaled as this chunk says; the iterates
     stay where they are. (A scale that was chosen for a constant would make their rows so long that
     no column learns.)"""
@@ -135,7 +135,7 @@ def _reframe(told: Told, p: Problem, varies: Array) -> None:
     told.stream.L, told.stream.mu = max(told.stream.L, c.L), min(told.stream.mu, c.mu)
 
 
-def _publish(estimator: Any, told: Told, problems: list[Problem], X: Any) -> None:
+def _publish(estimator: Any, told: StreamState, problems: list[Problem], X: Any) -> None:
     """coef_, intercept_, history_, n_iter_ and plan_ after a call."""
     stream = told.stream
     points, k, passes = stream.points(), stream.place.k, told.rows / told.first_rows
@@ -157,7 +157,7 @@ def _publish(estimator: Any, told: Told, problems: list[Problem], X: Any) -> Non
     estimator.plan_ = _plan(told)
 
 
-def _plan(told: Told) -> str:
+def _plan(told: StreamState) -> str:
     stream = told.stream
     k, size, named = stream.place.k, told.request.batch_size, stream.named
     batches = f"{size:g} of a chunk" if isinstance(size, float) else f"{size} rows"

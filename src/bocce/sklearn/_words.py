@@ -7,7 +7,7 @@ from typing import Any
 from ..control import takes_all_rows
 from ..problems import Frame, Problem
 from ..run import Request
-from ._run import Outcome, reaches_tol
+from ._run import FitOutcome, reaches_tol
 
 SHOWN = 3  # outputs that are told one by one
 
@@ -16,7 +16,7 @@ def plan(
     estimator: Any,
     problem: Problem,
     frame: Frame,
-    outcomes: list[Outcome],
+    outcomes: list[FitOutcome],
     request: Request,
     labels: list[str],
 ) -> str:
@@ -57,7 +57,7 @@ def _scaling(frame: Frame) -> str:
     )
 
 
-def _course(problem: Problem, outcome: Outcome, request: Request) -> str:
+def _course(problem: Problem, outcome: FitOutcome, request: Request) -> str:
     """What the run did, and how near it came."""
     text = f"Method {request.facts.name!r} took {_stages(problem, outcome)}; "
     text += f"the gradient's norm fell to {outcome.ratio:.2g} of the first"
@@ -65,7 +65,7 @@ def _course(problem: Problem, outcome: Outcome, request: Request) -> str:
     return text + (" It was stopped by a callback." if outcome.stopped else "")
 
 
-def _stages(problem: Problem, outcome: Outcome) -> str:
+def _stages(problem: Problem, outcome: FitOutcome) -> str:
     told = []
     for stage in outcome.result.stages:
         steps = f"{stage.steps} step{'s' * (stage.steps != 1)}"
@@ -77,7 +77,7 @@ def _stages(problem: Problem, outcome: Outcome) -> str:
     return f"{', then '.join(told)}: {passes}" if told else f"no step: {passes}"
 
 
-def _direct(problem: Problem, outcomes: list[Outcome]) -> str:
+def _direct(problem: Problem, outcomes: list[FitOutcome]) -> str:
     """Where a direct solver does the same in one go, say so."""
     if not problem.has_gram or sum(o.passes for o in outcomes) == 0.0:
         return ""
@@ -90,7 +90,7 @@ def _direct(problem: Problem, outcomes: list[Outcome]) -> str:
     )
 
 
-def trouble(estimator: Any, outcomes: list[Outcome], request: Request, labels: list[str]) -> str:
+def trouble(estimator: Any, outcomes: list[FitOutcome], request: Request, labels: list[str]) -> str:
     """Why ``tol`` was not reached and what to do, or that there is no minimiser; else ""."""
     name = type(estimator).__name__
     apart = [label for label, o in zip(labels, outcomes) if o.separated]
@@ -112,7 +112,7 @@ def trouble(estimator: Any, outcomes: list[Outcome], request: Request, labels: l
     )
 
 
-def _remedy(outcome: Outcome, request: Request) -> str:
+def _remedy(outcome: FitOutcome, request: Request) -> str:
     if not reaches_tol(request.facts.name):
         return f"method {request.facts.name!r} has a fixed schedule: raise max_iter, or use 'auto'."
     if outcome.passes <= request.passes - 1.0:  # not even all of them were of use

@@ -115,8 +115,8 @@ def _spectrum(p: Any) -> tuple[FloatArray, FloatArray]:
 def _require_least_squares(where: str, p: Any) -> None:
     if not p.loss.quadratic:
         raise TypeError(
-            f"{where}: p={p.loss.title} must be a LeastSquares problem, for weights are known "
-            "for quadratics alone; for convex losses see theory.certify_convex."
+            f"{where}: p={p.loss.problem_name} must be a LeastSquares problem, for weights are "
+            "known for quadratics alone; for convex losses see theory.certify_convex."
         )
 
 
@@ -132,7 +132,7 @@ def _batch(where: str, batch_size: object, n: int) -> int:
 def _whitened_noise(p: Any, root: FloatArray) -> float:
     """chi~^2 = mean ||grad f_i(w*)||^2 in the norm of A^-1 = root root^T, row by row."""
     w, total, first = p.minimiser(), 0.0, 0
-    pull = root.T @ p.pull(w)
+    pull = root.T @ p.penalty_gradient(w)
     for block in p.rows.blocks():
         here = slice(first, first + block.shape[0])
         slopes = p.weighted(block @ w - p.y[here], here)

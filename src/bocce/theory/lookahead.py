@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _checks
 from ..schedules import _rules
-from ..schedules.bernstein import Setting, certifies, gain_factors, quartics
+from ..schedules.bernstein import TailSetting, certifies, gain_factors, quartics
 from ._arguments import batch_share, lookahead, spectrum, step
 
 
@@ -26,12 +26,12 @@ def _method(
     kappa_tilde: object,
     mu: object,
     lam_max: object,
-) -> Setting:
+) -> TailSetting:
     alpha_, beta_ = step(where, alpha, beta)
     theta_ = lookahead(where, theta)
     L_max_, mu_, lam_max_ = spectrum(where, L_max, mu, lam_max)
     tilde = math.inf if kappa_tilde is None else _rules.leverage(where, kappa_tilde)
-    return Setting(alpha_, beta_, theta_, L_max_, tilde, mu_, lam_max_)
+    return TailSetting(alpha_, beta_, theta_, L_max_, tilde, mu_, lam_max_)
 
 
 def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: float = 1.0) -> float:
@@ -79,7 +79,7 @@ def _rate(where: str, rate: object) -> float:
     return _checks.real(where, "rate", rate, above=0.0, most=1.0, remedy="1 is stability")
 
 
-def _largest(m: Setting, r: float, sharp: bool) -> float:
+def _largest(m: TailSetting, r: float, sharp: bool) -> float:
     """The largest certified zeta2 (0 if none), by bisection; the end returned is certified."""
     two_sides = quartics(m, r, sharp)
     if two_sides is None:

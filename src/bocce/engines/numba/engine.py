@@ -24,7 +24,7 @@ class _Packed(TableEngine):
         self.rows, self.objective = pack(problem, fold), objective(problem)
         d = problem.width
         at = at_vector(self.rows, d)
-        self.point = loop.Point(
+        self.point = loop.KernelPoint(
             np.zeros(d), np.zeros(d), at, np.zeros(at.size), np.zeros(at.size), np.zeros(0)
         )
 
@@ -43,20 +43,20 @@ class _Packed(TableEngine):
         )
         return recorder.keep_measured(float(found[0]), float(found[1]))
 
-    def _start(self, state: State) -> loop.Point:
+    def _start(self, state: State) -> loop.KernelPoint:
         point = self.point
         point.w[:], point.v[:] = state.w, state.v
         return point if state.tally is None else point._replace(tally=state.tally.copy())
 
-    def _end(self, state: State, point: loop.Point, k: int) -> None:
+    def _end(self, state: State, point: loop.KernelPoint, k: int) -> None:
         state.w, state.v = point.w.copy(), point.v.copy()
         state.row, state.k = state.row + int(k) - state.k, int(k)
         if state.tally is not None:
             state.tally = point.tally
 
 
-def _record(recorder: Recorder) -> loop.Record:
-    return loop.Record(
+def _record(recorder: Recorder) -> loop.KernelRecord:
+    return loop.KernelRecord(
         recorder.when,
         recorder.grad2,
         recorder.value,
@@ -105,7 +105,7 @@ class CompiledEngine(_Packed):
             self.rows,
             self.objective,
             self.stream,
-            loop.Table(steps.alpha, steps.beta, steps.theta),
+            loop.KernelTable(steps.alpha, steps.beta, steps.theta),
             point,
             _record(recorder),
             state.k,

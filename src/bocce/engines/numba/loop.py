@@ -20,13 +20,13 @@ NEARLY = 10  # of so many rows one is left out, or fewer
 LARGEST = np.finfo(np.float64).max  # comparisons, for reordering may fold np.isfinite to True
 
 
-class Table(NamedTuple):
+class KernelTable(NamedTuple):
     alpha: Array
     beta: Array
     theta: Array
 
 
-class Objective(NamedTuple):
+class KernelObjective(NamedTuple):
     """Sizes, l2 of each column, and where it exists the Gram form of the squared loss.
 
     That is f = w.Gw/2 - c.w + y2/2. ``odd`` lists the columns whose l2 is not that of column 0.
@@ -42,7 +42,7 @@ class Objective(NamedTuple):
     has_gram: bool
 
 
-class Point(NamedTuple):
+class KernelPoint(NamedTuple):
     """w_k and v_k = w_k - w_{k-1}, with scratch: the evaluation point and two sums.
 
     ``tally`` gathers the iterates, for an average; of length 0 it gathers nothing.
@@ -56,7 +56,7 @@ class Point(NamedTuple):
     tally: Array
 
 
-class Record(NamedTuple):
+class KernelRecord(NamedTuple):
     """What is measured: at steps ``when``, from place ``cursor[0]`` on."""
 
     when: Array

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...problems import Problem
 from ...rows import Array, Copied, Csr, Dense, Rows, Scaled
-from .loop import Objective
+from .loop import KernelObjective
 from .rows import DenseRows, ScaledRows, SparseRows
 
 OWN_BYTES = 1 << 26  # dense data up to this size are copied into rows of whole cache lines
@@ -133,10 +133,10 @@ def at_vector(rows: Any, d: int) -> Array:
     return at
 
 
-def objective(problem: Problem) -> Objective:
+def objective(problem: Problem) -> KernelObjective:
     ridge = problem.ridges
     has_gram = problem.has_gram
-    return Objective(
+    return KernelObjective(
         problem.n,
         problem.width,
         ridge,

@@ -18,7 +18,7 @@ LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 
 
-class Stream(NamedTuple):
+class BatchStream(NamedTuple):
     """Where batches come from, with the scratch memory that drawing one needs."""
 
     seed: np.uint64
@@ -32,10 +32,10 @@ class Stream(NamedTuple):
     purpose: np.uint64  # of the draws, when not reshuffling
 
 
-def make_stream(seed: int, n: int, b: int, mode: str) -> Stream:
+def make_stream(seed: int, n: int, b: int, mode: str) -> BatchStream:
     """Batches of ``sampling.batch``; with ``mode="search"`` those of ``sampling.search_batch``."""
     reshuffle = mode == "reshuffle" and 2 * b <= n
-    return Stream(
+    return BatchStream(
         np.uint64(seed),
         n,
         b,

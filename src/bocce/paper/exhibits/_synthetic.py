@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import exact
 from ..compute import Outcome, prepared
-from ..results import Curve, Results
+from ..results import Results, Trajectory
 from ..specs import Cell, Data, Profile, Run, run_cells, table, table_cell
 
 VARIANTS = ("Multi-SHB", "Multi-SHB-CNST", "2P-SHB")
@@ -110,7 +110,7 @@ def stability(
     return Outcome(numbers)
 
 
-def judged_curves(results: Results, label: str, setting: str) -> dict[str, dict[str, Curve]]:
+def judged_curves(results: Results, label: str, setting: str) -> dict[str, dict[str, Trajectory]]:
     """Every curve by panel and method, as claims are judged on it."""
     found = {}
     for panel in results.panels(label, setting):
@@ -122,7 +122,7 @@ def judged_curves(results: Results, label: str, setting: str) -> dict[str, dict[
     return found
 
 
-def _judged(curve: Curve, unstable: bool) -> Curve:
+def _judged(curve: Trajectory, unstable: bool) -> Trajectory:
     return curve.on_runs() if unstable else curve
 
 
@@ -134,7 +134,7 @@ def _unstable(results: Results, label: str, setting: str, panel: str) -> set[str
     return {method for method, critical in numbers.items() if float(critical[0]) >= 1.0}
 
 
-def lasts(curves: dict[str, dict[str, Curve]], methods: tuple[str, ...]) -> dict[str, float]:
+def lasts(curves: dict[str, dict[str, Trajectory]], methods: tuple[str, ...]) -> dict[str, float]:
     """The final value of each method in each panel."""
     return {f"{panel}: {m}": curves[panel][m].last for panel in curves for m in methods}
 

@@ -10,7 +10,7 @@ from ... import exact, schedules, theory
 from ..canvas import Picture, curve_panels, runs_picture
 from ..compute import Outcome, prepared
 from ..exhibit import Exhibit
-from ..results import Curve, Results
+from ..results import Results, Trajectory
 from ..specs import SETTINGS, Cell, Profile, Run, table, table_cell
 from ..verdicts import (
     OBSERVATION,
@@ -78,12 +78,12 @@ def speeds_at_90_percent(setting: str, rows: int, columns: int, kappa: float) ->
 # ---------------------------------------------------------------- claims
 
 
-def _neighbourhood(curves: dict[str, Curve]) -> float:
+def _neighbourhood(curves: dict[str, Trajectory]) -> float:
     """The level that counts as reaching it: twice the gradient norm at which SHB ends."""
     return 2.0 * curves["SHB"].last
 
 
-def _settled(curve: Curve) -> Case:
+def _settled(curve: Trajectory) -> Case:
     k, values = curve.best
     tail = values[np.searchsorted(k, 0.75 * k[-1]) :]
     if not np.isfinite(tail).all():

@@ -19,7 +19,7 @@ from ..canvas import (
     words_of,
 )
 from ..exhibit import Exhibit
-from ..results import Curve, Results
+from ..results import Results, Trajectory
 from ..specs import Cell, Profile, Run, run_cells
 from ..verdicts import (
     OBSERVATION,
@@ -66,7 +66,7 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return cells
 
 
-def speed(curve: Curve, late: bool = False) -> float:
+def speed(curve: Trajectory, late: bool = False) -> float:
     """-ln(g_k/g_j)/(k - j) at the first k with g_k <= 1e-8 g_0, or at the end; -inf on overflow.
 
     j = 0, or k/2 if ``late``: then the transient is left out.

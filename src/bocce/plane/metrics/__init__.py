@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Metric, MetricPolicy, Policy, Sample, View
+from .base import IdentityPolicy, Metric, MetricPolicy, Sample, View
 from .diagonal import DiagonalPolicy
 from .factor import FactorMetric, Identity
 from .hessian import HessianPolicy
@@ -10,7 +10,7 @@ from .newton_cg import NewtonPolicy
 from .rowspace import RowSpacePolicy
 
 METRICS: dict[str, type[MetricPolicy]] = {
-    "identity": Policy,
+    "identity": IdentityPolicy,
     "hessian": HessianPolicy,
     "rowspace": RowSpacePolicy,
     "diagonal": DiagonalPolicy,
@@ -23,10 +23,10 @@ __all__ = [
     "FactorMetric",
     "HessianPolicy",
     "Identity",
+    "IdentityPolicy",
     "Metric",
     "MetricPolicy",
     "NewtonPolicy",
-    "Policy",
     "RowSpacePolicy",
     "Sample",
     "View",

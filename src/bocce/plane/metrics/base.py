@@ -304,7 +304,7 @@ class MetricPolicy(Protocol):
         """
 
 
-class Policy:
+class IdentityPolicy:
     """What policies share; the policy of the identity, which is never replaced.
 
     Parameters
@@ -361,7 +361,7 @@ def cost_of_step(problem: Any) -> float:
     return float(PRICES.call + 2.0 * entry * rows.cost + scores * outputs)
 
 
-class FixedPolicy(Policy):
+class FixedPolicy(IdentityPolicy):
     """One metric that is known beforehand, for all steps."""
 
     def __init__(self, problem: Any, metric: Metric) -> None:

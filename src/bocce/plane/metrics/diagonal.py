@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .base import Metric, Policy, View, cost_of_step
+from .base import IdentityPolicy, Metric, View, cost_of_step
 from .factor import FactorMetric, Identity
 
 Array = npt.NDArray[np.float64]
@@ -24,7 +24,7 @@ SQUARED = 4.5  # Nanoseconds to square, weight and add up an entry of X.
 SURE = 3.0  # The diagonal is used where it promises so many times the fall of f along -g.
 
 
-class DiagonalPolicy(Policy):
+class DiagonalPolicy(IdentityPolicy):
     """Decides before each step whether to compare the identity with the diagonal.
 
     As ``HessianPolicy`` does for a Hessian: when what slow steps have lost comes to the price of a

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .base import PRICES, Metric, Policy, Sample, View, cost_of_step, is_sparse, outputs_of
+from .base import PRICES, IdentityPolicy, Metric, Sample, View, cost_of_step, is_sparse, outputs_of
 from .factor import FactorMetric, Identity
 
 Array = npt.NDArray[np.float64]
@@ -18,7 +18,7 @@ EXACT = 0.04  # A step after the Hessian of all rows leaves about this share of 
 TRIAL = 3  # So many steps show what a metric which several outputs share is worth.
 
 
-class HessianPolicy(Policy):
+class HessianPolicy(IdentityPolicy):
     """Decides before each step whether to take the Hessian (anew), and of how many rows.
 
     Like the skier who rents until the rents have come to the price of skis, then buys: a step that

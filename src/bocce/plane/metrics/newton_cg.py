@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ...engines.base import Goal
 from ...problems import PathCache
 from ..linalg import largest, norm
-from .base import PRICES, Metric, Policy, View
+from .base import PRICES, IdentityPolicy, Metric, View
 from .factor import FactorMetric, Identity
 from .hessian import MOST_COLUMNS
 from .hessian_operator import HessianOperator, parts_of
@@ -122,7 +122,7 @@ class Newton:
         rows = problem.rows
         self.problem, self.shape = problem, (int(rows.d), outputs)
         self.ridge = np.broadcast_to(ridge, self.shape).reshape(-1)
-        free = bool(problem.loss.differences) & (self.ridge == 0.0)
+        free = bool(problem.loss.shift_invariant) & (self.ridge == 0.0)
         self.free = free.reshape(self.shape)[:, :1]
         self.cache = PathCache() if problem.handed_on is None else problem.handed_on
         self.goal = Goal(passes=MOST)
@@ -304,7 +304,7 @@ class NewtonMetric:
         return self.metric.state_dict()
 
 
-class NewtonPolicy(Policy):
+class NewtonPolicy(IdentityPolicy):
     """Newton's direction before every step, for several outputs whose rows are in memory."""
 
     each_point: ClassVar[bool] = True
