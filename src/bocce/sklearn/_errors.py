@@ -166,4 +166,4 @@ def _joined(first: FitOutcome, then: FitOutcome) -> FitOutcome:
         for name, values in then.history.items()
     }
     history = {name: np.concatenate([first.history[name], added[name][1:]]) for name in added}
-    return replace(then, history=history)
+    return replace(then, ended=then.ended._replace(history=history))

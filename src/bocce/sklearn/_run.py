@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import sampling
-from ..control import Guarded, Limits, registry
+from ..control import PLANE, Guarded, Limits, registry
 from ..control.anytime import FIRST_SHARE
+from ..plane.small import Point, SmallNewton
 from ..problems import Frame, NotFinite, Problem, norm
 from ..rows import Array
 from ..run import Request, solve
 from ..run.anytime import summed, usual_passes
 from ..run.constant import constant
 from ..run.controllers import accelerating_rows
-from ..run.result import Progress, Result
+from ..run.driver import LITTLE
+from ..run.result import Progress, Result, StageRun
 from ..run.stop import Stop, smaller
 
 EPS = float(np.finfo(np.float64).eps)
-TINY = 20_000  # numbers in X: a pass takes microseconds, so the run goes on
+TINY = 20_000  # numbers in X, times the outputs: a pass takes microseconds, so the run goes on
 TINY_TOL = 1e-13  # as far as rounding allows: the result depends on the objective alone
 OVERFLOW = (
     "fit: the objective or its first gradient overflows, must be finite; scale y, or leave out "
@@ -31,9 +33,14 @@ OVERFLOW = (
 Tell = Callable[[int, Array, float, float, float], bool]
 
 
-def tiny(X: Any) -> bool:
+def tiny(X: Any, outputs: int = 1) -> bool:
     """Is a pass over X so cheap that noise and an early stop save nothing?"""
-    return bool(X.shape[0] * X.shape[1] <= TINY)
+    return bool(X.shape[0] * X.shape[1] * outputs <= TINY)
+
+
+def outputs_of(p: Problem) -> int:
+    """The scores of a row."""
+    return math.prod(p.shape[1:])
 
 
 def dense_pays(X: Any) -> bool:
@@ -69,17 +76,31 @@ def with_batch(request: Request, inner: Problem) -> Request:
     return replace(request, batch_size=accelerating_rows(inner, FIRST_SHARE**2))
 
 
-@dataclass
-class FitOutcome:
-    """Where a run ended and how it went."""
+class Ended(NamedTuple):
+    """Where a run ended, and how it went."""
 
     w: Array  # and then the intercept, where there is one
-    ratio: float  # the gradient's norm over the first, in the caller's variables
     history: dict[str, Array]
-    stopped: bool  # by a callback
+    stages: list[StageRun]
+    stopped: bool = False  # by a callback
+
+
+@dataclass
+class FitOutcome:
+    """A run that is over, as an estimator sees it."""
+
+    ended: Ended
+    ratio: float  # the gradient's norm over the first, in the caller's variables
     separated: bool  # classes, without l2: there is no finite minimiser
-    result: Result
     first: float  # that first norm
+
+    @property
+    def w(self) -> Array:
+        return self.ended.w
+
+    @property
+    def history(self) -> dict[str, Array]:
+        return self.ended.history
 
     @property
     def passes(self) -> float:
@@ -106,11 +127,11 @@ def stop_at(
     cold = not start[: p.d].any() and (not p.intercept or np.array_equal(start[-1], flat))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if cold:
-            stop = Stop(goal, frame, norm_at_zero=at(0.0) if p.intercept else -1.0)
+            stop = Stop(goal, frame, zero=at(0.0) if p.intercept else -1.0)
         else:
             zero = at(0.0)
             stop = Stop(goal, frame, smaller(zero, at(flat)) if p.intercept else zero)
-    if not (math.isfinite(stop.first) and math.isfinite(stop.norm_at_zero)):
+    if not (math.isfinite(stop.first) and math.isfinite(stop.zero)):
         raise ValueError(OVERFLOW)
     return stop
 
@@ -120,33 +141,104 @@ def descend(
 ) -> FitOutcome:
     """Run until the gradient, in the caller's variables, is tol times the first."""
     request, name = with_batch(request, inner), request.facts.name
-    goal = min(request.tol, TINY_TOL) if tiny(p.X) and reaches_tol(name) else request.tol
-    stop = stop_at(p, inner, frame, start, goal, summed(inner, name, request.batch_size))
+    exact = tiny(p.X, outputs_of(p)) and reaches_tol(name)
+    goal = min(request.tol, TINY_TOL) if exact else request.tol
+    by_sums = summed(inner, name, request.batch_size)
+    stop = stop_at(p, inner, frame, start, goal, by_sums)
     wanted = request.tol
     stop.asked = wanted if goal < wanted else 0.0
-    stopped = False
+    ended = None if by_sums else small(inner, frame, start, request, stop, tell)
+    if ended is None:
+        ended = driven(p, inner, frame, start, request, stop, tell)
+    last = float(ended.history["gradient_norm"][-1])
+    last = _at_returned(p, frame, ended.w, last, wanted * stop.first)
+    ratio = last / stop.first if stop.first > 0 else 0.0
+    return FitOutcome(ended, ratio, _separated(inner, frame, ended.w), stop.first)
+
+
+def driven(
+    p: Problem,
+    inner: Problem,
+    frame: Frame,
+    start: Array,
+    request: Request,
+    stop: Stop,
+    tell: Tell | None,
+) -> Ended:
+    """The run by the driver."""
+    stopped, b = False, request.batch_size
 
     def watch(now: Progress) -> bool:
         nonlocal stopped
         ratio = now.grad_norm / stop.first if stop.first > 0 else 0.0
         assert tell is not None
         w = p.join_intercept(now.w, now.intercept)
-        stopped = tell(now.k, w, now.value, ratio, _share(ratio, goal))
+        stopped = tell(now.k, w, now.value, ratio, _share(ratio, stop.tol))
         return stopped
 
     callback = None if tell is None else watch
-    b = request.batch_size
     rows = None if b is None else sampling.batch_rows("fit", b, p.n)
-    request = replace(request, batch_size=rows, w0=start, tol=goal, callback=callback)
+    request = replace(request, batch_size=rows, w0=start, tol=stop.tol, callback=callback)
     try:
         result = solve(p, request, stop, frame, inner)  # an estimator has checked its parameters
     except NotFinite as error:
         raise ValueError(OVERFLOW) from error
     w = p.join_intercept(result.w, result.intercept)
-    last = _at_returned(p, frame, w, float(result.history["grad_norm"][-1]), wanted * stop.first)
-    ratio = last / stop.first if stop.first > 0 else 0.0
-    apart = _separated(inner, frame, w)
-    return FitOutcome(w, ratio, _columns(result, p.n), stopped, apart, result, stop.first)
+    return Ended(w, _columns(result, p.n), result.stages, stopped)
+
+
+def small(
+    inner: Problem, frame: Frame, start: Array, request: Request, stop: Stop, tell: Tell | None
+) -> Ended | None:
+    """The run by Newton's method alone; None where data are not small, or it does not lead there.
+
+    The driver's rules hold: f falls at each step, the gradient is small in the caller's variables,
+    and f has hardly more to fall. Where rounding is the goal, the run is also over when the
+    tolerance that was asked for is met and the gradient no longer halves. Callbacks are told of the
+    steps when these are known to lead there.
+    """
+    asked_for_batches = request.facts.needs_T or request.batch_size is not None
+    if asked_for_batches or stop.tol == 0.0 or not SmallNewton.suits(inner):
+        return None
+    own, newton = replace(stop), SmallNewton(inner)
+    most = min(newton.limits.steps, request.passes)
+    with np.errstate(all="ignore"):
+        at = newton.look(frame.into(start))
+        points, norms = [at], [own.begin(at.gradient)]
+        while not own.met(at.gradient, norms[-1]):
+            there = newton.step(at) if len(points) <= most else None
+            if there is None or not math.isfinite(there.value):
+                return None
+            at = there
+            points.append(at)
+            norms.append(own.outer(at.gradient))
+            if norms[-1] > 0.5 * norms[-2] and norms[-1] <= own.asked * own.first:
+                break
+        if len(points) > 1:
+            little = max(LITTLE * (points[0].value - at.value), at.slack)
+            if not newton.still_to_fall(at, points[-2].value - at.value) <= little:
+                return None
+    stop.first = own.first
+    stopped = tell is not None and _told(points, norms, frame, stop, tell)
+    steps = len(points) - 1
+    history = {
+        "iteration": np.arange(steps + 1),
+        "passes": np.arange(steps + 1.0),
+        "value": np.array([point.value for point in points]),
+        "gradient_norm": np.array(norms),
+    }
+    stages = [StageRun(PLANE.name, steps, inner.n)] if steps else []
+    return Ended(frame.out(points[-1].w), history, stages, stopped)
+
+
+def _told(points: list[Point], norms: list[float], frame: Frame, stop: Stop, tell: Tell) -> bool:
+    """Show the steps to a callback, and drop those behind the one at which it stops the run."""
+    for k, (point, size) in enumerate(zip(points, norms)):
+        ratio = size / stop.first if stop.first > 0 else 0.0
+        if tell(k, frame.out(point.w), point.value, ratio, _share(ratio, stop.tol)):
+            del points[k + 1 :], norms[k + 1 :]
+            return True
+    return False
 
 
 def _at_returned(p: Problem, frame: Frame, w: Array, size: float, wanted: float) -> float:
@@ -162,7 +254,7 @@ def _at_returned(p: Problem, frame: Frame, w: Array, size: float, wanted: float)
     moved = EPS * float(np.max(np.abs(frame.centre) @ coef + intercept.sum(axis=0)))
     curvature = math.inf if p.loss.curvature is None else p.loss.curvature
     bound = curvature * moved * math.hypot(1.0, norm(frame.centre)) if moved > 0.0 else 0.0
-    if bound <= 0.1 * (size if tiny(p.X) else max(size, wanted)):
+    if bound <= 0.1 * (size if tiny(p.X, outputs_of(p)) else max(size, wanted)):
         return size + bound
     with np.errstate(over="ignore", invalid="ignore"):
         return norm(p.gradient(w))
@@ -183,7 +275,7 @@ def _by_sums(inner: Problem, frame: Frame, at: Array) -> float | None:
     sums = inner.known("sums")
     if sums is None or not sums.sound:
         return None
-    size = norm(frame.gradient_out(sums.gradient(at) + inner.penalty_gradient(at)))
+    size = norm(frame.gradient_out(sums.gradient(at) + inner.pull(at)))
     return size if norm(frame.error_out(sums.error(at))) <= 0.01 * size else None
 
 
@@ -206,10 +298,10 @@ def _columns(result: Result, n: int) -> dict[str, Array]:
 
 def _separated(inner: Problem, frame: Frame, w: Array) -> bool:
     """Are all rows on their side where no l2 keeps w from growing?"""
-    if inner.l2 > 0.0 or not (inner.loss.Plain.margin or inner.loss.multi_output):
+    if inner.l2 > 0.0 or not (inner.loss.Plain.margin or inner.loss.outputs):
         return False
     z = inner.predict(frame.into(w))
-    if inner.loss.multi_output:
+    if inner.loss.outputs:
         z = z - z[np.arange(inner.n), inner.y][:, None]
         return bool((np.count_nonzero(z >= 0.0, axis=1) == 1).all())
     return bool((inner.y.real * (z + inner.y.imag) > 0.0).all())
