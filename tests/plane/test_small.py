@@ -1,0 +1,81 @@
+"""Newton's method for small data: the plane's minimum, reached without the driver."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bocce import Problem, minimize
+from bocce.losses.softmax import Softmax
+from bocce.plane.small import SmallLimits, SmallNewton, minimiser
+
+LOSSES = ["squared", "logistic", "softmax", "huber", "poisson", "squared_hinge"]
+
+
+def problem(loss, n=60, d=4, seed=0, weights=False, intercept=True, l2=0.01):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    z = X @ rng.standard_normal(d) + rng.logistic(size=n)
+    targets = {
+        "squared": z, "huber": z, "logistic": z > 0, "squared_hinge": z > 0,
+        "softmax": np.digitize(z, [-1.0, 0.5, 2.0]), "poisson": rng.poisson(np.exp(0.3 * z)),
+    }  # fmt: skip
+    c = rng.uniform(0.5, 2.0, n) if weights else None
+    return Problem(X, targets[loss], loss, l2, sample_weight=c, intercept=intercept)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_minimum_is_that_of_the_plane(loss, weights):
+    p = problem(loss, weights=weights)
+    assert SmallNewton.suits(p)
+    w = minimiser(p, np.zeros(p.shape), 1e-12)
+    assert w is not None
+    result = minimize(p, "plane", tol=1e-12)
+    there = p.joined(result.w, result.intercept)
+    if loss == "softmax":  # where only differences count, the mean of the intercepts stays zero
+        assert abs(w[-1].mean()) < 1e-12
+        w, there = (v - v.mean(axis=1, keepdims=True) for v in (w, there))
+    np.testing.assert_allclose(w, there, rtol=1e-6, atol=1e-8)
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), loss=st.sampled_from(LOSSES), far=st.floats(0.0, 5.0))
+def test_f_never_rises(seed, loss, far):
+    p = problem(loss, seed=seed)
+    newton = SmallNewton(p)
+    at = newton.look(np.full(p.shape, far))
+    for _ in range(10):
+        there = newton.step(at)
+        if there is None:
+            break
+        assert there.value <= at.value + at.slack
+        assert there.value == pytest.approx(p.value(there.w), rel=1e-12)
+        np.testing.assert_allclose(there.gradient, p.gradient(there.w), rtol=1e-9, atol=1e-12)
+        at = there
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_hessian_is_the_derivative_of_the_gradient(loss, weights):
+    p = problem(loss, weights=weights)
+    newton = SmallNewton(p)
+    w = 0.1 * np.random.default_rng(1).standard_normal(p.shape)
+    H = newton.hessian(newton.look(w)) + np.diag(newton.ridges)
+    step = np.random.default_rng(2).standard_normal(p.shape)
+    change = (p.gradient(w + 1e-6 * step) - p.gradient(w - 1e-6 * step)) / 2e-6
+    np.testing.assert_allclose(H @ step.T.reshape(-1), change.T.reshape(-1), rtol=1e-5, atol=1e-7)
+
+
+def test_what_is_not_small_or_could_run_away_is_left_to_the_plane():
+    assert not SmallNewton.suits(problem("logistic"), SmallLimits(price=1.0))
+    assert not SmallNewton.suits(problem("logistic", l2=0.0))
+    assert SmallNewton.suits(problem("squared", l2=0.0))
+    assert minimiser(problem("logistic"), np.full(5, 1e200), 1e-9) is None
+
+
+@pytest.mark.parametrize("classes", [3, 40])
+def test_the_largest_score_of_each_row(classes):
+    z = np.random.default_rng(0).standard_normal((7, classes))
+    p = Softmax().bend(z + 1e4, np.zeros(7, dtype=int))
+    np.testing.assert_allclose(p, Softmax().bend(z, np.zeros(7, dtype=int)), rtol=1e-9)
