@@ -32,7 +32,7 @@ def test_the_minimum_is_that_of_the_plane(loss, weights):
     w = minimiser(p, np.zeros(p.shape), 1e-12)
     assert w is not None
     result = minimize(p, "plane", tol=1e-12)
-    there = p.joined(result.w, result.intercept)
+    there = p.join_intercept(result.w, result.intercept)
     if loss == "softmax":  # where only differences count, the mean of the intercepts stays zero
         assert abs(w[-1].mean()) < 1e-12
         w, there = (v - v.mean(axis=1, keepdims=True) for v in (w, there))

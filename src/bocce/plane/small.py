@@ -79,7 +79,7 @@ class SmallNewton:
         self.ridge = ridge.reshape(-1, *(1,) * (len(problem.shape) - 1))
         self.ridges = np.tile(ridge, problem.shape[1]) if self.outputs else ridge
         # In a softmax the mean over classes counts for nothing where there is no ridge.
-        self.free = problem.loss.differences & (self.ridge == 0.0)
+        self.free = problem.loss.shift_invariant & (self.ridge == 0.0)
         self.metric: FactorMetric | Identity = Identity()
         self.gap = math.inf  # what f was above its minimum by before the last step, roughly
 
@@ -145,7 +145,7 @@ class SmallNewton:
         times = bender(p.loss, at.scores, p.y, p.weight, np.dtype(np.float64))
         H, unit = np.zeros((K, d, K, d)), np.zeros((p.n, K))
         # where only differences of scores count, the blocks of a row of H add up to zero
-        known = p.loss.differences
+        known = p.loss.shift_invariant
         for k in range(1 if known else 0, K):
             unit[:, k] = 1.0
             bent = times(unit) / p.n

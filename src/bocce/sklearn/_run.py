@@ -127,11 +127,11 @@ def stop_at(
     cold = not start[: p.d].any() and (not p.intercept or np.array_equal(start[-1], flat))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if cold:
-            stop = Stop(goal, frame, zero=at(0.0) if p.intercept else -1.0)
+            stop = Stop(goal, frame, norm_at_zero=at(0.0) if p.intercept else -1.0)
         else:
             zero = at(0.0)
             stop = Stop(goal, frame, smaller(zero, at(flat)) if p.intercept else zero)
-    if not (math.isfinite(stop.first) and math.isfinite(stop.zero)):
+    if not (math.isfinite(stop.first) and math.isfinite(stop.norm_at_zero)):
         raise ValueError(OVERFLOW)
     return stop
 
@@ -211,7 +211,7 @@ def small(
                 return None
             at = there
             points.append(at)
-            norms.append(own.outer(at.gradient))
+            norms.append(own.user_norm(at.gradient))
             if norms[-1] > 0.5 * norms[-2] and norms[-1] <= own.asked * own.first:
                 break
         if len(points) > 1:
@@ -275,7 +275,7 @@ def _by_sums(inner: Problem, frame: Frame, at: Array) -> float | None:
     sums = inner.known("sums")
     if sums is None or not sums.sound:
         return None
-    size = norm(frame.gradient_out(sums.gradient(at) + inner.pull(at)))
+    size = norm(frame.gradient_out(sums.gradient(at) + inner.penalty_gradient(at)))
     return size if norm(frame.error_out(sums.error(at))) <= 0.01 * size else None
 
 
@@ -298,10 +298,10 @@ def _columns(result: Result, n: int) -> dict[str, Array]:
 
 def _separated(inner: Problem, frame: Frame, w: Array) -> bool:
     """Are all rows on their side where no l2 keeps w from growing?"""
-    if inner.l2 > 0.0 or not (inner.loss.Plain.margin or inner.loss.outputs):
+    if inner.l2 > 0.0 or not (inner.loss.Plain.margin or inner.loss.multi_output):
         return False
     z = inner.predict(frame.into(w))
-    if inner.loss.outputs:
+    if inner.loss.multi_output:
         z = z - z[np.arange(inner.n), inner.y][:, None]
         return bool((np.count_nonzero(z >= 0.0, axis=1) == 1).all())
     return bool((inner.y.real * (z + inner.y.imag) > 0.0).all())
