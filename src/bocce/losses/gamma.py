@@ -1,10 +1,11 @@
 """The gamma loss: positive amounts whose spread grows with their mean, with a log link."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from .._types import Array
 from .loss import loss
 from .targets import positive_targets
 
@@ -28,16 +29,16 @@ class Gamma(NamedTuple):
     attains_minimum = True
     targets = staticmethod(positive_targets)
 
-    def value(loss, z: Any, y: Any) -> Any:
+    def value(loss, z: Array, y: Array) -> Array:
         return z + y * np.exp(-z)
 
-    def slope(loss, z: Any, y: Any) -> Any:
+    def slope(loss, z: Array, y: Array) -> Array:
         return 1.0 - y * np.exp(-z)
 
-    def bend(loss, z: Any, y: Any) -> Any:
+    def bend(loss, z: Array, y: Array) -> Array:
         return y * np.exp(-z)
 
-    def infimum(loss, y: Any) -> Any:
+    def infimum(loss, y: Array) -> Array:
         """1 + log y, at z = log y."""
         return 1.0 + np.log(y)
 

@@ -1,9 +1,10 @@
 """Huber's loss: least squares that outliers pull with bounded force."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from .._types import Array
 from .loss import loss
 
 
@@ -29,12 +30,12 @@ class Huber(NamedTuple):
     model = "residuals"
     attains_minimum = True
 
-    def value(loss, z: Any, y: Any) -> Any:
+    def value(loss, z: Array, y: Array) -> Array:
         near = np.minimum(np.maximum(z - y, -loss.delta), loss.delta)
         return near * (z - y - 0.5 * near)
 
-    def slope(loss, z: Any, y: Any) -> Any:
+    def slope(loss, z: Array, y: Array) -> Array:
         return np.minimum(np.maximum(z - y, -loss.delta), loss.delta)
 
-    def bend(loss, z: Any, y: Any) -> Any:
+    def bend(loss, z: Array, y: Array) -> Array:
         return 1.0 * (np.abs(z - y) <= loss.delta)

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from .._types import Foreign, Library
+from .loss import Loss
 from .softmax import Softmax
 
-Three = Callable[[Any, Any], tuple[Any, Any, Any]]
+Derivatives = Callable[[Foreign, Foreign], tuple[Foreign, Foreign, Foreign]]
 
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
@@ -57,7 +59,7 @@ class Lifted(NDArrayOperatorsMixin):
     Truth values that are calculated with become numbers of type ``real``, as in NumPy.
     """
 
-    def __init__(self, array: Any, xp: Any, real: Any) -> None:
+    def __init__(self, array: Foreign, xp: Library, real: Library) -> None:
         self.array, self.xp, self.real = array, xp, real
 
     @property
@@ -65,7 +67,7 @@ class Lifted(NDArrayOperatorsMixin):
         return tuple(self.array.shape)
 
     def __array_ufunc__(
-        self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **rest: Any
+        self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **rest: Any
     ) -> Any:
         if method != "__call__" or rest:
             raise self._unknown(f"np.{ufunc.__name__} with {method if not rest else [*rest]}")
@@ -91,7 +93,7 @@ class Lifted(NDArrayOperatorsMixin):
             return np.minimum(np.maximum(args[0], args[1]), args[2])
         raise self._unknown(f"np.{function.__name__}")
 
-    def _plain(self, x: Any, numbers: bool = True) -> Any:
+    def _plain(self, x: Foreign, numbers: bool = True) -> Foreign:
         """What a library's own function or operator takes: an array of it, or a Python number."""
         if isinstance(x, Lifted):
             array = x.array
@@ -104,13 +106,13 @@ class Lifted(NDArrayOperatorsMixin):
             return float(x)
         raise self._unknown(f"an array of type {type(x).__name__} of its own")
 
-    def _array(self, x: Any) -> Any:
+    def _array(self, x: Foreign) -> Foreign:
         """Numbers as arrays: not all libraries' functions take both."""
         if not isinstance(x, float):
             return x
         return self.xp.full((), x, dtype=self.real, device=getattr(self.array, "device", None))
 
-    def _function(self, name: str, ours: str) -> Any:
+    def _function(self, name: str, ours: str) -> Callable[..., Foreign]:
         found = getattr(self.xp, name, None)
         if found is None:
             raise self._unknown(f"np.{ours}")
@@ -125,11 +127,11 @@ class Lifted(NDArrayOperatorsMixin):
         )
 
 
-def derivatives(loss: Any, xp: Any, real: Any) -> Three:
+def derivatives(loss: Loss, xp: Library, real: Library) -> Derivatives:
     """The function of (scores, targets) that gives value, slope and bend of a loss, for arrays of
     the library ``xp`` with numbers of type ``real``."""
     if isinstance(loss, Softmax):
-        three: Three = loss.value_slope_bend
+        three: Derivatives = loss.value_slope_bend
         return three
     if loss.multi_output:
         raise TypeError(
@@ -137,14 +139,16 @@ def derivatives(loss: Any, xp: Any, real: Any) -> Three:
             "of other libraries than NumPy; give X as a NumPy array."
         )
 
-    def lifted(z: Any, y: Any) -> tuple[Any, Any, Any]:
-        value, slope, bend = loss.value_slope_bend(Lifted(z, xp, real), Lifted(y, xp, real))
+    def lifted(z: Foreign, y: Foreign) -> tuple[Foreign, Foreign, Foreign]:
+        scores: Foreign = Lifted(z, xp, real)
+        targets: Foreign = Lifted(y, xp, real)
+        value, slope, bend = loss.value_slope_bend(scores, targets)
         return _full(value, z, xp), _full(slope, z, xp), _full(bend, z, xp)
 
     return lifted
 
 
-def _full(result: Any, z: Any, xp: Any) -> Any:
+def _full(result: Foreign, z: Foreign, xp: Library) -> Foreign:
     """A number for each score, also where a formula gives the same for all, or truth values."""
     if not isinstance(result, Lifted):
         return xp.zeros_like(z) + float(result)

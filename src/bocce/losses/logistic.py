@@ -1,11 +1,12 @@
 """The logistic loss: two classes."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .loss import loss
+from .._types import Array
+from .loss import Body, Three, loss
 from .targets import sign_targets
 
 
@@ -24,18 +25,18 @@ class Logistic(NamedTuple):
     model, self_concordance = "likelihood", 1.0
     targets = staticmethod(sign_targets)
 
-    def value(loss, z: Any, y: Any) -> Any:
+    def value(loss, z: Array, y: Array) -> Array:
         return np.maximum(-y * z, 0.0) + np.log1p(np.exp(-np.abs(z)))
 
-    def slope(loss, z: Any, y: Any) -> Any:
+    def slope(loss, z: Array, y: Array) -> Array:
         e = np.exp(-np.abs(z))
         return -y * np.where(y * z > 0.0, e, 1.0) / (1.0 + e)
 
-    def bend(loss, z: Any, y: Any) -> Any:
+    def bend(loss, z: Array, y: Array) -> Array:
         e = np.exp(-np.abs(z))
         return e / (1.0 + e) ** 2
 
-    def value_slope_bend(loss, z: Any, y: Any) -> tuple[Any, Any, Any]:
+    def value_slope_bend(loss, z: Array, y: Array) -> Three:
         """One exponential for all three."""
         m = y * z
         e = np.exp(-np.abs(z))
@@ -53,13 +54,13 @@ class Logistic(NamedTuple):
         return math.log((1.0 + mean) / (1.0 - mean)) if abs(mean) < 1.0 else 0.0
 
     @staticmethod
-    def compiled() -> dict[str, Any]:
+    def compiled() -> dict[str, Body]:
         """The slope through an exponential without branches, so that loops over it vectorise."""
         from numba import njit
 
         exp = njit(fastmath={"contract"}, error_model="numpy")(_exp)
 
-        def slope(loss: Any, z: Any, y: Any) -> Any:
+        def slope(loss: object, z: float, y: float) -> float:
             margin = y * z
             e = exp(max(-abs(margin), -700.0))
             return -y * (e if margin > 0.0 else 1.0) / (1.0 + e)

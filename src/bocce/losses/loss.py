@@ -17,18 +17,19 @@ the compiled kernels. The first argument is the loss itself, for its parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import _checks, _renamed
+from .._types import Array, Vector
 from .offset import class_with_offset
 from .targets import real_targets
 
-Array = npt.NDArray[Any]
-Body = Callable[..., Any]
+Body: TypeAlias = Callable[..., Any]
+# Value, slope and bend; a bend may be one number for all rows, or None with several outputs.
+Three: TypeAlias = tuple[Array, Array, Any]
 
 
 class Loss(Protocol):
@@ -48,11 +49,16 @@ class Loss(Protocol):
     # residuals that have the same law at every row), or "none".
     model: ClassVar[str]
     log_link: ClassVar[bool]  # are predictions exp(z)?
-    Plain: ClassVar[Any]  # this loss for scores that are complete ...
-    WithOffset: ClassVar[Any]  # ... and for targets that carry offsets (losses/offset.py)
+    Plain: ClassVar[type[Loss]]  # this loss for scores that are complete ...
+    WithOffset: ClassVar[type[Loss]]  # ... and for targets that carry offsets (losses/offset.py)
     self_concordance: ClassVar[float | None]  # |third derivative| <= this times bend; or None
 
-    def value(self, z: Any, y: Any) -> Any:
+    def __init__(self, *parameters: float) -> None: ...
+
+    def __iter__(self) -> Iterator[float]:
+        """The parameters, for a loss is a named tuple."""
+
+    def value(self, z: Array, y: Array) -> Array:
         """The loss of each row.
 
         Parameters
@@ -66,7 +72,7 @@ class Loss(Protocol):
             One number a row.
         """
 
-    def slope(self, z: Any, y: Any) -> Any:
+    def slope(self, z: Array, y: Array) -> Array:
         """The derivative of the loss in z.
 
         Parameters
@@ -79,7 +85,7 @@ class Loss(Protocol):
         ndarray
         """
 
-    def bend(self, z: Any, y: Any) -> Any:
+    def bend(self, z: Array, y: Array) -> Array:
         """The second derivative of the loss in z; with several outputs, its diagonal.
 
         Parameters
@@ -92,7 +98,7 @@ class Loss(Protocol):
         ndarray
         """
 
-    def value_slope_bend(self, z: Any, y: Any) -> tuple[Any, Any, Any]:
+    def value_slope_bend(self, z: Array, y: Array) -> Three:
         """Value, slope and bend at once, where they share work.
 
         Parameters
@@ -105,10 +111,13 @@ class Loss(Protocol):
         tuple of (ndarray, ndarray, ndarray)
         """
 
-    bend_products: Any  # c_i u_i^T bend_i v_i summed over rows, for losses with several outputs
-    bender: Any  # u -> bend u for each row, prepared at z, for losses with several outputs
+    # For losses with several outputs: c_i u_i^T bend_i v_i summed over rows; bend_i u_i for each
+    # row; the function u -> bend u, prepared at z.
+    bend_products: ClassVar[Body]
+    bend_times: ClassVar[Body]
+    bender: ClassVar[Body]
 
-    def infimum(self, y: Any) -> Any:
+    def infimum(self, y: Array) -> Array:
         """The infimum of ``value`` over z.
 
         Parameters
@@ -136,7 +145,7 @@ class Loss(Protocol):
         """
 
     @staticmethod
-    def targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array | None]:
+    def targets(where: str, y: Array, labels: Vector | None = None) -> tuple[Array, Array | None]:
         """The targets in the form that the loss needs, checked, and the classes.
 
         Parameters
@@ -162,7 +171,8 @@ class Loss(Protocol):
         """
 
 
-REGISTRY: dict[str, Any] = {}
+REGISTRY: dict[str, type[Loss]] = {}
+_KINDS: list[type] = []  # every class that ``loss`` has made a loss
 ALIASES = {"log_loss": "logistic"}  # scikit-learn's names
 NEEDED = ("value", "slope", "bend", "curvature")
 RENAMED = {  # names of 0.2
@@ -177,19 +187,19 @@ RENAMED = {  # names of 0.2
 L = TypeVar("L", bound=type)
 
 
-def _infimum(loss: Any, y: Any) -> Any:
+def _infimum(loss: Loss, y: Array) -> Array:
     return np.zeros(np.shape(y))
 
 
-def _best_constant(loss: Any, mean: float) -> float:
+def _best_constant(loss: Loss, mean: float) -> float:
     return 0.0
 
 
-def _value_slope_bend(loss: Any, z: Any, y: Any) -> tuple[Any, Any, Any]:
+def _value_slope_bend(loss: Loss, z: Array, y: Array) -> Three:
     return loss.value(z, y), loss.slope(z, y), loss.bend(z, y)
 
 
-def _by_old_name(loss: Any, name: str) -> Any:
+def _by_old_name(loss: Loss, name: str) -> object:
     if name not in RENAMED:
         raise AttributeError(f"{type(loss).__name__} has no attribute {name!r}.")
     _renamed.warn(type(loss).__name__, name, RENAMED[name])
@@ -200,7 +210,7 @@ def _nothing_of_its_own() -> dict[str, Body]:
     return {}
 
 
-def _defaults() -> dict[str, Any]:
+def _defaults() -> dict[str, object]:
     return {
         "problem_name": "Problem",
         "quadratic": False,
@@ -215,6 +225,7 @@ def _defaults() -> dict[str, Any]:
         "best_constant": _best_constant,
         "value_slope_bend": _value_slope_bend,
         "bend_products": None,
+        "bend_times": None,
         "bender": None,
         "targets": staticmethod(real_targets),
         "compiled": staticmethod(_nothing_of_its_own),
@@ -283,13 +294,14 @@ def loss(name: str) -> Callable[[L], L]:
             if fact not in vars(kind):
                 setattr(kind, fact, usual)
         named.Plain, named.WithOffset = kind, class_with_offset(kind)
-        REGISTRY[name] = kind
+        REGISTRY[name] = named
+        _KINDS.append(kind)
         return kind
 
     return register
 
 
-def loss_of(where: str, given: Any) -> Any:
+def loss_of(where: str, given: Loss | str) -> Loss:
     """A loss, from an instance or a registered name.
 
     Parameters
@@ -309,7 +321,7 @@ def loss_of(where: str, given: Any) -> Any:
     if isinstance(given, str):
         given = ALIASES.get(given, given)
         return REGISTRY[_checks.choice(where, "loss", given, REGISTRY)]()
-    if isinstance(given, type) or not hasattr(given, "quadratic"):
+    if not isinstance(given, tuple(_KINDS)):
         raise TypeError(
             f"{where}: loss={given!r} must be a loss such as bocce.losses.Huber(1.0), or a name: "
             f"{', '.join(REGISTRY)}."

@@ -7,40 +7,45 @@ only the loss takes the two apart. Problems without an offset have real targets.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._types import Array
 
-def class_with_offset(kind: Any) -> Any:
+if TYPE_CHECKING:
+    from .loss import Loss, Three
+
+
+def class_with_offset(kind: type[Loss]) -> type[Loss]:
     """The class of the same loss for targets that carry offsets; it is ``kind.WithOffset``."""
 
-    def value(loss: Any, z: Any, y: Any) -> Any:
+    def value(loss: Loss, z: Array, y: Array) -> Array:
         return kind.value(loss, z + y.imag, y.real)
 
-    def slope(loss: Any, z: Any, y: Any) -> Any:
+    def slope(loss: Loss, z: Array, y: Array) -> Array:
         return kind.slope(loss, z + y.imag, y.real)
 
-    def bend(loss: Any, z: Any, y: Any) -> Any:
+    def bend(loss: Loss, z: Array, y: Array) -> Array:
         return kind.bend(loss, z + y.imag, y.real)
 
-    def value_slope_bend(loss: Any, z: Any, y: Any) -> Any:
+    def value_slope_bend(loss: Loss, z: Array, y: Array) -> Three:
         return kind.value_slope_bend(loss, z + y.imag, y.real)
 
-    def infimum(loss: Any, y: Any) -> Any:
+    def infimum(loss: Loss, y: Array) -> Array:
         return kind.infimum(loss, y.real)
 
-    def best_constant(loss: Any, mean: Any) -> float:
+    def best_constant(loss: Loss, mean: float) -> float:
         return 0.0  # it depends on the offsets
 
-    facts: dict[str, Any] = {"margin": False, "__module__": kind.__module__, "__slots__": ()}
+    facts: dict[str, object] = {"margin": False, "__module__": kind.__module__, "__slots__": ()}
     facts["__qualname__"] = f"{kind.__qualname__}.WithOffset"  # where a pickle finds it
     functions = (value, slope, bend, value_slope_bend, infimum, best_constant)
     facts |= {f.__name__: f for f in functions}
     return type(f"{kind.__name__}WithOffset", (kind,), facts)
 
 
-def with_offset(loss: Any, y: Any, offset: Any) -> tuple[Any, Any]:
+def with_offset(loss: Loss, y: Array, offset: Array | None) -> tuple[Loss, Array]:
     """A loss and encoded targets that count the offset of each row; None adds nothing.
 
     >>> from bocce.losses import Poisson
@@ -60,11 +65,11 @@ def with_offset(loss: Any, y: Any, offset: Any) -> tuple[Any, Any]:
     return loss_for(loss, y), y
 
 
-def loss_for(loss: Any, y: Any) -> Any:
+def loss_for(loss: Loss, y: Array) -> Loss:
     """The loss for these targets, which may carry offsets."""
     return loss.WithOffset(*loss) if np.iscomplexobj(y) else loss
 
 
-def without_offset(loss: Any) -> Any:
+def without_offset(loss: Loss) -> Loss:
     """The loss of scores that have their offsets already."""
     return loss.Plain(*loss)

@@ -1,10 +1,11 @@
 """The Poisson loss: counts and rates, with a log link."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from .._types import Array
 from .loss import loss
 from .targets import count_targets
 
@@ -26,16 +27,16 @@ class Poisson(NamedTuple):
     model, self_concordance = "likelihood", 1.0
     targets = staticmethod(count_targets)
 
-    def value(loss, z: Any, y: Any) -> Any:
+    def value(loss, z: Array, y: Array) -> Array:
         return np.exp(z) - y * z
 
-    def slope(loss, z: Any, y: Any) -> Any:
+    def slope(loss, z: Array, y: Array) -> Array:
         return np.exp(z) - y
 
-    def bend(loss, z: Any, y: Any) -> Any:
+    def bend(loss, z: Array, y: Array) -> Array:
         return np.exp(z)
 
-    def infimum(loss, y: Any) -> Any:
+    def infimum(loss, y: Array) -> Array:
         """y - y log y, which is 0 for y = 0."""
         return y - y * np.log(np.where(y > 0.0, y, 1.0))
 

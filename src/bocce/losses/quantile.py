@@ -1,9 +1,10 @@
 """The quantile loss, smoothed: its minimiser predicts a quantile of y instead of the mean."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from .._types import Array
 from .loss import loss
 
 
@@ -43,21 +44,21 @@ class Quantile(NamedTuple):
     def self_concordance(loss) -> float:
         return 1.0 / loss.smoothing
 
-    def value(loss, z: Any, y: Any) -> Any:
+    def value(loss, z: Array, y: Array) -> Array:
         t = (z - y) / loss.smoothing
         soft = np.maximum(t, 0.0) + np.log1p(np.exp(-np.abs(t)))
         return loss.smoothing * (soft - loss.level * t)
 
-    def slope(loss, z: Any, y: Any) -> Any:
+    def slope(loss, z: Array, y: Array) -> Array:
         t = (z - y) / loss.smoothing
         e = np.exp(-np.abs(t))
         return np.where(t > 0.0, 1.0, e) / (1.0 + e) - loss.level
 
-    def bend(loss, z: Any, y: Any) -> Any:
+    def bend(loss, z: Array, y: Array) -> Array:
         e = np.exp(-np.abs((z - y) / loss.smoothing))
         return e / (1.0 + e) ** 2 / loss.smoothing
 
-    def infimum(loss, y: Any) -> Any:
+    def infimum(loss, y: Array) -> Array:
         """s times the entropy of ``level``, whatever y is."""
         q = loss.level
         entropy = -q * np.log(q) - (1.0 - q) * np.log(1.0 - q)

@@ -1,8 +1,9 @@
 """The squared loss: least squares, ridge regression."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .loss import loss
+from .._types import Array
+from .loss import Three, loss
 
 
 @loss("squared")
@@ -20,16 +21,16 @@ class Squared(NamedTuple):
     model, self_concordance = "scaled", 0.0
     attains_minimum = True
 
-    def value(loss, z: Any, y: Any) -> Any:
+    def value(loss, z: Array, y: Array) -> Array:
         return 0.5 * (z - y) ** 2
 
-    def slope(loss, z: Any, y: Any) -> Any:
+    def slope(loss, z: Array, y: Array) -> Array:
         return z - y
 
-    def bend(loss, z: Any, y: Any) -> Any:
+    def bend(loss, z: Array, y: Array) -> Array:
         return 0.0 * z + 1.0
 
-    def value_slope_bend(loss, z: Any, y: Any) -> tuple[Any, Any, Any]:
+    def value_slope_bend(loss, z: Array, y: Array) -> Three:
         """One difference for all, and one bend."""
         r = z - y
         return 0.5 * r**2, r, 1.0

@@ -1,9 +1,10 @@
 """The squared hinge: support vector machines that can be differentiated."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from .._types import Array
 from .loss import loss
 from .targets import sign_targets
 
@@ -22,13 +23,13 @@ class SquaredHinge(NamedTuple):
     attains_minimum = True
     targets = staticmethod(sign_targets)
 
-    def value(loss, z: Any, y: Any) -> Any:
+    def value(loss, z: Array, y: Array) -> Array:
         return np.maximum(1.0 - y * z, 0.0) ** 2
 
-    def slope(loss, z: Any, y: Any) -> Any:
+    def slope(loss, z: Array, y: Array) -> Array:
         return -2.0 * y * np.maximum(1.0 - y * z, 0.0)
 
-    def bend(loss, z: Any, y: Any) -> Any:
+    def bend(loss, z: Array, y: Array) -> Array:
         return 2.0 * (y * z < 1.0)
 
     def best_constant(loss, mean: float) -> float:

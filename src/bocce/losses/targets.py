@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import refused
+from .._types import Array, Vector
 
-Array = npt.NDArray[Any]
 
-
-def real_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None]:
+def real_targets(where: str, y: Array, labels: Vector | None = None) -> tuple[Array, None]:
     """Numbers, as float64."""
     if y.dtype.kind not in "fiub":
         remedy = "for labels take a classifier, or the loss logistic (two) or softmax (more)"
@@ -21,7 +17,7 @@ def real_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None]
     return np.array(y, dtype=np.float64), None
 
 
-def sign_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array]:
+def sign_targets(where: str, y: Array, labels: Vector | None = None) -> tuple[Array, Array]:
     """Two classes: the second of the sorted labels is 1, the first -1.
 
     >>> sign_targets("Logistic", np.array(["b", "a", "b"]))[0].tolist()
@@ -45,7 +41,7 @@ def _remedy(classes: int) -> str:
     return "make one class against the rest first, or use the loss softmax"
 
 
-def count_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None]:
+def count_targets(where: str, y: Array, labels: Vector | None = None) -> tuple[Array, None]:
     """Numbers that are not negative: counts, or rates."""
     y, _ = real_targets(where, y)
     if y.size and float(y.min()) < 0.0:
@@ -56,7 +52,7 @@ def count_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None
     return y, None
 
 
-def positive_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, None]:
+def positive_targets(where: str, y: Array, labels: Vector | None = None) -> tuple[Array, None]:
     """Numbers above zero: amounts."""
     y, _ = real_targets(where, y)
     if y.size and not float(y.min()) > 0.0:
@@ -67,7 +63,7 @@ def positive_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, N
     return y, None
 
 
-def class_targets(where: str, y: Array, labels: Any = None) -> tuple[Array, Array]:
+def class_targets(where: str, y: Array, labels: Vector | None = None) -> tuple[Array, Array]:
     """Two classes or more, as their places among the sorted labels.
 
     >>> class_targets("Problem", np.array(["c", "a", "b", "a"]))[0].tolist()
