@@ -51,7 +51,7 @@ def steps_and_retreats(p, factor: float, b: int, seed: int) -> tuple[float, int]
     r = bocce.minimize(misjudged(p, factor), "auto", T, b, seed=seed, record_every=5)
     gap = r.history["value"]  # f* = 0: the targets are fitted
     reached = np.flatnonzero(gap <= 1e-6 * gap[0])
-    told = re.search(r"went back to the best point (\d+) time", r.message)
+    told = re.search(r"returned to the best point (\d+) time", r.message)
     count = 0 if told is None else int(told[1])
     return (float(r.history["k"][reached[0]]) if reached.size else np.inf), count
 

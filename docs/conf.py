@@ -30,8 +30,9 @@ exclude_patterns = ["_build", "_cli.md", "auto_examples/**/*.ipynb", "auto_examp
 templates_path = ["_templates"]
 default_role = "code"
 nitpicky = True
-# Types of other packages, and words that numpydoc takes for types: there is no page to link to.
-nitpick_ignore_regex = [("py:class", r"(?!bocce\.).*"), ("py:class", r"bocce\.losses\.loss\.L")]
+# Types of other packages, words that numpydoc takes for types, and classes inside a subpackage that
+# no page shows: there is nothing to link to.
+nitpick_ignore_regex = [("py:class", r"(?!bocce\.).*"), ("py:class", r"bocce(\.\w+){3}")]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
@@ -140,7 +141,7 @@ def write_commands(app):
     command = get_command(commands)
     with command.make_context("bocce", [], resilient_parsing=True) as context:
         text = get_docs_for_click(obj=command, ctx=context, name="bocce")
-    text = re.sub(r"^#", "##", text, flags=re.MULTILINE).split("\n", 1)[1]
+    text = text.split("\n", 1)[1]
     for name, one in command.commands.items():  # whole sentences, which the list cuts off
         text = re.sub(
             rf"^\* `{name}`: .*$", f"* `{name}`: {one.help.split(chr(10))[0]}", text, flags=re.M

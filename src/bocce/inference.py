@@ -27,6 +27,8 @@ from . import _checks
 from .problems import Frame, Problem
 from .rows import Array
 
+__all__ = ["Inference", "infer"]
+
 MOST_VARIABLES = 3000
 SINGULAR = 1e-11  # of the largest eigenvalue of a matrix with unit diagonal: smaller ones are zero
 KINDS = ("model", "sandwich")
@@ -34,18 +36,20 @@ KINDS = ("model", "sandwich")
 
 @dataclass(frozen=True)
 class Inference:
-    """Arrays have the shape of the variables: d numbers, one more for an intercept, a column for
-    each class of a softmax.
+    """Covariance, standard errors, intervals and error bounds of a fit.
+
+    Arrays have the shape of the variables: d numbers, one more for an intercept, a column for each
+    class of a softmax.
 
     Attributes
     ----------
     covariance : ndarray
-        Of all variables, flattened; of the penalised fit.
+        The covariance of all variables (flattened) of the penalised fit.
     standard_errors : ndarray
-        Square roots of its diagonal.
+        The square roots of the diagonal of ``covariance``.
     centre, spread : ndarray
-        Of intervals: the estimate without the penalty's pull, and its standard error. NaN where the
-        data alone do not determine a coefficient.
+        The centre of the confidence intervals (the estimate without the penalty), and its standard
+        error. NaN where the data alone do not determine a coefficient.
     error : ndarray
         A bound on how far each variable is from the minimiser; infinite where there is no proof.
     dispersion : float

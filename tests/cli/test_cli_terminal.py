@@ -232,7 +232,7 @@ def test_an_interrupt_says_what_is_kept(monkeypatch, table, tmp_path):
     assert run(*words).stderr == "interrupted\n"
     kept.write_bytes(b"")
     result = run(*words)
-    assert result.stderr == f"interrupted: the same command goes on from what {kept} holds\n"
+    assert result.stderr == f"interrupted: the same command resumes from {kept}\n"
     assert (result.exit_code, result.stdout) == (130, "")
 
 

@@ -92,7 +92,7 @@ def test_the_budget_is_kept_and_said():
     r = bocce.minimize(p, "auto", batch_size=60, record_every="auto")
     assert r.status == "finished"
     assert r.n_iter == 1000  # 100 passes of 10 steps
-    assert "the passes that were allowed are used: 1000 steps, 100 passes" in r.message
+    assert "all allowed passes are used: 1000 steps, 100 passes" in r.message
     r = bocce.minimize(p, "auto", batch_size=60, tol=1e-12, passes=3)
     assert r.status == "finished"
     assert r.history["gradient_evaluations"][-1] <= 3 * p.n
@@ -125,7 +125,7 @@ def test_wrong_constants_are_survived(factor, b):
     p = misjudged(bocce.LeastSquares(X, y), factor)
     r = bocce.minimize(p, "auto", tol=1e-6, batch_size=b, record_every="auto")
     assert r.status == "converged"
-    retreats = "The guard went back to the best point" in r.message
+    retreats = "The guard returned to the best point" in r.message
     assert retreats if b == 30 and factor > 2 else not retreats or b == 30
 
 

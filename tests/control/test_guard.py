@@ -48,7 +48,7 @@ def test_without_the_guard_it_diverges(haar):
     assert r.status == "finished"
     # the table goes on where it was, soon with averages, and so more slowly than one built anew
     assert haar.value(r.w) <= 1e-5 * haar.value(np.zeros(6))
-    assert "The guard went back to the best point" in r.message
+    assert "The guard returned to the best point" in r.message
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])

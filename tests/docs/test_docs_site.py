@@ -93,7 +93,7 @@ def test_the_page_of_commands_shows_every_option_and_the_examples_as_code(tmp_pa
     text = (tmp_path / "_cli.md").read_text(encoding="utf-8")
     group = typer.main.get_command(app)
     for name, command in group.commands.items():
-        section = text.split(f"### `bocce {name}`")[1].split("\n### ")[0]
+        section = text.split(f"## `bocce {name}`")[1].split("\n## ")[0]
         options = [option for p in command.params for option in p.opts if option.startswith("--")]
         assert [
             option for option in options if f"`{option}" not in section.replace(", ", "`, `")

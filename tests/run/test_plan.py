@@ -130,7 +130,7 @@ def test_on_many_rows_batches_come_first_and_as_planned(loss, intercept, monkeyp
     assert plan.stages[0].steps == run.stages[0].steps
     assert plan.stages[0].alpha > 0
     assert run.stages[1].steps <= 2 * plan.stages[1].steps
-    assert "How many steps that takes was tried on" in plan.words
+    assert "The number of steps comes from a trial on" in plan.words
     assert "one pass is made in batches" in plan.words
 
 
@@ -230,10 +230,10 @@ def test_a_direct_solver_is_named_where_it_wins(haar):
 
 ODD = {
     "one row": (np.array([[1.0, 2.0]]), "There is one row only"),
-    "duplicate rows": (np.ones((20, 1)) * [[1.0, 2.0]], "f is flat"),
+    "duplicate rows": (np.ones((20, 1)) * [[1.0, 2.0]], "The problem looks singular"),
     "one huge row": (np.vstack([np.eye(3), 1e6 * np.ones((1, 3))]), ""),
-    "rank deficient": (np.hstack([np.eye(4), np.eye(4)]), "condition number is infinite"),
-    "constant columns": (np.ones((20, 3)), "condition number is infinite"),
+    "rank deficient": (np.hstack([np.eye(4), np.eye(4)]), "The problem looks singular"),
+    "constant columns": (np.ones((20, 3)), "The problem looks singular"),
     "zero": (np.zeros((9, 2)), "Every row is zero"),
     "a few heavy rows": (np.vstack([np.eye(2)] * 500 + [300 * np.eye(2)]), "a few rows dominate"),
 }

@@ -11,19 +11,19 @@ from . import claims, doctor, explore, methods, plan, predict, report, reproduce
 from ._terminal import Commands, say
 
 HELP = """
-Fit linear models without tuning: stochastic heavy-ball momentum that chooses its batch, step and
-momentum. And the theory of which batch size it needs, and the paper's experiments, made again.
+Fit linear models without tuning, find the batch size that momentum needs, and reproduce the paper
+on stochastic heavy-ball momentum.
 
 \b
 Begin with:
   bocce solve FILE         fit: least squares, or --loss logistic, huber, ...
-  bocce predict FIT FILE   apply what solve --out wrote to new data
+  bocce predict FIT FILE   apply a fit (solve --out FIT) to new data
   bocce plan FILE          what solve will do with FILE, and why
-  bocce explore            how large must a batch be? a page to play with
-  bocce reproduce fig3     a figure of the paper, and its claims judged
+  bocce explore            a page with sliders: how large must a batch be?
+  bocce reproduce fig3     make a figure of the paper and judge its claims
 
 FILE is a table (CSV, Parquet, ...; the last column is predicted, or --target), LIBSVM text, .npz
-(X, y) or a block file; or the name of a LIBSVM data set, which is fetched when it is not here
+(X, y) or a block file; or the name of a LIBSVM data set, which is downloaded if needed
 (`bocce doctor` lists them).
 
 \b
@@ -34,7 +34,7 @@ Examples:
   bocce COMMAND --help     the options of a command, with examples
 
 Exit codes: 0 success, 1 the run diverged, 2 bad input, 3 the tolerance was not met, 4 a defect of
-bocce, 130 interrupted; what is wrong is said on stderr.
+bocce, 130 interrupted. Error messages go to stderr.
 """
 
 app = typer.Typer(

@@ -56,7 +56,7 @@ OptionalFile = Annotated[
     str | None,
     typer.Argument(
         metavar="[FILE]",
-        help="Data to take n and the constants from, as for solve.",
+        help="Data that give n and the constants, in any format of solve.",
         autocompletion=_data_sets,
     ),
 ]
@@ -67,8 +67,8 @@ Loss = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="What is minimised: squared, logistic, huber, ...; if not given, squared for numbers, "
-        "logistic for two labels, softmax for more.",
+        help="The loss function: squared, logistic, huber, ... Default: squared for numbers, "
+        "logistic for two labels, softmax for more labels.",
         autocompletion=_losses,
         show_default=False,
     ),
@@ -118,12 +118,10 @@ class ModelOptions(NamedTuple):
     """Options of the objective."""
 
     loss: Loss = None
-    l2: Annotated[float, typer.Option(help="Regularisation: l2/2 ||w||^2 is added.")] = 0.0
+    l2: Annotated[float, typer.Option(help="Penalty: l2/2 ||w||^2 is added to the loss.")] = 0.0
     intercept: Annotated[
         bool,
-        typer.Option(
-            "--intercept/--no-intercept", help="Fit a constant beside the columns, without penalty."
-        ),
+        typer.Option("--intercept/--no-intercept", help="Fit an intercept, without penalty."),
     ] = True
 
 
@@ -131,7 +129,8 @@ class Steps(NamedTuple):
     """Options of a run: what `bocce plan` and `bocce solve` both ask for."""
 
     method: Annotated[
-        str, typer.Option(help="A name that `bocce methods` lists.", autocompletion=_methods)
+        str,
+        typer.Option(help="The method, by a name of `bocce methods`.", autocompletion=_methods),
     ] = "auto"
     steps: Annotated[
         int | None, typer.Option("--steps", "-T", help="Number of steps; chosen if not given.")
@@ -141,20 +140,20 @@ class Steps(NamedTuple):
         typer.Option(
             parser=_batch_size,
             metavar="ROWS|SHARE",
-            help="100 is rows, 0.9 a share of n; chosen if not given.",
+            help="Rows in a batch (100) or a share of all rows (0.9); chosen if not given.",
         ),
     ] = None
     tol: Annotated[
         float | None,
         typer.Option(
-            help="Stop when the gradient's norm is tol times the first; 0 never. 1e-6 unless "
-            "--steps is given.",
+            help="Stop when the gradient norm is tol times the first one; 0 never stops. Default "
+            "1e-6, or 0 with --steps.",
             show_default=False,
         ),
     ] = None
     passes: Annotated[
         float | None,
-        typer.Option(help="Spend at most so many passes over the data, without --steps."),
+        typer.Option(help="The largest number of passes over the data; only without --steps."),
     ] = None
 
 

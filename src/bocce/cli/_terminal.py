@@ -84,7 +84,7 @@ def resumable(kept: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         there = kept is not None and kept.exists()
-        hint = f"the same command goes on from what {kept} holds" if there else ""
+        hint = f"the same command resumes from {kept}" if there else ""
         raise KeyboardInterrupt(hint) from None
 
 

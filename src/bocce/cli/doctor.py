@@ -18,7 +18,7 @@ Section = dict[str, str]
 
 
 def doctor(json: Json = False) -> None:
-    """Versions, threads, memory, caches, data: what is here.
+    """Show versions, threads, memory, caches and data sets.
 
     It also compiles a kernel and compares it with the engine in plain Python.
 

@@ -32,14 +32,14 @@ def explore(
     data: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help=f"Start from data of your own. {FILES}", autocompletion=_data_sets
+            metavar="FILE", help=f"Start from your own data. {FILES}", autocompletion=_data_sets
         ),
     ] = None,
     loss: Loss = None,
-    l2: Annotated[float, typer.Option(help="Regularisation, with --data.")] = 0.0,
+    l2: Annotated[float, typer.Option(help="Penalty l2/2 ||w||^2, with --data.")] = 0.0,
     json: Json = False,
 ) -> None:
-    """Write a page that shows how large a batch must be.
+    """Write the explorer: a page that shows how large a batch must be.
 
     The page shows, exactly, what momentum does at every batch size. It is one file that needs no
     network and no Python. With --data it starts from the spectrum, the constants and the noise of

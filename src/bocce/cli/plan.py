@@ -31,15 +31,15 @@ def plan(
     model: ModelOptions,
     run: Steps,
     accuracy: Annotated[
-        float, typer.Option(help="Target for (f - f*)/(f(0) - f*), for what batch sizes cost.")
+        float, typer.Option(help="Accuracy for the cost of batch sizes: (f - f*)/(f(0) - f*).")
     ] = 1e-6,
     plot: Plot = None,
     json: Json = False,
 ) -> None:
-    """What solve with the same arguments will do, and why.
+    """Say what solve will do with the same arguments, and why.
 
-    It says which batches solve takes and how many passes over the data it makes, what each batch
-    size would cost if you gave one, and what is odd about the data. The picture shows the costs.
+    Prints the batches and passes over the data that solve will take, the cost of each fixed batch
+    size, and what to watch out for in the data. --plot draws the costs.
 
     \b
     Examples:

@@ -18,9 +18,9 @@ from ._terminal import progress, say
 
 
 def predict(
-    fit: Annotated[Path, typer.Argument(metavar="FIT", help="What `bocce solve --out` wrote.")],
+    fit: Annotated[Path, typer.Argument(metavar="FIT", help="A fit of `bocce solve --out FIT`.")],
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="New rows, as for solve; y may be missing.")
+        str, typer.Argument(metavar="FILE", help="New rows; the target may be missing.")
     ],
     out: Annotated[
         Path | None, typer.Option(help="Write a CSV file here; standard output if not given.")
@@ -33,13 +33,13 @@ def predict(
         typer.Option(help="What to do with columns that the fit does not know."),
     ] = "refuse",
     missing: Missing = "refuse",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what --out names.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Apply a fit to new data.
 
-    A line is written for each row of FILE, in its order. Columns are found by their names; the
-    target and the weights may be there or not, and the offset is added as in the fit. Labels are
-    those of the fit. Files larger than memory are read in parts.
+    Writes a line for each row of FILE, in order. Columns are matched by name. The target and the
+    weights may be missing; the offset is added as in the fit. Files larger than memory are read in
+    parts.
 
     \b
     Examples:

@@ -8,9 +8,9 @@ from ._terminal import progress, say, show_json
 
 
 def report(folder: Folder, json: Json = False) -> None:
-    """Write report.html and claims.json of DIR again.
+    """Write report.html and claims.json again from stored results.
 
-    They are made from what is stored there; nothing is run.
+    Uses what DIR holds; nothing is run.
 
     \b
     Examples:

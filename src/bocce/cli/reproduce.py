@@ -1,4 +1,4 @@
-"""``bocce reproduce``: the paper's figures, made again and judged."""
+"""``bocce reproduce``: the paper's figures, reproduced and judged."""
 
 from __future__ import annotations
 
@@ -55,26 +55,25 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="MODULE:FUNCTION",
-            help="A method of your own beside the paper's: a function of T, L, mu, ... that "
-            "returns a Schedule.",
+            help="Add your own method: a function of T, L, mu, ... that returns a Schedule.",
         ),
     ] = None,
     only: Annotated[
-        str, typer.Option(help="Compute only cells whose path begins so; then stop.")
+        str, typer.Option(help="Compute only cells whose path begins with this text; then stop.")
     ] = "",
     json: Json = False,
 ) -> None:
     """Reproduce figures of the paper, and judge its claims.
 
     Runs what is not stored yet, at the paper's own sizes, then writes claims, figures and a
-    report. A run that was stopped goes on where it was; the numbers do not depend on --jobs.
+    report. A stopped run resumes where it was; the numbers do not depend on --jobs.
 
     \b
     Examples:
       bocce reproduce                         every figure and table
       bocce reproduce fig3                    one figure
       bocce reproduce fig4 --setting paper --out elsewhere
-      bocce reproduce fig3 --method mine:method      yours, from mine.py, beside
+      bocce reproduce fig3 --method mine:method  adds your method (mine.py)
     """
     from .._checks import integer
     from ..paper import chosen, own, report, runner, store

@@ -52,37 +52,38 @@ def solve(
     errors: Annotated[
         Literal["model", "sandwich"] | None,
         typer.Option(
-            help="Standard errors of all coefficients: by the loss's model, or by residuals alone. "
-            "If not given, by the model where there are at most 40 and that is quick."
+            help="Print standard errors of all coefficients, from the loss's probability model or "
+            "robust against a wrong model (sandwich). Default: model, up to 40 coefficients."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Decides every batch, and --test.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the batches and of --test.")] = 0,
     sampling: Annotated[
         Literal["independent", "reshuffle"], typer.Option(help="How batches are drawn.")
     ] = "independent",
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Save here; a run found here goes on from it.")
+        Path | None,
+        typer.Option(help="Save the run here, and resume from this file if it exists."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Write OUT.npz (weights and history) and OUT.json (the summary)."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what --out names.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     ray: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Run on a Ray cluster: its address, auto, or local for one started here.",
+            help="Run on a Ray cluster: its address, auto, or local to start one.",
         ),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Parts that --ray spreads the rows over.")] = 2,
+    workers: Annotated[int, typer.Option(help="Number of workers of --ray.")] = 2,
     json: Json = False,
 ) -> None:
     """Minimise a loss on the data of FILE.
 
-    Nothing has to be tuned: batch, step and momentum are chosen (`bocce plan` says how), an
-    intercept is fitted, and the run ends at --tol. Accuracy or R^2 is on the fitted rows, and with
-    --test on others too. Exit code 1: it diverged; 3: it ended before the tolerance was met.
+    Batch, step and momentum are chosen (`bocce plan` says how), an intercept is fitted, and the run
+    stops at --tol. The command prints accuracy or R^2 on the fitted rows, and with --test on
+    held-out rows. Exit code 1: the run diverged; 3: the tolerance was not met.
 
     \b
     Examples:
@@ -90,7 +91,7 @@ def solve(
       bocce solve train.csv --loss logistic --l2 0.001 --out fit
       bocce solve train.csv --target sport --weights count --test 0.2
       bocce solve train.csv --method 2p-shb -T 5000 --batch-size 0.9
-      bocce solve train.csv --checkpoint run     stop it, repeat it: it goes on
+      bocce solve train.csv --checkpoint run     repeat the command to resume
     """
     from .. import minimize
     from .._checks import real

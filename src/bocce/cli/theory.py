@@ -24,8 +24,7 @@ from ._options import (
 from ._terminal import fill, number, progress, say, show_json, show_table
 
 OTHER_LOSS = (
-    "Theorem 1 is about this loss, too; the others are about least squares: read them as those of "
-    "least squares with the same curvature."
+    "Theorem 1 covers this loss. The other results are for least squares with the same curvature."
 )
 HOLDS = {True: "yes", False: "no", None: ""}
 
@@ -49,18 +48,17 @@ def theory(
         str | None,
         typer.Option(help="Certify the error of this method too.", autocompletion=_methods),
     ] = None,
-    l2: Annotated[float | None, typer.Option(help="Regularisation, with FILE (0).")] = None,
+    l2: Annotated[float | None, typer.Option(help="Penalty l2/2 ||w||^2, with FILE (0).")] = None,
     *,
     reading: Reading,
     plot: Plot = None,
     json: Json = False,
 ) -> None:
-    """Every threshold and bound at one setting.
+    """Print every batch-size threshold and error bound for one setting.
 
-    The setting is given by numbers, or by the data of FILE. Much depends on the steepest row:
-    without --ratio (or FILE) the thresholds are printed for rows that are all alike and for one
-    row that carries everything, and no bounds. The picture shows which batch size is needed, by
-    the paper, by the certificate and in truth.
+    Give the setting by numbers, or by the data of FILE. Without --ratio or FILE the thresholds are
+    printed for two extremes, equal rows and one row that carries all curvature, and no bounds.
+    --plot draws the batch size that is needed: by the paper, certified, and exact.
 
     \b
     Examples:

@@ -80,9 +80,7 @@ def _what(plan: Plan) -> str:
 def _stage(stage: PlannedStage, plan: Plan) -> str:
     if stage.on_all_rows:
         count = "steps" if stage.steps is None else f"{_nearly(plan)}{_steps(stage.steps)}"
-        return (
-            f"plane: {count} on all {plan.n:,} rows, each with the best step and momentum there is"
-        )
+        return f"plane: {count} on all {plan.n:,} rows, each with the best step size and momentum"
     assert stage.steps is not None
     rows = f"all {plan.n:,} rows" if stage.batch == plan.n else f"batches of {stage.batch:,} rows"
     count = _steps(stage.steps)
@@ -107,7 +105,7 @@ def _nearly(plan: Plan) -> str:
 
 
 def _goal(plan: Plan) -> str:
-    spent = "after how many passes over the data cannot be said beforehand"
+    spent = "the number of passes over the data is not known in advance"
     if plan.passes is not None:
         amount = f"{plan.passes:,.0f}" if plan.passes >= 9.95 else f"{plan.passes:.2g}"
         spent = f"{_nearly(plan)}{amount} pass{'es' * (amount != '1')} over the data"
@@ -169,7 +167,10 @@ def _data(plan: Plan) -> str:
             f"largest {c.L:.4g}, smallest {least}: ratio {c.L / plan.mu:.4g} ({plan.how})",
         ),
         ("steepest row", f"{_ratio(c):.3g} times as curved as the mean of all rows"),
-        ("noise", f"gradients of single rows at the minimum are {math.sqrt(plan.chi2):.3g} long"),
+        (
+            "noise",
+            f"norm of a single row's gradient at the minimum: {math.sqrt(plan.chi2):.3g}",
+        ),
         ("heavy ball", _stable(plan)),
     ]
     gap = " " * 14
@@ -181,10 +182,10 @@ def _data(plan: Plan) -> str:
 
 def _stable(plan: Plan) -> str:
     """From which batch on the paper's method does not diverge, by three authorities."""
-    told = [("in truth", plan.exact_batch), ("certified", plan.certified_batch)]
+    told = [("exactly", plan.exact_batch), ("certified", plan.certified_batch)]
     told.append(("by the paper's theorem", plan.paper_batch))
     known = [f"{_batch(b, plan.n)} {who}" for who, b in told if b is not None]
-    return f"the paper's (shb) is stable from {', '.join(known)}"
+    return f"the paper's shb is stable from {', '.join(known)}"
 
 
 def _batch(b: float, n: int) -> str:
@@ -211,7 +212,7 @@ def paragraph(
     """Why, and what is odd about the data."""
     c = known.constants
     if c is not None and c.L <= 0.0:
-        return "Every row is zero and l2 = 0: f does not depend on w, there is nothing to do."
+        return "Every row is zero and l2 = 0: f does not depend on w."
     said = [_expected(p, controller, found), _why(p, request, controller, found)]
     said.append(_tried(tried, found))
     if p.n == 1:
@@ -249,15 +250,15 @@ def _why(p: Problem, request: Request, controller: Controller, found: dict[str, 
         if request.rows is not None or b == n:
             return ""
         if p.loss.curvature is None or known_infinite(found):
-            return "Half of the rows make a batch, as nothing is known of how curved f is."
+            return "A batch has half of the rows, because the curvature of f is not known."
         return (
             f"Batches of {b:,} rows are the smallest at which the full speed of momentum is "
             "certified."
         )
     if request.rows is not None and b < n:
         return (
-            f"It begins with the batch of {b:,} rows that was given, takes larger ones when their "
-            "noise keeps it from the tolerance, and ends on all rows."
+            f"The run begins with the given batch of {b:,} rows, enlarges the batch when noise "
+            "prevents progress, and ends with all rows."
         )
     if not found["stages"][0].on_all_rows:
         return (
@@ -267,8 +268,8 @@ def _why(p: Problem, request: Request, controller: Controller, found: dict[str, 
         )
     if p.loss.curvature is None:
         return (
-            f"The {p.loss.name} loss may be as steep as it likes, so no step of a given length is "
-            "safe: all rows are taken, and the best step is computed each time."
+            f"The {p.loss.name} loss has no bound on its curvature, so no fixed step size is safe: "
+            "all rows are used, and the best step is computed each time."
         )
     if p.has_gram:
         return (
@@ -286,7 +287,7 @@ def known_infinite(found: dict[str, Any]) -> bool:
 def _tried(tried: Trial, found: dict[str, Any]) -> str:
     if tried.whole or all(stage.certain for stage in found["stages"]):
         return ""
-    return f"How many steps that takes was tried on {tried.problem.n:,} of the rows."
+    return f"The number of steps comes from a trial on {tried.problem.n:,} of the rows."
 
 
 def _shape(p: Problem, c: Constants, known: _Known) -> list[str]:
@@ -294,20 +295,20 @@ def _shape(p: Problem, c: Constants, known: _Known) -> list[str]:
     if c.mu == 0.0 and known.mu is not None:
         if known.mu > known.accuracy * known.L:
             said.append(
-                f"Without a penalty on every variable the {p.loss.name} loss may be flatter "
-                f"anywhere than where its minimum lies; the table is for the {known.mu:.3g} found "
-                "there."
+                f"Without a penalty on every variable the {p.loss.name} loss may have less "
+                f"curvature elsewhere than at its minimum; the table uses {known.mu:.3g}, the "
+                "curvature at the minimum."
             )
         elif p.loss.multi_output and p.intercept and p.l2 > 0.0:
             said.append(
-                "Intercepts count by their differences alone, so f is flat along their sum, which "
-                f"no run moves; the table is for curvatures above {known.mu:.3g}."
+                "Only differences of intercepts matter, so f does not change along their sum, and "
+                f"no run moves it; the table is for curvatures above {known.mu:.3g}."
             )
         else:
             said.append(
-                "Along some direction f is flat, so far as can be said (columns that depend on one "
-                "another, fewer rows than columns, or no l2): the condition number is infinite, f "
-                "converges, w perhaps not, and the table is for curvatures above "
+                "The problem looks singular (columns that depend on one another, fewer rows than "
+                "columns, or no l2): f converges, but w may not, and the table ignores curvatures "
+                "below "
                 f"{known.mu:.3g}. {_more_l2(p).capitalize()} would help."
             )
     if _ratio(c) > DOMINATED:
@@ -328,14 +329,14 @@ def _regime(request: Request, known: _Known, found: dict[str, Any]) -> str:
         return "With all rows in each batch there is no sampling noise."
     if known.noise_steps(b) > known.bias_steps(b):
         return (
-            f"At {b:,} rows the noise of the data decides: the error falls as 1/T whatever the "
+            f"At {b:,} rows the noise of the data dominates: the error falls as 1/T with every "
             "method, and a batch twice as large takes half the steps."
         )
     if b >= knee:
-        return f"At {b:,} rows momentum works as far as it can: larger batches save few steps."
+        return f"At {b:,} rows momentum is at full speed: larger batches save few steps."
     return (
-        f"At {b:,} rows the noise of a batch holds momentum back: up to {knee:,} rows a larger "
-        "batch takes fewer steps."
+        f"At {b:,} rows the noise of a batch limits momentum: up to {knee:,} rows a larger "
+        "batch saves steps."
     )
 
 
@@ -346,8 +347,8 @@ def _enough(request: Request, found: dict[str, Any]) -> str:
     if steps <= T:
         return f"T = {T} is enough: about {steps:,} steps are needed."
     return (
-        f"T = {T} is too small: about {steps:,} steps are needed to bring f within "
-        f"{found['accuracy']:g} of its fall; raise T, l2 or the batch, or expect less."
+        f"T = {T} is too small: about {steps:,} steps are needed for a relative "
+        f"error of {found['accuracy']:g}; raise T, l2 or the batch size, or accept a larger error."
     )
 
 

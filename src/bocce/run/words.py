@@ -68,14 +68,12 @@ def _open_ended(run: Driver, verdict: str, tol: float) -> str:
         return f"{name}: no further fall of f can be measured after {spent}.{missed}{remedy}."
     if verdict == "unbounded":
         return (
-            f"{name}: f falls while w grows without end, after {spent}: there is no finite "
-            f"minimiser (classes that a plane separates, and l2 = {run.problem.l2:g}).{missed}: "
+            f"{name}: f falls while w grows without limit, after {spent}: there is no finite "
+            f"minimiser (separable classes, and l2 = {run.problem.l2:g}).{missed}: "
             "set l2 > 0, for example 1e-4."
         )
-    remedy = (
-        ": raise passes, tol or l2, or begin another run where this one ended" if tol > 0 else ""
-    )
-    return f"{name}: the passes that were allowed are used: {spent}.{missed}{remedy}."
+    remedy = ": raise passes, tol or l2, or start another run with w0=result.w" if tol > 0 else ""
+    return f"{name}: all allowed passes are used: {spent}.{missed}{remedy}."
 
 
 def _stages(run: Driver) -> str:
@@ -94,6 +92,6 @@ def _retreats(run: Driver) -> str:
         return ""
     times = f"{count} time{'s' * (count > 1)}"
     return (
-        f" The guard went back to the best point {times}: the steps are now {2**count} times "
+        f" The guard returned to the best point {times}: the steps are now {2**count} times "
         "shorter."
     )

@@ -97,7 +97,7 @@ def trouble(estimator: Any, outcomes: list[FitOutcome], request: Request, labels
     if apart:
         return (
             f"{name}: l2=0 and the classes are separated by a hyperplane ({', '.join(apart)}), so "
-            "no finite minimiser exists: the objective falls to 0 as coef_ grows without end, and "
+            "no finite minimiser exists: the objective falls to 0 as coef_ grows, and "
             "probabilities tend to 0 and 1. Set l2 > 0, for example 1e-4."
         )
     missed = [j for j, o in enumerate(outcomes) if not (o.ratio <= request.tol or o.ended.stopped)]
