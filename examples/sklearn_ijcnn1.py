@@ -1,4 +1,4 @@
-"""Logistic regression on ijcnn1: no step size, no batch size, no scaling to choose.
+"""Logistic regression on ijcnn1: no step size and no batch size to choose.
 
     python examples/sklearn_ijcnn1.py --out ijcnn1.png
 

@@ -123,6 +123,7 @@ def test_classifiers_become_scikit_learns(loss, classes):
         np.testing.assert_allclose(theirs.predict_proba(X), model.predict_proba(X), atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.* holds back the coefficient")
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("outputs", [None, 2])
 def test_streams_of_the_squared_loss_are_exact_in_any_order(intercept, outputs):

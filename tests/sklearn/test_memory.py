@@ -8,6 +8,8 @@ import scipy.sparse as sp
 
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* holds back the coefficient")  # they do
+
 N, D, VECTORS = 400_000, 10, 20
 
 

@@ -17,6 +17,8 @@ from bocce.sklearn import (
     PathDisplay,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* holds back the coefficient")  # they do
+
 IRIS = load_iris(return_X_y=True)
 WINE = load_wine(return_X_y=True)
 DIGITS = load_digits(return_X_y=True)

@@ -16,6 +16,8 @@ import bocce
 from bocce.control import registry
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* holds back the coefficient")  # they do
+
 N = 3000  # rows of 12 columns: too many numbers to be treated as tiny
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +51,7 @@ class Frame:
     centre: Array
     scale: Array
     unit: float  # of the intercept; 0 where there is none
+    spread2: Array | None = field(default=None, compare=False)  # mean squares about the centre
 
     @classmethod
     def of(cls, p: Problem) -> Frame:
@@ -140,10 +141,11 @@ class Frame:
             return cls(np.zeros(centre.size), np.ones(centre.size), float(intercept))
         scale = _scales(spread2, share, ridge)
         if not intercept:
-            return cls(centre, scale, 0.0)
+            return cls(centre, scale, 0.0, spread2)
         sizes = np.maximum(np.sqrt(spread2), LEAST_UNIT * np.sqrt(ridge)) * scale
         largest = float(np.maximum.reduce(sizes))
-        return cls(centre, scale, 2.0 ** round(math.log2(largest)) if largest > 0.0 else 1.0)
+        unit = 2.0 ** round(math.log2(largest)) if largest > 0.0 else 1.0
+        return cls(centre, scale, unit, spread2)
 
     @cached_property
     def plain(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
@@ -27,8 +27,9 @@ from ..control import registry
 from ..losses.offset import loss_for
 from ..problems import Frame, Problem
 from ..problems._input import check_offset
+from ..problems.penalties import penalty_factors
 from ..rows import Array, foreign, host, rows_of
-from ..run import Request
+from ..run import Request, scaling
 from ..run.anytime import summed
 from . import _arrays, _columns, _words
 from ._compat import CallbackSupportMixin
@@ -70,6 +71,8 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
+        "standardize": ["boolean"],
+        "penalty": ["array-like", None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -124,9 +127,15 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         offset = None if offset is None else offset[kept]
         return _arrays.rows_at(X, kept), y[kept], weights[kept], offset
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
-        """Rows, targets and weights, checked."""
+    def _validated(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, finite: bool = True
+    ) -> tuple[Any, ...]:
+        """Rows, targets and weights, checked. ``finite``: must X be looked at for NaN now?"""
         raise NotImplementedError
+
+    def _shows_finite(self, X: Any) -> bool:
+        """Does the fit itself find NaN and infinity, without a look at X before?"""
+        return False
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, **how: bool
@@ -171,6 +180,41 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
 
     # -- the fit ---------------------------------------------------------------------------------
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None, offset=None):
+        """Fit to rows X and targets y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Dense, or sparse of any format (CSR is used as it is); float32 stays float32. Under
+            scikit-learn's ``array_api_dispatch`` an array of another library, such as a PyTorch
+            tensor, is used on its device, and ``coef_`` and predictions are of its kind.
+        y : array-like of shape (n_samples,)
+            Numbers or labels; for a regression with several outputs (n_samples, n_outputs).
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight k is the same as the row k times; 0 leaves the row out.
+        offset : array-like of the shape of y, default=None
+            Numbers added to x . coef + intercept, such as the log of the exposure of counts. Three
+            classes or more have none: a number added to all their scores changes nothing.
+
+        Returns
+        -------
+        self
+        """
+        finite = sample_weight is not None or not self._shows_finite(X)
+        checked = self._checked(X, y, sample_weight, offset, reset=True, finite=finite)
+        prepared = self._prepared(*checked)
+        report = Reporter(self, X, y, sample_weight, self._runs)
+        self._fit(*prepared, report, finite)
+        report.close()
+        return self
+
+    @property
+    def _runs(self) -> list[str]:
+        """What the runs are called."""
+        raise NotImplementedError
+
     def _loss(self) -> Any:
         """What a row costs, with this estimator's parameters."""
         raise NotImplementedError
@@ -181,9 +225,8 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
 
     def _problem(self, X: Any, y: Array, weights: Array | None) -> Problem:
         """The objective, of rows and encoded targets that were checked."""
-        n = X.shape[0]
+        n, own = X.shape[0], (self.penalty, self.standardize)
         weight = None if weights is None else weights * (n / weights.sum())
-        penalty = np.append(np.ones(X.shape[1]), 0.0) if self.fit_intercept else None
         rows = rows_of(sp.csr_array(X) if sp.issparse(X) else X)
         return Problem.of(
             rows,
@@ -191,7 +234,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
             loss_for(self._loss(), y),
             self._l2,
             weight=weight,
-            penalty=penalty,
+            penalty=penalty_factors(type(self).__name__, rows, *own, weight, self.fit_intercept),
             classes=getattr(self, "classes_", None),
             intercept=self.fit_intercept,
             has_column=False,
@@ -222,7 +265,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         if sp.issparse(X) and dense_pays(X):
             X = X.toarray()
         warm = self._begins_warm()
-        columns = None if warm else _columns.used(X)
+        columns = None if warm or self.penalty is not None else _columns.used(X)
         if columns is not None:
             X = _columns.taken(X, columns)
         coef, intercept = self._started(self._outputs(len(labels)), X.shape[1], warm)
@@ -274,6 +317,8 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
                 outcomes[j] = judged(outcome, inner, frame, w)
         self._stream, self._seen, self._inferred = None, Seen(problems, count, columns), {}
         self._keep(frame, outcomes, request, labels)
+        if self._l2 > 0.0 and not self.standardize and scaling.apart(frame.spread2):
+            self._warn_of_scaling()
 
     def _put(self, coef: Array, intercept: Array, place: Any, w: Array) -> None:
         """The variables of a run into its place in the coefficients."""
@@ -297,6 +342,16 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         trouble = _words.trouble(self, outcomes, request, labels)
         if trouble:
             warnings.warn(trouble, ConvergenceWarning, stacklevel=6)
+
+    def _warn_of_scaling(self) -> None:
+        """Where the penalty keeps columns out of the model because their values are small."""
+        assert self._seen is not None
+        found: set[int] = set()
+        for j, p in enumerate(self._seen.problems):
+            found |= set(scaling.held_back(p, self._point(j, p), self._seen.count))
+        if found:
+            said = scaling.advice(p, sorted(found), self._column_names())
+            warnings.warn(f"{type(self).__name__}: {said}", stacklevel=6)
 
     @cached_property
     def plan_(self) -> str:

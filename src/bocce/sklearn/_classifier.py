@@ -18,7 +18,6 @@ from ..losses import Logistic, Softmax, SquaredHinge
 from ..losses.offset import with_offset
 from . import _arrays, _plain, _stream
 from ._base import HeavyBall
-from ._report import Reporter
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -44,7 +43,9 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
             return SquaredHinge()
         return Logistic() if self.classes_.size == 2 else Softmax()
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, ...]:
+    def _validated(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, finite: bool = True
+    ) -> tuple[Any, ...]:
         X, y = _plain.checked(
             self,
             X,
@@ -52,6 +53,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
             accept_sparse="csr",
             order="C",  # batches are rows
             reset=reset,
+            ensure_all_finite=finite,
         )
         if not _plain.few_whole_numbers(y):
             check_classification_targets(y)
@@ -90,33 +92,9 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
 
     @property
     def _runs(self) -> list[str]:
-        """What the runs are called."""
         if self._loss().multi_output:
             return [f"{self.classes_.size} classes"]
         return [f"class {self.classes_[j]}" for j in self._sides]
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, offset=None):
-        """Fit to rows X and labels y.
-
-        Parameters
-        ----------
-        X : as for :meth:`HeavyBallRegressor.fit`
-        y : array-like of shape (n_samples,), labels: numbers or strings
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight k counts as k rows; 0 leaves the row out.
-        offset : array-like of shape (n_samples,), default=None
-            Numbers added to the scores x . coef + intercept; for two classes only.
-
-        Returns
-        -------
-        self
-        """
-        prepared = self._prepared(*self._checked(X, y, sample_weight, offset, reset=True))
-        report = Reporter(self, X, y, sample_weight, self._runs)
-        self._fit(*prepared, report)
-        report.close()
-        return self
 
     def _prepared(self, X: Any, y: Any, weights: Any, offset: Any = None) -> tuple[Any, ...]:
         """Rows, what each run is fitted to, and weights; ``classes_`` is set."""
@@ -267,29 +245,12 @@ class HeavyBallClassifier(LinearClassifier):
         max(0, 1 - s z)^2 in place of log(1 + exp(-s z)): ``LinearSVC(C=1 / (n * l2))`` without its
         penalty on the intercept. It has no probabilities, and three classes or more are fitted one
         against the rest.
-    method : str, default="auto"
-        A method of bocce (``bocce methods`` lists them). Others than "auto" and "auto-shb" follow
-        their schedule for ``max_iter`` passes and may not reach ``tol``.
-    batch_size : int, float or None, default=None
-        Rows, or a share of n in (0, 1]; None chooses. With "auto" it is the first batch.
-    max_iter : int or None, default=None
-        The most passes over the data: 10,000 with "auto" (100 if tol is 0), else 100.
-    tol : float or "auto", default=1e-4
-        Stop when the norm of the gradient is tol times the first: that of the best constant
-        prediction (or at zero, if that is smaller). "auto" stops when it is proved that no
-        coefficient is farther from the minimiser than a hundredth of its standard error (up to
-        3,000 variables; beyond them it is 1e-4). Where X has few entries (20,000) "auto" goes
-        on as far as rounding allows, for it takes milliseconds.
-    fit_intercept : bool, default=True
-        Whether to fit an unpenalised constant.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes: each multiplies the weight of the rows of its class.
-    warm_start : bool, default=False
-        Start from the last fit's coefficients.
-    random_state : int, RandomState or None, default=None
-        Draws the batches.
-    verbose : int, default=0
-        Not 0 prints a line at each look at the objective.
+    method, batch_size, max_iter, tol, random_state, verbose : various
+        As for :class:`HeavyBallRegressor`.
+    fit_intercept, standardize, penalty, warm_start : various
+        As for :class:`HeavyBallRegressor`.
 
     Attributes
     ----------
@@ -297,19 +258,8 @@ class HeavyBallClassifier(LinearClassifier):
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Of X's precision: float32 for float32.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-    n_iter_ : int
-        Passes over the data, rounded (of the run that took most); after ``partial_fit``, calls.
-    history_ : dict of arrays
-        ``iteration``, ``passes``, ``value`` of the objective, ``gradient_norm`` (in the scaled
-        variables) and ``output`` (the run: 0, or one against the rest the class's place), a row
-        for each look.
-    optimality_ : float
-        The gradient's norm at the end over the first, in coef and intercept themselves: what
-        ``tol`` is compared with. The largest over runs; fitted by ``fit`` only.
-    plan_ : str
-        What was done and why, in words.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    n_iter_, history_, optimality_, plan_, n_features_in_, feature_names_in_
+        As for :class:`HeavyBallRegressor`. A run is for all classes, or for one against the rest.
 
     See Also
     --------
@@ -335,6 +285,8 @@ class HeavyBallClassifier(LinearClassifier):
         max_iter=None,
         tol=1e-4,
         fit_intercept=True,
+        standardize=False,
+        penalty=None,
         class_weight=None,
         warm_start=False,
         random_state=None,
@@ -347,6 +299,8 @@ class HeavyBallClassifier(LinearClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.penalty = penalty
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state

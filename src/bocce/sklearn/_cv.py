@@ -45,7 +45,6 @@ class CrossValidated:
     method, batch_size, warm_start = "auto", None, False  # of the fit on all rows
 
     _plain: ClassVar[type[HeavyBall]]  # the estimator with one penalty
-    _shared: ClassVar[tuple[str, ...]]  # parameters that both have
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -144,8 +143,9 @@ class CrossValidated:
             )
 
     def _model(self) -> HeavyBall:
-        """The estimator with one penalty."""
-        return self._plain(**{name: getattr(self, name) for name in self._shared})
+        """The estimator with one penalty, and the parameters that both have; it prints nothing."""
+        shared = {*self._get_param_names()} & {*self._plain._get_param_names()} - {"verbose"}
+        return self._plain(**{name: getattr(self, name) for name in shared})
 
     def plot_path(self, *, ax: Any = None, **keywords: Any) -> PathDisplay:
         """Plot the scores against the penalties; see :meth:`PathDisplay.from_estimator`."""
@@ -179,6 +179,8 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
         As for :class:`HeavyBallClassifier`.
     fit_intercept : bool, default=True
         Whether to fit an unpenalised constant.
+    standardize, penalty : bool and array-like, default=False and None
+        As for :class:`HeavyBallRegressor`; standard deviations are those of the fitted rows.
     class_weight : dict, "balanced" or None, default=None
         As for :class:`HeavyBallClassifier`.
     random_state : int, RandomState or None, default=None
@@ -195,10 +197,8 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
     l2s_ : ndarray of shape (n_l2s,)
     scores_ : ndarray of shape (n_folds, n_l2s)
         NaN for penalties that were not tried.
-    classes_, coef_, intercept_, n_iter_, history_, optimality_, plan_
+    classes_, coef_, intercept_, n_iter_, history_, optimality_, plan_, n_features_in_
         As for :class:`HeavyBallClassifier`, of the fit on all rows.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Examples
     --------
@@ -211,7 +211,6 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(LinearClassifier)
     _plain = HeavyBallClassifier
-    _shared = ("loss", "max_iter", "tol", "fit_intercept", "class_weight", "random_state")
 
     def __init__(
         self,
@@ -223,6 +222,8 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
         max_iter=None,
         tol=1e-4,
         fit_intercept=True,
+        standardize=False,
+        penalty=None,
         class_weight=None,
         n_jobs=None,
         random_state=None,
@@ -235,6 +236,8 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.penalty = penalty
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -252,9 +255,6 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
 
     Parameters
     ----------
-    l2s : int or array-like, default=10
-        Penalties; an int is so many from 10 to 1e-7, evenly by ratio, from the strongest on. Such a
-        grid is left once the mean score has been below the best for two penalties.
     cv : int, splitter, iterable or None, default=None
         As in scikit-learn. None with the squared loss is leave-one-out, computed in closed form as
         ``RidgeCV`` does (the penalty ``n * l2`` of all rows is kept), where X has at most 3,000
@@ -266,30 +266,17 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         As for :class:`HeavyBallRegressor`.
     delta, quantile, smoothing : float, default=1.0, 0.5 and 0.1
         As for :class:`HeavyBallRegressor`.
-    max_iter : int or None, default=None
-        The most passes over the data of the last fit.
-    tol : float or "auto", default=1e-4
-        As for :class:`HeavyBallRegressor`.
-    fit_intercept : bool, default=True
-        Whether to fit an unpenalised constant.
-    random_state : int, RandomState or None, default=None
-        Draws the batches.
-    n_jobs : int or None, default=None
-        Folds that are run at once, in threads.
-    verbose : int, default=0
-        Not 0 prints a line for each penalty, and at each look of the last fit.
+    l2s, max_iter, tol, random_state, n_jobs, verbose : various
+        As for :class:`HeavyBallClassifierCV`.
+    fit_intercept, standardize, penalty : various
+        As for :class:`HeavyBallClassifierCV`.
 
     Attributes
     ----------
-    l2_ : float
-        The penalty of the best mean score; of equals the strongest.
-    l2s_ : ndarray of shape (n_l2s,)
-    scores_ : ndarray of shape (n_folds, n_l2s)
-        Of shape (1, n_l2s) for leave-one-out.
-    coef_, intercept_, n_iter_, history_, optimality_, plan_
+    l2_, l2s_, scores_
+        As for :class:`HeavyBallClassifierCV`; for leave-one-out ``scores_`` has one row.
+    coef_, intercept_, n_iter_, history_, optimality_, plan_, n_features_in_, feature_names_in_
         As for :class:`HeavyBallRegressor`, of the fit on all rows.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Examples
     --------
@@ -302,16 +289,6 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints(LinearRegressor)
     _plain = HeavyBallRegressor
-    _shared = (
-        "loss",
-        "delta",
-        "quantile",
-        "smoothing",
-        "max_iter",
-        "tol",
-        "fit_intercept",
-        "random_state",
-    )
 
     def __init__(
         self,
@@ -326,6 +303,8 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         max_iter=None,
         tol=1e-4,
         fit_intercept=True,
+        standardize=False,
+        penalty=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -340,6 +319,8 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         self.max_iter = max_iter
         self.tol = tol
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.penalty = penalty
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -347,6 +328,7 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
     def _score_all(self, data: tuple[Any, Array, Array | None]) -> None:
         """In closed form where that can be had."""
         direct = self.loss == "squared" and not callable(self.scoring) and not elsewhere(data[0])
+        direct &= self.penalty is None and not self.standardize  # one penalty for all columns
         if not (direct and _ridge.affordable(data[0])):
             super()._score_all(data)
             return

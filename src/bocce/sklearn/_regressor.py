@@ -15,7 +15,6 @@ from ..losses import Gamma, Huber, Poisson, Quantile, Squared
 from ..losses.offset import with_offset
 from . import _arrays, _exact_stream, _plain, _stream
 from ._base import HeavyBall
-from ._report import Reporter
 from ._run import tiny
 
 
@@ -73,35 +72,6 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         y, _ = self._loss().targets(type(self).__name__, np.asarray(y))
         return X, y, self._weights(sample_weight, X)
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, offset=None):
-        """Fit to rows X and targets y.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Dense, or sparse of any format (CSR is used as it is); float32 stays float32. Under
-            scikit-learn's ``array_api_dispatch`` an array of another library, such as a PyTorch
-            tensor, is used on its device, and ``coef_`` and predictions are of its kind.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight k is the same as the row k times; 0 leaves the row out.
-        offset : array-like of the shape of y, default=None
-            Numbers added to x . coef + intercept; with the Poisson loss, the log of the exposure.
-
-        Returns
-        -------
-        self
-        """
-        finite = sample_weight is not None or not self._shows_finite(X)
-        checked = self._checked(X, y, sample_weight, offset, reset=True, finite=finite)
-        prepared = self._prepared(*checked)
-        runs = [f"output {j}" for j in range(len(prepared[1]))]
-        report = Reporter(self, X, y, sample_weight, runs)
-        self._fit(*prepared, report, finite)
-        report.close()
-        return self
-
     def _shows_finite(self, X: Any) -> bool:
         """May NaN and infinity be looked for in sums of squares of all columns, where the fit
         begins with those (``_fit``)? One pass over X less. (With weights rows may be left out.)"""
@@ -112,8 +82,12 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         return X, *self._encoded(with_offset(self._loss(), y, offset)[1], weights)
 
     def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:
-        self._one_output = y.ndim == 1
+        self._one_output, self._n_outputs = y.ndim == 1, y[:1].size
         return y.reshape(y.shape[0], -1).T, weights
+
+    @property
+    def _runs(self) -> list[str]:
+        return [f"output {j}" for j in range(self._n_outputs)]
 
     def _shaped(self, coef: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
         if self._one_output:
@@ -179,11 +153,11 @@ class HeavyBallRegressor(LinearRegressor):
         pull with bounded force. The Poisson loss, exp(z) - y z for y >= 0, is for counts:
         predictions are exp(x . coef + intercept), ``PoissonRegressor(alpha=l2)`` has the same
         minimiser, and for counts over different exposures y is the rate and ``sample_weight`` the
-        exposure. Its curvature has no bound, so ``batch_size`` must be None, the method "auto",
-        "plane" or a line search, and there is no ``partial_fit``; y is one output. The gamma loss,
-        z + y exp(-z) for y > 0, is for amounts whose spread grows with their mean, with the same
-        log link and limits: ``GammaRegressor(alpha=l2)``. The quantile loss predicts a quantile of
-        y instead of its mean.
+        exposure. Its curvature has no bound, so ``batch_size`` must be None and the method "auto",
+        "plane" or a line search; y is one output. The gamma loss, z + y exp(-z) for y > 0, is for
+        amounts whose spread grows with their mean, with the same log link and limits:
+        ``GammaRegressor(alpha=l2)``. The quantile loss predicts a quantile of y instead of its
+        mean.
     delta : float, default=1.0
         Of Huber's loss, in the units of y.
     quantile : float, default=0.5
@@ -205,6 +179,12 @@ class HeavyBallRegressor(LinearRegressor):
         on as far as rounding allows, for it takes milliseconds.
     fit_intercept : bool, default=True
         Whether to fit an unpenalised constant.
+    standardize : bool, default=False
+        Whether the penalty is in units of each column's standard deviation, as if a
+        ``StandardScaler`` stood in front; ``coef_`` stays in the units of X. Without it a column of
+        small values is penalised more than others (a warning says so where that matters).
+    penalty : array-like of shape (n_features,), default=None
+        Factors >= 0 of l2, one a column: 0 leaves a column unpenalised. None is all ones.
     warm_start : bool, default=False
         Start from the last fit's coefficients.
     random_state : int, RandomState or None, default=None
@@ -264,6 +244,8 @@ class HeavyBallRegressor(LinearRegressor):
         max_iter=None,
         tol=1e-4,
         fit_intercept=True,
+        standardize=False,
+        penalty=None,
         warm_start=False,
         random_state=None,
         verbose=0,
@@ -278,6 +260,8 @@ class HeavyBallRegressor(LinearRegressor):
         self.max_iter = max_iter
         self.tol = tol
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.penalty = penalty
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose

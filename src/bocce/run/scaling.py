@@ -1,0 +1,82 @@
+"""Columns that a penalty keeps out of the model because their values are small."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..problems import Problem
+from ..rows import Array
+
+# Standard deviations that differ by this factor are those of columns in different units.
+APART = 1e3
+# A coefficient is held back where the penalty takes at least this share of it ...
+SHARE = 0.1
+# ... and the log likelihood would rise by this much without the penalty: beyond chance at 5 %.
+GAIN = 2.0
+
+
+def apart(spread2: Array | None) -> bool:
+    """Do mean squares of columns differ so much that the columns have different units?"""
+    if spread2 is None:
+        return False
+    positive = spread2[spread2 > 0.0]
+    return bool(positive.size and positive.max() >= APART**2 * positive.min())
+
+
+def held_back(p: Problem, w: Array, count: float | None = None) -> list[int]:
+    """The small columns whose coefficients the penalty keeps from being as large as the data say.
+
+    At the minimiser the gradient of the loss in w_j is -ridge_j w_j. A Newton step in w_j alone
+    raises the log likelihood by count (ridge_j w_j)^2 / (2 h_j dispersion), with h_j the mean
+    curvature times the variance of the column; a step in all coefficients raises it by more.
+
+    Parameters
+    ----------
+    p : Problem
+        What was minimised, in memory.
+    w : ndarray
+        The minimiser, with the intercept.
+    count : float, optional
+        How many observations the weights stand for; the number of rows unless given.
+
+    Returns
+    -------
+    list of int
+        The numbers of the columns.
+
+    Examples
+    --------
+    >>> import bocce
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((500, 2)) * [1.0, 1e-4]
+    >>> y = X @ [1.0, 1e4] + 0.1 * rng.standard_normal(500)
+    >>> p = bocce.LeastSquares(X, y, l2=1e-4)
+    >>> held_back(p, p.minimiser())
+    [1]
+    """
+    ridge = p.ridges[: p.d]
+    if not ridge.any():
+        return []
+    with np.errstate(all="ignore"):
+        variance = p.given.column_moments(p.weight)[1]
+        small = APART**2 * variance <= variance.max()
+        z = p.predict(w)
+        slope, bend = (values.reshape(p.n, -1) for values in (p.slopes(z), p.bends(z)))
+        weights = np.ones((p.n, 1)) if p.weight is None else p.weight[:, None]
+        dispersion = np.square(slope / np.sqrt(weights)).mean() / bend.mean()
+        curvature = np.outer(variance, bend.mean(axis=0))
+        share = (ridge[:, None] / (ridge[:, None] + curvature)).max(axis=1)
+        pull2 = np.square(ridge * w[: p.d].T).T.reshape(p.d, -1)
+        gain = (count or p.n) * (pull2 / curvature).sum(axis=1) / (2.0 * dispersion)
+        return [int(j) for j in np.flatnonzero(small & (share >= SHARE) & (gain >= GAIN))]
+
+
+def advice(p: Problem, columns: list[int], names: list[str]) -> str:
+    """What the penalty does to these columns, and what to do."""
+    shown = ", ".join(names[j] for j in columns[:3]) + ", ..." * (len(columns) > 3)
+    many = len(columns) > 1
+    return (
+        f"l2={p.l2:g} holds back the coefficient{'s' * many} of {shown}: columns differ in size by "
+        f"more than {APART:g}, and small values need large coefficients, which a penalty shrinks; "
+        "use standardize=True, or scale the columns."
+    )
