@@ -29,6 +29,7 @@ extensions = [
 exclude_patterns = ["_build", "_cli.md", "auto_examples/**/*.ipynb", "auto_examples/**/*.json"]
 templates_path = ["_templates"]
 default_role = "code"
+smartquotes = False  # an option is written --target
 nitpicky = True
 # Types of other packages, words that numpydoc takes for types, and classes inside a subpackage that
 # no page shows: there is nothing to link to.
@@ -56,6 +57,21 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "remove_config_comments": True,
     "within_subsection_order": "FileNameSortKey",
+    "thumbnail_size": (400, 280),
+}
+# The panel of a page's picture that its thumbnail shows: left, top, right, bottom, in shares.
+THUMBNAILS = {
+    "plot_0_pictures": (0.0, 0.5, 0.29, 1.0),
+    "plot_1_schedules": (0.51, 0.0, 1.0, 0.41),
+    "plot_2_acceleration": (0.0, 0.0, 0.49, 1.0),
+    "plot_3_noise_floors": (0.685, 0.0, 1.0, 1.0),
+    "plot_4_threshold": (0.0, 0.0, 0.525, 1.0),
+    "plot_5_auto": (0.0, 0.0, 0.5, 0.93),
+    "plot_6_exact_and_runs": (0.0, 0.0, 1.0, 0.72),
+    "plot_7_torch": (0.5, 0.0, 1.0, 1.0),
+    "plot_8_sklearn": (0.5, 0.0, 1.0, 1.0),
+    "plot_9_probe": (0.5, 0.0, 1.0, 1.0),
+    "plot_a_best_schedule": (0.0, 0.0, 0.235, 1.0),
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -126,6 +142,20 @@ def draw_decision(app):
     runpy.run_path(str(HERE / "pictures" / "which.py"))["main"](HERE / "_static" / "which.svg")
 
 
+def cut_thumbnails(app):
+    """One panel each: a whole picture of several panels cannot be read at this size."""
+    from PIL import Image, ImageOps
+
+    images = HERE / "auto_examples" / "images"
+    for name, share in THUMBNAILS.items():
+        with Image.open(images / f"sphx_glr_{name}_001.png") as picture:
+            width, height = picture.size
+            box = [part * size for part, size in zip(share, (width, height) * 2, strict=True)]
+            panel = picture.convert("RGB").crop([round(edge) for edge in box])
+        thumbnail = ImageOps.pad(panel, sphinx_gallery_conf["thumbnail_size"], color="white")
+        thumbnail.save(images / "thumb" / f"sphx_glr_{name}_thumb.png")
+
+
 def write_explorer(app):
     """The page that explorer.md shows."""
     (HERE / "_static" / "explorer.html").write_text(bocce.explorer.page(), encoding="utf-8")
@@ -141,7 +171,7 @@ def write_commands(app):
     command = get_command(commands)
     with command.make_context("bocce", [], resilient_parsing=True) as context:
         text = get_docs_for_click(obj=command, ctx=context, name="bocce")
-    text = text.split("\n", 1)[1]
+    text = text.split("\n", 1)[1].replace("\b\n", "")  # what keeps a terminal from rewrapping
     for name, one in command.commands.items():  # whole sentences, which the list cuts off
         text = re.sub(
             rf"^\* `{name}`: .*$", f"* `{name}`: {one.help.split(chr(10))[0]}", text, flags=re.M
@@ -157,5 +187,6 @@ def setup(app):
     app.connect("builder-inited", write_commands)
     app.connect("builder-inited", draw_decision)
     app.connect("builder-inited", write_explorer)
+    app.connect("builder-inited", cut_thumbnails, priority=900)  # after the gallery has run
     app.connect("autodoc-process-docstring", plain_text, priority=100)
     app.connect("missing-reference", public_name)

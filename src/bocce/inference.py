@@ -1,4 +1,4 @@
-"""How certain fitted coefficients are, and how far they may be from the minimiser.
+"""Standard errors and intervals of a fit, and bounds on its distance from the minimiser.
 
 Let F(w) = sum_i c_i loss(x_i . w, y_i) + w^T P w / 2 with P = N diag(ridge), H the Hessian of the
 sum, K = H + P, and S the variance of the sum's gradient. The minimiser of F has the covariance

@@ -1,4 +1,4 @@
-"""Methods that look at the batch, or at the run, before they decide a step: the public names."""
+"""Policies: methods that choose each step during the run, such as line searches."""
 
 from .control import (
     POLICIES as REGISTRY,

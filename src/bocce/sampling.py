@@ -1,4 +1,4 @@
-"""Which rows: a batch is a pure function of (seed, k).
+"""Batches: a pure function of (seed, k).
 
 A stream of 64-bit words is a counter put through splitmix64, keyed by (seed, purpose, step). Each
 word gives two candidate rows by multiplication and shift, with the rejection that makes every row

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 from itertools import pairwise
 from pathlib import Path
 
@@ -53,6 +54,14 @@ def test_there_is_a_page_for_every_subject_and_nothing_else():
     )
     assert [page.stem.split("_", 2)[2] for page in PAGES] == subjects.split()
     assert (GALLERY / "GALLERY_HEADER.rst").read_text().startswith("Gallery\n=======\n")
+
+
+def test_every_page_has_a_panel_for_its_thumbnail():
+    thumbnails = runpy.run_path(str(GALLERY.parents[1] / "docs" / "conf.py"))["THUMBNAILS"]
+    assert list(thumbnails) == [page.stem for page in PAGES]
+    for left, top, right, bottom in thumbnails.values():
+        assert 0.0 <= left < right <= 1.0
+        assert 0.0 <= top < bottom <= 1.0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -1,4 +1,4 @@
-"""Who decides what comes next: a table, a line search, a guard, a run without a number of steps."""
+"""What comes next in a run: a table, a line search, a guard, or a run without T."""
 
 from .anytime import Anytime
 from .base import Best, Controller, End, Fixed, Limits, Stage, StageReport

@@ -1,4 +1,4 @@
-"""Data: synthetic designs with a known spectrum, files where they lie, and LIBSVM's collection."""
+"""Data: files in place, synthetic designs with a known spectrum, and LIBSVM's collection."""
 
 from .blocks import write_blocks
 from .extremal import extremal

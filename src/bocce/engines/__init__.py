@@ -1,4 +1,4 @@
-"""Who steps from a table: the readable reference, the compiled engine, files."""
+"""Engines, which take the steps: a readable reference, a compiled one, and one for files."""
 
 from __future__ import annotations
 

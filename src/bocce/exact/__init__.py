@@ -1,4 +1,4 @@
-"""What happens on average: exact first and second moments of the three-parameter update."""
+"""Exact expectations: first and second moments of the iterates."""
 
 from __future__ import annotations
 

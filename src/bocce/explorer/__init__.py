@@ -1,4 +1,4 @@
-"""The explorer: one page, without Python behind it, on which batch size momentum needs."""
+"""The explorer: a page that shows which batch size momentum needs."""
 
 from __future__ import annotations
 

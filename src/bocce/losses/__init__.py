@@ -1,4 +1,4 @@
-"""What one row costs: a loss a file, each with its value, slope and bend."""
+"""Loss functions: value, slope and second derivative, one file each."""
 
 from .gamma import Gamma
 from .huber import Huber

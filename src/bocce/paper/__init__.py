@@ -1,4 +1,4 @@
-"""What the paper shows, made again: cells, claims, figures and the report."""
+"""The paper's figures, tables and claims: experiments, judgements and the report."""
 
 from __future__ import annotations
 

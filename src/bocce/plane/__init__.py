@@ -1,4 +1,4 @@
-"""Runs to a tolerance: the best step and momentum on all rows, and the metrics that help."""
+"""Full-batch runs to a tolerance: the best step and momentum, and the metrics."""
 
 from .choose import policy_for as policy_for
 from .choose import scores_for as scores_for

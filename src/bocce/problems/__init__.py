@@ -1,4 +1,4 @@
-"""What is minimised: a loss over rows of data, and a penalty."""
+"""Problems: data, a loss function and a penalty."""
 
 from .arrays import ArrayProblem as ArrayProblem
 from .curvature import Constants

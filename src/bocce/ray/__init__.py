@@ -1,4 +1,4 @@
-"""Data beyond one machine: the rows live in Ray actors, w and the decisions in the driver.
+"""Data beyond one machine: rows in Ray actors, w and the decisions in the driver.
 
 On all rows (``plane``, and so ``auto`` without T) scores and directions stay with the rows: d
 numbers travel to the workers and back at each step, added in a fixed tree, and a handful more for

@@ -1,4 +1,4 @@
-"""Storage formats of the rows, one file each."""
+"""Storage formats of the data: dense, sparse, files, and arrays of other libraries."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""minimize: the one driver, what stops it, what it leaves on disk and what it gives back."""
+"""minimize: the driver, stopping rules, checkpoints and results."""
 
 from .minimize import minimize, solve
 from .request import Request

@@ -1,4 +1,4 @@
-"""Tables of (alpha_k, beta_k, theta_k): every method is one of them."""
+"""Schedules: tables of step size, momentum and lookahead, a factory for each method."""
 
 from .adaptive import auto, mass
 from .baselines import (

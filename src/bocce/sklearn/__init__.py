@@ -1,4 +1,4 @@
-"""scikit-learn estimators: ridge and logistic regression with nothing to tune."""
+"""scikit-learn estimators: penalised linear models with nothing to tune."""
 
 from .._extras import extra
 

@@ -1,4 +1,4 @@
-"""What is promised: thresholds, bounds, the lower bound, certificates. Numbers in, numbers out."""
+"""Batch-size thresholds, error bounds, the lower bound and certificates."""
 
 from ..schedules.stages import stage_count
 from ._lmi import Multipliers
