@@ -20,9 +20,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from sklearn.datasets import load_svmlight_file
 
 import bocce
-from bocce.data._places import File
-from bocce.data._text import text_chunks
 from bocce.data.libsvm import find
+from bocce.data.read.filesystem import File
+from bocce.data.read.text import text_chunks
 
 NAMES = ("ijcnn1.tr", "a9a", "w8a", "mushrooms", "abalone_scale")
 LOADERS: dict[str, Callable[[Path], Any]] = {

@@ -42,7 +42,7 @@ def main() -> None:
     for n, d, classes, dtype in CASES:
         X, y = data(n, d, classes, dtype)
         like = torch.empty(0, device=options.device)
-        kinds = [X, torch.asarray(X, device=options.device), bocce.data.through(X, like)]
+        kinds = [X, torch.asarray(X, device=options.device), bocce.data.stream_to_device(X, like)]
         loss = "logistic" if classes == 2 else "softmax"
         problems = [bocce.Problem(rows, y, loss, 1e-4, intercept=True) for rows in kinds]
         best, results = [np.inf] * 3, [None] * 3

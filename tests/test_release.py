@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import bocce
-from bocce.data.files import read_table
 from bocce.data.libsvm import KNOWN
+from bocce.data.read.files import read_table
 from release.oldest import pin, pins
 
 ROOT = Path(__file__).parents[1]

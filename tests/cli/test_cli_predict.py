@@ -78,9 +78,9 @@ def test_extra_columns_may_be_ignored(fitted):
 
 
 def test_files_in_parts_give_the_same(fitted, monkeypatch):
-    table(fitted / "new.csv", n=120_000, seed=7)  # three parts of a megabyte of text
+    table(fitted / "new.csv", n=120_000, seed=7)  # many parts of 78 kB of text
     whole = run("predict", fitted / "fit", fitted / "new.csv").stdout
-    monkeypatch.setattr("bocce.data.files.machine_memory", lambda: 5_000_000)
+    monkeypatch.setattr("bocce.data.read.files.machine_memory", lambda: 5_000_000)
     assert run("predict", fitted / "fit", fitted / "new.csv").stdout == whole
     assert whole.count("\n") == 120_001
 

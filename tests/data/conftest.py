@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from bocce.data import _text
+from bocce.data.read import text
 
 
 @pytest.fixture
 def small_text_parts(monkeypatch):
     """Text in parts of 1,500 bytes, so that small files have several."""
-    monkeypatch.setattr(_text, "CHUNK", 1500)
+    monkeypatch.setattr(text, "CHUNK", 1500)
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from scipy.stats import chi2
 import bocce
 from bocce import blockfile, sampling
 from bocce.blockfile import BlockFile, Layout
-from bocce.data import _shuffle, blocks, write_blocks
+from bocce.data import write_blocks
+from bocce.data.write import blocks, shuffle
 from helpers import cut
 from tables_on_disk import whole
 
@@ -47,7 +48,7 @@ def test_the_order_is_uniformly_random():
 def test_the_file_does_not_depend_on_chunks_or_memory(tmp_path, rows, monkeypatch):
     X, y = rows
     one = write_blocks(tmp_path / "one", (X, y), block_rows=50)
-    monkeypatch.setattr(_shuffle, "BUCKET_BYTES", 300)  # buckets are dealt out again, and again
+    monkeypatch.setattr(shuffle, "BUCKET_BYTES", 300)  # buckets are dealt out again, and again
     many = write_blocks(tmp_path / "many", cut(X, y, 1, 2, 3, 400, 400), block_rows=50)
     assert one.path.read_bytes() == many.path.read_bytes()
     other = write_blocks(tmp_path / "other", (X, y), block_rows=50, seed=1)

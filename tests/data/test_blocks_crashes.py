@@ -10,7 +10,9 @@ import threading
 
 import pytest
 
-from bocce.data import _shuffle, blocks, write_blocks
+import bocce
+from bocce.data import write_blocks
+from bocce.data.write import shuffle
 from helpers import cut
 
 N = 503  # rows
@@ -25,26 +27,19 @@ def dying(X, y, pieces, at):
 
 
 @pytest.mark.parametrize("at", [0, 1, 5, 10])
-def test_a_write_that_died_while_reading_goes_on(tmp_path, rows, monkeypatch, at):
-    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)  # a journal entry every second chunk
+def test_a_write_that_died_while_reading_leaves_nothing(tmp_path, rows, at):
     expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
-    path, added = tmp_path / "a", []
     with pytest.raises(KeyboardInterrupt):
-        write_blocks(path, dying(*rows, [], at), block_rows=40)
-    assert not path.exists()
-    assert len(list(tmp_path.glob("a.writing-*"))) == (at > 1)
-    add = blocks.Buckets.add
-    monkeypatch.setattr(blocks.Buckets, "add", lambda s, r: (added.append(len(r)), add(s, r)))
-    assert write_blocks(path, cut(*rows, 333), block_rows=40).path.read_bytes() == expected
-    assert sum(added) <= N - max(0, at - 2) * 50  # what was dealt out before is not dealt out again
+        write_blocks(tmp_path / "a", dying(*rows, [], at), block_rows=40)
+    assert os.listdir(tmp_path) == ["whole"]
+    again = write_blocks(tmp_path / "a", cut(*rows, 333), block_rows=40)
+    assert again.path.read_bytes() == expected
     assert sorted(os.listdir(tmp_path)) == ["a", "whole"]
 
 
 @pytest.mark.parametrize("at", [0.2, 0.95])
-def test_a_write_that_died_while_writing_goes_on(tmp_path, rows, monkeypatch, at):
-    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)
-    expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
-    path, added = tmp_path / "a", []
+def test_a_write_that_died_while_writing_leaves_the_old_file(tmp_path, rows, at):
+    expected = write_blocks(tmp_path / "a", rows, block_rows=40).path.read_bytes()
 
     def stop(stage, done, total):
         assert total == (N if stage == "write" else None)
@@ -52,48 +47,43 @@ def test_a_write_that_died_while_writing_goes_on(tmp_path, rows, monkeypatch, at
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_blocks(path, rows, block_rows=40, progress=stop)
-    assert not path.exists()
-    monkeypatch.setattr(blocks.Buckets, "add", lambda s, r: added.append(len(r)))
-    assert write_blocks(path, rows, block_rows=40).path.read_bytes() == expected
-    assert added == []  # what was dealt out is not dealt out again
-    assert sorted(os.listdir(tmp_path)) == ["a", "whole"]
-
-
-def test_what_a_kill_left_before_the_first_entry_is_removed(tmp_path, rows):
-    left = tmp_path / "a.writing-12345678"
-    left.mkdir()
-    (left / "bucket00").write_bytes(b"left over" * 10_000)
-    other = tmp_path / "ab.writing-12345678"  # of another file
-    other.mkdir()
-    write_blocks(tmp_path / "a", rows, block_rows=40)
-    assert sorted(os.listdir(tmp_path)) == ["a", other.name]
+        write_blocks(tmp_path / "a", (-rows[0], rows[1]), block_rows=40, progress=stop)
+    assert os.listdir(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_bytes() == expected
 
 
 KILLED = """
 import os, signal, sys, numpy as np, bocce
-from bocce.data import blocks
-blocks.SAVE_BYTES = 3000
 def die(stage, done, total):
     if stage == sys.argv[2] and done > 300:
         os.kill(os.getpid(), signal.SIGKILL)
 rng = np.random.default_rng(1)
 X, y = rng.standard_normal((503, 5)), rng.standard_normal(503)
 pairs = zip(np.split(X, range(50, 503, 50)), np.split(y, range(50, 503, 50)))
-blocks.write_blocks(sys.argv[1], pairs, block_rows=40, progress=die)
+bocce.data.write_blocks(sys.argv[1], pairs, block_rows=40, progress=die)
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 @pytest.mark.parametrize("stage", ["read", "write"])
-def test_after_a_kill_the_same_call_goes_on(tmp_path, rows, monkeypatch, stage):
-    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)
+def test_after_a_kill_the_same_call_succeeds(tmp_path, rows, stage):
+    """At most the unfinished file is left behind, and the next writer removes it."""
     expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
     command = [sys.executable, "-c", KILLED, str(tmp_path / "a"), stage]
     assert subprocess.run(command, check=False).returncode == -9
-    assert len(list(tmp_path.glob("a.writing-*/journal"))) == 1
+    assert not (tmp_path / "a").exists()
+    assert len(os.listdir(tmp_path)) == (1 if stage == "read" else 2)
+    assert len(list(tmp_path.glob("a.*.part"))) == (stage == "write")
     assert write_blocks(tmp_path / "a", rows, block_rows=40).path.read_bytes() == expected
     assert sorted(os.listdir(tmp_path)) == ["a", "whole"]
+
+
+def test_a_file_that_is_being_written_is_not_read(tmp_path, rows):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    write_blocks(folder / "a.arrow", rows)
+    (folder / "a.arrow.0123abcd.part").write_bytes(b"half a file")
+    assert bocce.data.open(folder).X.shape == rows[0].shape
 
 
 def test_two_writers_never_mix_rows(tmp_path, rows):
@@ -138,22 +128,8 @@ def test_a_link_is_replaced_and_not_followed(tmp_path, rows):
     assert not (tmp_path / "a").is_symlink()
 
 
-def test_other_chunks_are_not_taken_for_the_same(tmp_path, rows, monkeypatch):
-    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)
-    X, y = rows
-    with pytest.raises(KeyboardInterrupt):
-        write_blocks(tmp_path / "a", dying(X, y, [], 6), block_rows=40)
-    for chunks in ([(X + 1.0, y)], [(X[:90], y[:90])]):
-        with pytest.raises(ValueError, match="the chunks are not those of the write begun in"):
-            write_blocks(tmp_path / "a", chunks, block_rows=40)
-    with pytest.raises(ValueError, match="of a write with other settings"):
-        write_blocks(tmp_path / "a", rows, block_rows=40, seed=3)
-    write_blocks(tmp_path / "a", rows, block_rows=40).verify()
-
-
 @pytest.mark.parametrize("room", [5_000, 20_000])
 def test_a_full_disk_is_said_and_no_half_file_stays(tmp_path, rows, monkeypatch, room):
-    monkeypatch.setattr(blocks, "SAVE_BYTES", 3000)
     left = [room]
 
     def write_all(file, array):
@@ -164,11 +140,11 @@ def test_a_full_disk_is_said_and_no_half_file_stays(tmp_path, rows, monkeypatch,
 
     expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
     with monkeypatch.context() as full:
-        full.setattr(_shuffle, "write_all", write_all)
+        full.setattr(shuffle, "write_all", write_all)
         with pytest.raises(OSError, match=r"no room left for .*; free some and call again") as info:
             write_blocks(tmp_path / "a", cut(*rows, *range(10, N, 10)), block_rows=40)
     assert info.value.errno == errno.ENOSPC
-    assert not (tmp_path / "a").exists()
+    assert os.listdir(tmp_path) == ["whole"]
     assert write_blocks(tmp_path / "a", rows, block_rows=40).path.read_bytes() == expected
 
 

@@ -246,9 +246,9 @@ def test_what_does_not_fit_is_refused(tmp_path):
 LIMITED = """
 import os, resource, sys
 import numpy as np, bocce
-from bocce.data import _shuffle, blocks
+from bocce.data.write import blocks, shuffle
 n, d, path = 500_000, 50, sys.argv[1]
-_shuffle.BUCKET_BYTES = 1 << 22
+shuffle.BUCKET_BYTES = 1 << 22
 
 def chunks(rows, piece=5_000):
     rng = np.random.default_rng(0)

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bocce.data import _sparse, _svmlight, _text, read_table
-from bocce.data._svmlight import parse_fast, parse_plain
+from bocce.data import read_table
+from bocce.data.read import libsvm as room
+from bocce.data.read import text as text_room
+from bocce.data.read.libsvm import parse_fast, parse_plain
 from helpers import written
 
 PACKERS = {"": bytes, ".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compress}
@@ -21,7 +23,7 @@ def libsvm(text, size=1 << 20):
     """Parse text given in pieces of ``size`` bytes."""
     stream = io.BytesIO(text)
     chunks = iter(lambda: stream.read(size), b"")
-    return _sparse.libsvm_table(_sparse.parsed_rows(chunks, "t.svm"), "t.svm")
+    return room.whole_matrix(room.parsed_rows(chunks, "t.svm"), "t.svm")
 
 
 # ---------------------------------------------------------------- LIBSVM: what is right
@@ -134,7 +136,7 @@ def test_the_fast_parser_agrees_with_the_plain_one(text):
 
 def test_ordinary_text_takes_the_fast_way(monkeypatch):
     """A parser that always gave up would pass every other test."""
-    monkeypatch.setattr(_svmlight, "parse_plain", None)
+    monkeypatch.setattr(room, "parse_plain", None)
     X, y = libsvm(b"# head\n+1 qid:3 1:0.5 7:-1e-3 # tail\n\n-1\n2.5 3:.25 7:123456789.25")
     assert y.tolist() == [1.0, -1.0, 2.5]
     assert X.toarray()[:, [0, 2, 6]].tolist() == [
@@ -217,6 +219,6 @@ def test_an_error_of_the_disk_is_not_called_damage(tmp_path, monkeypatch):
     def broken(path, mode):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setitem(_text.OPENERS, ".bz2", broken)
+    monkeypatch.setitem(text_room.OPENERS, ".bz2", broken)
     with pytest.raises(OSError, match="Input/output error"):
         read_table(written(tmp_path, b"", "rows.bz2"))

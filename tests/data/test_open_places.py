@@ -214,7 +214,7 @@ def test_files_in_an_object_store(tmp_path, rows, name):
 
 
 def test_paths_of_windows_are_no_urls():
-    from bocce.data._places import File
+    from bocce.data.read.filesystem import File
 
     assert not File(r"C:\data\rows.csv").remote
     assert File("s3://bucket/rows.csv").remote

@@ -82,7 +82,7 @@ def test_rows_on_the_host_go_through_the_device(loss, dtype):
     tol, near = (1e-10, 1e-8) if dtype is np.float64 else (1e-5, 1e-2)
     a = bocce.minimize(bocce.Problem(X, y, loss, 1e-2, intercept=True), tol=tol)
     for source in (X, torch.asarray(X)):
-        rows = bocce.data.through(source, like=torch.empty(0), block_rows=17)
+        rows = bocce.data.stream_to_device(source, like=torch.empty(0), block_rows=17)
         b = bocce.minimize(bocce.Problem(rows, y, loss, 1e-2, intercept=True), tol=tol)
         np.testing.assert_allclose(b.w, a.w, atol=near)
 

@@ -27,6 +27,8 @@ def test_the_page_runs(capsys, monkeypatch):
     assert told[2].startswith("converged ")
 
 
-@pytest.mark.parametrize("said", ["extra `arrays`", "array_api_dispatch", "bocce.data.through"])
+@pytest.mark.parametrize(
+    "said", ["extra `arrays`", "array_api_dispatch", "bocce.data.stream_to_device"]
+)
 def test_the_page_names_what_is_there(said):
     assert said in PAGE.read_text(encoding="utf-8")

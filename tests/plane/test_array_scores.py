@@ -137,7 +137,7 @@ def test_f_never_rises(loss):
 def test_rows_brought_in_blocks_are_read_once_a_product(monkeypatch):
     """A step is one product with X and one with X^T; a look from scratch reads once for both."""
     X = design()
-    rows = bocce.data.through(X, on("device1")(X[:1]), block_rows=50)
+    rows = bocce.data.stream_to_device(X, on("device1")(X[:1]), block_rows=50)
     read = []
     part = rows.store.part
     monkeypatch.setattr(rows.store, "part", lambda rows: (read.append(rows), part(rows))[1])

@@ -64,7 +64,7 @@ def test_minimize_ends_where_it_does_on_numpy(loss, device):
 def test_rows_that_go_through_a_device_in_blocks(loss, block):
     X = design()
     y = targets(loss, X)
-    rows = bocce.data.through(X, like=on("device1")(X[:1]), block_rows=block)
+    rows = bocce.data.stream_to_device(X, like=on("device1")(X[:1]), block_rows=block)
     a, b = (
         bocce.minimize(bocce.Problem(r, y, loss, 1e-2, intercept=True), tol=1e-10)
         for r in (X, rows)

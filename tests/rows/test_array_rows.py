@@ -234,42 +234,42 @@ def test_without_the_package_that_fills_the_gaps_the_extra_is_named(monkeypatch)
         bocce.LeastSquares(strict.ones((2, 1)), [1.0, 2.0])
 
 
-# -- through ---------------------------------------------------------------------------------
+# -- stream_to_device --------------------------------------------------------------------------
 
 
-def test_through_refuses_what_it_cannot_use():
+def test_stream_to_device_refuses_what_it_cannot_use():
     X, like = numbers(), strict.empty(0)
     bad = X.copy()
     bad[2, 1] = np.nan
     refused(
-        lambda: bocce.data.through(X, np.empty(0)),
+        lambda: bocce.data.stream_to_device(X, np.empty(0)),
         TypeError,
-        r"through: like=ndarray must be an array on the device .*torch\.empty\(0, device=.*",
+        r"stream_to_device: like=ndarray must be an array on the device .*torch\.empty\(0, .*",
     )
     refused(
-        lambda: bocce.data.through(X, like, 0),
+        lambda: bocce.data.stream_to_device(X, like, 0),
         ValueError,
-        r"through: block_rows=0 must be .*; give a number of rows that fit on the device\.",
+        r"stream_to_device: block_rows=0 must be .*; give a number of rows that fit .*\.",
     )
     refused(
-        lambda: bocce.data.through(sp.csr_array(X), like),
+        lambda: bocce.data.stream_to_device(sp.csr_array(X), like),
         TypeError,
-        r"through: X=csr_array must be dense; give a sparse matrix to Problem itself\.",
+        r"stream_to_device: X=csr_array must be dense; give a sparse matrix to Problem itself\.",
     )
     refused(
-        lambda: bocce.data.through(bad, like),
+        lambda: bocce.data.stream_to_device(bad, like),
         ValueError,
-        r"through: X has NaN or infinity \(first at row 2\), must be finite; .*",
+        r"stream_to_device: X has NaN or infinity \(first at row 2\), must be finite; .*",
     )
 
 
-def test_through_computes_in_what_data_and_device_have():
+def test_stream_to_device_computes_in_what_data_and_device_have():
     X = numbers()
     single = on("no_float64", np.float32)(np.ones(1))
-    assert bocce.data.through(X, strict.empty(0)).dtype == np.float64
-    assert bocce.data.through(X.astype(np.float32), strict.empty(0)).dtype == np.float32
-    assert bocce.data.through(X, single).dtype == np.float32
-    strict_rows = bocce.data.through(strict.asarray(X.copy()), strict.empty(0), 3)
+    assert bocce.data.stream_to_device(X, strict.empty(0)).dtype == np.float64
+    assert bocce.data.stream_to_device(X.astype(np.float32), strict.empty(0)).dtype == np.float32
+    assert bocce.data.stream_to_device(X, single).dtype == np.float32
+    strict_rows = bocce.data.stream_to_device(strict.asarray(X.copy()), strict.empty(0), 3)
     np.testing.assert_allclose(strict_rows.times(np.ones(D)), X.sum(axis=1), atol=1e-12)
 
 
@@ -278,3 +278,9 @@ def test_moments_of_the_given_columns(make):
     for weights in (None, c):
         found, expected = (rows.column_moments(weights) for rows in (make(X), Dense(X.copy())))
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+
+
+def test_the_name_of_0_2_still_works_and_warns():
+    with pytest.warns(FutureWarning, match=r"data\.through is now data\.stream_to_device"):
+        rows = bocce.data.through(numbers(), strict.empty(0))
+    assert rows.dtype == np.float64

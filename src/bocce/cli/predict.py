@@ -89,11 +89,9 @@ def _header(model: Any, proba: bool) -> list[str]:
 
 def _parts(model: Any, file: str, extra: str, missing: str) -> Iterator[Any]:
     """The features of the file and the offset, as many rows at a time as fit into memory."""
-    from ..data.files import features
+    from ..data.read.files import features
 
-    columns = model.columns if model.offset is None else [*model.columns, model.offset]
-    others = (model.target, model.weights)
-    X = features(file, columns, others, extra=extra, missing=missing)
+    X = features(file, model, extra=extra, missing=missing, unknown="refuse")
     blocks = X.stream(range(X.n_blocks)) if hasattr(X, "stream") else [(X, None)]
     for block, _ in blocks:
         offset = None

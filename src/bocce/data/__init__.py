@@ -1,13 +1,15 @@
 """Data: files in place, synthetic designs with a known spectrum, and LIBSVM's collection."""
 
-from .blocks import write_blocks
 from .extremal import extremal
-from .files import Table, open, read_table
 from .libsvm import load
+from .read.encoding import Encoding
+from .read.files import Table, open, read_table
+from .stream_to_device import stream_to_device, through
 from .synthetic import diagonal, regression
-from .through import through
+from .write.blocks import write_blocks
 
 __all__ = [
+    "Encoding",
     "Table",
     "diagonal",
     "extremal",
@@ -15,6 +17,7 @@ __all__ = [
     "open",
     "read_table",
     "regression",
+    "stream_to_device",
     "through",
     "write_blocks",
 ]

@@ -7,8 +7,9 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,10 +17,10 @@ from scipy import sparse
 from .._atomic import atomic_write
 from .._checks import choice
 from .._extras import install
-from ._npz import read_npz
-from ._places import File
-from ._sparse import libsvm_table, parsed_rows
-from ._text import text_chunks
+from .read.filesystem import File
+from .read.libsvm import parsed_rows, whole_matrix
+from .read.npz import read_npz
+from .read.text import text_chunks
 from .synthetic import FloatArray
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
@@ -37,65 +38,29 @@ class Known:
     sha256: str | None = None
 
 
-KNOWN = {
-    "ijcnn1.tr": Known(
-        35_000,
-        22,
-        (-1, 1),
-        "binary/ijcnn1.tr.bz2",
-        "9454b7a9d98fcb83e4b79f1094b996aec75909677a77eede6094a9bb4f71c461",
-    ),
-    "ijcnn1.val": Known(
-        14_990,
-        22,
-        (-1, 1),
-        "binary/ijcnn1.val.bz2",
-        "87b64ee77f4e0cb0d04e93ec7c292a669a8ad9f4ccfd85034bfef4810526b34a",
-    ),
-    "ijcnn1.t": Known(
-        91_701,
-        22,
-        (-1, 1),
-        "binary/ijcnn1.t.bz2",
-        "e7b0bbd518641980dc322746c6bc59d019d3153934e6258e48f9d8cfae2c4bb8",
-    ),
-    "mushrooms": Known(
-        8_124,
-        112,
-        (1, 2),
-        "binary/mushrooms",
-        "f39a4eb628dc61a7d43760815b061c9e497aa728ce1ad8bde57a09ef6043b538",
-    ),
-    "a9a": Known(
-        32_561,
-        123,
-        (-1, 1),
-        "binary/a9a",
-        "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
-    ),
-    "w8a": Known(
-        49_749,
-        300,
-        (-1, 1),
-        "binary/w8a",
-        "6a9fa8fd5f524303240a5db07d4b3d4a51e8b7b4b20a914105d8e3e8c81640f2",
-    ),
-    "abalone_scale": Known(
-        4_177,
-        8,
-        (*range(1, 28), 29),
-        "regression/abalone_scale",
-        "7f1f6ca7f636e684949fc3f6388fc4f7503083717f776876bbdd11098fc5378b",
-    ),
-    "covtype.libsvm.binary.scale": Known(
-        581_012, 54, (1, 2), "binary/covtype.libsvm.binary.scale.bz2"
-    ),
-    "sector.scale": Known(
-        6_412, 55_197, tuple(range(1, 106)), "multiclass/sector/sector.scale.bz2"
-    ),
-    "rcv1_train.binary": Known(20_242, 47_236, (-1, 1), "binary/rcv1_train.binary.bz2"),
-    "rcv1_vw_subset_1747": Known(1_747, 47_117, (-1, 1), None),
+SHA256 = {  # of the text, unpacked
+    "ijcnn1.tr": "9454b7a9d98fcb83e4b79f1094b996aec75909677a77eede6094a9bb4f71c461",
+    "ijcnn1.val": "87b64ee77f4e0cb0d04e93ec7c292a669a8ad9f4ccfd85034bfef4810526b34a",
+    "ijcnn1.t": "e7b0bbd518641980dc322746c6bc59d019d3153934e6258e48f9d8cfae2c4bb8",
+    "mushrooms": "f39a4eb628dc61a7d43760815b061c9e497aa728ce1ad8bde57a09ef6043b538",
+    "a9a": "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
+    "w8a": "6a9fa8fd5f524303240a5db07d4b3d4a51e8b7b4b20a914105d8e3e8c81640f2",
+    "abalone_scale": "7f1f6ca7f636e684949fc3f6388fc4f7503083717f776876bbdd11098fc5378b",
 }
+_FACTS: dict[str, tuple[Any, ...]] = {
+    "ijcnn1.tr": (35_000, 22, (-1, 1), "binary/ijcnn1.tr.bz2"),
+    "ijcnn1.val": (14_990, 22, (-1, 1), "binary/ijcnn1.val.bz2"),
+    "ijcnn1.t": (91_701, 22, (-1, 1), "binary/ijcnn1.t.bz2"),
+    "mushrooms": (8_124, 112, (1, 2), "binary/mushrooms"),
+    "a9a": (32_561, 123, (-1, 1), "binary/a9a"),
+    "w8a": (49_749, 300, (-1, 1), "binary/w8a"),
+    "abalone_scale": (4_177, 8, (*range(1, 28), 29), "regression/abalone_scale"),
+    "covtype.libsvm.binary.scale": (581_012, 54, (1, 2), "binary/covtype.libsvm.binary.scale.bz2"),
+    "sector.scale": (6_412, 55_197, tuple(range(1, 106)), "multiclass/sector/sector.scale.bz2"),
+    "rcv1_train.binary": (20_242, 47_236, (-1, 1), "binary/rcv1_train.binary.bz2"),
+    "rcv1_vw_subset_1747": (1_747, 47_117, (-1, 1), None),
+}
+KNOWN = {name: replace(Known(*facts), sha256=SHA256.get(name)) for name, facts in _FACTS.items()}
 ALIASES = {"ijcnn": "ijcnn1.tr", "ijcnn1": "ijcnn1.tr", "rcv1": "rcv1_train.binary"}
 
 
@@ -181,7 +146,7 @@ def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
     if table is None:
         digest = hashlib.sha256()
         chunks = _hashing(text_chunks(File(str(path))), digest)
-        table = libsvm_table(parsed_rows(chunks, path.name), path.name)
+        table = whole_matrix(parsed_rows(chunks, path.name), path.name)
         _check(name, path, digest.hexdigest(), *table)
         _keep(parsed, *table)
     return table

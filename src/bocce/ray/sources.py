@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from .. import _checks
 from ..blockfile import BlockFile
-from ..data._sources import table_rows
+from ..data.read.files import table_rows
 from ..problems import FileProblem, Problem
 from ..rows import Array, Rows, rows_of
 from .cluster import WHERE, processors

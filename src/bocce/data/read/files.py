@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .. import _checks
-from .._direct import machine_memory
-from ..blockfile import MAGIC, BlockFile, arrow, is_block_file
-from . import _formats
-from ._columns import Choice, choose
-from ._formats import Source
-from ._npz import read_npz
-from ._parts import survey
-from ._places import File, files_of
-from ._sparse import LibsvmRows, sparse_rows
-from ._text import suffix_of
+from ... import _checks
+from ..._direct import machine_memory
+from ...blockfile import MAGIC, BlockFile, arrow, is_block_file
+from .columns import ReadOptions
+from .csv import Csv
+from .encoding import Encoding
+from .filesystem import File, files_of
+from .libsvm import Libsvm, read_libsvm
+from .npz import read_npz
+from .parts import NO_LIMIT, Parts, Source, survey
+from .tables import Arrow, Parquet, Scan
+from .text import suffix_of
 
 SUFFIXES = {
     **dict.fromkeys((".parquet", ".pq", ".parq"), "Parquet"),
@@ -44,18 +44,23 @@ class Table(tuple[Any, Any]):
         The names of the features.
     target : str, optional
         The name of the target.
+    encoding : Encoding, optional
+        How text and dates became numbers.
     """
 
     columns: list[str] | None
     target: str | None
+    encoding: Encoding | None
 
-    def __new__(cls, X: Any, y: Any, columns: Any = None, target: str | None = None) -> Table:
+    def __new__(
+        cls, X: Any, y: Any, columns: Any = None, target: Any = None, encoding: Any = None
+    ) -> Table:
         self = super().__new__(cls, (X, y))
-        self.columns, self.target = columns, target
+        self.columns, self.target, self.encoding = columns, target, encoding
         return self
 
     def __getnewargs__(self) -> Any:
-        return *self, self.columns, self.target
+        return *self, self.columns, self.target, self.encoding
 
     @property
     def X(self) -> Any:
@@ -79,6 +84,8 @@ def open(
     memory: int | None = None,
     dtype: str | None = None,
     missing: str = "refuse",
+    encode: Any = None,
+    unknown: str = "refuse",
 ) -> Table | BlockFile:
     """Features X and targets y from files; in memory if they fit, else in parts.
 
@@ -117,11 +124,19 @@ def open(
     missing : {"refuse", "drop"}, default "refuse"
         "refuse" raises an error for a row with a missing value, with its file and row; "drop"
         leaves such rows out.
+    encode : {"onehot"} or Encoding, optional
+        By default a feature of text or dates is refused. "onehot" makes a column of 0 and 1 of each
+        category of a text column (a first pass finds the categories), and days since 1970-01-01 of
+        dates. An `Encoding` (``.encoding`` of data opened before) does the same as it did there.
+    unknown : {"refuse", "ignore"}, default "refuse"
+        What to do with a category that the given `Encoding` lacks: an error that names it, or 0 in
+        the columns of all categories.
 
     Returns
     -------
     Table or BlockFile
-        A pair with ``.columns`` and ``.target`` in memory, or a `bocce.BlockFile` in parts.
+        A pair with ``.columns``, ``.target`` and ``.encoding`` in memory, or a `bocce.BlockFile` in
+        parts.
 
     Raises
     ------
@@ -148,56 +163,62 @@ def open(
     """
     limit = _limit(memory)
     _checks.choice("open", "missing", missing, ["refuse", "drop"])
+    _checks.choice("open", "unknown", unknown, ["refuse", "ignore"])
+    if encode is not None and not isinstance(encode, Encoding):
+        _checks.choice("open", "encode", encode, ["onehot"])
     kind = None
     if dtype is not None:
         kind = np.dtype(_checks.choice("open", "dtype", dtype, ["float32", "float64"]))
-    select = _formats.selector(target, columns, kind, missing)
-    given = _formats.Given(columns, kind, limit)
+    if isinstance(encode, Encoding) and columns is None:
+        columns = encode.features
+    options = ReadOptions(target, columns, kind, missing, limit, encode, unknown)
     if not _is_path(source) and not are_paths(source):
-        data, name = in_memory(source)
-        return _finished(dataset_source(data, name, select, given), limit)
+        return _finished(table_source(source, options), limit)
     files = [file for path in ([source] if _is_path(source) else source) for file in files_of(path)]
-    format_ = one_format(files, (target, columns))
-    if format_ == "NPZ":
-        return _npz(files, limit, kind)
-    if format_ == "LIBSVM":
-        return _libsvm(files, limit, kind)
-    plain = target is None and columns is None and kind is None
-    if plain and len(files) == 1 and not files[0].remote and is_block_file(files[0].path):
-        return _block_file(files[0].path, limit)
-    return _finished(source_of(files, format_, select, given), limit)
+    return _opened(files, options)
 
 
-def features(
-    source: Any,
-    columns: list[str] | None,
-    others: Any,
-    *,
-    extra: str = "refuse",
-    missing: str = "refuse",
-) -> Any:
-    """X alone, for predictions: the named columns, in their order, whether or not the others (such
-    as the target) are there. ``extra``: "refuse" or "ignore" columns that are neither."""
-    files = files_of(source)
-    format_ = one_format(files)
-    if columns is None or format_ in ("NPZ", "LIBSVM"):
-        X, _ = open(source, missing=missing)
-        return X
-
-    def select(names: Any, name: str) -> Choice:
-        unknown = [found for found in names if found not in {*columns, *others}]
-        if unknown and extra == "refuse":
-            raise ValueError(
-                f"{name}: the column {unknown[0]!r} is not one of the fit, must be left out; drop "
-                "it, or add --extra ignore."
-            )
-        chosen = choose(names, None, columns, name, no_target=True)
-        return replace(chosen, missing=missing)
-
-    limit = _limit(None)
-    given = _formats.Given(columns, None, limit)
-    X, _ = _finished(source_of(files, format_, select, given), limit)
+def features(source: Any, model: Any, *, extra: str, missing: str, unknown: str) -> Any:
+    """X alone, for predictions of a fit: its columns by name, in their order, and its offset last;
+    the target and the weights may be there or not. ``extra``: "refuse" or "ignore" others."""
+    files, names = files_of(source), model.columns
+    options = ReadOptions(missing=missing, limit=_limit(None))
+    if names is not None and one_format(files) not in ("NPZ", "LIBSVM"):
+        encoding = getattr(model, "encoding", None)
+        names = names if encoding is None else encoding.features
+        if encoding is not None and model.offset is not None:
+            encoding = Encoding([*names, model.offset], encoding.categories, encoding.dates)
+        options = options._replace(
+            columns=names if model.offset is None else [*names, model.offset],
+            encode=encoding,
+            unknown=unknown,
+            beside=(model.target, model.weights),
+            extra=extra,
+        )
+    X, _ = _opened(files, options)
     return X
+
+
+def _opened(files: list[File], options: ReadOptions) -> Table | BlockFile:
+    format_, limit = one_format(files, options), options.limit
+    if format_ == "NPZ":
+        if len(files) > 1:
+            raise ValueError(
+                f"open: {len(files)} NPZ files must be one; join them, or open them one by one."
+            )
+        X, y = read_npz(files[0], limit)
+        return Table(X if options.dtype is None else X.astype(options.dtype), y)
+    if format_ == "LIBSVM":
+        found = read_libsvm(files, limit)
+        if not isinstance(found, Libsvm):
+            X, y = found
+            return Table(X if options.dtype is None else X.astype(options.dtype), y)
+        found.dtype = options.dtype or found.dtype
+        return _finished(found, limit, keep=False)
+    plain = options.is_plain() and len(files) == 1 and not files[0].remote
+    if plain and is_block_file(files[0].path):
+        return _block_file(files[0].path, limit)
+    return _finished(source_of(files, format_, options), limit)
 
 
 def _limit(given: Any) -> int:
@@ -232,8 +253,8 @@ def format_of(file: File) -> str:
     return known or "LIBSVM"
 
 
-def one_format(files: list[File], asked: tuple[Any, Any] = (None, None)) -> str:
-    """The format of all files; ``asked``: the target and the columns, which two do not name."""
+def one_format(files: list[File], options: ReadOptions | None = None) -> str:
+    """The format of all files; NPZ and LIBSVM have no names of columns to ask for."""
     kinds = [format_of(file) for file in files]
     for file, kind in zip(files, kinds):
         if kind != kinds[0]:
@@ -241,50 +262,50 @@ def one_format(files: list[File], asked: tuple[Any, Any] = (None, None)) -> str:
                 f"open: {file.name} is {kind} and {files[0].name} {kinds[0]}, must be of one "
                 "format; name the files with a glob such as '*.parquet'."
             )
-    if kinds[0] in ("NPZ", "LIBSVM") and asked != (None, None):
-        raise ValueError(
-            f"open: target and columns must be left out for {kinds[0]}, whose columns have no "
-            f"names ({files[0].name})."
-        )
+    if kinds[0] in ("NPZ", "LIBSVM") and options is not None:
+        names = {"target": options.target, "columns": options.columns, "encode": options.encode}
+        if any(value is not None for value in names.values()):
+            which = "target and columns" if options.encode is None else "encode"
+            raise ValueError(
+                f"open: {which} must be left out for {kinds[0]}, whose columns have no names "
+                f"({files[0].name})."
+            )
     return kinds[0]
 
 
-def source_of(files: list[File], format_: str, select: Any, given: _formats.Given) -> Source:
+def source_of(files: list[File], format_: str, options: ReadOptions) -> Source:
     if format_ == "Parquet":
-        return _formats.Parquet(files, None, select, given)
-    if format_ == "Arrow":
-        return _formats.Arrow(files, select, given)
-    return _formats.Csv(files, select)
+        return Parquet(files, None, options)
+    return Arrow(files, options) if format_ == "Arrow" else Csv(files, options)
 
 
-def _finished(source: Source, limit: int) -> Table | BlockFile:
-    if isinstance(source, _formats.Scan) and source.in_memory:
-        limit = _formats.Given().limit  # it is there already
-    kept, parts = survey(source, limit)
-    if parts is not None:
-        return BlockFile(parts)
-    return Table(*kept.arrays(), source.choice.features, source.choice.target)
+def _finished(source: Source, limit: int, keep: bool = True) -> Table | BlockFile:
+    there = isinstance(source, Scan) and source.in_memory
+    found = survey(source, NO_LIMIT if there else limit, keep)
+    if isinstance(found, Parts):
+        return BlockFile(found)
+    return Table(*found, source.columns, source.target, getattr(source, "encoding", None))
 
 
-# -- tables given directly -----------------------------------------------------------------------
-
-
-def in_memory(source: Any) -> tuple[Any, str]:
-    """An Arrow table or data set of whatever was given, and a name for it."""
+def table_source(source: Any, options: ReadOptions) -> Source:
+    """A table or data set that was given directly: by row groups where it has them."""
     name = type(source).__name__
     if hasattr(source, "get_fragments") and hasattr(source, "scanner"):
-        return source, "the data set"
+        fragments = list(source.get_fragments())
+        if fragments and all(hasattr(fragment, "row_groups") for fragment in fragments):
+            return Parquet(fragments, source.schema, options)
+        return Scan("the data set", source, options)
     if name == "LazyFrame":
         raise TypeError("open: source=LazyFrame must be collected first; give source.collect().")
     pa = arrow()
     if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source]), "the record batch"
+        return Scan("the record batch", pa.Table.from_batches([source]), options)
     if isinstance(source, pa.Table):
-        return source, "the table"
+        return Scan("the table", source, options)
     if type(source).__module__.startswith("pandas") and hasattr(source, "iloc"):
-        return _from_pandas(source), "the data frame"
+        return Scan("the data frame", _from_pandas(source), options)
     if hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source), "the data frame"
+        return Scan("the data frame", pa.table(source), options)
     raise TypeError(
         f"open: source={name} must be a path, a URL, a list of paths, a pyarrow.dataset.Dataset, "
         "or a table (Arrow, pandas, polars)."
@@ -302,36 +323,10 @@ def _from_pandas(frame: Any) -> Any:
     return table.rename_columns([str(name) for name in frame.columns])
 
 
-def dataset_source(data: Any, name: str, select: Any, given: _formats.Given) -> Source:
-    """Row groups where the data set has them, so that it can be read in parts."""
-    fragments = list(data.get_fragments()) if hasattr(data, "get_fragments") else []
-    if fragments and all(hasattr(fragment, "row_groups") for fragment in fragments):
-        return _formats.Parquet(fragments, data.schema, select, given)
-    return _formats.Scan(name, data, select, given)
-
-
-# -- LIBSVM, NPZ and block files -----------------------------------------------------------------
-
-
-def _npz(files: list[File], limit: int, dtype: Any) -> Table:
-    if len(files) > 1:
-        raise ValueError(
-            f"open: {len(files)} NPZ files must be one; join them, or open them one by one."
-        )
-    X, y = read_npz(files[0], limit)
-    return Table(X if dtype is None else X.astype(dtype), y)
-
-
-def _libsvm(files: list[File], limit: int, dtype: Any) -> Table | BlockFile:
-    found = sparse_rows(files, limit)
-    if not isinstance(found, LibsvmRows):
-        X, y = found
-        return Table(X if dtype is None else X.astype(dtype), y)
-    found.choice = replace(found.choice, dtype=dtype or found.choice.dtype)
-    _, parts = survey(found, limit, keep=False)
-    assert parts is not None  # nothing was kept
-    parts.columns = parts.target = None
-    return BlockFile(parts)
+def table_rows(table: Any) -> tuple[Any, Any]:
+    """X and y of an Arrow table or record batch; its last column is the target."""
+    found = table_source(table, ReadOptions())
+    return survey(found, NO_LIMIT)  # type: ignore[return-value]
 
 
 def _block_file(path: str, limit: int) -> Table | BlockFile:
@@ -377,5 +372,5 @@ def read_table(path: str | os.PathLike[str]) -> tuple[Any, Any]:
     """
     if os.path.isdir(path) or not os.path.exists(path):
         raise FileNotFoundError(f"read_table: there is no file {str(path)!r}; check its name.")
-    X, y = open(path, memory=_formats.Given().limit)
+    X, y = open(path, memory=NO_LIMIT)
     return X, y

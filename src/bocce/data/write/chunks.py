@@ -10,21 +10,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ..blockfile import BlockFile
-from . import _formats
-from ._columns import Chunk, from_arrow, rows
-from ._formats import Given, selector
-from ._npz import read_npz
-from ._places import File, files_of
-from ._sparse import LibsvmRows, sparse_rows
-from .files import are_paths, dataset_source, format_of, in_memory, one_format, source_of
+from ...blockfile import BlockFile
+from ..read.columns import ReadOptions
+from ..read.files import are_paths, format_of, one_format, source_of, table_source
+from ..read.filesystem import files_of
+from ..read.libsvm import Libsvm, read_libsvm
+from ..read.npz import read_npz
+from ..read.parts import Chunk
 
 PIECE_BYTES = 1 << 23  # dense rows handled at once
 WHERE = "write_blocks"
 Array = npt.NDArray[Any]
 
 
-class Pieces:
+class ChunkReader:
     """Dense (X, y) of at most a few megabytes each, checked; X of one type, y float64 or text.
 
     ``chunks`` is one source or an iterable of sources: a pair (X, y), X dense or sparse; whatever
@@ -32,8 +31,8 @@ class Pieces:
     """
 
     def __init__(self, chunks: Any, dtype: Any, target: Any, columns: Any, missing: str) -> None:
-        self.chunks, self.dtype, self.missing = chunks, dtype, missing
-        self.asked = target, columns
+        self.chunks, self.dtype = chunks, dtype
+        self.options = ReadOptions(target, columns, dtype, missing)
         self.columns: list[str] | None = None
         self.target: str | None = None
 
@@ -77,7 +76,7 @@ class Pieces:
             elif isinstance(chunk, (tuple, list)) and len(chunk) == 2:
                 yield chunk[0], chunk[1]
             elif _is_table(chunk):
-                yield from self._rows(self._table(chunk))
+                yield from self._rows(table_source(chunk, self.options))
             else:
                 raise TypeError(
                     f"{WHERE}: chunk {number} is {type(chunk).__name__}, must be a pair (X, y), a "
@@ -89,37 +88,23 @@ class Pieces:
         for X, y in file.stream(range(file.n_blocks)):
             yield X, y if file.classes is None else _named(y, file.classes)
 
-    def _table(self, table: Any) -> Any:
-        data, name = in_memory(table)
-        return dataset_source(data, name, self._select(), Given(None, self.dtype))
-
-    def _select(self) -> Any:
-        return selector(*self.asked, self.dtype, self.missing)
-
     def _files(self, paths: Any) -> Iterator[tuple[Any, Any]]:
         files = [file for path in paths for file in files_of(path)]
-        if len({format_of(file) for file in files}) > 1:
-            for file in files:
-                yield from self._of_one_format([file])
-        else:
-            yield from self._of_one_format(files)
-
-    def _of_one_format(self, files: list[File]) -> Iterator[tuple[Any, Any]]:
-        format_ = one_format(files, self.asked)
-        if format_ == "NPZ":
-            for file in files:
-                yield read_npz(file)
-        elif format_ == "LIBSVM":
-            found = sparse_rows(files, 0)
-            yield from found.matrices() if isinstance(found, LibsvmRows) else [found]
-        else:
-            given = Given(self.asked[1], self.dtype)
-            yield from self._rows(source_of(files, format_, self._select(), given))
+        alike = len({format_of(file) for file in files}) == 1
+        for group in [files] if alike else [[file] for file in files]:
+            format_ = one_format(group, self.options._replace(dtype=None))
+            if format_ == "NPZ":
+                yield from (read_npz(file) for file in group)
+            elif format_ == "LIBSVM":
+                found = read_libsvm(group, 0)  # its width is that of all files
+                yield from found.matrices() if isinstance(found, Libsvm) else [found]
+            else:
+                yield from self._rows(source_of(group, format_, self.options))
 
     def _rows(self, source: Any) -> Iterator[tuple[Any, Any]]:
-        self.columns, self.target = source.choice.features, source.choice.target
+        self.columns, self.target = source.columns, source.target
         for part in source.parts():
-            yield rows(part.columns, source.choice, part.where)
+            yield part.rows(None)
 
 
 def _named(y: Array, classes: list[str]) -> Array:
@@ -138,16 +123,6 @@ def _is_source(chunks: Any) -> bool:
     pair = isinstance(chunks, tuple) and len(chunks) == 2 and np.ndim(chunks[1]) == 1
     rows = pair and (sparse.issparse(chunks[0]) or getattr(chunks[0], "ndim", 0) == 2)
     return rows or isinstance(chunks, (str, os.PathLike, BlockFile)) or _is_table(chunks)
-
-
-def table_rows(table: Any) -> tuple[Any, Any]:
-    """X and y of an Arrow table or record batch; its last column is the target."""
-    choice = _formats.typed(
-        selector(None, None, None, "refuse")(table.schema.names, "the table"),
-        table.schema,
-        "the table",
-    )
-    return rows(from_arrow(table, choice), choice, lambda row: f"the table, row {row}")
 
 
 def _checked(number: int, X: Any, y: Any, width: int | None) -> tuple[Any, Array]:

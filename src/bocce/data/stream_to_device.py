@@ -1,7 +1,8 @@
-"""Rows on the host that are multiplied on a device: for data larger than the device's memory."""
+"""Data larger than the memory of a device: blocks of X go there one after the other."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..rows.arrays import Ferried
 from ..rows.backend import Backend, numpy_type
 
 
-def through(X: Any, like: Any, block_rows: int | None = None) -> ArrayRows:
+def stream_to_device(X: Any, like: Any, block_rows: int | None = None) -> ArrayRows:
     """Rows that stay on the host and are multiplied on a device, a block at a time.
 
     ``Problem``, ``LeastSquares`` and ``Logistic`` take the result as X. Each product with X moves
@@ -45,26 +46,51 @@ def through(X: Any, like: Any, block_rows: int | None = None) -> ArrayRows:
     --------
     >>> import array_api_strict as xp, numpy as np, bocce
     >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
-    >>> rows = bocce.data.through(X, like=xp.empty(0), block_rows=2)
+    >>> rows = bocce.data.stream_to_device(X, like=xp.empty(0), block_rows=2)
     >>> p = bocce.LeastSquares(rows, X @ np.array([1.0, -1.0]))
     >>> bocce.minimize(p, tol=1e-9).w.round(6)
     array([ 1., -1.])
     """
     if not foreign(like):
         raise TypeError(
-            f"through: like={type(like).__name__} must be an array on the device where to compute, "
-            'such as torch.empty(0, device="cuda"); for NumPy give X itself to Problem.'
+            f"stream_to_device: like={type(like).__name__} must be an array on the device where to "
+            'compute, such as torch.empty(0, device="cuda"); for NumPy give X itself to Problem.'
         )
     if block_rows is not None:
         remedy = "give a number of rows that fit on the device"
-        block_rows = _checks.integer("through", "block_rows", block_rows, remedy=remedy)
-    X = check_design("through", host(X))
+        block_rows = _checks.integer("stream_to_device", "block_rows", block_rows, remedy=remedy)
+    X = check_design("stream_to_device", host(X))
     if not isinstance(X, np.ndarray):
         raise TypeError(
-            f"through: X={type(X).__name__} must be dense; give a sparse matrix to Problem itself."
+            f"stream_to_device: X={type(X).__name__} must be dense; give a sparse matrix to "
+            "Problem itself."
         )
-    check_finite("through", Dense(X))
+    check_finite("stream_to_device", Dense(X))
     there = Backend.of(like)
     wide = numpy_type(there.wide)
     real = there.xp.float32 if np.float32 in (X.dtype, wide) else there.wide
     return ArrayRows(Ferried(X, Backend(there.xp, there.device, real, there.wide), block_rows))
+
+
+def through(X: Any, like: Any, block_rows: int | None = None) -> ArrayRows:
+    """The name of `stream_to_device` in 0.2.
+
+    .. deprecated:: 0.3.0
+        Use `stream_to_device`, which takes the same arguments.
+
+    Parameters
+    ----------
+    X, like, block_rows : object
+        As for `stream_to_device`.
+
+    Returns
+    -------
+    ArrayRows
+        Rows that ``Problem`` takes as X.
+    """
+    warnings.warn(
+        "data.through is now data.stream_to_device and will be removed in 0.4; call that.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return stream_to_device(X, like, block_rows)

@@ -1,0 +1,1 @@
+"""Reading: one file a source, each giving rows part by part and any part again."""

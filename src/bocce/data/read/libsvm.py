@@ -1,0 +1,274 @@
+"""LIBSVM text, ``label index:value ...`` a row: a CSR matrix, or dense parts beyond memory.
+
+`parse_fast` reads a whole chunk with array operations; `parse_plain` reads it line by line, and
+says what is wrong where. The fast one hands over whenever anything looks unusual, so the plain one
+alone decides what is an error; tests hold the two together. scikit-learn's loader is not used: it
+is slower, names no line, and lets NaN and infinity pass (``benchmarks/libsvm_text.py``).
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from . import parts
+from .filesystem import File
+from .parts import Growing, Part, check_size
+from .text import Lines, chunk_for, line_blocks, read_lines, text_chunks
+
+Array = npt.NDArray[Any]
+Matrix = tuple[sparse.csr_array, Array]
+
+LARGEST_INDEX = 2**31 - 2  # what a 32-bit column number of a CSR matrix can hold
+DENSE_ROW = 1 << 26  # bytes: rows with more are not stored dense
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_COMMENT = re.compile(rb"#[^\n]*")
+_QUERY = re.compile(rb"(?m)^([ \t]*[^\s:]+[ \t]+)qid:\d+(?=\s|\Z)")  # of ranking files: not used
+_SPACES = b" \t\n\r\v\f"
+_IS_SPACE = np.zeros(256, dtype=bool)
+_IS_SPACE[list(_SPACES)] = True
+_APART = bytes.maketrans(b":" + _SPACES, b"\n" * 7)  # every number on a line of its own
+
+
+class SparseRows(NamedTuple):
+    """Consecutive rows: a label each, how many features each, and these features in order."""
+
+    labels: Array
+    counts: Array
+    indices: Array  # as written: only all rows together say whether they count from 0 or 1
+    values: Array
+
+    def matrix(self, base: int, d: int) -> sparse.csr_array:
+        ends = np.concatenate([[0], np.cumsum(self.counts)])
+        width = np.int32 if ends[-1] < 2**31 else np.int64  # one type for both, as SciPy wants
+        indices = self.indices.astype(width, copy=False)
+        np.subtract(indices, base, out=indices)
+        triple = self.values, indices, ends.astype(width)
+        return sparse.csr_array(triple, shape=(len(self.labels), d))
+
+
+def parse(lines: Lines, source: str) -> SparseRows:
+    text = lines.text
+    if b"#" in text:
+        text = _COMMENT.sub(b"", text)
+    if b"qid:" in text:
+        text = _QUERY.sub(rb"\1", text)
+    rows = parse_fast(text)
+    return parse_plain(text, source, lines.line) if rows is None else rows
+
+
+# -- line by line ----------------------------------------------------------------------------------
+
+
+def parse_plain(text: bytes, source: str, first_line: int) -> SparseRows:
+    """Parse line by line; raise a `ValueError` that names file, line and token."""
+    labels, counts, indices, values = list[float](), list[int](), list[int](), list[float]()
+    for number, line in enumerate(text.split(b"\n"), first_line):
+        tokens = line.split()
+        if not tokens:
+            continue
+        place = f"{source}, line {number}"
+        labels.append(_number(tokens[0], place, "the label"))
+        counts.append(len(tokens) - 1)
+        before = -1
+        for token in tokens[1:]:
+            index, colon, value = token.partition(b":")
+            if not (colon and index.isdigit()):
+                _refuse(place, token, "must be index:value with a whole index >= 0")
+            if int(index) > LARGEST_INDEX:
+                _refuse(place, token, f"has an index above {LARGEST_INDEX}")
+            if int(index) <= before:
+                fault = "repeats index" if int(index) == before else "comes after index"
+                _refuse(place, token, f"{fault} {before}: indices must increase within a line")
+            before = int(index)
+            indices.append(before)
+            values.append(_number(value, place, "the value", token))
+    kinds = (labels, float), (counts, np.int64), (indices, np.int32), (values, float)
+    return SparseRows(*(np.array(found, kind) for found, kind in kinds))
+
+
+def _number(text: bytes, place: str, what: str, token: bytes | None = None) -> float:
+    shown = text if token is None else token
+    if not _NUMBER.fullmatch(text):
+        hint = "; name the file .csv if it holds a table with commas" if b"," in text else ""
+        _refuse(place, shown, f"{what} must be a finite decimal number{hint}")
+    number = float(text)
+    if not np.isfinite(number):
+        _refuse(place, shown, f"{what} is too large for a float64")
+    return number
+
+
+def _refuse(place: str, token: bytes, rule: str) -> NoReturn:
+    shown = token[:40].decode("utf-8", "backslashreplace") + ("..." if len(token) > 40 else "")
+    raise ValueError(f"{place}: {shown!r}: {rule}.")
+
+
+# -- a chunk at once -------------------------------------------------------------------------------
+
+
+def parse_fast(text: bytes) -> SparseRows | None:
+    """The same rows as `parse_plain`, or None where something is unusual."""
+    text = b"\n" + text + b"\n\n"
+    characters = np.frombuffer(text, np.uint8)
+    marks = np.flatnonzero(characters - np.uint8(ord("0")) > 9)  # the bytes that are no digits
+    mark, space = characters[marks], _IS_SPACE[characters[marks]]
+    begins = np.flatnonzero(space[:-1] & ~_IS_SPACE[characters[marks[:-1] + 1]])  # of words
+    if begins.size == 0:
+        return parse_plain(b"", "", 1)
+    line = np.cumsum(mark == ord("\n"))[begins]
+    is_label = np.append(True, line[1:] > line[:-1])
+    # An index is digits alone, and its value follows the colon; no other colon is there.
+    colon = (mark[begins + 1] == ord(":")) & (marks[begins + 1] > marks[begins] + 1)
+    colon &= ~_IS_SPACE[characters[marks[begins + 1] + 1]]
+    if (colon == is_label).any() or np.count_nonzero(mark == ord(":")) != colon.sum():
+        return None
+    numbers = _numbers(text.translate(_APART))
+    ends = np.cumsum(np.where(is_label, 1, 2))
+    if numbers is None or len(numbers) != ends[-1] or not np.isfinite(numbers).all():
+        return None
+    indices = numbers[ends[~is_label] - 2]
+    rises = np.append(True, indices[1:] > indices[:-1]) | is_label[:-1][~is_label[1:]]
+    if not rises.all() or (indices > LARGEST_INDEX).any():
+        return None
+    counts = np.diff(np.append(np.flatnonzero(is_label), begins.size)) - 1
+    values = numbers[ends[~is_label] - 1]
+    return SparseRows(numbers[ends[is_label] - 1], counts, indices.astype(np.int32), values)
+
+
+def _numbers(text: bytes) -> Array | None:
+    """The numbers of a text, one a line, or None: by pyarrow, else by NumPy, which takes longer."""
+    try:
+        import pyarrow as pa
+        from pyarrow import csv
+    except ImportError:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                return np.fromstring(text, sep="\n")
+            except (DeprecationWarning, ValueError):
+                return None
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(text),
+            csv.ReadOptions(column_names=["x"], use_threads=False, block_size=len(text)),
+            csv.ParseOptions(quote_char=False),
+            csv.ConvertOptions(column_types={"x": pa.float64()}, null_values=[]),
+        )
+    except pa.ArrowInvalid:
+        return None
+    return np.from_dlpack(table.column("x").combine_chunks())
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def parsed_rows(chunks: Iterable[bytes], source: str) -> Iterator[SparseRows]:
+    """The rows of LIBSVM text, chunk by chunk; chunks may end anywhere in a line."""
+    for lines in line_blocks(chunks, source):
+        yield parse(lines, source)
+
+
+def whole_matrix(pieces: Iterable[SparseRows], source: str) -> Matrix:
+    """CSR features and labels."""
+    found = _Gathered()
+    for rows in pieces:
+        found.add(rows)
+    return found.matrix(source)
+
+
+class _Gathered:
+    """Rows as they come, and the smallest and largest index."""
+
+    def __init__(self) -> None:
+        self.lowest, self.highest = 1, -1
+        self.arrays = [Growing(kind) for kind in (np.float64, np.int64, np.int32, np.float64)]
+
+    def add(self, rows: SparseRows, keep: bool = True) -> None:
+        if rows.indices.size:
+            self.lowest = min(self.lowest, int(rows.indices.min()))
+            self.highest = max(self.highest, int(rows.indices.max()))
+        for array, new in zip(self.arrays, rows):
+            if keep:
+                array.add(new)
+
+    @property
+    def size(self) -> int:
+        return sum(array.array.nbytes for array in self.arrays)
+
+    def matrix(self, source: str) -> Matrix:
+        rows = SparseRows(*(array.whole() for array in self.arrays))
+        for what, found in (("row", rows.labels), ("feature", rows.indices)):
+            if not found.size:
+                raise ValueError(
+                    f"{source}: holds no {what}; expected lines of label index:value ..."
+                )
+        return rows.matrix(self.lowest, self.highest + 1 - self.lowest), rows.labels
+
+
+def read_libsvm(files: list[File], limit: int) -> Matrix | Libsvm:
+    """The files as one matrix if it fits into ``limit`` bytes, else a source of dense parts."""
+    found, fits = _Gathered(), True
+    for file in files:
+        for rows in parsed_rows(text_chunks(file), file.name):
+            fits = fits and found.size + sum(array.nbytes for array in rows) <= limit
+            found.add(rows, fits)
+    if fits:
+        return found.matrix(files[0].name)
+    return Libsvm(files, found.lowest, found.highest + 1 - found.lowest, limit)
+
+
+class Libsvm:
+    """LIBSVM text whose width is known, as dense rows: a part is a few megabytes of text."""
+
+    text = False
+
+    def __init__(self, files: list[File], base: int, d: int, limit: int) -> None:
+        self.name, self.files, self.base, self.d = files[0].name, files, base, d
+        self.limit, self.dtype = limit, np.dtype(np.float64)
+        self.columns: list[str] | None = None
+        self.target: str | None = None
+        if not 0 < 8 * d <= DENSE_ROW:
+            raise ValueError(
+                f"{self.name}: has {d} columns, must have from 1 to {DENSE_ROW // 8} to be read in "
+                "dense parts; raise memory, or drop the columns that are hardly used."
+            )
+
+    def matrices(self) -> Iterator[Matrix]:
+        """The same rows as they are written: sparse."""
+        for file in self.files:
+            for rows in parsed_rows(text_chunks(file), file.name):
+                if rows.labels.size:
+                    yield rows.matrix(self.base, self.d), rows.labels
+
+    def parts(self) -> Iterator[Part]:
+        for number, file in enumerate(self.files):
+            for lines in line_blocks(text_chunks(file, chunk_for(self.limit)), file.name):
+                part = self._part(lines.key(number, file), file.name, lines)
+                if part.n:
+                    yield part
+
+    def read_part(self, key: Any) -> Part:
+        return self._part(key, self.files[key[0]].name, read_lines(self.files, key))
+
+    def place(self, key: Any) -> str:
+        return f"{self.files[key[0]].name}, line {key[3]}"
+
+    def _part(self, key: Any, name: str, lines: Lines) -> Part:
+        rows = parse(lines, name)
+        n = rows.labels.size
+        check_size(f"{name}, line {lines.line} and on", 8 * n * (self.d + 1), self.limit)
+
+        def dense(out: Array | None) -> parts.Chunk:
+            X = rows.matrix(self.base, self.d).toarray()
+            if out is None or out.dtype != X.dtype:
+                return parts.Chunk(X.astype(self.dtype, copy=False), rows.labels)
+            out[:] = X
+            return parts.Chunk(out, rows.labels)
+
+        return Part(key, n, dense)

@@ -1,0 +1,205 @@
+"""Rows of any source: in memory if they fit, else as blocks that are read again when asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._layout import Block
+from ...blockfile import DEPTH
+
+Array = npt.NDArray[Any]
+MOST_LABELS = 100  # more different targets than this are not listed
+NO_LIMIT = int(np.iinfo(np.int64).max)  # bytes
+
+
+class Chunk(NamedTuple):
+    X: Array
+    y: Array  # float64, or strings
+
+
+class Part(NamedTuple):
+    """Some rows of a source."""
+
+    key: Any  # what `Source.read_part` takes; None if the part cannot be read alone
+    n: int
+    rows: Callable[[Array | None], Chunk]  # given memory for X, or None
+
+
+class Source(Protocol):
+    """One or several files of one format, or a table."""
+
+    name: str  # for messages
+    columns: list[str] | None  # names of the columns of X
+    target: str | None
+    text: bool  # Is the target text?
+    d: int
+    dtype: np.dtype[Any]
+
+    def parts(self) -> Iterator[Part]: ...
+
+    def read_part(self, key: Any) -> Part: ...
+
+    def place(self, key: Any) -> str: ...  # in words
+
+
+def check_size(place: str, needed: int, limit: int) -> None:
+    if needed > limit:
+        raise ValueError(
+            f"{place}: needs {needed} bytes, more than memory={limit}; raise memory, or write the "
+            "file anew in smaller parts."
+        )
+
+
+class Labels:
+    """The different targets. Text is counted 0, 1, ... in the order of the alphabet."""
+
+    def __init__(self) -> None:
+        self.seen: set[Any] = set()
+
+    def add(self, y: Array) -> None:
+        if len(self.seen) <= MOST_LABELS:
+            new = set(y.tolist() if y.dtype == object else np.unique(y)[: MOST_LABELS + 1].tolist())
+            self.seen = set(sorted(self.seen | new)[: MOST_LABELS + 1])
+
+    @property
+    def all(self) -> list[Any] | None:
+        return sorted(self.seen) if len(self.seen) <= MOST_LABELS else None
+
+    def classes(self, target: str | None) -> list[str]:
+        if self.all is None:
+            raise ValueError(
+                f"open: the target {target!r} is text with more than {MOST_LABELS} different "
+                "values, must be numbers or a few labels; name another with target=."
+            )
+        return self.all
+
+
+class Growing:
+    """An array that grows at its end, in place: the system moves pages, not bytes."""
+
+    def __init__(self, dtype: Any, *shape: int) -> None:
+        self.n, self.array = 0, np.empty((0, *shape), dtype)
+
+    def room(self, count: int) -> Array:
+        """Memory for so many rows after the last one; valid until the next call."""
+        if self.n + count > len(self.array):
+            size = max(self.n + count, self.n + self.n // 16)
+            self.array.resize((size, *self.array.shape[1:]), refcheck=False)
+        return self.array[self.n : self.n + count]
+
+    def add(self, rows: Array) -> None:
+        self.room(len(rows))[:] = rows
+        self.n += len(rows)
+
+    def whole(self) -> Array:
+        self.array.resize((self.n, *self.array.shape[1:]), refcheck=False)
+        return self.array
+
+
+def survey(source: Source, limit: int, keep: bool = True) -> Chunk | Parts:
+    """Read and check all rows once: keep them while they fit, else only how to read them again."""
+    X, ys = Growing(source.dtype, source.d), list[Array]()
+    parts, fits = Parts(source), keep
+    keys, counts = list[Any](), list[int]()
+    for part in source.parts():
+        if fits and (X.n + part.n) * (source.d * X.array.itemsize + 8) > limit:
+            fits = False
+            for key, end, y in zip(keys, np.cumsum(counts), ys):
+                parts.add(key, Chunk(X.array[end - len(y) : end], y), limit)
+            X, ys = Growing(source.dtype, source.d), []
+        found = part.rows(X.room(part.n) if fits else None)
+        if not len(found.y):
+            continue
+        if fits:
+            if not np.may_share_memory(found.X, X.array):  # rows were left out
+                X.room(len(found.y))[:] = found.X
+            X.n += len(found.y)
+            ys.append(found.y)
+            keys.append(part.key)
+            counts.append(len(found.y))
+        else:
+            parts.add(part.key, found, limit)
+    if not (counts or parts.counts):
+        raise ValueError(f"{source.name}: holds no row; check what was written there.")
+    if not fits:
+        return parts.sized(limit)
+    y = np.concatenate(ys)
+    return Chunk(X.whole(), y.astype(str) if source.text else y)
+
+
+class Parts:
+    """A `bocce.blockfile.Store` of files as they are: a block is a part of a `Source`.
+
+    The checksum of each part is kept, so a file that changes later is noticed.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.path = source, source.name
+        self.d, self.dtype, self.depth = source.d, source.dtype, DEPTH
+        self.columns, self.target = source.columns, source.target
+        self.encoding = getattr(source, "encoding", None)
+        self.keys, self.counts, self.sums = list[Any](), list[int](), list[int]()
+        self._labels = Labels()
+
+    def add(self, key: Any, found: Chunk, limit: int) -> None:
+        if key is None:
+            raise ValueError(
+                f"{self.path}: is larger than memory={limit} and can only be read from its "
+                "beginning; unpack it, raise memory, or write it once with "
+                "bocce.data.write_blocks."
+            )
+        self._labels.add(found.y)
+        self.keys.append(key)
+        self.counts.append(len(found.y))
+        self.sums.append(checksum(*found))
+
+    def sized(self, limit: int) -> Parts:
+        """Finished; refused if two parts do not fit into memory."""
+        self.starts = np.concatenate([[0], np.cumsum(self.counts)])
+        self.classes = self._labels.classes(self.target) if self.source.text else None
+        self.labels = self._labels.all
+        if self.classes is not None:
+            self.labels = [float(code) for code in range(len(self.classes))]
+        facts = (self.columns, self.target, self.dtype.name, self.classes, self.counts, self.sums)
+        self.identity = hashlib.sha256(repr(facts).encode()).hexdigest()
+        most = max(self.counts) * (self.d * self.dtype.itemsize + 8)
+        self.depth = min(DEPTH, limit // (2 * most))
+        if self.depth < 1:
+            raise ValueError(
+                f"{self.path}: its largest part needs {most} bytes, more than half of "
+                f"memory={limit}; raise memory, or cut the rows into smaller parts with "
+                "bocce.data.write_blocks."
+            )
+        return self
+
+    def buffer(self) -> Array:
+        return np.empty((max(self.counts), self.d), self.dtype)
+
+    def fill(self, i: int, buffer: Array) -> Block:
+        part = self.source.read_part(self.keys[i])
+        X, y = part.rows(buffer[: part.n] if part.n <= len(buffer) else None)
+        if len(y) != self.counts[i] or checksum(X, y) != self.sums[i]:
+            raise ValueError(
+                f"{self.source.place(self.keys[i])}: is not what it was when the data were opened; "
+                "open them again."
+            )
+        if self.classes is not None:
+            y = codes_of(y, self.classes)
+        X.flags.writeable = y.flags.writeable = False
+        return X, y
+
+
+def codes_of(y: Array, classes: list[str]) -> Array:
+    codes = {label: float(code) for code, label in enumerate(classes)}
+    return np.array([codes[label] for label in y])
+
+
+def checksum(X: Array, y: Array) -> int:
+    targets = "\n".join(y.tolist()).encode() if y.dtype == object else y.tobytes()
+    return zlib.crc32(targets, zlib.crc32(np.ascontiguousarray(X).data))
