@@ -13,7 +13,8 @@ from itertools import chain
 from typing import Any, NoReturn
 
 from ...blockfile import arrow
-from .columns import ColumnSource, ReadOptions, column_of, refuse_repeated
+from .choose import ColumnSource, column_of, refuse_repeated
+from .columns import ReadOptions
 from .encoding import Encoding
 from .filesystem import File
 from .parts import Part

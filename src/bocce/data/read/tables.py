@@ -12,7 +12,8 @@ from typing import Any
 
 from ..._direct import machine_memory
 from ...blockfile import arrow
-from .columns import ColumnSource, ReadOptions, check_agrees
+from .choose import ColumnSource, check_agrees
+from .columns import ReadOptions
 from .filesystem import File
 from .parts import Part, check_size
 from .text import check_inflation
