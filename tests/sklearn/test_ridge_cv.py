@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge, RidgeCV
+from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, ShuffleSplit
 
 from bocce.sklearn import HeavyBallRegressorCV, _ridge
@@ -32,7 +33,7 @@ def design(n, d, outputs=None, seed=0):
 def test_left_out_predictions_are_those_of_fits_without_the_row(n, d, intercept, weighted, seed):
     X, Y, c = design(n, d, 2, seed)
     c = c if weighted else np.ones(n)
-    found = _ridge.Rows(X, Y, c, intercept).left_out(L2S)
+    found = _ridge.CentredRows(X, Y, c, intercept).left_out(L2S)
     for l2, predictions in zip(L2S, found):
         for i in range(n):
             kept = np.arange(n) != i
@@ -84,3 +85,14 @@ def test_where_both_sides_are_long_folds_follow_a_path(monkeypatch):
     path = HeavyBallRegressorCV(L2S, cv=4, tol=1e-10).fit(X, y)
     np.testing.assert_allclose(path.scores_, direct.scores_, atol=1e-6)
     assert HeavyBallRegressorCV(L2S).fit(X, y).scores_.shape == (5, 3)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("constant", [False, True])
+def test_quick_r2_is_scikit_learns(weighted, constant):
+    rng = np.random.default_rng(0)
+    Y, guesses = rng.standard_normal((20, 2)), [rng.standard_normal((20, 2)) for _ in range(3)]
+    Y[:, 0] = 1.0 if constant else Y[:, 0]
+    c = rng.uniform(0.5, 2.0, 20) if weighted else None
+    expected = [r2_score(Y, guess, sample_weight=c) for guess in guesses]
+    np.testing.assert_allclose(_ridge.r2_scores(Y, guesses, c), expected, rtol=1e-12)

@@ -12,6 +12,7 @@ from .. import _checks
 from .._threads import one_thread
 from ..control import PLANE, open_ended_names
 from ..plane.rough_newton import RoughNewton
+from ..plane.small import SmallNewton, minimiser
 from ..problems import Frame, PathCache, Problem, norm
 from ..rows import Array
 from .constant import value_at_constant
@@ -26,6 +27,7 @@ SAMPLE = 1000  # rows on which possible starts are compared
 SHARE, OF_ERROR = 5e-6, 0.01  # see ``PathSolver.enough``
 FLAT = 0.1  # of the squared mean loss: no less is taken for the variance of the losses
 USUAL = 1e-4  # a smaller ``tol`` makes scores as much more exact
+EXACT = 1e-9  # of f: what the last Newton step on small data still gains, at most
 FINER = 0.01  # of what ``tol`` asks for: a run that is to be scored
 
 
@@ -147,6 +149,9 @@ class PathSolver:
     def _rough_minimiser(self, l2: float, start: Array) -> Array | None:
         """In the frame's variables; None where it takes a whole run."""
         p = self.inner.replace(l2=l2)
+        if SmallNewton.suits(p):
+            with np.errstate(all="ignore"):
+                return minimiser(p, self.frame.into(start), EXACT)
         if not self.n_scored_rows or not RoughNewton.supports(p):
             return None
         with np.errstate(all="ignore"):  # a step too far is not taken

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context, is_classifier
-from sklearn.metrics import check_scoring, get_scorer_names, r2_score
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
@@ -354,17 +354,13 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         )
         for done, place in enumerate(np.argsort(-self.l2s_, kind="stable").tolist(), 1):
             self._tell(float(self.l2s_[place]), self.scores_[:, place], done)
-        everything = rows.folds([(np.arange(len(y)), np.zeros(0, dtype=np.intp))])[0]
-        for name, value in self._shaped(*everything.at(self.l2s_[self._best()])).items():
+        for name, value in self._shaped(*rows.whole[0].at(self.l2s_[self._best()])).items():
             setattr(self, name, value)
 
     def _scored(self, y: Array, guesses: list[Array], weights: Array | None) -> Array:
         """A score for each penalty's predictions (n, n_outputs)."""
-        if self.scoring is None:  # all in one call: its checks take longer than its sums
-            many = np.tile(y.reshape(len(y), -1), len(guesses))
-            scores = r2_score(many, np.hstack(guesses), sample_weight=weights,
-                              multioutput="raw_values")  # fmt: skip
-            return np.asarray(scores).reshape(len(guesses), -1).mean(axis=1)
+        if self.scoring in (None, "r2"):
+            return _ridge.r2_scores(y.reshape(len(y), -1), guesses, weights)
         scorer = check_scoring(_Echo(), scoring=self.scoring)
         more = {} if weights is None else {"sample_weight": weights}
         return np.array([scorer(_Echo(), p.reshape(y.shape), y, **more) for p in guesses])

@@ -15,10 +15,12 @@ zero and the term c_i/W is missing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.metrics import r2_score
 
 from ..rows import Array
 
@@ -52,20 +54,23 @@ class Sums(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Coefficients of all penalties: coef(l2) = right / (values + l2) @ rotated, by the means."""
+    """Coefficients of all penalties: coef(l2) = right / (values + l2) @ rotated, by the means.
+    ``right`` is ``basis``, or rows^T basis where rows are fewer than columns."""
 
     values: Array  # (r,)
-    right: Array  # (d, r)
+    basis: Array  # (d or n, r)
     rotated: Array  # (r, q)
     x_mean: Array
     y_mean: Array
+    rows: Array | None = None  # (n, d)
 
     def at(self, l2: float) -> tuple[Array, Array]:
         """Coefficients (q, d) and intercepts (q,)."""
         curvature = self.values + l2
         used = curvature > FLAT * self.values.max(initial=0.0)
         inverse = np.divide(1.0, curvature, where=used, out=np.zeros(curvature.size))
-        coef = (self.right @ (self.rotated * inverse[:, None])).T
+        point = self.basis @ (self.rotated * inverse[:, None])
+        coef = (point if self.rows is None else self.rows.T @ point).T
         return coef, self.y_mean - coef @ self.x_mean
 
 
@@ -93,9 +98,8 @@ class CentredRows:
         root = np.sqrt(c / W)[:, None]
         X, Y = root * (X - x), root * (Y - y)
         values, left = np.linalg.eigh(X @ X.T)
-        return Model(
-            np.maximum(values, 0.0), X.T @ left, left.T @ Y, self.x_mean + x, self.y_mean + y
-        )
+        means = self.x_mean + x, self.y_mean + y
+        return Model(np.maximum(values, 0.0), left, left.T @ Y, *means, X)
 
     def folds(self, folds: Sequence[tuple[Array, Array]]) -> list[Model]:
         """A model for the training rows of each fold."""
@@ -114,22 +118,31 @@ class CentredRows:
     def _sums(self, rows: Array) -> Sums:
         return Sums.of(self.X[rows], self.Y[rows], self.c[rows])
 
-    def left_out(self, l2s: Array) -> list[Array]:
-        """For each penalty the predictions (n, q) of the fits without each row."""
+    @cached_property
+    def whole(self) -> tuple[Model, Array]:
+        """Of all rows, about their mean; and Q, one column for each eigenvalue."""
         n, d = self.X.shape
-        W = float(self.c.sum())
-        root = np.sqrt(self.c / W)[:, None]
+        root = np.sqrt(self.c / float(self.c.sum()))[:, None]
         X, Y = root * self.X, root * self.Y
         values, basis = np.linalg.eigh(X.T @ X if d <= n else X @ X.T)
         used = values > FLAT * max(values[-1], 0.0)
         values, basis = values[used], basis[:, used]
-        Q = X @ basis / np.sqrt(values) if d <= n else basis
-        Q2, rotated = np.square(Q), Q.T @ Y
-        found = []
+        means = self.x_mean, self.y_mean
+        if d > n:
+            return Model(values, basis, basis.T @ Y, *means, X), basis
+        return Model(values, basis, basis.T @ (X.T @ Y), *means), X @ basis / np.sqrt(values)
+
+    def left_out(self, l2s: Array) -> list[Array]:
+        """For each penalty the predictions (n, q) of the fits without each row."""
+        values, Q = self.whole[0].values, self.whole[1]
+        share = self.c / float(self.c.sum())
+        root = np.sqrt(share)[:, None]
+        Y, Q2 = root * self.Y, np.square(Q)
+        rotated, found = Q.T @ Y, []
         for l2 in l2s:
-            share = values / (values + l2)
-            h = Q2 @ share + (self.c / W if self.intercept else 0.0)
-            residual = (Y - Q @ (share[:, None] * rotated)) / root
+            kept = values / (values + l2)
+            h = Q2 @ kept + (share if self.intercept else 0.0)
+            residual = (Y - Q @ (kept[:, None] * rotated)) / root
             with np.errstate(divide="ignore", invalid="ignore"):
                 missed = residual / (1.0 - h)[:, None]
             found.append(self.Y - missed + self.y_mean)
@@ -151,3 +164,14 @@ def _total(parts: list[Sums]) -> Sums:
     for part in parts[1:]:
         total = total.plus(part)
     return total
+
+
+def r2_scores(Y: Array, guesses: list[Array], weights: Array | None) -> Array:
+    """R^2 of each penalty's predictions (n, q), the mean over outputs: as ``r2_score``, whose
+    checks take longer than all of a small fit."""
+    c = np.ones(len(Y)) if weights is None else weights
+    spread = c @ np.square(Y - c @ Y / float(c.sum()))
+    if len(Y) < 2 or not (spread > 0.0).all():  # which has its own rules for constant targets
+        return np.array([r2_score(Y, guess, sample_weight=weights) for guess in guesses])
+    missed = np.array([c @ np.square(Y - guess) for guess in guesses])
+    return np.asarray((1.0 - missed / spread).mean(axis=1))
