@@ -11,8 +11,8 @@ kappa. With a small batch it may gain nothing, or diverge. Where is the change?
 # ------------------------------
 # For constant parameters the second moments of the iterates are multiplied by one linear operator a
 # step. Its spectral radius is the mean-square rate, and ``-1/log(rate)`` is how many steps divide
-# the error by e. No run is needed. The targets have no noise here, so that convergence goes on for
-# ever and only the noise of drawing batches is left.
+# the error by e. No run is needed. The targets have no noise here, so the only noise comes from
+# drawing batches.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,7 +57,7 @@ sizes = (round(0.8 * critical), round(1.5 * critical), problem.n // 4, problem.n
 curves = {b: bocce.exact.expected(problem, table, batch_size=b).error2 for b in sizes}
 
 # %%
-# On the left, a line that begins late is unstable before.
+# On the left, a method is unstable where its line is missing.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.0), layout="constrained")
 for name, steps in times.items():
@@ -88,9 +88,7 @@ for b in (1, 10, 100, 500, 2000):
 # %%
 # Conclusion
 # ----------
-# Momentum buys nothing with a batch of a few rows. Then the steps it needs fall in proportion to
-# the batch, until they are near sqrt(kappa) at a quarter of the rows, and a larger batch saves
-# nothing more. The paper's fixed momentum (``shb``) is as good from twice its critical batch size
-# on and diverges below it; ``auto-shb`` has no such edge. (SGD with the step 1/L is stable here
-# from four rows on, where no simple bound would promise it: exact analysis sees that, a bound does
-# not.)
+# With a batch of a few rows momentum gains nothing. With larger batches the number of steps falls
+# in proportion to the batch, down to about sqrt(kappa) at a quarter of the rows. A larger batch
+# saves no more steps. The paper's fixed momentum (``shb``) is as good from twice its critical batch
+# size on, and diverges below the critical size; ``auto-shb`` is stable everywhere.

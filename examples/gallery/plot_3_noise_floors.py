@@ -48,7 +48,7 @@ for size in (500, 1000, 1800, 2000):
 # %%
 # Schedules that go through the floor
 # -----------------------------------
-# Where the steps shrink, the noise averages out and the floor is left behind.
+# If the steps shrink, the noise averages out, and the error falls below the floor.
 
 values = {"L": c.L, "mu": c.mu, "L_max": c.L_max, "n": problem.n, "b": b}
 by_schedule = {}
@@ -83,8 +83,8 @@ plt.show()
 # %%
 # Conclusion
 # ----------
-# A constant step stops at a floor. A shorter step lowers it slowly (with the paper's momentum, as
-# the square root of the step), a larger batch as zeta². Schedules with decaying steps go below it,
-# if they first come near: ``shb-exp`` decays from the start without acceleration and is still far
-# when its steps have become short, ``2p-shb`` and ``auto-shb`` run fast first and decay then. They
-# must know the number of steps T. ``auto`` without T need not: it averages instead.
+# A constant step stops at a floor. A shorter step lowers the floor slowly (with the paper's
+# momentum, as the square root of the step), a larger batch lowers it as zeta². Schedules with
+# decaying steps go below the floor if they first come near. ``shb-exp`` decays from the start and
+# is still far when its steps have become short. ``2p-shb`` and ``auto-shb`` run fast first and then
+# decay. They must know the number of steps T; ``auto`` without T averages instead.

@@ -70,7 +70,7 @@ print(f"within two standard errors: {np.mean(abs(standard_errors) <= 2):.0%} of 
 # %%
 # Conclusion
 # ----------
-# A mean of three runs is off by up to a factor of six, and not at random: it stays below the
-# expectation for a hundred steps, for neighbouring steps share their batches' noise. 3,000 runs
-# agree with the exact curve to a few per cent, within their standard error, and cost far more than
-# computing it. So this gallery shows exact curves, and the tests use runs to check them.
+# A mean of three runs is wrong by up to a factor of six. It stays below the expectation for a
+# hundred steps, because neighbouring steps share the noise of their batches. 3,000 runs agree with
+# the exact curve to a few per cent, within their standard error, and cost far more time. So this
+# gallery shows exact curves, and the tests use runs to check them.

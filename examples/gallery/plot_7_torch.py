@@ -122,9 +122,8 @@ for name, (values, *_) in curves.items():
 # %%
 # Conclusion
 # ----------
-# The optimizer is a drop-in: a schedule in, the solver's own steps out. While the step is constant,
-# heavy ball is torch's SGD (``shb`` at kappa = 100 has beta = 0.9025, and its line lies on that of
-# momentum 0.9). Decaying steps pay where noise stops progress, as on the left. On this network at
-# a batch of 1,024, 300 steps are not enough to meet a noise floor, and the schedules that decay
-# (``2p-shb`` from its middle on, ``nesterov-exp`` from the start) end higher. A guarantee for
-# networks there is none; ``docs/torch.md`` compares at length.
+# The optimizer takes exactly the steps of the solver. While the step is constant, heavy ball is
+# torch's SGD (``shb`` at kappa = 100 has beta = 0.9025, and its line lies on that of momentum 0.9).
+# Decaying steps help where noise stops progress, as on the left. On this network 300 steps with
+# batches of 1,024 do not reach a noise floor, so the schedules that decay (``2p-shb``,
+# ``nesterov-exp``) end higher. Nothing is proved for networks; ``docs/torch.md`` compares methods.

@@ -10,9 +10,8 @@ what they say they minimise.
 # %%
 # Regression on columns of very different size
 # --------------------------------------------
-# Columns are centred and scaled inside and the coefficients scaled back, so the objective is the
-# one that was asked for. ``SGDRegressor`` does not scale; it is shown with and without a scaler in
-# front.
+# Columns are centred and scaled internally, and the coefficients are scaled back, so the objective
+# does not change. ``SGDRegressor`` does not scale; it is shown with and without a scaler.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +31,8 @@ ours = HeavyBallRegressor(l2=0.0, tol=1e-8, random_state=0).fit(X, y)
 print(ours.plan_)
 
 # %%
-# The lowest value is that of ``LinearRegression``. Each point of ``SGDRegressor`` is a fit of its
-# own with so many passes.
+# The lowest value is that of ``LinearRegression``. Each point of ``SGDRegressor`` is a separate fit
+# with the given number of passes.
 
 
 def half_mean_square(model):
@@ -100,9 +99,8 @@ plt.show()
 # %%
 # Conclusion
 # ----------
-# Without a scaler ``SGDRegressor`` at its defaults is off by twenty powers of ten on these columns;
-# with one it stops at the noise of its steps. The estimator here scales inside and goes down to the
-# minimum, for its last steps use all rows, and with few columns a d x d matrix as well. Its
-# classifier agrees with ``LogisticRegression``. With 15 columns a direct solver is a match for it,
-# and ``plan_`` says how the two compare. Its place is many rows, and more columns than a direct
-# solver likes.
+# Without a scaler ``SGDRegressor`` with its defaults is wrong by twenty powers of ten on these
+# columns; with a scaler it stops at the noise of its steps. ``HeavyBallRegressor`` scales internally
+# and reaches the minimum, because its last steps use all rows. ``HeavyBallClassifier`` agrees with
+# ``LogisticRegression``. With 15 columns a direct solver is as fast. Use these estimators for many
+# rows, or for more columns than a direct solver can handle.

@@ -33,8 +33,8 @@ X, X_test, y, y_test = train_test_split(features, labels, test_size=0.25, random
 # %%
 # The path
 # --------
-# Penalties go from the strongest to the weakest, each run from where the last ones lead. It takes
-# a few steps; a pass is a gradient, or a product of the Hessian on the way to a step's direction.
+# Penalties go from the strongest to the weakest. Each run starts at an extrapolation of the last
+# solutions and takes a few steps. A pass is a gradient, or a product with the Hessian.
 
 l2s = np.geomspace(1e-1, 1e-6, 12)
 p = bocce.Problem(X, y, "softmax", intercept=True)
@@ -55,7 +55,7 @@ print(f"coefficients differ from LogisticRegression's by {apart:.0e} of the larg
 # %%
 # The penalty by cross-validation
 # -------------------------------
-# At each penalty all rows are fitted first and then the folds, each from there.
+# At each penalty all rows are fitted first, and then each fold along its own path.
 
 probe = HeavyBallClassifierCV(l2s, cv=3, scoring="neg_log_loss").fit(X, y)
 print(f"best l2 {probe.l2_:.1e}, test accuracy {probe.score(X_test, y_test):.3f}")
@@ -85,6 +85,6 @@ plt.show()
 # %%
 # Conclusion
 # ----------
-# The whole path costs little more than its weakest penalty alone, for every run begins next to its
-# end, and the folds follow for a few passes each. Too strong a penalty costs more than one that is
-# too weak here, and the folds see where the best one is.
+# The whole path costs little more than its weakest penalty alone, because every run starts close to
+# its solution. Each fold adds a few passes. Here a penalty that is too strong does more harm than
+# one that is too weak, and the folds find the best one.

@@ -163,8 +163,10 @@ class SmallNewton:
 
 
 def minimiser(problem: Problem, w: Array, share: float) -> Array | None:
-    """Where f is at most about ``share`` of itself above its minimum, from w on; None where
-    Newton's method does not lead there."""
+    """The point, found from w, where f is about a factor ``1 + share`` above its minimum or less.
+
+    None if Newton's method does not get there.
+    """
     newton = SmallNewton(problem)
     at = newton.look(w)
     for _ in range(newton.limits.steps):
