@@ -75,7 +75,7 @@ for name in designs:
 # Conclusion
 # ----------
 # From kappa = 10 on, b* is more than 99 % of the rows: the theorem promises acceleration for the
-# full batch only, where nothing is stochastic. The constant in b* (3⁵ 2⁶ kappa²) comes from
-# the proof, not from the method. On rows of about equal size heavy ball is stable from 8 (kappa = 2)
+# full batch only, where nothing is stochastic. The constant in b* (3⁵ 2⁶ kappa²) comes from the
+# proof, not from the method. On rows of about equal size heavy ball is stable from 8 (kappa = 2)
 # to 218 rows (kappa = 10,000) of 10,000. Where a few rows carry the curvature it needs from a third
 # to 94 % of them. ``bocce.plan`` says which case your data are.

@@ -100,7 +100,7 @@ plt.show()
 # Conclusion
 # ----------
 # Without a scaler ``SGDRegressor`` with its defaults is wrong by twenty powers of ten on these
-# columns; with a scaler it stops at the noise of its steps. ``HeavyBallRegressor`` scales internally
+# columns; with a scaler it stops at the noise of its steps. ``HeavyBallRegressor`` scales columns
 # and reaches the minimum, because its last steps use all rows. ``HeavyBallClassifier`` agrees with
 # ``LogisticRegression``. With 15 columns a direct solver is as fast. Use these estimators for many
 # rows, or for more columns than a direct solver can handle.
