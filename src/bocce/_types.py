@@ -10,6 +10,7 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[Any]  # numbers of any type, or labels
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
+Index: TypeAlias = IntArray  # the numbers of rows
 Vector: TypeAlias = npt.ArrayLike  # what a caller gives, one number (or label) a row or a column
 # Rows as a caller gives them: an array of any library, a sparse matrix, or a file of blocks.
 Design: TypeAlias = Any

@@ -14,7 +14,7 @@ from .methods import (
     registry,
     takes_all_rows,
 )
-from .plane import Plane, plane
+from .plane import MetricChoice, Plane, plane
 from .policy import Decider, Policy
 from .sps import PolyakPolicy, momsps
 from .stream import Stream
@@ -34,6 +34,7 @@ __all__ = [
     "Levels",
     "Limits",
     "LineSearchPolicy",
+    "MetricChoice",
     "Plane",
     "Policy",
     "PolyakPolicy",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ..schedules import Schedule
 from ..schedules.adaptive import decay, design, sampling_noise
 from .base import Best, End, Limits, Stage, StageReport
 from .guard import VALUE_FACTOR
-from .plane import Plane
+from .plane import MetricChoice, Plane
 
 FIRST_SHARE = 1.0 / 30.0  # the first stage is designed for mu = L/30,
 LOWER = 4.0  # each further one for a quarter of it,
@@ -116,7 +115,7 @@ class Anytime:
         budget: int,
         fixed_batch: bool,
         memory: int = 5,
-        metric: Any = "auto",
+        metric: MetricChoice = "auto",
         limits: Limits | None = None,
     ) -> None:
         self.design, self.name = start, name

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ..problems import Look
 from ..rows import Array
+from ..schedules import Schedule
+from .plane import Plane
+from .policy import Decider
+
+# What decides the steps of a stage: a table, a policy, or the engine of the plane itself.
+Steps: TypeAlias = Schedule | Decider | Plane
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Stage:
     """
 
     name: str
-    steps: Any
+    steps: Steps
     batch: int
     count: int
     row: int = 0
@@ -116,7 +122,7 @@ class Fixed:
     retreats = 0
     open_ended = False
 
-    def __init__(self, steps: Any, batch: int, name: str = "") -> None:
+    def __init__(self, steps: Steps, batch: int, name: str = "") -> None:
         self.steps, self.batch = steps, batch
         self.name = name or steps.name or "schedule"
 

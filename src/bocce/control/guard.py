@@ -30,10 +30,10 @@ class Guarded:
         The method that runs under the guard.
     """
 
-    method: Any
+    method: str | Schedule
 
 
-def guard(method: Any) -> Guarded:
+def guard(method: str | Schedule) -> Guarded:
     """A schedule or a named method under the divergence guard.
 
     The guard looks at the run at steps that are spaced geometrically. It takes the run back in
@@ -90,7 +90,7 @@ class Recipe:
     """How to build a named method again: the registry entry and the constants it was built with."""
 
     method: Method
-    constants: dict[str, Any]
+    constants: dict[str, float | None]
 
     def build(self, T: int, doublings: int = 0) -> Any:
         """The method for T steps with L, L_max and kappa~ doubled so many times."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from .. import _checks
 from ..schedules import REGISTRY as SCHEDULES
@@ -78,7 +78,7 @@ def facts_of(method: Given) -> Method:
     return Method(method.name, lambda T: method, "as given", looks_at_batch=looks)
 
 
-def check_method(where: str, method: Any, in_parts: bool) -> None:
+def check_method(where: str, method: Given, in_parts: bool) -> None:
     """Refuse what is no method, and a method that cannot run on data in parts.
 
     Parameters

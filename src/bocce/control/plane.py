@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import _checks
 
 MOST_STEPS = 1 << 62
+# The name of a metric, or what makes a policy of a problem.
+MetricChoice: TypeAlias = str | Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,10 @@ class Plane:
     T: int = MOST_STEPS
     name: str = "plane"
     inner: bool = field(default=False, repr=False)
-    metric: Any = field(default="auto", repr=False)
+    metric: MetricChoice = field(default="auto", repr=False)
 
 
-def plane(T: int | None = None, memory: int = 5, metric: Any = "auto") -> Plane:
+def plane(T: int | None = None, memory: int = 5, metric: MetricChoice = "auto") -> Plane:
     """Heavy ball on all rows with the best step and momentum, computed at each step.
 
     w_{k+1} = w_k + D c, c = argmin f(w_k + D c), D = (-P^-1 grad f(w_k), the last ``memory``

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from ..problems import Line
 
@@ -64,7 +64,7 @@ class Policy:
     search: str
 
     @property
-    def rule(self) -> Any:
+    def rule(self) -> Rule:
         raise NotImplementedError
 
     @property

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -75,7 +74,7 @@ class Stream:
     place: StreamPlace
     named: Schedule | None = None  # of a method that is not "auto"
     doublings: int = 0
-    before: Any = field(default=None, repr=False)
+    before: StreamPlace | None = field(default=None, repr=False)
 
     def steps(self, b: int, most: int) -> Schedule:
         """The next steps, at most so many, up to the end of a stage."""
@@ -104,6 +103,7 @@ class Stream:
 
     def retreat(self) -> None:
         """The chunk is taken back: from rest where it began, with shorter steps."""
+        assert self.before is not None
         self.place = deepcopy(self.before)
         for trail in self.place.trails:
             trail.v = np.zeros_like(trail.v)

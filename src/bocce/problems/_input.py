@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 from .. import _checks
+from .._types import Design, Foreign, Vector
 from ..losses import Loss
 from ..rows import Array, ArrayRows, Rows, foreign, host
 
 
-def check_design(where: str, X: Any) -> Any:
+def check_design(where: str, X: Design) -> Design:
     if foreign(X):
         return _check_elsewhere(where, X)
     if sp.issparse(X):
@@ -34,7 +33,7 @@ def check_design(where: str, X: Any) -> Any:
     return X
 
 
-def _check_elsewhere(where: str, X: Any) -> Any:
+def _check_elsewhere(where: str, X: Foreign) -> Foreign:
     """An array of another library: strided, of real numbers."""
     layout, kind = str(getattr(X, "layout", "")), str(X.dtype).split(".")[-1]
     if "sparse" in layout:
@@ -97,12 +96,12 @@ def _not_finite(where: str, name: str, row: int) -> ValueError:
     )
 
 
-def check_l2(where: str, l2: Any) -> float:
+def check_l2(where: str, l2: float) -> float:
     """The penalty's factor."""
     return _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
 
 
-def encode(loss: Loss, y: Array) -> tuple[Array, Any]:
+def encode(loss: Loss, y: Array) -> tuple[Array, Array | None]:
     """Finite targets as the loss wants them, and the classes."""
     check_finite_targets(loss.problem_name, y)
     encoded, classes = loss.targets(loss.problem_name, y)
@@ -110,7 +109,7 @@ def encode(loss: Loss, y: Array) -> tuple[Array, Any]:
     return encoded, classes
 
 
-def check_vector(where: str, y: Any, n: int) -> Array:
+def check_vector(where: str, y: Vector | None, n: int) -> Array:
     """Targets as an array, one a row; an entry that is masked has no value."""
     refuse_masks(where, "y", y)
     targets = np.asarray(host(y))
@@ -122,7 +121,7 @@ def check_vector(where: str, y: Any, n: int) -> Array:
     return targets
 
 
-def check_point(where: str, name: str, w: Any, shape: tuple[int, ...], why: str) -> Array:
+def check_point(where: str, name: str, w: Vector, shape: tuple[int, ...], why: str) -> Array:
     """A point as float64, one number a variable."""
     vector = np.asarray(host(w))
     if vector.dtype.kind not in "fiub":
@@ -135,7 +134,7 @@ def check_point(where: str, name: str, w: Any, shape: tuple[int, ...], why: str)
     return vector
 
 
-def refuse_masks(where: str, name: str, values: Any) -> None:
+def refuse_masks(where: str, name: str, values: Vector | None) -> None:
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
         raise ValueError(
             f"{where}: {name} is a masked array with masked entries, must have a value "
@@ -143,7 +142,7 @@ def refuse_masks(where: str, name: str, values: Any) -> None:
         )
 
 
-def _vector(where: str, name: str, values: Any, size: int, each: str) -> Array:
+def _vector(where: str, name: str, values: Vector, size: int, each: str) -> Array:
     """``values`` as float64, one for each ``each`` of X."""
     vector = np.array(host(values), dtype=np.float64)
     if vector.shape != (size,):
@@ -154,22 +153,22 @@ def _vector(where: str, name: str, values: Any, size: int, each: str) -> Array:
     return vector
 
 
-def check_weights(where: str, weights: Any, n: int) -> Array | None:
+def check_weights(where: str, weights: Vector | None, n: int) -> Array | None:
     """Weights of the rows, divided by their mean; None stays None."""
     if weights is None:
         return None
-    weights = _vector(where, "sample_weight", weights, n, "row")
-    wrong = ~(np.isfinite(weights) & (weights > 0.0))
+    given = _vector(where, "sample_weight", weights, n, "row")
+    wrong = ~(np.isfinite(given) & (given > 0.0))
     if wrong.any():
         raise ValueError(
-            f"{where}: sample_weight has the value {weights[wrong][0]}, must be finite and > 0; "
+            f"{where}: sample_weight has the value {given[wrong][0]}, must be finite and > 0; "
             "leave out rows of weight 0."
         )
-    weights = weights / weights.max()  # so that the sum of huge ones is finite
-    return np.asarray(weights / weights.mean())
+    given = given / given.max()  # so that the sum of huge ones is finite
+    return np.asarray(given / given.mean())
 
 
-def check_offset(where: str, offset: Any, shape: tuple[int, ...]) -> Array | None:
+def check_offset(where: str, offset: Vector | None, shape: tuple[int, ...]) -> Array | None:
     """Known parts of the scores, of the shape of y; None stays None."""
     if offset is None:
         return None
@@ -190,7 +189,7 @@ def check_offset(where: str, offset: Any, shape: tuple[int, ...]) -> Array | Non
     return numbers.astype(np.float64)
 
 
-def check_penalty(where: str, penalty: Any, d: int) -> Array | None:
+def check_penalty(where: str, penalty: Vector | None, d: int) -> Array | None:
     """Factors of l2 for each column; None (all ones) stays None."""
     if penalty is None:
         return None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from .._types import Foreign, Vector
 from ..losses.lifted import derivatives
 from ..losses.offset import without_offset
 from ..rows import Array, ArrayRows, Index, foreign
@@ -32,7 +31,7 @@ class OnDevice:
             self.weight = [backend.put(problem.weight[part]) for part in self.parts]
         self.loss, self.three = loss, derivatives(loss, backend.xp, backend.wide)
 
-    def at(self, j: int, z: Any) -> tuple[Any, Any, Any]:
+    def at(self, j: int, z: Foreign) -> tuple[Foreign, Foreign, Foreign]:
         """Value, slope and bend of block j at the scores z, times the weights."""
         z = z if self.offset is None else z + self.offset[j]
         value, slope, bend = self.three(z, self.y[j])
@@ -60,7 +59,7 @@ class ArrayProblem(Problem):
             return super().look(w, rows)
         sums = []
 
-        def slopes(j: int, z: Any) -> Any:
+        def slopes(j: int, z: Foreign) -> Foreign:
             value, slope, _ = self.there.at(j, z)
             sums.append(self.there.backend.xp.sum(value))
             return slope
@@ -70,7 +69,7 @@ class ArrayProblem(Problem):
         value = sum(float(part) for part in sums) / self.n
         return Look(value + self.ridge_value(w), gradient + self.penalty_gradient(w))
 
-    def value(self, w: Any, rows: Index | None = None) -> float:
+    def value(self, w: Vector, rows: Index | None = None) -> float:
         if rows is not None:
             return super().value(w, rows)
         w, total = self.point(w), 0.0
@@ -79,7 +78,7 @@ class ArrayProblem(Problem):
             total += float(self.there.backend.xp.sum(self.there.at(j, z)[0]))
         return total / self.n + self.ridge_value(w)
 
-    def gradient(self, w: Any, rows: Index | None = None) -> Array:
+    def gradient(self, w: Vector, rows: Index | None = None) -> Array:
         if rows is not None:
             return super().gradient(w, rows)
         return self.look(self.point(w)).gradient

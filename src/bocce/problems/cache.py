@@ -29,7 +29,7 @@ _known: set[frozenset[str]] = set()  # the sets of aspects that some result depe
 class Cache:
     """Results by the aspects of a problem that they depend on."""
 
-    def __init__(self, tables: dict[frozenset[str], dict[str, Any]] | None = None) -> None:
+    def __init__(self, tables: dict[frozenset[str], dict[str, object]] | None = None) -> None:
         self.tables = {} if tables is None else tables
 
     def table(self, aspects: frozenset[str]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class Cache:
         kept = {aspects: self.table(aspects) for aspects in _known if not aspects & changed}
         return Cache(kept)
 
-    def knowing(self, aspects: frozenset[str], name: str, result: Any) -> Cache:
+    def knowing(self, aspects: frozenset[str], name: str, result: object) -> Cache:
         """The same cache, but with this result, which other problems do not see."""
         return Cache({**self.tables, aspects: {**self.table(aspects), name: result}})
 
@@ -64,9 +64,9 @@ class Computed(Generic[T]):
     @overload
     def __get__(self, problem: None, owner: type) -> Computed[T]: ...
     @overload
-    def __get__(self, problem: Any, owner: type) -> T: ...
+    def __get__(self, problem: Immutable, owner: type) -> T: ...
 
-    def __get__(self, problem: Any, owner: type) -> Computed[T] | T:
+    def __get__(self, problem: Immutable | None, owner: type) -> Computed[T] | T:
         if problem is None:
             return self
         table = problem.cache.table(self.aspects)
@@ -87,17 +87,17 @@ class Immutable:
 
     cache: Cache
 
-    def _set(self, **fields: Any) -> None:
+    def _set(self, **fields: object) -> None:
         """Give an object that is being made its fields."""
         self.__dict__.update({"cache": Cache(), **fields})
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
             f"Problem: {name} cannot be set, for a problem does not change; make another one with "
             f"replace({name}=...)."
         )
 
-    def with_fields(self, **fields: Any) -> Self:
+    def with_fields(self, **fields: object) -> Self:
         """The same object with other fields, which are known to be right.
 
         What was computed, and does not depend on them, is shared.
@@ -113,7 +113,7 @@ class Immutable:
         """The result of that name, if it was computed; else None."""
         return self.cache.table(self._aspects(name)).get(name)
 
-    def knowing(self, name: str, result: Any) -> Self:
+    def knowing(self, name: str, result: object) -> Self:
         """The same object, for which the result of that name is this."""
         other = self.with_fields()
         return other.with_fields(cache=other.cache.knowing(self._aspects(name), name, result))

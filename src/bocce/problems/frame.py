@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rows import Array, ArrayRows, Copied, Csr, Rows, Scaled
+from ..rows import Array, ArrayRows, Copied, Csr, HostView, Rows, Scaled
 from ..rows.dense import COPIED_BYTES
 from .problem import Problem
 
@@ -95,7 +95,9 @@ class Frame:
         )
 
     @classmethod
-    def _of_dense(cls, X: Any, weight: Array | None, ridge: Array, intercept: bool) -> Frame:
+    def _of_dense(
+        cls, X: Array | HostView, weight: Array | None, ridge: Array, intercept: bool
+    ) -> Frame:
         rows = slice(None, None, -(-X.shape[0] // SAMPLE))
         sample = np.asarray(X[rows], dtype=np.float64)
         even = np.full(sample.shape[0], 1.0 / sample.shape[0])
@@ -228,7 +230,7 @@ def identity(p: Problem) -> Frame:
     return Frame(np.zeros(p.d), np.ones(p.d), float(p.intercept))
 
 
-def _powers_of_two(sizes: Any) -> Any:
+def _powers_of_two(sizes: Array) -> Array:
     """Rounded to powers of two: multiplying by them is exact, in float32 too."""
     with np.errstate(divide="ignore", invalid="ignore"):
         rounded = np.exp2(np.rint(np.log2(sizes)))

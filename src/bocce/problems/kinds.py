@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from ..rows import Rows
 
 K = TypeVar("K", bound=type)
-_kinds: list[tuple[Callable[[Any], bool], type]] = []
+_kinds: list[tuple[Callable[[object], bool], type]] = []
 
 
-def serves(test: Callable[[Any], bool]) -> Callable[[K], K]:
+def serves(test: Callable[[object], bool]) -> Callable[[K], K]:
     """Register the class for problems whose ``X`` passes the test."""
 
     def register(kind: K) -> K:
@@ -21,7 +21,7 @@ def serves(test: Callable[[Any], bool]) -> Callable[[K], K]:
     return register
 
 
-def kind_of(X: Any, usual: Any) -> Any:
+def kind_of(X: object, usual: type) -> Any:
     """The class that serves X; the usual one where none does, as for rows in memory."""
     if isinstance(X, Rows) and not (X.in_parts or X.foreign):
         return usual

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def _newton_direction(p: Problem, w: Array, g: Array) -> Array:
 
     z = p.predict(w)
 
-    def multiply(v: Any) -> Array:
+    def multiply(v: Array) -> Array:
         v = v.reshape(p.shape)
         bent = p.combine(p.bend_times(z, p.predict(v))) / p.n + p.penalty_gradient(v)
         return np.asarray(bent.ravel())
@@ -155,7 +156,7 @@ def _lowest(p: Problem) -> Array:
     return lowest
 
 
-def _root(slope_and_bend: Any, size: int) -> Array:
+def _root(slope_and_bend: Callable[[Array], tuple[Array, Array]], size: int) -> Array:
     """Where an increasing function of each of many numbers is zero: Newton kept in a bracket."""
     z, low, high = np.zeros(size), np.full(size, -np.inf), np.full(size, np.inf)
     with np.errstate(over="ignore", invalid="ignore"):  # far out, where nothing is kept

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._types import Design, Vector
 from .problem import Problem
 
 
-def LeastSquares(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Problem:
+def LeastSquares(X: Design, y: Vector | None = None, l2: float = 0.0, **keywords: Any) -> Problem:
     """f(w) = 1/(2n) ||X w - y||^2 + l2/2 ||w||^2: ``Problem`` with the squared loss.
 
     Parameters
@@ -29,7 +30,7 @@ def LeastSquares(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Pro
     return Problem(X, y, "squared", l2, **keywords)
 
 
-def Logistic(X: Any, y: Any = None, l2: float = 0.0, **keywords: Any) -> Problem:
+def Logistic(X: Design, y: Vector | None = None, l2: float = 0.0, **keywords: Any) -> Problem:
     """Logistic regression: ``Problem`` with the logistic loss.
 
     f(w) = 1/n sum_i log(1 + exp(-s_i x_i . w)) + l2/2 ||w||^2, s_i = +-1. The labels may be any two

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._types import Design, Vector
 from ..rows import Array, Index, Rows, digest
 from .cache import Immutable, depends_on
 from .look import Look
@@ -27,7 +28,7 @@ class Objective(Immutable, Variables):
         return self.given.with_column() if self.intercept > self.has_column else self.given
 
     @property
-    def X(self) -> Any:
+    def X(self) -> Design:
         """The caller's array."""
         return self.given.X
 
@@ -274,7 +275,7 @@ class Objective(Immutable, Variables):
         value = float(self.losses(z, rows).mean()) + self.ridge_value(w)
         return Look(value, self.combine(slopes, rows) / slopes.shape[0] + self.penalty_gradient(w))
 
-    def value(self, w: Any, rows: Index | None = None) -> float:
+    def value(self, w: Vector, rows: Index | None = None) -> float:
         """f(w), or the mean over ``rows`` plus the l2 term.
 
         Parameters
@@ -289,7 +290,7 @@ class Objective(Immutable, Variables):
         w = self.point(w)
         return float(self.losses(self.predict(w, rows), rows).mean()) + self.ridge_value(w)
 
-    def gradient(self, w: Any, rows: Index | None = None) -> Array:
+    def gradient(self, w: Vector, rows: Index | None = None) -> Array:
         """The gradient of f, or of the mean over ``rows`` plus the l2 term.
 
         Parameters
@@ -305,7 +306,7 @@ class Objective(Immutable, Variables):
         slopes = self.slopes(self.predict(w, rows), rows)
         return np.asarray(self.combine(slopes, rows) / slopes.shape[0] + self.penalty_gradient(w))
 
-    def row_gradient_mean2(self, w: Any) -> float:
+    def row_gradient_mean2(self, w: Vector) -> float:
         """mean_i ||grad f_i(w)||^2, f_i with its l2 term.
 
         Parameters

@@ -7,20 +7,25 @@ parts answer, and batches need no array as long as the data. Parts are the block
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._types import Vector
 from ..losses import Loss, loss_of
 from ..rows import Array, Dense, FileRows, InBlocks, Index, Rows, digest
 from ._input import check_l2
 from .cache import depends_on
+from .curvature import Constants
 from .kinds import serves
 from .look import Look
 from .minimum import Noise
 from .penalties import penalty_factors
 from .problem import GRAM_COLUMNS, Problem
+
+if TYPE_CHECKING:
+    from .frame import Frame
 
 Ask = Callable[..., Any]  # a function of a part, such as Problem.value
 
@@ -44,7 +49,8 @@ class Summary(NamedTuple):
 class PartedProblem(Problem):
     """What is asked of a whole problem, asked of its parts; ``over`` is where they are."""
 
-    scores: Any = None  # what a run on the plane keeps, of rows that live elsewhere
+    # What a run on the plane keeps, of rows that live elsewhere.
+    scores: Callable[..., Any] | None = None
 
     weight = None
 
@@ -64,7 +70,7 @@ class PartedProblem(Problem):
         where columns stay as they are."""
         return None
 
-    def in_frame(self, frame: Any) -> PartedProblem:
+    def in_frame(self, frame: Frame) -> PartedProblem:
         """The same objective as a function of the frame's variables."""
         raise NotImplementedError
 
@@ -145,13 +151,13 @@ class PartedProblem(Problem):
             float(answer) for _, answer in self.over(Problem.largest_projection2, directions)
         )
 
-    def row_gradient_mean2(self, w: Any) -> float:
+    def row_gradient_mean2(self, w: Vector) -> float:
         return float(self.mean(Problem.row_gradient_mean2, self.point(w)))
 
     def hessian(self, w: Array) -> Array:
         return np.asarray(self.mean(Problem.hessian, w))
 
-    def estimated(self) -> Any:
+    def estimated(self) -> Constants:
         return self.constants()
 
     def look(self, w: Array, rows: Index | None = None) -> Look:
@@ -181,21 +187,21 @@ class FileProblem(PartedProblem):
     """
 
     given: FileRows
-    labels: Any
+    labels: Vector
 
     def __init__(
         self,
-        X: Any,
-        y: Any = None,
-        loss: Any = "squared",
+        X: InBlocks,
+        y: Vector | None = None,
+        loss: Loss | str = "squared",
         l2: float = 0.0,
         *,
-        sample_weight: Any = None,
-        penalty: Any = None,
+        sample_weight: Vector | None = None,
+        penalty: Vector | None = None,
         standardize: bool = False,
         intercept: bool = False,
-        offset: Any = None,
-        labels: Any = None,
+        offset: Vector | None = None,
+        labels: Vector | None = None,
     ) -> None:
         kind = loss_of("Problem", loss)
         left_out = {"y": y, "sample_weight": sample_weight, "offset": offset}
@@ -216,7 +222,7 @@ class FileProblem(PartedProblem):
         facts = {"labels": labels, "classes": classes, "penalty": factors}
         self._begin(rows, kind, l2, intercept, **facts)
 
-    def encoded(self, y: Array) -> tuple[Array, Any]:
+    def encoded(self, y: Array) -> tuple[Array, Array | None]:
         """Stored targets as the loss wants them; no labels stand for more than were counted."""
         return self.loss.targets(self.loss.problem_name, y, self.labels or ())
 
@@ -229,7 +235,7 @@ class FileProblem(PartedProblem):
         name, rows = self.loss.problem_name, self.given.fingerprint()
         return f"{name} {self.loss!r} {rows} {self._settings()}"
 
-    def parts(self, blocks: Any = None) -> Iterator[Problem]:
+    def parts(self, blocks: Iterable[int] | None = None) -> Iterator[Problem]:
         """The problem of each block (all, or those named), valid until the next is taken."""
         for X, y in self.given.read(blocks):
             yield self._part(X, y)
@@ -244,14 +250,14 @@ class FileProblem(PartedProblem):
         for part in self.parts():
             yield part.n, ask(part, *args)
 
-    def value(self, w: Any, rows: Index | None = None) -> float:
+    def value(self, w: Vector, rows: Index | None = None) -> float:
         """f(w), or the mean over ``rows`` plus the l2 term."""
         w = self.point(w)
         if rows is None:
             return float(self.mean(Problem.value, w))
         return float(sum(p.value(w, i) * i.size for p, i in self._named(rows)) / len(rows))
 
-    def gradient(self, w: Any, rows: Index | None = None) -> Array:
+    def gradient(self, w: Vector, rows: Index | None = None) -> Array:
         """The gradient of f, or of the mean over ``rows`` plus the l2 term."""
         w = self.point(w)
         if rows is None:
@@ -276,7 +282,7 @@ class FileProblem(PartedProblem):
         total = sum(part.n * (part.gradient(w) - pull) for part in self.parts(units))
         return np.asarray(total * (self.units / (units.size * self.n)) + pull)
 
-    def variance_factor(self, w: Any = None) -> float:
+    def variance_factor(self, w: Vector | None = None) -> float:
         """How much more a batch of blocks varies than as many rows drawn one by one, at w.
 
         E||g - grad f||^2 is zeta0^2(n, b) V for rows, V = mean_i ||grad f_i - grad f||^2, and this

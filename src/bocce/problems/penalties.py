@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from .._types import Vector
 from ..rows import Array, Rows
 from ._input import check_penalty
 
@@ -16,7 +15,7 @@ CONSTANT = 1e-12
 def penalty_factors(
     where: str,
     rows: Rows,
-    penalty: Any = None,
+    penalty: Vector | None = None,
     standardize: bool = False,
     weight: Array | None = None,
     intercept: bool = False,

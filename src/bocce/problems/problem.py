@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._types import Design, Vector
 from ..losses import Loss, loss_of
 from ..losses.offset import with_offset, without_offset
 from ..rows import Array, Index, Moments, Rows, rows_of
@@ -82,21 +83,21 @@ class Problem(Objective):
     shared_gram: Moments | None = None  # the sums of a problem with the same rows, other targets
     avoid_gram = False  # a Gram matrix would cost more than the one pass that is made
 
-    def __new__(cls, X: Any = None, *args: Any, **kwargs: Any) -> Problem:
+    def __new__(cls, X: Design = None, *args: object, **kwargs: object) -> Problem:
         return object.__new__(kind_of(X, cls))  # type: ignore[no-any-return]
 
     def __init__(
         self,
-        X: Any,
-        y: Any = None,
-        loss: Any = "squared",
+        X: Design,
+        y: Vector | None = None,
+        loss: Loss | str = "squared",
         l2: float = 0.0,
         *,
-        sample_weight: Any = None,
-        penalty: Any = None,
+        sample_weight: Vector | None = None,
+        penalty: Vector | None = None,
         standardize: bool = False,
         intercept: bool = False,
-        offset: Any = None,
+        offset: Vector | None = None,
     ) -> None:
         kind: Loss = loss_of("Problem", loss)
         where = kind.problem_name
@@ -153,7 +154,7 @@ class Problem(Objective):
         has_column = has_column and intercept
         self._set(n=rows.n, d=rows.d - has_column, has_column=has_column, **fields)
 
-    def replace(self, *, l2: float | None = None, y: Any = None) -> Self:
+    def replace(self, *, l2: float | None = None, y: Vector | None = None) -> Self:
         """The same rows and weights with another l2 or other targets.
 
         Results that depend on neither are shared by both problems.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _renamed
+from .._types import Vector
 from ..losses import Loss
 from ..rows import Array
 from ._input import check_point
@@ -55,7 +56,7 @@ class Variables:
         """l2/2 sum_j r_j w_j^2."""
         return 0.5 * float(np.vdot(self.penalty_gradient(w), w))
 
-    def point(self, w: Any, name: str = "w") -> Array:
+    def point(self, w: Vector, name: str = "w") -> Array:
         """``w`` as a float64 array, one number a variable, checked."""
         more = " and the intercept is one more variable" if self.intercept else ""
         more += f"; y has {len(self.classes)} classes" if self.loss.multi_output else ""

@@ -1,14 +1,13 @@
 """Storage formats of the data: dense, sparse, files, and arrays of other libraries."""
 
-from typing import Any
-
 import scipy.sparse as sp
 
+from .._types import Array, Design, Index
 from .arrays import ArrayRows as ArrayRows
 from .arrays import HostView as HostView
 from .backend import foreign as foreign
 from .backend import host as host
-from .base import Array, Index, Rows, digest
+from .base import Rows, digest
 from .csr import Csr as Csr
 from .dense import Copied as Copied
 from .dense import Dense as Dense
@@ -18,7 +17,7 @@ from .files import InBlocks as InBlocks
 from .moments import Moments as Moments
 
 
-def rows_of(X: Any) -> Rows:
+def rows_of(X: Design | Rows) -> Rows:
     """The rows of a checked array (NumPy's or another library's), SciPy CSR array, or rows.
 
     Parameters

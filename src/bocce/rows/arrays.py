@@ -14,12 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from .._types import Array, Foreign, Index
 from .backend import Backend, numpy_type, to_host
-from .base import Array, Index, Rows, digest
+from .base import Rows, digest
 
 NUMBERS = 1 << 24  # of X, or of its scores, in a block
 FAR_OFF = 4.0  # spreads that a centre may be from 0 where rounding is coarse
@@ -28,14 +29,14 @@ FAR_OFF = 4.0  # spreads that a centre may be from 0 where rounding is coarse
 class RowStore(Protocol):
     """Where rows are had from."""
 
-    X: Any
+    X: Foreign
     backend: Backend
     most: int | None  # rows of a block; None where the device has room for any
 
-    def part(self, part: slice) -> Any:
+    def part(self, part: slice) -> Foreign:
         """Some rows, on the device."""
 
-    def picked(self, rows: Index) -> Any:
+    def picked(self, rows: Index) -> Foreign:
         """Those rows, on the device."""
 
     def seen(self, rows: slice, columns: Index | None) -> Array:
@@ -45,14 +46,14 @@ class RowStore(Protocol):
 class Held:
     """Rows on the device."""
 
-    def __init__(self, X: Any, backend: Backend) -> None:
+    def __init__(self, X: Foreign, backend: Backend) -> None:
         self.X, self.backend = X, backend
         self.most: int | None = None
 
-    def part(self, part: slice) -> Any:
+    def part(self, part: slice) -> Foreign:
         return self.X[part, :]
 
-    def picked(self, rows: Index) -> Any:
+    def picked(self, rows: Index) -> Foreign:
         return self.backend.xp.take(self.X, self.backend.indices(rows), axis=0)
 
     def seen(self, rows: slice, columns: Index | None) -> Array:
@@ -69,10 +70,10 @@ class Ferried:
         self.X, self.backend = X, backend
         self.most: int | None = most or max(1, NUMBERS // X.shape[1])
 
-    def part(self, part: slice) -> Any:
+    def part(self, part: slice) -> Foreign:
         return self.backend.put(self.X[part], self.backend.real)
 
-    def picked(self, rows: Index) -> Any:
+    def picked(self, rows: Index) -> Foreign:
         return self.backend.put(self.X[rows], self.backend.real)
 
     def seen(self, rows: slice, columns: Index | None) -> Array:
@@ -100,7 +101,7 @@ class ArrayRows(Rows):
         self.dtype = numpy_type(self.backend.real)
 
     @classmethod
-    def of(cls, X: Any) -> ArrayRows:
+    def of(cls, X: Foreign) -> ArrayRows:
         """The rows of an array of another library, as float32 or float64."""
         backend = Backend.of(X)
         return cls(Held(backend.to(backend.real, getattr(X, "detach", lambda: X)()), backend))
@@ -130,7 +131,7 @@ class ArrayRows(Rows):
         return [slice(a, min(a + step, self.n)) for a in range(0, self.n, step)]
 
     @cached_property
-    def moved(self) -> Any:
+    def moved(self) -> Foreign:
         """The centre on the device, where x - centre must be formed before it is multiplied: x is
         float32, and the difference of two products would lose its digits. Else None."""
         spread = FAR_OFF * (self.unit or 1.0)  # the intercept's unit is the largest column's
@@ -138,11 +139,11 @@ class ArrayRows(Rows):
             return None
         return self._frame[0]
 
-    def _plain(self, X: Any) -> Any:
+    def _plain(self, X: Foreign) -> Foreign:
         """Rows that are to be multiplied."""
         return X if self.moved is None else X - self.moved
 
-    def _made(self, X: Any) -> Any:
+    def _made(self, X: Foreign) -> Foreign:
         """Rows in the variables: as they are, or an array of their own."""
         xp, real = self.backend.xp, self.backend.real
         if self.centre.any() or (self.scale != 1.0).any():
@@ -153,14 +154,14 @@ class ArrayRows(Rows):
         return X
 
     @cached_property
-    def _frame(self) -> tuple[Any, Any]:
+    def _frame(self) -> tuple[Foreign, Foreign]:
         """Centre and scale on the device."""
         put, real = self.backend.put, self.backend.real
         return put(self.centre, real), put(self.scale, real)
 
     # -- products on the device ------------------------------------------------------------------
 
-    def _into(self, w: Array) -> tuple[Any, Any]:
+    def _into(self, w: Array) -> tuple[Foreign, Foreign]:
         """(v, a) on the device, so that the scores of w are X v + a."""
         inner = (self.scale * w[: self.columns].T).T
         offset = self.unit * w[-1] if self.unit > 0 else np.zeros(w.shape[1:])
@@ -175,16 +176,16 @@ class ArrayRows(Rows):
         total = (self.scale * total.T).T
         return np.concatenate([total, self.unit * slopes[None]]) if self.unit > 0 else total
 
-    def scores(self, w: Array) -> Iterator[Any]:
+    def scores(self, w: Array) -> Iterator[Foreign]:
         """X w on the device, a block at a time."""
         v, offset = self._into(w)
         for part in self.parts(w[:1].size):
             yield self._score(self._plain(self.store.part(part)), v, offset)
 
-    def _score(self, X: Any, v: Any, offset: Any) -> Any:
+    def _score(self, X: Foreign, v: Foreign, offset: Foreign) -> Foreign:
         return self.backend.to(self.backend.wide, X @ v) + offset
 
-    def total(self, slopes: list[Any]) -> Array:
+    def total(self, slopes: list[Foreign]) -> Array:
         """sum_i s_i x_i, of slopes on the device that lie in blocks as scores do."""
         parts = self.parts(math.prod(slopes[0].shape[1:]))
         adding = _Sum(self)
@@ -192,7 +193,7 @@ class ArrayRows(Rows):
             adding.add(self._plain(self.store.part(part)), slope)
         return adding.result()
 
-    def both(self, w: Array, slopes_at: Callable[[int, Any], Any]) -> Array:
+    def both(self, w: Array, slopes_at: Callable[[int, Foreign], Foreign]) -> Array:
         """sum_i s_i x_i where block j of the slopes is ``slopes_at(j, scores of w)``: rows are
         brought to the device once."""
         v, offset = self._into(w)
@@ -219,7 +220,7 @@ class ArrayRows(Rows):
             adding.add(self._plain(self.store.part(part)), self.backend.put(c[part]))
         return adding.result()
 
-    def _each(self) -> Iterator[tuple[slice, Any]]:
+    def _each(self) -> Iterator[tuple[slice, Foreign]]:
         for part in self.parts():
             yield part, self._made(self.store.part(part))
 
@@ -241,7 +242,7 @@ class ArrayRows(Rows):
         mean = self.combine(np.ones(self.n) if weights is None else weights) / self.n
         return mean, self.framed(mean, np.ones(self.d), 0.0).squares(weights)
 
-    def _roots(self, weights: Array) -> Any:
+    def _roots(self, weights: Array) -> Foreign:
         return self.backend.put(np.sqrt(weights)[:, None], self.backend.real)
 
     def projections2(self, directions: Array) -> Array:
@@ -249,7 +250,7 @@ class ArrayRows(Rows):
         return np.concatenate([to_host(xp.sum(z * z, axis=1)) for z in self.scores(directions)])
 
     def gram(self, weights: Array | None = None) -> Array:
-        total: Any = 0.0
+        total: Foreign = 0.0
         for part, X in self._each():
             if weights is not None:
                 X = X * self._roots(weights[part])
@@ -292,10 +293,10 @@ class _Sum:
 
     def __init__(self, rows: ArrayRows) -> None:
         self.rows, self.backend = rows, rows.backend
-        self.x: Any = 0.0
-        self.s: Any = 0.0
+        self.x: Foreign = 0.0
+        self.s: Foreign = 0.0
 
-    def add(self, X: Any, slope: Any) -> None:
+    def add(self, X: Foreign, slope: Foreign) -> None:
         backend = self.backend
         self.x = self.x + backend.to(backend.wide, X.T @ backend.to(backend.real, slope))
         self.s = self.s + backend.xp.sum(slope, axis=0)
@@ -311,7 +312,7 @@ class HostView:
     def __init__(self, store: RowStore) -> None:
         self.store, self.shape = store, store.X.shape
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: slice | tuple[slice, Array]) -> Array:
         if isinstance(key, tuple):
             return self.store.seen(key[0], np.flatnonzero(key[1]))
         return self.store.seen(key, None)

@@ -10,15 +10,14 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._extras import install
-from .base import Array
+from .._types import Array, Foreign, Library
 
 
-def foreign(X: Any) -> bool:
+def foreign(X: object) -> bool:
     """Is this an array of another library than NumPy and SciPy?
 
     >>> foreign(np.zeros(3)), foreign([1.0, 2.0])
@@ -32,7 +31,7 @@ def foreign(X: Any) -> bool:
     return hasattr(type(X), "__array_namespace__")
 
 
-def namespace(X: Any) -> Any:
+def namespace(X: Foreign) -> Library:
     """The functions of the library that the array belongs to."""
     try:
         from array_api_compat import array_namespace
@@ -46,12 +45,12 @@ def namespace(X: Any) -> Any:
     return array_namespace(X)
 
 
-def host(X: Any) -> Any:
+def host(X: Foreign) -> Foreign:
     """An array of another library as NumPy's; anything else as it is."""
     return to_host(X) if foreign(X) else X
 
 
-def to_host(X: Any) -> Array:
+def to_host(X: Foreign) -> Array:
     """A NumPy array of the same numbers, which may share the memory."""
     if hasattr(X, "detach"):
         X = X.detach().cpu()
@@ -72,13 +71,13 @@ class Backend:
     the device has no other.
     """
 
-    xp: Any
-    device: Any
-    real: Any
-    wide: Any
+    xp: Library
+    device: Library
+    real: Library
+    wide: Library
 
     @classmethod
-    def of(cls, X: Any) -> Backend:
+    def of(cls, X: Foreign) -> Backend:
         """Where the array is; ``real`` is float32 or float64, as near as may be to its own type."""
         xp = namespace(X)
         from array_api_compat import device as device_of
@@ -90,25 +89,27 @@ class Backend:
             real = xp.float32 if xp.isdtype(real, "real floating") else wide
         return cls(xp, device, real, wide)
 
-    def put(self, values: Any, dtype: Any = None) -> Any:
+    def put(self, values: Foreign, dtype: Library = None) -> Foreign:
         """NumPy's numbers, on the device: of type ``wide`` unless another is asked for."""
         dtype = self.wide if dtype is None else dtype
         made = np.array(values, dtype=numpy_type(dtype), order="C")  # may be written to
         return self.xp.asarray(made, device=self.device)
 
-    def indices(self, values: Any) -> Any:
+    def indices(self, values: Foreign) -> Foreign:
         """Whole numbers, of the type that the library counts with."""
         info = self.xp.__array_namespace_info__()
         return self.put(values, info.default_dtypes(device=self.device)["indexing"])
 
-    def to(self, dtype: Any, X: Any) -> Any:
+    def to(self, dtype: Library, X: Foreign) -> Foreign:
         """The array in another type, itself where it has that."""
         return X if X.dtype == dtype else self.xp.astype(X, dtype)
 
     @property
     def eps(self) -> float:
         """The rounding of a product."""
-        return float(np.finfo(numpy_type(self.real)).eps)
+        return float(
+            np.finfo(np.float32 if numpy_type(self.real) == np.float32 else np.float64).eps
+        )
 
     @property
     def name(self) -> str:
@@ -116,7 +117,7 @@ class Backend:
         return str(self.xp.__name__.removeprefix("array_api_compat.").split(".")[0])
 
 
-def numpy_type(dtype: Any) -> np.dtype[Any]:
+def numpy_type(dtype: Library) -> np.dtype[np.generic]:
     """NumPy's name for a type of another library.
 
     >>> numpy_type("torch.float32")
@@ -125,7 +126,7 @@ def numpy_type(dtype: Any) -> np.dtype[Any]:
     return dtype if isinstance(dtype, np.dtype) else np.dtype(str(dtype).split(".")[-1])
 
 
-def _widest(xp: Any, device: Any) -> Any:
+def _widest(xp: Library, device: Library) -> Library:
     """float64 where the device has it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # JAX warns, and makes float32
@@ -135,7 +136,7 @@ def _widest(xp: Any, device: Any) -> Any:
             return xp.float32
 
 
-def set_row(U: Any, slot: int, row: Any) -> Any:
+def set_row(U: Foreign, slot: int, row: Foreign) -> Foreign:
     """U with another row; in place, where the library's arrays can be written to."""
     if hasattr(U, "at"):
         return U.at[slot].set(row)

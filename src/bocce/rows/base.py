@@ -9,15 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._types import Array, Design, Index
 from .moments import Moments, gram_of, of_blocks
 
-Array = npt.NDArray[Any]
-Index = npt.NDArray[np.int64]
 HASHED_BYTES = 1 << 22  # at a time
 
 
@@ -28,10 +25,10 @@ class Rows:
     ``foreign``: are they an array of another library than NumPy, perhaps on another device?
     """
 
-    X: Any
+    X: Design
     n: int
     d: int
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     sparse = False
     in_parts = False
     foreign = False
@@ -41,7 +38,7 @@ class Rows:
         """The name of that library and a space, for messages."""
         return ""
 
-    def blocks(self, rows: Index | None = None) -> Iterator[Any]:
+    def blocks(self, rows: Index | None = None) -> Iterator[Design]:
         """The rows, a block at a time, as float64 where they are dense.
 
         Parameters

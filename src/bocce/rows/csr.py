@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from .base import Array, Index, Rows
+from .._types import Array, Index
+from .base import Rows
 from .moments import Moments, gram_of, rows_in_cache
 
 PART_ENTRIES = 1 << 18  # Sums over all rows take this many entries at a time.
@@ -28,23 +29,23 @@ class Csr(Rows):
 
     sparse = True
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: sp.csr_array) -> None:
         self.X = X
         self.n, self.d = (int(size) for size in X.shape)
         self.dtype = X.dtype
 
     @cached_property
-    def _exact(self) -> Any:
+    def _exact(self) -> sp.csr_array:
         return self.X.astype(np.float64, copy=False)
 
-    def blocks(self, rows: Index | None = None) -> Iterator[Any]:
+    def blocks(self, rows: Index | None = None) -> Iterator[sp.csr_array]:
         yield self.X if rows is None else self.X[rows]
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
         return np.asarray(next(self.blocks(rows)) @ w)
 
     @cached_property
-    def _turned(self) -> Any:
+    def _turned(self) -> sp.csc_array:
         """The transpose, for sums over all rows (a view: CSC of the same arrays)."""
         return self.X.T
 
@@ -93,7 +94,7 @@ class Csr(Rows):
             weight += part.T @ c[rows]
         return mean, squares / self.n + np.square(mean) * (1.0 - weight / self.n).clip(0.0)
 
-    def _parts(self, entries: int) -> Iterator[tuple[slice, Any]]:
+    def _parts(self, entries: int) -> Iterator[tuple[slice, sp.csr_array]]:
         """About so many entries at a time, in float64: copies of all would double the data."""
         X, step = self.X, max(1, entries * self.n // max(1, self.X.nnz))
         for start in range(0, self.n, step):
@@ -118,7 +119,7 @@ class Csr(Rows):
             return gram_of(self.in_cache(), weights, self.n, self.d)
         return self._sparse_gram(weights)
 
-    def _laid_out(self, dtype: Any) -> float:
+    def _laid_out(self, dtype: npt.DTypeLike) -> float:
         """Nanoseconds of a row's part of the Gram matrix, if it is laid out densely."""
         return float(PRODUCT * np.dtype(dtype).itemsize * self.d**2 + LAYING * self.d)
 
@@ -155,7 +156,7 @@ class Csr(Rows):
         return total * sizes * sizes[:, None] / self.n
 
     def _sparse_gram(self, weights: Array | None) -> Array:
-        total: Any = 0.0
+        total: Array = np.zeros(())
         for rows, part in self._parts(max(PART_ENTRIES, self.d**2)):
             other = part
             if weights is not None:
@@ -191,7 +192,7 @@ class Csr(Rows):
         return made
 
 
-def _with_last(X: Any, unit: float) -> Any:
+def _with_last(X: sp.csr_array, unit: float) -> sp.csr_array:
     """X with one more column, of ``unit`` everywhere. (``scipy.sparse.hstack`` takes three times as
     long.)"""
     n, d = X.shape

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._threads import threads_for
-from .base import Array, Index, Rows
+from .._types import Array, Index
+from .base import Rows
 from .moments import Moments, of_blocks, rows_in_cache
 
 BLOCK_BYTES = 1 << 23  # rows are taken this many bytes at a time where a copy must be made
@@ -93,7 +94,7 @@ class Scaled(Rows):
         self.n, self.d = int(X.shape[0]), int(X.shape[1]) + (unit > 0)
         self.dtype = X.dtype
 
-    def made(self, rows: Any, dtype: Any = np.float64) -> Array:
+    def made(self, rows: slice | Index, dtype: npt.DTypeLike = np.float64) -> Array:
         """The rows named, as an array of their own."""
         x = np.asarray(self.X[rows], dtype=np.float64)
         made = np.full((x.shape[0], self.d), self.unit, dtype=dtype)
@@ -147,7 +148,7 @@ class Scaled(Rows):
         inner, offset = self.inner(w)
         return np.asarray(self._plain.times(inner, rows) + offset)
 
-    def inner(self, w: Array) -> tuple[Array, Any]:
+    def inner(self, w: Array) -> tuple[Array, Array]:
         """(v, a) such that the product with w is X v + a."""
         v = (self.scale * w[: self.scale.size].T).T
         return v, (self.unit * w[-1] if self.unit > 0 else 0.0) - self.centre @ v
@@ -176,7 +177,7 @@ class Copied(Dense):
     """The same rows as an array of their own, which is made when somebody asks for it: sums over
     all rows need none."""
 
-    def __init__(self, rows: Scaled, dtype: Any = np.float64) -> None:
+    def __init__(self, rows: Scaled, dtype: npt.DTypeLike = np.float64) -> None:
         self.made_of, self.dtype = rows, np.dtype(dtype)
         self.laid_out = False  # was the array asked for?
         self.n, self.d = rows.n, rows.d

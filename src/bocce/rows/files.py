@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from .base import Array, Index, Rows
+from .._types import Array, Index
+from .base import Rows
 
 
 @runtime_checkable
@@ -17,12 +18,31 @@ class InBlocks(Protocol):
     """What streams rows a block at a time: a block file, or a table that ``data.open`` opened."""
 
     @property
+    def n(self) -> int: ...
+
+    @property
+    def d(self) -> int: ...
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]: ...
+
+    @property
+    def labels(self) -> list[float] | None: ...
+
+    @property
+    def classes(self) -> list[str] | None: ...
+
+    @property
     def n_blocks(self) -> int: ...
+
+    @property
+    def identity(self) -> str:
+        """A hash of all rows."""
 
     def start(self, block: int) -> int:
         """The first row of the block."""
 
-    def stream(self, blocks: Iterable[int]) -> Any:
+    def stream(self, blocks: Iterable[int]) -> Generator[tuple[Array, Array]]:
         """A generator of (X, y) of the blocks named."""
 
 
@@ -34,7 +54,7 @@ class FileRows(Rows):
 
     in_parts = True
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: InBlocks) -> None:
         self.X = file
         self.n, self.d, self.dtype = file.n, file.d, file.dtype
 
@@ -99,7 +119,7 @@ class FileRows(Rows):
 class FileWithColumn(FileRows):
     """The rows of a file with a 1 behind each."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: InBlocks) -> None:
         super().__init__(file)
         self.d = file.d + 1
 

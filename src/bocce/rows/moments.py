@@ -12,15 +12,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import blas
 
 from .._threads import threads_for
-
-Array = npt.NDArray[Any]
+from .._types import Array
 
 CACHED = 1 << 16  # numbers of a block
 LARGEST = 1 << 20  # where columns are many

@@ -7,10 +7,12 @@ import signal
 import threading
 import time
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..control import Decider
 from ..engines import State
 from ..rows import Array
 from .checkpoint_file import read, unreadable, write
@@ -36,7 +38,8 @@ class Keeper:
     """
 
     def __init__(self, run: Driver) -> None:
-        self.run, self.path = run, run.settings.checkpoint
+        self.run, given = run, run.settings.checkpoint
+        self.path = None if given is None else Path(given)
         self.found = False
         self.ended: str | None = None  # the verdict of a run that is over
         self.whole: dict[str, Any] = {}
@@ -66,7 +69,7 @@ class Keeper:
             signal.signal(signal.SIGTERM, self._on_sigterm)
             self.listens = True
 
-    def _on_sigterm(self, *_: Any) -> None:
+    def _on_sigterm(self, *_: object) -> None:
         self.terminated = True
         if not self.leaving:
             raise Terminated
@@ -80,7 +83,7 @@ class Keeper:
             self._save("the run goes on, and tries again later")
             self.saved = time.monotonic()
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.path is None:
             return
         self.leaving = True
@@ -130,7 +133,7 @@ class Keeper:
         taken |= {f"memory.{name}": array for name, array in memory.items()}
         return taken | {f"control.{name}": a for name, a in run.controller.state().items()}
 
-    def _arrays(self) -> dict[str, Any]:
+    def _arrays(self) -> dict[str, Array]:
         whole, run = dict(self.whole), self.run
         stages = whole.pop("stages")
         whole["history"] = run.history.table(whole["history"])
@@ -191,14 +194,16 @@ def check_counters(run: Driver) -> None:
         raise ValueError("it counts more steps than its table has")
     if stage.average == (state.tally is None):
         raise ValueError("its sum of iterates is missing, or was not asked for")
-    policy = state.memory.get("policy")
+    policy, decider = state.memory.get("policy"), stage.steps
     if policy is not None and not (
-        policy.shape == (len(stage.steps.begin()),) and np.isfinite(policy).all()
+        isinstance(decider, Decider)
+        and policy.shape == (len(decider.begin()),)
+        and np.isfinite(policy).all()
     ):
         raise ValueError("its policy remembers something else")
 
 
-def same_again(saved: dict[str, Array], again: dict[str, Any]) -> None:
+def same_again(saved: dict[str, Array], again: dict[str, Array]) -> None:
     """Refuse arrays that do not come back, to the bit, when they are saved again.
 
     So wrong shapes and numbers beyond their range are noticed, wherever they were put.

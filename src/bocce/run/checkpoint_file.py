@@ -7,21 +7,24 @@ import math
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import numpy.lib.format as npy
 
 from .._atomic import atomic_write
+from ..control.base import Steps
 from ..problems import Problem
 from ..rows import Array, digest
 from ..schedules import Schedule
 
+# What a checkpoint must agree with to be resumed: names and values that JSON holds.
+Identity: TypeAlias = dict[str, object]
 FORMAT = 4
 REMEDY = "delete the file or give another path"
 
 
-def writable(given: Any) -> Path:
+def writable(given: str | os.PathLike[str]) -> Path:
     path = Path(given)
     if not path.parent.is_dir() or path.is_dir():
         raise ValueError(
@@ -31,7 +34,7 @@ def writable(given: Any) -> Path:
     return path
 
 
-def fingerprint(problem: Problem, steps: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def fingerprint(problem: Problem, steps: Steps | str, settings: Identity) -> Identity:
     """What a checkpoint must agree with to be resumed."""
     schedule = repr(steps)
     if isinstance(steps, Schedule):
@@ -39,20 +42,21 @@ def fingerprint(problem: Problem, steps: Any, settings: dict[str, Any]) -> dict[
     return {"format": FORMAT, "problem": problem.fingerprint(), "schedule": schedule, **settings}
 
 
-def write(path: Path, identity: dict[str, Any], arrays: dict[str, Any]) -> None:
+def write(path: Path, identity: Identity, arrays: dict[str, Array]) -> None:
     """A reader sees the old file or the new one."""
     content = {"identity": np.array(json.dumps(identity, sort_keys=True)), **arrays}
     with atomic_write(path) as stream:
-        np.savez(stream, digest=np.array(digest_of(content)), **content)
+        whole = {"digest": np.array(digest_of(content)), **content}
+        np.savez(stream, **whole)  # type: ignore[arg-type]
 
 
-def digest_of(content: dict[str, Any]) -> str:
+def digest_of(content: dict[str, Array]) -> str:
     """A hash of all names, types, shapes and numbers of a checkpoint."""
     names = sorted(content)
     return digest(np.array(names), *(np.asarray(content[name]) for name in names))
 
 
-def read(path: Path, identity: dict[str, Any]) -> dict[str, Array]:
+def read(path: Path, identity: Identity) -> dict[str, Array]:
     """The arrays of a saved run, undamaged; refuse a checkpoint of another run.
 
     The identity is compared before anything else is read.
@@ -95,7 +99,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> Array:
         return np.asarray(npy.read_array(stream, allow_pickle=False))
 
 
-def _difference(theirs: dict[str, Any], mine: dict[str, Any]) -> str | None:
+def _difference(theirs: Identity, mine: Identity) -> str | None:
     """In what a checkpoint differs from the run that is asked for, in words."""
     for key, value in mine.items():
         if theirs.get(key) != value:

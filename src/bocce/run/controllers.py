@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..control import Controller, Fixed, Guarded, GuardedRun, Levels, Plane, Recipe, registry
 from ..control.anytime import accelerating_batch
+from ..losses import Loss
 from ..problems import Problem
 from ..problems.curvature import mu_with_intercept
 from ..rows import Array
@@ -98,7 +100,7 @@ def recipe_of(p: Problem, request: Request) -> tuple[Recipe, int, int]:
     return Recipe(method, values), T, b
 
 
-def check_strong_convexity(where: str, method: Method, loss: Any, l2: float) -> None:
+def check_strong_convexity(where: str, method: Method, loss: Loss, l2: float) -> None:
     """Refuse, before any work, a method that needs mu > 0 where mu is certainly 0.
 
     Parameters
@@ -125,7 +127,7 @@ def _mu_with_intercept(p: Problem) -> float:
     return mu_with_intercept(p) if penalised else 0.0
 
 
-def _filled(values: dict[str, Any], T: int, lookahead: bool) -> dict[str, Any]:
+def _filled(values: Mapping[str, Any], T: int, lookahead: bool) -> dict[str, float]:
     """Constants for a run under the guard, where the data give none: the guard corrects them."""
     L = values["L"] or 1.0  # f does not depend on w
     L_max = max(values["L_max"], L)

@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ..control import Policy
+from ..control.base import Steps
 from ..problems import Problem
 from ..rows import Array
 from ..schedules import Schedule
@@ -43,7 +43,7 @@ def diverged(
     problem: Problem,
     start: Array,
     nearer: Callable[[], Array],
-    steps: Any,
+    steps: Steps,
     batch: int,
     ends: tuple[float, float],
 ) -> bool:
@@ -69,7 +69,7 @@ def diverged(
     return rise > explained(problem, nearer(), steps, batch)
 
 
-def explained(problem: Problem, at: Array, steps: Any, batch: int) -> float:
+def explained(problem: Problem, at: Array, steps: Steps, batch: int) -> float:
     """By how much the noise that batches have at a point may lift f, with a factor 100 of room."""
     zeta2 = sampling_noise("minimize", problem.units, problem.units_in(batch))
     if zeta2 == 0.0:
@@ -79,14 +79,14 @@ def explained(problem: Problem, at: Array, steps: Any, batch: int) -> float:
     return NOISE_FACTOR * longest_step(steps) * zeta2 * V
 
 
-def longest_step(steps: Any) -> float:
+def longest_step(steps: Steps) -> float:
     """The largest alpha_k/(1 - beta_k): how far one gradient moves w in the end."""
     if isinstance(steps, Schedule):
         return float(np.max(steps.alpha / (1.0 - steps.beta)))
     return steps.longest_step if isinstance(steps, Policy) else math.inf
 
 
-def transient(problem: Problem, steps: Any) -> float:
+def transient(problem: Problem, steps: Steps) -> float:
     """G - 1, where G is the largest growth of a squared error in these steps on all rows."""
     known = problem.loss.curvature is not None
     if not known or not isinstance(steps, Schedule) or steps.T > TRANSIENT_STEPS:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from ..rows import Array
 from ..schedules import Schedule
 from . import divergence
 from .checkpoint import Keeper
+from .checkpoint_file import Identity
 from .engine import engine_of
 from .history import History, Record
 from .request import Request
@@ -44,7 +44,7 @@ class Driver:
         controller: Controller,
         stop: Stop,
         settings: Request,
-        identity: Callable[[], dict[str, Any]],
+        identity: Callable[[], Identity],
     ) -> None:
         self.problem, self.frame, self.controller = problem, frame, controller
         self.stop, self.settings, self.identity = stop, settings, identity
@@ -56,7 +56,7 @@ class Driver:
         self.end = 0  # the step at which the stage under way is over
         self.norms: list[Array] = []  # recorded in the stage
         self.engine: Engine | None = None
-        self.made_for: tuple[Any, ...] = ()  # what the engine was made for
+        self.made_for: tuple[int, object] | None = None  # what the engine was made for
 
     # -- beginning and ending ----------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class Driver:
     @property
     def free(self) -> bool:
         """Does the engine know the gradient where a step ends, so that a look costs nothing?"""
-        return bool(self.made_for) and isinstance(self.made_for[1], Plane)
+        return self.made_for is not None and isinstance(self.made_for[1], Plane)
 
     def _goal(self) -> Goal:
         """What the next steps are for."""

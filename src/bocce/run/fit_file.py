@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 import numpy as np
 
 from .. import _checks
-from ..losses import REGISTRY
+from ..losses import REGISTRY, Loss
+from ..rows import Array
 from .result import Result
 
 FORMAT = 1  # of the description in the file
 
 
 def save(
-    stream: Any,
+    stream: IO[bytes],
     result: Result,
     columns: list[str] | None = None,
     target: str | None = None,
@@ -37,7 +39,7 @@ def save(
         "weights": weights,
         "offset": offset,
     }
-    named: dict[str, Any] = {} if columns is None else {"columns": np.array(columns, dtype=str)}
+    named: dict[str, Array] = {} if columns is None else {"columns": np.array(columns, dtype=str)}
     if target is not None:
         named["target"] = np.array(target)
     if result.classes is not None:
@@ -46,10 +48,10 @@ def save(
             named["classes"] = named["classes"].astype(str)
     named |= {"about": np.array(json.dumps(about)), "w": result.w}
     named |= {"intercept": np.asarray(result.intercept), **result.history}
-    np.savez(stream, **named)
+    np.savez(stream, **named)  # type: ignore[arg-type]
 
 
-def load(path: Any) -> Result:
+def load(path: str | os.PathLike[str]) -> Result:
     """The fit that ``bocce solve --out`` has written.
 
     Parameters
@@ -123,5 +125,5 @@ def load(path: Any) -> Result:
     )
 
 
-def _loss(name: str, *fields: float) -> Any:
+def _loss(name: str, *fields: float) -> Loss:
     return REGISTRY[_checks.choice("load", "loss", name, REGISTRY)](*fields)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,12 +80,12 @@ class Trial(NamedTuple):
 def trial(p: Problem, tol: float, memory: int) -> Trial:
     """``plane`` on a sample of the rows."""
     sample = _sample(p)
-    how: dict[str, Any] = {"passes": TRIAL_STEPS, "memory": memory}
-    result = minimize(sample, PLANE.name, tol=tol, **how)
+    run = partial(minimize, sample, PLANE.name, passes=TRIAL_STEPS, memory=memory)
+    result = run(tol=tol)
     met = result.status == "converged" or (tol == 0 and result.n_iter < TRIAL_STEPS)
     w = _variables(p, result)
     if tol > TIGHT:
-        w = _variables(p, minimize(sample, PLANE.name, tol=TIGHT, w0=w, **how))
+        w = _variables(p, run(tol=TIGHT, w0=w))
     inner = int(result.history["gradient_evaluations"][-1]) // sample.n - result.n_iter
     return Trial(sample, sample is p, w, result.n_iter, met, inner)
 

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType, MethodType
 
 import numpy as np
 
 from .._threads import one_thread
-from ..control import Controller, Fixed, GuardedRun
+from .._types import Vector
+from ..control import Controller, Fixed, Given, GuardedRun, MetricChoice
+from ..control.base import Steps
 from ..losses.offset import without_offset
 from ..problems import Frame, Problem
 from ..problems.frame import identity as own_variables
 from ..rows import digest
 from . import words
-from .checkpoint_file import fingerprint
+from .checkpoint_file import Identity, fingerprint
 from .controllers import controller_of
 from .driver import Driver
-from .request import Request
-from .result import Progress, Result, StageRun
+from .request import Callback, EngineChoice, Request
+from .result import Result, StageRun
 from .stop import Stop
 
 
 def minimize(
     p: Problem,
-    method: Any = "auto",
+    method: Given = "auto",
     T: int | None = None,
     batch_size: float | None = None,
     seed: int = 0,
-    w0: Any = None,
+    w0: Vector | None = None,
     tol: float = 0.0,
     sampling: str = "independent",
     record_every: int | str = 1,
-    engine: Any = "compiled",
-    callback: Callable[[Progress], Any] | None = None,
-    checkpoint: Any = None,
+    engine: EngineChoice = "compiled",
+    callback: Callback | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     passes: float | None = None,
     memory: int = 5,
-    metric: Any = "auto",
+    metric: MetricChoice = "auto",
 ) -> Result:
     """Minimise ``p`` by stochastic heavy ball (or a relative of it).
 
@@ -158,7 +161,7 @@ def solve(
     if frame is None:
         frame = Frame.of(p) if request.open_ended else own_variables(p)
     inner = inner or frame.problem(p)
-    start = frame.into(request.w0) if request.w0.any() else np.zeros(inner.shape)
+    start = frame.into(request.start) if request.start.any() else np.zeros(inner.shape)
     controller = controller_of(inner, request, start)
     identity = _identity(p, request, controller)
     run = Driver(
@@ -168,34 +171,35 @@ def solve(
     return _result(p, run, request, verdict)
 
 
-def _identity(p: Problem, request: Request, controller: Controller) -> Callable[[], dict[str, Any]]:
+def _identity(p: Problem, request: Request, controller: Controller) -> Callable[[], Identity]:
     """What a checkpoint must agree with; computed only where there is one."""
-    steps: Any = f"{request.method!r} without T, memory {request.memory}"
+    steps: Steps | str = f"{request.method!r} without T, memory {request.memory}"
     if isinstance(controller, Fixed):
         steps = controller.steps
     elif isinstance(controller, GuardedRun):
         steps = controller.first_table
 
-    def identity() -> dict[str, Any]:
-        engine = request.engine
-        if not isinstance(engine, str):
-            engine = getattr(engine, "__name__", "own")
-        metric = request.metric
-        if not isinstance(metric, str):
-            metric = getattr(metric, "__name__", "own")
-        settings = {
+    def identity() -> Identity:
+        settings: Identity = {
             "seed": request.seed,
             "batch_size": request.batch_size,
             "sampling": request.sampling,
             "tol": request.tol,
-            "engine": engine,
+            "engine": _name(request.engine),
             "record_every": request.record_every,
-            "metric": metric,
-            "w0": digest(request.w0),
+            "metric": _name(request.metric),
+            "w0": digest(request.start),
         }
         return fingerprint(p, steps, settings)
 
     return identity
+
+
+def _name(chosen: str | Callable[..., object]) -> str:
+    """The name of an engine or a metric, also of a caller's own."""
+    if isinstance(chosen, (FunctionType, MethodType, type)):
+        return chosen.__name__
+    return chosen if isinstance(chosen, str) else "own"
 
 
 def _result(p: Problem, run: Driver, request: Request, verdict: str) -> Result:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._types import Design, Vector
 from ..problems._input import check_offset
 from ..rows import Array
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from .result import Result
 
 
-def scores(result: Result, X: Any, offset: Any = None) -> Array:
+def scores(result: Result, X: Design, offset: Vector | None = None) -> Array:
     """x . w + intercept for each row, a column for each class of a softmax."""
     width = result.w.shape[0]
     if not hasattr(X, "shape"):
@@ -27,7 +28,7 @@ def scores(result: Result, X: Any, offset: Any = None) -> Array:
     return np.asarray(X @ result.w + result.intercept + (0.0 if offset is None else offset))
 
 
-def predict(result: Result, X: Any, offset: Any = None) -> Array:
+def predict(result: Result, X: Design, offset: Vector | None = None) -> Array:
     """Labels of classes; means of counts and amounts; else the scores themselves."""
     z, loss, classes = scores(result, X, offset), result.loss, result.classes
     if classes is not None:
@@ -36,10 +37,11 @@ def predict(result: Result, X: Any, offset: Any = None) -> Array:
     return np.asarray(np.exp(z)) if loss is not None and loss.log_link else z
 
 
-def predict_proba(result: Result, X: Any, offset: Any = None) -> Array:
+def predict_proba(result: Result, X: Design, offset: Vector | None = None) -> Array:
     """A column for each class."""
-    if result.classes is None or result.loss.model != "likelihood":
-        name = None if result.loss is None else result.loss.name
+    loss = result.loss
+    if result.classes is None or loss is None or loss.model != "likelihood":
+        name = None if loss is None else loss.name
         raise ValueError(
             f"predict_proba: the loss {name!r} has no probabilities of classes, must be 'logistic' "
             "or 'softmax'; use predict."

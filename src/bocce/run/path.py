@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -78,7 +77,7 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     return [results[place] for place in range(penalties.size)]
 
 
-def check_penalties(where: str, l2s: Any) -> Array:
+def check_penalties(where: str, l2s: Iterable[float]) -> Array:
     """Penalties as an array: at least one, finite, none negative."""
     remedy = "give penalties such as [1.0, 1e-2, 1e-4]"
     penalties = [_checks.real(where, "l2s", l2, least=0.0, remedy=remedy) for l2 in l2s]

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _checks, exact, theory
 from ..control.anytime import Design, accelerating_batch
+from ..control.base import Steps
 from ..problems import Constants, Problem
 from ..rows import Array
 from ..schedules import Schedule, shb
@@ -279,7 +280,7 @@ def _exact(p: Problem, alpha: float, beta: float) -> float | None:
     return exact.critical_batch_size(p, alpha, beta)
 
 
-def _certified_error(p: Problem, steps: Any, b: int) -> float | None:
+def _certified_error(p: Problem, steps: Steps, b: int) -> float | None:
     """A bound on the root mean square of ||w_T - w*||, where the theory has one."""
     known = p.loss.quadratic and not p.in_parts and p.gram_fits
     if not isinstance(steps, Schedule) or not known:

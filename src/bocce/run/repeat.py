@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import sampling
+from ..control import Given
 from ..problems import Problem
 from ..rows import Array
 from .minimize import minimize
@@ -40,7 +41,7 @@ class Repeated:
 
 
 def repeat(
-    p: Problem, method: Any = "auto", *, seeds: Iterable[int] = range(5), **options: Any
+    p: Problem, method: Given = "auto", *, seeds: Iterable[int] = range(5), **options: Any
 ) -> Repeated:
     """Run ``minimize`` once for each seed and average the histories.
 
@@ -88,7 +89,7 @@ def repeat(
     return Repeated(results, {"k": steps, **mean}, errors)
 
 
-def _checked(seeds: Any, options: dict[str, Any]) -> list[int]:
+def _checked(seeds: Iterable[int], options: dict[str, Any]) -> list[int]:
     if not isinstance(seeds, Iterable):
         raise TypeError(
             f"repeat: seeds={seeds!r} must be several integers; give range({seeds!r}), for example."

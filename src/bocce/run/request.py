@@ -5,15 +5,17 @@ Every entry point (``minimize``, ``path``, ``plan``, the estimators, Ray) fills 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from .. import _checks, engines, sampling
-from ..control import Given, Limits, Plane, check_method, facts_of
+from .._types import Vector
+from ..control import Given, Limits, MetricChoice, Plane, check_method, facts_of
 from ..plane import METRICS
 from ..problems import Problem
 from ..rows import Array
@@ -21,6 +23,8 @@ from ..schedules import Method
 from .checkpoint_file import writable
 from .result import Progress
 
+EngineChoice: TypeAlias = str | Callable[..., engines.Engine]
+Callback: TypeAlias = Callable[[Progress], object]
 LIMITS = Limits()
 
 
@@ -42,16 +46,16 @@ class Request:
     T: int | None = None
     batch_size: float | None = None
     seed: int = 0
-    w0: Any = None
+    w0: Vector | None = None
     tol: float = 0.0
     sampling: str = "independent"
     record_every: int | str = 1
-    engine: Any = "compiled"
-    callback: Callable[[Progress], Any] | None = None
-    checkpoint: Any = None
+    engine: EngineChoice = "compiled"
+    callback: Callback | None = None
+    checkpoint: str | os.PathLike[str] | None = None
     passes: float | None = None
     memory: int = 5
-    metric: Any = "auto"
+    metric: MetricChoice = "auto"
     limits: Limits = LIMITS
 
     @property
@@ -63,6 +67,12 @@ class Request:
     def open_ended(self) -> bool:
         """Is the number of steps left to the run?"""
         return isinstance(self.method, Plane) or (self.T is None and not self.facts.needs_T)
+
+    @property
+    def start(self) -> Array:
+        """Where a checked request starts."""
+        assert isinstance(self.w0, np.ndarray)
+        return self.w0
 
     @property
     def rows(self) -> int | None:
@@ -148,7 +158,7 @@ class Request:
         return T, passes
 
 
-def _start(where: str, p: Problem, w0: Any) -> Array:
+def _start(where: str, p: Problem, w0: Vector | None) -> Array:
     start = np.zeros(p.shape) if w0 is None else p.point(w0, "w0").copy()
     if not np.isfinite(start).all():
         raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")

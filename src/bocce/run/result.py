@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .. import _html, _pictures
+from .._types import Design, Vector
+from ..control.base import Steps
 from ..rows import Array
 from . import model
 
@@ -92,20 +94,20 @@ class Result:
     status: str
     n_iter: int
     history: dict[str, Array]
-    schedule: Any
+    schedule: Steps | None
     seed: int
     batch_size: int
     message: str
     intercept: Any = 0.0  # with softmax, one for each class
     stages: list[StageRun] = field(default_factory=list)
     loss: Any = None  # what predictions need to know
-    classes: Any = None  # the labels, where the loss is on classes
+    classes: Array | None = None  # the labels, where the loss is on classes
     columns: list[str] | None = None  # names of the features, where they have some
     target: str | None = None
     weights: str | None = None
     offset: str | None = None
 
-    def predict(self, X: Any, offset: Any = None) -> Array:
+    def predict(self, X: Design, offset: Vector | None = None) -> Array:
         """Predictions for rows: labels of classes, means of counts and amounts, or numbers.
 
         Parameters
@@ -134,7 +136,7 @@ class Result:
         """
         return model.predict(self, X, offset)
 
-    def predict_proba(self, X: Any, offset: Any = None) -> Array:
+    def predict_proba(self, X: Design, offset: Vector | None = None) -> Array:
         """Probabilities of the classes, for the logistic and softmax losses.
 
         Parameters

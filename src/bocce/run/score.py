@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from .._types import Design, Vector
 from ..rows import Array
 from .model import scores
 from .result import Result
@@ -15,8 +16,8 @@ from .result import Result
 class Confusion(NamedTuple):
     """Rows of the class ``true`` that were predicted as ``predicted``, counted by their weights."""
 
-    true: Any
-    predicted: Any
+    true: object
+    predicted: object
     rows: float
 
 
@@ -43,13 +44,17 @@ class Score:
         size = 0 if self.classes is None else len(self.classes)
         self.confusion = sparse.csr_array((size, size))
 
-    def add(self, X: Any, y: Any, weight: Any = None, offset: Any = None) -> None:
+    def add(
+        self, X: Design, y: Vector, weight: Array | None = None, offset: Vector | None = None
+    ) -> None:
         """Count rows with their targets, as they stand in the data."""
         loss = self.result.loss
         encoded, _ = loss.targets(loss.problem_name, np.asarray(y), self.classes)
         self.add_encoded(X, encoded, weight, offset)
 
-    def add_encoded(self, X: Any, y: Array, weight: Any = None, offset: Any = None) -> None:
+    def add_encoded(
+        self, X: Design, y: Array, weight: Array | None = None, offset: Vector | None = None
+    ) -> None:
         """Count rows whose targets are as the loss wants them."""
         z, c = scores(self.result, X, offset), np.ones(len(y)) if weight is None else weight
         self.n += len(y)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .. import engines, sampling
 from ..control import Limits
 from ..control.guard import VALUE_FACTOR
-from ..control.stream import Stream, StreamPlace
+from ..control.stream import Stream
+from ..engines import Engine
 from ..problems import Problem
 from ..problems.curvature import bound
 from ..rows import Array
@@ -18,7 +17,7 @@ from .anytime import check_curvature
 SLACK = 1e-8  # of the loss at zero: a rise by less is no divergence
 
 
-def over_chunk(stream: Stream, problems: list[Problem], size: Any, seed: int) -> None:
+def over_chunk(stream: Stream, problems: list[Problem], size: float, seed: int) -> None:
     """Go once over the rows of the chunk (``problems`` share them, one an output)."""
     p = problems[0]
     # a chunk may be shorter than a batch: then it is the batch
@@ -30,13 +29,13 @@ def over_chunk(stream: Stream, problems: list[Problem], size: Any, seed: int) ->
     movers = [engines.make("compiled", q, table, b, seed, "reshuffle") for q in problems]
     stream.remember()
     for _ in range(Limits().most_retreats):
-        if _steps(stream, movers, b, p.n // b) and _sane(stream, stream.before, movers):
+        if _steps(stream, movers, b, p.n // b) and _sane(stream, movers):
             break
         stream.retreat()
     stream.before = None
 
 
-def _steps(stream: Stream, movers: list[Any], b: int, count: int) -> bool:
+def _steps(stream: Stream, movers: list[Engine], b: int, count: int) -> bool:
     """The steps of the chunk, whose batches are numbered from 0; False where one overflows."""
     nobody = engines.Recorder(np.zeros(0, dtype=np.int64))
     done = 0
@@ -53,12 +52,13 @@ def _steps(stream: Stream, movers: list[Any], b: int, count: int) -> bool:
     return True
 
 
-def _sane(stream: Stream, before: StreamPlace, movers: list[Any]) -> bool:
+def _sane(stream: Stream, movers: list[Engine]) -> bool:
     """Has the chunk's loss kept below four times what it was, or at zero if that is less?
 
     The named methods may rise on their way, but not above four times the loss at zero.
     """
-    for old, new, mover in zip(before.trails, stream.place.trails, movers):
+    assert stream.before is not None
+    for old, new, mover in zip(stream.before.trails, stream.place.trails, movers):
         points: list[Array] = [np.zeros_like(old.w), old.w, new.w]
         zero, was, now = (mover.look(w).value for w in points)
         first = min(was, zero) if stream.named is None else zero

@@ -37,7 +37,13 @@ class Setting:
     D: float = 1.0
     chi2: float = 0.0
     sigma2: float = 0.0
-    problem: Any = None  # the data, where there are some
+    problem: Problem | None = None  # the data, where there are some
+
+    @property
+    def data(self) -> Problem:
+        """The problem, of a setting that has one."""
+        assert self.problem is not None
+        return self.problem
 
     @property
     def kappa(self) -> float:
@@ -233,17 +239,17 @@ def _bound_row(name: str, ask: Callable[[], theory.Bound]) -> Row:
 
 def critical(setting: Setting) -> float:
     """The exact critical batch size of the paper's heavy ball."""
-    return exact.critical_batch_size(setting.problem, *setting.step)
+    return exact.critical_batch_size(setting.data, *setting.step)
 
 
 def _rate(setting: Setting) -> float:
-    return exact.mean_square_rate(setting.problem, *setting.step, setting.b)
+    return exact.mean_square_rate(setting.data, *setting.step, setting.b)
 
 
 def _exact_row(
     group: str, name: str, ask: Callable[[Setting], float], s: Setting, note: str
 ) -> Row:
-    if s.problem.d > EXACT_COLUMNS:
+    if s.data.d > EXACT_COLUMNS:
         return Row(group, name, None, note=f"not computed: slow beyond d = {EXACT_COLUMNS}")
     return Row(group, name, ask(s), note=note)
 
@@ -286,5 +292,5 @@ def _curve(problems: list[Problem]) -> dict[str, list[float]]:
         "certified": [
             theory.certified_batch_size(s.n, *s.step, s.L_max, s.mu, s.L) for s in settings
         ],
-        "exact": [critical(s) if s.problem.d <= EXACT_COLUMNS else math.inf for s in settings],
+        "exact": [critical(s) if s.data.d <= EXACT_COLUMNS else math.inf for s in settings],
     }
