@@ -2,7 +2,7 @@
 
     python benchmarks/blocks.py [--rows 1000000] [--d 100] [--folder .] [--rows-solved 0]
 
-Two minutes; the table is that of docs/scale.md. All reads of the file go past the system's cache,
+Two minutes; docs/scale.md quotes the ratios. All reads of the file go past the system's cache,
 so its size does not matter. ``raw`` reads the same bytes in the same random order with one thread
 and nothing else; it is measured in turns with the others, and shares are medians over turns. The
 first pass compares every checksum. Parquet: the same rows in a file of as many row groups,
