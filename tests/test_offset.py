@@ -249,7 +249,9 @@ def test_bad_offsets_are_refused(name, bad, kind, rule):
 
 def test_offsets_that_cancel_or_have_no_place_are_refused(tmp_path):
     y = np.arange(N) % 3
-    rule = r"Problem: offset must be left out with the softmax loss, for a number .* cancels; .*\."
+    rule = (
+        r"Problem: offset must be left out with the softmax loss, because a number .* cancels; .*\."
+    )
     refused(lambda: bocce.Problem(X, y, "softmax", offset=OFFSET), ValueError, rule)
     for loss in ("log_loss", "squared_hinge"):
         model = HeavyBallClassifier(loss=loss)
@@ -260,5 +262,5 @@ def test_offsets_that_cancel_or_have_no_place_are_refused(tmp_path):
     refused(
         lambda: bocce.LeastSquares(bocce.BlockFile(tmp_path / "blocks"), offset=OFFSET),
         TypeError,
-        r"LeastSquares: offset must be left out, for a block file holds .*; .*\.",
+        r"LeastSquares: offset must be left out, because a block file holds .*; .*\.",
     )

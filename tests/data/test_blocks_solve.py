@@ -228,7 +228,9 @@ def test_divergence_and_corruption_end_a_run_and_its_reader(tmp_path):
 
 def test_what_does_not_fit_is_refused(tmp_path):
     p, _ = twins(tmp_path, "squared")
-    with pytest.raises(TypeError, match="y must be left out, for a block file holds its targets"):
+    with pytest.raises(
+        TypeError, match="y must be left out, because a block file holds its targets"
+    ):
         bocce.LeastSquares(p.X, np.zeros(N))
     with pytest.raises(ValueError, match="has more than two different labels"):
         bocce.Logistic(p.X)

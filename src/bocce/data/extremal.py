@@ -77,7 +77,7 @@ def _count(where: str, name: str, value: float) -> int:
     count = round(value)
     if abs(value - count) > 1e-9 * value:
         raise ValueError(
-            f"{where}: {name}={value:g} must be an integer, for it is a number of rows; raise "
+            f"{where}: {name}={value:g} must be an integer, because it is a number of rows; raise "
             "copies, or move kappa or R a little."
         )
     return count

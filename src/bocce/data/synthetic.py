@@ -98,9 +98,7 @@ def regression(
     )
     rng = np.random.default_rng(integer(where, "seed", seed, least=0))
     if d == 1 and kappa > 1.0:
-        raise ValueError(
-            f"{where}: kappa={kappa:g} must be 1 when d=1, for there is one eigenvalue; raise d."
-        )
+        raise ValueError(f"{where}: kappa={kappa:g} must be 1 when d=1 (one eigenvalue); raise d.")
     if design in ("haar", "heavy") and n < d:
         raise ValueError(
             f"{where}: n={n} must be >= d={d} for design={design!r}, or X^T X has eigenvalues 0; "
@@ -156,9 +154,7 @@ def diagonal(n: int, kappa: float) -> tuple[sparse.csr_array, FloatArray, FloatA
     n = integer("diagonal", "n", n)
     kappa = real("diagonal", "kappa", kappa, least=1.0)
     if n == 1 and kappa > 1.0:
-        raise ValueError(
-            f"diagonal: kappa={kappa:g} must be 1 when n=1, for there is one eigenvalue; raise n."
-        )
+        raise ValueError(f"diagonal: kappa={kappa:g} must be 1 when n=1 (one eigenvalue); raise n.")
     entries = np.sqrt(n * np.linspace(1.0, kappa, n))
     X = sparse.csr_array((entries, np.arange(n), np.arange(n + 1)), shape=(n, n))
     return X, np.zeros(n), np.zeros(n)

@@ -57,8 +57,8 @@ def with_offset(loss: Loss, y: Array, offset: Array | None) -> tuple[Loss, Array
         return loss, y
     if loss.multi_output:
         raise ValueError(
-            f"Problem: offset must be left out with the {loss.name} loss, for a number added to "
-            "the scores of all classes cancels; use it with two classes."
+            f"Problem: offset must be left out with the {loss.name} loss, because a number that is "
+            "added to the scores of all classes cancels; use it with two classes."
         )
     y = y - offset if loss.quadratic else y + 1j * offset
     y.flags.writeable = False

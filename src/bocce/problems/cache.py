@@ -93,8 +93,8 @@ class Immutable:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
-            f"Problem: {name} cannot be set, for a problem does not change; make another one with "
-            f"replace({name}=...)."
+            f"Problem: {name} cannot be set, because a problem does not change; make another "
+            f"one with replace({name}=...)."
         )
 
     def with_fields(self, **fields: object) -> Self:

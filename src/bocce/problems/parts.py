@@ -208,7 +208,7 @@ class FileProblem(PartedProblem):
         for name, value in left_out.items():
             if value is not None:
                 raise TypeError(
-                    f"{kind.problem_name}: {name} must be left out, for a block file holds its "
+                    f"{kind.problem_name}: {name} must be left out, because a block file holds its "
                     "targets and nothing else; for more give X and y as arrays."
                 )
         labels = X.labels if labels is None else labels

@@ -103,8 +103,8 @@ def _checked(seeds: Iterable[int], options: dict[str, Any]) -> list[int]:
         raise TypeError(f"repeat: seed={options['seed']!r} must be left out; seeds= decides.")
     if options.get("checkpoint") is not None:
         raise ValueError(
-            f"repeat: checkpoint={options['checkpoint']!r} must be left out, for the runs would "
-            "share it; call minimize with each seed and a checkpoint of its own."
+            f"repeat: checkpoint={options['checkpoint']!r} must be left out, because the runs "
+            "would share it; call minimize with each seed and a checkpoint of its own."
         )
     return chosen
 

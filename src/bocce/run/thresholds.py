@@ -104,7 +104,7 @@ def from_problem(problem: Problem, T: int, b: int | None = None) -> Setting:
     constants, noise = problem.constants(), problem.noise()
     if not constants.mu > 0.0:
         raise ValueError(
-            "theory: mu=0 must be > 0, for the theorems are about strongly convex problems; "
+            "theory: mu=0 must be > 0, because the theorems are about strongly convex problems; "
             "give a small l2 > 0, or drop columns that depend on others."
         )
     return Setting(

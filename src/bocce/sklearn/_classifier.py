@@ -336,8 +336,8 @@ class HeavyBallClassifier(LinearClassifier):
         first = not hasattr(self, "coef_")
         if self.class_weight == "balanced":
             raise ValueError(
-                "partial_fit: class_weight='balanced' must be a dict or None, for the counts of "
-                "the whole stream are not known; compute them with compute_class_weight."
+                "partial_fit: class_weight='balanced' must be a dict or None, because the counts "
+                "of the whole stream are not known; compute them with compute_class_weight."
             )
         self.classes_ = _stream.classes_of(classes, None if first else self.classes_)
         X, y, weights, _ = self._checked(X, y, sample_weight, reset=first)

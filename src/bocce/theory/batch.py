@@ -176,7 +176,7 @@ def epsilon_target(
     a = 1.0 if chi == 0.0 else min(1.0, (mu / (24.0 * chi)) ** 2 * epsilon)
     if a == 0.0:
         raise ValueError(
-            f"{where}: epsilon={epsilon!r} must be larger, for the step scale (mu/(24 chi))^2 "
+            f"{where}: epsilon={epsilon!r} must be larger, because the step scale (mu/(24 chi))^2 "
             "epsilon underflows; raise epsilon."
         )
     rate = 1.0 - 2.0 * math.sqrt(kappa * noise)

@@ -98,7 +98,7 @@ def certify_convex(
     L_max, mu, L = spectrum(where, L_max, mu, L)
     if mu == L:
         raise ValueError(
-            f"{where}: mu={mu!r} must be < L={L!r}, for mu = L is a quadratic; use certified_rate."
+            f"{where}: mu={mu!r} must be < L={L!r} (mu = L is a quadratic); use certified_rate."
         )
     method = HeavyBall(alpha * L, beta, theta, mu / L, L_max / L, zeta2)
     scale = Fraction(L)

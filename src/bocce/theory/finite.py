@@ -253,7 +253,7 @@ def _on_interval(
     T = columns[0].size
     if T > MOST_STEPS:
         raise ValueError(
-            f"certify: T={T} must be <= {MOST_STEPS} without a spectrum, for the work grows as "
+            f"certify: T={T} must be <= {MOST_STEPS} without a spectrum, because the work grows as "
             "T^2; give spectrum= (the eigenvalues of the Hessian)."
         )
     N = NODES * (2 * T + 3)

@@ -115,7 +115,7 @@ def _spectrum(p: Any) -> tuple[FloatArray, FloatArray]:
 def _require_least_squares(where: str, p: Any) -> None:
     if not p.loss.quadratic:
         raise TypeError(
-            f"{where}: p={p.loss.problem_name} must be a LeastSquares problem, for weights are "
+            f"{where}: p={p.loss.problem_name} must be a LeastSquares problem, because weights are "
             "known for quadratics alone; for convex losses see theory.certify_convex."
         )
 

@@ -109,7 +109,7 @@ def column_of(names: Sequence[str], wanted: Any, parameter: str, source: str) ->
     if isinstance(wanted, (int, np.integer)) and not isinstance(wanted, bool):
         if -len(names) <= wanted < len(names):
             return names[int(wanted)]
-        rule = f"from {-len(names)} to {len(names) - 1}, for {source} has {len(names)} columns"
+        rule = f"from {-len(names)} to {len(names) - 1}, because {source} has {len(names)} columns"
         raise refused(IndexError, "open", parameter, wanted, rule)
     if not isinstance(wanted, str):
         raise refused(TypeError, "open", parameter, wanted, "a column's name or number")
