@@ -72,6 +72,7 @@ class Store(Protocol):
     columns: list[str] | None
     target: str | None
     classes: list[str] | None  # what labels 0, 1, ... were called, where y is text
+    encoding: Any  # how text and dates became numbers, a `bocce.data.Encoding` or None
     identity: str  # a hash of all rows
     depth: int  # buffers that fit into memory
 

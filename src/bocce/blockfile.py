@@ -103,6 +103,7 @@ class BlockFile:
         self.n, self.d, self.n_blocks = int(store.starts[-1]), store.d, len(store.starts) - 1
         self.dtype, self.labels, self.identity = store.dtype, store.labels, store.identity
         self.columns, self.target, self.classes = store.columns, store.target, store.classes
+        self.encoding = store.encoding
         self.block_rows = int(np.diff(store.starts).max())
 
     def __repr__(self) -> str:
@@ -242,6 +243,8 @@ def _sum(line: bytes, table: str) -> str:
 
 class ArrowStore:
     """The blocks of one file that `bocce.data.write_blocks` wrote."""
+
+    encoding = None
 
     def __init__(self, path: str | os.PathLike[str], direct: bool | None = None) -> None:
         self.path, self._asked = os.fspath(path), direct

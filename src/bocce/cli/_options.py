@@ -63,6 +63,14 @@ OptionalFile = Annotated[
 Missing = Annotated[
     Literal["refuse", "drop"], typer.Option(help="What to do with rows that lack a value.")
 ]
+Unknown = Annotated[
+    Literal["refuse", "ignore"] | None,
+    typer.Option(
+        help="Whether `bocce predict` refuses categories that the fit has not seen, or takes 0 for "
+        "all of theirs; refuse unless the fit says otherwise.",
+        show_default=False,
+    ),
+]
 Loss = Annotated[
     str | None,
     typer.Option(
@@ -94,6 +102,14 @@ class Reading(NamedTuple):
         ),
     ] = None
     missing: Missing = "refuse"
+    encode: Annotated[
+        Literal["onehot"] | None,
+        typer.Option(
+            help="Columns of text become a column of 0 and 1 for each category, dates become days; "
+            "refused if not given."
+        ),
+    ] = None
+    unknown: Unknown = None
     weights: Annotated[
         str | None,
         typer.Option(
@@ -205,11 +221,14 @@ class DataOptions(NamedTuple):
     target: str | None = None
     weights: Column | None = None
     offset: Column | None = None
+    encoding: Any = None  # how text and dates became numbers
 
     def on(self, rows: Any) -> DataOptions:
         """Some of the rows, in memory."""
-        beside = (c and c._replace(values=c.values[rows]) for c in (self.weights, self.offset))
-        return DataOptions(self.X[rows], self.y[rows], self.columns, self.target, *beside)
+        weights, offset = (
+            c and c._replace(values=c.values[rows]) for c in (self.weights, self.offset)
+        )
+        return self._replace(X=self.X[rows], y=self.y[rows], weights=weights, offset=offset)
 
     def rows(self) -> tuple[Any, ...]:
         """X, y, the weights and the offset, None where there are none."""
@@ -245,9 +264,16 @@ def read(file: str, reading: Reading) -> DataOptions:
         return DataOptions(*data.load(file))
     if not Path(file).exists() and (near := difflib.get_close_matches(file, _known_sets(), n=1)):
         raise FileNotFoundError(f"there is no file {file!r}; did you mean the data set {near[0]}?")
-    found = data.open(file, _name_or_number(reading.target), chosen, missing=reading.missing)
+    found = data.open(
+        file,
+        _name_or_number(reading.target),
+        chosen,
+        missing=reading.missing,
+        encode=reading.encode,
+        unknown=reading.unknown,
+    )
     X, y = found
-    rows = DataOptions(X, y, found.columns, found.target)
+    rows = DataOptions(X, y, found.columns, found.target, encoding=found.encoding)
     if reading.weights:
         rows, weights = _taken(rows, "--weights", reading.weights, file)
         if not (weights.values > 0.0).all():
@@ -283,7 +309,9 @@ def _taken(data: DataOptions, option: str, name: str, file: str) -> tuple[DataOp
     place = names.index(found)
     others = [*names[:place], *names[place + 1 :]]
     values = np.asarray(data.X[:, place], dtype=np.float64)
-    return data._replace(X=np.delete(data.X, place, axis=1), columns=others), Column(found, values)
+    encoding = data.encoding and data.encoding.without(found)
+    rest = data._replace(X=np.delete(data.X, place, axis=1), columns=others, encoding=encoding)
+    return rest, Column(found, values)
 
 
 def _name_or_number(text: str | None) -> str | int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,6 +106,8 @@ def summary(fit: Fit, scores: dict[str, Any], table: Any) -> dict[str, Any]:
         "message": in_options(result.message),
         "scores": {where: _score(score) for where, score in scores.items()},
     }
+    if fit.data.encoding is not None:
+        figures["encoding"] = asdict(fit.data.encoding)
     if table is not None:
         named = {"name": table.names, **{k: v.tolist() for k, v in table.columns.items()}}
         figures["coefficients"] = [dict(zip(named, row)) for row in zip(*named.values())]
@@ -138,6 +141,6 @@ def write(files: list[Path], fit: Fit, figures: dict[str, Any]) -> None:
     for option, column in (("weights", data.weights), ("offset", data.offset)):
         known |= {option: column.name} if column is not None else {}
     with atomic_write(npz) as stream:
-        save(stream, fit.result, **known)
+        save(stream, fit.result, **known, encoding=data.encoding)
     with atomic_write(page) as stream:
         stream.write(as_json({**figures, **known}).encode() + b"\n")

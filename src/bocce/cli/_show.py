@@ -22,7 +22,9 @@ def show(fit: Fit, loss: str, scores: dict[str, Any], table: Any, said: bool) ->
         f"{s.steps:,} step{'s' * (s.steps != 1)} of {s.method} on {s.batch:,} rows"
         for s in result.stages
     ]
-    lines = [("file", fit.file), ("data", rows), ("loss", loss), ("l2", number(problem.l2))]
+    lines = [("file", fit.file), ("data", rows)]
+    lines += [("encoded", str(fit.data.encoding))] if fit.data.encoding is not None else []
+    lines += [("loss", loss), ("l2", number(problem.l2))]
     lines += [("method", ": ".join([fit.method, ", then ".join(ran)]) if ran else fit.method)]
     lines += [("status", result.status if said else f"{result.status}: {_message(result)}")]
     lines += [("objective", number(float(result.history["value"][-1])))]

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ._options import Missing, check_folder
+from ._options import Missing, Unknown, check_folder
 from ._terminal import progress, say
 
 
@@ -33,13 +33,14 @@ def predict(
         typer.Option(help="What to do with columns that the fit does not know."),
     ] = "refuse",
     missing: Missing = "refuse",
+    unknown: Unknown = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Apply a fit to new data.
 
     Writes a line for each row of FILE, in order. Columns are matched by name. The target and the
-    weights may be missing; the offset is added as in the fit. Files larger than memory are read in
-    parts.
+    weights may be missing; the offset is added, and text and dates are encoded, as in the fit.
+    Files larger than memory are read in parts.
 
     \b
     Examples:
@@ -59,7 +60,7 @@ def predict(
             f"--out: {str(out)!r} would be overwritten; choose another name, or add --force."
         )
     with progress(f"reading {file}"):
-        parts = _parts(model, file, extra, missing)
+        parts = _parts(model, file, extra, missing, unknown)
         first = next(parts)
     count = 0
     with nullcontext() if out is None else atomic_write(out) as stream:
@@ -87,11 +88,11 @@ def _header(model: Any, proba: bool) -> list[str]:
     return [str(label) for label in model.classes]
 
 
-def _parts(model: Any, file: str, extra: str, missing: str) -> Iterator[Any]:
+def _parts(model: Any, file: str, extra: str, missing: str, unknown: str | None) -> Iterator[Any]:
     """The features of the file and the offset, as many rows at a time as fit into memory."""
     from ..data.read.files import features
 
-    X = features(file, model, extra=extra, missing=missing, unknown="refuse")
+    X = features(file, model, extra=extra, missing=missing, unknown=unknown)
     blocks = X.stream(range(X.n_blocks)) if hasattr(X, "stream") else [(X, None)]
     for block, _ in blocks:
         offset = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 from .. import _checks
+from ..data import Encoding
 from ..losses import REGISTRY, Loss
 from ..rows import Array
 from .result import Result
@@ -24,9 +26,11 @@ def save(
     target: str | None = None,
     weights: str | None = None,
     offset: str | None = None,
+    encoding: Encoding | None = None,
 ) -> None:
     """Weights, intercept, history and what predictions need, as NPZ without pickles; the names of
-    the features, of the target, and of the columns of weights and offsets."""
+    the features, of the target, and of the columns of weights and offsets; how text and dates
+    became numbers."""
     about = {
         "format": FORMAT,
         "loss": None if result.loss is None else [result.loss.name, *result.loss],
@@ -38,6 +42,7 @@ def save(
         "target": target,
         "weights": weights,
         "offset": offset,
+        "encoding": None if encoding is None else asdict(encoding),
     }
     named: dict[str, Array] = {} if columns is None else {"columns": np.array(columns, dtype=str)}
     if target is not None:
@@ -122,6 +127,7 @@ def load(path: str | os.PathLike[str]) -> Result:
         target=None if target is None else str(target),
         weights=about.get("weights"),
         offset=about.get("offset"),
+        encoding=Encoding(**about["encoding"]) if about.get("encoding") else None,
     )
 
 

@@ -88,6 +88,8 @@ class Result:
         The names of the features, where they have names.
     target, weights, offset : str, optional
         The names of the target and of the columns of weights and offsets.
+    encoding : Encoding, optional
+        How text and dates became numbers, see ``bocce.data.open``.
     """
 
     w: Array
@@ -106,6 +108,7 @@ class Result:
     target: str | None = None
     weights: str | None = None
     offset: str | None = None
+    encoding: Any = None
 
     def predict(self, X: Design, offset: Vector | None = None) -> Array:
         """Predictions for rows: labels of classes, means of counts and amounts, or numbers.

@@ -173,7 +173,7 @@ def _feature(kind: Any, name: str, source: str, encode: Any) -> Feature:
             'dates with encode="onehot", or leave it out: name the other columns with columns=.'
         )
     single = types.is_float32(inner) or types.is_float16(inner)
-    return Feature(name, width=width, single=single)
+    return Feature(name, "boolean" if types.is_boolean(inner) else "number", width, single=single)
 
 
 def check_agrees(chosen: Selection, first: Any, schema: Any, names: tuple[str, str]) -> None:
@@ -194,7 +194,7 @@ def check_agrees(chosen: Selection, first: Any, schema: Any, names: tuple[str, s
         _feature(schema.field(f.name).type, f.name, name, options.encode) for f in chosen.features
     ]
     for one, other in zip(chosen.features, made):
-        if one.kind != other.kind:
+        if {one.kind, other.kind} & {"text", "date"} and one.kind != other.kind:
             raise ValueError(
                 f"{name}: column {one.name!r} is {other.kind} and {one.kind} in {of}; write the "
                 "files alike."

@@ -58,7 +58,9 @@ class Selection:
 
     @property
     def encoding(self) -> Encoding | None:
-        return Encoding.of(self.features) if self.options.encode is not None else None
+        if self.options.encode is None and all(f.kind == "number" for f in self.features):
+            return None
+        return Encoding.of(self.features, self.options.unknown)
 
     @property
     def d(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ class Feature:
     """A column of the source, and what it becomes in X."""
 
     name: str
-    kind: str = "number"  # or "text": a column of 0 and 1 for each category; or "date": days
+    kind: str = "number"  # "boolean", "text" (a column of 0 and 1 a category), "date" (days)
     width: int = 1  # columns of X
     categories: tuple[str, ...] = ()
     single: bool = False  # float32 or narrower
@@ -47,33 +47,47 @@ class Encoding:
         The categories of each text column; each is a column of 0 and 1 in X.
     dates : list of str
         Columns of dates; in X they are days since 1970-01-01 (UTC).
+    booleans : list of str
+        Columns of truth values; in X they are 0 and 1.
+    unknown : {"refuse", "ignore"}
+        What new data with other categories are.
     """
 
     features: list[str]
     categories: dict[str, list[str]]
     dates: list[str]
+    booleans: list[str]
+    unknown: str = "refuse"
 
     @classmethod
-    def of(cls, features: list[Feature]) -> Encoding:
+    def of(cls, features: list[Feature], unknown: str = "refuse") -> Encoding:
         return cls(
             [f.name for f in features],
             {f.name: list(f.categories) for f in features if f.kind == "text"},
             [f.name for f in features if f.kind == "date"],
+            [f.name for f in features if f.kind == "boolean"],
+            unknown,
         )
 
     def kind(self, name: str) -> str:
         return "text" if name in self.categories else "date" if name in self.dates else "number"
 
+    def without(self, name: str) -> Encoding:
+        """For X without one of its columns."""
+        left = [[n for n in found if n != name] for found in (self.features, self.booleans)]
+        return replace(self, features=left[0], booleans=left[1])
+
     def __str__(self) -> str:
         """
-        >>> print(Encoding(["a", "b"], {"a": ["x", "y"]}, ["b"]))
-        a as 2 columns of 0 and 1; b as days since 1970-01-01
+        >>> print(Encoding(["a", "b", "c"], {"a": ["x", "y"]}, ["b"], ["c"]))
+        a as 2 columns of 0 and 1; b as days since 1970-01-01; c as 0 and 1
         """
         said = [
             f"{name} as {len(found)} column{'s' * (len(found) != 1)} of 0 and 1"
             for name, found in self.categories.items()
         ]
         said += [f"{name} as days since 1970-01-01" for name in self.dates]
+        said += [f"{name} as 0 and 1" for name in self.booleans]
         return "; ".join(said) or "nothing: all columns are numbers"
 
 

@@ -85,7 +85,7 @@ def open(
     dtype: str | None = None,
     missing: str = "refuse",
     encode: Any = None,
-    unknown: str = "refuse",
+    unknown: str | None = None,
 ) -> Table | BlockFile:
     """Features X and targets y from files; in memory if they fit, else in parts.
 
@@ -128,9 +128,9 @@ def open(
         By default a feature of text or dates is refused. "onehot" makes a column of 0 and 1 of each
         category of a text column (a first pass finds the categories), and days since 1970-01-01 of
         dates. An `Encoding` (``.encoding`` of data opened before) does the same as it did there.
-    unknown : {"refuse", "ignore"}, default "refuse"
+    unknown : {"refuse", "ignore"}, optional
         What to do with a category that the given `Encoding` lacks: an error that names it, or 0 in
-        the columns of all categories.
+        the columns of all categories. By default what the `Encoding` says, else "refuse".
 
     Returns
     -------
@@ -163,13 +163,15 @@ def open(
     """
     limit = _limit(memory)
     _checks.choice("open", "missing", missing, ["refuse", "drop"])
-    _checks.choice("open", "unknown", unknown, ["refuse", "ignore"])
-    if encode is not None and not isinstance(encode, Encoding):
+    known = isinstance(encode, Encoding)
+    if encode is not None and not known:
         _checks.choice("open", "encode", encode, ["onehot"])
+    unknown = unknown or (encode.unknown if known else "refuse")
+    _checks.choice("open", "unknown", unknown, ["refuse", "ignore"])
     kind = None
     if dtype is not None:
         kind = np.dtype(_checks.choice("open", "dtype", dtype, ["float32", "float64"]))
-    if isinstance(encode, Encoding) and columns is None:
+    if known and columns is None:
         columns = encode.features
     options = ReadOptions(target, columns, kind, missing, limit, encode, unknown)
     if not _is_path(source) and not are_paths(source):
@@ -178,20 +180,19 @@ def open(
     return _opened(files, options)
 
 
-def features(source: Any, model: Any, *, extra: str, missing: str, unknown: str) -> Any:
+def features(source: Any, model: Any, *, extra: str, missing: str, unknown: str | None) -> Any:
     """X alone, for predictions of a fit: its columns by name, in their order, and its offset last;
-    the target and the weights may be there or not. ``extra``: "refuse" or "ignore" others."""
+    the target and the weights may be there or not. ``extra``: "refuse" or "ignore" others;
+    ``unknown``: categories that the fit lacks, by default as the fit says."""
     files, names = files_of(source), model.columns
     options = ReadOptions(missing=missing, limit=_limit(None))
     if names is not None and one_format(files) not in ("NPZ", "LIBSVM"):
-        encoding = getattr(model, "encoding", None)
+        encoding = model.encoding
         names = names if encoding is None else encoding.features
-        if encoding is not None and model.offset is not None:
-            encoding = Encoding([*names, model.offset], encoding.categories, encoding.dates)
         options = options._replace(
             columns=names if model.offset is None else [*names, model.offset],
             encode=encoding,
-            unknown=unknown,
+            unknown=unknown or (encoding.unknown if encoding else "refuse"),
             beside=(model.target, model.weights),
             extra=extra,
         )
@@ -284,7 +285,7 @@ def _finished(source: Source, limit: int, keep: bool = True) -> Table | BlockFil
     found = survey(source, NO_LIMIT if there else limit, keep)
     if isinstance(found, Parts):
         return BlockFile(found)
-    return Table(*found, source.columns, source.target, getattr(source, "encoding", None))
+    return Table(*found, source.columns, source.target, source.encoding)
 
 
 def table_source(source: Any, options: ReadOptions) -> Source:

@@ -227,6 +227,7 @@ class Libsvm:
     """LIBSVM text whose width is known, as dense rows: a part is a few megabytes of text."""
 
     text = False
+    encoding = None
 
     def __init__(self, files: list[File], base: int, d: int, limit: int) -> None:
         self.name, self.files, self.base, self.d = files[0].name, files, base, d

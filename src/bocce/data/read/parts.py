@@ -40,6 +40,7 @@ class Source(Protocol):
     text: bool  # Is the target text?
     d: int
     dtype: np.dtype[Any]
+    encoding: Any  # an `Encoding`, or None
 
     def parts(self) -> Iterator[Part]: ...
 
@@ -143,7 +144,7 @@ class Parts:
         self.source, self.path = source, source.name
         self.d, self.dtype, self.depth = source.d, source.dtype, DEPTH
         self.columns, self.target = source.columns, source.target
-        self.encoding = getattr(source, "encoding", None)
+        self.encoding = source.encoding
         self.keys, self.counts, self.sums = list[Any](), list[int](), list[int]()
         self._labels = Labels()
 
