@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ._messages import in_options
-from ._options import DataOptions, check_folder
+from ._options import DataOptions
+from ._outputs import check_folder
 from ._terminal import as_json
 
 SHOWN = 40  # coefficients; more are shown only where --errors asks for them

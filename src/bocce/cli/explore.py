@@ -15,12 +15,12 @@ from ._options import (
     ModelOptions,
     Reading,
     _data_sets,
-    check_folder,
     check_loss,
     choose_loss,
     problem_of,
     read,
 )
+from ._outputs import check_folder
 from ._terminal import progress, say, show_json
 
 

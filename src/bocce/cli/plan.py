@@ -14,13 +14,12 @@ from ._options import (
     Reading,
     Steps,
     check_loss,
-    check_plot,
     choose_loss,
     grouped,
     problem_of,
     read,
-    save_figure,
 )
+from ._outputs import check_plot, save_figure
 from ._terminal import progress, say, show_json
 
 

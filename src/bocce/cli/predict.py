@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ._options import Missing, Unknown, check_folder
+from ._options import Missing, Unknown
+from ._outputs import check_folder
 from ._terminal import progress, say
 
 

@@ -14,13 +14,12 @@ from ._options import (
     Plot,
     Reading,
     _methods,
-    check_plot,
     choose_loss,
     grouped,
     problem_of,
     read,
-    save_figure,
 )
+from ._outputs import check_plot, save_figure
 from ._terminal import fill, number, progress, say, show_json, show_table
 
 OTHER_LOSS = (
