@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from .._types import Array
+from ..problems import ArrayProblem, FileProblem, PartedProblem, Problem
 from ..rows import Moments
 from .metrics import METRICS, HessianPolicy, MetricPolicy
 from .scores import ArrayScores, FileScores, GramScores, MemoryScores, Scores
 from .scores.presolve import Solve
 
-Array = npt.NDArray[np.float64]
 FEW = 20_000  # Passes over so few numbers cost less than to go over to scores for the last digits.
-Given = str | Callable[[Any], MetricPolicy]
+Given = str | Callable[[Problem], MetricPolicy]
 
 
-def policy_for(problem: Any, metric: Given = "auto", inner: bool = False) -> MetricPolicy:
+def policy_for(problem: Problem, metric: Given = "auto", inner: bool = False) -> MetricPolicy:
     """The policy that was asked for, or the usual one of the problem.
 
     Parameters
@@ -47,32 +44,32 @@ def policy_for(problem: Any, metric: Given = "auto", inner: bool = False) -> Met
     return next(METRICS[name](problem) for name in names if METRICS[name].suits(problem))
 
 
-def in_memory(problem: Any) -> bool:
+def in_memory(problem: Problem) -> bool:
     """Are all rows NumPy arrays of this process?"""
     return not (problem.in_parts or problem.rows.foreign)
 
 
 def scores_for(
-    problem: Any, memory: int, outputs: tuple[int, ...], solve: Solve | None = None
+    problem: Problem, memory: int, outputs: tuple[int, ...], solve: Solve | None = None
 ) -> Scores:
     """The scores of all rows. Rows that live elsewhere bring their own; rows in a file are read a
     block at a time; the scores of another library's arrays stay on their device."""
-    if problem.in_parts and problem.scores is not None:
+    if isinstance(problem, PartedProblem) and problem.scores is not None:
         own: Scores = problem.scores(problem, memory, outputs)
         return own
-    if problem.in_parts:
+    if isinstance(problem, FileProblem):
         return FileScores(problem, memory, outputs, solve)
-    kind = ArrayScores if problem.rows.foreign else MemoryScores
-    made: Scores = kind(problem, memory, outputs)
-    return made
+    if isinstance(problem, ArrayProblem):
+        return ArrayScores(problem, memory, outputs)
+    return MemoryScores(problem, memory, outputs)
 
 
-def gram_scores(problem: Any, sums: Moments, w: Array, D: Array) -> Scores:
+def gram_scores(problem: Problem, sums: Moments, w: Array, D: Array) -> Scores:
     """Scores by sums over rows, of the plane's own ``w`` and ``D``."""
     return GramScores(problem, sums, w, D)
 
 
-def sums_suffice(problem: Any, policy: MetricPolicy | None = None) -> bool:
+def sums_suffice(problem: Problem, policy: MetricPolicy | None = None) -> bool:
     """Is f had from sums over all rows, computed once, and are they finite? ``policy``: who decides
     on the metric, where that is known."""
     if not problem.loss.quadratic or not in_memory(problem) or problem.n * problem.d <= FEW:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from .._types import Array
 from .linalg import largest, length
 from .scores.base import Scores
-
-Array = npt.NDArray[np.float64]
 
 APART = 1e-8  # More than this share of a displacement U may not differ from X D.
 EPS = float(np.finfo(np.float64).eps)

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from .._types import Array
+from ..losses import Loss
+from ..problems import Problem
+
 Three = Callable[[Array, Array], tuple[Array, Array, Array]]
 
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # of a mean over blocks, and of its scores
@@ -34,7 +37,7 @@ class Evaluation(NamedTuple):
     plane_gradient: Array
 
 
-def infimum(loss: Any, y: Array, weight: Array | None) -> float:
+def infimum(loss: Loss, y: Array, weight: Array | None) -> float:
     """The mean over rows of the least that the loss can be."""
     least = np.asarray(loss.infimum(y), dtype=np.float64)
     return float(least.mean() if weight is None else (least * weight).mean())
@@ -50,7 +53,7 @@ class RowwiseLoss:
     c_i u_i^T bend_i v_i over rows for all pairs at once.
     """
 
-    def __init__(self, problem: Any, shape: tuple[int, ...]) -> None:
+    def __init__(self, problem: Problem | SimpleNamespace, shape: tuple[int, ...]) -> None:
         self.loss, self.y, self.weight = problem.loss, problem.y, problem.weight
         self.n = shape[0]
         self.slope = np.empty(shape)

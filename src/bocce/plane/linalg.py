@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
+from .._types import Array
 from ..problems import norm as norm
-
-Array = npt.NDArray[np.float64]
 
 
 def largest(v: Array) -> float:

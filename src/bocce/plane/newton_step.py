@@ -11,13 +11,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .evaluate import Evaluation
 from .linalg import falls
 from .scores.base import Scores
-
-Array = npt.NDArray[np.float64]
 
 NEAR = 0.03  # At the end no more than this share of the slope along the line may be left.
 TRIES = 5  # So many lengths are tried.

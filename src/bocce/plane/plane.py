@@ -10,11 +10,10 @@ the best ones. A step takes one product with X and one with X^T, whatever the lo
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._types import Array
 from ..engines.base import ANY, Goal
 from ..problems import NotFinite, Problem
 from ..rows import Moments
@@ -27,8 +26,6 @@ from .newton_step import Penalty, search
 from .scores.base import Scores
 from .state import check_finite, under
 from .subspace import LIMITS, PlaneLimits, PlanePoint, Step, Subspace
-
-Array = npt.NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 SLOW = 0.9  # Where a step has left this share of the gradient, the next one is not along one line.
@@ -82,7 +79,7 @@ class Plane:
 
     def __init__(
         self,
-        problem: Any,
+        problem: Problem,
         w0: Array,
         *,
         memory: int = 5,
@@ -105,7 +102,13 @@ class Plane:
         self.start_value, self.best_norm = self.value, self.norm
 
     def _lay_out(
-        self, problem: Any, w: Array, memory: int, metric: Given, inner: bool, limits: PlaneLimits
+        self,
+        problem: Problem,
+        w: Array,
+        memory: int,
+        metric: Given,
+        inner: bool,
+        limits: PlaneLimits,
     ) -> None:
         self.problem, self.w, self.limits = problem, w, limits
         self.ridge = np.asarray(problem.ridge, dtype=np.float64)
@@ -347,8 +350,8 @@ class Plane:
     @classmethod
     def from_state(
         cls,
-        problem: Any,
-        state: dict[str, Any],
+        problem: Problem,
+        state: dict[str, Array],
         metric: Given = "auto",
         inner: bool = False,
         limits: PlaneLimits = LIMITS,

@@ -8,18 +8,16 @@ does not do what Newton's should, there is no answer, and the plane is asked.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._types import Array
 from ..engines.base import Goal
+from ..problems import Problem
 from .linalg import norm
 from .metrics.base import Metric
 from .metrics.factor import Identity
 from .metrics.newton_cg import MOST, Newton, NewtonPolicy
-
-Array = npt.NDArray[Any]
 
 STEPS = 6  # at most
 SURE = 10.0  # times what f may be left with: from there one step more does it, without a look
@@ -30,14 +28,14 @@ class RoughNewton:
     """f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + 1/2 sum_j ridge_j w_j^2 with several outputs, by
     the rows as ``Newton`` has them."""
 
-    def __init__(self, problem: Any, shape: tuple[int, ...]) -> None:
+    def __init__(self, problem: Problem, shape: tuple[int, ...]) -> None:
         self.problem, self.shape = problem, shape
         self.ridge = np.asarray(problem.ridge, dtype=np.float64).reshape(-1, 1)
         self.newton = Newton(problem, shape[1], self.ridge)
         self.parts = self.newton.products.parts
 
     @staticmethod
-    def supports(problem: Any) -> bool:
+    def supports(problem: Problem) -> bool:
         """Where Newton's directions are taken."""
         return NewtonPolicy.suits(problem)
 

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from .._types import Array
 from ..problems import Problem
 from ..rows import Dense
 from .linalg import falls
 from .metrics.base import PRICES
 from .metrics.factor import FactorMetric, Identity
 from .metrics.hessian_operator import bender
-
-Array = npt.NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 ROUNDING = 8.0  # A mean is wrong by so many units in the last place.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from .._types import Array
 
-def under(state: dict[str, Any], prefix: str) -> dict[str, Any]:
+
+def under(state: dict[str, Array], prefix: str) -> dict[str, Array]:
     """The arrays whose names begin so, without the prefix.
 
     >>> under({"metric.root": 1, "w": 2}, "metric.")
@@ -16,7 +16,7 @@ def under(state: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {n.removeprefix(prefix): a for n, a in state.items() if n.startswith(prefix)}
 
 
-def check_finite(state: dict[str, Any]) -> None:
+def check_finite(state: dict[str, Array]) -> None:
     """Refuse arrays that no run has: they would fail many steps later.
 
     Raises

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from .._types import Array
 from .directions import Directions
 from .evaluate import Evaluation
 from .linalg import falls, largest, solve, units
 from .scores.base import Scores
-
-Array = npt.NDArray[np.float64]
 
 HOPELESS = 0.01  # A fall of f below this share of its rounding cannot be seen.
 ENOUGH = 0.2  # A gradient on the plane is small enough at this share of the first one,

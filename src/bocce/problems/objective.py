@@ -53,7 +53,7 @@ class Objective(Immutable, Variables):
         name, rows = self.loss.problem_name, self.given.fingerprint()
         return f"{name} {self.loss!r} {rows} {data} l2={self.l2!r}"
 
-    def weighted(self, values: Array, rows: Index | None = None) -> Array:
+    def weighted(self, values: Array, rows: Index | slice | None = None) -> Array:
         """c_i times the value of row i.
 
         Parameters

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array
 from ...engines.base import ANY, Goal
+from ...problems import Problem
+from ...rows import Rows
 from ..linalg import largest
 from .factor import FactorMetric, Identity
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class View:
 
     def __init__(
         self,
-        problem: Any,
+        problem: Problem,
         scores: Any,
         ridge: Array,
         gradient: Array,
@@ -235,10 +235,10 @@ class MetricPolicy(Protocol):
     each_point: ClassVar[bool]
     restarts: ClassVar[bool]
 
-    def __init__(self, problem: Any) -> None: ...
+    def __init__(self, problem: Problem) -> None: ...
 
     @classmethod
-    def suits(cls, problem: Any) -> bool:
+    def suits(cls, problem: Problem) -> bool:
         """Whether the policy is for a problem.
 
         Parameters
@@ -318,11 +318,11 @@ class IdentityPolicy:
     restarts: ClassVar[bool] = False
     every_step = False
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Problem) -> None:
         self.problem = problem
 
     @classmethod
-    def suits(cls, problem: Any) -> bool:
+    def suits(cls, problem: Problem) -> bool:
         """For any problem."""
         return True
 
@@ -343,17 +343,17 @@ class IdentityPolicy:
         return FactorMetric.restored(metric)
 
 
-def outputs_of(problem: Any) -> int:
+def outputs_of(problem: Problem) -> int:
     """How many scores a row has."""
     return math.prod(problem.shape[1:])
 
 
-def is_sparse(rows: Any) -> bool:
+def is_sparse(rows: Rows) -> bool:
     """Has X enough zeros to be worth passing them over?"""
     return bool(rows.cost < 0.99 * rows.n * rows.d)
 
 
-def cost_of_step(problem: Any) -> float:
+def cost_of_step(problem: Problem) -> float:
     """Of the plane, in the identity's metric."""
     rows, outputs = problem.rows, outputs_of(problem)
     entry = PRICES.sparse * outputs if is_sparse(rows) else max(PRICES.dense, PRICES.gram * outputs)
@@ -364,7 +364,7 @@ def cost_of_step(problem: Any) -> float:
 class FixedPolicy(IdentityPolicy):
     """One metric that is known beforehand, for all steps."""
 
-    def __init__(self, problem: Any, metric: Metric) -> None:
+    def __init__(self, problem: Problem, metric: Metric) -> None:
         super().__init__(problem)
         self.metric = metric
 
@@ -377,6 +377,6 @@ class FixedPolicy(IdentityPolicy):
         return self.metric if metric else Identity()
 
 
-def fixed(metric: Metric) -> Callable[[Any], FixedPolicy]:
+def fixed(metric: Metric) -> Callable[[Problem], FixedPolicy]:
     """What makes the policy of one metric: ``Plane(p, w0, metric=fixed(P))``."""
     return lambda problem: FixedPolicy(problem, metric)

@@ -9,15 +9,14 @@ are tried, where the run stands, as soon as steps are slow enough to pay for it.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array
+from ...problems import Problem
 from .base import IdentityPolicy, Metric, View, cost_of_step
 from .factor import FactorMetric, Identity
-
-Array = npt.NDArray[np.float64]
 
 EXPECTED = 0.5  # A step in a good diagonal metric leaves about this share of the gradient.
 SQUARED = 4.5  # Nanoseconds to square, weight and add up an entry of X.
@@ -36,7 +35,7 @@ class DiagonalPolicy(IdentityPolicy):
 
     restarts: ClassVar[bool] = True
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.step = cost_of_step(problem)
         self.full_price = self.step + SQUARED * float(problem.rows.cost)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lapack
 
-Array = npt.NDArray[np.float64]
+from ..._types import Array
 
 BLANK = 1e-26  # A diagonal entry below this share of the largest is the rounding of a constant.
 
@@ -58,7 +56,7 @@ class FactorMetric:
         self.newton_like = factor is not None
 
     @classmethod
-    def of(cls, H: Array, ridge: Any, unseen: float = 1.0) -> FactorMetric | Identity:
+    def of(cls, H: Array, ridge: float | Array, unseen: float = 1.0) -> FactorMetric | Identity:
         """The metric H + ridge.
 
         Parameters
@@ -88,7 +86,9 @@ class FactorMetric:
             more *= 100.0
 
     @classmethod
-    def diagonal(cls, squares: Array, ridge: Any, unseen: float = 1.0) -> FactorMetric | Identity:
+    def diagonal(
+        cls, squares: Array, ridge: float | Array, unseen: float = 1.0
+    ) -> FactorMetric | Identity:
         """The metric diag(squares) + ridge.
 
         Parameters
@@ -135,7 +135,7 @@ class FactorMetric:
         return cls(state["root"], state.get("factor")) if state else Identity()
 
 
-def _root(squares: Array, ridge: Any, unseen: float) -> Array | None:
+def _root(squares: Array, ridge: float | Array, unseen: float) -> Array | None:
     """The square root of a diagonal, without zeros; None where an entry is not finite."""
     diagonal = squares + ridge
     highest = float(np.maximum.reduce(diagonal, initial=0.0))

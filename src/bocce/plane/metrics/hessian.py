@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array
+from ...problems import Problem
 from .base import PRICES, IdentityPolicy, Metric, Sample, View, cost_of_step, is_sparse, outputs_of
 from .factor import FactorMetric, Identity
-
-Array = npt.NDArray[np.float64]
 
 MOST_COLUMNS = 2048  # A d x d factor is made of no more columns.
 EXACT = 0.04  # A step after the Hessian of all rows leaves about this share of the gradient.
@@ -33,7 +31,7 @@ class HessianPolicy(IdentityPolicy):
     first = 1.5  # steps that a Hessian may cost to be bought before the first step,
     exact = 8.0  # and where it is that of a quadratic, so that one step is all
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         rows, outputs = problem.rows, outputs_of(problem)
         self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
@@ -59,7 +57,7 @@ class HessianPolicy(IdentityPolicy):
         return 2 * self.rows >= self.n
 
     @classmethod
-    def suits(cls, problem: Any) -> bool:
+    def suits(cls, problem: Problem) -> bool:
         """Where X has not too many columns for a d x d factor."""
         return bool(problem.rows.d <= MOST_COLUMNS)
 

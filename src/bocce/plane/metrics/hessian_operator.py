@@ -7,11 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array
+from ...losses import Loss
+from ...problems import Problem
+from ...rows import Rows
 from ...rows.dense import Dense
 
-Array = npt.NDArray[Any]
 Bender = Callable[[Array], Array]
 
 LARGE = 1 << 22  # multiplications of X v: fewer are done in float64
@@ -27,7 +29,7 @@ class HessianOperator:
     had from ``problem.rows`` alone.
     """
 
-    def __init__(self, problem: Any, parts: list[Array] | None) -> None:
+    def __init__(self, problem: Problem, parts: list[Array] | None) -> None:
         self.rows, self.loss, self.y = problem.rows, problem.loss, problem.y
         self.weight, self.n = problem.weight, int(problem.n)
         self.parts = parts
@@ -66,7 +68,7 @@ class HessianOperator:
         return np.asarray(total / self.n, dtype=self.dtype)
 
 
-def parts_of(rows: Any, outputs: int, rough: bool, shared: bool = False) -> list[Array] | None:
+def parts_of(rows: Rows, outputs: int, rough: bool, shared: bool = False) -> list[Array] | None:
     """Views of X, or of a copy of it, that stay in the cache while they are used.
 
     ``rough``: in float32, if X is large. That takes a copy, which is made where it is no larger
@@ -86,8 +88,10 @@ def parts_of(rows: Any, outputs: int, rough: bool, shared: bool = False) -> list
     return [block[k : k + step] for block in whole for k in range(0, len(block), step)]
 
 
-def bender(loss: Any, z: Array, y: Array, c: Array | None, dtype: Any) -> Bender:
+def bender(loss: Loss, z: Array, y: Array, c: Array | None, dtype: Any) -> Bender:
     """u -> c bend u for each row; what depends on z alone is computed once, if the loss can."""
     own = loss.bender
-    bend: Bender = own(z, dtype) if own else lambda u: np.asarray(loss.bend_times(z, y, u), dtype)
+    bend: Bender = lambda u: np.asarray(loss.bend_times(z, y, u), dtype)  # noqa: E731
+    if own is not None:
+        bend = own(z, dtype)
     return bend if c is None else lambda u: bend(u) * c[:, None]

@@ -11,20 +11,18 @@ columns for such a factor, plain steps of the plane take fewer passes (benchmark
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array
 from ...engines.base import Goal
-from ...problems import PathCache
+from ...problems import PathCache, Problem
 from ..linalg import largest, norm
 from .base import PRICES, IdentityPolicy, Metric, View
 from .factor import FactorMetric, Identity
 from .hessian import MOST_COLUMNS
 from .hessian_operator import HessianOperator, parts_of
-
-Array = npt.NDArray[Any]
 
 LEFT = 0.03  # of the gradient: a direction that leaves so little of it is good enough,
 NEARLY = 0.5  # and one that leaves so much of what is wanted
@@ -103,7 +101,7 @@ class Pairs:
         S, Y = (np.concatenate(arrays) for arrays in zip(*self.blocks))
         return {"S": S, "Y": Y, "sizes": np.array([len(S) for S, _ in self.blocks])}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Array]) -> None:
         if "S" not in state:
             return
         ends = np.cumsum(state["sizes"])[:-1]
@@ -118,7 +116,7 @@ class Newton:
     left above its minimum, ``left`` how many products may be spent: a run says so.
     """
 
-    def __init__(self, problem: Any, outputs: int, ridge: Array) -> None:
+    def __init__(self, problem: Problem, outputs: int, ridge: Array) -> None:
         rows = problem.rows
         self.problem, self.shape = problem, (int(rows.d), outputs)
         self.ridge = np.broadcast_to(ridge, self.shape).reshape(-1)
@@ -272,7 +270,7 @@ class Newton:
         numbers = [self.bend, self.promised, self.broken, self.iterations, self.products.rough]
         return {"newton": np.array(numbers, dtype=np.float64), **self.pairs.state()}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Array]) -> None:
         self.bend, self.promised, broken, iterations, rough = state["newton"].tolist()
         self.broken, self.iterations = int(broken), int(iterations)
         if self.products.rough > rough:
@@ -309,14 +307,14 @@ class NewtonPolicy(IdentityPolicy):
 
     each_point: ClassVar[bool] = True
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         ridge = np.broadcast_to(problem.ridge, problem.rows.d).reshape(-1, 1)
         self.newton = Newton(problem, problem.shape[1], ridge)
         self.metric: Metric = Identity()
 
     @classmethod
-    def suits(cls, problem: Any) -> bool:
+    def suits(cls, problem: Problem) -> bool:
         """For several outputs, rows that are here, and not too many columns for a factor."""
         here = not (problem.in_parts or problem.rows.foreign)
         return here and len(problem.shape) > 1 and bool(problem.rows.d <= MOST_COLUMNS)

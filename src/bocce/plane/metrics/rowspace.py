@@ -13,16 +13,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
-from ...rows import Csr, Dense
+from ..._types import Array
+from ...problems import Problem
+from ...rows import Csr, Dense, Rows
 from .base import PRICES, Metric, View, outputs_of
 from .factor import Identity
 from .hessian import HessianPolicy
-
-Array = npt.NDArray[np.float64]
 
 MOST_ROWS = 1024  # of an n x n factor
 SOFT = 1e-4  # of its curvature: the ridge, in the metric alone, of a column that has none
@@ -37,7 +36,7 @@ class RowMetric:
 
     newton_like = True
 
-    def __init__(self, rows: Any, ridge: Array, factor: Array, root: Array) -> None:
+    def __init__(self, rows: Rows, ridge: Array, factor: Array, root: Array) -> None:
         self.rows, self.ridge, self.factor, self.root = rows, ridge, factor, root
 
     def solve(self, g: Array) -> Array:
@@ -59,7 +58,7 @@ class RowMetric:
 class RowSpace:
     """Takes such metrics of the rows of a problem, and knows what they cost."""
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Problem) -> None:
         self.rows, self.n = problem.rows, int(problem.rows.n)
         self.given = np.array(np.broadcast_to(problem.ridge, problem.rows.d), dtype=np.float64)
         self.free = np.flatnonzero(~(self.given > 0.0))  # one column at most
@@ -71,7 +70,7 @@ class RowSpace:
         self.each, self.first = float(each), float(each + self._price_of_K())
 
     @staticmethod
-    def can(problem: Any) -> bool:
+    def can(problem: Problem) -> bool:
         """Rows in memory, fewer than columns, and a ridge on all of these but one at most (an
         intercept's)? Not for a quadratic, whose Gram matrix is known by other ways, nor on a path,
         which hands a Hessian on."""
@@ -134,13 +133,13 @@ class RowSpacePolicy(HessianPolicy):
 
     worth = 8.0  # few steps are to come after it
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Problem) -> None:
         self.space = RowSpace(problem)
         super().__init__(problem)
         self.regret = self.worth * self.step
 
     @classmethod
-    def suits(cls, problem: Any) -> bool:
+    def suits(cls, problem: Problem) -> bool:
         """Where rows are few."""
         return RowSpace.can(problem) and outputs_of(problem) == 1
 
@@ -177,7 +176,7 @@ class RowSpacePolicy(HessianPolicy):
         return RowMetric(self.space.rows, self.space.ridge, metric["factor"], metric["root"])
 
 
-def kernel(rows: Any, ridge: Array, dtype: Any = np.float64) -> Array:
+def kernel(rows: Rows, ridge: Array, dtype: Any = np.float64) -> Array:
     """X R^-1 X^T; dense rows are multiplied in this type."""
     if isinstance(rows, Csr):
         X = rows.X.astype(np.float64, copy=False)

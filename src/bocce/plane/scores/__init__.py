@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from .array import ArrayScores
 from .base import Scores
@@ -11,7 +11,7 @@ from .gram import GramScores
 from .memory import MemoryScores
 from .predicting import PredictingScores
 
-SCORES: dict[str, Any] = {
+SCORES: dict[str, Callable[..., Scores]] = {
     "memory": MemoryScores,
     "predicting": PredictingScores,
     "file": FileScores,

@@ -7,24 +7,25 @@ blocks each; what comes to the host are sums: a few numbers a look, and d of the
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array, Foreign
+from ...problems import ArrayProblem
+from ...rows import ArrayRows
 from ...rows.backend import set_row, to_host
 from ..evaluate import Evaluation, infimum
 from ..metrics.base import Sample
 from .sampled import hessian_of
 
-Array = npt.NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 
 
 class ArrayScores:
     """Scores of an ``ArrayProblem``."""
 
-    def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
+    def __init__(self, problem: ArrayProblem, memory: int, outputs: tuple[int, ...]) -> None:
+        assert isinstance(problem.rows, ArrayRows)
         self.problem, self.n = problem, int(problem.n)
         self.rows, self.there = problem.rows, problem.there
         self.backend, self.xp = self.rows.backend, self.rows.backend.xp
@@ -32,12 +33,12 @@ class ArrayScores:
         shapes = [(memory + 1, part.stop - part.start, *outputs) for part in self.there.parts]
         like = {"dtype": self.backend.wide, "device": self.backend.device}
         self.U = [self.xp.zeros(shape, **like) for shape in shapes]
-        self.z: list[Any] = []
-        self.other: list[Any] = []
-        self.moved: list[Any] = []
-        self.at: list[Any] = []  # the scores last looked at
-        self.slope: list[Any] = [None] * len(shapes)
-        self.bend: list[Any] = [None] * len(shapes)
+        self.z: list[Foreign] = []
+        self.other: list[Foreign] = []
+        self.moved: list[Foreign] = []
+        self.at: list[Foreign] = []  # the scores last looked at
+        self.slope: list[Foreign] = [None] * len(shapes)
+        self.bend: list[Foreign] = [None] * len(shapes)
         self.total: Array | None = None  # X^T slope, where it is known already
         self.max_change = 0.0
 
@@ -45,10 +46,10 @@ class ArrayScores:
 
     def start(self, w: Array) -> Evaluation:
         """z = X w, and a look there: one pass over the rows."""
-        z: list[Any] = []
-        sums: list[Any] = []
+        z: list[Foreign] = []
+        sums: list[Foreign] = []
 
-        def slopes(j: int, scores: Any) -> Any:
+        def slopes(j: int, scores: Foreign) -> Foreign:
             z.append(scores)
             sums.append(self._derive(j, scores))
             return self.slope[j]
@@ -77,7 +78,7 @@ class ArrayScores:
         self.at = self.other
         return self._looked(sums)
 
-    def _derive(self, j: int, z: Any, moved: Any = None, U: Any = None) -> Any:
+    def _derive(self, j: int, z: Foreign, moved: Foreign = None, U: Foreign = None) -> Foreign:
         """Slopes and bends of a block are kept; returns its sums, as one vector on the device."""
         xp = self.xp
         value, self.slope[j], self.bend[j] = self.there.at(j, z)
@@ -88,7 +89,7 @@ class ArrayScores:
             return xp.stack(sums)
         return xp.concat([xp.stack([*sums, xp.max(xp.abs(moved))]), U @ s])
 
-    def _looked(self, sums: list[Any]) -> Evaluation:
+    def _looked(self, sums: list[Foreign]) -> Evaluation:
         """The sums of all blocks; their sizes count the rounding of the products with X."""
         found = to_host(self.xp.stack(sums)).astype(np.float64)
         value, size = (math.fsum(column) / self.n for column in found[:, :2].T)
@@ -126,7 +127,7 @@ class ArrayScores:
 
     def curvature(self, k: int, slot: int | None = None) -> Array:
         """U diag(bend) U^T / n of the first k directions where last was looked, or its column."""
-        total: Any = 0.0
+        total: Foreign = 0.0
         for j, held in enumerate(self.U):
             U = held[:k, ...]
             V = U if slot is None else held[slot : slot + 1, ...]
@@ -155,13 +156,13 @@ class ArrayScores:
         bends = [self._row_bends(j) for j in range(len(self.at))]
         return np.concatenate([to_host(bend) for bend in bends]).astype(np.float64)
 
-    def _row_bends(self, j: int) -> Any:
+    def _row_bends(self, j: int) -> Foreign:
         if self.bend[j] is not None:
             return self.bend[j]
         bend = self.xp.mean(self.there.loss.bend(self.at[j], self.there.y[j]), axis=-1)
         return bend if self._weight(j) is None else self._weight(j) * bend
 
-    def _weight(self, j: int) -> Any:
+    def _weight(self, j: int) -> Foreign:
         return None if self.there.weight is None else self.there.weight[j]
 
     def gradient_error(self) -> Array | None:
@@ -190,7 +191,7 @@ class ArrayScores:
             "U": np.concatenate(U, axis=1),
         }
 
-    def load_state_dict(self, state: dict[str, Any], w: Array, D: Array) -> None:
+    def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         parts = self.there.parts
         self.z = [self.backend.put(state["z"][part]) for part in parts]
         for slot, u in enumerate(state["U"], start=1):

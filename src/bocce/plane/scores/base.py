@@ -7,15 +7,11 @@ few numbers or d of them. So the rows may as well lie on a device or on other ma
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from ..._types import Array
 from ..evaluate import Evaluation
 from ..metrics.base import Sample
-
-Array = npt.NDArray[np.float64]
 
 
 class Scores(Protocol):
@@ -85,5 +81,5 @@ class Scores(Protocol):
     def state_dict(self, k: int) -> dict[str, Array]:
         """What cannot be had from w and the k - 1 displacements to the last bit."""
 
-    def load_state_dict(self, state: dict[str, Any], w: Array, D: Array) -> None:
+    def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         """Go on from there."""

@@ -13,18 +13,17 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array
+from ...problems import FileProblem
+from ...rows import FileRows
 from ..evaluate import Evaluation, RowwiseLoss
 from ..linalg import largest
 from ..metrics.base import Sample
 from .predicting import PredictingScores
 from .presolve import SampleSolution, Solve
-
-Array = npt.NDArray[np.float64]
 
 
 class FileScores(PredictingScores):
@@ -34,10 +33,18 @@ class FileScores(PredictingScores):
     these are not all rows of the problem.
     """
 
+    problem: FileProblem
+    rows: FileRows
+
     def __init__(
-        self, problem: Any, memory: int, outputs: tuple[int, ...], solve: Solve | None = None
+        self,
+        problem: FileProblem,
+        memory: int,
+        outputs: tuple[int, ...],
+        solve: Solve | None = None,
     ) -> None:
         self.solve = solve
+        assert isinstance(problem.rows, FileRows)
         self.problem, self.rows = problem, problem.rows
         shape = (int(problem.n), *outputs)
         y = np.empty(shape[0], dtype=problem.encoded(np.zeros(0))[0].dtype)
@@ -110,6 +117,6 @@ class FileScores(PredictingScores):
             taken += len(block)
         return np.asarray(H / taken)
 
-    def load_state_dict(self, state: dict[str, Any], w: Array, D: Array) -> None:
+    def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         self._read_all(w)  # for the targets
         super().load_state_dict(state, w, D)

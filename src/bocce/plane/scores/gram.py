@@ -9,16 +9,14 @@ themselves (``Plane.refresh``), in the metric that H is.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array
+from ...problems import Problem
 from ...rows import Moments
 from ..evaluate import Evaluation
 from ..metrics.base import Sample
-
-Array = npt.NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # what the plane takes ``Evaluation.scale`` times
@@ -30,7 +28,7 @@ class GramScores:
 
     eps = EPS
 
-    def __init__(self, problem: Any, sums: Moments, w: Array, D: Array) -> None:
+    def __init__(self, problem: Problem, sums: Moments, w: Array, D: Array) -> None:
         self.n, self.w, self.D, self.sums = int(problem.n), w, D, sums
         self.ridge = np.asarray(problem.ridge, dtype=np.float64)
         self.U = np.zeros(D.shape)  # H D
@@ -129,7 +127,7 @@ class GramScores:
             "summed": np.array([sums.target2, float(sums.longest)]),
         }
 
-    def load_state_dict(self, state: dict[str, Any], w: Array, D: Array) -> None:
+    def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         self.U[1 : len(D) + 1] = state["U"]
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array
+from ...problems import Problem
 from ..evaluate import Evaluation, RowwiseLoss, infimum
 from ..linalg import largest
 from ..metrics.base import Sample
 from .sampled import hessian_of
 
-Array = npt.NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -21,7 +19,7 @@ class MemoryScores:
 
     eps = EPS
 
-    def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
+    def __init__(self, problem: Problem, memory: int, outputs: tuple[int, ...]) -> None:
         shape = (int(problem.n), *outputs)
         self.rows, self.loss = problem.rows, RowwiseLoss(problem, shape)
         self.z, self.other, self.moved = np.empty(shape), np.empty(shape), np.empty(shape)
@@ -107,6 +105,6 @@ class MemoryScores:
         """What cannot be had from w and D to the last bit."""
         return {"z": self.z.copy(), "U": self.U[1:k].copy()}
 
-    def load_state_dict(self, state: dict[str, Any], w: Array, D: Array) -> None:
+    def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         self.z[...] = state["z"]
         self.U[1 : len(D) + 1] = state["U"]

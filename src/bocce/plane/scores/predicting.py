@@ -9,25 +9,24 @@ and no gradient is predicted until there is a new metric.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array
+from ...problems import Problem
 from ...rows import Dense, Scaled
 from ...rows.dense import widened
 from ..evaluate import Evaluation
 from ..linalg import largest
 from .memory import MemoryScores
 
-Array = npt.NDArray[np.float64]
 BLOCK_BYTES = 1 << 19  # of float64: a block that is used twice stays in the cache
 
 
 class PredictingScores(MemoryScores):
     """``MemoryScores`` that know the gradient at ``guess`` times the direction last added."""
 
-    def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
+    def __init__(self, problem: Problem, memory: int, outputs: tuple[int, ...]) -> None:
         super().__init__(problem, memory, outputs)
         self._know_nothing()
 
@@ -117,6 +116,6 @@ class PredictingScores(MemoryScores):
         known = {} if self.total is None else {"total": self.total.copy()}
         return {**super().state_dict(k), **known}
 
-    def load_state_dict(self, state: dict[str, Any], w: Array, D: Array) -> None:
+    def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         super().load_state_dict(state, w, D)
         self.total = np.array(state["total"]) if "total" in state else None

@@ -10,15 +10,14 @@ the Gram matrix instead.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...problems import Problem
+from ..._types import Array
+from ...losses import Loss
+from ...problems import FileProblem, Problem
+from ...rows import FileRows
 from ..metrics.hessian import MOST_COLUMNS, HessianPolicy
-
-Array = npt.NDArray[np.float64]
 
 SHARE = 16  # one block of so many is solved ahead
 MOST_NUMBERS = 1 << 24  # of X, in memory for that: 64 MB of float32
@@ -34,13 +33,13 @@ class SampleSolution:
     ``direction`` is None where only the Hessian is taken: then it is summed in that read.
     """
 
-    def __init__(self, loss: Any, direction: Array | None, hessian: Array) -> None:
+    def __init__(self, loss: Loss, direction: Array | None, hessian: Array) -> None:
         self.loss, self.direction, self.sum = loss, direction, hessian
         self.total = np.zeros(0 if direction is None else direction.shape)  # X^T slope at its end
         self.rows = 0  # of the sum
 
     @classmethod
-    def of(cls, problem: Any, w: Array, solve: Solve) -> SampleSolution | None:
+    def of(cls, problem: FileProblem, w: Array, solve: Solve) -> SampleSolution | None:
         """None where rows are few, there is no metric, or the caller knows a point to start from
         (which will be better than what a sample says)."""
         policy = HessianPolicy(problem)
@@ -48,7 +47,9 @@ class SampleSolution:
             return None
         if policy.quadratic and policy.whole:
             return cls(problem.loss, None, np.zeros((problem.rows.d, problem.rows.d)))
-        named = [] if w.any() else sample_of(problem.rows)
+        rows = problem.rows
+        assert isinstance(rows, FileRows)
+        named = [] if w.any() else sample_of(rows)
         solved = solve(sample_problem(problem, named), w) if named else None
         return None if solved is None else cls(problem.loss, *solved)
 
@@ -66,7 +67,7 @@ class SampleSolution:
         self.total += block.T @ self.loss.slope(z + u, y)
 
 
-def sample_of(rows: Any) -> list[int]:
+def sample_of(rows: FileRows) -> list[int]:
     """The blocks to solve ahead: spread over the file, no more than fit, none if too few."""
     M = rows.starts.size - 1
     fit = MOST_NUMBERS // max(1, int(np.diff(rows.starts).max()) * rows.d)
@@ -76,12 +77,14 @@ def sample_of(rows: Any) -> list[int]:
     return [i * M // count for i in range(count)]
 
 
-def sample_problem(problem: Any, named: list[int]) -> Problem:
+def sample_problem(problem: FileProblem, named: list[int]) -> Problem:
     """The problem on those blocks, in memory."""
-    pairs = [(np.array(X), problem.encoded(y)[0]) for X, y in problem.rows.read(named)]
+    rows = problem.rows
+    assert isinstance(rows, FileRows)
+    pairs = [(np.array(X), problem.encoded(y)[0]) for X, y in rows.read(named)]
     X, y = (np.concatenate(column) for column in zip(*pairs))
     del pairs
     return Problem.of(
-        problem.rows.like(X), y, problem.loss, problem.l2,
+        rows.like(X), y, problem.loss, problem.l2,
         penalty=problem.penalty, classes=problem.classes, intercept=problem.intercept,
     )  # fmt: skip

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array
+from ...rows import Rows
 from ..metrics.base import Sample, is_sparse
-
-Array = npt.NDArray[np.float64]
 
 SELDOM = 0.5  # A diagonal entry below this share of the true one is replaced by the true one.
 TAKEN = 1 << 18  # So many numbers of sampled rows are copied at a time.
 
 
-def hessian_of(rows: Any, bend: Array, sample: Sample) -> Array:
+def hessian_of(rows: Rows, bend: Array, sample: Sample) -> Array:
     """sum_i b_i x_i x_i^T / n over all rows, or estimated from a sample."""
     if sample.alike and sample.whole:
         return np.asarray(bend[0] * rows.gram())
@@ -24,7 +21,7 @@ def hessian_of(rows: Any, bend: Array, sample: Sample) -> Array:
     return sampled_hessian(rows, bend, sample.rows, sample.turn)
 
 
-def sampled_hessian(rows: Any, bend: Array, count: int, turn: int) -> Array:
+def sampled_hessian(rows: Rows, bend: Array, count: int, turn: int) -> Array:
     """sum_i b_i x_i x_i^T / n, from ``count`` rows drawn in proportion to b_i.
 
     One draw in each of ``count`` equal parts of the sum of all b_i: rows without curvature are
@@ -39,7 +36,7 @@ def sampled_hessian(rows: Any, bend: Array, count: int, turn: int) -> Array:
 
 
 def part_of_hessian(
-    rows: Any, bend: Array, count: int, turn: int, whole: tuple[int, float, float]
+    rows: Rows, bend: Array, count: int, turn: int, whole: tuple[int, float, float]
 ) -> Array:
     """What some of the rows add to it. ``whole``: how many rows there are, the sum of the b_i of
     those before these, and that of all."""
