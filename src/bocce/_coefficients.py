@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-Array = npt.NDArray[Any]
+from ._types import Array
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+
+class Errors(Protocol):
+    """What is known of the coefficients of a fit: ``bocce.inference.Inference``."""
+
+    @property
+    def standard_errors(self) -> Array: ...
+
+    @property
+    def centre(self) -> Array: ...
+
+    @property
+    def spread(self) -> Array: ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,9 +41,9 @@ class CoefficientTable:
         """A column by its name, as in a DataFrame."""
         return self.columns[column]
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """The table as a pandas DataFrame, indexed by the names."""
-        import pandas as pd  # type: ignore[import-untyped]
+        import pandas as pd
 
         return pd.DataFrame(self.columns, index=self.names)
 
@@ -50,7 +65,7 @@ class CoefficientTable:
         return f"<table><tr>{head}</tr>{body}</table>{notes}"
 
 
-def row_names(columns: Sequence[str], intercept: bool, groups: Sequence[Any]) -> list[str]:
+def row_names(columns: Sequence[str], intercept: bool, groups: Sequence[object]) -> list[str]:
     """A name for each variable: of each group (an output or a class), where there are several.
 
     >>> row_names(["age"], True, ["no", "yes"])
@@ -63,7 +78,7 @@ def row_names(columns: Sequence[str], intercept: bool, groups: Sequence[Any]) ->
 
 
 def coefficient_table(
-    names: list[str], fits: Sequence[tuple[Array, Any]], level: float, penalised: bool
+    names: list[str], fits: Sequence[tuple[Array, Errors]], level: float, penalised: bool
 ) -> CoefficientTable:
     """Coefficients with standard errors and intervals, of fits and what `bocce.inference` found.
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ._types import Vector
+
 WIDTH, HEIGHT, POINTS = 160, 28, 120
 CELL = "text-align:left;padding:1px 12px 1px 0;background:none"
 
@@ -16,7 +18,7 @@ class Svg(str):
     """A drawing made here of numbers; everything else is escaped."""
 
 
-def table(title: str, rows: Sequence[tuple[str, Any]]) -> str:
+def table(title: str, rows: Sequence[tuple[str, object]]) -> str:
     """A table of names and values; values that are None are left out.
 
     >>> table("a < b", [("x", 1.23456), ("none", None)]).count("<tr")
@@ -33,7 +35,7 @@ def table(title: str, rows: Sequence[tuple[str, Any]]) -> str:
     return f"<div><strong>{escape(title)}</strong><table>{cells}</table></div>"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, Svg):
         return value
     if isinstance(value, int | np.integer):
@@ -41,7 +43,7 @@ def _text(value: Any) -> str:
     return escape(f"{value:.4g}" if isinstance(value, float | np.floating) else str(value))
 
 
-def sparkline(values: Any, name: str, log: bool = False) -> Svg | None:
+def sparkline(values: Vector, name: str, log: bool = False) -> Svg | None:
     """The values as a small line; on a logarithmic scale if ``log``. None for fewer than two.
 
     >>> sparkline([1.0], "steps") is None
@@ -69,7 +71,7 @@ def sparkline(values: Any, name: str, log: bool = False) -> Svg | None:
 def schedule(s: Any) -> str:
     """A Schedule."""
     restarts = int(np.count_nonzero(s.beta[1:] == 0.0)) if s.beta.any() else 0
-    rows: list[tuple[str, Any]] = [("steps T", s.T)]
+    rows: list[tuple[str, object]] = [("steps T", s.T)]
     for letter, log in (("alpha", True), ("beta", False), ("theta", False)):
         column = getattr(s, letter)
         if letter != "alpha" and not column.any():

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from ._types import Array
+
 Block = tuple[Array, Array]
 
 
@@ -66,7 +66,7 @@ class Store(Protocol):
 
     path: str  # for messages
     d: int
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
     starts: Array  # the first row of each block, and n
     labels: list[float] | None  # the different targets, sorted; None if there are too many
     columns: list[str] | None

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ._extras import install
+from ._types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Axes: TypeAlias = Any  # of matplotlib: one, or an array of several
 
 # Okabe and Ito's palette; the luminances differ, and markers repeat what colour says
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, RED, PINK, GREY = "#B8A800", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
 CYCLE = (BLUE, RED, GREEN, ORANGE, PINK, SKY, BLACK, GREY)
-DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 2)),
+    (0, (1, 1.5)),
+    (0, (6, 2, 1, 2)),
+)
 
 
-def axes_for(where: str, ax: Any, columns: int = 1) -> Any:
+def axes_for(where: str, ax: Axes | None, columns: int = 1) -> Axes:
     """The axes that were given, or new ones of pyplot's: one, or an array of several."""
     if ax is not None:
         return ax
@@ -29,12 +40,12 @@ def axes_for(where: str, ax: Any, columns: int = 1) -> Any:
     return plt.subplots(1, columns, figsize=size, layout="constrained")[1]
 
 
-def _grid(ax: Any) -> Any:
+def _grid(ax: Axes) -> Axes:
     ax.grid(alpha=0.3, lw=0.5)
     return ax
 
 
-def schedule(table: Any, ax: Any) -> Any:
+def schedule(table: Any, ax: Axes | None) -> Axes:
     """Steps on a logarithmic axis; momentum and lookahead on an axis of their own, right."""
     ax = _grid(axes_for("Schedule.plot", ax))
     right = ax.twinx()
@@ -51,7 +62,7 @@ def schedule(table: Any, ax: Any) -> Any:
     return ax
 
 
-def result(run: Any, ax: Any) -> Any:
+def result(run: Any, ax: Axes | None) -> Axes:
     """The gradient's norm over that of the start, by gradients of rows, stage by stage."""
     ax = _grid(axes_for("Result.plot", ax))
     norms, spent = run.history["grad_norm"], run.history["gradient_evaluations"]
@@ -70,7 +81,7 @@ def result(run: Any, ax: Any) -> Any:
     return ax
 
 
-def curves(found: Sequence[Any], labels: Sequence[str] | None, ax: Any) -> Any:
+def curves(found: Sequence[Any], labels: Sequence[str] | None, ax: Axes | None) -> Axes:
     """E||w_k - w*||^2 of each; dotted, the bias that is part of it."""
     ax = _grid(axes_for("Curve.plot", ax))
     names = [f"curve {i + 1}" for i in range(len(found))] if labels is None else list(labels)
@@ -92,12 +103,12 @@ def curves(found: Sequence[Any], labels: Sequence[str] | None, ax: Any) -> Any:
     return ax
 
 
-def _finite(values: Any) -> Any:
+def _finite(values: Array) -> Array:
     """What a logarithmic axis can show: no zeros, and nothing near overflow."""
     return np.where((values > 0.0) & (values < 1e200), values, np.nan)
 
 
-def plan(found: Any, axes: Any) -> Any:
+def plan(found: Any, axes: Axes | None) -> Axes:
     """``sweep``: steps on the left, passes over the data on the right, by batch size.
 
     Marked are the batch that is recommended, the one from which on larger batches save few steps,
@@ -137,7 +148,7 @@ def require_matplotlib() -> None:
         raise ImportError(f"pictures need matplotlib; run {install('plots')}.")
 
 
-def thresholds(curves: dict[str, Any], n: int) -> Any:
+def thresholds(curves: Mapping[str, Mapping[str, list[float]]], n: int) -> Figure:
     """A figure of `bocce.run.thresholds.sweep`: the share of n that each rule asks for."""
     require_matplotlib()
     from matplotlib.figure import Figure

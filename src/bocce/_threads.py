@@ -50,7 +50,7 @@ class one_thread(ContextDecorator):
             _changed.libraries = tuple(pair for pair in numbers if pair[1] != 1)
             _changed.set(one=True)
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         _changed.depth -= 1
         if _changed.depth == 0:
             _changed.set(one=False)
@@ -63,7 +63,7 @@ class _AllThreads:
     def __enter__(self) -> None:
         _changed.set(one=False)
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         _changed.set(one=True)
 
 

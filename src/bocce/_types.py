@@ -18,3 +18,5 @@ Design: TypeAlias = Any
 Foreign: TypeAlias = Any
 # The module of such a library, and its devices and types of numbers.
 Library: TypeAlias = Any
+# Names and values, as JSON has them.
+Json: TypeAlias = dict[str, Any]

@@ -31,7 +31,8 @@ import numpy as np
 
 from ._direct import PAGE, machine_memory, open_file, read_at
 from ._extras import install
-from ._layout import Array, Block, Layout, Store
+from ._layout import Block, Layout, Store
+from ._types import Array
 
 __all__ = ["BlockFile", "Layout", "Store", "is_block_file"]
 

@@ -212,7 +212,7 @@ class Column(NamedTuple):
     values: Any
 
 
-class DataOptions(NamedTuple):
+class FileData(NamedTuple):
     """What a FILE holds. ``y`` is None where X is a block file, which holds it as well."""
 
     X: Any
@@ -223,7 +223,7 @@ class DataOptions(NamedTuple):
     offset: Column | None = None
     encoding: Any = None  # how text and dates became numbers
 
-    def on(self, rows: Any) -> DataOptions:
+    def on(self, rows: Any) -> FileData:
         """Some of the rows, in memory."""
         weights, offset = (
             c and c._replace(values=c.values[rows]) for c in (self.weights, self.offset)
@@ -247,7 +247,7 @@ class DataOptions(NamedTuple):
         return None if self.y.dtype.kind in "fiu" else sorted(set(self.y.tolist()))
 
 
-def read(file: str, reading: Reading) -> DataOptions:
+def read(file: str, reading: Reading) -> FileData:
     """The data of a file, or of a known LIBSVM data set."""
     from .. import data
 
@@ -261,7 +261,7 @@ def read(file: str, reading: Reading) -> DataOptions:
                 f"{' and '.join(given)} must be left out for the data set {file}, whose columns "
                 "have no names."
             )
-        return DataOptions(*data.load(file))
+        return FileData(*data.load(file))
     if not Path(file).exists() and (near := difflib.get_close_matches(file, _known_sets(), n=1)):
         raise FileNotFoundError(f"there is no file {file!r}; did you mean the data set {near[0]}?")
     found = data.open(
@@ -273,7 +273,7 @@ def read(file: str, reading: Reading) -> DataOptions:
         unknown=reading.unknown,
     )
     X, y = found
-    rows = DataOptions(X, y, found.columns, found.target, encoding=found.encoding)
+    rows = FileData(X, y, found.columns, found.target, encoding=found.encoding)
     if reading.weights:
         rows, weights = _taken(rows, "--weights", reading.weights, file)
         if not (weights.values > 0.0).all():
@@ -288,7 +288,7 @@ def read(file: str, reading: Reading) -> DataOptions:
     return rows
 
 
-def _taken(data: DataOptions, option: str, name: str, file: str) -> tuple[DataOptions, Column]:
+def _taken(data: FileData, option: str, name: str, file: str) -> tuple[FileData, Column]:
     """The data without one of its columns, and that column."""
     import numpy as np
 
@@ -330,7 +330,7 @@ class Chosen(NamedTuple):
         return f"{self.name} ({self.why}; --loss chooses another)" if self.why else self.name
 
 
-def choose_loss(data: DataOptions, loss: str | None) -> Chosen:
+def choose_loss(data: FileData, loss: str | None) -> Chosen:
     """The loss that was named, or the one for numbers, for two labels, or for more."""
     from ..losses import REGISTRY
 
@@ -354,7 +354,7 @@ def choose_loss(data: DataOptions, loss: str | None) -> Chosen:
     return Chosen(loss)
 
 
-def split(data: DataOptions, loss: str, share: float, seed: int) -> tuple[DataOptions, DataOptions]:
+def split(data: FileData, loss: str, share: float, seed: int) -> tuple[FileData, FileData]:
     """The rows to fit, and those to hold out: a share of all, or of each class."""
     import numpy as np
 
@@ -377,7 +377,7 @@ def split(data: DataOptions, loss: str, share: float, seed: int) -> tuple[DataOp
     return data.on(~chosen), data.on(chosen)
 
 
-def problem_of(data: DataOptions, model: ModelOptions) -> Any:
+def problem_of(data: FileData, model: ModelOptions) -> Any:
     """What is minimised."""
     from .. import Problem
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ._messages import in_options
-from ._options import DataOptions
+from ._options import FileData
 from ._outputs import check_folder
 from ._terminal import as_json
 
@@ -25,8 +25,8 @@ class Fit(NamedTuple):
     tol: float
     problem: Any
     result: Any
-    data: DataOptions
-    held_out: DataOptions | None = None
+    data: FileData
+    held_out: FileData | None = None
     errors: str | None = None  # the kind of standard errors that was asked for
 
     def scores(self) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import typer
 from . import _result, _show
 from ._messages import in_options
 from ._options import (
-    DataOptions,
     File,
+    FileData,
     Json,
     ModelOptions,
     Reading,
@@ -156,7 +156,7 @@ def _on_ray(
     address: str,
     workers: int,
     file: str,
-    data: DataOptions,
+    data: FileData,
     method: str,
     options: dict[str, Any],
 ) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated, Any
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,9 @@ from ._options import (
 )
 from ._outputs import check_plot, save_figure
 from ._terminal import fill, number, progress, say, show_json, show_table
+
+if TYPE_CHECKING:
+    from ..run.thresholds import Row, Setting
 
 OTHER_LOSS = (
     "Theorem 1 covers this loss. The other results are for least squares with the same curvature."
@@ -107,7 +110,7 @@ def theory(
         say(f"\nwrote {plot}")
 
 
-def _check_use(file: str | None, given: dict[str, Any], about_file: list[str]) -> None:
+def _check_use(file: str | None, given: dict[str, float], about_file: list[str]) -> None:
     """Numbers or a FILE, not both."""
     if file is None and about_file:
         options = " and ".join(about_file)
@@ -117,11 +120,13 @@ def _check_use(file: str | None, given: dict[str, Any], about_file: list[str]) -
         raise ValueError(f"FILE decides what {options} would; give it or them, not both.")
 
 
-def _show_json(settings: list[Any], tables: list[list[Any]]) -> None:
+def _show_json(settings: list[Setting], tables: list[list[Row]]) -> None:
     """One setting as it is; without a ratio, both ends of what it may be."""
     found = [
         {
-            "setting": {name: x for name, x in vars(setting).items() if name != "problem"},
+            "setting": {
+                f.name: getattr(setting, f.name) for f in fields(setting) if f.name != "problem"
+            },
             "rows": [asdict(row) for row in rows],
         }
         for setting, rows in zip(settings, tables)
@@ -129,7 +134,7 @@ def _show_json(settings: list[Any], tables: list[list[Any]]) -> None:
     show_json(found[0] if len(found) == 1 else {"ends": found})
 
 
-def _show(setting: Any, rows: list[Any]) -> None:
+def _show(setting: Setting, rows: list[Row]) -> None:
     say(f"n={setting.n} b={setting.b} T={setting.T}")
     letters = ("L", "mu", "L_max", "D", "chi2", "sigma2")
     say(fill(" ".join(f"{letter}={number(getattr(setting, letter))}" for letter in letters)))
@@ -150,7 +155,7 @@ def _show(setting: Any, rows: list[Any]) -> None:
         show_table(("", ""), [(f"({i})", reason) for i, reason in enumerate(reasons, 1)])
 
 
-def _show_ends(settings: list[Any], tables: list[list[Any]]) -> None:
+def _show_ends(settings: list[Setting], tables: list[list[Row]]) -> None:
     """What depends on the steepest row, at both ends of what that may be."""
     low = settings[0]
     say(f"n={low.n} b={low.b} T={low.T} L={number(low.L)} mu={number(low.mu)}")
@@ -176,12 +181,12 @@ def _show_ends(settings: list[Any], tables: list[list[Any]]) -> None:
         show_table((f"E||w_T - w*||^2, T={low.T}", "alike", "one row", ""), cells, whole=(1, 2))
 
 
-def _pair(one: Any, other: Any) -> tuple[str, str, str, str]:
+def _pair(one: Row, other: Row) -> tuple[str, str, str, str]:
     """A line of both ends, with the note where it is about both."""
     note = one.note if one.note == other.note else ""
     return (one.name, number(one.value), number(other.value), note)
 
 
-def _groups(rows: list[Any]) -> list[tuple[str, list[Any]]]:
+def _groups(rows: list[Row]) -> list[tuple[str, list[Row]]]:
     names = dict.fromkeys(row.group for row in rows)
     return [(name, [row for row in rows if row.group == name]) for name in names]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .._compiled import on_disk
+from .._types import FloatArray
 
 # Sums may be reordered and contracted, but NaN and infinity keep their meaning.
 OPTIONS: dict[str, Any] = {
@@ -18,16 +20,16 @@ OPTIONS: dict[str, Any] = {
 
 
 def _walk(
-    alpha: Any,
-    beta: Any,
-    theta: Any,
-    lam: Any,
-    start: Any,
-    quartic: Any,
-    cubic: Any,
-    constant: Any,
+    alpha: FloatArray,
+    beta: FloatArray,
+    theta: FloatArray,
+    lam: FloatArray,
+    start: FloatArray,
+    quartic: FloatArray,
+    cubic: FloatArray,
+    constant: FloatArray,
     zeta0_2: float,
-) -> Any:
+) -> tuple[FloatArray, FloatArray]:
     """E of the error along each eigenvalue, and its variance, after each step: two (T + 1, r).
 
     ``C``, ``C_v`` are covariances of e and of v as upper triangles in the order of `Triangle`,
@@ -96,6 +98,7 @@ def _walk(
 
 
 @lru_cache(maxsize=1)
-def walk() -> Any:
+def walk() -> Callable[..., tuple[FloatArray, FloatArray]]:
     """The compiled walk: Numba is imported when a curve is long enough to need it."""
-    return on_disk(_walk, **OPTIONS)
+    kernel: Callable[..., tuple[FloatArray, FloatArray]] = on_disk(_walk, **OPTIONS)
+    return kernel

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _pictures
+from .._pictures import Axes
 from ..problems import Problem
 from ..sampling import batch_rows
 from ..schedules import Schedule, table_of
@@ -43,7 +43,9 @@ class Curve:
     def T(self) -> int:
         return int(self.error2.size - 1)
 
-    def plot(self, *others: Curve, ax: Any = None, labels: Sequence[str] | None = None) -> Any:
+    def plot(
+        self, *others: Curve, ax: Axes | None = None, labels: Sequence[str] | None = None
+    ) -> Axes:
         """Draw E||w_k - w*||^2 of this curve and of others; dotted, the bias that is part of it.
 
         Parameters

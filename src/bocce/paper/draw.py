@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,11 @@ from .canvas import (
     over_runs,
 )
 from .styles import style_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 WIDTH, HEIGHT = 3.6, 2.7  # of a panel with its labels, in inches
 LEFT, RIGHT, ABOVE, BELOW = 0.7, 0.12, 0.28, 0.5  # around the axes of a panel, in inches
@@ -46,7 +51,7 @@ def save(picture: Picture, folder: Path) -> list[Path]:
     return paths
 
 
-def render(picture: Picture) -> Any:
+def render(picture: Picture) -> Figure:
     """A matplotlib figure of a picture."""
     require_matplotlib()
     from matplotlib.figure import Figure
@@ -85,7 +90,7 @@ def render(picture: Picture) -> Any:
     return figure
 
 
-def _words(picture: Picture) -> Any:
+def _words(picture: Picture) -> Figure:
     """A picture without panels: why there are none."""
     from matplotlib.figure import Figure
 
@@ -112,7 +117,7 @@ class _Foot:
         lines = math.ceil(len(self.names) / self.columns) + self.title.count("\n") + bool(title)
         self.height = 0.2 * lines + 0.1 * bool(lines)
 
-    def draw(self, figure: Any, axes: list[Any]) -> None:
+    def draw(self, figure: Figure, axes: list[Axes]) -> None:
         handles: dict[str, Any] = {}
         for ax in axes:
             for handle, label in zip(*ax.get_legend_handles_labels()):
@@ -132,7 +137,7 @@ class _Foot:
             )
 
 
-def _panel(figure: Any, ax: Any, panel: Panel, names: list[str]) -> None:
+def _panel(figure: Figure, ax: Axes, panel: Panel, names: list[str]) -> None:
     ax.set_title(panel.title, fontsize="medium")
     if panel.surface is not None:
         _surface(figure, ax, panel, panel.surface)
@@ -155,7 +160,7 @@ def _panel(figure: Any, ax: Any, panel: Panel, names: list[str]) -> None:
     _same(ax, panel)
 
 
-def _surface(figure: Any, ax: Any, panel: Panel, surface: Surface) -> None:
+def _surface(figure: Figure, ax: Any, panel: Panel, surface: Surface) -> None:
     x, y = np.meshgrid(surface.x, surface.y)
     drawn = ax.plot_surface(x, y, surface.values, cmap="viridis", linewidth=0, antialiased=True)
     ax.plot_surface(x, y, np.zeros_like(x), color="0.6", alpha=0.25, linewidth=0)
@@ -168,7 +173,7 @@ def _surface(figure: Any, ax: Any, panel: Panel, surface: Surface) -> None:
     bar.ax.tick_params(labelsize="x-small")
 
 
-def _same(ax: Any, panel: Panel) -> None:
+def _same(ax: Axes, panel: Panel) -> None:
     """Which lines lie on one another, said where they do."""
     same = panel.same()
     if same:
@@ -179,7 +184,7 @@ def _same(ax: Any, panel: Panel) -> None:
         ax.text(0.98, 0.97, text, transform=ax.transAxes, ha="right", va="top", size=6.5, bbox=box)
 
 
-def _log_ticks(axis: Any, decades: float) -> None:
+def _log_ticks(axis: Axis, decades: float) -> None:
     """Few ticks: minor ones over many decades are neither read nor quick to draw."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -200,7 +205,7 @@ def _power(value: float) -> str:
     return f"{digits}e{int(exponent)}"
 
 
-def _plain_ticks(axis: Any) -> None:
+def _plain_ticks(axis: Axis) -> None:
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
     axis.set_major_locator(MaxNLocator(5))
@@ -208,7 +213,7 @@ def _plain_ticks(axis: Any) -> None:
         axis.set_major_formatter(EngFormatter(sep=""))
 
 
-def _limit(ax: Any, panel: Panel) -> float:
+def _limit(ax: Axes, panel: Panel) -> float:
     """Show no more decades than can be read; returns how many."""
     bottom, top = panel.span()
     margin = (top / bottom) ** 0.05 if top / bottom < 1e100 else 10.0
@@ -216,7 +221,7 @@ def _limit(ax: Any, panel: Panel) -> float:
     return math.log10(top / bottom)
 
 
-def _line(ax: Any, line: Line, place: int, over: bool, total: int) -> None:
+def _line(ax: Axes, line: Line, place: int, over: bool, total: int) -> None:
     if line.x.size == 0:
         return
     style = style_of(line.name, place)
@@ -247,7 +252,7 @@ def _line(ax: Any, line: Line, place: int, over: bool, total: int) -> None:
         ax.fill_between(x, low, high, color=style.colour, alpha=0.15, lw=0)
 
 
-def _already(ax: Any, name: str) -> bool:
+def _already(ax: Axes, name: str) -> bool:
     return name in ax.get_legend_handles_labels()[1]
 
 
@@ -257,7 +262,7 @@ def _darker(colour: str) -> str:
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 
-def _formula(formula: Formula, title: str) -> Any:
+def _formula(formula: Formula, title: str) -> Figure:
     """Lines of mathematics, set by matplotlib."""
     from matplotlib.figure import Figure
 
@@ -273,7 +278,7 @@ def _formula(formula: Formula, title: str) -> Any:
     return figure
 
 
-def _grid(grid: Grid, title: str) -> Any:
+def _grid(grid: Grid, title: str) -> Figure:
     """A table of numbers as a picture."""
     from matplotlib.figure import Figure
 

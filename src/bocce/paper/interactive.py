@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from .._types import Json
 from .canvas import Line, Panel, Picture, Surface, in_legend_order, names_of, over_runs
 from .styles import SYMBOLS, style_of
 
@@ -16,15 +16,15 @@ ROW = 260  # pixels
 FEW = 12  # points: each has a marker
 
 
-def chart(picture: Picture) -> dict[str, Any]:
+def chart(picture: Picture) -> Json:
     """{"data": traces, "layout": layout} for Plotly.newPlot; one column of panels suits phones."""
     panels = picture.panels
     columns = min(picture.columns, len(panels))
     rows = math.ceil(len(panels) / columns)
     names = names_of(picture)
     seen: set[str] = set()
-    data: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {
+    data: list[Json] = []
+    layout: Json = {
         "height": ROW * rows + 130,
         "margin": {"l": 64, "r": 20, "t": 46 + 28 * math.ceil(len(names) / 8), "b": 48},
         # above the panels, 28 pixels over their titles
@@ -75,7 +75,7 @@ def _domain(place: int, columns: int, rows: int) -> dict[str, list[float]]:
     }
 
 
-def _axes(layout: dict[str, Any], place: int, domain: dict[str, list[float]], panel: Panel) -> None:
+def _axes(layout: Json, place: int, domain: dict[str, list[float]], panel: Panel) -> None:
     common = {"gridcolor": "#e5e5e5", "zeroline": False, "linecolor": "#444", "mirror": True}
     layout[f"xaxis{_suffix(place)}"] = {
         "domain": domain["x"],
@@ -112,7 +112,7 @@ def _axes(layout: dict[str, Any], place: int, domain: dict[str, list[float]], pa
         )
 
 
-def _own_legend(domain: dict[str, list[float]]) -> dict[str, Any]:
+def _own_legend(domain: dict[str, list[float]]) -> Json:
     """Inside its panel, at the top right."""
     return {
         "x": domain["x"][1],
@@ -126,7 +126,7 @@ def _own_legend(domain: dict[str, list[float]]) -> dict[str, Any]:
 
 
 def _scene(
-    layout: dict[str, Any],
+    layout: Json,
     place: int,
     domain: dict[str, list[float]],
     panel: Panel,
@@ -141,7 +141,7 @@ def _scene(
     }
 
 
-def _title(layout: dict[str, Any], domain: dict[str, list[float]], panel: Panel) -> None:
+def _title(layout: Json, domain: dict[str, list[float]], panel: Panel) -> None:
     layout["annotations"].append(
         {
             "text": f"<b>{panel.title}</b>",
@@ -174,7 +174,7 @@ def _short(values: np.ndarray) -> list[float]:
 
 def _traces(
     panel: Panel, place: int, names: list[str], seen: set[str], domain: dict[str, list[float]]
-) -> list[dict[str, Any]]:
+) -> list[Json]:
     if panel.surface is not None:
         return [_sheet(panel.surface, place, domain)]
     axes = {"xaxis": f"x{_suffix(place)}", "yaxis": f"y{_suffix(place)}"}
@@ -190,7 +190,7 @@ def _spread(line: Line) -> bool:
     return bool((line.high > 1.02 * line.low).any())
 
 
-def _band(line: Line, place: int) -> dict[str, Any]:
+def _band(line: Line, place: int) -> Json:
     """One standard deviation to either side, as a filled outline."""
     assert line.low is not None
     assert line.high is not None
@@ -211,7 +211,7 @@ def _band(line: Line, place: int) -> dict[str, Any]:
     }
 
 
-def _sheet(surface: Surface, place: int, domain: dict[str, list[float]]) -> dict[str, Any]:
+def _sheet(surface: Surface, place: int, domain: dict[str, list[float]]) -> Json:
     every = max(1, surface.x.size // 40)
     return {
         "type": "surface",
@@ -230,7 +230,7 @@ def _sheet(surface: Surface, place: int, domain: dict[str, list[float]]) -> dict
     }
 
 
-def _trace(panel: Panel, line: Line, place: int, seen: set[str]) -> dict[str, Any]:
+def _trace(panel: Panel, line: Line, place: int, seen: set[str]) -> Json:
     keep = line.thinned(POINTS)
     style, over = style_of(line.name, place), over_runs(panel, line)
     guide = line.role == "guide"
@@ -240,7 +240,7 @@ def _trace(panel: Panel, line: Line, place: int, seen: set[str]) -> dict[str, An
         seen.add(line.name)
     few = line.x.size <= FEW
     kind = {"runs": "mean of runs", "guide": "guide"}.get(line.role, "exact")
-    spread: dict[str, Any] = {}
+    spread: Json = {}
     if few and line.high is not None:
         up = _short(line.high[keep] - line.y[keep])
         spread = {"error_y": {"type": "data", "array": up, "thickness": 1, "width": 2}}

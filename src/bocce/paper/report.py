@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from .. import __version__
 from .._atomic import atomic_write
+from .._types import Json
 from . import EXHIBITS, judge, runner, verdicts
 from .canvas import SETTING_WORDS, Picture, names_of
 from .contributions import Contribution, contributions
@@ -147,7 +147,7 @@ class Page:
             plotly=get_plotlyjs(),
         )
 
-    def _section(self, exhibit: Exhibit) -> dict[str, Any]:
+    def _section(self, exhibit: Exhibit) -> Json:
         settings = self.results.settings(exhibit.label)
         return {
             "exhibit": exhibit,
@@ -185,7 +185,7 @@ def _alt(picture: Picture) -> str:
     return f"{picture.title}. {len(picture.panels)} panels: {panels}.{lines}"
 
 
-def _changes(found: list[Verdict]) -> list[dict[str, Any]]:
+def _changes(found: list[Verdict]) -> list[Json]:
     """What to change in the paper, in the order of its lines."""
     rows = [
         {"name": v.claim.source, "claim": v.claim.id, "word": v.word, "change": change}
@@ -195,9 +195,9 @@ def _changes(found: list[Verdict]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: int(row["change"].line))
 
 
-def _by_figure(results: Results) -> list[dict[str, Any]]:
+def _by_figure(results: Results) -> list[Json]:
     """How many cells each figure has and how long they took, the dearest first."""
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, Json] = {}
     for key, entry in results.provenance.items():
         row = rows.setdefault(key[0], {"figure": key[0], "cells": 0, "seconds": 0.0})
         row["cells"] += 1
@@ -217,7 +217,7 @@ def _versions(results: Results) -> dict[str, str]:
 
 def _provenance(results: Results, profile: str) -> list[dict[str, str]]:
     """A row for each curve: seeds, time, and the command that makes it again."""
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, Json] = {}
     for (figure, setting, panel, method, seed), entry in results.provenance.items():
         curve = "/".join([figure, setting, slug(panel), slug(method)])
         row = rows.setdefault(curve, {"curve": curve, "seeds": [], "seconds": 0.0})

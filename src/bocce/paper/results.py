@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from .._types import Json
 from .compute import Outcome
 from .specs import EXACT, SETTINGS, TABLE, Cell
 from .store import read
@@ -94,7 +94,7 @@ class Results:
     """Everything that was stored, by (figure, setting, panel, method, seed)."""
 
     outcomes: dict[Key, Outcome]
-    provenance: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    provenance: dict[Key, Json] = field(default_factory=dict)
 
     @classmethod
     def load(cls, folder: Path, cells: Iterable[Cell]) -> Results:
@@ -106,7 +106,7 @@ class Results:
                 found.add([(cell, *kept)])
         return found
 
-    def add(self, done: Iterable[tuple[Cell, Outcome, dict[str, Any]]]) -> None:
+    def add(self, done: Iterable[tuple[Cell, Outcome, Json]]) -> None:
         for cell, outcome, provenance in done:
             self.outcomes[cell.key], self.provenance[cell.key] = outcome, provenance
         vars(self).pop("_below", None)

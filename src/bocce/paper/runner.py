@@ -12,6 +12,7 @@ from typing import Any
 
 from .._atomic import atomic_write
 from .._extras import install
+from .._types import Json
 from . import EXHIBITS
 from .compute import Outcome, compute
 from .costs import cost, shares
@@ -219,12 +220,12 @@ def note_time(folder: Path, reading: dict[str, float]) -> str:
     return in_words(content["last"])
 
 
-def _write(folder: Path, content: dict[str, Any]) -> None:
+def _write(folder: Path, content: Json) -> None:
     with atomic_write(folder / "run.json") as stream:
         stream.write(json.dumps(content, indent=2).encode() + b"\n")
 
 
-def noted(folder: Path) -> dict[str, Any]:
+def noted(folder: Path) -> Json:
     """What run.json holds; nothing where there is none."""
     path = folder / "run.json"
     if not path.is_file():
@@ -271,7 +272,7 @@ def load(folder: Path) -> Results:
     return _whole(folder, Results.load(folder, cells), cells)
 
 
-def _known(content: dict[str, Any]) -> dict[str, list[str]]:
+def _known(content: Json) -> dict[str, list[str]]:
     return dict(content.get("figures", {}))
 
 

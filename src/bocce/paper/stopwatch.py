@@ -6,7 +6,8 @@ import os
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Any
+
+from .._types import Json
 
 
 def _processor_seconds() -> float:
@@ -41,7 +42,7 @@ class Stopwatch:
         }
 
 
-def in_words(last: dict[str, Any]) -> str:
+def in_words(last: Json) -> str:
     """What run.json holds of the last run.
 
     >>> in_words({"cells": 3, "of": 9, "processes": 2, "elapsed": 312.4, "processor": 540.0})

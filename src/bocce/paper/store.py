@@ -12,13 +12,13 @@ from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from .. import __version__
 from .._atomic import atomic_write
 from .._extras import install
+from .._types import Json
 from .compute import Outcome
 from .specs import Cell
 
@@ -78,7 +78,7 @@ def write(folder: Path, cell: Cell, outcome: Outcome, seconds: float) -> dict[st
         "digest": digest(identity, outcome),
         "provenance": made,
     }
-    content: dict[str, Any] = {HEADER: json.dumps(header), **outcome.numbers}
+    content: Json = {HEADER: json.dumps(header), **outcome.numbers}
     path = cell_file(folder, cell)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as stream:
@@ -86,7 +86,7 @@ def write(folder: Path, cell: Cell, outcome: Outcome, seconds: float) -> dict[st
     return made
 
 
-def read(folder: Path, cell: Cell) -> tuple[Outcome, dict[str, Any]] | None:
+def read(folder: Path, cell: Cell) -> tuple[Outcome, Json] | None:
     """The stored numbers and their provenance; None where there are none that can be trusted.
 
     A file that is absent, damaged in any bit of its numbers, or of another specification is not

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .._types import Json
+
 if TYPE_CHECKING:
     from .results import Results
 
@@ -283,7 +285,7 @@ def significant(value: Any) -> Any:
     return float(f"{number:.6g}") if math.isfinite(number) else None
 
 
-def _entry(v: Verdict) -> dict[str, Any]:
+def _entry(v: Verdict) -> Json:
     claim = v.claim
     changes = [asdict(change) for change in claim.changes]
     entry = {

@@ -102,23 +102,17 @@ class Plane:
         self.start_value, self.best_norm = self.value, self.norm
 
     def _lay_out(
-        self,
-        problem: Problem,
-        w: Array,
-        memory: int,
-        metric: Given,
-        inner: bool,
-        limits: PlaneLimits,
+        self, p: Problem, w: Array, memory: int, metric: Given, inner: bool, limits: PlaneLimits
     ) -> None:
-        self.problem, self.w, self.limits = problem, w, limits
-        self.ridge = np.asarray(problem.ridge, dtype=np.float64)
+        self.problem, self.w, self.limits = p, w, limits
+        self.ridge = np.asarray(p.ridge, dtype=np.float64)
         if self.ridge.ndim:
             self.ridge = self.ridge.reshape(-1, *(1,) * (w.ndim - 1))
         self.penalised = bool(self.ridge.any())
         # Can w run away? Not where the loss is least at finite scores.
-        self.free = not (problem.loss.attains_minimum or bool((self.ridge > 0.0).all()))
-        self.quadratic = bool(problem.loss.quadratic)
-        self.policy = policy_for(problem, metric, inner)
+        self.free = not (p.loss.attains_minimum or bool((self.ridge > 0.0).all()))
+        self.quadratic = bool(p.loss.quadratic)
+        self.policy = policy_for(p, metric, inner)
         self.directions = Directions(memory, w.shape, self.ridge, self.quadratic)
         self.goal: Goal = ANY
         self.predicted_step = 0.0  # the multiple of direction 0 at which the gradient is known

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import _html, _pictures
+from .._pictures import Axes
 from ..problems import Constants
 from . import plan_words
 from .expectation import Expectation
@@ -133,7 +134,7 @@ class Plan:
     def _repr_html_(self) -> str:
         return _html.plan(self)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what batch sizes cost: steps on the left, passes over the data on the right.
 
         Parameters

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .. import _html, _pictures
+from .._pictures import Axes
 from .._types import Design, Vector
 from ..control.base import Steps
 from ..rows import Array
@@ -169,7 +170,7 @@ class Result:
     def _repr_html_(self) -> str:
         return _html.result(self)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the relative norm of the gradient against the number of row gradients.
 
         Parameters

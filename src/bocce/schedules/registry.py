@@ -189,7 +189,10 @@ REGISTRY: dict[str, Method] = {
 
 
 def table_of(
-    where: str, schedule: Any, T: int | None, values: Callable[[Method, int], Mapping[str, Any]]
+    where: str,
+    schedule: Schedule | str,
+    T: int | None,
+    values: Callable[[Method, int], Mapping[str, Any]],
 ) -> Schedule:
     """A given schedule as it is, or the table of a named method for T steps.
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _checks, _html, _pictures
+from .._pictures import Axes
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -140,7 +141,7 @@ class Schedule:
     def _repr_html_(self) -> str:
         return _html.schedule(self)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the table: steps on a logarithmic axis, momentum and lookahead on the right.
 
         Parameters

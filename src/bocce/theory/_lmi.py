@@ -10,11 +10,12 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-Array = Any  # of floats, of Fractions, or an expression of cvxpy
+Number: TypeAlias = Any  # a float, a Fraction, or an expression of cvxpy
+Array: TypeAlias = Any  # of such numbers
 POINTS = ("y", "y-", "*")
 PAIRS = tuple(itertools.permutations(POINTS, 2))
 
@@ -23,12 +24,12 @@ PAIRS = tuple(itertools.permutations(POINTS, 2))
 class HeavyBall:
     """a = alpha L, beta, theta, m = mu/L, R = L_max/L and z = zeta0^2: floats, or Fractions."""
 
-    a: Any
-    beta: Any
-    theta: Any
-    m: Any
-    R: Any
-    z: Any
+    a: Number
+    beta: Number
+    theta: Number
+    m: Number
+    R: Number
+    z: Number
 
 
 def symmetric(x: Array, y: Array) -> Array:
@@ -68,7 +69,7 @@ def matrices(method: HeavyBall) -> Matrices:
     )
 
 
-def _interpolation(m: Any, dx: Array, u_i: Array, u_j: Array) -> Array:
+def _interpolation(m: Number, dx: Array, u_i: Array, u_j: Array) -> Array:
     """f_i - f_j - <u_j, x_i - x_j> >= (|du|^2 + m |dx|^2 - 2 m <du, dx>)/(2 (1 - m)), L = 1.
 
     The conditions for three points to lie on a function of F_{m,1} (Taylor, Hendrickx and
@@ -94,13 +95,13 @@ class Multipliers:
     """
 
     P: Array  # (4, 4)
-    p: Any
-    n_value: Any  # of the noise's weight P_11 a^2 z, the share bounded by values
-    pairs: dict[tuple[str, str], Any]  # of Q_ij, >= 0
-    above: tuple[Any, Any]  # of Q for (y-, *) and (*, y-): V >= |w|^2 up to a factor
+    p: Number
+    n_value: Number  # of the noise's weight P_11 a^2 z, the share bounded by values
+    pairs: dict[tuple[str, str], Number]  # of Q_ij, >= 0
+    above: tuple[Number, Number]  # of Q for (y-, *) and (*, y-): V >= |w|^2 up to a factor
 
 
-def fall(x: Multipliers, method: HeavyBall, M: Matrices, r2: Any) -> Array:
+def fall(x: Multipliers, method: HeavyBall, M: Matrices, r2: Number) -> Array:
     """r^2 V - E V+ - sum of multipliers times Q_ij: must be >= 0 as a matrix."""
     weight = x.P[0, 0] * (method.a * method.a * method.z)
     mean = M.then.T @ x.P @ M.then - r2 * (M.now.T @ x.P @ M.now)
@@ -109,7 +110,7 @@ def fall(x: Multipliers, method: HeavyBall, M: Matrices, r2: Any) -> Array:
     return -(mean + noise + held)
 
 
-def values(x: Multipliers, method: HeavyBall, r2: Any) -> tuple[Any, Any]:
+def values(x: Multipliers, method: HeavyBall, r2: Number) -> tuple[Number, Number]:
     """The coefficients of F and F- in E V+ - r^2 V + sum of multipliers times Q_ij: must be 0."""
     balance = {
         point: sum(sign * x.pairs[pair] for pair in PAIRS for sign in _signs(pair, point))
@@ -122,7 +123,7 @@ def _signs(pair: tuple[str, str], point: str) -> list[int]:
     return [1] * (pair[0] == point) + [-1] * (pair[1] == point)
 
 
-def height(x: Multipliers, M: Matrices, least: Any) -> Array:
+def height(x: Multipliers, M: Matrices, least: Number) -> Array:
     """V - least |w|^2 - multipliers times Q: must be >= 0 as a matrix (on the state)."""
     first, second = x.above
     held = first * M.interpolation["y-", "*"] + second * M.interpolation["*", "y-"]

@@ -14,6 +14,7 @@ import numpy as np
 from .._extras import install
 from ._arguments import batch_share, lookahead, spectrum, step
 from ._lmi import PAIRS, HeavyBall, Matrices, Multipliers, fall, height, matrices, proves, values
+from ._lmi import Array as LmiArray
 
 GRID = 2**48  # multipliers are rounded to this fraction
 LEAST = 1e-9  # of the margin: below it a solution counts as none
@@ -187,7 +188,7 @@ class _Programme:
         self.problem = cp.Problem(cp.Maximize(self.margin), constraints)
 
     @staticmethod
-    def _multipliers(P: Any, rest: Any) -> Multipliers:
+    def _multipliers(P: LmiArray, rest: LmiArray) -> Multipliers:
         pairs = {pair: rest[4 + i] for i, pair in enumerate(PAIRS)}
         return Multipliers(P, rest[0], rest[1], pairs, (rest[2], rest[3]))
 

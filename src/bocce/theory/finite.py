@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _checks
+from .._types import Vector
 from ..schedules import Schedule, _rules, table_of
 from ..schedules.adaptive import sampling_noise
 from ..schedules.schedule import FloatArray
@@ -140,7 +140,9 @@ def _fresh(where: str, b: object) -> int:
     return _checks.integer(where, "b", b, remedy="the number of fresh rows a step")
 
 
-def _eigenvalues(where: str, spectrum: Any, mu: Any, lam_max: Any) -> FloatArray:
+def _eigenvalues(
+    where: str, spectrum: Vector | None, mu: float | None, lam_max: float | None
+) -> FloatArray:
     if spectrum is None:
         if mu is None or lam_max is None:
             raise ValueError(
@@ -163,7 +165,7 @@ def _eigenvalues(where: str, spectrum: Any, mu: Any, lam_max: Any) -> FloatArray
     return lam
 
 
-def _starts(where: str, error0: Any, size: int) -> FloatArray:
+def _starts(where: str, error0: Vector, size: int) -> FloatArray:
     """error0 as one number for each eigenvalue, or as one number (size 1)."""
     parts = np.array(error0, dtype=np.float64).ravel()
     if parts.size not in (1, size) or not np.isfinite(parts).all() or parts.min() < 0.0:
