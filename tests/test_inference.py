@@ -139,6 +139,86 @@ def test_what_cannot_be_had_is_refused():
     )
 
 
+@pytest.mark.parametrize("kind", ["model", "sandwich"])
+@pytest.mark.parametrize("loss", [*LOSSES, "softmax"])
+def test_data_in_parts_have_the_same_errors(loss, kind, tmp_path):
+    """With columns far from 0 and a penalty in their units."""
+    X, y = data(loss)
+    file = bocce.data.write_blocks(tmp_path / "rows", [(X, y.astype(float))], block_rows=37)
+    how = {"l2": 0.01, "standardize": True, "intercept": True}
+    here, there = bocce.Problem(X, y, loss, **how), bocce.Problem(file, None, loss, **how)
+    fit = bocce.minimize(here, tol=1e-6)
+    w = here.join_intercept(fit.w, fit.intercept)
+    w = w + 1e-3 * infer(here, w, "sandwich").standard_errors  # a gradient that is no rounding
+    kind = "sandwich" if loss == "squared_hinge" else kind
+    one, other = infer(here, w, kind), infer(there, w, kind)
+    for name in ("standard_errors", "spread", "error", "dispersion"):
+        np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-6)
+
+
+def test_softmax_on_many_columns_is_the_sum_over_rows():
+    """Off the diagonal the weights of a Gram matrix are negative."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 40))
+    y = np.argmax(X[:, :3] + rng.gumbel(size=(300, 3)), axis=1)
+    p = bocce.Problem(X, y, "softmax", 0.1)
+    w = bocce.minimize(p, tol=1e-8).w
+    z = X @ w
+    shares = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    H = sum(np.kron(np.outer(x, x), np.diag(s) - np.outer(s, s)) for x, s in zip(X, shares))
+    K = np.linalg.inv(H + 300 * 0.1 * np.eye(120))
+    apart = np.kron(np.eye(40), np.eye(3) - 1.0 / 3.0)
+    expected = np.sqrt(np.diag(apart @ K @ H @ K @ apart)).reshape(40, 3)
+    np.testing.assert_allclose(infer(p, w).standard_errors, expected, rtol=1e-9)
+
+
+def test_nothing_is_proved_where_no_row_holds_a_coefficient():
+    """Huber's loss without curvature along a column: only rows beyond the kink have entries."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal(200), np.r_[[1.0, 2.0, 1.0], np.zeros(197)]])
+    y = X[:, 0] + 0.1 * rng.standard_normal(200) + np.r_[np.full(3, 50.0), np.zeros(197)]
+    p = bocce.Problem(X, y, "huber", intercept=True)
+    fit = bocce.minimize(bocce.Problem(X[:, :1], y, "huber", intercept=True), tol=1e-12)
+    found = infer(p, [fit.w[0], 0.0, fit.intercept], "sandwich")
+    assert np.isinf(found.error).all()
+
+
+WEIGHTS = {"none": lambda n: None, "counts": lambda n: np.arange(n) % 4 + 1.0}
+WEIGHTS["wild"] = lambda n: np.geomspace(1e-3, 1e3, n)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    loss=st.sampled_from([*LOSSES, "softmax"]),
+    weights=st.sampled_from(sorted(WEIGHTS)),
+    intercept=st.booleans(),
+    standardize=st.booleans(),
+    sizes=st.lists(st.integers(-5, 5), min_size=3, max_size=3),
+    l2=st.sampled_from([1e-6, 1e-3, 1.0]),
+    seed=st.integers(0, 50),
+    offset=st.booleans(),
+)
+def test_tol_auto_is_kept(loss, weights, intercept, standardize, sizes, l2, seed, offset):
+    """Where a run says that every coefficient is certain, a far more exact run agrees."""
+    X, y = data(loss, n=80, seed=seed)
+    X = (X - [0.0, 1e4, 5.0]) / [1.0, 100.0, 0.01] * 10.0 ** np.array(sizes)
+    how = {"intercept": intercept, "standardize": standardize}
+    if offset and loss != "softmax":
+        how["offset"] = 0.3 * np.sin(np.arange(80.0))
+    p = bocce.Problem(X, y, loss, l2, sample_weight=WEIGHTS[weights](80), **how)
+    fit = bocce.minimize(p, tol="auto")
+    if "(proved)" not in fit.message:
+        return
+    w = p.join_intercept(fit.w, fit.intercept)
+    kind = "sandwich" if loss == "squared_hinge" else "model"
+    found = infer(p, w, kind)
+    exact = bocce.minimize(p, tol=1e-14, w0=w)
+    off = w - p.join_intercept(exact.w, exact.intercept)
+    if loss == "softmax":  # only differences of classes count
+        off -= off.mean(axis=1, keepdims=True)
+    assert (np.abs(off) <= 0.01 * found.standard_errors + 1e-9 * np.abs(w)).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("l2", [0.0, 0.02])
 @pytest.mark.parametrize("loss", ["squared", "logistic", "poisson", "gamma"])

@@ -17,6 +17,7 @@ covariance is H^-1 S H^-1. Without a penalty the two are the same.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from . import _checks
-from .problems import Frame, Problem
+from .problems import Frame, PartedProblem, Problem
 from .rows import Array
 
 __all__ = ["Inference", "infer"]
@@ -64,20 +65,23 @@ class Inference:
     dispersion: float
 
 
+Join = Callable[[Any, Any], Any]
+Ask = Callable[..., tuple[Any, ...]]
+
+
 def infer(p: Problem, w: Any, kind: str = "model", count: float | None = None) -> Inference:
     """The covariance of the fit ``w`` of a problem, and a bound on its optimisation error.
 
     Parameters
     ----------
     p : Problem
-        Problem In memory, with at most 3,000 variables.
-    w : object
-        Array The fit: ``p.join_intercept(result.w, result.intercept)``.
+        The problem, in memory or in parts, with at most 3,000 variables.
+    w : array-like
+        The fit: ``p.join_intercept(result.w, result.intercept)``.
     kind : {"model", "sandwich"}, default "model"
         The covariance of the model, or the robust one that trusts the residuals alone.
     count : float, optional
-        Float, optional How many observations the weights stand for; the number of rows unless
-        given.
+        The number of observations that the weights stand for; by default the number of rows.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def infer(p: Problem, w: Any, kind: str = "model", count: float | None = None) -
     Raises
     ------
     ValueError
-        If there are too many variables, the data are in parts, or the loss has no model.
+        If there are too many variables, or the loss has no model.
 
     Examples
     --------
@@ -104,27 +108,123 @@ def infer(p: Problem, w: Any, kind: str = "model", count: float | None = None) -
             f"{where}: the fit has {w.size} variables, must have at most {MOST_VARIABLES} for "
             "standard errors, which need a matrix of their pairs; leave columns out."
         )
-    if p.in_parts:
-        raise ValueError(f"{where}: the data are in parts, must be in memory; open them in memory.")
-    frame = Frame.of(p)
-    inner = frame.problem(p)
-    return _Fit(inner, frame, frame.into(w), float(count or p.n)).inference(kind)
+    if kind == "model" and p.loss.model == "none":
+        raise ValueError(
+            f"{where}: kind='model' needs a loss with a probability model, {p.loss.name} has none; "
+            "use kind='sandwich'."
+        )
+    return _Fit(p, w, kind, float(count or p.n)).inference()
+
+
+# -- sums over rows, of one part of the data at a time ---------------------------------------------
+
+
+def _over(p: Problem, join: Join, ask: Ask, *args: Any) -> tuple[Any, ...]:
+    """What ``ask(part, *args)`` gives, joined over the parts of the data; parts may have parts."""
+    if not p.in_parts:
+        return ask(p, *args)
+    assert isinstance(p, PartedProblem)
+    found: tuple[Any, ...] = ()
+    for _, answer in p.over(_over, join, ask, *args):
+        found = tuple(map(join, found, answer)) if found else answer
+    return found
+
+
+def _column_sums(part: Problem) -> tuple[Array]:
+    return (part.given.combine(np.ones(part.n)),)
+
+
+def _sums(part: Problem, frame: Frame | None, u: Array, second: str) -> tuple[Any, ...]:
+    """Sums over rows, with their weights: the Hessian, the gradient, squared slopes, bends, and a
+    ``second`` matrix: "rows" sums x x^T, "slopes" sums slope^2 x x^T, "" nothing."""
+    p = part if frame is None else frame.problem(part)
+    z, c = p.predict(u), np.ones(p.n) if p.weight is None else p.weight
+    slope = p.loss.slope(z, p.y)
+    if p.loss.multi_output:
+        shares = slope.copy()
+        shares[np.arange(p.n), p.y] += 1.0
+        hessian = _matrix(p, u, lambda k, l: c * shares[:, k] * (float(k == l) - shares[:, l]))
+        bends, columns = math.nan, slope
+    else:
+        bend = c * np.asarray(p.loss.bend(z, p.y), dtype=np.float64)
+        hessian, bends = _matrix(p, u, lambda k, l: bend), float(bend.sum())
+        columns = slope[:, None]
+    other = np.zeros(())
+    if second:
+        rows = second == "rows"
+        other = _matrix(p, u, lambda k, l: c if rows else c * columns[:, k] * columns[:, l])
+    slope2 = float(c @ np.square(columns).sum(axis=1))
+    return hessian, p.combine(p.weighted(slope)), slope2, bends, other
+
+
+def _matrix(p: Problem, u: Array, weights: Callable[[int, int], Array]) -> Array:
+    """sum_i W_i (x) x_i x_i^T, where ``weights(k, l)`` are the entries of all W_i."""
+    m, q = len(u), u[:1].size
+    found = np.zeros((m, q, m, q))
+    for k in range(q):
+        for l in range(k + 1):
+            found[:, k, :, l] = _gram(p, weights(k, l))
+            found[:, l, :, k] = found[:, k, :, l]
+    return found.reshape(m * q, m * q)
+
+
+def _gram(p: Problem, weights: Array) -> Array:
+    """sum_i s_i x_i x_i^T with weights of any sign: rows take roots of positive ones."""
+    total = np.zeros((p.rows.d, p.rows.d))
+    for sign in (1.0, -1.0):
+        if (some := (sign * weights).clip(0.0)).any():
+            total += sign * p.n * p.rows.gram(some)
+    return total
+
+
+def _reaches(
+    part: Problem, frame: Frame | None, u: Array, root: Array, delta: float
+) -> tuple[Any, ...]:
+    """The largest sqrt(x_i^T K^-1 x_i), which is what a step of length 1 in the metric K moves a
+    score by; and whether a row may reach a kink of its loss by a step of length delta (1.0)."""
+    p = part if frame is None else frame.problem(part)
+    reach = np.sqrt(p.rows.projections2(root))
+    if p.loss.self_concordance is not None:
+        return float(reach.max()), 0.0
+    z, loss, move = p.predict(u), p.loss, delta * reach
+    slope, bend = loss.slope(z, p.y), loss.bend(z, p.y)
+    kinks = not np.isin(bend, (0.0, loss.curvature or 0.0)).all()
+    slack = 1e-9 * float(np.abs(slope).max(initial=0.0))
+    for sign in (1.0, -1.0):
+        ahead = loss.slope(z + sign * move, p.y) - slope - sign * bend * move
+        kinks |= float(np.abs(ahead).max(initial=0.0)) > slack
+    return float(reach.max()), float(kinks)
+
+
+# -- the fit ---------------------------------------------------------------------------------------
 
 
 class _Fit:
     """A fit in the frame's variables, in which matrices are well scaled."""
 
-    def __init__(self, p: Problem, frame: Frame, u: Array, count: float) -> None:
-        self.p, self.frame, self.u, self.N = p, frame, u, count
-        self.z = p.predict(u)
+    def __init__(self, p: Problem, w: Array, kind: str, count: float) -> None:
+        self.p, self.kind, self.N = p, kind, count
+        self.rows, self.inside = p, None  # the rows, and the frame that is still to be applied
+        if p.in_parts:
+            centre = np.zeros(p.d)
+            if p.intercept:
+                centre = _over(p, np.add, _column_sums)[0] / p.n
+            self.frame = self.inside = Frame(centre, np.ones(p.d), float(p.intercept))
+        else:
+            self.frame = Frame.of(p)
+            self.rows = self.frame.problem(p)
+        self.u = u = self.frame.into(w)
         self.outputs = u[:1].size
-        ridge = np.asarray(p.ridge, dtype=np.float64)
-        self.P = count * np.repeat(np.broadcast_to(ridge.reshape(-1), (len(u),)), self.outputs)
-        self.slope = p.loss.slope(self.z, p.y)
-        self.observed = self._matrix(self._bends())
+        ridges = p.ridges
+        ridges[: p.d] *= np.square(self.frame.scale)
+        self.P = count * np.repeat(ridges, self.outputs)
+        second = "slopes" if kind == "sandwich" else "rows" * (p.loss.model != "likelihood")
+        sums = _over(self.rows, np.add, _sums, self.inside, u, second)
+        self.observed, self.slopes, slope2, bends, self.second = (count / p.n * x for x in sums)
+        self.slope2, self.bend = slope2 / count, bends / count
 
-    def inference(self, kind: str) -> Inference:
-        H, S, dispersion = self._sandwich() if kind == "sandwich" else self._model()
+    def inference(self) -> Inference:
+        H, S, dispersion = self._variances()
         K = _inverse(H + np.diag(self.P))
         covariance = self._out(K @ S @ K)
         plain = _inverse(H) if self.P.any() else K
@@ -141,101 +241,51 @@ class _Fit:
             dispersion,
         )
 
-    # -- matrices --------------------------------------------------------------------------------
-
-    def _matrix(self, weights: Array) -> Array:
-        """N E[c_i W_i (x) x_i x_i^T], with W_i a number or a matrix of the outputs."""
-        p, c = self.p, 1.0 if self.p.weight is None else self.p.weight
-        if weights.ndim == 1:
-            return np.asarray(self.N * p.rows.gram(c * weights))
-        m, q = len(self.u), self.outputs
-        found = np.zeros((m, q, m, q))
-        for k in range(q):
-            for l in range(k + 1):
-                found[:, k, :, l] = self.N * p.rows.gram(c * weights[:, k, l])
-                found[:, l, :, k] = found[:, k, :, l]
-        return found.reshape(m * q, m * q)
-
-    def _bends(self) -> Array:
-        """Second derivatives: a number for each row, or a matrix of the classes."""
-        if not self.p.loss.multi_output:
-            return np.asarray(self.p.loss.bend(self.z, self.p.y), dtype=np.float64)
-        shares = self.slope.copy()
-        shares[np.arange(len(shares)), self.p.y] += 1.0
-        alone: Array = shares[:, :, None] * np.eye(self.outputs)
-        return np.asarray(alone - shares[:, :, None] * shares[:, None, :])
-
-    def _sandwich(self) -> tuple[Array, Array, float]:
-        squares = (
-            np.einsum("ik,il->ikl", self.slope, self.slope)
-            if self.p.loss.multi_output
-            else np.square(self.slope)
-        )
-        return self.observed, self._matrix(squares), 1.0
-
-    def _model(self) -> tuple[Array, Array, float]:
-        """The Hessian that the model expects, and the variance of the gradient."""
+    def _variances(self) -> tuple[Array, Array, float]:
+        """The Hessian, the variance of the gradient, and the dispersion."""
         model = self.p.loss.model
-        if model == "none":
-            raise ValueError(
-                f"infer: kind='model' needs a loss with a probability model, {self.p.loss.name} "
-                "has none; use kind='sandwich'."
-            )
+        if self.kind == "sandwich":
+            return self.observed, self.second, 1.0
         if model == "likelihood":
             return self.observed, self.observed, 1.0
         # residuals of one variance: slopes have the variance v, and bends the mean m, at every x
-        mean = 1.0 if model == "scaled" else self._mean(self.p.loss.bend(self.z, self.p.y))
-        moments = self._matrix(np.ones(self.p.n))
-        H = mean * moments
+        H = (1.0 if model == "scaled" else self.bend) * self.second
         used = float(np.sum(_inverse(H + np.diag(self.P)) * H))
         left = self.N - used
-        v = self.N / left * self._mean(np.square(self.slope)) if left > 0.0 else math.nan
-        return H, v * moments, v
-
-    def _mean(self, values: Array) -> float:
-        return float(self.p.weighted(values).mean())
+        v = self.N / left * self.slope2 if left > 0.0 else math.nan
+        return H, v * self.second, v
 
     # -- how far the minimiser is ------------------------------------------------------------------
 
     def error(self) -> Array:
-        """|w_j - w*_j| <= sqrt(K^-1_jj) t, flattened.
+        """|w_j - w*_j| <= sqrt(K^-1_jj) t, flattened; infinite where K does not determine w_j.
 
         With delta = sqrt(g^T K^-1 g) at w, R = max_i sqrt(x_i^T K^-1 x_i) and a third derivative of
         at most s times the second, t = -log(1 - s R delta)/(s R): the proof is in
         docs/theory/optimisation-error.md.
         """
         with np.errstate(all="ignore"):
-            K = _inverse(self.observed + np.diag(self.P))
-            gradient = self.N * self.p.gradient(self.u).reshape(-1)
+            whole = self.observed + np.diag(self.P)
+            K, known = _inverse(whole), self._determined(whole)
+            gradient = self.slopes.reshape(-1) + self.P * self.u.reshape(-1)
             delta = math.sqrt(max(0.0, float(gradient @ K @ gradient)))
-            reach = self._reach(K)
-            t = self._distance(delta, reach)
-            return np.asarray(t * np.sqrt(self._out(K).diagonal().clip(0.0)))
+            t = self._distance(delta, K, bool(known.all()))
+            error = t * np.sqrt(self._out(K).diagonal().clip(0.0))
+            return np.where(known, error, math.inf)
 
-    def _reach(self, K: Array) -> Array:
-        """sqrt(x_i^T K^-1 x_i): what a step of length 1 in the metric K moves a score by."""
+    def _distance(self, delta: float, K: Array, regular: bool) -> float:
         m, q = len(self.u), self.outputs
-        blocks = np.einsum("jkmk->jm", K.reshape(m, q, m, q))
-        values, vectors = np.linalg.eigh(blocks)
+        values, vectors = np.linalg.eigh(np.einsum("jkmk->jm", K.reshape(m, q, m, q)))
         root = vectors * np.sqrt(values.clip(0.0))
-        return np.sqrt(self.p.rows.projections2(root))
-
-    def _distance(self, delta: float, reach: Array) -> float:
+        found = _over(self.rows, np.maximum, _reaches, self.inside, self.u, root, delta)
+        reach, kinks = map(float, found)
         s = self.p.loss.self_concordance
-        if s is not None:
-            growth = s * float(reach.max(initial=0.0)) * delta
-            if growth >= 1.0:
-                return math.inf
-            return delta if growth < 1e-12 else -math.log1p(-growth) / growth * delta
-        # piecewise quadratic: the step of Newton's method is exact where no row can reach a kink
-        loss, y, move = self.p.loss, self.p.y, delta * reach
-        bend = loss.bend(self.z, y)
-        pieces = bool(np.isin(bend, (0.0, loss.curvature or 0.0)).all())
-        slack = 1e-9 * float(np.abs(self.slope).max(initial=0.0))
-        for sign in (1.0, -1.0):
-            ahead = loss.slope(self.z + sign * move, y) - self.slope - sign * bend * move
-            pieces &= float(np.abs(ahead).max(initial=0.0)) <= slack
-        return delta if pieces else math.inf
+        if s is None:  # Newton's step is exact where no row can reach a kink
+            return delta if regular and not kinks else math.inf
+        growth = s * reach * delta
+        if growth >= 1.0:
+            return math.inf
+        return delta if growth < 1e-12 else -math.log1p(-growth) / growth * delta
 
     # -- the caller's variables --------------------------------------------------------------------
 

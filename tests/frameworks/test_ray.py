@@ -14,6 +14,7 @@ import bocce.ray
 import bocce.ray.sources
 import bocce.ray.workers
 from bocce.data import write_blocks
+from bocce.inference import infer
 from bocce.plane.metrics import HessianPolicy
 from bocce.plane.scores import PredictingScores
 from ray_rows import KINDS, D, N, T, data, on_rows, parts_of, replayed, schedule
@@ -44,6 +45,34 @@ def test_iterates_equal_those_of_one_machine_on_the_same_batches(local_ray, loss
     assert r.history["value"][-1] == pytest.approx(problem.value(r.w), rel=1e-10)
     norm = np.linalg.norm(problem.gradient(r.w))
     assert r.history["grad_norm"][-1] == pytest.approx(norm, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "softmax", "huber"])
+@pytest.mark.parametrize("in_files", [False, True])
+def test_errors_and_certain_fits_are_those_of_one_machine(local_ray, loss, in_files, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3)) * [1.0, 100.0, 0.1] + [0.0, 1e3, 0.0]
+    z = (X - X.mean(axis=0)) / X.std(axis=0) @ [1.0, 0.5, 0.0] + rng.standard_normal(300)
+    y = {"logistic": z > 0, "softmax": np.digitize(z, [-1.0, 1.0])}.get(loss, z).astype(float)
+    parts = parts_of(X, y, [100, 200])
+    if in_files:
+        parts = [
+            write_blocks(tmp_path / f"{i}.arrow", [part], block_rows=30).path
+            for i, part in enumerate(parts)
+        ]
+    how = {"loss": loss, "l2": 1e-3, "intercept": True}
+    fit = bocce.ray.minimize(parts, tol="auto", **how)
+    assert "(proved)" in fit.message
+    p = bocce.Problem(X, y, **how)
+    w = p.join_intercept(fit.w, fit.intercept)
+    one = infer(p, w, "sandwich")
+    there = bocce.ray.infer(parts, fit, "sandwich", **how)
+    np.testing.assert_allclose(there.standard_errors, one.standard_errors, rtol=1e-9)
+    exact = bocce.minimize(p, tol=1e-13)
+    off = w - p.join_intercept(exact.w, exact.intercept)
+    if loss == "softmax":
+        off -= off.mean(axis=1, keepdims=True)
+    assert (np.abs(off) <= 0.01 * one.standard_errors).all()
 
 
 def test_a_run_that_ends_above_its_start_is_diverged(local_ray):

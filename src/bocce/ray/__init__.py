@@ -18,10 +18,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .. import _checks, _extras, run, sampling
+from .. import _checks, _extras, inference, sampling
 from ..control import PLANE, open_ended_names
+from ..inference import Inference
 from ..losses import loss_of
 from ..run import Progress, Request, Result
+from ..run.certain import solve_as_asked
+from ..run.request import tolerance
 
 with _extras.extra("ray"):
     from .cluster import WHERE, connected
@@ -40,7 +43,7 @@ def minimize(
     batch_size: float | None = None,
     seed: int = 0,
     w0: Any = None,
-    tol: float = 0.0,
+    tol: float | str = 0.0,
     record_every: int | str = 1,
     callback: Callable[[Progress], Any] | None = None,
     checkpoint: Any = None,
@@ -79,8 +82,9 @@ def minimize(
         The seed of the batches.
     w0 : array-like, optional
         The start; by default zeros.
-    tol : float, default 0.0
-        Stop when the norm of the full gradient is at most tol times the first one.
+    tol : float or "auto", default 0.0
+        Stop when the norm of the full gradient is at most tol times the first one, or when
+        coefficients are certain, as in ``bocce.minimize``.
     record_every : int or "auto", default 1
         Measure the full gradient every so many steps. In batches a record is a pass over all rows,
         unless the loss is squared and d <= 1024: take "auto".
@@ -117,13 +121,15 @@ def minimize(
     >>> r.w.round(6)
     array([ 1., -1.])
     """
+    goal, certain = tolerance(tol)
     request = Request(
         method=method,
         T=T,
         batch_size=batch_size,
         seed=seed,
         w0=w0,
-        tol=tol,
+        tol=goal,
+        certain=certain,
         record_every=record_every,
         callback=callback,
         checkpoint=checkpoint,
@@ -152,7 +158,48 @@ def solve(
         request = replace(request, method=PLANE.name)
     found = survey(parts, loss, workers)
     with connected(address), placed(found, loss, l2, intercept, seed) as problem:
-        return run.solve(problem, request.checked(problem))
+        return solve_as_asked(problem, request.checked(problem))
 
 
-__all__ = ["minimize", "split"]
+def infer(
+    parts: Any,
+    result: Result,
+    kind: str = "model",
+    *,
+    loss: Any = "squared",
+    l2: float = 0.0,
+    intercept: bool = False,
+    workers: int | None = None,
+    address: str | None = None,
+) -> Inference:
+    """``bocce.inference.infer`` on rows that are spread over the machines of a Ray cluster.
+
+    Parameters
+    ----------
+    parts, loss, l2, intercept, workers, address : object
+        As for ``minimize``, whose result is ``result``.
+    result : Result
+        The fit, of at most 3,000 variables.
+    kind : {"model", "sandwich"}, default "model"
+        The covariance of the model, or the robust one that trusts the residuals alone.
+
+    Returns
+    -------
+    Inference
+        Covariance, standard errors and a bound on the optimisation error.
+
+    Examples
+    --------
+    >>> import numpy as np, bocce.ray
+    >>> parts = [(np.ones((2, 1)), np.array([1.0, 2.0])), (np.ones((2, 1)), np.array([3.0, 6.0]))]
+    >>> r = bocce.ray.minimize(parts, tol=1e-9)
+    >>> float(bocce.ray.infer(parts, r).standard_errors[0].round(6))
+    1.080123
+    """
+    loss = loss_of(WHERE, loss)
+    found = survey(parts, loss, workers)
+    with connected(address), placed(found, loss, l2, bool(intercept), 0) as problem:
+        return inference.infer(problem, problem.join_intercept(result.w, result.intercept), kind)
+
+
+__all__ = ["infer", "minimize", "split"]

@@ -15,9 +15,9 @@ from ..plane.small import SmallNewton, minimiser
 from ..problems import Frame, PathCache, Problem, norm
 from ..rows import Array
 from .constant import value_at_constant
-from .minimize import solve
 from .request import Request
 from .result import Result
+from .solve import solve
 from .stop import Stop
 
 MOVES = 0.1  # of the gradient where a run begins: it goes on at least to this,

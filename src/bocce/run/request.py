@@ -28,6 +28,15 @@ Callback: TypeAlias = Callable[[Progress], object]
 LIMITS = Limits()
 
 
+# The tolerance of the first run with ``tol="auto"``, and the only one where no bound is computed.
+FIRST_TOL = 1e-4
+
+
+def tolerance(tol: float | str) -> tuple[float, bool]:
+    """A number for ``tol``, and whether it is lowered until coefficients are certain ("auto")."""
+    return (FIRST_TOL, True) if tol == "auto" else (tol, False)  # type: ignore[return-value]
+
+
 @dataclass(frozen=True)
 class Request:
     """The arguments of a run.
@@ -57,6 +66,7 @@ class Request:
     memory: int = 5
     metric: MetricChoice = "auto"
     limits: Limits = LIMITS
+    certain: bool = False  # Is ``tol`` lowered until coefficients are certain (``tol="auto"``)?
 
     @property
     def facts(self) -> Method:
@@ -118,8 +128,7 @@ class Request:
         mode = _checks.choice(where, "sampling", self.sampling, sampling.MODES)
         engine = engines.check_engine(where, self.engine)
         checkpoint: Path | None = None if self.checkpoint is None else writable(self.checkpoint)
-        remedy = "0 never stops early"
-        tol = _checks.real(where, "tol", self.tol, least=0.0, below=1.0, remedy=remedy)
+        tol = self._checked_tol(where)
         remedy = "5 is usual"
         memory = _checks.integer(where, "memory", self.memory, least=1, most=10, remedy=remedy)
         if not callable(self.metric):
@@ -144,6 +153,15 @@ class Request:
             passes=passes,
             memory=memory,
         )
+
+    def _checked_tol(self, where: str) -> float:
+        if self.certain and (not self.open_ended or self.checkpoint is not None):
+            raise ValueError(
+                f"{where}: tol='auto' must be a number where T, a method with a schedule or a "
+                "checkpoint is given; leave them out, or set tol, for example 1e-6."
+            )
+        remedy = '0 never stops early, "auto" when coefficients are certain'
+        return _checks.real(where, "tol", self.tol, least=0.0, below=1.0, remedy=remedy)
 
     def _horizon(self, where: str) -> tuple[int | None, float | None]:
         T, passes = self.T, self.passes

@@ -34,7 +34,7 @@ from ..run.anytime import summed
 from . import _arrays, _columns, _words
 from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
-from ._errors import FIRST_TOL, Seen, WithErrors, until_certain
+from ._errors import FIRST_TOL, Seen, WithErrors, fit_until_certain
 from ._export import Exportable
 from ._report import Reporter
 from ._run import FitOutcome, asked, constant, dense_pays, descend, judged
@@ -301,7 +301,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
             watch = tell if report.listened_to else None
             problems.append(p)
             if certain:
-                outcome = until_certain(p, inner, frame, start, request, watch, count)
+                outcome = fit_until_certain(p, inner, frame, start, request, watch, count)
             else:
                 outcome = descend(p, inner, frame, start, request, watch)
             outcomes.append(outcome)

@@ -12,14 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks
 from .._coefficients import CoefficientTable, coefficient_table, row_names
-from ..inference import MOST_VARIABLES, Inference, infer
-from ..problems import Problem
+from ..inference import Inference, infer
+from ..problems import Frame, Problem
 from ..rows import Array
+from ..run import Request
+from ..run.certain import SHARE, affordable, optimisation_error, until_certain
+from ..run.request import FIRST_TOL as FIRST_TOL
 from ._run import FitOutcome, descend
-
-FIRST_TOL = 1e-4  # what ``tol="auto"`` begins with, and uses where nothing better is known
-SHARE = 0.01  # of its standard error: the most that a coefficient may be wrong by
-ROUNDS = 6
 
 
 class Seen(NamedTuple):
@@ -131,31 +130,35 @@ class WithErrors:
         return names if self._seen.columns is None else [names[j] for j in self._seen.columns]
 
 
-def until_certain(
-    p: Problem, inner: Problem, frame: Any, start: Array, request: Any, watch: Any, count: float
+def fit_until_certain(
+    p: Problem,
+    inner: Problem,
+    frame: Frame,
+    start: Array,
+    request: Request,
+    watch: Any,
+    count: float,
 ) -> FitOutcome:
     """Descend until no coefficient's optimisation error exceeds a hundredth of its standard error,
     by the bound of ``bocce.inference``."""
-    request = replace(request, tol=FIRST_TOL)
-    outcome = descend(p, inner, frame, start, request, watch)
-    if np.size(start) > MOST_VARIABLES or p.rows.foreign:
-        return outcome
-    kind = "sandwich" if p.loss.model == "none" else "model"
-    for _ in range(ROUNDS):
-        found = infer(p, outcome.w, kind, count)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = float(np.nan_to_num(found.error / found.standard_errors, posinf=1e6).max())
-        if ratio <= SHARE:
-            return outcome
-        request = replace(request, tol=max(1e-15, request.tol * min(0.1, 0.5 * SHARE / ratio)))
-        outcome = _joined(outcome, descend(p, inner, frame, outcome.w, request, watch))
-    warnings.warn(
-        f"fit: tol='auto' could not show that every coefficient is within {SHARE} standard errors "
-        f"of the minimiser (the bound is {ratio:.3g}); raise l2, or leave out columns that depend "
-        "on one another.",
-        ConvergenceWarning,
-        stacklevel=6,
-    )
+    if not affordable(p):
+        return descend(p, inner, frame, start, request, watch)
+
+    def go(tol: float, before: FitOutcome | None) -> tuple[FitOutcome, bool]:
+        w = start if before is None else before.w
+        then = descend(p, inner, frame, w, replace(request, tol=tol), watch)
+        met = then.ratio <= tol and not then.ended.stopped
+        return (then if before is None else _joined(before, then)), met
+
+    outcome, error = until_certain(go, lambda o: optimisation_error(p, o.w, count))
+    if error > SHARE and not outcome.ended.stopped:
+        warnings.warn(
+            f"fit: tol='auto' could not show that every coefficient is within {SHARE} standard "
+            f"errors of the minimiser (the bound is {error:.3g}); raise l2, or leave out columns "
+            "that depend on one another.",
+            ConvergenceWarning,
+            stacklevel=7,
+        )
     return outcome
 
 

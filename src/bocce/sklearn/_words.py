@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..control import takes_all_rows
+from ..inference import MOST_VARIABLES
 from ..problems import Frame, Problem
 from ..run import Request
+from ..run.certain import affordable
 from ._run import FitOutcome, reaches_tol
 
 SHOWN = 3  # outputs that are told one by one
@@ -40,6 +42,9 @@ def plan(
     for j in sorted(slowest):
         label = f"[{labels[j]}] " if len(outcomes) > 1 else ""
         said.append(f"{label}{_course(problem, outcomes[j], request)}")
+    if estimator.tol == "auto" and not affordable(problem):
+        most = f"{MOST_VARIABLES:,} variables, and NumPy's or SciPy's arrays"
+        said.append(f'tol="auto" needs at most {most}: {request.tol:g} was used.')
     said.append(_direct(problem, outcomes))
     return " ".join(text for text in said if text)
 
