@@ -19,7 +19,7 @@ from bocce.paper.exhibits import misestimation as mis
 from bocce.paper.exhibits import thresholds as thresholds_exhibit
 from bocce.paper.exhibits._synthetic import panel_name
 from bocce.paper.results import Results
-from bocce.paper.statements import STATEMENTS
+from bocce.paper.texts import STATEMENTS
 from bocce.paper.verdicts import Verdict
 
 CLAIMS = [claim for exhibit in EXHIBITS.values() for claim in exhibit.claims]
@@ -178,17 +178,18 @@ def auto(factor=2.0):
     return Results(made)
 
 
-def speeds(shb, full=1.0):
-    """The exact speeds of SHB at 0.9 n and at n."""
+def speeds(shb, full=1.0, kappa=None, setting="paper"):
+    """The exact speeds of SHB at 0.9 n and at n, and the kappa that methods are told."""
     return joined(
         *(
             table(
                 "shb_quad",
-                f"kappa={kappa}",
+                f"kappa={nominal}",
                 "speed",
-                {"shb": [shb], "shb_full": [full], "sgd": [0.1]},
+                {"shb": [shb], "shb_full": [full], "sgd": [0.1], "kappa": [kappa or nominal]},
+                setting,
             )
-            for kappa in fig03_quad.KAPPAS
+            for nominal in fig03_quad.KAPPAS
         )
     )
 

@@ -130,7 +130,7 @@ def check_report(folder):
         check_axes(name, content["layout"])
     assert "stand-in: sector.scale" in text
     assert "sector.scale stands in for rcv1" in text
-    order = ["What stands</h2>", "What to change</h2>", "fig1: ", "All claims</h2>"]
+    order = ["What stands</h2>", "What to change</h2>", "Figure 1: ", "All claims</h2>"]
     places = [text.rindex(words) for words in order]
     assert places == sorted(places)
     assert text.count('class="card"') == 5

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from bocce import schedules
-from bocce.paper import ALIASES, EXHIBITS, authors, chosen
+from bocce.paper import ALIASES, EXHIBITS, authors, chosen, compute, costs
 from bocce.paper.compute import prepared, problem
 from bocce.paper.exhibits import fig03_quad
 from bocce.paper.exhibits._synthetic import synthetic
 from bocce.paper.methods import AUTHORS, PAPER, PUBLISHED, Told, build
-from bocce.paper.specs import PROFILES, SETTINGS, Run
+from bocce.paper.specs import PROFILES, SETTINGS, Cell, Data, Run
 
 FULL = PROFILES["paper"]
 
@@ -201,3 +201,34 @@ def test_constants_can_be_told_wrong():
         prepared(Run(data, "SGD", "paper", 0.5, T=2, wrong_L=f))[1].alpha[0] for f in (1.0, 0.1)
     )
     assert wrong == pytest.approx(10 * true)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("seed", ["0", "exact"])
+def test_methods_with_the_same_steps_share_a_run_to_the_last_bit(seed):
+    """Multi-SHB without a second stage is SHB but for the momentum of step 0, of no effect."""
+    data = Data("regression", n=60, d=3, kappa=10.0, noise_var=0.1)
+    names = ("SHB", "Multi-SHB", "SGD")
+    cells = [Cell("f", "paper", "p", m, seed, Run(data, m, "paper", 0.5, T=30)) for m in names]
+    alone = []
+    for cell in cells:
+        compute._computed.cache_clear()
+        alone.append(compute.compute(cell))
+    compute._computed.cache_clear()
+    shared = [compute.compute(cell) for cell in cells]
+    assert compute._computed.cache_info().hits == 1
+    for a, b in zip(alone, shared):
+        assert a.notes == b.notes
+        assert all(np.array_equal(a.numbers[name], b.numbers[name]) for name in a.numbers)
+    assert alone[1].notes["schedule"] != alone[0].notes["schedule"]
+    assert not np.array_equal(alone[0].numbers["grad_norm"], alone[2].numbers["grad_norm"])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_shares_hold_every_cell_once_and_each_kernel_is_compiled_by_one_process(jobs):
+    cells = every_cell()
+    shares = costs.shares(cells, jobs)
+    assert sorted(c.key for share in shares for c in share) == sorted(c.key for c in cells)
+    kernels = {costs.kernel(c) for c in cells} - {None}
+    first = [costs.kernel(c) for share in shares[: len(kernels)] for c in share]
+    assert (sorted(map(str, first)) == sorted(map(str, kernels))) == (jobs > 1)

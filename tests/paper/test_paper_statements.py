@@ -11,7 +11,7 @@ from bocce.paper import EXHIBITS, report, runner
 from bocce.paper.erratum import erratum, summary
 from bocce.paper.exhibits import theorems
 from bocce.paper.results import Results
-from bocce.paper.statements import OTHER, STATEMENTS
+from bocce.paper.texts import OTHER, STATEMENTS
 from bocce.paper.verdicts import CLASSES, OURS, STATEMENT, Verdict
 
 ROOT = Path(__file__).parents[2]

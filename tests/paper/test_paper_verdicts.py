@@ -9,6 +9,7 @@ import pytest
 import claim_results as made
 from bocce.paper.compute import Outcome
 from bocce.paper.judge import bottom_line, judge_all
+from bocce.paper.listing import as_json, as_markdown
 from bocce.paper.results import Results, Trajectory, interval
 from bocce.paper.specs import PROFILES
 from bocce.paper.verdicts import (
@@ -22,8 +23,6 @@ from bocce.paper.verdicts import (
     Claim,
     Finding,
     Verdict,
-    as_json,
-    as_markdown,
 )
 from claim_results import BY_NAME, word
 

@@ -15,7 +15,7 @@ def claims(
     folder: Folder,
     json: Json = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table of docs/reproduction.md.")
+        bool, typer.Option("--markdown", help="Print all verdicts as tables in Markdown.")
     ] = False,
     erratum: Annotated[
         bool, typer.Option("--erratum", help="Print what to change in the paper, as Markdown.")
@@ -32,7 +32,7 @@ def claims(
       bocce claims results --erratum > erratum.md
     """
     from ..paper import erratum as change
-    from ..paper import report, runner, verdicts
+    from ..paper import listing, report, runner
 
     with progress("reading the cells") as tell:
         results = runner.load(folder)
@@ -43,6 +43,6 @@ def claims(
     elif json:
         say(text)
     elif markdown:
-        say(verdicts.as_markdown(found))
+        say(listing.as_markdown(found))
     else:
         show_verdicts(found)

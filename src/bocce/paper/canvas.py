@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from .results import Results, Trajectory
 DECADES = 17.0
 HEADROOM = 1e3  # a curve that grows beyond so many times the start leaves the panel
 ONE_CURVE = 1e-3  # lines that are so close, relatively, are called one
+PLACES = ((0.98, 0.97), (0.98, 0.03), (0.02, 0.03), (0.02, 0.97), (0.98, 0.5))  # for words
 GRADIENT = "gradient norm (log)"
 ITERATION = "iteration"
 SETTING_WORDS = {
@@ -23,7 +25,8 @@ SETTING_WORDS = {
 
 @dataclass(frozen=True)
 class Line:
-    """``role``: "runs" (mean over seeds, with a band), "exact" (dashed) or "guide" (thin)."""
+    """``role``: "runs" (mean over seeds, with a band), "exact" (dashed over runs), "guide" (thin)
+    or "points" (marks without a line)."""
 
     name: str
     x: np.ndarray
@@ -70,6 +73,26 @@ class Panel:
         top = float(values.max())
         return max(float(values.min()), top * 10.0**-self.decades), top
 
+    def empty_place(self) -> tuple[float, float]:
+        """The place (x, y), in shares of the panel, near which the fewest lines pass."""
+        drawn = [line for line in self.lines if line.x.size]
+        if not drawn:
+            return PLACES[0]
+        wide = np.concatenate([line.x for line in drawn])
+        wide = wide[wide > 0.0] if self.xlog else wide
+        y = np.concatenate([line.y for line in drawn])
+        low, high = self.span() if self.ylog else (float(y.min()), float(y.max()))
+        passing = dict.fromkeys(PLACES, 0)
+        for line in drawn:
+            u = _share(line.x, float(wide.min()), float(wide.max()), self.xlog)
+            v = _share(line.y, low, high, self.ylog)
+            at = np.linspace(u.min(), u.max(), 100)
+            height = np.interp(at, u, v)
+            for place in PLACES:
+                near = (np.abs(at - place[0]) < 0.5) & (np.abs(height - place[1]) < 0.2)
+                passing[place] += int(near.sum())
+        return min(PLACES, key=lambda place: passing[place])
+
     def same(self) -> list[str]:
         """Lines that lie on one another, as "a = b = c"."""
         groups: list[list[Line]] = []
@@ -82,6 +105,13 @@ class Panel:
                     near.append(line)
         joined = [list(dict.fromkeys(line.name for line in group)) for group in groups]
         return list(dict.fromkeys(" = ".join(names) for names in joined if len(names) > 1))
+
+
+def _share(values: np.ndarray, low: float, high: float, log: bool) -> np.ndarray:
+    """Where values lie on an axis from ``low`` to ``high``: 0 at its beginning, 1 at its end."""
+    if log:
+        values, low, high = np.log(np.clip(values, low, high)), math.log(low), math.log(high)
+    return (values - low) / max(high - low, 1e-300)
 
 
 @dataclass(frozen=True)
@@ -110,7 +140,9 @@ class Sum:
         if self.power == 0:
             return name + inner
         x = "x" if self.power == 1 else f"x^{{{self.power}}}"
-        return name + (f"{x} ({inner})" if inner != "1" else x)
+        if len(self.terms) == 1 and self.terms[0][0] > 0:
+            return name + (f"{x} {inner}" if inner != "1" else x)
+        return name + f"{x} ({inner})"
 
 
 @dataclass(frozen=True)

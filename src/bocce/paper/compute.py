@@ -42,7 +42,7 @@ def compute(cell: Cell) -> Outcome:
 
                 outcome: Outcome = TABLES[job.name](**dict(job.arguments))
                 return outcome
-            return _expected(job) if cell.seed == EXACT else _sampled(job, int(cell.seed))
+            return _curve(job, cell.seed)
     except FileNotFoundError as error:
         wanted = job.data.name if isinstance(job, Run) else job.name
         return Outcome({}, {"missing": str(error), "wanted": wanted})
@@ -120,38 +120,72 @@ def prepared(run: Run) -> tuple[Problem, Any, int, np.ndarray]:
 # ---------------------------------------------------------------- runs and expectations
 
 
-def _sampled(run: Run, seed: int) -> Outcome:
-    p, method, b, w0 = prepared(run)
+class _Steps:
+    """A schedule or policy as a key: schedules that make the same steps are equal.
+
+    The momentum of the first step multiplies a velocity of 0, so that it is left out. Then
+    Multi-SHB without a second stage is SHB, and figures 3 and 10 share many runs.
+    """
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+        self._key: Any = id(method)
+        if isinstance(method, Schedule):
+            later = (method.beta[1:].tobytes(), method.theta[1:].tobytes())
+            self._key = (method.alpha.tobytes(), *later)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Steps) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _curve(run: Run, seed: str) -> Outcome:
+    _, method, b, _ = prepared(run)
+    every = run.every if seed != EXACT else 0
+    kept = _computed(run.data, _Steps(method), b, run.w0, run.sampling, every, seed)
+    notes = kept.notes | {"schedule": getattr(method, "name", "")}
+    if run.data.source == "libsvm":
+        notes["data"] = real_data(run.data.name)[2]
+    return Outcome(kept.numbers, notes)
+
+
+@lru_cache(maxsize=256)
+def _computed(
+    data: Data, steps: _Steps, b: int, w0: float, sampling: str, every: int | str, seed: str
+) -> Outcome:
+    """A sampled run, or an expectation, by all that its numbers depend on."""
+    p, method = problem(data), steps.method
+    start = np.full(p.d, w0)
+    if seed == EXACT:
+        return expected(p, method, b, start)
     result = minimize(
         p,
         method,
         batch_size=b,
-        seed=seed,
-        w0=w0,
-        sampling=run.sampling,
-        record_every=run.every,
+        seed=int(seed),
+        w0=start,
+        sampling=sampling,
+        record_every=every,
     )
-    numbers = {
-        "k": result.history["k"],
-        "grad_norm": result.history["grad_norm"],
-        "gradient_evaluations": result.history["gradient_evaluations"],
-    }
+    names = ("k", "grad_norm", "gradient_evaluations")
+    numbers = {name: result.history[name] for name in names}
     whole = numbers["k"][-1] == method.T  # a run that was cut short has no last point to show
-    return Outcome(numbers, _notes(run, method, "finished" if whole else result.status))
+    return Outcome(numbers, {"status": "finished" if whole else result.status})
 
 
-def _expected(run: Run) -> Outcome:
-    p, method, b, w0 = prepared(run)
+def expected(p: Problem, method: Any, b: int, start: np.ndarray) -> Outcome:
+    """The exact root mean squares along a schedule, thinned."""
     assert isinstance(method, Schedule), "a policy has no exact curve"
-    curve = exact.expected(p, method, b, w0)
+    curve = exact.expected(p, method, b, start)
     k = thinned(curve.T)
     numbers = {
         "k": k,
         "grad_norm": np.sqrt(curve.grad2[k]),
         "error": np.sqrt(curve.error2[k]),
     }
-    status = "finished" if np.isfinite(curve.grad2[-1]) else "diverged"
-    return Outcome(numbers, _notes(run, method, status))
+    return Outcome(numbers, {"status": "finished" if np.isfinite(curve.grad2[-1]) else "diverged"})
 
 
 def thinned(T: int, points: int = EXACT_POINTS) -> np.ndarray:
@@ -162,10 +196,3 @@ def thinned(T: int, points: int = EXACT_POINTS) -> np.ndarray:
     """
     even = np.arange(0, T + 1, max(1, T // points))
     return np.unique(np.concatenate([np.arange(min(T, 50) + 1), even, [T]]))
-
-
-def _notes(run: Run, method: Any, status: str) -> dict[str, str]:
-    notes = {"status": status, "schedule": getattr(method, "name", "")}
-    if run.data.source == "libsvm":
-        notes["data"] = real_data(run.data.name)[2]
-    return notes

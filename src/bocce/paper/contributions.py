@@ -153,8 +153,8 @@ def _lower_bound(shelf: Shelf) -> Contribution:
         "A batch that grows with κ is necessary (Theorem 3)",
         ("theorem_3", "two_samples"),
         "There are problems on which SHB diverges below a batch size that grows with κ.",
-        "For every batch up to 98 of 100 rows the printed threshold is right; the exact threshold "
-        "grows as √κ, not as κ^0.6.",
+        "Of 100 rows every batch up to 98 diverges below its printed threshold, as the theorem "
+        "says; the exact threshold is higher and approaches n as 1/√κ, not as κ^-0.6.",
         "At b = 99 it is off by one batch size, for κ from 18,345 to 21,928.",
         picture,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .statements import OTHER, STATEMENTS
+from .texts import OTHER, STATEMENTS
 from .verdicts import MEANINGS, STATEMENT, Change, Verdict
 
 HEAD = """# Erratum

@@ -51,7 +51,7 @@ def chart(picture: Picture) -> Json:
         _title(layout, domain, panel)
         if picture.own_legends:
             seen.clear()
-            layout[f"legend{place + 2}"] = _own_legend(domain)
+            layout[f"legend{place + 2}"] = _own_legend(domain, panel)
         traces = _traces(panel, place, names, seen, domain)
         data += [t | {"legend": f"legend{place + 2}"} if picture.own_legends else t for t in traces]
     order = in_legend_order(names)
@@ -82,6 +82,7 @@ def _axes(layout: Json, place: int, domain: dict[str, list[float]], panel: Panel
         "anchor": f"y{_suffix(place)}",
         "title": {"text": panel.xlabel, "font": {"size": 11}, "standoff": 4},
         "type": "log" if panel.xlog else "linear",
+        **({"exponentformat": "power"} if panel.xlog else {}),
         **common,
     }
     layout[f"yaxis{_suffix(place)}"] = {
@@ -100,10 +101,7 @@ def _axes(layout: Json, place: int, domain: dict[str, list[float]], panel: Panel
             {
                 "text": "<br>".join(f"one curve: {names}" for names in same),
                 "showarrow": False,
-                "x": 0.98,
-                "y": 0.97,
-                "xanchor": "right",
-                "yanchor": "top",
+                **_anchored(*panel.empty_place()),
                 "xref": f"x{_suffix(place)} domain",
                 "yref": f"y{_suffix(place)} domain",
                 "font": {"size": 9},
@@ -112,13 +110,20 @@ def _axes(layout: Json, place: int, domain: dict[str, list[float]], panel: Panel
         )
 
 
-def _own_legend(domain: dict[str, list[float]]) -> Json:
-    """Inside its panel, at the top right."""
+def _anchored(x: float, y: float) -> Json:
+    """A place by its nearest corner or edge."""
+    down = "top" if y > 0.9 else "bottom" if y < 0.1 else "middle"
+    return {"x": x, "y": y, "xanchor": "right" if x > 0.5 else "left", "yanchor": down}
+
+
+def _own_legend(domain: dict[str, list[float]], panel: Panel) -> Json:
+    """Inside its panel, where the fewest lines pass."""
+    x, y = panel.empty_place()
+    (left, right), (bottom, top) = domain["x"], domain["y"]
     return {
-        "x": domain["x"][1],
-        "y": domain["y"][1],
-        "xanchor": "right",
-        "yanchor": "top",
+        **_anchored(x, y),
+        "x": round(left + x * (right - left), 4),
+        "y": round(bottom + y * (top - bottom), 4),
         "bgcolor": "rgba(255,255,255,0.7)",
         "font": {"size": 10},
         "tracegroupgap": 0,
@@ -238,7 +243,7 @@ def _trace(panel: Panel, line: Line, place: int, seen: set[str]) -> Json:
     first = line.name not in seen and not over
     if first:
         seen.add(line.name)
-    few = line.x.size <= FEW
+    few, points = line.x.size <= FEW, line.role == "points"
     kind = {"runs": "mean of runs", "guide": "guide"}.get(line.role, "exact")
     spread: Json = {}
     if few and line.high is not None:
@@ -246,7 +251,7 @@ def _trace(panel: Panel, line: Line, place: int, seen: set[str]) -> Json:
         spread = {"error_y": {"type": "data", "array": up, "thickness": 1, "width": 2}}
     return {
         "type": "scatter",
-        "mode": "lines+markers" if few and not guide else "lines",
+        "mode": "markers" if points else "lines+markers" if few and not guide else "lines",
         "x": _short(line.x[keep]),
         "y": _short(line.y[keep]),
         "name": line.name,

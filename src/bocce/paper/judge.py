@@ -5,9 +5,10 @@ from __future__ import annotations
 from . import EXHIBITS
 from .erratum import summary
 from .exhibit import Exhibit
+from .listing import counts
 from .results import Results
 from .specs import Profile
-from .verdicts import OBSERVATION, STATEMENT, Verdict, counts
+from .verdicts import OBSERVATION, STATEMENT, Verdict
 
 IN_WORDS = {
     "holds": "holds",
@@ -69,9 +70,9 @@ def bottom_line(verdicts: list[Verdict]) -> list[str]:
         f"That SHB accelerates when the batch is large {said('quad_i_faster')}. That small batches "
         f"make it diverge {said('sweep_i_divergence')}: on the authors' data twenty rows carry "
         "nearly all curvature; on rows of equal size 2 % of the data suffices.",
-        f"That the three variants beat the noise {said('quad_ii_variants')}: the printed number of "
-        "stages is zero at the paper's T, and Multi-SHB is then SHB. That the two-phase method "
-        f"ends below Multi-SHB {said('quad_iv_two_phase')}.",
+        f"That the three variants beat the noise {said('quad_ii_variants')}: by the printed rule "
+        "Multi-SHB has no second stage at the text's T and kappa, and is then SHB. That the "
+        f"two-phase method ends below Multi-SHB {said('quad_iv_two_phase')}.",
         "The released code is another algorithm on other data than the paper describes, so that "
         "verdicts are given for each setting; the one published panel in its notebook agrees best "
         f"with a mixture of the two ({panel('published')}; {panel('paper')}, {panel('authors')}).",

@@ -7,13 +7,10 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
-
-from .. import exact
 from .._checks import refused
 from ..schedules import Method, Schedule
 from .canvas import curve_panels
-from .compute import Outcome, prepared, thinned, told
+from .compute import expected, prepared, told
 from .draw import save
 from .exhibit import Exhibit
 from .results import Results
@@ -76,12 +73,7 @@ def with_method(results: Results, cells: list[Cell], method: Method) -> Results:
         schedule = method.build(given.pop("T"), given)
         if not isinstance(schedule, Schedule):
             raise refused(TypeError, WHERE, "method", method.name, "a function of a Schedule")
-        curve = exact.expected(p, schedule, b, w0)
-        k = thinned(curve.T)
-        numbers = {"grad_norm": np.sqrt(curve.grad2[k]), "error": np.sqrt(curve.error2[k])}
-        outcomes[(*cell.key[:3], method.name, EXACT)] = Outcome(
-            {"k": k, **numbers}, {"status": "finished", "schedule": schedule.name}
-        )
+        outcomes[(*cell.key[:3], method.name, EXACT)] = expected(p, schedule, b, w0)
     return Results(outcomes, results.provenance)
 
 

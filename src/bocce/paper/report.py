@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import __version__
 from .._atomic import atomic_write
 from .._types import Json
-from . import EXHIBITS, judge, runner, verdicts
+from . import EXHIBITS, judge, listing, runner, verdicts
 from .canvas import SETTING_WORDS, Picture, names_of
 from .contributions import Contribution, contributions
 from .exhibit import Exhibit
@@ -28,7 +28,7 @@ COLOURS = {  # classes of the page's style sheet
     "fails": "fails",
     **dict.fromkeys(("constants", "margin", "proof-gap", "rounding", "restate"), "change"),
 }
-GROUPS = verdicts.TITLES
+GROUPS = listing.TITLES
 # Of a figure's settings the first of these is shown, the others at the press of a button.
 SHOWN_FIRST = ("published", "released-rows", "paper", "authors")
 # What the labels on the page mean, said where they stand.
@@ -135,7 +135,7 @@ class Page:
             meanings=MEANINGS,
             words_used={v.word for v in found},
             bottom_line=judge.bottom_line(found) if found else [],
-            counts=verdicts.counts(found),
+            counts=listing.counts(found),
             group_names=GROUPS,
             missing=_missing(results),
             seconds=sum(float(entry["seconds"]) for entry in results.provenance.values()),
@@ -151,12 +151,21 @@ class Page:
         settings = self.results.settings(exhibit.label)
         return {
             "exhibit": exhibit,
+            "name": "" if exhibit.ours else _numbered(exhibit.alias),
             "first": next((s for s in SHOWN_FIRST if s in settings), ""),
             "caption": exhibit.caption(self.profile),
             "pictures": self.pictures[exhibit.label],
             "settings": settings,
             "verdicts": [v for v in self.verdicts if v.figure == exhibit.label],
         }
+
+
+def _numbered(alias: str) -> str:
+    """
+    >>> _numbered("fig5"), _numbered("table1")
+    ('Figure 5', 'Table 1')
+    """
+    return alias.replace("fig", "Figure ").replace("table", "Table ")
 
 
 def _groups(found: list[Verdict]) -> dict[str, list[Verdict]]:
@@ -239,4 +248,4 @@ def judged(folder: Path, results: Results) -> tuple[list[Verdict], str]:
     """The verdicts, and claims.json as text; a profile that is too small gives none."""
     profile = runner.profile_of(folder)
     found = judge.judge_all(results, profile) if profile.judges else []
-    return found, verdicts.as_json(found, profile.name, judge.bottom_line(found))
+    return found, listing.as_json(found, profile.name, judge.bottom_line(found))

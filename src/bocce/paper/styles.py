@@ -59,6 +59,7 @@ PAPER = {
 }
 
 NAMED = PAPER | {
+    "SGD, 1/L": Style(BLACK, "d"),
     "SGD, 1/L_max": Style(GREY, "v"),
     "NON-ACC-SHB": Style("#708090", "^"),
     "KAP": Style(BLACK, "", (1, 2)),
@@ -88,7 +89,15 @@ NAMED = PAPER | {
     "Ψ": Style(BLUE, ""),
     "min Ψ": Style(BLUE, ""),
     "Ψ = 1": Style(BLACK, "", (4, 2)),
-    "b = 1 .. 99": Style(BLUE, "o"),
+    "bound = error": Style(BLACK, "", (1, 2)),
+    "exact error": Style(BLACK, "o"),
+    "each run": Style(GREY, "", (2, 2)),
+    "b with κ* > 1": Style(BLUE, "o"),
+    "b with κ* cut at 1": Style(PINK, "X"),
+    "fit to all": Style(BLACK, "", (1, 2)),
+    "fit to κ* > 1": Style(BLUE, "", (4, 2)),
+    "figure": Style(ORANGE, "", (5, 2, 1, 2)),
+    "theorem": Style(RED, "", (6, 2)),
 }
 CYCLE = (
     Style(BLACK, "o"),
@@ -102,22 +111,8 @@ CYCLE = (
     Style(RED, "<"),
     Style(BLACK, ">"),
 )
-# a ladder of equal steps in luminance, dark to light, for quantities that grow
-LADDER = (
-    "#00204D",
-    "#0B3370",
-    "#31446B",
-    "#4B546C",
-    "#61656F",
-    "#767676",
-    "#8C8779",
-    "#A59C74",
-    "#C0B169",
-    "#DDC85A",
-)
-LADDER_MARKERS = ("o", "s", "^", "v", "D", "P", "X", "*", "<", ">")
 
 
 def style_of(name: str, place: int) -> Style:
-    """The style of a method by its name; of a line without one by its place."""
-    return NAMED.get(name, CYCLE[place % len(CYCLE)])
+    """The style of a method by its name up to a colon; of a line without one by its place."""
+    return NAMED.get(name.partition(":")[0], CYCLE[place % len(CYCLE)])

@@ -13,13 +13,10 @@ Three kinds of claim are judged on two scales:
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
-
-from .._types import Json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .results import Results
@@ -56,11 +53,15 @@ Case = bool | None  # None: could not be evaluated (NaN, two infinities, no data
 
 @dataclass(frozen=True)
 class Finding:
-    """What one setting shows, case by case, in numbers, and in one sentence: what decides."""
+    """What one setting shows, case by case, in numbers, and in one sentence: what decides.
+
+    ``also``: the cases of other readings of the sentence, where its reading can be disputed.
+    """
 
     cases: dict[str, Case]
     numbers: dict[str, float] = field(default_factory=dict)
     because: str = ""
+    also: dict[str, Finding] = field(default_factory=dict)
 
     @property
     def evaluated(self) -> int:
@@ -69,6 +70,10 @@ class Finding:
     @property
     def met(self) -> int:
         return sum(case is True for case in self.cases.values())
+
+    @property
+    def score(self) -> str:
+        return f"{self.met} of {self.evaluated}"
 
     @property
     def word(self) -> str:
@@ -181,9 +186,14 @@ class Verdict:
 
     @property
     def depends_on_reading(self) -> bool:
-        """Do settings that could be evaluated lead to different words?"""
-        judged = {s: w for s, w in self.words.items() if self.findings[s].evaluated}
-        return len(set(judged.values())) > 1
+        """Do settings that could be evaluated, or readings of the sentence, differ in the word?"""
+        judged = [w for s, w in self.words.items() if self.findings[s].evaluated]
+        return len({*judged, *(found.word for found in self.also.values())}) > 1
+
+    @property
+    def also(self) -> dict[str, Finding]:
+        """The other readings of the sentence in the headline's setting."""
+        return self.findings[self.headline].also if self.headline else {}
 
     @property
     def because(self) -> str:
@@ -200,7 +210,7 @@ class Verdict:
         """By setting: cases met of those evaluated ("9 of 9"); of a statement, its checks."""
         checks = self.claim.kind == STATEMENT
         return {
-            setting: f"{found.evaluated} checks" if checks else f"{found.met} of {found.evaluated}"
+            setting: f"{found.evaluated} checks" if checks else found.score
             for setting, found in self.findings.items()
             if found.evaluated
         }
@@ -266,106 +276,3 @@ def counted(cases: dict[str, Case], what: str = "cases") -> str:
 
 def first_false(cases: dict[str, Case]) -> str:
     return next((name for name, case in cases.items() if case is False), "")
-
-
-# ---------------------------------------------------------------- how they are told
-
-
-def significant(value: Any) -> Any:
-    """Six significant digits; infinity and NaN are null, as JSON has none.
-
-    >>> significant({"a": 1.23456789, "b": math.inf, "c": 7})
-    {'a': 1.23457, 'b': None, 'c': 7}
-    """
-    if isinstance(value, dict):
-        return {str(key): significant(item) for key, item in value.items()}
-    if isinstance(value, bool | int | str) or value is None:
-        return value
-    number = float(value)
-    return float(f"{number:.6g}") if math.isfinite(number) else None
-
-
-def _entry(v: Verdict) -> Json:
-    claim = v.claim
-    changes = [asdict(change) for change in claim.changes]
-    entry = {
-        "id": claim.id,
-        "kind": claim.kind,
-        "figure": v.figure,
-        "source": claim.source,
-        "text": claim.text,
-        "criterion": claim.criterion,
-        "verdict": v.word,
-        "verdicts": v.words,
-        "depends_on_reading": v.depends_on_reading,
-        "cases": {setting: found.evaluated for setting, found in v.findings.items()},
-        "met": {setting: found.met for setting, found in v.findings.items()},
-        "because": v.because,
-        "data": v.data,
-        "change": changes[0] if changes else None,
-        "further_changes": changes[1:],
-        "details": {
-            setting: {"cases": dict(found.cases), "numbers": significant(found.numbers)}
-            for setting, found in v.findings.items()
-        },
-    }
-    given = {"quote": claim.quote, "line": claim.line, "proof": claim.proof}
-    return entry | {name: value for name, value in given.items() if value}
-
-
-def as_json(verdicts: Iterable[Verdict], profile: str, summary: list[str]) -> str:
-    """claims.json: no times, no paths, numbers to six digits: the same results, the same bytes."""
-    content = {
-        "profile": profile,
-        "bottom_line": summary,
-        "claims": [_entry(verdict) for verdict in verdicts],
-    }
-    return json.dumps(content, indent=2, allow_nan=False)
-
-
-TITLES = {OBSERVATION: "Observations", STATEMENT: "Statements", OURS: "Ours"}
-
-
-def as_markdown(verdicts: list[Verdict]) -> str:
-    """The tables of docs/reproduction.md: observations, statements, and ours."""
-    parts = []
-    for kind, title in TITLES.items():
-        members = [v for v in verdicts if v.claim.kind == kind]
-        settings = [s for s in _settings(members) if any(s in v.score for v in members)]
-        head = ["claim", "verdict", *settings, "because"]
-        lines = [f"### {title}", "", _row(head), _row(["---"] * len(head))]
-        for v in members:
-            scores = [_score(v, setting) for setting in settings]
-            claim = f"`{v.claim.id}` ({v.claim.source}): {v.claim.text}"
-            lines.append(_row([claim, f"**{v.word}**", *scores, v.because]))
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
-
-
-def _score(v: Verdict, setting: str) -> str:
-    """ "7 of 9, mixed" of an observation; "12 checks" of a statement."""
-    if setting not in v.score:
-        return "–"
-    word = f", {v.words[setting]}" if v.claim.kind != STATEMENT else ""
-    return v.score[setting] + word
-
-
-def _settings(verdicts: Iterable[Verdict]) -> list[str]:
-    return list(dict.fromkeys(setting for v in verdicts for setting in v.findings))
-
-
-def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |"
-
-
-def counts(verdicts: Iterable[Verdict]) -> dict[str, dict[str, int]]:
-    """How many of each word, for the paper's observations, its statements, and ours."""
-    found: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
-    for v in verdicts:
-        group = found[v.claim.kind]
-        group[v.word] = group.get(v.word, 0) + 1
-    order = dict.fromkeys((*OBSERVED, *CLASSES))
-    return {
-        kind: {word: group[word] for word in order if word in group}
-        for kind, group in found.items()
-    }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ... import theory
 from ..results import Results
-from ..statements import HORIZON
-from ..verdicts import OBSERVATION, Case, Claim, Finding, Judge
+from ..texts import HORIZON, claims
+from ..verdicts import Case, Finding
 
 C = theory.batch_threshold(10**18, 1.0, interpolation=True)  # 15,552: b* of many rows at kappa = 1
 
@@ -77,52 +79,11 @@ def _lee(results: Results, setting: str) -> Finding:
     )
 
 
-def _claim(id: str, text: str, quote: str, line: int, criterion: str, judge: Judge) -> Claim:
-    return Claim(id, OBSERVATION, "sec:acc-main", text, criterion, judge, "formulas", quote, line)
-
-
-REMARKS = (
-    _claim(
-        "batch_share_falls",
-        "The share of rows that acceleration needs falls as n grows.",
-        r"as $n$ increases, the relative batch-fraction (equal to $b/n$) required for acceleration "
-        r"is smaller.",
-        258,
-        "b*/n at 10 n is at most b*/n, n = 1e3 .. 1e7, kappa = 10, 100, 1000.",
-        _share_falls,
-    ),
-    _claim(
-        "batch_compared_bollapragada",
-        "Bollapragada et al. need a larger batch when d > sqrt(kappa).",
-        r"compared to our result,~\citet{bollapragada2022fast} require a more stringent condition "
-        r"on the batch-size when $d > \sqrt{\kappa}$.",
-        260,
-        "b* is below d kappa^(3/2) at d = 2 sqrt(kappa), kappa = 100: in orders, and with the "
-        "printed constant C (n above C kappa^2).",
-        _bollapragada,
-    ),
-    _claim(
-        "batch_compared_lee",
-        "Lee et al. need the full batch when all data points are the same.",
-        r"\citet{lee2022trajectory} require $b = n$ in order to attain an accelerated rate.",
-        260,
-        "The quoted condition b >= n kappa_bar/sqrt(kappa) at kappa_bar = kappa = 1.",
-        _lee,
-    ),
-    Claim(
-        "horizon_proportional",
-        OBSERVATION,
-        "sec:acc-main-minimizer",
-        "With T = psi n the second part of b* is n/(1 + 1/(4 psi)).",
-        "The second part of b*/n is within 0.05 of 0.8 at psi = 1, n = 1e6, 1e9, 1e12; and the "
-        "condition number decides at n = 1e6.",
-        _proportional_horizon,
-        "formulas",
-        r"consider the case when $T = \psi n$ (for some $\psi > 0$). In this case, $b^* = n \, "
-        r"\max "
-        r"\left\{\frac{1}{1 + \frac{n-1}{C \, \kappa^2}}, \frac{1}{1 + \frac{1}{4 \psi}} "
-        r"\right\}$.",
-        372,
-        changes=(HORIZON,),
-    ),
+_JUDGED = claims(
+    "remarks",
+    batch_share_falls=_share_falls,
+    batch_compared_bollapragada=_bollapragada,
+    batch_compared_lee=_lee,
+    horizon_proportional=_proportional_horizon,
 )
+REMARKS = (*_JUDGED[:-1], replace(_JUDGED[-1], changes=(HORIZON,)))

@@ -14,10 +14,6 @@ from ..specs import Cell, Data, Profile, Run, run_cells, table, table_cell
 
 VARIANTS = ("Multi-SHB", "Multi-SHB-CNST", "2P-SHB")
 STABILITY = "stability"
-JUDGED_ON = (
-    "exact root mean square of the gradient norm; runs where the batch is below the critical one, "
-    "for there rare excursions carry the mean square"
-)
 SIMILAR = 3.0  # "similar", "close", "matches": within this factor
 SMALLER = 0.95  # "smaller", "better", "faster": at least 5 per cent
 

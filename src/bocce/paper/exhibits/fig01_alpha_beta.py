@@ -11,7 +11,8 @@ from ..compute import Outcome
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import Cell, Profile, table, table_cell
-from ..verdicts import OBSERVATION, Case, Claim, Finding
+from ..texts import claims
+from ..verdicts import Case, Finding
 
 LABEL, TITLE = "non_acc_alpha_beta", "Step size and momentum of SHB-EXP"
 SETTINGS = ("paper", "authors")
@@ -78,6 +79,7 @@ def _picture(results: Results, setting: str) -> Picture:
             Panel("step size", ITERATION, "α", (Line("SHB-EXP", k, alpha), standard)),
             Panel("momentum", ITERATION, "β", (Line("SHB-EXP", k, numbers["beta"]),), ylog=False),
         ),
+        notes=(NOT_A_TEST.rstrip("."),) * (setting == "authors"),
     )
 
 
@@ -90,30 +92,9 @@ EXHIBIT = Exhibit(
     picture=_picture,
     tables=(alpha_beta,),
     settings=SETTINGS,
-    claims=(
-        Claim(
-            id="alpha_falls",
-            kind=OBSERVATION,
-            source="fig:non_acc_alpha_beta",
-            text="The step size of SHB-EXP falls faster than 1/k.",
-            quote=r"observe that the method results in a more aggressive decrease in the step-size "
-            r"(compared to the standard $O(\nicefrac{1}{k})$ rate).",
-            line=239,
-            criterion="alpha_{T-1}/alpha_0 < 1/T, and the slope of log alpha in log k is below -1 "
-            "over the second half.",
-            judge=_step_falls_fast,
-            judged_on="the schedule itself",
-        ),
-        Claim(
-            id="beta_rises",
-            kind=OBSERVATION,
-            source="fig:non_acc_alpha_beta",
-            text="The momentum of SHB-EXP increases.",
-            quote="This compensates for the increasing momentum parameter.",
-            line=239,
-            criterion="beta_k increases at every step.",
-            judge=_momentum_rises,
-            judged_on="the schedule itself",
-        ),
+    claims=claims(
+        LABEL,
+        alpha_falls=_step_falls_fast,
+        beta_rises=_momentum_rises,
     ),
 )

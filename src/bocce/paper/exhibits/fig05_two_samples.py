@@ -10,12 +10,12 @@ from ..compute import Outcome
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import Cell, Profile, table, table_cell
-from ..verdicts import OBSERVATION, Claim, Finding
+from ..texts import claims
+from ..verdicts import Finding
 from ._lower import (
-    CRITERION,
-    READINGS,
     SEEDS,
     against_sgd,
+    diagonal_rates,
     diverges_while_sgd_converges,
     runs_panel,
 )
@@ -62,6 +62,11 @@ def _monotone(results: Results, setting: str) -> Finding:
         {"least for beta > 0": inner.min(), "at beta = 0": derivative[:, 0].max()},
         "The derivative is positive for beta > 0. On the edge beta = 0 it is 0, for Psi has no "
         "linear term in beta; Psi increases on [0, 1] all the same.",
+        {
+            "the derivative is above 0 on the edge too": Finding(
+                {"all": bool((derivative > 0).all())}
+            )
+        },
     )
 
 
@@ -95,33 +100,10 @@ EXHIBIT = Exhibit(
     ),
     cells=_cells,
     picture=_picture,
-    tables=(psi_two_samples,),
-    claims=(
-        Claim(
-            id="two_samples_monotone",
-            kind=OBSERVATION,
-            source="fig:diff_f_beta",
-            text="With two samples Psi increases with beta.",
-            quote=r"The whole plane is above 0 hence $\Psi(\beta, \theta)$ is monotonically "
-            r"increasing for $\beta \in [0,1]$ for any $\theta$.",
-            line=1244,
-            criterion="The derivative is positive at every point with beta > 0 of a 61 x 61 grid.",
-            judge=_monotone,
-            judged_on="exact values of the derivative",
-        ),
-        Claim(
-            id="two_samples_runs",
-            kind=OBSERVATION,
-            source="fig:lb_2_case",
-            text="With two samples, b = 1 and kappa = 6, SHB diverges while SGD converges.",
-            quote=r"Plot of SHB vs SGD for the 2-sample case with $b=1$, $\kappa = 6$. SHB "
-            r"diverges "
-            r"while SGD converges",
-            line=1257,
-            criterion=CRITERION,
-            judge=diverges_while_sgd_converges(LABEL, RUNS),
-            judged_on="exact root mean square, and 5 runs",
-            readings=READINGS,
-        ),
+    tables=(psi_two_samples, diagonal_rates),
+    claims=claims(
+        LABEL,
+        two_samples_monotone=_monotone,
+        two_samples_runs=diverges_while_sgd_converges(LABEL, RUNS),
     ),
 )

@@ -13,7 +13,8 @@ from ..compute import Outcome
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import Cell, Profile, table, table_cell
-from ..verdicts import OBSERVATION, Claim, Finding
+from ..texts import claims
+from ..verdicts import Finding
 
 LABEL, TITLE = "psi_function", "Ψ as a function of b, β and θ"
 STEPS, N = 6, 100
@@ -85,18 +86,8 @@ EXHIBIT = Exhibit(
     cells=_cells,
     picture=_picture,
     tables=(psi_terms,),
-    claims=(
-        Claim(
-            id="psi_expression",
-            kind=OBSERVATION,
-            source="fig:psi_function",
-            text="Psi can be written as a function of b, beta and theta.",
-            quote=r"Using symbolic mathematics programming, we write  $\Psi$ as a function of "
-            r"$b, \beta, \theta$",
-            line=1302,
-            criterion="The expression equals the recursion to 1e-9 at 36 points.",
-            judge=_agrees,
-            judged_on="exact values of Psi",
-        ),
+    claims=claims(
+        LABEL,
+        psi_expression=_agrees,
     ),
 )

@@ -12,10 +12,9 @@ from ..compute import Outcome, problem
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import Cell, Data, Profile, table, table_cell
-from ..verdicts import OBSERVATION, Case, Claim, Finding, counted
+from ..texts import claims
+from ..verdicts import Case, Finding, counted
 from ._lower import (
-    CRITERION,
-    READINGS,
     SEEDS,
     against_sgd,
     diverges_while_sgd_converges,
@@ -168,8 +167,8 @@ def _picture(results: Results, setting: str) -> Picture:
     slope, intercept = every["line"]
     alone = np.polyfit(x[~clipped], y[~clipped], 1)
     span = np.array([0.0, x.max()])
-    points = Line("b with κ* > 1", x[~clipped], y[~clipped])
-    rest = Line("b with κ* cut at 1", x[clipped], y[clipped])
+    points = Line("b with κ* > 1", x[~clipped], y[~clipped], "points")
+    rest = Line("b with κ* cut at 1", x[clipped], y[clipped], "points")
     ours = Line(
         f"fit to all: {slope:.2f} x {intercept:+.2f}", span, slope * span + intercept, "guide"
     )
@@ -186,7 +185,7 @@ def _picture(results: Results, setting: str) -> Picture:
             Panel("derivative of Ψ in β, b = 70", "β", "θ", surface=surface),
             Panel("minimum of Ψ over θ, b = 70", "β", "min Ψ", (least, one, at), ylog=False),
             Panel(
-                "batch factor",
+                "batch factor (n-b)/((n-1)b), b = 1 .. 99",
                 "log κ*(b)",
                 "log batch factor",
                 (points, rest, ours, right, printed, used),
@@ -210,58 +209,11 @@ EXHIBIT = Exhibit(
     cells=_cells,
     picture=_picture,
     tables=(psi_grid, batch_factor, polyak_critical),
-    claims=(
-        Claim(
-            id="n_samples_monotone",
-            kind=OBSERVATION,
-            source="fig:monotone_beta",
-            text="For every b < n, Psi increases with beta.",
-            quote=r"Hence for every $b \in [n-1]$, $\Psi(b, \beta, \theta)$ is a monotonically "
-            r"increasing function in $\beta$.",
-            line=1302,
-            criterion="The derivative is positive on a grid of beta in [0.25, 1) and theta, for "
-            "b = 1 .. 99.",
-            judge=_derivative_positive,
-            judged_on="exact values of the derivative",
-        ),
-        Claim(
-            id="n_samples_line",
-            kind=OBSERVATION,
-            source="fig:kap_batch",
-            text="The fitted line has slope -0.6 and intercept -3.8.",
-            quote=r"Using linear regression, the slope of the best fit line is $-0.6$ and the "
-            r"y-intercept is $-3.8$",
-            line=1349,
-            criterion="Both agree to the printed digit.",
-            judge=_fitted_line,
-            judged_on="least squares over b = 1 .. 99",
-        ),
-        Claim(
-            id="n_samples_polyak",
-            kind=OBSERVATION,
-            source="sec:lower-bound",
-            text="The lower bound holds for the parameters of Bollapragada et al. too.",
-            quote=r"Importantly, the above lower-bound also holds for the step-size and momentum "
-            r"parameters used in~\citet{bollapragada2022fast}.",
-            line=285,
-            criterion="With Polyak's parameters, of which type theirs are, every integer b below "
-            "the printed threshold is below the exact critical batch size, kappa = 10, 100, 1000.",
-            judge=_polyak_diverges,
-            judged_on="the exact critical batch size, n = 100",
-        ),
-        Claim(
-            id="n_samples_runs",
-            kind=OBSERVATION,
-            source="fig:lb_100_case",
-            text="With kappa = 10, n = 100 and b = 10, SHB diverges while SGD converges.",
-            quote=r"Plot of SHB vs SGD for the $n$-sample case with $\kappa = 10$, $n=100$, $b=10 "
-            r"< "
-            r"\frac{1}{1 + \frac{n-1}{e^{3.3}(\kappa)^{0.6}}} n$. SHB diverges while SGD converges",
-            line=1356,
-            criterion=CRITERION,
-            judge=diverges_while_sgd_converges(LABEL, RUNS),
-            judged_on="exact root mean square, and 5 runs",
-            readings=READINGS,
-        ),
+    claims=claims(
+        LABEL,
+        n_samples_monotone=_derivative_positive,
+        n_samples_line=_fitted_line,
+        n_samples_polyak=_polyak_diverges,
+        n_samples_runs=diverges_while_sgd_converges(LABEL, RUNS),
     ),
 )

@@ -21,7 +21,11 @@ SIMILAR = 3.0
 LOOKS = 60  # points of a curve, about
 # Rows, about: of rcv1 its stand-in's, and of the part of RCV1 that can be had here all documents.
 ROWS = {"ijcnn": 35_000, "rcv1": 6_400, "rcv1_vw_subset_1747": 1_747, "mushrooms": 8_100}
-NAMES = {"rcv1_vw_subset_1747": "rcv1, 1,747 of its documents"}
+NAMES = {
+    "rcv1_vw_subset_1747": "rcv1, 1,747 of its documents",
+    "squared": "squared loss",
+    "logistic": "logistic loss",
+}
 LOSSES = {"squared": "Squared loss", "logistic": "Logistic loss"}
 CLOSE = (("SHB-EXP", "K-EXP"),)
 BETTER = (("K-EXP", "K-CNST"), ("SHB-EXP", "SHB-CNST"))
@@ -87,7 +91,7 @@ def _numbers(ratios: dict[str, np.ndarray]) -> dict[str, float]:
 
 
 def _why_empty(results: Results, label: str, setting: str) -> str:
-    if results.stand_ins(label):
+    if all(results.missing(label, setting, panel) for panel in results.panels(label, setting)):
         return "The data could not be had; BOCCE_DATA names a folder to look in."
     return "The released line search is not a search on SHB and is not imitated."
 

@@ -19,7 +19,8 @@ from ..canvas import (
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import SETTINGS, Cell, Profile
-from ..verdicts import OURS, Case, Claim, Finding, within
+from ..texts import claims
+from ..verdicts import Case, Finding, within
 from ._synthetic import VARIANTS, noisy_cells, panel_name, sizes
 from .fig03_quad import METHODS
 
@@ -126,17 +127,8 @@ EXHIBIT = Exhibit(
     picture=_picture,
     settings=SETTINGS,
     ours=True,
-    claims=(
-        Claim(
-            id="published_panel",
-            kind=OURS,
-            source="results.ipynb of the release",
-            text="The setting is what the published panel was made with.",
-            criterion="Within a factor 2 of the notebook's picture: the variants over SHB at "
-            "k = 1000 and 2000, where they lie on one another; they and Nesterov-EXP over SHB's "
-            "floor at k = 4000 and 7000; the steps to a gradient norm of 1.",
-            judge=_agrees,
-            judged_on="runs",
-        ),
+    claims=claims(
+        LABEL,
+        published_panel=_agrees,
     ),
 )

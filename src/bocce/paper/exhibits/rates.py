@@ -12,7 +12,8 @@ from ..compute import Outcome, prepared, problem
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import EXACT, Cell, Data, Profile, Run, table, table_cell
-from ..verdicts import OBSERVATION, Case, Claim, Finding, below, counted
+from ..texts import claims
+from ..verdicts import Case, Finding, below, counted
 from ._synthetic import SMALLER
 
 LABEL, TITLE = "rates", "Rates that the text states"
@@ -170,46 +171,10 @@ EXHIBIT = Exhibit(
     picture=_picture,
     tables=(noise_slope, feasible_errors),
     ours=True,
-    claims=(
-        Claim(
-            id="noise_slope",
-            kind=OBSERVATION,
-            source="sec:nonacc-main",
-            text="The noise of SHB-EXP falls as 1/T in the squared norm.",
-            quote=r"the proposed method converges to the minimizer at an $O\left( "
-            r"\exp\left(\nicefrac{-T}{\kappa} \right) + \nicefrac{\sigma^2}{T} \right)$ rate.",
-            line=227,
-            criterion="The slope of log error^2 in log T is between -1.3 and -0.7 (the bound has "
-            "ln^2 T).",
-            judge=_noise_falls_as_one_over_T,
-            judged_on="exact errors",
-        ),
-        Claim(
-            id="two_phase_faster",
-            kind=OBSERVATION,
-            source="sec:mix_shb",
-            text="2P-SHB is faster than SGD and than SHB-EXP.",
-            quote=r"is faster than SGD and the non-accelerated SHB algorithm "
-            r"in~\cref{sec:nonacc-main}.",
-            line=395,
-            criterion="Its exact error at T is at least 5 % below theirs, for kappa = 1000, 500, "
-            "200, with and without noise.",
-            judge=_two_phase_is_faster,
-            judged_on="exact root mean square error",
-        ),
-        Claim(
-            id="pan_feasible",
-            kind=OBSERVATION,
-            source="sec:acc-main-minimizer",
-            text="On feasible systems the method of Pan et al. is sublinear, Multi-SHB linear.",
-            quote=r"The above upper-bound implies that their algorithm can only achieve a "
-            r"sublinear "
-            r"rate even when solving feasible linear systems with a large "
-            r"batch-size~\citep{jain2018accelerating}.",
-            line=365,
-            criterion="Linear: in twice the steps ln(error) falls at least 1.8 times as far.",
-            judge=_pan_is_sublinear,
-            judged_on="exact errors at four T",
-        ),
+    claims=claims(
+        LABEL,
+        noise_slope=_noise_falls_as_one_over_T,
+        two_phase_faster=_two_phase_is_faster,
+        pan_feasible=_pan_is_sublinear,
     ),
 )

@@ -10,7 +10,8 @@ from ..compute import Outcome
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import Cell, Profile, table, table_cell
-from ..verdicts import OBSERVATION, Claim, Finding
+from ..texts import claims
+from ..verdicts import Finding
 
 LABEL, TITLE = "der_beta", "Derivative of Ψ in β, b = 70"
 
@@ -90,18 +91,8 @@ EXHIBIT = Exhibit(
     cells=_cells,
     picture=_picture,
     tables=(psi_derivatives,),
-    claims=(
-        Claim(
-            id="table_der_beta",
-            kind=OBSERVATION,
-            source="table:der_beta",
-            text="The table of the derivative of Psi at b = 70.",
-            quote=r"Values of $\Psi^{'}_{\beta}(b, \beta, \theta)$ when $b=70$ for different "
-            r"$\beta \in [0.25, 1)$ and $\theta \in [0, 2\pi]$",
-            line=1387,
-            criterion="All 110 entries within 1e-3 of the printed ones.",
-            judge=_agrees,
-            judged_on="exact values of the derivative",
-        ),
+    claims=claims(
+        LABEL,
+        table_der_beta=_agrees,
     ),
 )

@@ -12,7 +12,7 @@ from ..compute import Outcome
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import Cell, Profile, table, table_cell
-from ..statements import STATEMENTS, Statement
+from ..texts import STATEMENTS, Statement
 from ..verdicts import STATEMENT, Case, Claim, Finding, below, first_false
 from . import _evidence_lemmas, _evidence_theorems
 from ._remarks import REMARKS
@@ -88,11 +88,12 @@ def _picture(results: Results, setting: str) -> Picture:
         cells.append((row.verdict, str(len(finding.cases)), f"{share:.4g}", name))
         marked.append([False, False, bool(wrong), bool(wrong)])
     grid = Grid(
-        ("verdict", "checks", "closest left / right", "where"),
+        ("verdict", "checks", "left / right", "the closest check"),
         tuple(rows),
         tuple(cells),
         np.array(marked),
-        "Each check is an inequality, left <= right. The closest one is shown with its own ratio.",
+        "Each check is an inequality, left <= right, that the verdict rests on: a right form that "
+        "holds, or a printed form that is exceeded. The closest one is shown.",
     )
     return Picture(LABEL, TITLE, grid=grid)
 

@@ -13,12 +13,13 @@ from ..compute import Outcome, problem
 from ..exhibit import Exhibit
 from ..results import Results
 from ..specs import Cell, Data, Profile, table, table_cell
-from ..verdicts import OURS, Claim, Finding, below, counted
+from ..texts import claims
+from ..verdicts import Finding, below, counted
 
 LABEL, TITLE = "thresholds", "Which batch size does accelerated heavy ball need?"
 DESIGNS = ("haar", "gaussian", "student", "heavy")
 WORDS = {
-    "haar": "haar rows",
+    "haar": "Haar rows",
     "gaussian": "Gaussian rows",
     "student": "Student-t(3) rows",
     "heavy": "the released rows",
@@ -145,27 +146,9 @@ EXHIBIT = Exhibit(
     picture=_picture,
     tables=(critical_batches, observed_batch),
     ours=True,
-    claims=(
-        Claim(
-            id="certificate_safe",
-            kind=OURS,
-            source="docs/theory/certificate.md",
-            text="The certified batch size is never below the exact critical one.",
-            criterion="certified >= exact for four row laws and six kappa.",
-            judge=_certificate_is_safe,
-            judged_on="the exact critical batch size",
-            proof="docs/theory/certificate.md",
-        ),
-        Claim(
-            id="threshold_tight",
-            kind=OURS,
-            source="sec:conclusion",
-            text="The paper's b* is far above what stability needs where rows are alike (the gap "
-            "that the conclusion leaves open).",
-            criterion="Where rows are alike (haar, gaussian), b* is more than 3 times the exact "
-            "critical batch size.",
-            judge=_paper_threshold_is_far,
-            judged_on="the exact critical batch size",
-        ),
+    claims=claims(
+        LABEL,
+        certificate_safe=_certificate_is_safe,
+        threshold_tight=_paper_threshold_is_far,
     ),
 )
