@@ -61,13 +61,13 @@ sphinx_gallery_conf = {
 }
 # The panel of a page's picture that its thumbnail shows: left, top, right, bottom, in shares.
 THUMBNAILS = {
-    "plot_0_pictures": (0.0, 0.5, 0.29, 1.0),
+    "plot_0_pictures": (0.0, 0.5, 0.305, 1.0),
     "plot_1_schedules": (0.51, 0.0, 1.0, 0.41),
     "plot_2_acceleration": (0.0, 0.0, 0.49, 1.0),
     "plot_3_noise_floors": (0.685, 0.0, 1.0, 1.0),
     "plot_4_threshold": (0.0, 0.0, 0.525, 1.0),
     "plot_5_auto": (0.0, 0.0, 0.5, 0.93),
-    "plot_6_exact_and_runs": (0.0, 0.0, 1.0, 0.72),
+    "plot_6_exact_and_runs": (0.0, 0.0, 1.0, 0.705),
     "plot_7_torch": (0.5, 0.0, 1.0, 1.0),
     "plot_8_sklearn": (0.5, 0.0, 1.0, 1.0),
     "plot_9_probe": (0.5, 0.0, 1.0, 1.0),

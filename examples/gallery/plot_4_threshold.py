@@ -1,6 +1,6 @@
 """
-Why the printed b* is vacuous
-=============================
+Three thresholds for the batch size
+===================================
 
 The paper's Theorem 2 promises acceleration from a batch size b* on. This page compares b* with the
 batch size from which heavy ball really is stable, computed exactly from the data.
