@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bocce.losses import Huber, Logistic, Poisson, Squared, SquaredHinge
+from bocce.losses.loss import _bend_products, _bender, _value_slope_bend
 from bocce.problems import Problem
 from bocce.rows import Csr, Dense
 
@@ -17,8 +18,8 @@ class Softmax(NamedTuple):
     multi_output = True
     shift_invariant = True
     attains_minimum = False
-    bend_products = bender = None
     curvature = 0.5
+    value_slope_bend, bend_products, bender = _value_slope_bend, _bend_products, _bender
 
     def value(loss, z, y):
         top = z.max(axis=1)

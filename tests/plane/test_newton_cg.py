@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,9 +17,12 @@ from bocce.losses import Softmax
 from bocce.plane import Plane
 from bocce.plane.metrics import Identity
 from bocce.plane.metrics import newton_cg as newton
-from bocce.plane.metrics.hessian_operator import LARGE, HessianOperator, parts_of
+from bocce.plane.metrics.hessian_operator import LIMITS, HessianOperator, HessianRows
 from bocce.plane.metrics.newton_cg import Newton, Pairs
 from bocce.plane.rough_newton import RoughNewton
+from bocce.plane.subspace import PlaneLimits
+from bocce.problems import Problem
+from bocce.rows import Scaled
 
 
 def classes(n=60, d=5, K=4, seed=0, form=np.asarray, **keywords):
@@ -48,30 +52,34 @@ def test_products_are_those_of_the_hessian(form, weight):
     p = p.with_fields(weight=weight)
     rng = np.random.default_rng(1)
     w, v = rng.standard_normal(p.shape), rng.standard_normal(p.shape)
-    products = HessianOperator(p, parts_of(p.rows, 4, True))
-    products.look(p.predict(w))
+    products = HessianOperator(p, HessianRows.of(p.rows, 4, True))
+    products.look(p.predict(w).__getitem__)
     expected = (hessian(p, w) @ v.reshape(-1)).reshape(p.shape)
     np.testing.assert_allclose(products.times(v), expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "dtype", "rough"),
-    [(3000, 40, np.float64, True), (3000, 40, np.float32, True), (600, 400, np.float64, False)],
+    ("n", "d", "K", "dtype", "rough"),
+    [
+        (3000, 40, 36, np.float64, True),
+        (3000, 40, 36, np.float32, True),
+        (30_000, 36, 4, np.float64, False),  # to round rows would cost more than it saves
+    ],
 )
-def test_large_products_are_in_single_precision_where_a_copy_is_small(n, d, dtype, rough):
-    p = classes(n, d, 36 if rough else 30, form=lambda X: X.astype(dtype))
-    K = p.shape[1]
-    assert p.rows.cost * K > LARGE
-    parts = parts_of(p.rows, K, True)
-    products = HessianOperator(p, parts)
-    assert products.rough == rough
-    assert np.shares_memory(parts[0], p.rows.X) == (rough == (dtype == np.float32))
+def test_large_products_are_in_single_precision_where_that_pays(n, d, K, dtype, rough):
+    limits = replace(LIMITS, copied=0)
+    p = classes(n, d, K, form=lambda X: X.astype(dtype))
+    assert p.rows.cost * K > LIMITS.rough
+    rows = HessianRows.of(p.rows, K, limits=limits)
+    products = HessianOperator(p, rows)
+    assert rows.rough == rough
+    assert all(np.shares_memory(part.rows.X, p.rows.X) for part in rows.parts)  # no copy is kept
     rng = np.random.default_rng(1)
     w, v = rng.standard_normal(p.shape), rng.standard_normal(p.shape)
     z = p.predict(w)
-    products.look(z)
+    products.look(z.__getitem__)
     exact = p.combine(p.bend_times(z, p.predict(v))) / p.n
-    found = products.times(v.astype(products.dtype))
+    found = products.times(v.astype(rows.dtype))
     assert np.linalg.norm(found - exact) <= (1e-5 if rough else 1e-12) * np.linalg.norm(exact)
 
 
@@ -80,7 +88,8 @@ def test_second_derivatives_keep_their_digits_where_a_class_is_certain():
     e = np.exp([0.0, -20.0, -21.0]) / np.exp([0.0, -20.0, -21.0]).sum()
     others = e[1] * (1.0 - 3.0) + e[2] * (2.0 - 3.0)  # u from that of the first class
     expected = e * (np.array([0.0, -2.0, -1.0]) - others)
-    np.testing.assert_allclose(Softmax().bender(z, np.float32)(u)[0], expected, rtol=1e-5)
+    bend = Softmax().bender(z, np.array([0]), np.float32)
+    np.testing.assert_allclose(bend(u)[0], expected, rtol=1e-5)
 
 
 @given(st.integers(0, 1000), st.integers(1, 4))
@@ -120,17 +129,17 @@ def test_a_direction_leaves_little_of_the_gradient(d):
     g = p.gradient(w)
     ridge = np.asarray(p.ridge).reshape(-1, 1)
     solver = Newton(p, 4, ridge)
-    metric = solver.metric(p.predict(w), Identity())
+    metric = solver.metric(p.predict(w).__getitem__, Identity())
     assert metric.state_dict()
     assert metric.newton_like
-    x = solver.solve(g, p.predict(w), metric, np.nan)
+    x = solver.solve(g, p.predict(w).__getitem__, metric, np.nan)
     H = hessian(p, w) + np.diag(np.broadcast_to(ridge, p.shape).reshape(-1))
     left = H @ x.reshape(-1) - g.reshape(-1)
     assert np.linalg.norm(left) <= newton.LEFT * np.linalg.norm(g) * (1.0 + 1e-9)
     assert 0 < solver.spent == solver.iterations <= g.size
     solver.goal = Goal(gradient=0.8 * np.linalg.norm(g))  # less will do
     before = solver.iterations
-    x = solver.solve(g, p.predict(w), metric, np.nan)
+    x = solver.solve(g, p.predict(w).__getitem__, metric, np.nan)
     left = H @ x.reshape(-1) - g.reshape(-1)
     assert np.linalg.norm(left) <= 0.4 * np.linalg.norm(g) * (1.0 + 1e-9)
     assert solver.iterations - before <= 2  # the pairs know the rest
@@ -185,14 +194,14 @@ def test_float32_is_given_up_where_it_breaks_its_promises():
     p = classes(3000, 40, 36)
     solver = Newton(p, 36, np.asarray(1e-3))
     g, z = p.gradient(np.zeros(p.shape)), np.zeros((p.n, 36))
-    assert solver.products.rough
+    assert solver.products.rows.rough
     for _ in range(newton.BROKEN):
-        assert solver.products.rough
-        solver.solve(g, z, Identity(), 0.9)
+        assert solver.products.rows.rough
+        solver.solve(g, z.__getitem__, Identity(), 0.9)
     solver.promised = 0.01
     solver.broken = newton.BROKEN - 1
-    solver.solve(g, z, Identity(), 0.9)
-    assert not solver.products.rough
+    solver.solve(g, z.__getitem__, Identity(), 0.9)
+    assert not solver.products.rows.rough
 
 
 def test_passes_within_steps_count_and_are_limited():
@@ -208,11 +217,28 @@ def test_passes_within_steps_count_and_are_limited():
     assert steps.history["gradient_evaluations"][-1] == 7 * p.n
 
 
-@pytest.mark.parametrize("d", [20, 90])
+def test_rows_that_are_made_of_others_are_copied_once_or_made_in_each_product():
+    X = classes(3000, 40, 80).X
+    rows = Scaled(X, X.mean(axis=0), np.full(40, 2.0), 1.0)
+    p = classes(3000, 40, 80)
+    p = Problem.of(rows, p.y, p.loss, 1e-3, classes=p.classes)
+    v = np.random.default_rng(1).standard_normal(p.shape)
+    z = np.zeros((p.n, 80))
+    exact = p.combine(p.bend_times(z, p.predict(v))) / p.n
+    for limits in (LIMITS, replace(LIMITS, copied=0), replace(LIMITS, kept=0)):
+        products = HessianOperator(p, HessianRows.of(rows, 80, limits=limits), limits)
+        assert isinstance(products.rows.parts[0].rows, Scaled) == (limits.copied == 0)
+        products.look(z.__getitem__)
+        found = products.times(v.astype(np.float32))
+        assert np.linalg.norm(found - exact) <= 1e-5 * np.linalg.norm(exact)
+        assert bool(products.benders) == (limits.kept > 0)
+
+
+@pytest.mark.parametrize(("d", "dtype"), [(20, np.float64), (90, np.float32)])
 @pytest.mark.parametrize("what", ["fit", "path"])
-def test_a_fit_holds_x_and_a_dozen_scores_for_each_row_and_class(d, what):
-    n, K = 12_000, 16  # so many rows that nothing but these counts
-    p = classes(n, d, K, intercept=True)
+def test_a_fit_holds_four_scores_for_each_row_and_class(d, dtype, what):
+    n, K = 60_000, 16
+    p = classes(n, d, K, intercept=True, form=lambda X: X.astype(dtype))
     tracemalloc.start()
     try:
         if what == "fit":
@@ -222,4 +248,24 @@ def test_a_fit_holds_x_and_a_dozen_scores_for_each_row_and_class(d, what):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak <= p.X.nbytes + 12 * 8 * n * K
+    # a copy of X with an intercept, four arrays of scores as rough as X is, and parts of rows
+    assert peak <= np.dtype(dtype).itemsize * n * (d + 1 + 4 * K) + (1 << 23)
+
+
+def test_scores_that_are_not_kept_give_the_same_minimum_and_a_run_goes_on_to_the_bit():
+    p = classes(700, 8, 5, intercept=True)
+    runs = []
+    for most in (1 << 32, 0):
+        limits = PlaneLimits(score_bytes=most)
+        plane = Plane(p, np.zeros(p.shape), memory=1, inner=True, limits=limits)
+        assert plane.scores.kept == (most > 0)
+        for _ in range(3):
+            plane.step()
+        other = Plane.from_state(p, plane.state_dict(), inner=True, limits=limits)
+        for _ in range(4):
+            plane.step()
+            other.step()
+            assert np.array_equal(plane.w, other.w)
+        runs.append(plane)
+    assert max(run.norm for run in runs) < 1e-10
+    np.testing.assert_allclose(runs[0].w, runs[1].w, atol=1e-9)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _checks, _renamed
 from .._types import Array, Vector
@@ -111,11 +112,48 @@ class Loss(Protocol):
         tuple of (ndarray, ndarray, ndarray)
         """
 
-    # For losses with several outputs: c_i u_i^T bend_i v_i summed over rows; bend_i u_i for each
-    # row; the function u -> bend u, prepared at z.
-    bend_products: ClassVar[Body]
-    bend_times: ClassVar[Body]
-    bender: ClassVar[Body]
+    def bend_times(self, z: Array, y: Array, u: Array) -> Array:
+        """The second derivative times u, for each row.
+
+        Parameters
+        ----------
+        z, y, u : ndarray
+            The scores and the targets, as for ``value``, and the directions.
+
+        Returns
+        -------
+        ndarray
+        """
+
+    def bend_products(self, z: Array, y: Array, c: Array | None, U: Array, V: Array) -> Array:
+        """sum_i c_i u_i^T bend_i v_i, for all pairs of directions of U and V; of several outputs.
+
+        Parameters
+        ----------
+        z, y : ndarray
+            The scores and the targets, as for ``value``.
+        c : ndarray or None
+            The weights of the rows (None: 1).
+        U, V : ndarray
+            The directions, one behind the other.
+
+        Returns
+        -------
+        ndarray
+        """
+
+    def bender(self, z: Array, y: Array, dtype: npt.DTypeLike) -> Body:
+        """u -> bend u for each row, prepared at z; of several outputs.
+
+        Parameters
+        ----------
+        z, y, dtype : ndarray, ndarray, dtype
+            The scores and the targets, as for ``value``, and the type of u.
+
+        Returns
+        -------
+        callable
+        """
 
     def infimum(self, y: Array) -> Array:
         """The infimum of ``value`` over z.
@@ -199,6 +237,20 @@ def _value_slope_bend(loss: Loss, z: Array, y: Array) -> Three:
     return loss.value(z, y), loss.slope(z, y), loss.bend(z, y)
 
 
+def _bend_times(loss: Loss, z: Array, y: Array, u: Array) -> Array:
+    return loss.bend(z, y) * u
+
+
+def _bend_products(loss: Loss, z: Array, y: Array, c: Array | None, U: Array, V: Array) -> Array:
+    bent = loss.bend_times(z, y, V)
+    bent = bent if c is None else bent * c[:, None]
+    return U.reshape(len(U), -1) @ bent.reshape(len(V), -1).T
+
+
+def _bender(loss: Loss, z: Array, y: Array, dtype: npt.DTypeLike) -> Body:
+    return lambda u: np.asarray(loss.bend_times(z, y, u), dtype=dtype)
+
+
 def _by_old_name(loss: Loss, name: str) -> object:
     if name not in RENAMED:
         raise AttributeError(f"{type(loss).__name__} has no attribute {name!r}.")
@@ -224,9 +276,9 @@ def _defaults() -> dict[str, object]:
         "infimum": _infimum,
         "best_constant": _best_constant,
         "value_slope_bend": _value_slope_bend,
-        "bend_products": None,
-        "bend_times": None,
-        "bender": None,
+        "bend_times": _bend_times,
+        "bend_products": _bend_products,
+        "bender": _bender,
         "targets": staticmethod(real_targets),
         "compiled": staticmethod(_nothing_of_its_own),
     }
@@ -272,10 +324,11 @@ def loss(name: str) -> Callable[[L], L]:
     """
 
     def register(kind: L) -> L:
-        missing = [need for need in NEEDED if not hasattr(kind, need)]
+        needed = (*NEEDED, "bend_times") if "multi_output" in vars(kind) else NEEDED
+        missing = [need for need in needed if not hasattr(kind, need)]
         if missing or not hasattr(kind, "_fields"):
             raise TypeError(
-                f"loss: {kind.__name__} must be a NamedTuple with {', '.join(NEEDED)}; add "
+                f"loss: {kind.__name__} must be a NamedTuple with {', '.join(needed)}; add "
                 f"{', '.join(missing) or 'NamedTuple as its base'}."
             )
         named: Any = kind

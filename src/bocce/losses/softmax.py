@@ -79,7 +79,7 @@ class Softmax(NamedTuple):
         bent -= p * _sum(bent)[..., None]
         return bent
 
-    def bender(loss, z: Any, dtype: Any) -> Any:
+    def bender(loss, z: Any, y: Any, dtype: Any) -> Any:
         """u -> (diag(p) - p p^T) u, in ``dtype``: for many u at the same scores.
 
         u counts from that of the likeliest class: nothing is lost where its p is nearly 1.
@@ -88,6 +88,8 @@ class Softmax(NamedTuple):
         ----------
         z : ndarray
             The scores x_i . w; with several outputs, a column for each class.
+        y : ndarray
+            The targets, as ``targets`` gives them.
         dtype : dtype
             The type of the result.
 
@@ -96,8 +98,8 @@ class Softmax(NamedTuple):
         callable
             The function of u.
         """
-        p, here = _softmax(z).astype(dtype), np.arange(z.shape[0])
-        top = p.argmax(axis=1)
+        p = _softmax((z - z.max(axis=1, keepdims=True)).astype(dtype))
+        here, top = np.arange(len(p)), p.argmax(axis=1)
 
         def times(u: Any) -> Any:
             u = u - u[here, top][:, None]

@@ -8,7 +8,7 @@ from .._types import Array
 from ..problems import ArrayProblem, FileProblem, PartedProblem, Problem
 from ..rows import Moments
 from .metrics import METRICS, HessianPolicy, MetricPolicy
-from .scores import ArrayScores, FileScores, GramScores, MemoryScores, Scores
+from .scores import ArrayScores, FileScores, GramScores, MatrixScores, MemoryScores, Scores
 from .scores.presolve import Solve
 
 FEW = 20_000  # Passes over so few numbers cost less than to go over to scores for the last digits.
@@ -50,10 +50,11 @@ def in_memory(problem: Problem) -> bool:
 
 
 def scores_for(
-    problem: Problem, memory: int, outputs: tuple[int, ...], solve: Solve | None = None
+    problem: Problem, memory: int, outputs: tuple[int, ...], solve: Solve | None, score_bytes: int
 ) -> Scores:
     """The scores of all rows. Rows that live elsewhere bring their own; rows in a file are read a
-    block at a time; the scores of another library's arrays stay on their device."""
+    block at a time; the scores of another library's arrays stay on their device. ``score_bytes``:
+    more scores of several outputs are not kept."""
     if isinstance(problem, PartedProblem) and problem.scores is not None:
         own: Scores = problem.scores(problem, memory, outputs)
         return own
@@ -61,6 +62,8 @@ def scores_for(
         return FileScores(problem, memory, outputs, solve)
     if isinstance(problem, ArrayProblem):
         return ArrayScores(problem, memory, outputs)
+    if outputs:
+        return MatrixScores(problem, memory, outputs, score_bytes)
     return MemoryScores(problem, memory, outputs)
 
 

@@ -43,14 +43,28 @@ def infimum(loss: Loss, y: Array, weight: Array | None) -> float:
     return float(least.mean() if weight is None else (least * weight).mean())
 
 
+def rounding_of(loss: Any) -> float:
+    """What a squared score counts in the ``scale`` of an evaluation."""
+    return 0.5 * ROUNDING * (loss.curvature or 0.0)
+
+
+def sum_and_size(value: Array, slope: Array, z: Array, rounding: float) -> tuple[float, float]:
+    """The sum of some rows' losses, and their part of ``Evaluation.scale``."""
+    total = float(np.add.reduce(value))
+    size = total if np.minimum.reduce(value) >= 0.0 else float(np.add.reduce(np.abs(value)))
+    slope, z = slope.reshape(-1), z.reshape(-1)
+    scores2 = float(z @ z)
+    size += rounding * scores2
+    return total, size + math.sqrt(float(slope @ slope)) * math.sqrt(scores2)
+
+
 class RowwiseLoss:
     """The element-wise part of f: 1/n sum_i c_i loss(z_i, y_i), and its derivatives in z.
 
     ``slope`` and ``bend`` hold the derivatives (times the weights) at the scores last looked at.
     Scores may be a matrix, one column an output: bends are then not kept, and
-    ``loss.bend_times(z, y, V)`` is the product of a row's second derivative with its part of each
-    of the directions V. ``loss.bend_products(z, y, c, U, V)``, where a loss has it, is the sum of
-    c_i u_i^T bend_i v_i over rows for all pairs at once.
+    ``loss.bend_products(z, y, c, U, V)`` is the sum of c_i u_i^T bend_i v_i over rows for all pairs
+    of directions.
     """
 
     def __init__(self, problem: Problem | SimpleNamespace, shape: tuple[int, ...]) -> None:
@@ -62,13 +76,8 @@ class RowwiseLoss:
         self.at = self.slope  # the scores last looked at
         step = max(1, BLOCK // max(1, math.prod(shape[1:])))
         self.blocks = [slice(start, start + step) for start in range(0, self.n, step)]
-        self.curvature = 0.5 * ROUNDING * (self.loss.curvature or 0.0)
-        self.products = self.loss.bend_products
-        whole = self.vector or self.products is not None
-        self.three: Three = self.loss.value_slope_bend if whole else self._without_bends
-
-    def _without_bends(self, z: Array, y: Array) -> tuple[Array, Array, Array]:
-        return self.loss.value(z, y), self.loss.slope(z, y), self.bend
+        self.rounding = rounding_of(self.loss)
+        self.three: Three = self.loss.value_slope_bend
 
     def look(self, z: Array) -> Evaluation:
         """The loss and its derivatives at the scores z."""
@@ -116,24 +125,21 @@ class RowwiseLoss:
             np.multiply(slope.T, c, out=self.slope[rows].T)
             if self.vector:
                 np.multiply(bend, c, out=self.bend[rows])
-        total = float(np.add.reduce(value))
-        size = total if np.minimum.reduce(value) >= 0.0 else float(np.add.reduce(np.abs(value)))
-        s, z = self.slope[rows].reshape(-1), z.reshape(-1)
-        scores2 = float(z @ z)
-        size += self.curvature * scores2
-        return total, size + math.sqrt(float(s @ s)) * math.sqrt(scores2)
+        return sum_and_size(value, self.slope[rows], z, self.rounding)
 
     def gram(self, U: Array, V: Array) -> Array:
         """sum_i u_i^T bend_i v_i / n over the rows, for the directions U and V."""
         total: Any = 0.0
         for rows in self.blocks:
-            if self.products is not None:
-                c = None if self.weight is None else self.weight[rows]
-                part = self.products(self.at[rows], self.y[rows], c, U[:, rows], V[:, rows])
-                total = total + part
+            if self.vector:
+                total = total + np.dot(U[:, rows], (V[:, rows] * self.bend[rows]).T)
                 continue
-            bent = self._bent(V[:, rows], rows).reshape(V.shape[0], -1)
-            total = total + np.dot(U[:, rows].reshape(U.shape[0], -1), bent.T)
+            z, y, c = (
+                self.at[rows],
+                self.y[rows],
+                None if self.weight is None else self.weight[rows],
+            )
+            total = total + self.loss.bend_products(z, y, c, U[:, rows], V[:, rows])
         return np.asarray(total) / self.n
 
     def row_bends(self) -> Array:
@@ -147,10 +153,3 @@ class RowwiseLoss:
             return self.bend[rows]
         means = np.asarray(self.loss.bend(self.at[rows], self.y[rows]).mean(axis=1))
         return means if self.weight is None else means * self.weight[rows]
-
-    def _bent(self, V: Array, rows: slice) -> Array:
-        if self.vector:
-            return V * self.bend[rows]
-        z, y = self.at[rows], self.y[rows]
-        bent = np.asarray(self.loss.bend_times(z, y, V))
-        return bent if self.weight is None else bent * self.weight[rows][:, None]

@@ -126,7 +126,8 @@ class Plane:
 
     def _scores_of_rows(self) -> Scores:
         memory, outputs = self.directions.memory, self.w.shape[1:]
-        return scores_for(self.problem, memory, outputs, minimum_of_sample)
+        most = self.limits.score_bytes
+        return scores_for(self.problem, memory, outputs, minimum_of_sample, most)
 
     @property
     def passes(self) -> int:

@@ -32,7 +32,7 @@ class RoughNewton:
         self.problem, self.shape = problem, shape
         self.ridge = np.asarray(problem.ridge, dtype=np.float64).reshape(-1, 1)
         self.newton = Newton(problem, shape[1], self.ridge)
-        self.parts = self.newton.products.parts
+        self.rows = self.newton.products.rows
 
     @staticmethod
     def supports(problem: Problem) -> bool:
@@ -42,42 +42,37 @@ class RoughNewton:
     def minimiser(self, w: Array, fall: float) -> Array | None:
         """Where f is at most about ``fall`` above its minimum, from w; None where that is not near
         enough for Newton's method, or not within the precision of the rows."""
-        if self.parts is None:
-            return None
         metric: Metric = Identity()
         before, shrank = math.inf, math.nan
         size = math.inf
         for _ in range(STEPS):
             f, g, z = self._look(w)
-            if not f <= before or (self.newton.products.rough and fall < ROUGH * f):
+            if not f <= before or (self.rows.rough and fall < ROUGH * f):
                 return None
-            metric = self.newton.metric(z, metric)
+            metric = self.newton.metric(z.__getitem__, metric)
             left = self.newton.still_to_fall(g, metric)
             if left <= fall:
                 return w
             before, shrank, size = f, norm(g) / size, norm(g)
             self.newton.goal = Goal(gap=fall, passes=MOST)
-            w = w - self.newton.solve(g, z, metric, shrank)
+            w = w - self.newton.solve(g, z.__getitem__, metric, shrank)
             if left <= SURE * fall:
                 return w
         return None
 
     def _look(self, w: Array) -> tuple[float, Array, Array]:
         """f, its gradient, and the scores."""
-        assert self.parts is not None
-        p, start = self.problem, 0
-        here = w.astype(self.parts[0].dtype)
+        p, here = self.problem, w.astype(self.rows.dtype)
         z = np.empty((p.n, self.shape[1]), dtype=here.dtype)
         total, g = 0.0, np.zeros(self.shape)
-        for x in self.parts:
-            rows = slice(start, start + len(x))
-            start += len(x)
-            np.matmul(x, here, out=z[rows])
+        for part in self.rows.parts:
+            rows, x = part.place, self.rows.of_part(part)
+            z[rows] = x.times(here)
             value, slope, _ = p.loss.value_slope_bend(z[rows], p.y[rows])
             if p.weight is not None:
                 value = value * p.weight[rows]
                 slope *= p.weight[rows, None].astype(slope.dtype)
             total += float(value.sum(dtype=np.float64))
-            g += x.T @ slope
+            g += x.combine(slope)
         pull = self.ridge * w
         return total / p.n + 0.5 * float(np.vdot(w, pull)), g / p.n + pull, z

@@ -26,12 +26,14 @@ SHARE = 0.1  # Without curvature a step fell enough by this share of what its sl
 class PlaneLimits:
     """How often something is done: ``refresh_every`` steps scores are computed from w;
     ``newton_steps`` are taken on one plane at most; ``stalls`` steps may gain nothing, and
-    ``escapes`` may move a score far for nothing, before a run is over."""
+    ``escapes`` may move a score far for nothing, before a run is over. Of several outputs no more
+    than ``score_bytes`` of scores are kept."""
 
     refresh_every: int = 50
     newton_steps: int = 30
     stalls: int = 10
     escapes: int = 5
+    score_bytes: int = 1 << 32
 
 
 LIMITS = PlaneLimits()

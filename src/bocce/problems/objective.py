@@ -251,9 +251,7 @@ class Objective(Immutable, Variables):
         -------
         ndarray
         """
-        if self.loss.multi_output:
-            return self.weighted(self.loss.bend_times(z, self.y, u))  # type: ignore[attr-defined]
-        return self.bends(z) * u
+        return self.weighted(self.loss.bend_times(z, self.y, u))
 
     def _of(self, rows: Index | None) -> Array:
         return self.y if rows is None else self.y[rows]

@@ -14,18 +14,16 @@ class PathCache:
 
     ``gram`` is X^T X/n; ``hessian`` is the one that the last run has used, and ``diagonal`` tells
     whether its diagonal was a good metric. ``pairs`` are the directions of earlier solutions for
-    several outputs, under the penalty ``pairs_ridge``; ``parts`` are the rows as products with the
-    Hessian want them, copied more readily where many runs are to share them (``shared``).
+    several outputs, under the penalty ``pairs_ridge``; ``hessian_rows`` are the rows as
+    products with the Hessian want them.
     """
 
-    shared: bool = False
     hessian: Array | None = None
     diagonal: bool = False
     gram: Array | None = None
     pairs: Any = None
     pairs_ridge: Array | None = None
-    parts: list[Array] | None = None
-    parts_known: bool = False
+    hessian_rows: Any = None
 
     def copy(self) -> PathCache:
         """Another cache that goes its own way from here."""
@@ -36,7 +34,7 @@ class PathCache:
         quadratic its own Hessian is all that a run needs."""
         for field in fields(self):
             found = getattr(leader, field.name)
-            own = field.name == "shared" or (quadratic and field.name == "hessian")
+            own = quadratic and field.name == "hessian"
             if own or found is None or found is False:
                 continue
             setattr(self, field.name, found.copy() if field.name == "pairs" else found)

@@ -76,6 +76,20 @@ class Rows:
         """
         raise NotImplementedError
 
+    def part(self, rows: slice) -> Rows:
+        """Consecutive rows, without a copy where they are in memory.
+
+        Parameters
+        ----------
+        rows : slice
+            From the first row to the one behind the last.
+
+        Returns
+        -------
+        Rows
+        """
+        return self.take(np.arange(self.n)[rows])
+
     def arrays(self) -> tuple[Array, ...]:
         """The arrays that hold the rows.
 

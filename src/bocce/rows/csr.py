@@ -96,14 +96,10 @@ class Csr(Rows):
 
     def _parts(self, entries: int) -> Iterator[tuple[slice, sp.csr_array]]:
         """About so many entries at a time, in float64: copies of all would double the data."""
-        X, step = self.X, max(1, entries * self.n // max(1, self.X.nnz))
+        step = max(1, entries * self.n // max(1, self.X.nnz))
         for start in range(0, self.n, step):
-            ends = X.indptr[start : start + step + 1]
-            of = slice(ends[0], ends[-1])
-            data = X.data[of].astype(np.float64, copy=False)
-            shape = (ends.size - 1, self.d)
-            part = sp.csr_array((data, X.indices[of], ends - ends[0]), shape=shape)
-            yield slice(start, start + shape[0]), part
+            rows = slice(start, min(self.n, start + step))
+            yield rows, self.part(rows).X.astype(np.float64, copy=False)
 
     def projections2(self, directions: Array) -> Array:
         rotated = self.X @ directions
@@ -172,6 +168,13 @@ class Csr(Rows):
 
     def take(self, rows: Index) -> Csr:
         return Csr(self.X[rows])
+
+    def part(self, rows: slice) -> Csr:
+        ends = self.X.indptr[rows.start : rows.stop + 1]
+        of = slice(ends[0], ends[-1])
+        shape = (ends.size - 1, self.d)
+        entries = self.X.data[of], self.X.indices[of], ends - ends[0]
+        return Csr(sp.csr_array(entries, shape=shape))
 
     def arrays(self) -> tuple[Array, ...]:
         return self.X.data, self.X.indices, self.X.indptr

@@ -60,21 +60,24 @@ class Dense(Rows):
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
         with threads_for(self.X.size * w[:1].size if w.ndim > 1 else 0):
-            return self.X @ w if self._as_it_is(rows) else super().times(w, rows)
+            return self.X @ w if self._as_it_is(w, rows) else super().times(w, rows)
 
     def combine(self, c: Array, rows: Index | None = None) -> Array:
         with threads_for(self.X.size * c[:1].size if c.ndim > 1 else 0):
-            return self.X.T @ c if self._as_it_is(rows) else super().combine(c, rows)
+            return self.X.T @ c if self._as_it_is(c, rows) else super().combine(c, rows)
 
-    def _as_it_is(self, rows: Index | None) -> bool:
-        """Are these all rows, in float64, so that the array is used without a copy?"""
-        return rows is None and self.dtype == np.float64
+    def _as_it_is(self, factor: Array, rows: Index | None) -> bool:
+        """Are these all rows, in float64 or as rough as the factor, so that no copy is needed?"""
+        return rows is None and self.dtype in (np.float64, factor.dtype)
 
     def in_cache(self) -> Iterator[Array]:
         for _, block in widened(self.X, rows_in_cache(self.d)):
             yield block
 
     def take(self, rows: Index) -> Dense:
+        return Dense(self.X[rows])
+
+    def part(self, rows: slice) -> Dense:
         return Dense(self.X[rows])
 
     def arrays(self) -> tuple[Array, ...]:
@@ -96,10 +99,10 @@ class Scaled(Rows):
 
     def made(self, rows: slice | Index, dtype: npt.DTypeLike = np.float64) -> Array:
         """The rows named, as an array of their own."""
-        x = np.asarray(self.X[rows], dtype=np.float64)
+        x = np.asarray(self.X[rows], dtype=dtype if self.dtype == dtype else np.float64)
         made = np.full((x.shape[0], self.d), self.unit, dtype=dtype)
         inner = made[:, : x.shape[1]]
-        np.subtract(x, self.centre, out=inner, casting="same_kind")
+        np.subtract(x, self.centre.astype(x.dtype, copy=False), out=inner, casting="same_kind")
         if (self.scale != 1.0).any():
             inner *= self.scale.astype(dtype)
         return made
@@ -168,6 +171,9 @@ class Scaled(Rows):
 
     def take(self, rows: Index) -> Dense:
         return Dense(self.made(rows))
+
+    def part(self, rows: slice) -> Scaled:
+        return Scaled(self.X[rows], self.centre, self.scale, self.unit)
 
     def arrays(self) -> tuple[Array, ...]:
         return self.X, self.centre, self.scale, np.array([self.unit])

@@ -118,7 +118,7 @@ class PathSolver:
         self.frame: Frame = Frame.of(p.replace(l2=weakest)) if leader is None else leader.frame
         inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
         # what is handed on from run to run is the path's own
-        self.inner: Problem = inner.with_fields(handed_on=PathCache(shared=self.n_scored_rows > 0))
+        self.inner: Problem = inner.with_fields(handed_on=PathCache())
         nowhere = self.inner.replace(l2=0.0).look(np.zeros(self.inner.shape))
         self.first = Stop(tol, self.frame).user_norm(nowhere.gradient)
         self.zero_value = nowhere.value if p.in_parts else value_at_constant(p, self.inner)

@@ -173,14 +173,17 @@ class View:
         """
         return np.asarray(self._scores.row_curvature())
 
-    def scores(self) -> Array:
-        """x_i . w, if the rows are in memory.
+    @property
+    def scores(self) -> Callable[[slice], Array]:
+        """The function that returns x_i . w of some rows, where there are several outputs.
 
         Returns
         -------
-        ndarray
+        callable
+            It takes a slice, from the first row to the one behind the last.
         """
-        return np.asarray(self._scores.z)
+        found: Callable[[slice], Array] = self._scores.scores
+        return found
 
     def hessian_times(self, V: Array) -> Array:
         """The Hessian, with the penalty, times the columns of V.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,87 +11,117 @@ import numpy as np
 from ..._types import Array
 from ...losses import Loss
 from ...problems import Problem
-from ...rows import Rows
-from ...rows.dense import Dense
+from ...rows import Dense, Rows, Scaled
+from ..parts import Part, parts_of
 
 Bender = Callable[[Array], Array]
+ScoresOf = Callable[[slice], Array]  # of some rows, at the point of the Hessian
 
-LARGE = 1 << 22  # multiplications of X v: fewer are done in float64
-NARROW = 6  # columns for each output: with more, a copy of X would be larger than a few scores
-SHARED = 1 << 24  # numbers of X: so many are copied where many runs share the copy
-BLOCK = 1 << 16  # numbers of X, or scores, that are taken at a time: they stay in the cache
+
+@dataclass(frozen=True)
+class OperatorLimits:
+    """When products are in single precision, and what is kept for them.
+
+    Attributes
+    ----------
+    rough : int
+        Multiplications of X V; fewer are done in float64.
+    rounded, scaled : int
+        With as many outputs it pays to round rows to float32 in each product: rows that are stored
+        in float64, and rows that are made of others.
+    copied : int
+        Numbers of rows of which a copy in float32 is kept, where rounding them each time does not
+        pay, or where they are made of others.
+    kept : int
+        Probabilities that are kept between products; more are computed again.
+    """
+
+    rough: int = 1 << 22
+    rounded: int = 8
+    scaled: int = 64
+    copied: int = 1 << 24
+    kept: int = 1 << 22
+
+
+LIMITS = OperatorLimits()
+
+
+@dataclass(frozen=True)
+class HessianRows:
+    """The rows as products of the Hessian want them: in parts, and perhaps in single precision."""
+
+    parts: list[Part]
+    rough: bool
+
+    @classmethod
+    def of(
+        cls, rows: Rows, outputs: int, rough: bool = True, limits: OperatorLimits = LIMITS
+    ) -> HessianRows:
+        """``rough``: in float32, where that pays."""
+        parts = parts_of(rows, outputs)
+        if rows.sparse or not rough or rows.cost * outputs <= limits.rough:
+            return cls(parts, False)
+        dense = isinstance(rows, Dense)
+        if dense and (rows.dtype == np.float32 or outputs >= limits.rounded):
+            return cls(parts, True)
+        if rows.cost <= limits.copied:
+            return cls([Part(part.place, narrowed(part.rows)) for part in parts], True)
+        return cls(parts, not dense and outputs >= limits.scaled)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of directions, and of products."""
+        return np.dtype(np.float32 if self.rough else np.float64)
+
+    def of_part(self, part: Part) -> Rows:
+        """The rows of a part."""
+        return narrowed(part.rows) if self.rough else part.rows
+
+
+def narrowed(rows: Rows) -> Rows:
+    """Dense rows in float32: themselves, if they are."""
+    if isinstance(rows, Dense):
+        return rows if rows.dtype == np.float32 else Dense(rows.X.astype(np.float32))
+    assert isinstance(rows, Scaled)
+    return Dense(rows.made(slice(None), np.float32))
 
 
 class HessianOperator:
-    """sum_i c_i x_i (bend_i x_i^T v) / n, where ``look`` was last.
+    """sum_i c_i x_i (bend_i x_i^T v) / n, where ``look`` was last."""
 
-    ``parts``: the rows in memory, some at a time, as ``parts_of`` has them; None where they are
-    had from ``problem.rows`` alone.
-    """
-
-    def __init__(self, problem: Problem, parts: list[Array] | None) -> None:
-        self.rows, self.loss, self.y = problem.rows, problem.loss, problem.y
-        self.weight, self.n = problem.weight, int(problem.n)
-        self.parts = parts
-        self.dtype: Any = np.dtype(np.float64) if parts is None else parts[0].dtype
-        self.blocks: list[slice] = []
+    def __init__(
+        self, problem: Problem, rows: HessianRows, limits: OperatorLimits = LIMITS
+    ) -> None:
+        self.loss, self.y, self.weight = problem.loss, problem.y, problem.weight
+        self.n, self.rows, self.limits = int(problem.n), rows, limits
         self.benders: list[Bender] = []
 
-    @property
-    def rough(self) -> bool:
-        """Are they in single precision?"""
-        return bool(self.dtype == np.float32)
+    def look(self, scores: ScoresOf) -> None:
+        """The second derivatives are those at these scores."""
+        self.scores, self.benders = scores, []
 
-    def look(self, z: Array) -> None:
-        """Keep what the second derivatives at the scores z are made of."""
-        step = max(128, BLOCK // z.shape[1])
-        sizes = [step] * (self.n // step) + [self.n % step]
-        if self.parts is not None:
-            sizes = [len(part) for part in self.parts]
-        ends = np.cumsum([0, *sizes]).tolist()
-        self.blocks = [slice(*pair) for pair in pairwise(ends)]
-        self.benders = [self._bender(z, rows) for rows in self.blocks]
-
-    def _bender(self, z: Array, rows: slice) -> Bender:
-        c = None if self.weight is None else self.weight[rows].astype(self.dtype)
-        return bender(self.loss, z[rows], self.y[rows], c, self.dtype)
+    def _bender(self, part: Part) -> Bender:
+        """u -> c bend u for each row of a part."""
+        place, c = part.place, None if self.weight is None else self.weight[part.place]
+        return bender(self.loss, self.scores(place), self.y[place], c, self.rows.dtype)
 
     def times(self, v: Array) -> Array:
-        if self.parts is None:
-            u = self.rows.times(v)
-            for rows, bend in zip(self.blocks, self.benders):
-                u[rows] = bend(u[rows])
-            return np.asarray(self.rows.combine(u)) / self.n
+        """The product with v."""
+        keep = self.n * v.shape[1] <= self.limits.kept
+        if keep and not self.benders:
+            self.benders = [self._bender(part) for part in self.rows.parts]
         total = np.zeros(v.shape)
-        for x, bend in zip(self.parts, self.benders):
-            total += x.T @ bend(x @ v)
-        return np.asarray(total / self.n, dtype=self.dtype)
+        for j, part in enumerate(self.rows.parts):
+            rows = self.rows.of_part(part)
+            bend = self.benders[j] if keep else self._bender(part)
+            total += rows.combine(bend(rows.times(v)))
+        return np.asarray(total / self.n, dtype=self.rows.dtype)
 
 
-def parts_of(rows: Rows, outputs: int, rough: bool, shared: bool = False) -> list[Array] | None:
-    """Views of X, or of a copy of it, that stay in the cache while they are used.
-
-    ``rough``: in float32, if X is large. That takes a copy, which is made where it is no larger
-    than three scores for each row and output, and is not needed where X is float32. ``shared``: by
-    many runs, which may then be larger, up to 64 MB.
-    """
-    plain = isinstance(rows, Dense)
-    as_it_is = plain and rows.dtype == np.float32
-    fits = rows.d <= NARROW * outputs or as_it_is or (shared and rows.cost <= SHARED)
-    if rough and fits and not rows.sparse and rows.cost * outputs > LARGE:
-        whole = [rows.X] if as_it_is else [b.astype(np.float32) for b in rows.blocks()]
-    elif plain and not as_it_is:
-        whole = [rows.X]
-    else:
-        return None
-    step = max(128, BLOCK // rows.d)
-    return [block[k : k + step] for block in whole for k in range(0, len(block), step)]
-
-
-def bender(loss: Loss, z: Array, y: Array, c: Array | None, dtype: Any) -> Bender:
+def bender(loss: Loss, z: Array, y: Array, c: Array | None, dtype: np.dtype[Any]) -> Bender:
     """u -> c bend u for each row; what depends on z alone is computed once, if the loss can."""
-    own = loss.bender
-    bend: Bender = lambda u: np.asarray(loss.bend_times(z, y, u), dtype)  # noqa: E731
-    if own is not None:
-        bend = own(z, dtype)
-    return bend if c is None else lambda u: bend(u) * c[:, None]
+    bend: Bender = loss.bender(z, y, dtype)
+    if c is None:
+        return bend
+    weight = c.astype(dtype)[:, None]
+    return lambda u: bend(u) * weight

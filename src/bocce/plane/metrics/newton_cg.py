@@ -22,17 +22,17 @@ from ..linalg import largest, norm
 from .base import PRICES, IdentityPolicy, Metric, View
 from .factor import FactorMetric, Identity
 from .hessian import MOST_COLUMNS
-from .hessian_operator import HessianOperator, parts_of
+from .hessian_operator import HessianOperator, HessianRows, ScoresOf
 
 LEFT = 0.03  # of the gradient: a direction that leaves so little of it is good enough,
 NEARLY = 0.5  # and one that leaves so much of what is wanted
 MOST = 100  # products of H for one direction
 PAIRS, FEWEST = 200, 10  # that are kept, at most;
-ROOM = 3  # and no more than are as large as so many scores for each row and output
+ROOM = 1 << 24  # and no more than take so many bytes, or as many as the scores of all rows
 STALE = 1.5  # the metric is taken anew where the mean bend has changed by such a factor
 FIRST = 8.0  # products of H that a Gram matrix may cost to be bought at once
 ROWS_A_COLUMN = 50  # of a Gram matrix
-SPREAD = 2000  # of which the mean bend is taken
+SPREAD, FEW = 100, 20  # of so many places, with so many rows each, the mean bend is taken
 PROMISED, KEPT, BROKEN = 0.1, 0.3, 3  # where less than the first is promised and more than the
 # second is left, so many times on end, float32 is too rough
 
@@ -60,22 +60,31 @@ class Pairs:
         self.blocks: list[tuple[Array, Array]] = []
 
     def add(self, S: Array, Y: Array) -> None:
-        """The directions of one solution, a row each; the oldest go where there are too many."""
+        """The directions of one solution, a row each; the oldest go where there are too many.
+
+        The arrays are the caller's no more.
+        """
         size = np.einsum("ij,ij->i", S, Y, dtype=np.float64)
-        good = np.flatnonzero(np.isfinite(size) & (size > 0.0))[-self.most :]
-        if good.size == 0:
+        good = np.isfinite(size) & (size > 0.0)
+        good[: max(0, len(S) - self.most)] = False
+        if not good.all():
+            S, Y, size = S[good], Y[good], size[good]
+        if not size.size:
             return
-        while self.blocks and sum(len(S) for S, _ in self.blocks) + good.size > self.most:
+        while self.blocks and sum(len(S) for S, _ in self.blocks) + size.size > self.most:
             del self.blocks[0]
-        unit = (size[good] ** -0.5)[:, None].astype(S.dtype)
-        self.blocks.append((S[good] * unit, Y[good] * unit))
+        unit = (size**-0.5)[:, None].astype(S.dtype)
+        S *= unit
+        Y *= unit
+        self.blocks.append((S, Y))
 
     def shift(self, ridge: Array) -> None:
         """H has grown by this diagonal (a number for each entry of a direction)."""
         blocks, self.blocks = self.blocks[::-1], []
         while blocks:  # one at a time, for they may be large
             S, Y = blocks.pop()
-            self.add(S, Y + ridge.astype(Y.dtype) * S)
+            Y = Y + ridge.astype(Y.dtype) * S
+            self.add(S.copy(), Y)
 
     def solve(self, g: Array, metric: Callable[[Array], Array]) -> Array:
         """M g, by the metric that the pairs improve."""
@@ -128,17 +137,17 @@ class Newton:
         self.bend = 0.0  # the mean for which the metric was taken
         self.promised, self.broken = 1.0, 0  # what the last direction was to leave of the gradient
         self._take_products(rough=True)
-        room = ROOM * 8 * rows.n // (2 * rows.d * self.products.dtype.itemsize)
+        pair = 2 * rows.d * outputs * self.products.rows.dtype.itemsize
+        room = max(ROOM, 8 * rows.n * outputs) // pair
         self.pairs = Pairs(max(FEWEST, min(PAIRS, room)))
         self._take_over()
 
     def _take_products(self, rough: bool) -> None:
         """By the rows as the run before had them."""
-        if not (rough and self.cache.parts_known):
-            self.cache.parts_known = True
+        if self.cache.hessian_rows is None or not rough:
             rows, outputs = self.problem.rows, self.shape[1]
-            self.cache.parts = parts_of(rows, outputs, rough, self.cache.shared)
-        self.products = HessianOperator(self.problem, self.cache.parts)
+            self.cache.hessian_rows = HessianRows.of(rows, outputs, rough)
+        self.products = HessianOperator(self.problem, self.cache.hessian_rows)
 
     def _take_over(self) -> None:
         """The pairs of the run before, with the penalty of this one."""
@@ -149,21 +158,24 @@ class Newton:
 
     # -- the metric ----------------------------------------------------------------------------
 
-    def metric(self, z: Array, now: Metric) -> Metric:
+    def metric(self, scores: ScoresOf, now: Metric) -> Metric:
         """s X^T X/n + ridge, s the mean of the second derivatives; the one there is where that is
         as good, or where products of H have not yet come to the price of a Gram matrix."""
         if self.cache.gram is None and not self._pays():
             return now
-        bend = self._mean_bend(z)
+        bend = self._mean_bend(scores)
         if not bend > 0.0 or self.bend / STALE <= bend <= self.bend * STALE:
             return now
         self.bend = bend
         return FactorMetric.of(bend * self._gram(), self.ridge[:: self.shape[1]])
 
-    def _mean_bend(self, z: Array) -> float:
-        """Over outputs, and rows spread over the data."""
-        p, rows = self.problem, slice(None, None, 1 + len(z) // SPREAD)
-        return float(p.weighted(p.loss.bend(z[rows], p.y[rows]), rows).mean())
+    def _mean_bend(self, scores: ScoresOf) -> float:
+        """Over outputs, and parts of rows spread over the data."""
+        p, sums = self.problem, []
+        for start in range(0, p.n, max(FEW, p.n // SPREAD * FEW)):
+            rows = slice(start, min(start + FEW, p.n))
+            sums.append(p.weighted(p.loss.bend(scores(rows), p.y[rows]), rows).mean())
+        return float(np.mean(sums))
 
     def _pays(self) -> bool:
         rows, outputs = self.problem.rows, self.shape[1]
@@ -188,10 +200,10 @@ class Newton:
 
     # -- the direction -------------------------------------------------------------------------
 
-    def solve(self, g: Array, z: Array, metric: Metric, shrank: float) -> Array:
+    def solve(self, g: Array, scores: ScoresOf, metric: Metric, shrank: float) -> Array:
         """H^-1 g; ``shrank``: the gradient's norm by the last step over the one before."""
         self._doubt(shrank)
-        self.products.look(z)
+        self.products.look(scores)
         size, enough = largest(g), max(LEFT, NEARLY * self.goal.gradient / norm(g))
         around = self._balanced(g / size).reshape(-1)
         little = 2.0 * NEARLY * self.goal.gap / size / size  # squares may overflow
@@ -212,7 +224,7 @@ class Newton:
     def _doubt(self, shrank: float) -> None:
         """Is single precision too rough for this Hessian?"""
         self.broken = self.broken + 1 if shrank > KEPT and self.promised < PROMISED else 0
-        if self.broken >= BROKEN and self.products.rough:
+        if self.broken >= BROKEN and self.products.rows.rough:
             self._take_products(rough=False)
             self.pairs.blocks.clear()
 
@@ -222,7 +234,7 @@ class Newton:
         if not (metric.newton_like and self.pairs.blocks):
             return float("inf")
         v = self._balanced(g).reshape(-1)
-        return 0.5 * float(v @ self._improved(v.astype(self.products.dtype), metric))
+        return 0.5 * float(v @ self._improved(v.astype(self.products.rows.dtype), metric))
 
     def _improved(self, v: Array, metric: Metric) -> Array:
         return self.pairs.solve(v, lambda v: self._by(metric, v))
@@ -232,7 +244,7 @@ class Newton:
     ) -> Array:
         """From 0, until ``enough`` of g is left, or less than ``little`` of g . H^-1 g, or nothing
         may be spent any more."""
-        dtype = self.products.dtype.type
+        dtype = self.products.rows.dtype.type
         ridge, r = self.ridge.astype(dtype), g.astype(dtype)
 
         x, first, before = np.zeros(r.size), norm(r), self.iterations
@@ -257,7 +269,7 @@ class Newton:
                 break
             p = step + dtype(fall / last) * p
         if S:
-            self.pairs.add(np.array(S), np.array(Y))
+            self.pairs.add(_stacked(S), _stacked(Y))
         self.spent = self.iterations - before
         return x
 
@@ -267,15 +279,23 @@ class Newton:
     # -- to stop and go on ---------------------------------------------------------------------
 
     def state(self) -> dict[str, Array]:
-        numbers = [self.bend, self.promised, self.broken, self.iterations, self.products.rough]
+        numbers = [self.bend, self.promised, self.broken, self.iterations, self.products.rows.rough]
         return {"newton": np.array(numbers, dtype=np.float64), **self.pairs.state()}
 
     def restore(self, state: dict[str, Array]) -> None:
         self.bend, self.promised, broken, iterations, rough = state["newton"].tolist()
         self.broken, self.iterations = int(broken), int(iterations)
-        if self.products.rough > rough:
+        if self.products.rows.rough > rough:
             self._take_products(rough=False)
         self.pairs.restore(state)
+
+
+def _stacked(vectors: list[Array]) -> Array:
+    """The vectors as rows of one array; the list is emptied, so that nothing is there twice."""
+    made = np.empty((len(vectors), vectors[0].size), dtype=vectors[0].dtype)
+    while vectors:
+        made[len(vectors) - 1] = vectors.pop()
+    return made
 
 
 class NewtonMetric:
@@ -284,7 +304,7 @@ class NewtonMetric:
     newton_like = False  # a step along the direction is searched for thoroughly
 
     def __init__(
-        self, policy: NewtonPolicy, scores: Array, metric: Metric, gradient_ratio: float
+        self, policy: NewtonPolicy, scores: ScoresOf, metric: Metric, gradient_ratio: float
     ) -> None:
         self.policy, self.scores, self.metric = policy, scores, metric
         self.gradient_ratio = gradient_ratio
@@ -322,8 +342,8 @@ class NewtonPolicy(IdentityPolicy):
     def update(self, view: View) -> Metric | None:
         """Newton's direction where the run stands."""
         self.newton.goal = view.goal
-        self.metric = self.newton.metric(view.scores(), self.metric)
-        return NewtonMetric(self, view.scores(), self.metric, view.gradient_ratio)
+        self.metric = self.newton.metric(view.scores, self.metric)
+        return NewtonMetric(self, view.scores, self.metric, view.gradient_ratio)
 
     def solve(self, g: Array, at: NewtonMetric) -> Array:
         """H^-1 g; products of H, each as dear as a gradient, are counted."""

@@ -8,6 +8,7 @@ from .array import ArrayScores
 from .base import Scores
 from .file import FileScores
 from .gram import GramScores
+from .matrix import MatrixScores
 from .memory import MemoryScores
 from .predicting import PredictingScores
 
@@ -24,6 +25,7 @@ __all__ = [
     "ArrayScores",
     "FileScores",
     "GramScores",
+    "MatrixScores",
     "MemoryScores",
     "PredictingScores",
     "Scores",

@@ -1,0 +1,35 @@
+"""Rows of several outputs, some at a time: so that nothing is made that is as long as the data."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..rows import Rows
+
+NUMBERS = 1 << 17  # A part has about so many numbers of X, or scores: they stay in the cache.
+FEWEST = 512  # A part has at least so many rows; with fewer, BLAS packs the other factor too often.
+ENTRIES = 4.0  # A sparse part has at least so many entries a column: its sum fills all columns.
+
+
+class Part(NamedTuple):
+    """Some consecutive rows, and which they are."""
+
+    place: slice
+    rows: Rows
+
+
+def parts_of(rows: Rows, outputs: int) -> list[Part]:
+    """All rows, in parts that stay in the cache while they are used.
+
+    >>> import numpy as np
+    >>> from bocce.rows import Dense
+    >>> [part.place for part in parts_of(Dense(np.ones((700, 300))), 3)]
+    [slice(0, 512, None), slice(512, 700, None)]
+    """
+    step = max(FEWEST, NUMBERS // max(outputs, 1 if rows.sparse else rows.d))
+    if rows.sparse:
+        step = max(step, int(ENTRIES * rows.d * rows.n / max(1.0, rows.cost)))
+    places = [slice(k, min(k + step, rows.n)) for k in range(0, rows.n, step)]
+    if len(places) == 1:
+        return [Part(places[0], rows)]
+    return [Part(place, rows.part(place)) for place in places]
