@@ -13,7 +13,7 @@ OPTIONS = {
         for name in (
             *("accuracy", "batch_size", "checkpoint", "columns", "kappa", "l2", "loss", "method"),
             *("missing", "passes", "ratio", "sampling", "seed", "target", "test", "tol"),
-            *("encode", "unknown"),
+            *("encode", "unknown", "exclude", "impute"),
         )
     },
 }

@@ -1,8 +1,7 @@
-"""What several commands ask for, in the same words, and how a FILE becomes a problem."""
+"""What several commands ask for, in the same words."""
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable
@@ -19,10 +18,10 @@ FILES = (
 
 def _data_sets(incomplete: str) -> list[str]:
     """Names that the word may become; of an empty one the shell lists files."""
-    return [name for name in _known_sets() if incomplete and name.startswith(incomplete)]
+    return [name for name in known_sets() if incomplete and name.startswith(incomplete)]
 
 
-def _known_sets() -> tuple[str, ...]:
+def known_sets() -> tuple[str, ...]:
     from ..data import libsvm
 
     return (*libsvm.KNOWN, *libsvm.ALIASES)
@@ -47,6 +46,10 @@ def _batch_size(text: str) -> int | float:
         return int(text)
     except ValueError:
         return float(text)
+
+
+def _tolerance(text: str) -> float | str:
+    return text if text == "auto" else float(text)
 
 
 File = Annotated[
@@ -101,6 +104,10 @@ class Reading(NamedTuple):
             help="The columns to predict from, by name or number; all others if not given.",
         ),
     ] = None
+    exclude: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Columns to leave out, by name or number."),
+    ] = None
     missing: Missing = "refuse"
     encode: Annotated[
         Literal["onehot"] | None,
@@ -139,6 +146,12 @@ class ModelOptions(NamedTuple):
         bool,
         typer.Option("--intercept/--no-intercept", help="Fit an intercept, without penalty."),
     ] = True
+    standardize: Annotated[
+        bool,
+        typer.Option(
+            "--standardize", help="Penalise in units of each column's standard deviation."
+        ),
+    ] = False
 
 
 class Steps(NamedTuple):
@@ -160,10 +173,12 @@ class Steps(NamedTuple):
         ),
     ] = None
     tol: Annotated[
-        float | None,
+        Any,
         typer.Option(
-            help="Stop when the gradient norm is tol times the first one; 0 never stops. Default "
-            "1e-6, or 0 with --steps.",
+            parser=_tolerance,
+            metavar="TOL|auto",
+            help="Stop when the gradient norm is tol times the first one; 0 never stops; auto: "
+            "when coefficients are certain. Default 1e-6, or 0 with --steps.",
             show_default=False,
         ),
     ] = None
@@ -203,188 +218,6 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     keywords = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
     vars(taking_options)["__signature__"] = inspect.Signature(keywords)
     return taking_options
-
-
-class Column(NamedTuple):
-    """A column that is no feature."""
-
-    name: str
-    values: Any
-
-
-class FileData(NamedTuple):
-    """What a FILE holds. ``y`` is None where X is a block file, which holds it as well."""
-
-    X: Any
-    y: Any
-    columns: list[str] | None = None
-    target: str | None = None
-    weights: Column | None = None
-    offset: Column | None = None
-    encoding: Any = None  # how text and dates became numbers
-
-    def on(self, rows: Any) -> FileData:
-        """Some of the rows, in memory."""
-        weights, offset = (
-            c and c._replace(values=c.values[rows]) for c in (self.weights, self.offset)
-        )
-        return self._replace(X=self.X[rows], y=self.y[rows], weights=weights, offset=offset)
-
-    def rows(self) -> tuple[Any, ...]:
-        """X, y, the weights and the offset, None where there are none."""
-        return self.X, self.y, *(c and c.values for c in (self.weights, self.offset))
-
-    @property
-    def in_parts(self) -> bool:
-        return self.y is None
-
-    @property
-    def labels(self) -> list[Any] | None:
-        """The labels of a target that holds text or truth values; None if it holds numbers."""
-        if self.in_parts:
-            named: list[str] | None = self.X.classes
-            return named
-        return None if self.y.dtype.kind in "fiu" else sorted(set(self.y.tolist()))
-
-
-def read(file: str, reading: Reading) -> FileData:
-    """The data of a file, or of a known LIBSVM data set."""
-    from .. import data
-
-    columns = reading.columns
-    chosen = [_name_or_number(word) for word in columns.split(",")] if columns else None
-    if chosen:
-        chosen += [_name_or_number(name) for name in (reading.weights, reading.offset) if name]
-    if not Path(file).exists() and file in _known_sets():
-        if given := reading.given():
-            raise ValueError(
-                f"{' and '.join(given)} must be left out for the data set {file}, whose columns "
-                "have no names."
-            )
-        return FileData(*data.load(file))
-    if not Path(file).exists() and (near := difflib.get_close_matches(file, _known_sets(), n=1)):
-        raise FileNotFoundError(f"there is no file {file!r}; did you mean the data set {near[0]}?")
-    found = data.open(
-        file,
-        _name_or_number(reading.target),
-        chosen,
-        missing=reading.missing,
-        encode=reading.encode,
-        unknown=reading.unknown,
-    )
-    X, y = found
-    rows = FileData(X, y, found.columns, found.target, encoding=found.encoding)
-    if reading.weights:
-        rows, weights = _taken(rows, "--weights", reading.weights, file)
-        if not (weights.values > 0.0).all():
-            raise ValueError(
-                f"--weights: the column {weights.name!r} has the value "
-                f"{weights.values.min():g}, must be > 0 in every row; leave such rows out."
-            )
-        rows = rows._replace(weights=weights)
-    if reading.offset:
-        rows, offset = _taken(rows, "--offset", reading.offset, file)
-        rows = rows._replace(offset=offset)
-    return rows
-
-
-def _taken(data: FileData, option: str, name: str, file: str) -> tuple[FileData, Column]:
-    """The data without one of its columns, and that column."""
-    import numpy as np
-
-    names = data.columns or []
-    if data.in_parts or len(names) != data.X.shape[1]:
-        why = "is read in parts" if data.in_parts else "has columns without names"
-        raise ValueError(
-            f"{option} needs a table in memory with a name for each column, and {file} {why}; "
-            f"leave {option} out, or use Python: bocce.Problem(X, y, ...)."
-        )
-    found = next((here for here in (name, f"x{name}") if here in names), None)
-    if found is None or len(names) == 1:
-        shown = ", ".join(map(repr, names[:12])) + ", ..." * (len(names) > 12)
-        raise ValueError(
-            f"{option} {name!r} must be a column of {file} other than the target "
-            f"{data.target!r} and the only feature: {shown}."
-        )
-    place = names.index(found)
-    others = [*names[:place], *names[place + 1 :]]
-    values = np.asarray(data.X[:, place], dtype=np.float64)
-    encoding = data.encoding and data.encoding.without(found)
-    rest = data._replace(X=np.delete(data.X, place, axis=1), columns=others, encoding=encoding)
-    return rest, Column(found, values)
-
-
-def _name_or_number(text: str | None) -> str | int | None:
-    if text is None:
-        return None
-    return int(text) if text.strip().lstrip("-").isdigit() else text.strip()
-
-
-class Chosen(NamedTuple):
-    """A loss, and why it was chosen if nobody named one."""
-
-    name: str
-    why: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.why}; --loss chooses another)" if self.why else self.name
-
-
-def choose_loss(data: FileData, loss: str | None) -> Chosen:
-    """The loss that was named, or the one for numbers, for two labels, or for more."""
-    from ..losses import REGISTRY
-
-    labels, target = data.labels, data.target or "the target"
-    if labels is None:
-        return Chosen(loss or "squared")
-    if len(labels) < 2:
-        raise ValueError(
-            f"{target} has one label only ({labels[0]!r}), must have two or more; check the rows, "
-            "or name another column with --target."
-        )
-    fitting = "logistic" if len(labels) == 2 else "softmax"
-    if loss is None:
-        return Chosen(fitting, f"{target} has {len(labels)} labels")
-    if not (REGISTRY[loss].margin or REGISTRY[loss].multi_output):
-        raise ValueError(
-            f"--loss {loss} is for numbers, and {target} holds labels ({labels[0]!r}, "
-            f"{labels[1]!r}{', ...' * (len(labels) > 2)}); leave --loss out, or give --loss "
-            f"{fitting}."
-        )
-    return Chosen(loss)
-
-
-def split(data: FileData, loss: str, share: float, seed: int) -> tuple[FileData, FileData]:
-    """The rows to fit, and those to hold out: a share of all, or of each class."""
-    import numpy as np
-
-    from ..losses import REGISTRY
-    from ..sampling import check_seed, held_out
-
-    if data.in_parts:
-        raise ValueError(
-            "--test needs data in memory, and FILE is read in parts; write the rows to hold out "
-            "into a file of their own, and give that to `bocce predict`."
-        )
-    classes = REGISTRY[loss].margin or REGISTRY[loss].multi_output
-    groups = data.y if classes else np.zeros(len(data.y))
-    chosen = held_out(check_seed("solve", seed), share, groups)
-    if not chosen.any():
-        raise ValueError(
-            f"--test {share:g} of {len(chosen)} rows is less than one row; raise it, or leave "
-            "--test out."
-        )
-    return data.on(~chosen), data.on(chosen)
-
-
-def problem_of(data: FileData, model: ModelOptions) -> Any:
-    """What is minimised."""
-    from .. import Problem
-
-    X, y, weights, offset = data.rows()
-    return Problem(
-        X, y, model.loss, model.l2, sample_weight=weights, offset=offset, intercept=model.intercept
-    )
 
 
 def check_loss(command: str, model: ModelOptions, method: str = "auto") -> None:

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ._data import FileData
 from ._messages import in_options
-from ._options import FileData
 from ._outputs import check_folder
 from ._terminal import as_json
 
@@ -28,6 +28,7 @@ class Fit(NamedTuple):
     data: FileData
     held_out: FileData | None = None
     errors: str | None = None  # the kind of standard errors that was asked for
+    standardize: bool = False
 
     def scores(self) -> dict[str, Any]:
         """What predictions are worth on the fitted and on the held-out rows."""
@@ -57,6 +58,18 @@ class Fit(NamedTuple):
         weights, names = self.data.weights, self.data.columns
         count = None if weights is None else float(weights.values.sum())
         return coefficients(self.problem, self.result, names, self.errors, count)
+
+    def advice(self) -> str:
+        """What to do where the penalty keeps columns of small values out of the model, or ""."""
+        from ..run.scaling import advice, held_back
+
+        p, result = self.problem, self.result
+        if self.standardize or p.in_parts or result.status == "diverged":
+            return ""
+        found = held_back(p, p.join_intercept(result.w, result.intercept))
+        names = self.data.columns or [f"x{j}" for j in range(p.d)]
+        said = advice(p, found, names) if found else ""
+        return in_options(said).replace("standardize=True", "--standardize")
 
 
 def out_files(out: Path | None, force: bool) -> list[Path]:
@@ -141,7 +154,8 @@ def write(files: list[Path], fit: Fit, figures: dict[str, Any]) -> None:
     known: dict[str, Any] = {"columns": data.columns, "target": data.target} if data.columns else {}
     for option, column in (("weights", data.weights), ("offset", data.offset)):
         known |= {option: column.name} if column is not None else {}
+    known |= {"excluded": data.excluded} if data.excluded else {}
     with atomic_write(npz) as stream:
-        save(stream, fit.result, **known, encoding=data.encoding)
+        save(stream, fit.result, **known, encoding=data.encoding, imputed=data.imputed)
     with atomic_write(page) as stream:
         stream.write(as_json({**figures, **known}).encode() + b"\n")

@@ -93,8 +93,10 @@ def _show_coefficients(fit: Fit, table: Any) -> None:
         say(fill(in_options(note)))
 
 
-def show_where(fit: Fit, table: Any, files: list[Path]) -> None:
-    """Where the coefficients are that are too many to show, and what was written."""
+def show_where(fit: Fit, table: Any, advice: str, files: list[Path]) -> None:
+    """Advice, where the coefficients are that are too many to show, and what was written."""
+    if advice:
+        say("\n" + fill(advice))
     if table is None and fit.result.status != "diverged":
         shape = " x ".join(f"{size:,}" for size in fit.result.w.shape)
         where = f"they are in {files[0]}" if files else "--out FIT keeps them"

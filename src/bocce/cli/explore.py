@@ -8,18 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ._options import (
-    FILES,
-    Json,
-    Loss,
-    ModelOptions,
-    Reading,
-    _data_sets,
-    check_loss,
-    choose_loss,
-    problem_of,
-    read,
-)
+from ._data import choose_loss, problem_of, read
+from ._options import FILES, Json, Loss, ModelOptions, Reading, _data_sets, check_loss
 from ._outputs import check_folder
 from ._terminal import progress, say, show_json
 

@@ -6,19 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ._options import (
-    File,
-    Json,
-    ModelOptions,
-    Plot,
-    Reading,
-    Steps,
-    check_loss,
-    choose_loss,
-    grouped,
-    problem_of,
-    read,
-)
+from ._data import choose_loss, problem_of, read
+from ._options import File, Json, ModelOptions, Plot, Reading, Steps, check_loss, grouped
 from ._outputs import check_plot, save_figure
 from ._terminal import progress, say, show_json
 
@@ -55,8 +44,9 @@ def plan(
         chosen = choose_loss(data, model.loss)
         problem = problem_of(data, model._replace(loss=chosen.name))
         tell("a trial, constants, and what batch sizes cost")
+        tol = None if run.tol == "auto" else run.tol
         found = make_plan(
-            problem, run.batch_size, run.steps, accuracy, method=run.method, tol=run.tol,
+            problem, run.batch_size, run.steps, accuracy, method=run.method, tol=tol,
             passes=run.passes,
         )  # fmt: skip
         if plot is not None:

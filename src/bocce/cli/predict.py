@@ -40,7 +40,8 @@ def predict(
     """Apply a fit to new data.
 
     Writes a line for each row of FILE, in order. Columns are matched by name. The target and the
-    weights may be missing; the offset is added, and text and dates are encoded, as in the fit.
+    weights may be missing; the offset is added, text and dates are encoded and missing values are
+    filled in, as in the fit.
     Files larger than memory are read in parts.
 
     \b
@@ -91,15 +92,19 @@ def _header(model: Any, proba: bool) -> list[str]:
 
 def _parts(model: Any, file: str, extra: str, missing: str, unknown: str | None) -> Iterator[Any]:
     """The features of the file and the offset, as many rows at a time as fit into memory."""
+    from ..data.impute import fill
     from ..data.read.files import features
 
+    if model.imputed is not None and missing == "refuse":
+        missing = "keep"
     X = features(file, model, extra=extra, missing=missing, unknown=unknown)
     blocks = X.stream(range(X.n_blocks)) if hasattr(X, "stream") else [(X, None)]
     for block, _ in blocks:
         offset = None
         if model.offset is not None:
             block, offset = block[:, :-1], block[:, -1]
-        yield _as_wide(block, model.w.shape[0], file), offset
+        block = _as_wide(block, model.w.shape[0], file)
+        yield block if model.imputed is None else fill(block, model.imputed), offset
 
 
 def _as_wide(X: Any, d: int, file: str) -> Any:

@@ -8,21 +8,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from . import _result, _show
+from ._data import FileData, choose_loss, impute, problem_of, read, split
 from ._messages import in_options
-from ._options import (
-    File,
-    FileData,
-    Json,
-    ModelOptions,
-    Reading,
-    Steps,
-    check_loss,
-    choose_loss,
-    grouped,
-    problem_of,
-    read,
-    split,
-)
+from ._options import File, Json, ModelOptions, Reading, Steps, check_loss, grouped
 from ._terminal import (
     BAD_INPUT,
     DIVERGED,
@@ -47,6 +35,14 @@ def solve(
             metavar="SHARE",
             help="Hold out this share of the rows (of each class), drawn by --seed, and score the "
             "fit on them.",
+        ),
+    ] = None,
+    imputation: Annotated[
+        Literal["mean", "median"] | None,
+        typer.Option(
+            "--impute",
+            help="Fill in missing values by the mean or median of their column in the fitted rows; "
+            "`bocce predict` does the same.",
         ),
     ] = None,
     errors: Annotated[
@@ -99,15 +95,18 @@ def solve(
 
     check_loss("solve", model, run.method)
     files = _result.out_files(out, force)
-    _check_ray(ray, sampling, reading)
+    _check_ray(ray, sampling, reading, model.standardize)
     if test is not None:
         test = real("solve", "test", test, above=0.0, below=1.0, remedy="0.2 is usual")
     with progress(f"reading {file}"):
-        data, held = read(file, reading), None
+        data, held = read(file, reading, keep_missing=imputation is not None), None
         chosen = choose_loss(data, model.loss)
         model = model._replace(loss=chosen.name)
         if test is not None:
             data, held = split(data, chosen.name, test, seed)
+        if imputation is not None:
+            data = impute(data, imputation)
+            held = held and held.filled(data.imputed or [])
         problem = problem_of(data, model)
     goal = usual_tol(run.steps) if run.tol is None else run.tol
     asked = watched()  # before the bar, which may take stderr's place
@@ -125,21 +124,26 @@ def solve(
         if ray is None:
             result = minimize(problem, run.method, sampling=sampling, **options)
         else:
-            result = _on_ray(ray, workers, file, data, run.method, options | model._asdict())
-    fit = _result.Fit(file, run.method, goal, problem, result, data, held, errors)
-    scores, table = fit.scores(), fit.coefficients()
+            objective = {"loss": model.loss, "l2": model.l2, "intercept": model.intercept}
+            result = _on_ray(ray, workers, file, data, run.method, options | objective)
+    kept = (data, held, errors, model.standardize)
+    fit = _result.Fit(file, run.method, goal, problem, result, *kept)
+    scores, table, advice = fit.scores(), fit.coefficients(), fit.advice()
     figures = _result.summary(fit, scores, table)
+    figures |= {"advice": advice} if advice else {}
     trouble = _written(files, fit, figures)
     files, code = [] if trouble else files, _code(result, goal)
     if json:
         show_json({**figures, "wrote": list(map(str, files))})
     else:
         _show.show(fit, str(chosen), scores, table, said=code != 0)
-        _show.show_where(fit, table, files)
+        _show.show_where(fit, table, advice, files)
     _exit(result, code, trouble)
 
 
-def _check_ray(address: str | None, sampling: str, reading: Reading) -> None:
+def _check_ray(address: str | None, sampling: str, reading: Reading, standardize: bool) -> None:
+    if address is not None and standardize:
+        raise ValueError("--standardize must be left out with --ray; scale the columns before.")
     if address is not None and sampling != "independent":
         raise ValueError(
             f"--sampling {sampling} must be independent with --ray; leave one of them out."
@@ -186,10 +190,10 @@ def _written(files: list[Path], fit: _result.Fit, figures: dict[str, Any]) -> st
     return ""
 
 
-def _code(result: Any, tol: float) -> int:
+def _code(result: Any, tol: float | str) -> int:
     if result.status == "diverged":
         return DIVERGED
-    return TOLERANCE if tol > 0 and result.status != "converged" else 0
+    return TOLERANCE if tol and result.status != "converged" else 0
 
 
 def _exit(result: Any, code: int, trouble: str) -> None:

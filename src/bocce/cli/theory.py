@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._options import (
-    Json,
-    ModelOptions,
-    OptionalFile,
-    Plot,
-    Reading,
-    _methods,
-    choose_loss,
-    grouped,
-    problem_of,
-    read,
-)
+from ._data import choose_loss, problem_of, read
+from ._options import Json, ModelOptions, OptionalFile, Plot, Reading, _methods, grouped
 from ._outputs import check_plot, save_figure
 from ._terminal import fill, number, progress, say, show_json, show_table
 

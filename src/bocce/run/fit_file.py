@@ -27,10 +27,12 @@ def save(
     weights: str | None = None,
     offset: str | None = None,
     encoding: Encoding | None = None,
+    imputed: list[float] | None = None,
+    excluded: list[str] | None = None,
 ) -> None:
     """Weights, intercept, history and what predictions need, as NPZ without pickles; the names of
     the features, of the target, and of the columns of weights and offsets; how text and dates
-    became numbers."""
+    became numbers, and what stands for missing values."""
     about = {
         "format": FORMAT,
         "loss": None if result.loss is None else [result.loss.name, *result.loss],
@@ -43,6 +45,8 @@ def save(
         "weights": weights,
         "offset": offset,
         "encoding": None if encoding is None else asdict(encoding),
+        "imputed": imputed,
+        "excluded": excluded,
     }
     named: dict[str, Array] = {} if columns is None else {"columns": np.array(columns, dtype=str)}
     if target is not None:
@@ -128,6 +132,8 @@ def load(path: str | os.PathLike[str]) -> Result:
         weights=about.get("weights"),
         offset=about.get("offset"),
         encoding=Encoding(**about["encoding"]) if about.get("encoding") else None,
+        imputed=about.get("imputed"),
+        excluded=about.get("excluded"),
     )
 
 

@@ -91,6 +91,10 @@ class Result:
         The names of the target and of the columns of weights and offsets.
     encoding : Encoding, optional
         How text and dates became numbers, see ``bocce.data.open``.
+    imputed : list of float, optional
+        The values that stood for missing ones, one a column.
+    excluded : list of str, optional
+        The names of columns that were left out, which predictions ignore.
     """
 
     w: Array
@@ -110,6 +114,8 @@ class Result:
     weights: str | None = None
     offset: str | None = None
     encoding: Any = None
+    imputed: list[float] | None = None
+    excluded: list[str] | None = None
 
     def predict(self, X: Design, offset: Vector | None = None) -> Array:
         """Predictions for rows: labels of classes, means of counts and amounts, or numbers.

@@ -42,7 +42,7 @@ def select(schema: Any, source: str, options: ReadOptions) -> Selection:
     if options.beside is not None:
         goal, features = None, _for_predictions(names, source, options)
     else:
-        goal, features = _chosen(names, options.target, options.columns, source)
+        goal, features = _chosen(names, options, source)
     text = goal is not None and is_text_target(schema, goal, source)
     made = [_feature(schema.field(name).type, name, source, options.encode) for name in features]
     single = all(feature.single for feature in made)
@@ -67,10 +67,18 @@ def _for_predictions(names: list[str], source: str, options: ReadOptions) -> lis
     return [column_of(names, column, "columns", source) for column in options.columns]
 
 
-def _chosen(names: list[str], target: Any, columns: Any, source: str) -> tuple[str, list[str]]:
+def _chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, list[str]]:
+    target, columns, exclude = options.target, options.columns, options.exclude
+    if exclude is not None and columns is not None:
+        raise ValueError("open: exclude must be left out where columns names the features.")
+    out = [column_of(names, column, "exclude", source) for column in exclude or ()]
+    if target is None and out:  # the last of the others
+        target = next((name for name in reversed(names) if name not in out), None)
     goal = column_of(names, -1 if target is None else target, "target", source)
+    if goal in out:
+        raise ValueError(f"open: exclude={list(exclude)!r} must not name the target {goal!r}.")
     if columns is None:
-        features = [name for name in names if name != goal]
+        features = [name for name in names if name != goal and name not in out]
         _refuse_index([*features, goal] if target is None else features, names, source)
     elif isinstance(columns, (list, tuple, np.ndarray)):
         features = [column_of(names, column, "columns", source) for column in columns]

@@ -30,9 +30,11 @@ class ReadOptions(NamedTuple):
     unknown: str = "refuse"
     beside: tuple[str | None, ...] | None = None  # for predictions: what else may be there
     extra: str = "refuse"  # what to do with yet other columns
+    exclude: Any = None  # columns that are no features
 
     def is_plain(self) -> bool:
-        return all(v is None for v in (self.target, self.columns, self.dtype, self.encode))
+        asked = (self.target, self.columns, self.dtype, self.encode, self.exclude)
+        return all(v is None for v in asked)
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,11 @@ class Selection:
         """Which rows stay when rows with missing values are left out; or raise."""
         bad = bad_y | ~np.isfinite(X).all(axis=1)
         refused = bad
-        if self.options.missing == "drop":
+        if self.options.missing != "refuse":
             refused = np.asarray(np.isinf(X).any(axis=1))
             refused |= False if self.text else np.isinf(y)
+        if self.options.missing == "keep":
+            refused, bad = refused | bad_y, np.zeros(len(bad), dtype=bool)
         if refused.any():
             i = int(np.argmax(refused))
             raise self._bad_value(where(i), X[i], math.nan if self.text else float(y[i]))
@@ -127,7 +131,8 @@ class Selection:
         """Of a row: the first feature that is not finite, or else its target."""
         name, value = self.target, y
         owners = [f.name for f in self.features for _ in range(f.width)]
-        for j in np.flatnonzero(~np.isfinite(x))[:1]:
+        wrong = np.isinf(x) if self.options.missing == "keep" else ~np.isfinite(x)
+        for j in np.flatnonzero(wrong)[:1]:
             name, value = owners[j], float(x[j])
         what = "is missing or NaN, must be a finite number"
         remedy = 'leave such rows out with missing="drop", or fill it in'

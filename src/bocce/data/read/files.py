@@ -86,6 +86,7 @@ def open(
     missing: str = "refuse",
     encode: Any = None,
     unknown: str | None = None,
+    exclude: Any = None,
 ) -> Table | BlockFile:
     """Features X and targets y from files; in memory if they fit, else in parts.
 
@@ -121,9 +122,9 @@ def open(
         in parts.
     dtype : {"float32", "float64"}, optional
         The type of X; by default float32 if all features are float32.
-    missing : {"refuse", "drop"}, default "refuse"
+    missing : {"refuse", "drop", "keep"}, default "refuse"
         "refuse" raises an error for a row with a missing value, with its file and row; "drop"
-        leaves such rows out.
+        leaves such rows out; "keep" leaves NaN in X, in memory, for you to fill in.
     encode : {"onehot"} or Encoding, optional
         By default a feature of text or dates is refused. "onehot" makes a column of 0 and 1 of each
         category of a text column (a first pass finds the categories), and days since 1970-01-01 of
@@ -131,6 +132,8 @@ def open(
     unknown : {"refuse", "ignore"}, optional
         What to do with a category that the given `Encoding` lacks: an error that names it, or 0 in
         the columns of all categories. By default what the `Encoding` says, else "refuse".
+    exclude : list of str or int, optional
+        Columns that are neither features nor target, where ``columns`` is not given.
 
     Returns
     -------
@@ -162,7 +165,7 @@ def open(
     ValueError: open: columns='heigth' must be a column of people.csv: 'age', 'height', 'sport'.
     """
     limit = _limit(memory)
-    _checks.choice("open", "missing", missing, ["refuse", "drop"])
+    _checks.choice("open", "missing", missing, ["refuse", "drop", "keep"])
     known = isinstance(encode, Encoding)
     if encode is not None and not known:
         _checks.choice("open", "encode", encode, ["onehot"])
@@ -173,11 +176,17 @@ def open(
         kind = np.dtype(_checks.choice("open", "dtype", dtype, ["float32", "float64"]))
     if known and columns is None:
         columns = encode.features
-    options = ReadOptions(target, columns, kind, missing, limit, encode, unknown)
+    options = ReadOptions(target, columns, kind, missing, limit, encode, unknown, exclude=exclude)
     if not _is_path(source) and not are_paths(source):
         return _finished(table_source(source, options), limit)
     files = [file for path in ([source] if _is_path(source) else source) for file in files_of(path)]
-    return _opened(files, options)
+    found = _opened(files, options)
+    if missing == "keep" and isinstance(found, BlockFile):
+        raise ValueError(
+            'open: missing="keep" needs data that fit into memory, and these are read in parts; '
+            'give missing="drop", or fill in the values before.'
+        )
+    return found
 
 
 def features(source: Any, model: Any, *, extra: str, missing: str, unknown: str | None) -> Any:
@@ -193,7 +202,7 @@ def features(source: Any, model: Any, *, extra: str, missing: str, unknown: str 
             columns=names if model.offset is None else [*names, model.offset],
             encode=encoding,
             unknown=unknown or (encoding.unknown if encoding else "refuse"),
-            beside=(model.target, model.weights),
+            beside=(model.target, model.weights, *(model.excluded or ())),
             extra=extra,
         )
     X, _ = _opened(files, options)
@@ -264,9 +273,10 @@ def one_format(files: list[File], options: ReadOptions | None = None) -> str:
                 "format; name the files with a glob such as '*.parquet'."
             )
     if kinds[0] in ("NPZ", "LIBSVM") and options is not None:
-        names = {"target": options.target, "columns": options.columns, "encode": options.encode}
-        if any(value is not None for value in names.values()):
-            which = "target and columns" if options.encode is None else "encode"
+        asked = ("target", "columns", "encode", "exclude")
+        found = [name for name in asked if getattr(options, name) is not None]
+        if found:
+            which = "target and columns" if found[0] in asked[:2] else found[0]
             raise ValueError(
                 f"open: {which} must be left out for {kinds[0]}, whose columns have no names "
                 f"({files[0].name})."

@@ -1,0 +1,120 @@
+"""``bocce solve``: columns left out, missing values filled in, standardised penalties."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bocce
+from cli_helpers import assert_refused, run
+
+SIZES = np.array([1.0, 1e-4, 10.0])
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Rows with a counter, a note, missing values of a and b, and a target in {no, yes}."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3)) * SIZES
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["sport"] = np.where(X / SIZES @ [1.0, 1.0, 0.5] + rng.logistic(size=200) > 0, "yes", "no")
+    frame.insert(0, "id", np.arange(200))
+    frame.insert(4, "note", [f"row {i}" for i in range(200)])
+    frame.loc[::7, "a"] = np.nan
+    frame.loc[3::11, "b"] = np.nan
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    return frame
+
+
+def solved(tmp_path, *words):
+    found = run("solve", tmp_path / "rows.csv", *words, "--tol", 1e-10, "--json")
+    assert found.exit_code == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+def fitted(frame, **how):
+    features = frame[["a", "b", "c"]].to_numpy()
+    return bocce.minimize(
+        bocce.Logistic(features, frame["sport"].to_numpy(), intercept=True, **how), tol=1e-10
+    )
+
+
+@pytest.mark.parametrize("how", ["mean", "median"])
+def test_missing_values_are_filled_in_and_predictions_do_the_same(table, tmp_path, how):
+    out = tmp_path / "fit"
+    words = ("--exclude", "id,note", "--impute", how, "--l2", 0.01, "--standardize", "--out", out)
+    found = solved(tmp_path, *words)
+    centres = getattr(table[["a", "b", "c"]], how)()
+    whole = table.fillna(centres.to_dict())
+    fit = fitted(whole, l2=0.01, standardize=True)
+    coefficients = [row["coef"] for row in found["coefficients"]]
+    np.testing.assert_allclose(coefficients, [*fit.w, fit.intercept], rtol=1e-5)
+    assert bocce.load(out).imputed == pytest.approx(centres.tolist())
+    # the excluded columns may be there, or not
+    new = table.drop(columns="sport")
+    for name, frame in (("new.csv", new), ("few.csv", new.drop(columns=["id", "note"]))):
+        frame.to_csv(tmp_path / name, index=False)
+        said = run("predict", out, tmp_path / name)
+        assert said.exit_code == 0, said.stderr
+        expected = fit.predict(whole[["a", "b", "c"]].to_numpy()).tolist()
+        assert said.stdout.split() == ["sport", *expected]
+
+
+def test_held_out_rows_are_filled_in_by_the_fitted_ones(table, tmp_path):
+    out = tmp_path / "fit"
+    solved(tmp_path, "--exclude", "id,note", "--impute", "mean", "--test", 0.4, "--out", out)
+    whole, used = table[["a", "b", "c"]].mean(), bocce.load(out).imputed
+    assert not np.allclose(used, whole, rtol=1e-3)
+    assert np.isfinite(used).all()
+
+
+def test_a_penalty_that_hides_a_column_is_said(table, tmp_path):
+    words = ("--exclude", "id,note", "--missing", "drop", "--l2", 1e-3)
+    advice = solved(tmp_path, *words)["advice"]
+    assert advice.startswith("--l2 0.001 holds back the coefficient of b: columns differ")
+    assert "use --standardize, or scale the columns" in advice
+    assert "advice" not in solved(tmp_path, *words, "--standardize")
+    shown = run("solve", tmp_path / "rows.csv", *words).stdout
+    assert "holds back the coefficient of b" in " ".join(shown.split())
+
+
+def test_tol_auto(table, tmp_path):
+    words = ("solve", tmp_path / "rows.csv", "--exclude", "id,note", "--missing", "drop")
+    shown = run(*words, "--tol", "auto")
+    assert shown.exit_code == 0
+    said = " ".join(shown.stdout.split())
+    assert "Every coefficient is within 0.01 standard errors of the minimiser (proved)." in said
+    assert_refused(
+        run(*words, "--tol", "auto", "-T", 100),
+        sorted(tmp_path.rglob("*")),
+        tmp_path,
+        "--tol 'auto' must be a number where T, a method with a schedule or a checkpoint is given",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--exclude", "id,nope"), "--exclude 'nope' must be a column of rows.csv"),
+        (("--exclude", "sport", "--target", "sport"), "must not name the target 'sport'"),
+        (("--exclude", "id", "--columns", "a"), "exclude must be left out where columns names"),
+        (("--impute", "mode"), "'mode' is not one of 'mean', 'median'"),
+        (("--exclude", "note", "--impute", "mean", "--weights", "a"), "'a' lacks a value (row 0)"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(table, tmp_path, words, message):
+    before = sorted(tmp_path.rglob("*"))
+    assert_refused(run("solve", tmp_path / "rows.csv", *words), before, tmp_path, message)
+
+
+def test_a_column_without_values(table, tmp_path):
+    table.assign(a=np.nan).to_csv(tmp_path / "rows.csv", index=False)
+    result = run("solve", tmp_path / "rows.csv", "--exclude", "id,note", "--impute", "mean")
+    assert_refused(
+        result,
+        sorted(tmp_path.rglob("*")),
+        tmp_path,
+        "--impute mean needs values, and column 'a' has none in the fitted rows; leave it out with "
+        "--exclude a.",
+    )
