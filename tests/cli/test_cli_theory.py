@@ -103,7 +103,7 @@ def test_singular_data_need_l2(tmp_path):
 def test_both_ends_are_printed_where_the_ratio_is_not_known():
     words = ("-n", 2000, "--kappa", 1000)
     shown = run("theory", *words).stdout
-    assert "L_max/L) was not given" in " ".join(shown.split())
+    assert "Two extremes are shown" in " ".join(shown.split())
     paper = bocce.schedules.shb(1, 1000.0, 1.0)
     step = (float(paper.alpha[0]), float(paper.beta[0]))
     ends = [

@@ -152,9 +152,9 @@ def _show_ends(settings: list[Setting], tables: list[list[Row]]) -> None:
     say("")
     say(
         fill(
-            "How much steeper than the mean the steepest row is (L_max/L) was not given: alike is "
-            "L_max/L = 1, where no row is; one row is L_max/L = n, where one carries everything. "
-            "Data lie between: give --ratio, or a FILE, for one column, and for bounds and rates."
+            "The thresholds depend on L_max/L, the steepest row over the mean. Two extremes are "
+            "shown: equal rows (alike, L_max/L = 1) and one row with all curvature (L_max/L = n). "
+            "Give --ratio or a FILE for one column, and for bounds and rates."
         )
     )
     others = {(row.group, row.name): row for row in tables[1]}

@@ -160,7 +160,7 @@ def _data(plan: Plan) -> str:
     c = plan.constants
     assert c is not None
     assert plan.mu is not None
-    least = f"{plan.mu:.3g}" if c.mu > 0 else f"taken for {plan.mu:.3g}"
+    least = f"{plan.mu:.3g}" if c.mu > 0 else f"{plan.mu:.3g} (assumed)"
     rows = [
         (
             "curvature",

@@ -176,7 +176,8 @@ def _batches(s: Setting) -> Iterator[Row]:
         yield _exact_row(group, "exact", critical, s, "shb is mean-square stable")
     for which in ("exact", "six-step", "printed"):
         lower = theory.lower_bound_threshold(s.n, s.kappa, which)
-        yield Row(group, f"lower bound, {which}", lower, note="or the diagonal problem diverges")
+        note = "the diagonal problem diverges below it"
+        yield Row(group, f"lower bound, {which}", lower, note=note)
 
 
 def _horizons(s: Setting) -> Iterator[Row]:
