@@ -59,6 +59,12 @@ def refused(
     return error
 
 
+def refusal_of(error: object) -> Refusal | None:
+    """Why an argument was refused, of an error that ``refused`` has made."""
+    found: Refusal | None = error.__dict__.get("refusal") if isinstance(error, Exception) else None
+    return found
+
+
 def integer(
     where: str,
     name: str,

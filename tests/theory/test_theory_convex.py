@@ -106,7 +106,7 @@ def test_the_lyapunov_function_falls_on_functions_that_are_not_quadratic():
 def test_the_proof_is_exact_and_a_wrong_one_is_seen():
     three = nesterov(KAPPA)
     found = certified(three, 10.0, 1e-3)
-    method = _lmi.HeavyBall(*(Fraction(x) for x in (three[0] * KAPPA, *three[1:], 1, 10, 1e-3)))
+    method = _lmi.MethodNumbers(*(Fraction(x) for x in (three[0] * KAPPA, *three[1:], 1, 10, 1e-3)))
     method = replace(method, a=Fraction(three[0]) * 100, m=Fraction(1, 100))
     r2, least = Fraction(found.rate) ** 2, Fraction(1, 10**12)
     assert all(isinstance(x, Fraction) for x in found.proof.pairs.values())
@@ -136,7 +136,7 @@ def test_positive_definite_is_exact(seed):
 def test_the_interpolation_inequalities_hold_on_such_functions(m, seed):
     rng = np.random.default_rng(seed)
     slope, value = convex_function(rng, m)
-    M = _lmi.matrices(_lmi.HeavyBall(1.0, 0.3, 0.2, m, 2.0, 0.1))
+    M = _lmi.matrices(_lmi.MethodNumbers(1.0, 0.3, 0.2, m, 2.0, 0.1))
     w, w1, w2 = 3 * rng.standard_normal(3)
     y, y1 = w + 0.2 * (w - w1), w1 + 0.2 * (w1 - w2)
     x = np.array([w, w1, w2, slope(y1), slope(y)])

@@ -203,9 +203,11 @@ def split(data: FileData, loss: str, share: float, seed: int) -> tuple[FileData,
 
 def impute(data: FileData, how: str) -> FileData:
     """The data with the mean or the median of each column for its missing values."""
+    from scipy.sparse import issparse
+
     from ..data.impute import centres
 
-    if data.in_parts or hasattr(data.X, "indptr"):
+    if data.in_parts or issparse(data.X):
         raise ValueError(
             f"--impute {how} needs a dense table in memory; leave --impute out, or fill in the "
             "values before."

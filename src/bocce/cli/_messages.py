@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .._checks import refusal_of
+
 # parameters of bocce.minimize, plan, theory, ... and the options that set them
 OPTIONS = {
     "T": "--steps",
@@ -36,7 +38,7 @@ def in_options(said: str | Exception) -> str:
     >>> in_options("bad.svm, line 2: '1:x' is not index:value.")
     "bad.svm, line 2: '1:x' is not index:value."
     """
-    refusal = getattr(said, "refusal", None)
+    refusal = refusal_of(said)
     if refusal is not None:
         option = {**OPTIONS, **SHORT}.get(refusal.name)
         text = refusal.said(f"{refusal.name}=" if option is None else f"{option} ")

@@ -131,7 +131,9 @@ def summary(fit: Fit, scores: dict[str, Any], table: Any) -> dict[str, Any]:
 
 def _numbers(value: Any) -> Any:
     """A number, or one a class."""
-    return value.tolist() if hasattr(value, "tolist") else float(value)
+    import numpy as np
+
+    return np.asarray(value, dtype=float).tolist()
 
 
 def _score(score: Any) -> dict[str, Any]:

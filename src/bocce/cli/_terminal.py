@@ -34,6 +34,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
+from .._checks import refusal_of
 from ._messages import in_options
 
 DIVERGED, BAD_INPUT, TOLERANCE, DEFECT, INTERRUPTED = 1, 2, 3, 4, 130  # exit codes
@@ -65,7 +66,7 @@ class Commands(TyperGroup):
 def _explained(error: Exception, debug: bool) -> int:
     """Say what went wrong; returns the exit code."""
     ours = isinstance(error, ImportError) and (error.name or "").startswith("bocce")
-    refused = getattr(error, "refusal", None) is not None  # of any type: an argument is wrong
+    refused = refusal_of(error) is not None  # of any type: an argument is wrong
     expected = refused or (isinstance(error, EXPECTED) and not ours)
     if debug:
         traceback.print_exception(error)

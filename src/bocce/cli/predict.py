@@ -92,13 +92,14 @@ def _header(model: Any, proba: bool) -> list[str]:
 
 def _parts(model: Any, file: str, extra: str, missing: str, unknown: str | None) -> Iterator[Any]:
     """The features of the file and the offset, as many rows at a time as fit into memory."""
+    from ..blockfile import BlockFile
     from ..data.impute import fill
     from ..data.read.files import features
 
     if model.imputed is not None and missing == "refuse":
         missing = "keep"
     X = features(file, model, extra=extra, missing=missing, unknown=unknown)
-    blocks = X.stream(range(X.n_blocks)) if hasattr(X, "stream") else [(X, None)]
+    blocks = X.stream(range(X.n_blocks)) if isinstance(X, BlockFile) else [(X, None)]
     for block, _ in blocks:
         offset = None
         if model.offset is not None:
@@ -109,7 +110,9 @@ def _parts(model: Any, file: str, extra: str, missing: str, unknown: str | None)
 
 def _as_wide(X: Any, d: int, file: str) -> Any:
     """LIBSVM rows end at their last entry: columns of zeros may be missing."""
-    if X.shape[1] < d and hasattr(X, "resize") and hasattr(X, "indptr"):
+    from scipy.sparse import issparse
+
+    if X.shape[1] < d and issparse(X):
         X = X.copy()
         X.resize((X.shape[0], d))
     if X.shape[1] != d:

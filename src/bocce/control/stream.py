@@ -35,6 +35,11 @@ class Trail:
     def at(cls, w: Array) -> Trail:
         return cls(w, np.zeros_like(w), np.zeros((AVERAGED, *w.shape)))
 
+    def arrive(self, w: Array, v: Array, total: Array) -> None:
+        """Be where steps have led; ``total`` is the sum of the iterates of the stage under way."""
+        self.w, self.v = w, v
+        self.sums = np.concatenate([total[None], self.sums[1:]])
+
 
 @dataclass
 class StreamPlace:
@@ -97,9 +102,13 @@ class Stream:
             return [trail.w for trail in self.place.trails]
         return [self.place.average(trail) for trail in self.place.trails]
 
-    def remember(self) -> None:
-        """A chunk begins: where to go back to if it is taken back."""
-        self.before = deepcopy(self.place)
+    def begin_chunk(self, L_max: float) -> None:
+        """A chunk begins, with rows as curved as this: where to go back to if it is taken back."""
+        self.L_max, self.before = L_max, deepcopy(self.place)
+
+    def end_chunk(self) -> None:
+        """The chunk stays."""
+        self.before = None
 
     def retreat(self) -> None:
         """The chunk is taken back: from rest where it began, with shorter steps."""

@@ -65,6 +65,17 @@ class State:
         if self.tally is not None:
             self.tally = self.tally + w
 
+    def arrive(self, w: Array, v: Array, k: int, tally: Array | None) -> None:
+        """Be where the steps up to step k have led.
+
+        Parameters
+        ----------
+        w, v, k, tally : ndarray, ndarray, int, ndarray or None
+            As the attributes.
+        """
+        self.w, self.v, self.row, self.k = w, v, self.row + k - self.k, k
+        self.tally = tally if self.tally is not None else None
+
     def copy(self) -> State:
         """A state that can change without this one: arrays are replaced, never written to.
 
@@ -103,6 +114,16 @@ class Recorder:
     def count(self) -> int:
         """How many measurements have been kept."""
         return int(self.cursor[0])
+
+    def aim(self, goal2: float) -> None:
+        """Have another squared norm count as convergence.
+
+        Parameters
+        ----------
+        goal2 : float
+            As the attribute.
+        """
+        self.goal2 = goal2
 
     def due(self, k: int) -> bool:
         """Whether step k is measured.

@@ -145,7 +145,7 @@ def _curve(run: Run, seed: str) -> Outcome:
     _, method, b, _ = prepared(run)
     every = run.every if seed != EXACT else 0
     kept = _computed(run.data, _Steps(method), b, run.w0, run.sampling, every, seed)
-    notes = kept.notes | {"schedule": getattr(method, "name", "")}
+    notes = kept.notes | {"schedule": method.name}
     if run.data.source == "libsvm":
         notes["data"] = real_data(run.data.name)[2]
     return Outcome(kept.numbers, notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import policies, schedules
@@ -87,5 +87,5 @@ def build(setting: str, rule: str, told: Told) -> Any:
     for table in (BY_SETTING[setting], PAPER):
         if rule in table:
             return table[rule](told)
-    given = {key: value for key, value in vars(told).items() if key != "T"}
+    given = {key: value for key, value in asdict(told).items() if key != "T"}
     return registry()[rule].build(told.T, given)

@@ -67,7 +67,12 @@ class RowwiseLoss:
     of directions.
     """
 
-    def __init__(self, problem: Problem | SimpleNamespace, shape: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        problem: Problem | SimpleNamespace,
+        shape: tuple[int, ...],
+        blocks: list[slice] | None = None,
+    ) -> None:
         self.loss, self.y, self.weight = problem.loss, problem.y, problem.weight
         self.n = shape[0]
         self.slope = np.empty(shape)
@@ -75,9 +80,14 @@ class RowwiseLoss:
         self.bend = np.empty(shape) if self.vector else np.empty(0)
         self.at = self.slope  # the scores last looked at
         step = max(1, BLOCK // max(1, math.prod(shape[1:])))
-        self.blocks = [slice(start, start + step) for start in range(0, self.n, step)]
+        even = [slice(start, start + step) for start in range(0, self.n, step)]
+        self.blocks = even if blocks is None else blocks
         self.rounding = rounding_of(self.loss)
         self.three: Three = self.loss.value_slope_bend
+
+    def stand_at(self, z: Array) -> None:
+        """The derivatives are those at the scores z."""
+        self.at = z
 
     def look(self, z: Array) -> Evaluation:
         """The loss and its derivatives at the scores z."""

@@ -11,14 +11,14 @@ FEWEST = 512  # A part has at least so many rows; with fewer, BLAS packs the oth
 ENTRIES = 4.0  # A sparse part has at least so many entries a column: its sum fills all columns.
 
 
-class Part(NamedTuple):
+class RowPart(NamedTuple):
     """Some consecutive rows, and which they are."""
 
     place: slice
     rows: Rows
 
 
-def parts_of(rows: Rows, outputs: int) -> list[Part]:
+def parts_of(rows: Rows, outputs: int) -> list[RowPart]:
     """All rows, in parts that stay in the cache while they are used.
 
     >>> import numpy as np
@@ -31,5 +31,5 @@ def parts_of(rows: Rows, outputs: int) -> list[Part]:
         step = max(step, int(ENTRIES * rows.d * rows.n / max(1.0, rows.cost)))
     places = [slice(k, min(k + step, rows.n)) for k in range(0, rows.n, step)]
     if len(places) == 1:
-        return [Part(places[0], rows)]
-    return [Part(place, rows.part(place)) for place in places]
+        return [RowPart(places[0], rows)]
+    return [RowPart(place, rows.part(place)) for place in places]

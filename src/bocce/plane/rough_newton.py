@@ -54,7 +54,7 @@ class RoughNewton:
             if left <= fall:
                 return w
             before, shrank, size = f, norm(g) / size, norm(g)
-            self.newton.goal = Goal(gap=fall, passes=MOST)
+            self.newton.aim(Goal(gap=fall, passes=MOST))
             w = w - self.newton.solve(g, z.__getitem__, metric, shrank)
             if left <= SURE * fall:
                 return w

@@ -38,7 +38,7 @@ class SmallLimits:
 LIMITS = SmallLimits()
 
 
-class Point(NamedTuple):
+class NewtonPoint(NamedTuple):
     """f at w: its value, rounding error and gradient, and the scores and second derivatives."""
 
     w: Array
@@ -93,7 +93,7 @@ class SmallNewton:
         entries = PRICES.touch * count + PRICES.square * variables
         return bool((products + entries) * variables <= limits.price)
 
-    def look(self, w: Array) -> Point:
+    def look(self, w: Array) -> NewtonPoint:
         """f and its derivatives at w."""
         p, z = self.problem, self.X @ w
         value, slope, bend = p.loss.value_slope_bend(z, p.y)
@@ -107,9 +107,9 @@ class SmallNewton:
         gradient = self.X.T @ slope
         gradient /= p.n
         gradient += pull
-        return Point(w, mean + penalty, slack, gradient, z, bend)
+        return NewtonPoint(w, mean + penalty, slack, gradient, z, bend)
 
-    def step(self, at: Point) -> Point | None:
+    def step(self, at: NewtonPoint) -> NewtonPoint | None:
         """The Newton step from a point, or a part of it; None where f does not fall."""
         if isinstance(self.metric, Identity) or not self.problem.loss.quadratic:
             self.metric = FactorMetric.of(self.hessian(at), self.ridges)
@@ -134,7 +134,7 @@ class SmallNewton:
         d = self.metric.solve(g.T.reshape(-1)).reshape(g.T.shape).T
         return np.asarray(d - self.free * d.mean(axis=1, keepdims=True))
 
-    def hessian(self, at: Point) -> Array:
+    def hessian(self, at: NewtonPoint) -> Array:
         """Of the loss, over all variables; of several outputs, one after the other."""
         p = self.problem
         if not self.outputs:
@@ -155,7 +155,7 @@ class SmallNewton:
                 H[k, :, k] = -H[k].sum(axis=1)
         return H.reshape(d * K, d * K)
 
-    def still_to_fall(self, at: Point, fell: float) -> float:
+    def still_to_fall(self, at: NewtonPoint, fell: float) -> float:
         """About how far f is above its minimum, where the last step made it fall by so much."""
         return max(0.5 * float(np.vdot(at.gradient, self.solve(at.gradient))), 0.5 * fell)
 

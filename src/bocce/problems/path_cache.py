@@ -25,6 +25,11 @@ class PathCache:
     pairs_ridge: Array | None = None
     hessian_rows: Any = None
 
+    def keep(self, **found: Any) -> None:
+        """Fields that a run has found, for the next one."""
+        for name, value in found.items():
+            setattr(self, name, value)
+
     def copy(self) -> PathCache:
         """Another cache that goes its own way from here."""
         return replace(self)

@@ -74,6 +74,11 @@ class Keeper:
         if not self.leaving:
             raise Terminated
 
+    def end(self, verdict: str) -> str:
+        """The run is over."""
+        self.ended = verdict
+        return verdict
+
     def complete(self) -> None:
         """All of the run is as it should be: this is what may be saved."""
         if self.path is None:

@@ -83,13 +83,11 @@ class Driver:
             else:
                 told_to_stop = not keeper.found and self._record(self.state.w, first, size)
                 if self._begins_at_end(first, size):
-                    keeper.ended = "converged"
-                    return "converged"
+                    return keeper.end("converged")
                 if told_to_stop:
                     return "stopped"
                 self._enter(answer)
-            keeper.ended = self._loop(keeper)
-            return keeper.ended
+            return keeper.end(self._loop(keeper))
 
     def answer(self, verdict: str) -> Array:
         """The point that the run gives back; the last record is of it."""
@@ -132,8 +130,8 @@ class Driver:
     def _enter(self, stage: Stage) -> None:
         if stage.start is not None:
             self.state = State.at_rest(stage.start, self.state.k)
-        self.state.row = stage.row
-        self.state.tally = np.zeros_like(self.state.w) if stage.average else None
+        tally = np.zeros_like(self.state.w) if stage.average else None
+        self.state = replace(self.state, row=stage.row, tally=tally)
         self.end, self.norms = self.state.k + stage.count, []
         self.stages.append(StageRun(stage.name, 0, stage.batch))
         self.resume(stage)
@@ -308,7 +306,7 @@ class Driver:
         """Is a run that has converged in its own variables over in the caller's?"""
         if verdict != "converged" or self.stop.met(self._look(self.state.w).gradient):
             return verdict
-        self.recorder.goal2 = self._goal2()
+        self.recorder.aim(self._goal2())
         return ""
 
     def _record_here(self) -> str:

@@ -170,16 +170,16 @@ class PathSolver:
 
     def next_run(self, l2: float, start: Array | None = None) -> Result:
         """The run for the next penalty."""
-        stop = Stop(self.tol, self.frame, self.first, zero_value=self.zero_value)
-        if self.solutions and stop.goal > 0.0:
+        first, goal = self.first, self.tol * self.first
+        if self.solutions and goal > 0.0:
             before, end = self.solutions[-1]
             # the gradient where the run begins
             begins = norm(self.p.replace(l2=abs(before - l2)).penalty_gradient(end))
-            stop.first *= min(1.0, max(LEAST, MOVES * begins / stop.goal))
+            first *= min(1.0, max(LEAST, MOVES * begins / goal))
         start = self._start(l2) if start is None else start
-        if self.n_scored_rows:
-            stop.max_gap = self.enough(start)
-            stop.first *= FINER
+        max_gap = self.enough(start) if self.n_scored_rows else 0.0
+        first *= FINER if self.n_scored_rows else 1.0
+        stop = Stop(self.tol, self.frame, first, max_gap=max_gap, zero_value=self.zero_value)
         return self._run(l2, start, stop)
 
     def enough(self, w: Array) -> float:

@@ -24,15 +24,14 @@ def over_chunk(stream: Stream, problems: list[Problem], size: float, seed: int) 
     b = sampling.batch_rows("partial_fit", size if isinstance(size, float) else min(size, p.n), p.n)
     L_max = max(stream.L_max, bound(p) * p.largest_row2 + float(np.max(p.ridge)))
     check_curvature(p, L_max, "partial_fit")
-    stream.L_max = L_max
+    stream.begin_chunk(L_max)
     table = stream.steps(b, 1)
     movers = [engines.make("compiled", q, table, b, seed, "reshuffle") for q in problems]
-    stream.remember()
     for _ in range(Limits().most_retreats):
         if _steps(stream, movers, b, p.n // b) and _sane(stream, movers):
             break
         stream.retreat()
-    stream.before = None
+    stream.end_chunk()
 
 
 def _steps(stream: Stream, movers: list[Engine], b: int, count: int) -> bool:
@@ -45,8 +44,7 @@ def _steps(stream: Stream, movers: list[Engine], b: int, count: int) -> bool:
             state = engines.State(trail.w, trail.v, done, 0, {}, trail.sums[0])
             if mover.advance(state, piece, done + piece.T, nobody).verdict:
                 return False
-            trail.w, trail.v = state.w, state.v
-            trail.sums = np.concatenate([np.asarray(state.tally)[None], trail.sums[1:]])
+            trail.arrive(state.w, state.v, np.asarray(state.tally))
         stream.place.count(piece.T)
         done += piece.T
     return True

@@ -12,7 +12,7 @@ import numpy as np
 from .. import sampling
 from ..control import PLANE, Guarded, Limits, registry
 from ..control.anytime import FIRST_SHARE
-from ..plane.small import Point, SmallNewton
+from ..plane.small import NewtonPoint, SmallNewton
 from ..problems import Frame, NotFinite, Problem, norm
 from ..rows import Array
 from ..run import Request, solve
@@ -231,7 +231,9 @@ def small(
     return Ended(frame.out(points[-1].w), history, stages, stopped)
 
 
-def _told(points: list[Point], norms: list[float], frame: Frame, stop: Stop, tell: Tell) -> bool:
+def _told(
+    points: list[NewtonPoint], norms: list[float], frame: Frame, stop: Stop, tell: Tell
+) -> bool:
     """Show the steps to a callback, and drop those behind the one at which it stops the run."""
     for k, (point, size) in enumerate(zip(points, norms)):
         ratio = size / stop.first if stop.first > 0 else 0.0

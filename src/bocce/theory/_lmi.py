@@ -21,7 +21,7 @@ PAIRS = tuple(itertools.permutations(POINTS, 2))
 
 
 @dataclass(frozen=True)
-class HeavyBall:
+class MethodNumbers:
     """a = alpha L, beta, theta, m = mu/L, R = L_max/L and z = zeta0^2: floats, or Fractions."""
 
     a: Number
@@ -48,7 +48,7 @@ class Matrices:
     interpolation: dict[tuple[str, str], Array]  # Q_ij >= 0, the quadratic part
 
 
-def matrices(method: HeavyBall) -> Matrices:
+def matrices(method: MethodNumbers) -> Matrices:
     one = method.m / method.m  # a number of the method's kind
     w, w1, w2, u1, u = np.eye(5, dtype=int) * one
     y = w + method.theta * (w - w1)
@@ -101,7 +101,7 @@ class Multipliers:
     above: tuple[Number, Number]  # of Q for (y-, *) and (*, y-): V >= |w|^2 up to a factor
 
 
-def fall(x: Multipliers, method: HeavyBall, M: Matrices, r2: Number) -> Array:
+def fall(x: Multipliers, method: MethodNumbers, M: Matrices, r2: Number) -> Array:
     """r^2 V - E V+ - sum of multipliers times Q_ij: must be >= 0 as a matrix."""
     weight = x.P[0, 0] * (method.a * method.a * method.z)
     mean = M.then.T @ x.P @ M.then - r2 * (M.now.T @ x.P @ M.now)
@@ -110,7 +110,7 @@ def fall(x: Multipliers, method: HeavyBall, M: Matrices, r2: Number) -> Array:
     return -(mean + noise + held)
 
 
-def values(x: Multipliers, method: HeavyBall, r2: Number) -> tuple[Number, Number]:
+def values(x: Multipliers, method: MethodNumbers, r2: Number) -> tuple[Number, Number]:
     """The coefficients of F and F- in E V+ - r^2 V + sum of multipliers times Q_ij: must be 0."""
     balance = {
         point: sum(sign * x.pairs[pair] for pair in PAIRS for sign in _signs(pair, point))
@@ -144,7 +144,7 @@ def positive_definite(matrix: Array) -> bool:
     return True
 
 
-def proves(x: Multipliers, method: HeavyBall, r2: Fraction, least: Fraction) -> bool:
+def proves(x: Multipliers, method: MethodNumbers, r2: Fraction, least: Fraction) -> bool:
     """Do these Fractions prove E V+ <= r^2 V and V >= least |w|^2? Exact arithmetic throughout."""
     M = matrices(method)
     weight = x.P[0, 0] * method.a * method.a * method.z

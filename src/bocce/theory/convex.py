@@ -13,7 +13,17 @@ import numpy as np
 
 from .._extras import install
 from ._arguments import batch_share, lookahead, spectrum, step
-from ._lmi import PAIRS, HeavyBall, Matrices, Multipliers, fall, height, matrices, proves, values
+from ._lmi import (
+    PAIRS,
+    Matrices,
+    MethodNumbers,
+    Multipliers,
+    fall,
+    height,
+    matrices,
+    proves,
+    values,
+)
 from ._lmi import Array as LmiArray
 
 GRID = 2**48  # multipliers are rounded to this fraction
@@ -101,9 +111,9 @@ def certify_convex(
         raise ValueError(
             f"{where}: mu={mu!r} must be < L={L!r} (mu = L is a quadratic); use certified_rate."
         )
-    method = HeavyBall(alpha * L, beta, theta, mu / L, L_max / L, zeta2)
+    method = MethodNumbers(alpha * L, beta, theta, mu / L, L_max / L, zeta2)
     scale = Fraction(L)
-    exact = HeavyBall(
+    exact = MethodNumbers(
         *(Fraction(alpha) * scale, Fraction(beta), Fraction(theta)),
         *(Fraction(mu) / scale, Fraction(L_max) / scale, Fraction(zeta2)),
     )
@@ -162,7 +172,7 @@ def convex_words(certificate: ConvexCertificate, b: int) -> str:
 class _Programme:
     """The semidefinite programme for one method; the rate is its parameter."""
 
-    def __init__(self, method: HeavyBall) -> None:
+    def __init__(self, method: MethodNumbers) -> None:
         try:
             cp: Any = importlib.import_module("cvxpy")
             importlib.import_module("clarabel")
@@ -206,7 +216,7 @@ class _Programme:
         return self._multipliers(self.P.value, self.rest.value), float(self.margin.value)
 
 
-def _proved(solve: Any, method: HeavyBall, rate: float) -> Multipliers | None:
+def _proved(solve: Any, method: MethodNumbers, rate: float) -> Multipliers | None:
     """Fractions that prove the rate, from the solver's floats; None if there are none."""
     if (found := solve(rate)) is None:
         return None
@@ -220,7 +230,7 @@ def _fraction(value: float) -> Fraction:
     return Fraction(round(float(value) * GRID), GRID)
 
 
-def _rounded(x: Multipliers, method: HeavyBall, r2: Fraction) -> Multipliers:
+def _rounded(x: Multipliers, method: MethodNumbers, r2: Fraction) -> Multipliers:
     """On a grid of fractions, and moved so that the two equations hold exactly.
 
     The multipliers of (*, y) and (*, y-) enter one equation each, and take up what is left.

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._types import Array
 from .encoding import Encoding, Feature, as_days, as_dummies, as_text
 from .parts import NO_LIMIT, Chunk
 
-Array = npt.NDArray[Any]
 Where = Callable[[int], str]  # the place of a row, in words
 CACHED = 1 << 19  # bytes of X that are filled column by column at a time
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from ..._types import Array
+
 MOST_CATEGORIES = 1000  # of one column: more are rather names of rows
 DAY = 86_400_000_000  # microseconds
 

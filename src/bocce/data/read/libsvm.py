@@ -14,15 +14,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from ..._types import Array
 from . import parts
 from .filesystem import File
 from .parts import Growing, Part, check_size
 from .text import Lines, chunk_for, line_blocks, read_lines, text_chunks
 
-Array = npt.NDArray[Any]
 Matrix = tuple[sparse.csr_array, Array]
 
 LARGEST_INDEX = 2**31 - 2  # what a 32-bit column number of a CSR matrix can hold
@@ -36,7 +35,7 @@ _IS_SPACE[list(_SPACES)] = True
 _APART = bytes.maketrans(b":" + _SPACES, b"\n" * 7)  # every number on a line of its own
 
 
-class SparseRows(NamedTuple):
+class ParsedRows(NamedTuple):
     """Consecutive rows: a label each, how many features each, and these features in order."""
 
     labels: Array
@@ -53,7 +52,7 @@ class SparseRows(NamedTuple):
         return sparse.csr_array(triple, shape=(len(self.labels), d))
 
 
-def parse(lines: Lines, source: str) -> SparseRows:
+def parse(lines: Lines, source: str) -> ParsedRows:
     text = lines.text
     if b"#" in text:
         text = _COMMENT.sub(b"", text)
@@ -66,7 +65,7 @@ def parse(lines: Lines, source: str) -> SparseRows:
 # -- line by line ----------------------------------------------------------------------------------
 
 
-def parse_plain(text: bytes, source: str, first_line: int) -> SparseRows:
+def parse_plain(text: bytes, source: str, first_line: int) -> ParsedRows:
     """Parse line by line; raise a `ValueError` that names file, line and token."""
     labels, counts, indices, values = list[float](), list[int](), list[int](), list[float]()
     for number, line in enumerate(text.split(b"\n"), first_line):
@@ -90,7 +89,7 @@ def parse_plain(text: bytes, source: str, first_line: int) -> SparseRows:
             indices.append(before)
             values.append(_number(value, place, "the value", token))
     kinds = (labels, float), (counts, np.int64), (indices, np.int32), (values, float)
-    return SparseRows(*(np.array(found, kind) for found, kind in kinds))
+    return ParsedRows(*(np.array(found, kind) for found, kind in kinds))
 
 
 def _number(text: bytes, place: str, what: str, token: bytes | None = None) -> float:
@@ -112,7 +111,7 @@ def _refuse(place: str, token: bytes, rule: str) -> NoReturn:
 # -- a chunk at once -------------------------------------------------------------------------------
 
 
-def parse_fast(text: bytes) -> SparseRows | None:
+def parse_fast(text: bytes) -> ParsedRows | None:
     """The same rows as `parse_plain`, or None where something is unusual."""
     text = b"\n" + text + b"\n\n"
     characters = np.frombuffer(text, np.uint8)
@@ -138,7 +137,7 @@ def parse_fast(text: bytes) -> SparseRows | None:
         return None
     counts = np.diff(np.append(np.flatnonzero(is_label), begins.size)) - 1
     values = numbers[ends[~is_label] - 1]
-    return SparseRows(numbers[ends[is_label] - 1], counts, indices.astype(np.int32), values)
+    return ParsedRows(numbers[ends[is_label] - 1], counts, indices.astype(np.int32), values)
 
 
 def _numbers(text: bytes) -> Array | None:
@@ -168,13 +167,13 @@ def _numbers(text: bytes) -> Array | None:
 # -- files -----------------------------------------------------------------------------------------
 
 
-def parsed_rows(chunks: Iterable[bytes], source: str) -> Iterator[SparseRows]:
+def parsed_rows(chunks: Iterable[bytes], source: str) -> Iterator[ParsedRows]:
     """The rows of LIBSVM text, chunk by chunk; chunks may end anywhere in a line."""
     for lines in line_blocks(chunks, source):
         yield parse(lines, source)
 
 
-def whole_matrix(pieces: Iterable[SparseRows], source: str) -> Matrix:
+def whole_matrix(pieces: Iterable[ParsedRows], source: str) -> Matrix:
     """CSR features and labels."""
     found = _Gathered()
     for rows in pieces:
@@ -189,7 +188,7 @@ class _Gathered:
         self.lowest, self.highest = 1, -1
         self.arrays = [Growing(kind) for kind in (np.float64, np.int64, np.int32, np.float64)]
 
-    def add(self, rows: SparseRows, keep: bool = True) -> None:
+    def add(self, rows: ParsedRows, keep: bool = True) -> None:
         if rows.indices.size:
             self.lowest = min(self.lowest, int(rows.indices.min()))
             self.highest = max(self.highest, int(rows.indices.max()))
@@ -202,7 +201,7 @@ class _Gathered:
         return sum(array.array.nbytes for array in self.arrays)
 
     def matrix(self, source: str) -> Matrix:
-        rows = SparseRows(*(array.whole() for array in self.arrays))
+        rows = ParsedRows(*(array.whole() for array in self.arrays))
         for what, found in (("row", rows.labels), ("feature", rows.indices)):
             if not found.size:
                 raise ValueError(

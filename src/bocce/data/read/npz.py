@@ -9,13 +9,12 @@ import zlib
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from ..._types import Array
 from .filesystem import File
 from .text import check_inflation
 
-Array = npt.NDArray[Any]
 CSR = ("data", "indices", "indptr", "shape")
 
 

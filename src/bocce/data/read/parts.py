@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ..._layout import Block
+from ..._types import Array
 from ...blockfile import DEPTH
 
-Array = npt.NDArray[Any]
 MOST_LABELS = 100  # more different targets than this are not listed
 NO_LIMIT = int(np.iinfo(np.int64).max)  # bytes
 

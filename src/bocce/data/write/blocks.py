@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ... import _checks, sampling
 from ..._atomic import atomic_write
 from ..._direct import PAGE
+from ..._types import Array
 from ...blockfile import ENTRY, BlockFile, Layout, arrow, schema, table_metadata
 from ..read.parts import Labels, codes_of
 from .chunks import WHERE, ChunkReader
@@ -23,7 +23,6 @@ from .shuffle import Buckets, keyed, record
 BLOCK_BYTES = 1 << 20
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-Array = npt.NDArray[Any]
 Progress = Callable[[str, int, int | None], Any]
 
 

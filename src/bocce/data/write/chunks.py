@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from ..._types import Array
 from ...blockfile import BlockFile
 from ..read.columns import ReadOptions
 from ..read.files import are_paths, format_of, one_format, source_of, table_source
@@ -20,7 +20,6 @@ from ..read.parts import Chunk
 
 PIECE_BYTES = 1 << 23  # dense rows handled at once
 WHERE = "write_blocks"
-Array = npt.NDArray[Any]
 
 
 class ChunkReader:

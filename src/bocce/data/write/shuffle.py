@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ... import sampling
+from ..._types import Array
 
 BUCKET_BITS = 6  # rows are dealt out to 64 files by the leading bits of their keys
 TOP = 64 - BUCKET_BITS
 BUCKET_BYTES = 1 << 28  # what is sorted in memory; a larger bucket is dealt out again
-Array = npt.NDArray[Any]
 
 
 def record(d: int, kind: str) -> np.dtype[Any]:

@@ -49,10 +49,7 @@ class _Packed(TableEngine):
         return point if state.tally is None else point._replace(tally=state.tally.copy())
 
     def _end(self, state: State, point: loop.KernelPoint, k: int) -> None:
-        state.w, state.v = point.w.copy(), point.v.copy()
-        state.row, state.k = state.row + int(k) - state.k, int(k)
-        if state.tally is not None:
-            state.tally = point.tally
+        state.arrive(point.w.copy(), point.v.copy(), int(k), point.tally)
 
 
 def _record(recorder: Recorder) -> loop.KernelRecord:

@@ -64,7 +64,7 @@ class DiagonalPolicy(IdentityPolicy):
                 return None
             self.next_price, self.known = self.full_price, False
             if self.problem.handed_on is not None:
-                self.problem.handed_on.diagonal = True
+                self.problem.handed_on.keep(diagonal=True)
         return diagonal
 
     def state_dict(self) -> dict[str, Array]:

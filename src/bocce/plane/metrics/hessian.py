@@ -145,7 +145,7 @@ class HessianPolicy(IdentityPolicy):
         H = view.hessian(Sample(self.rows, self.taken, self.whole, self.constant_curvature))
         cache = self.problem.handed_on
         if cache is not None and self.in_memory:
-            cache.hessian = H
+            cache.keep(hessian=H)
         return FactorMetric.of(H, view.ridge.reshape(-1), 1.0 / self.rows)
 
     def state_dict(self) -> dict[str, Array]:

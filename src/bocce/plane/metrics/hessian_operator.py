@@ -12,7 +12,7 @@ from ..._types import Array
 from ...losses import Loss
 from ...problems import Problem
 from ...rows import Dense, Rows, Scaled
-from ..parts import Part, parts_of
+from ..parts import RowPart, parts_of
 
 Bender = Callable[[Array], Array]
 ScoresOf = Callable[[slice], Array]  # of some rows, at the point of the Hessian
@@ -50,7 +50,7 @@ LIMITS = OperatorLimits()
 class HessianRows:
     """The rows as products of the Hessian want them: in parts, and perhaps in single precision."""
 
-    parts: list[Part]
+    parts: list[RowPart]
     rough: bool
 
     @classmethod
@@ -65,7 +65,7 @@ class HessianRows:
         if dense and (rows.dtype == np.float32 or outputs >= limits.rounded):
             return cls(parts, True)
         if rows.cost <= limits.copied:
-            return cls([Part(part.place, narrowed(part.rows)) for part in parts], True)
+            return cls([RowPart(part.place, narrowed(part.rows)) for part in parts], True)
         return cls(parts, not dense and outputs >= limits.scaled)
 
     @property
@@ -73,7 +73,7 @@ class HessianRows:
         """Of directions, and of products."""
         return np.dtype(np.float32 if self.rough else np.float64)
 
-    def of_part(self, part: Part) -> Rows:
+    def of_part(self, part: RowPart) -> Rows:
         """The rows of a part."""
         return narrowed(part.rows) if self.rough else part.rows
 
@@ -100,7 +100,7 @@ class HessianOperator:
         """The second derivatives are those at these scores."""
         self.scores, self.benders = scores, []
 
-    def _bender(self, part: Part) -> Bender:
+    def _bender(self, part: RowPart) -> Bender:
         """u -> c bend u for each row of a part."""
         place, c = part.place, None if self.weight is None else self.weight[part.place]
         return bender(self.loss, self.scores(place), self.y[place], c, self.rows.dtype)

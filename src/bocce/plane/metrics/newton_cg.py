@@ -142,11 +142,16 @@ class Newton:
         self.pairs = Pairs(max(FEWEST, min(PAIRS, room)))
         self._take_over()
 
+    def aim(self, goal: Goal) -> None:
+        """What the next directions are for."""
+        self.goal = goal
+
     def _take_products(self, rough: bool) -> None:
         """By the rows as the run before had them."""
         if self.cache.hessian_rows is None or not rough:
             rows, outputs = self.problem.rows, self.shape[1]
-            self.cache.hessian_rows = HessianRows.of(rows, outputs, rough)
+            self.cache.keep(hessian_rows=HessianRows.of(rows, outputs, rough))
+        assert self.cache.hessian_rows is not None
         self.products = HessianOperator(self.problem, self.cache.hessian_rows)
 
     def _take_over(self) -> None:
@@ -154,7 +159,7 @@ class Newton:
         if self.cache.pairs is not None:
             self.pairs = self.cache.pairs
             self.pairs.shift(self.ridge - self.cache.pairs_ridge)
-        self.cache.pairs, self.cache.pairs_ridge = self.pairs, self.ridge
+        self.cache.keep(pairs=self.pairs, pairs_ridge=self.ridge)
 
     # -- the metric ----------------------------------------------------------------------------
 
@@ -195,7 +200,8 @@ class Newton:
                 few = np.random.default_rng(0).choice(rows.n, ROWS_A_COLUMN * rows.d, replace=False)
                 few.sort()
                 rows, weight = rows.take(few), None if weight is None else weight[few]
-            self.cache.gram = np.asarray(rows.gram(weight))
+            self.cache.keep(gram=np.asarray(rows.gram(weight)))
+        assert self.cache.gram is not None
         return self.cache.gram
 
     # -- the direction -------------------------------------------------------------------------
@@ -341,7 +347,7 @@ class NewtonPolicy(IdentityPolicy):
 
     def update(self, view: View) -> Metric | None:
         """Newton's direction where the run stands."""
-        self.newton.goal = view.goal
+        self.newton.aim(view.goal)
         self.metric = self.newton.metric(view.scores, self.metric)
         return NewtonMetric(self, view.scores, self.metric, view.gradient_ratio)
 

@@ -49,8 +49,9 @@ class FileScores(PredictingScores):
         shape = (int(problem.n), *outputs)
         y = np.empty(shape[0], dtype=problem.encoded(np.zeros(0))[0].dtype)
         self.read_before = False  # targets come with the first read
-        self.loss = RowwiseLoss(SimpleNamespace(loss=problem.loss, y=y, weight=None), shape)
-        self.loss.blocks = [slice(a, b) for a, b in pairwise(self.rows.starts.tolist())]
+        blocks = [slice(a, b) for a, b in pairwise(self.rows.starts.tolist())]
+        given = SimpleNamespace(loss=problem.loss, y=y, weight=None)
+        self.loss = RowwiseLoss(given, shape, blocks)
         self.z, self.other, self.moved = np.empty(shape), np.empty(shape), np.empty(shape)
         self.U = np.zeros((memory + 1, *shape))
         self.ahead: SampleSolution | None = None
@@ -83,7 +84,8 @@ class FileScores(PredictingScores):
             sizes.append(size)
             if ahead is not None:
                 ahead.add(block, self.z[rows], rowwise.y[rows], self.U[0, rows])
-        self.read_before, rowwise.at, self.total = True, self.z, total
+        rowwise.stand_at(self.z)
+        self.read_before, self.total = True, total
         return Evaluation(
             math.fsum(values) / self.rows.n, math.fsum(sizes) / self.rows.n, np.zeros(0)
         )

@@ -17,11 +17,11 @@ from ...problems import Problem
 from ..evaluate import Evaluation, infimum, rounding_of, sum_and_size
 from ..linalg import largest
 from ..metrics.base import Sample
-from ..parts import Part, parts_of
+from ..parts import RowPart, parts_of
 from .sampled import hessian_of
 
 
-class Store(Protocol):
+class ScoreStore(Protocol):
     """z = X w and U = X D, for one part of the rows at a time.
 
     ``eps`` is the relative rounding error of U, ``change`` how far the step last tried moves the
@@ -43,13 +43,13 @@ class Store(Protocol):
     def stand(self, c: Array | None) -> None:
         """The scores asked for are those of w + D c (None: of w)."""
 
-    def scores(self, part: Part) -> Array:
+    def scores(self, part: RowPart) -> Array:
         """X (w + D c)."""
 
-    def directions(self, part: Part, slots: slice) -> Array:
+    def directions(self, part: RowPart, slots: slice) -> Array:
         """X D[slots], one direction behind the other."""
 
-    def gather(self, part: Part, slope: Array, k: int) -> tuple[Array, Array | None]:
+    def gather(self, part: RowPart, slope: Array, k: int) -> tuple[Array, Array | None]:
         """(X D[:k]) . slope; and X^T slope, where the former is computed from it."""
 
     def accept(self, slot: int, factor: float) -> None:
@@ -66,7 +66,7 @@ class Kept:
     """One array of float64 for z, and one for each direction, as rough as X is."""
 
     def __init__(
-        self, parts: list[Part], shape: tuple[int, int], memory: int, dtype: np.dtype[Any]
+        self, parts: list[RowPart], shape: tuple[int, int], memory: int, dtype: np.dtype[Any]
     ) -> None:
         self.parts, self.c, self.change = parts, np.zeros(0), 0.0
         self.z, self.U = np.zeros(shape), np.zeros((memory + 1, *shape), dtype=dtype)
@@ -96,7 +96,7 @@ class Kept:
     def stand(self, c: Array | None) -> None:
         self.c, self.change = np.zeros(0) if c is None else c, 0.0
 
-    def scores(self, part: Part) -> Array:
+    def scores(self, part: RowPart) -> Array:
         z = self.z[part.place]
         if not self.c.size:
             return z
@@ -105,14 +105,14 @@ class Kept:
         moved += z
         return moved
 
-    def _moved(self, part: Part) -> Array:
+    def _moved(self, part: RowPart) -> Array:
         U = self.U[: self.c.size, part.place]
         return np.asarray(np.dot(self.c, U.reshape(len(U), -1)).reshape(U.shape[1:]))
 
-    def directions(self, part: Part, slots: slice) -> Array:
+    def directions(self, part: RowPart, slots: slice) -> Array:
         return self.U[slots, part.place]
 
-    def gather(self, part: Part, slope: Array, k: int) -> tuple[Array, Array | None]:
+    def gather(self, part: RowPart, slope: Array, k: int) -> tuple[Array, Array | None]:
         U = self.U[:k, part.place]
         return np.dot(U.reshape(k, slope.size), slope.reshape(-1)), None
 
@@ -136,7 +136,7 @@ class Recomputed:
 
     eps = float(np.finfo(np.float64).eps)
 
-    def __init__(self, parts: list[Part], shape: tuple[int, int], memory: int) -> None:
+    def __init__(self, parts: list[RowPart], shape: tuple[int, int], memory: int) -> None:
         self.parts, self.change = parts, 0.0
         self.w, self.D = np.zeros(shape), np.zeros((memory + 1, *shape))
         self.far = np.zeros(memory + 1)  # the largest entries of X D
@@ -161,13 +161,13 @@ class Recomputed:
             self.point = self.w + self.step
             self.change = float(np.abs(c) @ self.far[: c.size])
 
-    def scores(self, part: Part) -> Array:
+    def scores(self, part: RowPart) -> Array:
         return part.rows.times(self.point)
 
-    def directions(self, part: Part, slots: slice) -> Array:
+    def directions(self, part: RowPart, slots: slice) -> Array:
         return np.stack([part.rows.times(d) for d in self.D[slots]])
 
-    def gather(self, part: Part, slope: Array, k: int) -> tuple[Array, Array | None]:
+    def gather(self, part: RowPart, slope: Array, k: int) -> tuple[Array, Array | None]:
         total = part.rows.combine(slope)
         return np.dot(self.D[:k].reshape(k, total.size), total.reshape(-1)), total
 
@@ -202,7 +202,7 @@ class MatrixScores:
         self.parts = parts_of(self.rows, outputs[0])
         shape, dtype = (self.n, outputs[0]), self.rows.dtype
         self.kept = Kept.size(shape, memory, dtype) <= most_bytes
-        self.store: Store = Recomputed(self.parts, (self.rows.d, outputs[0]), memory)
+        self.store: ScoreStore = Recomputed(self.parts, (self.rows.d, outputs[0]), memory)
         if self.kept:
             self.store = Kept(self.parts, shape, memory, dtype)
         self.eps = self.store.eps
@@ -255,7 +255,7 @@ class MatrixScores:
         mean, size = (math.fsum(column) / self.n for column in zip(*sums))
         return Evaluation(mean, size, plane / self.n)
 
-    def _slope(self, z: Array, part: Part) -> tuple[Array, Array]:
+    def _slope(self, z: Array, part: RowPart) -> tuple[Array, Array]:
         """Values and slopes of a part, times the weights."""
         value, slope, _ = self.loss.value_slope_bend(z, self.y[part.place])
         if self.weight is not None:
@@ -320,7 +320,7 @@ class MatrixScores:
 
     def scores(self, rows: slice) -> Array:
         """x_i . w of some rows."""
-        return self.store.scores(Part(rows, self.rows if self.kept else self.rows.part(rows)))
+        return self.store.scores(RowPart(rows, self.rows if self.kept else self.rows.part(rows)))
 
     def row_curvature(self) -> Array:
         """c_i times the mean over the outputs of the second derivative's diagonal."""
