@@ -69,8 +69,8 @@ Missing = Annotated[
 Unknown = Annotated[
     Literal["refuse", "ignore"] | None,
     typer.Option(
-        help="Whether `bocce predict` refuses categories that the fit has not seen, or takes 0 for "
-        "all of theirs; refuse unless the fit says otherwise.",
+        help="What `bocce predict` does with a category that the fit has not seen: an error, or 0 "
+        "in all columns of categories. Default: as in the fit, else refuse.",
         show_default=False,
     ),
 ]
@@ -112,8 +112,8 @@ class Reading(NamedTuple):
     encode: Annotated[
         Literal["onehot"] | None,
         typer.Option(
-            help="Columns of text become a column of 0 and 1 for each category, dates become days; "
-            "refused if not given."
+            help="onehot turns text into a column of 0 and 1 for each category, dates into days. "
+            "Default: text and dates are refused."
         ),
     ] = None
     unknown: Unknown = None
