@@ -8,20 +8,62 @@ import os
 import threading
 from pathlib import Path
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 PAGE = 4096
+LIBRARIES = 512 << 20  # bytes of addresses that NumPy, SciPy, Numba and pyarrow take, all loaded
 _SEEKING = threading.Lock()
 
 
 def machine_memory() -> int:
-    """Bytes of memory of the machine, or of its container; 8 GiB where the system does not say."""
+    """Bytes of memory of the machine, of its container, or that an address limit leaves; 8 GiB
+    where the system does not say."""
     try:
         size = int(os.sysconf("SC_PHYS_PAGES")) * int(os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):  # Windows
         return 8 << 30
+    if (limit := address_limit()) is not None:
+        size = min(size, max(0, limit - max(LIBRARIES, addresses_taken())) // 2)
     try:
         return min(size, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     except (OSError, ValueError):  # no limit
         return size
+
+
+def address_limit() -> int | None:
+    """Bytes of addresses that this process may take (``ulimit -v``), or None."""
+    if resource is None:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def addresses_taken() -> int:
+    """Bytes; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+    except OSError:
+        return 0
+
+
+def no_memory(where: str, needed: int = 0, remedy: str = "") -> str:
+    """What is needed, why it is not there, and what to do."""
+    wanted = f" {megabytes(needed)} more" if needed else " more memory than there is"
+    remedy = remedy or "close other programs, or give smaller blocks"
+    if (limit := address_limit()) is None:
+        return f"{where}: needs{wanted}; {remedy}."
+    return (
+        f"{where}: needs{wanted}, and the address limit of {megabytes(limit)} (ulimit -v) has "
+        f"{megabytes(limit - addresses_taken())} left. Libraries and threads reserve addresses "
+        f"beyond the memory that they use. Raise the limit, or {remedy}."
+    )
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 2**20:,.0f} MB"
 
 
 def open_file(path: Path, direct: bool) -> int:

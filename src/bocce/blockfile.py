@@ -15,6 +15,7 @@ others. ``bocce.data.write_blocks`` writes such a file, shuffled; ``bocce.data.o
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import mmap
@@ -29,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ._direct import PAGE, machine_memory, open_file, read_at
+from ._direct import PAGE, address_limit, machine_memory, no_memory, open_file, read_at
 from ._extras import install
 from ._layout import Block, Layout, Store
 from ._types import Array
@@ -40,7 +41,7 @@ KEY = b"bocce.blocks"
 MAGIC = b"ARROW1"
 LONGEST_SCHEMA = 1 << 26  # bytes: a million names of columns
 DEPTH = 6  # blocks in memory while streaming: one in use, the others read ahead
-READERS = 2  # threads that read: one asks the disk while the other hands over
+READERS = 3  # threads that read: two ask the disk while one compares checksums
 ENTRY = np.dtype([("offset", "<i8"), ("length", "<i8"), ("x", "<u4"), ("y", "<u4")])
 _REMEDY = "write the file again from its source."
 
@@ -161,7 +162,7 @@ class BlockFile:
         tuple of (ndarray, ndarray)
             X and y.
         """
-        return self._fill(i, self.store.buffer())
+        return self._fill(i, self._buffer())
 
     def verify(self) -> None:
         """Read every block and compare its checksums, whether seen before or not."""
@@ -185,7 +186,11 @@ class BlockFile:
         tuple of (ndarray, ndarray)
             X and y of a block.
         """
-        free = [self.store.buffer() for _ in range(self.store.depth)]
+        if address_limit() is not None:  # a thread reserves 72 MB of addresses
+            buffer = self._buffer()
+            yield from (self._fill(int(block), buffer) for block in blocks)
+            return
+        free = [self._buffer() for _ in range(self.store.depth)]
         ahead: deque[tuple[Any, Future[Block]]] = deque()
         readers = ThreadPoolExecutor(READERS, thread_name_prefix="bocce block reader")
         plan = iter(blocks)
@@ -201,6 +206,17 @@ class BlockFile:
                 free.append(buffer)
         finally:
             readers.shutdown(cancel_futures=True)
+
+    def _buffer(self) -> Any:
+        try:
+            return self.store.buffer()
+        except (MemoryError, OSError) as error:
+            if getattr(error, "errno", errno.ENOMEM) != errno.ENOMEM:
+                raise
+            size = self.block_rows * (self.d * self.dtype.itemsize + 8)
+            raise MemoryError(
+                no_memory(f"BlockFile: a block of {str(self.path)!r}", size)
+            ) from None
 
     def _fill(self, i: int, buffer: Any) -> Block:
         if not 0 <= i < self.n_blocks:
@@ -218,8 +234,12 @@ def arrow() -> Any:
         import pyarrow.ipc
     except ImportError as error:
         raise ImportError(
-            f"bocce: Parquet, Arrow and block files need pyarrow; run {install('data')}."
+            f"bocce: Parquet, Arrow, CSV and block files need pyarrow; run {install('data')}."
         ) from error
+    if address_limit() is not None:  # other pools reserve a gigabyte, and each thread 72 MB
+        pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+        pyarrow.set_cpu_count(1)
+        pyarrow.set_io_thread_count(1)
     return pyarrow
 
 

@@ -35,10 +35,12 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from .._checks import refusal_of
+from .._direct import no_memory
 from ._messages import in_options
 
 DIVERGED, BAD_INPUT, TOLERANCE, DEFECT, INTERRUPTED = 1, 2, 3, 4, 130  # exit codes
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # what wrong input or machines raise
+IN_BATCHES = "take batches, which keep a few blocks of a file: --steps 500 --batch-size 0.02"
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 Tell = Callable[..., None]  # tell(what is being done, how much of the total is done)
 
@@ -71,7 +73,10 @@ def _explained(error: Exception, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
     elif expected:
-        complain("error", in_options(error) or type(error).__name__)
+        said = in_options(error) or type(error).__name__
+        if isinstance(error, MemoryError) and "needs" not in said:
+            said = no_memory(f"out of memory ({said})", 0, IN_BATCHES)
+        complain("error", said)
     else:
         what = f"{type(error).__name__}: {error}"
         complain("error", f"{what}. This is a defect of bocce; --debug shows where it is.")

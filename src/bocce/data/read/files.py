@@ -234,7 +234,7 @@ def _opened(files: list[File], options: ReadOptions) -> Table | BlockFile:
 def _limit(given: Any) -> int:
     remedy = "or None for half of the machine's memory"
     if given is None:
-        return machine_memory() // 2
+        return max(1 << 24, machine_memory() // 2)
     return _checks.integer("open", "memory", given, remedy=remedy)
 
 

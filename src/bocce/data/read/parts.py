@@ -93,6 +93,12 @@ class Growing:
             self.array.resize((size, *self.array.shape[1:]), refcheck=False)
         return self.array[self.n : self.n + count]
 
+    def room_or_none(self, count: int) -> Array | None:
+        try:
+            return self.room(count)
+        except MemoryError:  # under an address limit
+            return None
+
     def add(self, rows: Array) -> None:
         self.room(len(rows))[:] = rows
         self.n += len(rows)
@@ -108,12 +114,14 @@ def survey(source: Source, limit: int, keep: bool = True) -> Chunk | Parts:
     parts, fits = Parts(source), keep
     keys, counts = list[Any](), list[int]()
     for part in source.parts():
-        if fits and (X.n + part.n) * (source.d * X.array.itemsize + 8) > limit:
+        size = (X.n + part.n) * (source.d * X.array.itemsize + 8)
+        room = X.room_or_none(part.n) if fits and size <= limit else None
+        if fits and room is None:
             fits = False
             for key, end, y in zip(keys, np.cumsum(counts), ys):
                 parts.add(key, Chunk(X.array[end - len(y) : end], y), limit)
             X, ys = Growing(source.dtype, source.d), []
-        found = part.rows(X.room(part.n) if fits else None)
+        found = part.rows(room)
         if not len(found.y):
             continue
         if fits:
