@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from ._direct import address_limit
 
 
 def install(extra: str = "") -> str:
@@ -41,3 +44,19 @@ def extra(name: str, *modules: str) -> Iterator[None]:
             f"bocce.{name} needs {absent}; run {install(name)}.",
             name=error.name,
         ) from None
+
+
+def arrow() -> Any:
+    """pyarrow with its IPC, or the remedy."""
+    try:
+        import pyarrow
+        import pyarrow.ipc
+    except ImportError as error:
+        raise ImportError(
+            f"bocce: Parquet, Arrow, CSV and block files need pyarrow; run {install('data')}."
+        ) from error
+    if address_limit() is not None:  # other pools reserve a gigabyte, and each thread 72 MB
+        pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+        pyarrow.set_cpu_count(1)
+        pyarrow.set_io_thread_count(1)
+    return pyarrow

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from ._direct import PAGE, address_limit, machine_memory, no_memory, open_file, read_at
-from ._extras import install
+from ._extras import arrow
 from ._layout import Block, Layout, Store
 from ._types import Array
 
@@ -211,7 +211,7 @@ class BlockFile:
         try:
             return self.store.buffer()
         except (MemoryError, OSError) as error:
-            if getattr(error, "errno", errno.ENOMEM) != errno.ENOMEM:
+            if isinstance(error, OSError) and error.errno != errno.ENOMEM:
                 raise
             size = self.block_rows * (self.d * self.dtype.itemsize + 8)
             raise MemoryError(
@@ -225,22 +225,6 @@ class BlockFile:
 
 
 # -- the file that write_blocks writes ---------------------------------------------------------
-
-
-def arrow() -> Any:
-    """pyarrow with its IPC, or the remedy."""
-    try:
-        import pyarrow
-        import pyarrow.ipc
-    except ImportError as error:
-        raise ImportError(
-            f"bocce: Parquet, Arrow, CSV and block files need pyarrow; run {install('data')}."
-        ) from error
-    if address_limit() is not None:  # other pools reserve a gigabyte, and each thread 72 MB
-        pyarrow.set_memory_pool(pyarrow.system_memory_pool())
-        pyarrow.set_cpu_count(1)
-        pyarrow.set_io_thread_count(1)
-    return pyarrow
 
 
 def schema(layout: Layout, facts: dict[str, Any]) -> Any:

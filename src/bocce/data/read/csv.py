@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NoReturn
 
-from ...blockfile import arrow
+from ..._extras import arrow
 from .choose import ColumnSource, column_of, refuse_repeated
 from .columns import ReadOptions
 from .encoding import Encoding

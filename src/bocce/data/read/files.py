@@ -11,7 +11,8 @@ from scipy import sparse
 
 from ... import _checks
 from ..._direct import machine_memory
-from ...blockfile import MAGIC, BlockFile, arrow, is_block_file
+from ..._extras import arrow
+from ...blockfile import MAGIC, BlockFile, is_block_file
 from .columns import ReadOptions
 from .csv import Csv
 from .encoding import Encoding

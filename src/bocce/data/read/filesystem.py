@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
-from ..._extras import install
-from ...blockfile import arrow
+from ..._extras import arrow, install
 
 KINDS = {
     stat.S_IFIFO: "a pipe",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..._direct import machine_memory
-from ...blockfile import arrow
+from ..._extras import arrow
 from .choose import ColumnSource, check_agrees
 from .columns import ReadOptions
 from .filesystem import File

@@ -14,8 +14,9 @@ import numpy as np
 from ... import _checks, sampling
 from ..._atomic import atomic_write
 from ..._direct import PAGE
+from ..._extras import arrow
 from ..._types import Array
-from ...blockfile import ENTRY, BlockFile, Layout, arrow, schema, table_metadata
+from ...blockfile import ENTRY, BlockFile, Layout, schema, table_metadata
 from ..read.parts import Labels, codes_of
 from .chunks import WHERE, ChunkReader
 from .shuffle import Buckets, keyed, record
