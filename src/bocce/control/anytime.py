@@ -11,7 +11,7 @@ from ..problems import Look
 from ..rows import Array
 from ..schedules import Schedule
 from ..schedules.adaptive import decay, design, sampling_noise
-from .base import Best, End, Limits, Stage, StageReport
+from .base import Best, End, Limits, RunVerdict, Stage, StageReport
 from .guard import VALUE_FACTOR
 from .plane import MetricChoice, Plane
 
@@ -157,8 +157,8 @@ class Anytime:
             return self._stage(0, 0, None)
         if place.phase == 3:
             self.best = Best.of(seen.w, seen.look(seen.w))  # f never rises there
-            return End(seen.verdict or "budget")
-        if seen.verdict == "diverged":
+            return End(seen.verdict or RunVerdict.BUDGET)
+        if seen.verdict == RunVerdict.DIVERGED:
             return self._retreat(seen)
         if place.phase == 1 and place.length > 1:
             place.phase = 2
@@ -172,7 +172,7 @@ class Anytime:
         left = (self.budget - spent) // at.b
         left = max(1, left) if k == 0 else left
         if left < 1:
-            return End("budget")
+            return End(RunVerdict.BUDGET)
         place.phase, place.began, place.length = 1, k, self._length(k, left)
         if at.b == at.n:
             place.phase, place.length = 3, left
@@ -191,8 +191,8 @@ class Anytime:
             wanted = max(wanted, taken)  # averages over a share of all steps
         return max(1, min(wanted, left))
 
-    def answer(self, w: Array, verdict: str) -> Array:
-        return w if self.place.phase == 3 or verdict == "converged" else self.best.w
+    def answer(self, w: Array, verdict: RunVerdict) -> Array:
+        return w if self.place.phase == 3 or verdict == RunVerdict.CONVERGED else self.best.w
 
     # -- decisions -------------------------------------------------------------------------------
 
@@ -267,7 +267,7 @@ class Anytime:
         """The guard: back to the best point, at rest, with constants doubled."""
         place = self.place
         if place.retreats >= self.limits.most_retreats:
-            return End("diverged")
+            return End(RunVerdict.DIVERGED)
         place.retreats += 1
         place.stage_value = self.best.value
         self.design = replace(self.design, doublings=self.design.doublings + 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ..problems import Look
@@ -49,10 +50,22 @@ class Stage:
     average: bool = False
 
 
-class End(NamedTuple):
-    """No further stage; ``verdict``: "" (all steps taken), "budget", "stalled", "diverged", ..."""
+class RunVerdict(StrEnum):
+    """Why steps ended. ``RUNNING``, the empty one, is false: nothing has ended but the stage."""
 
-    verdict: str
+    RUNNING = ""
+    CONVERGED = "converged"
+    DIVERGED = "diverged"
+    STALLED = "stalled"  # no fall of f can be measured
+    UNBOUNDED = "unbounded"  # w grows without end
+    BUDGET = "budget"  # the passes that were allowed are used
+    STOPPED = "stopped"  # by a callback
+
+
+class End(NamedTuple):
+    """No further stage, and why; ``RUNNING`` where all steps were taken."""
+
+    verdict: RunVerdict
 
 
 class StageReport(NamedTuple):
@@ -63,7 +76,7 @@ class StageReport(NamedTuple):
     mean: Array | None  # the mean of the stage's iterates, where it was asked for
     look: Callable[[Array], Look]  # the objective and its gradient; reads all rows
     norms: Array  # gradient norms recorded in the stage
-    verdict: str  # "", "diverged", or another verdict of the engine
+    verdict: RunVerdict  # of the engine
     spent: int  # gradients of rows, in all
 
 
@@ -107,7 +120,7 @@ class Controller(Protocol):
     def current(self) -> Stage:
         """The stage under way: the one that ``next`` returned last, built from ``state``."""
 
-    def answer(self, w: Array, verdict: str) -> Array:
+    def answer(self, w: Array, verdict: RunVerdict) -> Array:
         """What to return of a run that ended at w."""
 
     def state(self) -> dict[str, Array]: ...
@@ -135,7 +148,7 @@ class Fixed:
     def current(self) -> Stage:
         return Stage(self.name, self.steps, self.batch, self.steps.T)
 
-    def answer(self, w: Array, verdict: str) -> Array:
+    def answer(self, w: Array, verdict: RunVerdict) -> Array:
         return w
 
     def state(self) -> dict[str, Array]:

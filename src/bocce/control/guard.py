@@ -11,7 +11,7 @@ import numpy as np
 from ..problems import Look
 from ..rows import Array
 from ..schedules import Method, Schedule
-from .base import Best, End, Limits, Stage, StageReport
+from .base import Best, End, Limits, RunVerdict, Stage, StageReport
 
 VALUE_FACTOR = 4.0  # f above so many times f(w0) is divergence
 NORM_FACTOR = 10.0  # so is a gradient norm so many times the best, three records running
@@ -138,8 +138,8 @@ class GuardedRun:
     def retreats(self) -> int:
         return len(self.went_back)
 
-    def answer(self, w: Array, verdict: str) -> Array:
-        return w if verdict in ("converged", "stopped") else self.best.w
+    def answer(self, w: Array, verdict: RunVerdict) -> Array:
+        return w if verdict in (RunVerdict.CONVERGED, RunVerdict.STOPPED) else self.best.w
 
     def begin(self, w: Array, first: Look) -> None:
         self.best = Best.of(w.copy(), first)
@@ -160,7 +160,7 @@ class GuardedRun:
         if why:
             return self._retreat()
         self._keep(seen.w, look.value, norm, seen.norms)
-        return self.current() if seen.k < self.table.T else End("")
+        return self.current() if seen.k < self.table.T else End(RunVerdict.RUNNING)
 
     def _why(self, value: float, norm: float, norms: Array) -> str:
         """Why the run should be taken back, or ""."""
@@ -187,10 +187,10 @@ class GuardedRun:
 
     def _retreat(self) -> Stage | End:
         if len(self.went_back) >= self.limits.most_retreats:
-            return End("diverged")
+            return End(RunVerdict.DIVERGED)
         self.went_back.append(self.k)
         if self.k >= self.table.T:
-            return End("")
+            return End(RunVerdict.RUNNING)
         self.table = shorter(self.table, self.k, len(self.went_back), self.recipe)
         self.origin, self.highest = self.k, math.inf
         self.coming = self.k + self.levels.gap

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..control import RunVerdict
 from ..problems import Look, Problem
 from ..rows import Array
 
@@ -139,7 +140,7 @@ class Recorder:
         """
         return self.count < self.when.size and int(self.when[self.count]) == k
 
-    def keep(self, look: Look) -> str:
+    def keep(self, look: Look) -> RunVerdict:
         """Keep a measurement.
 
         Parameters
@@ -154,7 +155,7 @@ class Recorder:
         """
         return self.keep_measured(look.value, norm2(look.gradient, self.unit))
 
-    def keep_measured(self, value: float, grad2: float) -> str:
+    def keep_measured(self, value: float, grad2: float) -> RunVerdict:
         """Keep a measurement whose squared norm is known.
 
         Parameters
@@ -168,10 +169,10 @@ class Recorder:
             As for ``keep``.
         """
         if not (math.isfinite(value) and grad2 <= self.limit2):
-            return "diverged"
+            return RunVerdict.DIVERGED
         self.value[self.count], self.grad2[self.count] = value, grad2
         self.cursor[0] += 1
-        return "converged" if grad2 <= self.goal2 else ""
+        return RunVerdict.CONVERGED if grad2 <= self.goal2 else RunVerdict.RUNNING
 
 
 def norm2(g: Array, unit: float) -> float:
@@ -247,9 +248,8 @@ class StepReport:
 
     Attributes
     ----------
-    verdict : str
-        "" or why the steps ended: "diverged", "converged", "stalled" (no fall of f can be measured)
-        or "unbounded" (w grows without end).
+    verdict : RunVerdict
+        Why the steps ended: diverged, converged, stalled or unbounded; RUNNING where nothing ended.
     passes : int
         Passes over the data beside one for each step.
     look : Look or None
@@ -258,7 +258,7 @@ class StepReport:
         A bound on the error of each entry of that gradient; None: the rounding of its sums.
     """
 
-    verdict: str = ""
+    verdict: RunVerdict = RunVerdict.RUNNING
     passes: int = 0
     look: Look | None = None
     gradient_error: Array | None = None
@@ -300,7 +300,7 @@ class Engine(Protocol):
         Look
         """
 
-    def record(self, w: Array, recorder: Recorder) -> str:
+    def record(self, w: Array, recorder: Recorder) -> RunVerdict:
         """Keep a measurement, to the bit what ``advance`` would keep.
 
         Parameters
@@ -381,7 +381,7 @@ class TableEngine:
         with np.errstate(over="ignore", invalid="ignore"):
             return self.problem.look(w)
 
-    def record(self, w: Array, recorder: Recorder) -> str:
+    def record(self, w: Array, recorder: Recorder) -> RunVerdict:
         """Keep a measurement at w."""
         return recorder.keep(self.look(w))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import sampling
+from ..control import RunVerdict
 from ..problems import Line, Problem
 from ..rows import Index
 from ..schedules import Schedule
@@ -34,7 +35,7 @@ class ReferenceEngine(TableEngine):
                 alpha, beta, theta = self._decide(state, steps, units)
                 g = p.batch_gradient(w + theta * v, units)
                 if not math.isfinite(norm2(g, recorder.unit)):
-                    return StepReport("diverged")
+                    return StepReport(RunVerdict.DIVERGED)
                 v = beta * v - alpha * g
                 state.move(w + v, v)
         return StepReport()

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..control import RunVerdict
 from ..problems import Look, Problem
 from ..rows import Array
 from ..schedules import Schedule
@@ -69,7 +70,7 @@ class RemoteEngine(TableEngine):
                 row = state.row
                 g = self._batch_gradient(state.w + steps.theta[row] * state.v, k)
                 if not math.isfinite(norm2(g, recorder.unit)):
-                    return StepReport("diverged")
+                    return StepReport(RunVerdict.DIVERGED)
                 v = steps.beta[row] * state.v - steps.alpha[row] * g
                 state.move(state.w + v, v)
         return StepReport()

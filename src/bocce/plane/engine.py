@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..control import RunVerdict
 from ..engines.base import ANY, Gap, Goal, Recorder, State, StepReport
 from ..problems import Look, Problem
 from ..rows import Array
@@ -54,7 +55,7 @@ class PlaneEngine:
         with np.errstate(over="ignore", invalid="ignore"):
             return self.problem.look(w)
 
-    def record(self, w: Array, recorder: Recorder) -> str:
+    def record(self, w: Array, recorder: Recorder) -> RunVerdict:
         """Keep a measurement at w."""
         return recorder.keep(self.look(w))
 
@@ -73,7 +74,7 @@ class PlaneEngine:
     ) -> StepReport:
         """Steps state.k .. stop-1; with stop = state.k what is known is computed from w alone, if
         rounding may matter."""
-        plane, verdict = self._at(state.w), ""
+        plane, verdict = self._at(state.w), RunVerdict.RUNNING
         before = plane.passes
         if stop == state.k and (goal.tight or self._drifted(plane)):
             plane.refresh()

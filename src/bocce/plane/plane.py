@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from .._types import Array
+from ..control import RunVerdict
 from ..engines.base import ANY, Goal
 from ..problems import NotFinite, Problem
 from ..rows import Moments
@@ -174,7 +175,7 @@ class Plane:
         if self._sums_are_used_up():
             self.refresh()
         if self.norm == 0.0:
-            return self._step(0.0, "")
+            return self._step(0.0, RunVerdict.RUNNING)
         if self.k and self.k % self.limits.refresh_every == 0:
             self.refresh()
         before = self.norm
@@ -298,17 +299,17 @@ class Plane:
         self.stalls += 1
         self.refresh()
         over = tried or self.stalls >= self.limits.stalls
-        return self._step(0.0, "stalled" if over else "")
+        return self._step(0.0, RunVerdict.STALLED if over else RunVerdict.RUNNING)
 
-    def _verdict(self, predicted: float) -> str:
+    def _verdict(self, predicted: float) -> RunVerdict:
         if self.norm < 0.98 * self.best_norm:
             self.best_norm, self.stalls = self.norm, 0
         elif predicted <= self.slack:
             self.stalls += 1
         self.escapes = self.escapes + 1 if self._escapes(predicted) else 0
         if self.escapes >= self.limits.escapes:
-            return "unbounded"
-        return "stalled" if self.stalls >= self.limits.stalls else ""
+            return RunVerdict.UNBOUNDED
+        return RunVerdict.STALLED if self.stalls >= self.limits.stalls else RunVerdict.RUNNING
 
     def _escapes(self, predicted: float) -> bool:
         """Does some score still move far, though f gains less than a row could matter?"""
@@ -317,7 +318,7 @@ class Plane:
             return False
         return self.max_score_change >= FAR
 
-    def _step(self, predicted: float, verdict: str) -> Step:
+    def _step(self, predicted: float, verdict: RunVerdict) -> Step:
         counted = self.products, self.evaluations
         return Step(self.value, self.gradient, self.norm, predicted, *counted, verdict)
 

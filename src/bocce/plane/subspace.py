@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._types import Array
+from ..control import RunVerdict
 from .directions import Directions
 from .evaluate import Evaluation
 from .linalg import falls, largest, solve, units
@@ -56,7 +57,7 @@ class Step(NamedTuple):
     predicted: float  # by how much f falls, as the first Newton step on the plane sees it
     products: int  # with X and X^T, so far
     evaluations: int  # of the loss of all rows, so far
-    verdict: str  # "stalled": no fall of f can be measured; "unbounded": w runs away; else ""
+    verdict: RunVerdict
 
 
 class Subspace:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..control import Decider
+from ..control import Decider, RunVerdict
 from ..engines import State
 from ..rows import Array
 from .checkpoint_file import read, unreadable, write
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .driver import Driver
 
 GOES_ON = "goes on"
-OVER = ("converged", "diverged", "stalled", "unbounded", "budget", "")
+OVER = tuple(verdict for verdict in RunVerdict if verdict != RunVerdict.STOPPED)
 
 
 class Terminated(BaseException):
@@ -41,7 +41,7 @@ class Keeper:
         self.run, given = run, run.settings.checkpoint
         self.path = None if given is None else Path(given)
         self.found = False
-        self.ended: str | None = None  # the verdict of a run that is over
+        self.ended: RunVerdict | None = None  # the verdict of a run that is over
         self.whole: dict[str, Any] = {}
         self.failed = False  # a save while the run went on
         self.listens = self.leaving = self.terminated = False  # SIGTERM
@@ -74,7 +74,7 @@ class Keeper:
         if not self.leaving:
             raise Terminated
 
-    def end(self, verdict: str) -> str:
+    def end(self, verdict: RunVerdict) -> RunVerdict:
         """The run is over."""
         self.ended = verdict
         return verdict
@@ -131,7 +131,7 @@ class Keeper:
             "norms": len(run.norms),
             "stages": list(run.stages),
             "stop": np.array([run.stop.first, run.stop.inner_tol]),
-            "ended": np.array(GOES_ON if self.ended is None else self.ended),
+            "ended": np.array(GOES_ON if self.ended is None else str(self.ended)),
         }
         if state.tally is not None:
             taken["tally"] = state.tally
@@ -160,7 +160,7 @@ class Keeper:
         ended = str(saved["ended"])
         check_numbers(run, ended)
         run.controller.load(_of(saved, "control."))
-        self.ended = ended if ended in OVER and ended != "budget" else None
+        self.ended = RunVerdict(ended) if ended in OVER and ended != RunVerdict.BUDGET else None
         if under_way:
             run.resume(run.controller.current())
             check_counters(run)
@@ -172,7 +172,7 @@ class Keeper:
 def check_numbers(run: Driver, ended: str) -> None:
     """Is everything that was measured a number, at steps that were taken?"""
     state, table = run.state, run.history.table()
-    if ended not in (GOES_ON, "stopped", *OVER):
+    if ended not in (GOES_ON, RunVerdict.STOPPED, *OVER):
         raise ValueError(f"its end is {ended!r}")
     if state.w.shape != run.start.shape or state.v.shape != run.start.shape:
         raise ValueError(f"its w has shape {state.w.shape}, not {run.start.shape}")
@@ -180,7 +180,7 @@ def check_numbers(run: Driver, ended: str) -> None:
         raise ValueError("its sum of iterates has another shape than w")
     steps = table[:, 0]
     known = [table, *run.norms, np.array([run.stop.first, run.stop.inner_tol])]
-    if ended != "diverged":
+    if ended != RunVerdict.DIVERGED:
         known += [state.w, state.v]
     if not (len(table) and all(np.isfinite(array).all() for array in known)):
         raise ValueError("it holds NaN or infinity, or no record")

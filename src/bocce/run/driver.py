@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from .. import engines
-from ..control import Controller, End, Fixed, Plane, Stage, StageReport
+from ..control import Controller, End, Fixed, Plane, RunVerdict, Stage, StageReport
 from ..engines import Engine, Goal, Recorder, State, StepReport
 from ..problems import Frame, Look, NotFinite, Problem, norm
 from ..rows import Array
@@ -60,7 +60,7 @@ class Driver:
 
     # -- beginning and ending ----------------------------------------------------------------------
 
-    def go(self) -> str:
+    def go(self) -> RunVerdict:
         """Run to the end; returns the verdict."""
         answer = self.controller.next(None)
         assert isinstance(answer, Stage)
@@ -83,13 +83,13 @@ class Driver:
             else:
                 told_to_stop = not keeper.found and self._record(self.state.w, first, size)
                 if self._begins_at_end(first, size):
-                    return keeper.end("converged")
+                    return keeper.end(RunVerdict.CONVERGED)
                 if told_to_stop:
-                    return "stopped"
+                    return RunVerdict.STOPPED
                 self._enter(answer)
             return keeper.end(self._loop(keeper))
 
-    def answer(self, verdict: str) -> Array:
+    def answer(self, verdict: RunVerdict) -> Array:
         """The point that the run gives back; the last record is of it."""
         w, best = self.controller.answer(self.state.w, verdict), self.controller.best
         if best is not None and w is best.w and self.history.last.value != best.value:
@@ -100,27 +100,27 @@ class Driver:
 
     # -- the loop ----------------------------------------------------------------------------------
 
-    def _loop(self, keeper: Keeper) -> str:
-        verdict = ""
+    def _loop(self, keeper: Keeper) -> RunVerdict:
+        verdict = RunVerdict.RUNNING
         while True:
             keeper.complete()
             if self.stage is None:
                 answer = self.controller.next(self._seen(verdict))
                 if isinstance(answer, Stage):
                     self._enter(answer)  # before anybody may stop here: a run goes on with it
-                told = self._tell_best() if self.controller.open_ended else ""
-                if told == "converged" or (told and isinstance(answer, Stage)):
+                told = self._tell_best() if self.controller.open_ended else RunVerdict.RUNNING
+                if told == RunVerdict.CONVERGED or (told and isinstance(answer, Stage)):
                     return told
                 if isinstance(answer, End):
                     return self._judged(answer.verdict or self._last_record())
             # A callback may have stopped the run at the last step of the stage.
-            verdict = self._stretch() if self.state.k < self.end else ""
-            if verdict in ("converged", "stopped"):
+            verdict = self._stretch() if self.state.k < self.end else RunVerdict.RUNNING
+            if verdict in (RunVerdict.CONVERGED, RunVerdict.STOPPED):
                 return verdict
             if verdict or self.state.k >= self.end:
                 self.stage = None
 
-    def _seen(self, verdict: str) -> StageReport:
+    def _seen(self, verdict: RunVerdict) -> StageReport:
         state, taken = self.state, self.stages[-1].steps
         mean = None if state.tally is None or taken == 0 else state.tally / taken
         norms = np.concatenate([np.zeros(0), *self.norms])
@@ -151,7 +151,7 @@ class Driver:
             self.engine = engine_of(self.problem, stage, self.settings)
             self.made_for = wanted
 
-    def _stretch(self) -> str:
+    def _stretch(self) -> RunVerdict:
         """Some steps: to the end of the stage, to a record that is told, or for a while."""
         assert self.engine is not None
         assert self.stage is not None
@@ -171,7 +171,7 @@ class Driver:
         self.pace = max(1, self.pace * 2 if quick else self.pace // 2)
         return self._checked(report.verdict)
 
-    def _free_step(self) -> str:
+    def _free_step(self) -> RunVerdict:
         """One step, after which the engine knows where it stands."""
         assert self.engine is not None
         assert self.stage is not None
@@ -206,12 +206,12 @@ class Driver:
         self.stages[-1] = StageRun(name, taken + steps, batch)
         self._harvest()
 
-    def _after_free_step(self, report: StepReport, met: bool, size: float) -> str:
+    def _after_free_step(self, report: StepReport, met: bool, size: float) -> RunVerdict:
         look, verdict, every = report.look, report.verdict, self.settings.record_every
         assert look is not None
         met = (met and self._little_is_left(look)) or self._near()
         if not (met or verdict) and self.stop.out_of_patience(size):
-            verdict = "budget"
+            verdict = RunVerdict.BUDGET
         due = met or verdict or every == "auto" or self.state.k % int(every) == 0
         told_to_stop = False
         if due:
@@ -219,8 +219,8 @@ class Driver:
             told_to_stop = self._tell(self.state.w, look)
         # A run that is over is over, whatever the callback says: a resumed run takes no more steps.
         if met or verdict:
-            return "converged" if met else verdict
-        return "stopped" if told_to_stop else ""
+            return RunVerdict.CONVERGED if met else verdict
+        return RunVerdict.STOPPED if told_to_stop else RunVerdict.RUNNING
 
     def _met(self, report: StepReport) -> tuple[bool, float]:
         """Is the tolerance met for certain, and the most that the gradient's norm can be."""
@@ -302,18 +302,18 @@ class Driver:
         rest = recorder.when[recorder.count :]
         self.recorder = Recorder(rest, recorder.limit2, recorder.goal2, self.unit)
 
-    def _checked(self, verdict: str) -> str:
+    def _checked(self, verdict: RunVerdict) -> RunVerdict:
         """Is a run that has converged in its own variables over in the caller's?"""
-        if verdict != "converged" or self.stop.met(self._look(self.state.w).gradient):
+        if verdict != RunVerdict.CONVERGED or self.stop.met(self._look(self.state.w).gradient):
             return verdict
         self.recorder.aim(self._goal2())
-        return ""
+        return RunVerdict.RUNNING
 
-    def _record_here(self) -> str:
+    def _record_here(self) -> RunVerdict:
         look = self._look(self.state.w)
         assert self.engine is not None
         verdict = self.engine.record(self.state.w, self.recorder)
-        if verdict == "diverged":
+        if verdict == RunVerdict.DIVERGED:
             return verdict
         self._harvest()
         if not self.frame.plain:
@@ -321,7 +321,9 @@ class Driver:
             self.history.drop_last()
             self.history.add(record._replace(norm=self.stop.user_norm(look.gradient)))
         told_to_stop = self._tell(self.state.w, look)
-        return self._checked(verdict) or ("stopped" if told_to_stop else "")
+        return self._checked(verdict) or (
+            RunVerdict.STOPPED if told_to_stop else RunVerdict.RUNNING
+        )
 
     def _note(self, value: float, size: float) -> None:
         self.history.add(Record(self.state.k, value, size, self.evaluations))
@@ -340,34 +342,34 @@ class Driver:
         shown = Progress(self.state.k, coef.copy(), norm(gradient), look.value, gradient, intercept)
         return bool(callback(shown))
 
-    def _tell_best(self) -> str:
+    def _tell_best(self) -> RunVerdict:
         """Runs without a number of steps record the best point where their controller looks."""
         best = self.controller.best
         assert best is not None
         if (best.value, best.norm) == self.history.last[1:3]:
-            return ""
+            return RunVerdict.RUNNING
         self._note(best.value, best.norm)
         told_to_stop = bool(self.settings.callback) and self._tell(best.w, self._look(best.w))
         if best.norm > self.stop.goal:
-            return "stopped" if told_to_stop else ""
+            return RunVerdict.STOPPED if told_to_stop else RunVerdict.RUNNING
         self.state = State.at_rest(best.w, self.state.k)
-        return "converged"
+        return RunVerdict.CONVERGED
 
-    def _last_record(self) -> str:
+    def _last_record(self) -> RunVerdict:
         """All steps are taken: the last record is of where they led."""
         if self.history.last.k == self.state.k or self.controller.open_ended:
-            return ""
-        w = self.controller.answer(self.state.w, "")
+            return RunVerdict.RUNNING
+        w = self.controller.answer(self.state.w, RunVerdict.RUNNING)
         look = self._look(w)
         beyond = engines.norm2(look.gradient, self.unit) > self._limit2
         if beyond or not math.isfinite(look.value):
-            return "diverged"
+            return RunVerdict.DIVERGED
         stopped = self._record(w, look, self.stop.user_norm(look.gradient))
         if self.stop.tol > 0.0 and self.stop.met(look.gradient):
-            return "converged"
-        return "stopped" if stopped else ""
+            return RunVerdict.CONVERGED
+        return RunVerdict.STOPPED if stopped else RunVerdict.RUNNING
 
-    def _judged(self, verdict: str) -> str:
+    def _judged(self, verdict: RunVerdict) -> RunVerdict:
         """All steps are taken: is f above its start by more than noise explains?"""
         if verdict or self.controller.best is not None:
             return verdict  # a controller that keeps the best point returns that
@@ -375,7 +377,7 @@ class Driver:
         rose = divergence.diverged(
             self.problem, self.start, self._nearer, stage.steps, stage.batch, ends
         )
-        return "diverged" if rose else ""
+        return RunVerdict.DIVERGED if rose else RunVerdict.RUNNING
 
     def _nearer(self) -> Array:
         """A point near the minimiser: a few steps on all rows from the start."""

@@ -8,7 +8,7 @@ from types import FunctionType, MethodType
 import numpy as np
 
 from .._threads import one_thread
-from ..control import Controller, Fixed, GuardedRun
+from ..control import Controller, Fixed, GuardedRun, RunVerdict
 from ..control.base import Steps
 from ..losses.offset import without_offset
 from ..problems import Frame, Problem
@@ -96,7 +96,7 @@ def _name(chosen: str | Callable[..., object]) -> str:
     return chosen if isinstance(chosen, str) else "own"
 
 
-def _result(p: Problem, run: Driver, request: Request, verdict: str) -> Result:
+def _result(p: Problem, run: Driver, request: Request, verdict: RunVerdict) -> Result:
     u = run.frame.out(run.answer(verdict))
     w, intercept = p.split_intercept(u)
     columns = run.history.table().T
@@ -112,7 +112,8 @@ def _result(p: Problem, run: Driver, request: Request, verdict: str) -> Result:
         schedule = controller.steps
     elif isinstance(controller, GuardedRun):
         schedule = controller.table
-    status = verdict if verdict in ("diverged", "converged") else "finished"
+    over = verdict in (RunVerdict.CONVERGED, RunVerdict.DIVERGED)
+    status = str(verdict) if over else "finished"
     return Result(
         w,
         status,

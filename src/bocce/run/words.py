@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..control import RunVerdict
 from ..engines import DIVERGENCE_FACTOR
 
 if TYPE_CHECKING:
     from .driver import Driver
 
 
-def message(run: Driver, verdict: str, tol: float) -> str:
+def message(run: Driver, verdict: RunVerdict, tol: float) -> str:
     text = _open_ended(run, verdict, tol) if _is_open(run) else _with_table(run, verdict, tol)
     return text + _retreats(run)
 
@@ -19,18 +20,18 @@ def _is_open(run: Driver) -> bool:
     return run.controller.open_ended or run.free
 
 
-def _with_table(run: Driver, verdict: str, tol: float) -> str:
+def _with_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
     k, stage = run.state.k, run.controller.current()
     name = "the schedule" if stage.name == "schedule" else stage.name
-    if verdict == "diverged":
+    if verdict == RunVerdict.DIVERGED:
         return (
             f"{_how_diverged(run, name)} The step is too long for batch_size={stage.batch} of "
             f"n={run.problem.n} (or L is under-estimated): use the method auto, a larger batch, "
             "or a shorter step."
         )
-    if verdict == "converged":
+    if verdict == RunVerdict.CONVERGED:
         return f"{name}: gradient norm at most {tol:g} times the first at step {k}."
-    if verdict == "stopped":
+    if verdict == RunVerdict.STOPPED:
         return f"{name}: stopped by the callback at step {k}."
     return f"{name}: all {k} steps taken."
 
@@ -48,25 +49,25 @@ def _how_diverged(run: Driver, name: str) -> str:
     )
 
 
-def _open_ended(run: Driver, verdict: str, tol: float) -> str:
+def _open_ended(run: Driver, verdict: RunVerdict, tol: float) -> str:
     name = run.controller.name
     steps, passes = run.state.k, f"{run.evaluations / run.problem.n:.3g}"
     spent = f"{steps} step{'s' * (steps != 1)}, {passes} pass{'es' * (passes != '1')}{_stages(run)}"
-    if verdict == "converged":
+    if verdict == RunVerdict.CONVERGED:
         if run.stop.first == 0.0:
             return f"{name}: the gradient is zero where the run begins."
         return f"{name}: gradient norm at most {tol:g} times the first after {spent}."
-    if verdict == "stopped":
+    if verdict == RunVerdict.STOPPED:
         return f"{name}: stopped by the callback after {spent}."
-    if verdict == "diverged":
+    if verdict == RunVerdict.DIVERGED:
         return f"{name}: diverged after {spent}: check the data for rows of very different size."
     reached = run.history.last.norm / run.stop.first if run.stop.first > 0 else 0.0
     missed = f" The gradient norm is {reached:.3g} times the first"
     missed += f", not tol={tol:g}" if tol > 0 else ""
-    if verdict == "stalled":
+    if verdict == RunVerdict.STALLED:
         remedy = ": raise tol, or scale the data" if tol > 0 else ""
         return f"{name}: no further fall of f can be measured after {spent}.{missed}{remedy}."
-    if verdict == "unbounded":
+    if verdict == RunVerdict.UNBOUNDED:
         return (
             f"{name}: f falls while w grows without limit, after {spent}: there is no finite "
             f"minimiser (separable classes, and l2 = {run.problem.l2:g}).{missed}: "

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...control import RunVerdict
 from ...problems import Look, Problem
 from ...rows import Array
 from ...schedules import Schedule
@@ -14,7 +15,7 @@ from . import loop, rule, scaled
 from .pack import at_vector, objective, pack, read_only
 from .stream import make_stream
 
-VERDICTS = ("", "diverged", "converged")
+VERDICTS = (RunVerdict.RUNNING, RunVerdict.DIVERGED, RunVerdict.CONVERGED)
 
 
 class _Packed(TableEngine):
@@ -35,7 +36,7 @@ class _Packed(TableEngine):
         value, _ = loop.look(self.rows, self.objective, at, total, 1.0)
         return Look(float(value), total[:d] / self.objective.n + self.objective.ridge * w)
 
-    def record(self, w: Array, recorder: Recorder) -> str:
+    def record(self, w: Array, recorder: Recorder) -> RunVerdict:
         """Keep a measurement at w, to the bit what ``advance`` would record there."""
         self.point.at[: w.size] = w
         found = loop.look(
