@@ -49,6 +49,8 @@ class Request:
         As for ``minimize``.
     limits : Limits
         How long a run may last.
+    certain : bool
+        Whether ``tol`` is lowered until every coefficient is certain (``tol="auto"``).
     """
 
     method: Given = "auto"
@@ -66,7 +68,7 @@ class Request:
     memory: int = 5
     metric: MetricChoice = "auto"
     limits: Limits = LIMITS
-    certain: bool = False  # Is ``tol`` lowered until coefficients are certain (``tol="auto"``)?
+    certain: bool = False
 
     @property
     def facts(self) -> Method:

@@ -50,7 +50,7 @@ class Encoding:
     booleans : list of str
         Columns of truth values; in X they are 0 and 1.
     unknown : {"refuse", "ignore"}
-        What new data with other categories are.
+        What to do with categories of new data that are not in ``categories``.
     """
 
     features: list[str]
@@ -61,6 +61,19 @@ class Encoding:
 
     @classmethod
     def of(cls, features: list[Feature], unknown: str = "refuse") -> Encoding:
+        """The encoding of these features.
+
+        Parameters
+        ----------
+        features : list of Feature
+            The columns of the source, in the order of X.
+        unknown : {"refuse", "ignore"}, default "refuse"
+            What to do with categories that are not among the features'.
+
+        Returns
+        -------
+        Encoding
+        """
         return cls(
             [f.name for f in features],
             {f.name: list(f.categories) for f in features if f.kind == "text"},
@@ -70,10 +83,32 @@ class Encoding:
         )
 
     def kind(self, name: str) -> str:
+        """What a column of the source holds.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column.
+
+        Returns
+        -------
+        str
+            "text", "date" or "number".
+        """
         return "text" if name in self.categories else "date" if name in self.dates else "number"
 
     def without(self, name: str) -> Encoding:
-        """For X without one of its columns."""
+        """The encoding for X without one of its columns.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column.
+
+        Returns
+        -------
+        Encoding
+        """
         left = [[n for n in found if n != name] for found in (self.features, self.booleans)]
         return replace(self, features=left[0], booleans=left[1])
 
