@@ -225,9 +225,9 @@ class _Fit:
 
     def inference(self) -> Inference:
         H, S, dispersion = self._variances()
-        K = _inverse(H + np.diag(self.P))
+        K = pseudo_inverse(H + np.diag(self.P))
         covariance = self._out(K @ S @ K)
-        plain = _inverse(H) if self.P.any() else K
+        plain = pseudo_inverse(H) if self.P.any() else K
         centre = self.u.reshape(-1) + plain @ (self.P * self.u.reshape(-1))
         spread = np.sqrt(self._out(plain @ S @ plain).diagonal().clip(0.0))
         spread[~self._determined(H)] = np.nan
@@ -250,7 +250,7 @@ class _Fit:
             return self.observed, self.observed, 1.0
         # residuals of one variance: slopes have the variance v, and bends the mean m, at every x
         H = (1.0 if model == "scaled" else self.bend) * self.second
-        used = float(np.sum(_inverse(H + np.diag(self.P)) * H))
+        used = float(np.sum(pseudo_inverse(H + np.diag(self.P)) * H))
         left = self.N - used
         v = self.N / left * self.slope2 if left > 0.0 else math.nan
         return H, v * self.second, v
@@ -266,7 +266,7 @@ class _Fit:
         """
         with np.errstate(all="ignore"):
             whole = self.observed + np.diag(self.P)
-            K, known = _inverse(whole), self._determined(whole)
+            K, known = pseudo_inverse(whole), self._determined(whole)
             gradient = self.slopes.reshape(-1) + self.P * self.u.reshape(-1)
             delta = math.sqrt(max(0.0, float(gradient @ K @ gradient)))
             t = self._distance(delta, K, bool(known.all()))
@@ -303,7 +303,7 @@ class _Fit:
 
     def _determined(self, H: Array) -> Array:
         """Which of the caller's variables do the data alone determine?"""
-        flat = _null_vectors(H)
+        flat = np.zeros((0, 0)) if _factor(_scaled(H)[0]) is not None else _null_vectors(H)
         if not flat.size:
             return np.ones(self.frame.out(self.u).size, dtype=bool)
         moved = self.frame.out(flat.reshape(len(self.u), -1))
@@ -318,11 +318,17 @@ def _scaled(A: Array) -> tuple[Array, Array]:
     return A / size / size[:, None], size
 
 
-def _inverse(A: Array) -> Array:
+def _factor(unit: Array) -> Array | None:
+    """The Cholesky factor of a matrix with unit diagonal; None where it is singular to rounding."""
+    factor, failed = lapack.dpotrf(unit, lower=1)
+    regular = not failed and factor.diagonal().min(initial=1.0) ** 2 > SINGULAR
+    return np.asarray(factor) if regular else None
+
+
+def pseudo_inverse(A: Array) -> Array:
     """Of a symmetric matrix that is not negative; its pseudo-inverse where it is singular."""
     unit, size = _scaled(A)
-    factor, failed = lapack.dpotrf(unit, lower=1)
-    if not failed and factor.diagonal().min(initial=1.0) ** 2 > SINGULAR:
+    if (factor := _factor(unit)) is not None:
         half, _ = lapack.dpotri(factor, lower=1)
         inverse = np.tril(half) + np.tril(half, -1).T
     else:

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..inference import pseudo_inverse
+from ..problems._input import check_penalty
+from ..problems.penalties import CONSTANT
 from ..rows import Array
 from ..run import Request
-from ._ridge import Model, Sums, model_of
+from ._ridge import Sums, model_of
 
 MOST_COLUMNS = 1024
 
@@ -48,16 +51,35 @@ class SumStream:
         self.sums, self.y2 = sums, y2
         self.calls, self.rows = self.calls + 1, self.rows + len(X)
 
-    def model(self) -> Model:
-        return model_of(self.sums, self.x, self.y, self.intercept)
+    def solution(self, model: Any) -> tuple[Array, Array]:
+        """Coefficients (q, d) and intercepts (q,) with the estimator's penalty."""
+        l2, self.factors = float(model.l2), np.ones(self.x.size)
+        if model.penalty is None and not model.standardize:
+            return model_of(self.sums, self.x, self.y, self.intercept).at(l2)
+        s, W = self.sums, self.sums.weight
+        x, y = s.x / W, s.y / W
+        given = check_penalty(type(model).__name__, model.penalty, x.size)
+        self.factors = self.factors if given is None else given
+        if model.standardize:
+            variance = np.diag(s.xx) / W - np.square(x)
+            varies = variance > np.square(CONSTANT * (self.x + x))
+            self.factors = self.factors * np.where(varies, variance, 1.0)
+        x, y = (x, y) if self.intercept else (0.0 * x, 0.0 * y)
+        hessian = s.xx / W - np.outer(x, x) + np.diag(l2 * self.factors)
+        coef = (pseudo_inverse(hessian) @ (s.xy / W - np.outer(x, y))).T
+        return coef, self.y + y - coef @ (self.x + x)
+
+
+def dense_chunk(X: Any) -> Array:
+    """The rows of a chunk as a dense array of float64."""
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
 def advance(model: Any, X: Any, y: Array, weights: Array | None) -> None:
     """Take in a chunk, and set what a fit sets."""
-    X = X.toarray() if sp.issparse(X) else X
-    given, X = X, np.asarray(X, dtype=np.float64)
+    given, X = X, dense_chunk(X)
     Y, c = y.reshape(len(y), -1), np.ones(len(y)) if weights is None else weights
-    stream: SumStream | None = vars(model).get("_sums")
+    stream: SumStream | None = getattr(model, "_stream", None)
     if stream is None:
         stream = SumStream(X, Y, c, bool(model.fit_intercept))
     elif Y.shape[1] != stream.y.size:
@@ -67,32 +89,48 @@ def advance(model: Any, X: Any, y: Array, weights: Array | None) -> None:
         )
     else:
         stream.add(X, Y, c)
-    coef, intercept = stream.model().at(float(model.l2))
-    for name, value in model._fitted(coef, intercept, given).items():
-        setattr(model, name, value)
-    model._sums, model._seen, model.n_iter_ = stream, None, stream.calls
-    model.history_ = _history(model, stream, coef, intercept)
-    model.plan_ = (
+    coef, intercept = stream.solution(model)
+    said = (
         f"A stream of {stream.calls} chunks and {stream.rows:,} rows: the sums of all rows are "
         "kept, and coef_ is the exact ridge regression on them."
     )
+    values = _values(model, stream, coef, intercept)
+    published(model, stream, given, coef, intercept, values, 0.0, said)
 
 
-def _history(model: Any, stream: SumStream, coef: Array, intercept: Array) -> dict[str, Array]:
-    """A row for each call and output: the objective on all rows seen."""
+def published(
+    model: Any,
+    stream: Any,
+    given: Any,
+    coef: Array,
+    intercept: Array,
+    values: Array,
+    norm: float,
+    said: str,
+) -> None:
+    """Set what a fit sets; the history has a row for each call and output."""
+    for name, value in model._fitted(coef, intercept, given).items():
+        setattr(model, name, value)
+    q = len(coef)
+    now = {
+        "iteration": np.full(q, stream.calls),
+        "passes": np.full(q, float(stream.calls)),
+        "value": values,
+        "gradient_norm": np.full(q, norm),
+        "output": np.arange(q),
+    }
+    before = vars(model).get("history_") if stream.calls > 1 else None
+    model.history_ = (
+        now if before is None else {k: np.concatenate([before[k], v]) for k, v in now.items()}
+    )
+    model._stream, model._seen, model.n_iter_, model.plan_ = stream, None, stream.calls, said
+
+
+def _values(model: Any, stream: SumStream, coef: Array, intercept: Array) -> Array:
+    """The objective of each output on all rows seen."""
     W, s = stream.sums.weight, stream.sums
     shift = intercept + coef @ stream.x - stream.y
     quadratic = np.einsum("qd,de,qe->q", coef, s.xx, coef)
     cross = np.einsum("qd,dq->q", coef, s.xy)
     left = quadratic - 2.0 * cross + stream.y2 + 2.0 * shift * (coef @ s.x - s.y) + W * shift**2
-    value = 0.5 * left.clip(0.0) / W + 0.5 * model.l2 * np.square(coef).sum(axis=1)
-    q = len(coef)
-    now = {
-        "iteration": np.full(q, stream.calls),
-        "passes": np.full(q, float(stream.calls)),
-        "value": value,
-        "gradient_norm": np.zeros(q),
-        "output": np.arange(q),
-    }
-    before = vars(model).get("history_") if stream.calls > 1 else None
-    return now if before is None else {k: np.concatenate([before[k], v]) for k, v in now.items()}
+    return np.asarray(0.5 * left.clip(0.0) / W + 0.5 * model.l2 * np.square(coef) @ stream.factors)

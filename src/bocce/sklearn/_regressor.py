@@ -9,22 +9,12 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.metrics import d2_tweedie_score, r2_score
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 
 from ..losses import Gamma, Huber, Poisson, Quantile, Squared
 from ..losses.offset import with_offset
-from . import _arrays, _exact_stream, _plain, _stream
+from . import _arrays, _exact_stream, _newton_stream, _plain, _stream
 from ._base import HeavyBall
 from ._run import tiny
-
-
-def _can_stream(estimator: Any) -> bool:
-    if estimator.loss in ("poisson", "gamma"):
-        raise AttributeError(
-            f"HeavyBallRegressor: loss={estimator.loss!r} has no bound on its curvature, must be "
-            "'squared', 'huber' or 'quantile' for partial_fit; use fit."
-        )
-    return True
 
 
 class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
@@ -266,16 +256,20 @@ class HeavyBallRegressor(LinearRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    @available_if(_can_stream)
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(self, X, y, sample_weight=None, offset=None):
         """Learn from a chunk of a stream.
 
         With the squared loss, "auto", no batch size and at most 1,024 columns the sums of all rows
         are kept: ``coef_`` is that of ``fit`` on all rows seen, to rounding, in any order of
-        chunks, and weights count as in ``fit``. Otherwise steps are taken once over the chunk, and
-        the schedule goes on from call to call:
+        chunks, and weights count as in ``fit``.
 
+        With the Poisson and gamma losses each chunk is fitted by Newton's method, with a quadratic
+        for the rows before it (renewable estimation; up to 1,024 columns). The first chunk is
+        fitted exactly. For independent rows of one model the estimate has the limit distribution of
+        ``fit`` on all rows seen (Luo and Song 2020).
+
+        Otherwise steps are taken once over the chunk, and the schedule goes on from call to call.
         Frame, curvature and batch size come from the first chunk. With "auto" the steps are cut
         in stages that double in length and ``coef_`` is an average of the later iterates; other
         methods follow their schedule for ``max_iter`` passes of the first chunk, then hold its
@@ -284,8 +278,8 @@ class HeavyBallRegressor(LinearRegressor):
 
         Parameters
         ----------
-        X, y, sample_weight : array-like
-            As for ``fit``; weights are relative within a call.
+        X, y, sample_weight, offset : array-like
+            As for ``fit``; where steps are taken, weights are relative within a call.
 
         Returns
         -------
@@ -293,11 +287,15 @@ class HeavyBallRegressor(LinearRegressor):
         """
         _arrays.refuse_stream(self, X)
         first = not hasattr(self, "coef_")
-        X, y, weights, _ = self._checked(X, y, sample_weight, reset=first)
+        X, y, weights, offset = self._checked(X, y, sample_weight, offset, reset=first)
+        y = with_offset(self._loss(), y, offset)[1]
         if first:
             self._one_output = y.ndim == 1
         if _exact_stream.serves(self, X.shape[1]):
             _exact_stream.advance(self, X, y, weights)
+            return self
+        if self._log_link:
+            _newton_stream.advance(self, X, y, weights)
             return self
         _stream.advance(self, X, y.reshape(y.shape[0], -1).T, weights)
         return self

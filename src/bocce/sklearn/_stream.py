@@ -28,6 +28,7 @@ class StreamState:
     stream: Stream
     first_rows: int
     flat: Array  # which columns have had one value in all rows so far
+    penalty: Array | None  # its factors, one a variable
     calls: int = 0
     rows: int = 0
     history: list[tuple[float, ...]] = field(default_factory=list)
@@ -58,6 +59,7 @@ def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | N
     first = estimator._problem(X, outputs[0], weights)
     if told is None:
         told = _begin(estimator, first, outputs)
+    first = first.with_fields(penalty=told.penalty)  # in the units of the first chunk
     if len(outputs) != (known := len(told.stream.place.trails)):
         raise ValueError(
             f"partial_fit: y has {len(outputs)} outputs, must have {known} as at the first call; "
@@ -108,7 +110,7 @@ def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> StreamState:
     place = StreamPlace([Trail.at(frame.into(start)) for start in starts])
     request = replace(request, batch_size=request.batch_size or BATCH)
     stream = Stream(L, c.mu, max(c.L_max, L), place, named)
-    return StreamState(request, frame, stream, inner.n, _flat_columns(p))
+    return StreamState(request, frame, stream, inner.n, _flat_columns(p), p.penalty)
 
 
 def _flat_columns(p: Problem) -> Array:
