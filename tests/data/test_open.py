@@ -166,7 +166,7 @@ def test_any_choice_of_columns(rows, order, count):
     ("words", "error", "message"),
     [
         ({"target": "z"}, ValueError, r"target='z' must be a column of a.csv: 'x0', 'x1', .*'y'"),
-        ({"target": 5}, IndexError, r"target=5 must be from -5 to 4, for a.csv has 5 columns"),
+        ({"target": 5}, IndexError, r"target=5 must be from -5 to 4, because a.csv has 5 columns"),
         ({"target": 1.5}, TypeError, r"target=1.5 must be a column's name or number"),
         ({"columns": "x0"}, TypeError, r"columns='x0' must be a list of names or numbers"),
         ({"columns": ["x0", "x0"]}, ValueError, "must name each feature once"),

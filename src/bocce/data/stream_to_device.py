@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -70,27 +69,3 @@ def stream_to_device(X: Any, like: Any, block_rows: int | None = None) -> ArrayR
     wide = numpy_type(there.wide)
     real = there.xp.float32 if np.float32 in (X.dtype, wide) else there.wide
     return ArrayRows(Ferried(X, Backend(there.xp, there.device, real, there.wide), block_rows))
-
-
-def through(X: Any, like: Any, block_rows: int | None = None) -> ArrayRows:
-    """The name of `stream_to_device` in 0.2.
-
-    .. deprecated:: 0.3.0
-        Use `stream_to_device`, which takes the same arguments.
-
-    Parameters
-    ----------
-    X, like, block_rows : object
-        As for `stream_to_device`.
-
-    Returns
-    -------
-    ArrayRows
-        Rows that ``Problem`` takes as X.
-    """
-    warnings.warn(
-        "data.through is now data.stream_to_device and will be removed in 0.4; call that.",
-        FutureWarning,
-        stacklevel=2,
-    )
-    return stream_to_device(X, like, block_rows)

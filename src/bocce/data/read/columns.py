@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +78,9 @@ class Selection:
         X = np.empty((n, self.d), self.dtype) if out is None else out
         start = 0
         with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
-            for batch in table.to_batches(max_chunksize=max(1, CACHED // (8 * max(1, self.d)))):
+            for batch in table.to_batches(
+                max_chunksize=max(1, CACHED // (self.dtype.itemsize * max(1, self.d)))
+            ):
                 here = X[start : start + batch.num_rows]
                 place = 0
                 for feature in self.features:
@@ -147,9 +150,19 @@ def _finite(X: Array) -> bool:
     return quick or bool(np.isfinite(X).all())  # a sum may overflow on its own
 
 
+@cache
+def _as_they_are() -> frozenset[Any]:
+    """The types that NumPy takes from Arrow without a copy."""
+    import pyarrow as pa
+
+    return frozenset({pa.float64(), pa.float32(), pa.int64(), pa.int32(), pa.int16(), pa.uint8()})
+
+
 def as_numbers(column: Any) -> Array:
     """An Arrow array of numbers; NaN where a value is missing. (Arrow's ``to_numpy`` would import
     pandas, which takes as long as reading a gigabyte.)"""
+    if column.type in _as_they_are() and not column.null_count:
+        return np.from_dlpack(column)
     import pyarrow as pa
     from pyarrow import types
 
