@@ -29,13 +29,14 @@ def cost(cell: Cell) -> float:
     return 3.0 + (0.002 + 0.008 * thousands) * job.T
 
 
-def kernel(cell: Cell) -> Hashable:
-    """Which compiled kernel a cell runs; tables have none of their own."""
+def kernel(cell: Cell) -> tuple[bool, bool, str, bool] | None:
+    """Which compiled kernel a cell runs, those that most cells need first; tables have none."""
     job = cell.job
     if not isinstance(job, Run):
         return None
     search = job.rule if "SLS" in job.rule else ""
-    return cell.seed == EXACT, job.data.name in SPARSE, job.data.loss, search
+    logistic = job.data.loss == "logistic"
+    return job.data.name in SPARSE, logistic, search, cell.seed != EXACT
 
 
 def shares(waiting: list[Cell], jobs: int) -> list[list[Cell]]:
@@ -45,10 +46,12 @@ def shares(waiting: list[Cell], jobs: int) -> list[list[Cell]]:
     longer than `SHARE`, nor than what keeps all processes at work. Before all others comes one
     cheap cell of each kernel, so that no two processes compile the same one.
     """
-    cheapest: dict[Hashable, Cell] = {}
-    for cell in sorted(waiting, key=cost):
-        cheapest.setdefault(kernel(cell), cell)
-    first = [] if jobs == 1 else [cell for key, cell in cheapest.items() if key]
+    cheapest: dict[tuple[bool, bool, str, bool], Cell] = {}
+    for cell in sorted(waiting, key=cost) if jobs > 1 else ():
+        compiled = kernel(cell)
+        if compiled is not None:
+            cheapest.setdefault(compiled, cell)
+    first = [cheapest[compiled] for compiled in sorted(cheapest)]
     alone = {cell.key for cell in first}
     groups: dict[Hashable, list[Cell]] = {}
     for cell in (cell for cell in waiting if cell.key not in alone):
