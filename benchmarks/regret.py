@@ -1,129 +1,63 @@
 """How far every method is from the best schedule there is, by exact expected dynamics.
 
     python benchmarks/regret.py [--cells models|data|hard] [--seed N] [--count N] [--out DIR]
+                                [--against FILE] [--worst N]
 
-A cell is a model or a data set, a batch, a horizon T and a size of the noise. In each cell
-``exact.best_schedule`` computes the best table of T steps; every method of the registry is then
-measured against it:
+A cell is a model or a data set, a batch, a horizon T and a size of the noise. In each cell every
+method of the registry is measured against the best table:
 
-- with noise: E f(w_T) - f* over that of the best table ("gap");
+- with noise: E f(w_T) - f* over the value of the best table ("gap");
 - without: the steps that the method takes to 1e-6 of f(w_0) - f*, or to what it reaches at T, over
   the shortest horizon at which a best table reaches the same ("steps").
 
 models: Gaussian rows with d = 200 eigenvalues, geometric or a power law, kappa 10 to 1e5, T from
 2 sqrt(kappa) to 100 sqrt(kappa) but at most 1,000. data: the fresh cells of benchmarks/auto.py,
-with T cut to 400. hard: Student-t rows, one-hot Zipf rows, duplicated rows, kappa 1e6, one row
-times 100, fewer rows than columns with l2 = 1e-3, rows of mean 10, two rows; T = 3 to 1500; against
-the best of 1,216 constant or decaying tables (19 steps, 8 momenta, lookahead or not, 4 decays).
+with T cut to 400. For both the best table is that of ``exact.best_schedule``. hard: Student-t rows,
+one-hot Zipf rows, duplicated rows, kappa 1e6, one row times 100, fewer rows than columns with
+l2 = 1e-3, rows of mean 10, two rows, and two ordinary kinds; T = 3 to 1500. There the best table is
+the best of 1,140 constant or decaying ones (19 steps, 8 momenta, lookahead or not, 4 decays).
 
 The best table knows the spectrum, the start and the noise, which no rule does: a regret of 1 is out
-of reach. Prints a line for each method and writes regret.json; ``--out`` says where.
+of reach. One cell in three, by a hash of its name, is held out while a rule is chosen; the report
+has both parts. Best values are kept in ``DIR/best-KIND.json``, so that a run that was stopped goes
+on, and a run after a change of a rule takes a tenth of the time. ``--against`` compares ``auto``
+with the file that an earlier run wrote.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import numpy as np  # noqa: E402
-from _auto_cells import fresh  # noqa: E402
 from _auto_exact import evolve  # noqa: E402
+from _regret_cells import KINDS, Cell  # noqa: E402
 
 import bocce  # noqa: E402
 from bocce.exact import Gaussian, best_schedule, expected  # noqa: E402
-from bocce.schedules import REGISTRY, adaptive  # noqa: E402
+from bocce.schedules import REGISTRY  # noqa: E402
 
 ACCURACY = 1e-6
-SHORTER = 0.7  # of a horizon: the next one at which a best table is computed
-TOL = 1e-2  # of the search: its values are within a few per cent of those at 1e-3
-N = 10_000
-RULE_TWO = "auto before (rule 2)"
-
-
-class Cell(NamedTuple):
-    """A model or problem, its constants for the factories, a batch, a horizon, and its noise."""
-
-    name: str
-    model: Any
-    constants: dict[str, Any]
-    b: int
-    T: int
-    noise: float
-
-
-def models(seed: int, count: int) -> Iterator[Cell]:
-    rng, d = np.random.default_rng(seed), 200
-    for _ in range(count):
-        kappa = 10 ** rng.uniform(1, 5)
-        T = int(10 ** rng.uniform(math.log10(2 * kappa**0.5), math.log10(100 * kappa**0.5)))
-        T, b = min(1000, max(5, T)), min(9000, int(10 ** rng.uniform(0, 4)))
-        shape = str(rng.choice(["geometric", "power"]))
-        power = np.arange(1, d + 1.0) ** (-math.log(kappa) / math.log(d))
-        lam = np.geomspace(1 / kappa, 1, d) if shape == "geometric" else power
-        level = 0.0 if rng.uniform() < 0.4 else 10 ** rng.uniform(-4, 0.5)
-        model = Gaussian(lam, noise=level * float(lam.sum()), n=N)
-        yield Cell(f"{shape} {kappa:.0f}", model, model.schedule_arguments(b), b, T, level)
-
-
-def data(seed: int, count: int) -> Iterator[Cell]:
-    for cell in list(fresh(seed))[:count]:
-        p = cell.problem
-        yield _on_rows(f"{cell.design} {cell.kappa}", p, cell.b, min(400, cell.T), cell.noise)
-
-
-def _on_rows(name: str, p: Any, b: int, T: int, noise: float) -> Cell:
-    c = p.constants()
-    R2, tilde = c.sharpest
-    mu = max(c.mu, c.L / T**2)  # as minimize gives it
-    known = {"L": c.L, "mu": mu, "L_max": max(R2, c.L), "kappa_tilde": tilde, "n": p.n, "b": b}
-    return Cell(name, p, known, b, T, noise)
-
-
-def hard(seed: int, count: int) -> Iterator[Cell]:
-    rng = np.random.default_rng(seed)
-    cells = []
-    for name, X, l2 in hard_rows(rng):
-        n = len(X)
-        for noise in (0.0, 0.3, -0.3):  # negative: heavy-tailed
-            clean = X @ rng.uniform(size=X.shape[1])
-            drawn = rng.standard_normal(n) if noise >= 0 else rng.standard_t(2.1, n)
-            y = clean + abs(noise) * np.sqrt(np.mean(clean**2)) * drawn
-            p = bocce.LeastSquares(X, y, l2=l2)
-            for b in sorted({1, min(2, n), max(1, n // 10), max(1, n // 2), n - 1, n}):
-                for T in (3, 20, 200, 1500):
-                    if noise == 0.0 or b < n:
-                        cells.append(_on_rows(name, p, b, T, noise))
-    yield from (cells[i] for i in rng.permutation(len(cells))[:count])
-
-
-def hard_rows(rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray, float]]:
-    d = 5
-    yield "student", rng.standard_t(2.1, (200, d)), 0.0
-    columns = np.minimum(rng.zipf(1.5, 300), d) - 1
-    columns[:d] = np.arange(d)
-    yield "one-hot zipf", np.eye(d)[columns], 0.0
-    yield "duplicates", np.repeat(rng.standard_normal((8, d)), 25, axis=0), 0.0
-    yield "kappa 1e6", rng.standard_normal((200, d)) * np.geomspace(1.0, 1e-3, d), 0.0
-    large = rng.standard_normal((200, d))
-    large[0] *= 100.0
-    yield "one row x100", large, 0.0
-    yield "n < d", rng.standard_normal((6, 12)), 1e-3
-    yield "mean 10", 10.0 + rng.standard_normal((200, d)), 0.0
-    yield "two rows", rng.standard_normal((2, 2)), 0.0
+LEAST = 1e-9  # of f(w_0) - f*: a gap below counts as this one
+NEAR = 0.05  # of a horizon: so close to a known one no other is searched
+CLOSER = 4  # horizons that are searched, besides T, for the goal of auto
+TOL = 0.1  # of the search: its values are within 3 % of those at 1e-3
+SPEEDS = "steps: median, 90 %, 95 %, worst, within 1.25"
+GAPS = "gap: the same, within 2"
 
 
 def tables(cell: Cell) -> dict[str, bocce.Schedule]:
-    """Every schedule of the registry that can be built, and ``auto`` as it was."""
+    """Every schedule of the registry that can be built."""
     built = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -134,95 +68,120 @@ def tables(cell: Cell) -> dict[str, bocce.Schedule]:
                 continue
             if isinstance(made, bocce.Schedule):
                 built[name] = made
-    c = cell.constants
-    z = bocce.theory.zeta2(c["n"], c["b"])
-    known = (cell.T, c["L"], c["mu"], c["L_max"], c["kappa_tilde"], z)
-    return built | {RULE_TWO: bocce.Schedule(*adaptive.lookahead_table(*known))}
+    return built
 
 
-def curves(cell: Cell, built: dict[str, bocce.Schedule]) -> dict[str, np.ndarray]:
+def curves(cell: Cell, built: list[bocce.Schedule]) -> np.ndarray:
+    """E f(w_k) - f*, a column for each schedule."""
     with np.errstate(all="ignore"):
         if isinstance(cell.model, Gaussian) or cell.b == cell.model.n:
-            return {name: expected(cell.model, s, cell.b).gap for name, s in built.items()}
-        gaps = evolve(cell.model, list(built.values()), cell.b)[0]
-    return dict(zip(built, gaps.T))
+            return np.array([expected(cell.model, s, cell.b).gap for s in built]).T
+        return evolve(cell.model, built, cell.b)[0]
 
 
-def against_best(cell: Cell) -> dict[str, float]:
-    """The regret of each method; best values at shorter horizons are computed when asked for."""
-    found = curves(cell, tables(cell))
-    lowest = min(gap[-1] for gap in found.values() if np.isfinite(gap[-1]))
-    best = {cell.T: min(lowest, best_schedule(cell.model, cell.T, cell.b, tol=TOL).value)}
-    if cell.noise:
-        return {name: float(gap[-1] / best[cell.T]) for name, gap in found.items()}
-    start = float(found["sgd"][0])
-    goals = {name: max(ACCURACY * start, float(gap[-1])) for name, gap in found.items()}
-    good = max(goals[name] for name in ("auto", RULE_TWO))
-    while best[min(best)] < min(good, 0.5 * start) and min(best) > 2:
-        T = max(2, int(SHORTER * min(best)))
-        best[T] = best_schedule(cell.model, T, cell.b, tol=TOL).value
-    return {name: steps_regret(gap, goals[name], best) for name, gap in found.items()}
+def noisy(cell: Cell) -> bool:
+    """Does the noise matter? On all rows it does not."""
+    return cell.noise != 0.0 and cell.b < cell.constants["n"]
 
 
-def steps_regret(gap: np.ndarray, goal: float, best: dict[int, float]) -> float:
-    """Steps of the method to its goal, over the horizon at which a best table reaches it."""
-    if not goal < gap[0]:
-        return math.inf
-    taken = int(np.argmax(gap <= goal))
-    horizons = np.array(sorted(best))
-    values = np.minimum.accumulate([best[T] for T in horizons])
-    needed = np.interp(math.log(goal), np.log(values[::-1]), horizons[::-1].astype(float))
-    return max(1.0, taken / float(needed))
+class Best:
+    """The best value at each horizon, kept in a file."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        self.path, self.tuned = path, kind == "hard"
+        self.kept = json.loads(path.read_text()) if path.exists() else {}
+
+    def steps(self, cell: Cell, goal: float, start: float, closer: int = 0) -> float:
+        """The shortest horizon at which a best table has the gap ``goal``; ``start`` is f(w_0)'s.
+
+        The logarithm of the best value is interpolated between horizons that are known. At most
+        ``closer`` more horizons are searched, where they are more than ``NEAR`` from known ones.
+        """
+        known = self._known(cell)
+        if self.tuned:
+            return float(np.argmax(np.minimum.accumulate(known["lowest"]) <= goal))
+        for _ in range(closer + 1):
+            found = {0: start, **{int(T): value for T, value in known.items()}}
+            horizons = np.array(sorted(found), dtype=float)
+            values = np.minimum.accumulate([found[int(T)] for T in horizons])
+            needed = float(np.interp(-math.log(goal), -np.log(values), horizons))
+            T = round(needed)
+            if closer == 0 or T < 1 or np.abs(horizons - T).min() <= NEAR * T:
+                break
+            self._add(cell, T)
+        return needed
+
+    def value(self, cell: Cell) -> float:
+        """The best value at T."""
+        known = self._known(cell)
+        return float(known["lowest"][-1] if self.tuned else known[str(cell.T)])
+
+    def _known(self, cell: Cell) -> Any:
+        if cell.name not in self.kept:
+            if self.tuned:
+                lowest = np.nanmin(curves(cell, grid(cell)), axis=1)
+                self.kept[cell.name] = {"lowest": (lowest[-1:] if noisy(cell) else lowest).tolist()}
+                self._write()
+            else:
+                self._add(cell, cell.T)
+        return self.kept[cell.name]
+
+    def _add(self, cell: Cell, T: int) -> None:
+        value = best_schedule(cell.model, T, cell.b, tol=TOL).value
+        self.kept.setdefault(cell.name, {})[str(T)] = value
+        self._write()
+
+    def _write(self) -> None:
+        self.path.write_text(json.dumps(self.kept))
 
 
-def against_tuned(cell: Cell) -> dict[str, float]:
-    """The regret against the best of many constant or decaying tables, tuned in hindsight."""
-    built = tables(cell)
-    c, T, rivals = cell.constants, cell.T, {}
+def grid(cell: Cell) -> list[bocce.Schedule]:
+    """Constant and decaying tables to choose the best from, in hindsight."""
+    L, T, built = cell.constants["L"], cell.T, []
     k = np.arange(T) / T
     shapes = (np.ones(T), 1.0 / (1.0 + 4.0 * k), float(T) ** -np.maximum(2 * k - 1, 0), 1.0 - k)
-    for step in np.geomspace(1e-3, 4.0, 19):
-        for slack in np.geomspace(1.0, 1e-3, 8):
-            for ahead in (0.0, 1.0 - slack):
-                for i, shape in enumerate(shapes):
-                    columns = (step / c["L"] * shape, np.full(T, 1 - slack), np.full(T, ahead))
-                    rivals[f"{step},{slack},{ahead},{i}"] = bocce.Schedule(*columns)
-    found = curves(cell, built | rivals)
-    if cell.noise:
-        lowest = min(gap[-1] for gap in found.values() if np.isfinite(gap[-1]))
-        return {name: float(found[name][-1] / lowest) for name in built}
-    regrets = {}
-    for name in built:
-        goal = max(ACCURACY * found[name][0], float(found[name][-1]))
-        if not goal < found[name][0]:
-            regrets[name] = math.inf
+    sizes = itertools.product(np.geomspace(1e-3, 4.0, 19), np.geomspace(1.0, 1e-3, 8), shapes)
+    for step, slack, shape in sizes:
+        for ahead in {0.0, 1.0 - slack}:
+            columns = (step / L * shape, np.full(T, 1.0 - slack), np.full(T, ahead))
+            built.append(bocce.Schedule(*columns))
+    return built
+
+
+def regrets(cell: Cell, best: Best, built: dict[str, bocce.Schedule]) -> dict[str, float]:
+    """Of each schedule; infinite where it ends above the start."""
+    found = {}
+    for name, gap in zip(built, curves(cell, list(built.values())).T):
+        if noisy(cell):
+            least = LEAST * gap[0]
+            found[name] = max(least, float(gap[-1])) / max(least, best.value(cell))
             continue
-        hits = [int(np.argmax(gap <= goal)) for gap in found.values() if (gap <= goal).any()]
-        regrets[name] = int(np.argmax(found[name] <= goal)) / max(1, min(hits))
-    return regrets
+        goal = max(ACCURACY * gap[0], float(gap[-1]))
+        if not goal < gap[0]:
+            found[name] = math.inf
+            continue
+        taken, closer = int(np.argmax(gap <= goal)), CLOSER if name == "auto" else 0
+        found[name] = max(1.0, taken / max(1.0, best.steps(cell, goal, gap[0], closer)))
+    return found
 
 
-def report(cells: list[dict[str, Any]]) -> None:
-    names = sorted({name for cell in cells for name in cell["regret"]})
-    print("| method | steps: median, 90 %, 95 %, worst, within 1.25 | gap: the same, within 2 |")
+# -- the report -----------------------------------------------------------------------------------
+
+
+def report(cells: list[dict[str, Any]], only: str | None = None) -> None:
+    names = {name for cell in cells for name in cell["regret"]} if only is None else {only}
+    print(f"| method | {SPEEDS} | {GAPS} |")
     print("|---|---|---|")
-    for name in sorted(names, key=lambda name: not name.startswith("auto")):
+    for name in sorted(names, key=lambda name: (not name.startswith("auto"), name)):
         parts = []
-        for noisy, goal in ((False, 1.25), (True, 2.0)):
+        for with_noise, goal in ((False, 1.25), (True, 2.0)):
             found = [
-                c["regret"][name]
-                for c in cells
-                if bool(c["noise"]) == noisy and name in c["regret"]
+                cell["regret"][name]
+                for cell in cells
+                if cell["noisy"] == with_noise and name in cell["regret"]
             ]
             parts.append(_shown(np.array(found), goal))
         print(f"| {name} | {parts[0]} | {parts[1]} |")
-    ratios = np.array([c["regret"]["auto"] / c["regret"][RULE_TWO] for c in cells])
-    ratios = ratios[np.isfinite(ratios)]
-    print(
-        f"auto over auto before: median {np.median(ratios):.2f}, 95 % "
-        f"{np.quantile(ratios, 0.95):.2f}, worst {ratios.max():.2f}; above 1.1 in "
-        f"{(ratios > 1.1).sum()} of {ratios.size} cells, below 0.9 in {(ratios < 0.9).sum()}"
-    )
 
 
 def _shown(found: np.ndarray, goal: float) -> str:
@@ -230,14 +189,25 @@ def _shown(found: np.ndarray, goal: float) -> str:
         return ""
     ranked = np.sort(np.where(np.isnan(found), np.inf, found))
     ranks = [ranked[math.ceil(q * ranked.size) - 1] for q in (0.5, 0.9, 0.95, 1.0)]
-    return ", ".join(f"{x:.3g}" for x in ranks) + f", {100 * np.mean(ranked <= goal):.0f} %"
+    share = f"{100 * np.mean(ranked <= goal):.0f} % of {ranked.size}"
+    return ", ".join(f"{x:.3g}" for x in ranks) + f", {share}"
 
 
-KINDS = {
-    "models": (models, against_best),
-    "data": (data, against_best),
-    "hard": (hard, against_tuned),
-}
+def compare(cells: list[dict[str, Any]], before: list[dict[str, Any]]) -> None:
+    """auto over auto of an earlier run, in the cells that both have."""
+    earlier = {cell["name"]: cell["regret"]["auto"] for cell in before}
+    for with_noise, words in ((False, "steps"), (True, "gap")):
+        ratios = {
+            cell["name"]: cell["regret"]["auto"] / earlier[cell["name"]]
+            for cell in cells
+            if cell["noisy"] == with_noise and math.isfinite(earlier.get(cell["name"], math.inf))
+        }
+        sizes = np.array(list(ratios.values()))
+        print(
+            f"auto over auto before, {words}: median {np.median(sizes):.2f}, worst "
+            f"{sizes.max():.2f} at {max(ratios, key=ratios.__getitem__)}; above 1.1 in "
+            f"{(sizes > 1.1).sum()} of {sizes.size} cells, below 0.9 in {(sizes < 0.9).sum()}"
+        )
 
 
 def main() -> None:
@@ -246,16 +216,27 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("--against", type=Path, help="what an earlier run wrote")
+    parser.add_argument("--worst", type=int, default=0, help="print so many cells, worst first")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    draw, judge = KINDS[options.cells]
+    best = Best(options.out / f"best-{options.cells}.json", options.cells)
     start, done = time.process_time(), []
-    for cell in draw(options.seed, options.count):
-        facts = {"name": cell.name, "b": cell.b, "T": cell.T, "noise": cell.noise}
-        done.append({**facts, "regret": judge(cell)})
-        (options.out / f"regret-{options.cells}.json").write_text(json.dumps(done))
+    for cell in itertools.islice(KINDS[options.cells](options.seed), options.count):
+        facts = {"name": cell.name, "noisy": noisy(cell), "held": cell.held_out}
+        done.append({**facts, "regret": regrets(cell, best, tables(cell))})
+    (options.out / f"regret-{options.cells}.json").write_text(json.dumps(done))
     print(f"{options.cells}, seed {options.seed}: {len(done)} cells")
     report(done)
+    for held, words in ((False, "to choose by"), (True, "held out")):
+        part = [cell for cell in done if cell["held"] == held]
+        print(f"{len(part)} cells {words}:")
+        report(part, "auto")
+        if options.against:
+            compare(part, json.loads(options.against.read_text()))
+    ranked = sorted(done, key=lambda cell: -cell["regret"]["auto"])
+    for cell in ranked[: options.worst]:
+        print(f"{cell['regret']['auto']:.3g}x at {cell['name']}")
     print(f"{time.process_time() - start:.0f} s of CPU")
 
 

@@ -165,6 +165,25 @@ def test_a_universal_schedule_is_good_everywhere():
     np.testing.assert_allclose(found.bests, [o.value for o in own], rtol=1e-9)
 
 
+def test_a_scenario_may_bring_the_value_to_compare_with():
+    model = Gaussian(np.geomspace(0.02, 1.0, 20), noise=1e-2)
+    own = best_schedule(model, 30, 100).value
+    found = best_schedule(model, 30, 100, scenarios=[{"model": model, "value": 2.0 * own}])
+    assert found.value == pytest.approx(0.5, rel=0.01)
+    assert found.bests == pytest.approx([2.0 * own])
+
+
+def test_a_long_table_is_searched_to_the_end():
+    """Each derivative falls as 1/T: the largest alone would stop the search at once."""
+    model = Gaussian(np.geomspace(0.01, 1.0, 30), noise=1.0, n=10_000)
+    auto = REGISTRY["auto"].build(300, model.schedule_arguments(100))
+    rough, fine = (best_schedule(model, 300, 100, tol=tol) for tol in (0.1, 1e-3))
+    assert rough.value <= 1.03 * fine.value
+    assert rough.gradient <= 0.1
+    assert rough.converged
+    assert expected(model, auto, 100).gap[-1] > 1.1 * rough.value
+
+
 def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="T=0 must be"):
         best_schedule(MODEL, 0, 5)

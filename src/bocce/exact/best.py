@@ -36,7 +36,7 @@ Model = Problem | Gaussian
 STARTS = 3  # tables of the registry that the search begins from, the best ones
 LOST = 700.0  # stands for the logarithm of a value that has overflown
 SMOOTHING = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # zeta0^2 on the way to a best schedule on all rows
-SMOOTHING_TOL = 1e-2
+SMOOTHING_TOL = 1.0
 SHARPNESS = (10.0, 100.0)  # of the soft maximum over scenarios, one after the other
 
 
@@ -54,7 +54,7 @@ class BestSchedule:
     curve : Curve
         The expectations of the schedule on the model.
     gradient : float
-        The largest derivative of log(value) that no bound holds back.
+        T times the largest derivative of log(value) that no bound holds back.
     converged : bool
         Whether ``gradient`` is at most tol.
     history : tuple of float
@@ -66,7 +66,7 @@ class BestSchedule:
     schedule: Schedule
     value: float  # E f(w_T) - f*, or E||w_T - w*||^2; with scenarios the worst ratio to their bests
     curve: Curve  # of the schedule on the model
-    gradient: float  # the largest derivative of log(value) that a bound does not hold
+    gradient: float  # T times the largest derivative of log(value) that a bound does not hold
     converged: bool  # is ``gradient`` at most tol?
     history: tuple[float, ...]  # the value after each step of L-BFGS
     bests: tuple[float, ...] = ()  # with scenarios: the value of each one's own best schedule
@@ -80,16 +80,16 @@ def best_schedule(
     start: npt.ArrayLike | None = None,
     of: str = "gap",
     scenarios: Sequence[Mapping[str, Any]] | None = None,
-    tol: float = 1e-3,
+    tol: float = 1e-2,
 ) -> BestSchedule:
     """The table of T steps with the least E f(w_T) - f* that a search over all 3 T numbers finds.
 
     The value is a polynomial in the 3 T numbers of the table, and `bocce.exact.adjoint` has its
     gradient for about three curves. L-BFGS-B lowers log(value) over log alpha, log(1 - beta) <= 0
     and log(1 + theta) >= 0, from the best tables of the registry. It stops when no derivative that
-    a bound does not hold exceeds ``tol``, or after 3,000 steps; ``converged`` and ``gradient`` say
-    which. The function is not convex, so the result is an upper bound on the best value there is;
-    on all rows it is compared with Chebyshev's polynomials in docs/theory/best-schedule.md.
+    a bound does not hold exceeds ``tol``/T, or after 3,000 steps; ``converged`` and ``gradient``
+    say which. The function is not convex, so the result is an upper bound on the best value there
+    is; on all rows a test compares it with the best polynomial.
 
     Parameters
     ----------
@@ -107,9 +107,10 @@ def best_schedule(
     scenarios : sequence of dict, optional
         Each may hold "model", "batch_size" and "start", which replace the arguments. The schedule
         then minimises the largest ratio, over the scenarios, to each scenario's own best value: one
-        table for several noise levels, starts or batches.
-    tol : float, default 0.001
-        The largest derivative of log(value) at which the search stops.
+        table for several noise levels, starts or batches. A scenario that holds "value" is compared
+        with that number instead.
+    tol : float, default 0.01
+        The search stops when T times the largest derivative of log(value) is at most this.
 
     Returns
     -------
@@ -128,7 +129,7 @@ def best_schedule(
     """
     where = "best_schedule"
     T = _checks.integer(where, "T", T, least=1, remedy="give the number of steps")
-    tol = _checks.real(where, "tol", tol, above=0.0, remedy="1e-3 is usual")
+    tol = _checks.real(where, "tol", tol, above=0.0, remedy="1e-2 is usual")
     _checks.choice(where, "of", of, ["gap", "error"])
     base: dict[str, Any] = {"model": model, "batch_size": batch_size, "start": start}
     if scenarios is None:
@@ -146,7 +147,7 @@ def regret(
     *,
     start: npt.ArrayLike | None = None,
     of: str = "gap",
-    tol: float = 1e-3,
+    tol: float = 1e-2,
 ) -> float:
     """How many times the best value a schedule ends with: its value over ``best_schedule``'s.
 
@@ -163,7 +164,7 @@ def regret(
         default the model's.
     of : {"gap", "error"}, default "gap"
         The quantity at step T to compare: E f - f*, or E||w - w*||^2.
-    tol : float, default 0.001
+    tol : float, default 0.01
         As in ``best_schedule``.
 
     Returns
@@ -323,15 +324,18 @@ def _universal(
     if not scenarios:
         raise ValueError(f"{where}: scenarios=[] must hold at least one dict; leave it out.")
     for given in scenarios:
-        unknown = set(given) - set(base)
+        unknown = set(given) - {*base, "value"}
         if unknown:
             raise ValueError(
-                f"{where}: a scenario has {sorted(unknown)}, may hold {sorted(base)} alone; each "
-                "replaces the argument of that name."
+                f"{where}: a scenario has {sorted(unknown)}, may hold {sorted(base)} and 'value' "
+                "alone; each replaces the argument of that name."
             )
-    cases = [_Case(where, **{**base, **given}, of=of) for given in scenarios]
-    singles = [_single(case, T, tol) for case in cases]
-    bests = np.log([found[1] for found in singles])
+    values = [given.get("value") for given in scenarios]
+    merged = [{**base, **given} for given in scenarios]
+    cases = [_Case(where, **{name: part[name] for name in base}, of=of) for part in merged]
+    singles = [_single(case, T, tol) for case, value in zip(cases, values) if value is None]
+    own = iter(singles)
+    bests = np.log([next(own)[1] if value is None else value for value in values])
 
     def ratios(u: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
         table = table_of(u)

@@ -68,13 +68,16 @@ def _bounds(u: FloatArray) -> list[tuple[float, float]]:
 
 
 def _held(u: FloatArray, gradient: FloatArray) -> float:
-    """The largest derivative that no bound holds."""
+    """T times the largest derivative that no bound holds.
+
+    A long table shares the value among its 3 T numbers, so each derivative falls as 1/T.
+    """
     T = u.size // 3
     _, slack, look = u.reshape(3, -1)
     free = gradient.copy()
     free[T : 2 * T][(slack >= 0.0) & (gradient[T : 2 * T] < 0.0)] = 0.0
     free[2 * T :][(look <= 0.0) & (gradient[2 * T :] > 0.0)] = 0.0
-    return float(np.abs(free).max())
+    return T * float(np.abs(free).max())
 
 
 def descend(
@@ -102,8 +105,8 @@ def descend(
             method="L-BFGS-B",
             bounds=_bounds(u),
             callback=note,
-            options={"maxiter": steps, "maxfun": 2 * steps, "maxcor": MEMORY, "gtol": tol,
-                     "ftol": 0.0},
+            options={"maxiter": steps, "maxfun": 2 * steps, "maxcor": MEMORY,
+                     "gtol": 3.0 * tol / u.size, "ftol": 0.0},
         )  # fmt: skip
         taken = len(path) - taken
         steps -= max(taken, 1)

@@ -4,11 +4,13 @@ function auto({ T, L, mu, L_max, n, b, kappa_tilde = null }) {
   const z = zeta2(n, b);
   L_max = Math.max(L_max, L);
   if (kappa_tilde === null) return auto_heavy_ball(T, L, mu, L_max, z);
-  const suits = z * L_max <= 0.25 * L && T * damped_rule(L, mu, L_max, kappa_tilde, z).slack >= 10;
-  return (suits ? auto_damped : auto_lookahead)(T, L, mu, L_max, kappa_tilde, z);
+  const constants = 0.5 * T * damped_rule(L, mu, L_max, kappa_tilde, z).slack;
+  const suits = z * L_max <= 0.25 * L && (T >= 50 || constants >= 5);
+  const rule = !suits ? auto_lookahead : T >= 50 && constants <= 50 ? auto_closing : auto_damped;
+  return rule(T, L, mu, L_max, kappa_tilde, z);
 }
 
-function damped_rule(L, mu, L_max, kappa_tilde, z) {
+function damped_rule(L, mu, L_max, kappa_tilde, z, least = 0) {
   const q = z * L_max / L, p = z * Math.max(kappa_tilde, L_max / L);
   let slack = 0, alpha, theta, noise;
   for (let i = 0; i < 100; i++) {
@@ -20,12 +22,32 @@ function damped_rule(L, mu, L_max, kappa_tilde, z) {
     }
     theta = 0.5 * (lever + share * t);
     noise = t === 0 ? 0 : L * q * (theta * (1 + theta) + 0.25 + 0.5 * theta) / t;
-    alpha = 1 / (0.25 * (1 + 2 * theta) * (Math.sqrt(L) + Math.sqrt(mu)) ** 2 + noise);
+    const polyak = 0.25 * (Math.sqrt(L) + Math.sqrt(mu)) ** 2;
+    alpha = 1 / ((1 + 2 * theta) * Math.max(polyak, L / (1 + Math.sqrt(1 - slack)) ** 2) + noise);
     const root = Math.min(1, Math.sqrt(alpha * mu)), before = slack;
-    slack = root * (2 - root);
+    slack = Math.max(least, root * (2 - root));
     if (slack - before <= 1e-14 * slack) break;
   }
   return { alpha, theta, slack, noise };
+}
+
+function auto_closing(T, L, mu, L_max, kappa_tilde, z) {
+  const rule = damped_rule(L, mu, L_max, kappa_tilde, z, 6 / T), wide = 1 + 2 * rule.theta;
+  const edge = (slack) => wide / (L * wide / (1 + Math.sqrt(1 - slack)) ** 2 + rule.noise);
+  const K = z > 0 ? ((rule.slack / 18) ** 5 + (1 / (0.78 * T)) ** 5) ** -0.2 : T;
+  const most = Math.max(0.6, rule.slack), L_m = L + z * L_max;
+  const seen = (1 - Math.sqrt(1 - rule.slack)) ** 2 / rule.alpha;
+  return table(T, (k) => {
+    if (k < K) {
+      const slack = Math.max(rule.slack, 2 / (k + 3), Math.min(most, 3 / (K - k)));
+      return [Math.min(rule.alpha, edge(slack) / wide), 1 - slack, rule.theta];
+    }
+    const t = Math.max(k - K, Number.EPSILON), alpha = 1 / (L_m * (1 + 0.5 * t));
+    const falling = Math.max(most / (1 + 0.1 * t) ** 2, alpha / Math.max(1 / L_m, 0.5 / (seen * t)));
+    const slack = Math.min(most, falling);
+    const ahead = 1.75 * (1 - slack) / (L_m * alpha);
+    return [alpha, 1 - slack, Math.min(0.5 * Math.max(edge(slack) / alpha - 1, 0), ahead)];
+  });
 }
 
 function auto_damped(T, L, mu, L_max, kappa_tilde, z) {
