@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 N, D, KAPPA = 2000, 8, 1000.0
 METHODS = {"sgd": "tab:grey", "nesterov": "tab:orange", "shb": "tab:red", "auto": "tab:blue"}
 FALL = 2 * math.log(1000.0)  # of log E||w - w*||^2
-LONGEST = 600  # steps of a best table: longer ones take minutes each
+LONGEST = 400  # steps of a best table: longer ones take minutes each
 WORDS = {"shb": "shb: the paper's heavy ball", "auto": "auto: ours"}
 
 
@@ -46,15 +46,16 @@ def best_steps(problem: bocce.LeastSquares, batches: np.ndarray) -> list[float]:
     T, counts = 4, []
     start = float(np.sum(problem.minimiser() ** 2))  # runs begin at 0
     for b in batches[::-1]:
-        before = (0, 0.0)
+        before, needed = (0, 0.0), math.nan
         while T <= LONGEST:
             found = bocce.exact.best_schedule(problem, T, int(b), of="error", tol=0.3)
             fallen = math.log(start / found.value)
             if fallen >= FALL:
+                share = (FALL - before[1]) / (fallen - before[1])
+                needed = before[0] + share * (T - before[0])
                 break
-            before, T = (T, fallen), math.ceil(1.12 * T)
-        share = (FALL - before[1]) / (fallen - before[1])
-        counts.append(before[0] + share * (T - before[0]) if T <= LONGEST else math.nan)
+            before, T = (T, fallen), math.ceil(1.2 * T)
+        counts.append(needed)
         T = max(4, before[0])
     return counts[::-1]
 

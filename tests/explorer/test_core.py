@@ -26,6 +26,7 @@ MUTATIONS = {
     "s = 0.5 * (1 + c / kappa_m)": "s = 0.501 * (1 + c / kappa_m)",
     "(1 + theta) * L_max": "(1.001 + theta) * L_max",
     "4 * time * z": "4.001 * time * z",
+    "1.75 * (1 - slack)": "1.751 * (1 - slack)",
     "(1 / T) ** (1 / T)": "(1.001 / T) ** (1 / T)",
     "4 / (l + m) ** 2": "4.001 / (l + m) ** 2",
     "Math.ceil(0.5 * T)": "Math.ceil(0.51 * T)",
