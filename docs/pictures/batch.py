@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 N, D, KAPPA = 2000, 8, 1000.0
 METHODS = {"sgd": "tab:grey", "nesterov": "tab:orange", "shb": "tab:red", "auto": "tab:blue"}
 FALL = 2 * math.log(1000.0)  # of log E||w - w*||^2
-LONGEST = 400  # steps of a best table: longer ones take minutes each
+LONGEST = 240  # steps of a best table: longer ones take minutes each
 WORDS = {"shb": "shb: the paper's heavy ball", "auto": "auto: ours"}
 
 
@@ -48,7 +48,7 @@ def best_steps(problem: bocce.LeastSquares, batches: np.ndarray) -> list[float]:
     for b in batches[::-1]:
         before, needed = (0, 0.0), math.nan
         while T <= LONGEST:
-            found = bocce.exact.best_schedule(problem, T, int(b), of="error", tol=0.3)
+            found = bocce.exact.best_schedule(problem, T, int(b), of="error", tol=0.5)
             fallen = math.log(start / found.value)
             if fallen >= FALL:
                 share = (FALL - before[1]) / (fallen - before[1])
@@ -71,7 +71,7 @@ def draw(axes: plt.Axes, design: str, title: str) -> None:
         stable = np.flatnonzero(np.isfinite(counts))
         if stable[0] > 0:
             axes.plot(batches[stable[0]], counts[stable[0]], "X", color=colour, ms=9)
-    fewer = batches[::3]
+    fewer = batches[::5]
     best = best_steps(problem, fewer)
     axes.loglog(fewer, best, ":", color="black", lw=2, label="best table: knows the data")
     c = problem.constants()

@@ -14,16 +14,13 @@ numba.
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from .._compiled import on_disk
 from ..schedules.schedule import FloatArray
-from . import gaussian
+from .gaussian import at_rest, compiled, moments
 
 KEPT_NUMBERS = 1 << 25  # moments kept at once: 256 MB
 
@@ -82,13 +79,6 @@ def value_and_gradient(dynamics: Dynamics, table: Table) -> tuple[float, FloatAr
 def _part(table: Table, first: int, length: int) -> Table:
     alpha, beta, theta = (np.ascontiguousarray(column[first : first + length]) for column in table)
     return alpha, beta, theta
-
-
-@functools.cache
-def compiled(body: Callable[..., Any]) -> Callable[..., Any]:
-    """``body``, compiled when first asked for (numba is slow to import)."""
-    kernel: Callable[..., Any] = on_disk(body, nogil=True, fastmath=gaussian.FAST)
-    return kernel
 
 
 class Means:
@@ -177,16 +167,16 @@ class GaussianMoments:
         self.numbers = (zeta0_2, noise)
 
     def at_start(self) -> FloatArray:
-        return gaussian.at_rest(self.errors)
+        return at_rest(self.errors)
 
     def forward(self, table: Table, state: FloatArray, kept: FloatArray) -> None:
-        gaussian.compiled("moments")(*table, self.lam, state, *self.numbers, kept)
+        compiled(moments)(*table, self.lam, state, *self.numbers, kept)
 
     def value(self, state: FloatArray) -> float:
         return float(self.weights @ state[0])
 
     def cotangent(self, state: FloatArray) -> FloatArray:
-        return gaussian.at_rest(self.weights)
+        return at_rest(self.weights)
 
     def backward(self, table: Table, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
         found: FloatArray = compiled(gaussian_backward)(

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from ..schedules.schedule import FloatArray
-from .adjoint import Table, compiled
+from .adjoint import Table
+from .gaussian import compiled
 from .moments import Tabulated
 
 

@@ -23,6 +23,7 @@ from .gaussian import Gaussian
 from .moments import FloatArray, Tabulated, frame_of
 from .search import (
     FIRST_STEPS,
+    Objective,
     conjugate_gradients,
     coordinates,
     descend,
@@ -60,16 +61,16 @@ class BestSchedule:
     history : tuple of float
         The value after each step of L-BFGS.
     bests : tuple of float, default ()
-        With scenarios, the value of each scenario's own best schedule.
+        With scenarios, the values that the table is compared with.
     """
 
     schedule: Schedule
-    value: float  # E f(w_T) - f*, or E||w_T - w*||^2; with scenarios the worst ratio to their bests
-    curve: Curve  # of the schedule on the model
-    gradient: float  # T times the largest derivative of log(value) that a bound does not hold
-    converged: bool  # is ``gradient`` at most tol?
-    history: tuple[float, ...]  # the value after each step of L-BFGS
-    bests: tuple[float, ...] = ()  # with scenarios: the value of each one's own best schedule
+    value: float
+    curve: Curve
+    gradient: float
+    converged: bool
+    history: tuple[float, ...]
+    bests: tuple[float, ...] = ()
 
 
 def best_schedule(
@@ -283,7 +284,7 @@ def _schedule(u: FloatArray, name: str) -> Schedule:
     return Schedule(*table_of(u), name)
 
 
-def _objective(case: _Case, dynamics: Dynamics | None = None) -> Any:
+def _objective(case: _Case, dynamics: Dynamics | None = None) -> Objective:
     def objective(u: FloatArray) -> tuple[float, FloatArray]:
         table = table_of(u)
         value, gradient = case.log_value(table, dynamics)
@@ -344,7 +345,7 @@ def _universal(
             pulled_back(table, gradient) for _, gradient in parts
         ]
 
-    def soft(p: float) -> Any:
+    def soft(p: float) -> Objective:
         def objective(u: FloatArray) -> tuple[float, FloatArray]:
             logs, gradients = ratios(u)
             weights = np.exp(p * (logs - logs.max()))

@@ -213,9 +213,8 @@ def _numbers(name: str, values: npt.ArrayLike, size: int | None) -> FloatArray:
 
 
 @functools.cache
-def compiled(name: str) -> Callable[..., Any]:
-    """The function of that name, compiled when first asked for (numba is slow to import)."""
-    body: Any = {"moments": moments, "means": means}[name]
+def compiled(body: Callable[..., Any]) -> Callable[..., Any]:
+    """``body``, compiled when first asked for (numba is slow to import)."""
     kernel: Callable[..., Any] = on_disk(body, nogil=True, fastmath=FAST)
     return kernel
 
@@ -307,11 +306,11 @@ def means(
 def curves(model: Gaussian, schedule: Schedule, zeta0_2: float) -> tuple[FloatArray, FloatArray]:
     """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3); the full batch has no variance."""
     table = (schedule.alpha, schedule.beta, schedule.theta, model.spectrum)
-    mean = compiled("means")(*table, model.errors)
+    mean = compiled(means)(*table, model.errors)
     if zeta0_2 == 0.0:
         return mean[:, 0].copy(), mean
     numbers = (zeta0_2, model.noise, np.empty((0, 3, 0)))
-    return mean[:, 0].copy(), compiled("moments")(*table, at_rest(model.errors), *numbers)
+    return mean[:, 0].copy(), compiled(moments)(*table, at_rest(model.errors), *numbers)
 
 
 def at_rest(errors: FloatArray) -> FloatArray:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import minimize
 
 from ..schedules.schedule import FloatArray
 from .adjoint import Means, Table
+
+Objective = Callable[[FloatArray], tuple[float, FloatArray]]  # log(value) and its gradient
 
 FIRST_STEPS = 200  # of L-BFGS from each of them; the best is then followed
 MOST_STEPS = 3000  # of L-BFGS in all
@@ -81,26 +83,27 @@ def _held(u: FloatArray, gradient: FloatArray) -> float:
 
 
 def descend(
-    objective: Any, u: FloatArray, steps: int, tol: float
+    objective: Objective, u: FloatArray, steps: int, tol: float
 ) -> tuple[FloatArray, float, float, list[float]]:
     """L-BFGS-B from u: the point, its objective, the derivative left, and the path of values."""
     path: list[float] = []
-    best: list[Any] = [math.inf, u]
+    lowest, best = math.inf, u
 
     def watched(u: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal lowest, best
         value, gradient = objective(u)
-        if value < best[0]:
-            best[:] = [value, u.copy()]
+        if value < lowest:
+            lowest, best = value, u.copy()
         return value, gradient
 
     def note(u: FloatArray) -> None:
-        path.append(best[0])
+        path.append(lowest)
 
     while steps > 0:
         taken = len(path)
         found = minimize(
             watched,
-            best[1],
+            best,
             jac=True,
             method="L-BFGS-B",
             bounds=_bounds(u),
@@ -113,11 +116,14 @@ def descend(
         stuck = taken < 2 or not path or found.status == 0
         if stuck:
             break
-    value, gradient = objective(best[1])
-    return best[1], value, _held(best[1], gradient), path
+    value, gradient = objective(best)
+    return best, value, _held(best, gradient), path
 
 
-def search(objective: Any, starts: list[Table], tol: float) -> tuple[Any, ...]:
+def search(
+    objective: Objective, starts: list[Table], tol: float
+) -> tuple[FloatArray, float, float, list[float]]:
+    """The best of short descents from each start, followed to the end; as ``descend``."""
     first = [descend(objective, coordinates(table), FIRST_STEPS, tol) for table in starts]
     u, value, left, path = min(first, key=lambda found: found[1])
     if left > tol:
