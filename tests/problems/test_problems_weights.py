@@ -13,6 +13,7 @@ from bocce.engines.numba import CompiledEngine, pack, scaled
 from bocce.problems import Frame, Line, Problem
 from bocce.rows import Scaled
 from helpers import assert_same_steps, constants, design, schedule
+from pairwise import pairwise
 
 N, D = 30, 4
 BATCHES = (1, 10, 16, 29, 30)
@@ -73,10 +74,7 @@ def test_constants_are_what_they_say(loss):
         assert rho == pytest.approx(max(top, c.L if middle[0, 0] == 1.0 else 0.0), rel=1e-9)
 
 
-@pytest.mark.parametrize("weight", [True, False])
-@pytest.mark.parametrize("b", BATCHES)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("kind", ["dense", "float32", "csr", "csr32"])
+@pairwise(kind=["dense", "float32", "csr", "csr32"], loss=LOSSES, b=BATCHES, weight=[True, False])
 def test_engines_agree(kind, loss, b, weight):
     p = made(loss, design(kind), weight=weight)
     assert_same_steps(p, schedule("mass", 7, constants(p, b)), b)
@@ -92,11 +90,7 @@ def test_engines_agree_where_the_rows_lie(monkeypatch, kind, loss, b):
     assert_same_steps(p, schedule("nesterov-exp", 7, constants(p, b)), b)
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("weight", [True, False])
-@pytest.mark.parametrize("gram", [True, False])
-@pytest.mark.parametrize("b", BATCHES)
-@pytest.mark.parametrize("loss", LOSSES)
+@pairwise(loss=LOSSES, b=BATCHES, gram=[True, False], weight=[True, False], intercept=[True, False])
 def test_engines_agree_on_scaled_rows(monkeypatch, loss, b, gram, weight, intercept):
     monkeypatch.setattr("bocce.problems.frame.COPIED_BYTES", 0)
     if not gram:

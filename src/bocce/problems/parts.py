@@ -138,11 +138,6 @@ class PartedProblem(Problem):
     def mean_row2(self) -> float:
         return float(self._summary.column2.sum())
 
-    @property
-    def column_scales(self) -> Array:
-        """The root mean square of each column."""
-        return np.sqrt(self._summary.column2)
-
     def gram_times(self, v: Array) -> Array:
         return np.asarray(self.mean(Problem.gram_times, v))
 
