@@ -51,7 +51,7 @@ WRITERS = {
 }
 # Class names with two meanings that are left.
 TWO_MEANINGS = {"Line", "Plane"}
-MOST_ANY = 520  # lines outside the adapters; the goal is 400
+MOST_ANY = 400  # lines outside the adapters, imports not counted
 METHODS = {**schedules.REGISTRY, **policies.REGISTRY}
 EXAMPLES = [
     *dict.fromkeys(method.factory for method in METHODS.values()),
@@ -249,7 +249,8 @@ def test_a_class_name_has_one_meaning():
 
 def test_few_things_are_of_any_type():
     lines = [line for _, text in own_files() for line in text.splitlines()]
-    assert sum(bool(re.search(r"\bAny\b", line)) for line in lines) <= MOST_ANY
+    used = [line for line in lines if re.search(r"\bAny\b", line) and " import " not in line]
+    assert len(used) <= MOST_ANY
 
 
 # -- files ----------------------------------------------------------------------------------

@@ -18,5 +18,7 @@ Design: TypeAlias = Any
 Foreign: TypeAlias = Any
 # The module of such a library, and its devices and types of numbers.
 Library: TypeAlias = Any
+# A table, schema, column or type of pyarrow, which has no static types.
+Arrow: TypeAlias = Any
 # Names and values, as JSON has them.
 Json: TypeAlias = dict[str, Any]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
+from .._types import Design
 from ..problems import Problem
 
 FloatArray = npt.NDArray[np.float64]
@@ -99,7 +100,7 @@ class Eigenframe:
         return inside, float(outside @ outside)
 
 
-def row_blocks(p: Problem, width: int) -> Iterator[tuple[slice, Any]]:
+def row_blocks(p: Problem, width: int) -> Iterator[tuple[slice, Design]]:
     """Blocks of rows (dense as float64, CSR as it is), for ``width`` numbers of work a row."""
     step, first = max(1, BLOCK_NUMBERS // width), 0
     for large in p.rows.blocks():
@@ -164,7 +165,7 @@ class Streamed:
         second = self._mean_square(lambda rows, block: frame.residual[rows] ** 2)
         self._residual_covariance = second - np.outer(self.pull, self.pull)
 
-    def _mean_square(self, weigh: Callable[[slice, Any], FloatArray]) -> FloatArray:
+    def _mean_square(self, weigh: Callable[[slice, Design], FloatArray]) -> FloatArray:
         """E[weight z z^T] in one pass, the weights of a block made while it is in the cache."""
         p, basis = self.frame.p, self.frame.basis
         total = np.zeros((p.d, p.d))
@@ -181,7 +182,7 @@ class Streamed:
         basis, residual = self.frame.basis, self.frame.residual
         Px, mx = basis @ P @ basis.T, basis @ m
 
-        def weigh(rows: slice, block: Any) -> FloatArray:
+        def weigh(rows: slice, block: Design) -> FloatArray:
             image = block @ Px
             if self.frame.p.sparse:
                 quadratic = np.asarray(block.multiply(image).sum(axis=1)).ravel()

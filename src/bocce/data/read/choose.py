@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..._checks import refused
+from ..._types import Arrow
 from .columns import ReadOptions, Selection
 from .encoding import MOST_CATEGORIES, Encoding, Feature, categories_in
 
-Tables = Callable[[list[str]], Iterable[Any]]  # of some columns
+Tables = Callable[[list[str]], Iterable[Arrow]]  # of some columns
 INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")  # of pandas, written beside the columns
 
 
@@ -22,7 +23,7 @@ class ColumnSource:
 
     columns: list[str] | None
 
-    def choose(self, schema: Any, name: str, options: ReadOptions) -> None:
+    def choose(self, schema: Arrow, name: str, options: ReadOptions) -> None:
         self.name, self.schema, self.limit = name, schema, options.limit
         self.chosen = select(schema, name, options)
         self.chosen = with_categories(self.chosen, name, self.tables)
@@ -30,12 +31,12 @@ class ColumnSource:
         self.text, self.d, self.dtype = self.chosen.text, self.chosen.d, self.chosen.dtype
         self.encoding = self.chosen.encoding
 
-    def tables(self, columns: list[str]) -> Iterator[Any]:
+    def tables(self, columns: list[str]) -> Iterator[Arrow]:
         """All rows of some columns, as Arrow tables."""
         raise NotImplementedError
 
 
-def select(schema: Any, source: str, options: ReadOptions) -> Selection:
+def select(schema: Arrow, source: str, options: ReadOptions) -> Selection:
     """The target is the last column unless named; the features are all others unless named."""
     names = schema.names
     refuse_repeated(names, source)
@@ -130,14 +131,14 @@ def column_of(names: Sequence[str], wanted: Any, parameter: str, source: str) ->
 # -- types -----------------------------------------------------------------------------------------
 
 
-def _is_real(kind: Any) -> bool:
+def _is_real(kind: Arrow) -> bool:
     from pyarrow import types
 
     numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
     return any(is_one(kind) for is_one in numbers)
 
 
-def is_text(kind: Any) -> bool:
+def is_text(kind: Arrow) -> bool:
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -145,7 +146,7 @@ def is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def is_text_target(schema: Any, target: str, source: str) -> bool:
+def is_text_target(schema: Arrow, target: str, source: str) -> bool:
     from pyarrow import types
 
     kind = schema.field(target).type
@@ -157,7 +158,7 @@ def is_text_target(schema: Any, target: str, source: str) -> bool:
     )
 
 
-def _feature(kind: Any, name: str, source: str, encode: Any) -> Feature:
+def _feature(kind: Arrow, name: str, source: str, encode: Any) -> Feature:
     """What a column of this type becomes in X; its categories are found later."""
     from pyarrow import types
 
@@ -184,7 +185,7 @@ def _feature(kind: Any, name: str, source: str, encode: Any) -> Feature:
     return Feature(name, "boolean" if types.is_boolean(inner) else "number", width, single=single)
 
 
-def check_agrees(chosen: Selection, first: Any, schema: Any, names: tuple[str, str]) -> None:
+def check_agrees(chosen: Selection, first: Arrow, schema: Arrow, names: tuple[str, str]) -> None:
     """Refuse a file without the columns of the first, or without numbers where it has them."""
     name, of = names
     options = chosen.options
@@ -220,7 +221,7 @@ def check_agrees(chosen: Selection, first: Any, schema: Any, names: tuple[str, s
 
 
 def with_categories(
-    chosen: Selection, source: str, tables: Callable[[list[str]], Any]
+    chosen: Selection, source: str, tables: Callable[[list[str]], Arrow]
 ) -> Selection:
     """With the categories of text features, found in a pass over their columns."""
     wanted = [f.name for f in chosen.features if f.kind == "text" and not f.categories]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._types import Array
+from ..._types import Array, Arrow
 from .encoding import Encoding, Feature, as_days, as_dummies, as_text
 from .parts import NO_LIMIT, Chunk
 
@@ -72,7 +72,7 @@ class Selection:
         """Bytes of X and y."""
         return rows * (self.d * self.dtype.itemsize + 8)
 
-    def rows(self, table: Any, where: Where, out: Array | None = None) -> Chunk:
+    def rows(self, table: Arrow, where: Where, out: Array | None = None) -> Chunk:
         """X, row-major, and y of a table, finite; ``out`` is memory for X."""
         n = table.num_rows
         X = np.empty((n, self.d), self.dtype) if out is None else out
@@ -95,7 +95,7 @@ class Selection:
             X, y = X[keep], y[keep]
         return Chunk(X, y)
 
-    def _fill(self, out: Array, feature: Feature, column: Any, where: Where, start: int) -> None:
+    def _fill(self, out: Array, feature: Feature, column: Arrow, where: Where, start: int) -> None:
         if feature.kind == "text":
             strange = as_dummies(out, column, feature)
             if strange is not None and self.options.unknown == "refuse":
@@ -110,7 +110,7 @@ class Selection:
         values = as_days(column) if feature.kind == "date" else as_numbers(column)
         out[:] = values if values.ndim == 2 else values[:, None]
 
-    def _targets(self, column: Any) -> Array:
+    def _targets(self, column: Arrow) -> Array:
         parts = [as_text(c) if self.text else as_numbers(c) for c in column.chunks]
         kind = object if self.text else np.float64
         return np.concatenate([np.empty(0, kind), *parts], dtype=kind)
@@ -151,14 +151,14 @@ def _finite(X: Array) -> bool:
 
 
 @cache
-def _as_they_are() -> frozenset[Any]:
+def _as_they_are() -> frozenset[Arrow]:
     """The types that NumPy takes from Arrow without a copy."""
     import pyarrow as pa
 
     return frozenset({pa.float64(), pa.float32(), pa.int64(), pa.int32(), pa.int16(), pa.uint8()})
 
 
-def as_numbers(column: Any) -> Array:
+def as_numbers(column: Arrow) -> Array:
     """An Arrow array of numbers; NaN where a value is missing. (Arrow's ``to_numpy`` would import
     pandas, which takes as long as reading a gigabyte.)"""
     if column.type in _as_they_are() and not column.null_count:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import Array
+from ..._types import Array, Arrow
 
 MOST_CATEGORIES = 1000  # of one column: more are rather names of rows
 DAY = 86_400_000_000  # microseconds
@@ -126,7 +126,7 @@ class Encoding:
         return "; ".join(said) or "nothing: all columns are numbers"
 
 
-def _coded(column: Any) -> tuple[list[Any], Array]:
+def _coded(column: Arrow) -> tuple[list[Any], Array]:
     """The different values of a column, and the place of each row's among them; -1 is missing."""
     import pyarrow as pa
 
@@ -137,18 +137,18 @@ def _coded(column: Any) -> tuple[list[Any], Array]:
     return values, codes
 
 
-def as_text(column: Any) -> Array:
+def as_text(column: Arrow) -> Array:
     """Strings, None where one is missing."""
     values, codes = _coded(column)
     return np.array([*values, None], dtype=object)[codes]
 
 
-def categories_in(column: Any) -> set[str]:
+def categories_in(column: Arrow) -> set[str]:
     """All categories of an Arrow dictionary, or the different values of a text column."""
     return {value for value in _coded(column)[0] if value is not None}
 
 
-def as_dummies(out: Array, column: Any, feature: Feature) -> tuple[int, list[str]] | None:
+def as_dummies(out: Array, column: Arrow, feature: Feature) -> tuple[int, list[str]] | None:
     """Fill a column of 0 and 1 for each category, NaN where the value is missing; returns the first
     row whose value is none of them and all such values; the columns of such rows are zero."""
     values, codes = _coded(column)
@@ -164,7 +164,7 @@ def as_dummies(out: Array, column: Any, feature: Feature) -> tuple[int, list[str
     return int(strange[0]), sorted({values[code] for code in codes[strange].tolist()})
 
 
-def as_days(column: Any) -> Array:
+def as_days(column: Arrow) -> Array:
     """Dates and times as days since 1970-01-01, UTC; NaN where one is missing."""
     import pyarrow as pa
 
