@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import bocce
 import plane_problems as given
-from bocce.plane import Plane, policy_for
+from bocce.plane import Plane, PlaneLimits, policy_for
 from bocce.plane.metrics import DiagonalPolicy, FactorMetric, HessianPolicy, Identity
 from bocce.plane.metrics.base import View
 from bocce.plane.scores.sampled import hessian_of, sampled_hessian
@@ -230,3 +230,21 @@ def test_a_hessian_makes_a_badly_scaled_problem_short():
         steps[metric] = plane.k
     assert steps["auto"] <= 15
     assert steps["identity"] >= 5 * steps["auto"]
+
+
+def test_many_rows_begin_with_the_minimum_over_a_sample():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4_000, 3))
+    y = X @ [2.0, -1.0, 0.5] + rng.logistic(size=4_000) > 0
+    p = bocce.Logistic(X, y, l2=1e-3)
+    few = PlaneLimits(sample_numbers=1000, sample_rows=100)
+    sampled, plain = (Plane(p, np.zeros(3), limits=limits) for limits in (few, PlaneLimits()))
+    first, ahead = plain.step(), sampled.step()
+    assert sampled.passes == plain.passes + 1  # the sample's steps, in passes over all rows
+    assert max(ahead.value, first.value) < p.value(np.zeros(3))
+    alone = p.on(np.arange(0, 4_000, 16)).minimiser()
+    cosine = sampled.w @ alone / np.linalg.norm(sampled.w) / np.linalg.norm(alone)
+    assert cosine > 0.9999  # the first step goes straight there
+    warm = Plane(p, alone, limits=few)  # a caller's own start is nearer than what a sample says
+    warm.step()
+    assert warm.passes == plain.passes

@@ -10,6 +10,7 @@ from ..rows import Moments
 from .metrics import METRICS, HessianPolicy, MetricPolicy
 from .scores import ArrayScores, FileScores, GramScores, MatrixScores, MemoryScores, Scores
 from .scores.presolve import Solve
+from .subspace import PlaneLimits
 
 FEW = 20_000  # Passes over so few numbers cost less than to go over to scores for the last digits.
 Given = str | Callable[[Problem], MetricPolicy]
@@ -80,3 +81,13 @@ def sums_suffice(problem: Problem, policy: MetricPolicy | None = None) -> bool:
     policy = policy or policy_for(problem)
     first = isinstance(policy, HessianPolicy) and policy.before_first_step
     return first and bool(problem.sums.sound)
+
+
+def sample_pays(problem: Any, policy: MetricPolicy, limits: PlaneLimits) -> bool:
+    """Does a sample of the rows in memory say where the minimum is, for less than a step costs?"""
+    rows = problem.rows
+    if not in_memory(problem) or problem.handed_on is not None:
+        return False
+    if not isinstance(policy, HessianPolicy) or policy.quadratic or policy.multi_output:
+        return False
+    return bool(rows.cost >= limits.sample_numbers and problem.n >= limits.sample_rows * rows.d)

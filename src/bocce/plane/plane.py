@@ -18,13 +18,14 @@ from ..control import RunVerdict
 from ..engines.base import ANY, Goal
 from ..problems import NotFinite, Problem
 from ..rows import Moments
-from .choose import Given, gram_scores, policy_for, scores_for, sums_suffice
+from .choose import Given, gram_scores, policy_for, sample_pays, scores_for, sums_suffice
 from .directions import Directions
 from .evaluate import Evaluation
 from .linalg import largest, length, norm
-from .metrics import Identity, Metric, View
+from .metrics import HessianPolicy, Identity, Metric, View
 from .newton_step import Penalty, search
 from .scores.base import Scores
+from .scores.presolve import SHARE, walk
 from .state import check_finite, under
 from .subspace import LIMITS, PlaneLimits, PlanePoint, Step, Subspace
 
@@ -34,8 +35,6 @@ ROUNDING = 8.0  # A mean over blocks is wrong by so many units in the last place
 FAR = 0.5  # A step that moves a score by as much, for next to nothing, may run away.
 NEXT_TO_NOTHING = 1e-6  # Next to nothing is this share of one row's part of what f has fallen by.
 MOST_MEMORY = 10  # No more displacements are kept.
-SAMPLE_STEPS = 20  # So many steps are taken on a sample of a file,
-SETTLED = 1e-4  # or until a step gains less than this share of what f has fallen by.
 
 
 class Plane:
@@ -121,6 +120,7 @@ class Plane:
         self.thorough = False  # has the new direction taken many products?
         self.max_score_change = 0.0  # by the last step
         self.drift = 0.0  # a bound on what z differs from X w by, since it was computed from w
+        self.ahead: Array | None = None  # from w0 to the minimum over a sample of the rows
         self.k = self.products = self.evaluations = self.stalls = self.escapes = 0
         self.seen_passes = 0  # by views
         self.gradient_ratio = math.nan
@@ -134,8 +134,6 @@ class Plane:
     def passes(self) -> int:
         """Passes over the data for metrics, beside the one of each step."""
         return self.seen_passes + self.policy.passes
-
-    # -- the point ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Compute scores, value and gradient from w and the rows alone; call it before convergence
@@ -163,8 +161,6 @@ class Plane:
         self.slack = ROUNDING * EPS * (found.scale + self.penalty)
         self.gradient, self.norm = g, norm(g)
 
-    # -- a step ------------------------------------------------------------------------------
-
     def step(self, goal: Goal = ANY) -> Step:
         """Go to the best point of the plane. ``goal``: what the run is for."""
         self.goal = goal
@@ -172,6 +168,8 @@ class Plane:
             return self._take_step()
 
     def _take_step(self) -> Step:
+        if self.k == self.stalls == 0:
+            self._solve_sample()
         if self._sums_are_used_up():
             self.refresh()
         if self.norm == 0.0:
@@ -179,21 +177,20 @@ class Plane:
         if self.k and self.k % self.limits.refresh_every == 0:
             self.refresh()
         before = self.norm
-        fresh = self.update_metric() and not self.gradient_ratio > SLOW
+        ahead = self.ahead is not None  # then the metric is that of the sample
+        fresh = not ahead and self.update_metric() and not self.gradient_ratio > SLOW
         if fresh and (taken := self._newton_step()) is not None:
             return self._arrived(*taken, before)
         self._new_direction()
-        found = self._best_point()
-        moved = None if found is None else self.directions.displacement(self.scores, found.c)
-        if moved is None and self.directions.n_stored:
+        best = self._best_point()
+        if best is None and self.directions.n_stored:
             self.directions.forget()
             self.evaluations += 1
             self.scores.look()
-            found = self._best_point()
-            moved = None if found is None else self.directions.displacement(self.scores, found.c)
-        if found is None or moved is None:
+            best = self._best_point()
+        if best is None:
             return self._nothing_fell()
-        displacement, error, drift = moved
+        found, (displacement, error, drift) = best
         self.max_score_change = self.scores.max_change
         self.drift += drift
         self.w += displacement
@@ -209,8 +206,9 @@ class Plane:
         stepped = self.k > 0 and not isinstance(self.metric, Identity)
         return bool(self.norm <= norm(error) or stepped)
 
-    def _best_point(self) -> PlanePoint | None:
-        """The best point of the plane; None where no fall can be measured."""
+    def _best_point(self) -> tuple[PlanePoint, tuple[Array, float, float]] | None:
+        """The best point of the plane, and the way there as ``Directions.displacement`` has it;
+        None where no fall can be measured, or rounding has the last word."""
         penalty_gradient = self.penalty_gradient if self.penalised else None
         plane = Subspace(
             self.scores, self.directions, self.value, self.slack,
@@ -220,7 +218,8 @@ class Plane:
         self.evaluations += plane.evaluations
         if plane.trusted is not None:
             self.trusted = plane.trusted
-        return found
+        moved = None if found is None else self.directions.displacement(self.scores, found.c)
+        return None if found is None or moved is None else (found, moved)
 
     def _arrived(self, found: Evaluation, predicted: float, before: float) -> Step:
         """All that is known at the new point. ``before``: the gradient's norm at the last one."""
@@ -244,6 +243,17 @@ class Plane:
             self.directions.forget()
         self.metric, self.trusted = metric, True
         return self.policy.every_step and metric.newton_like and not self.quadratic
+
+    def _solve_sample(self) -> None:
+        """Begin with the minimum over a sample of the rows, and with the metric found there."""
+        if self.w.any() or not sample_pays(self.problem, self.policy, self.limits):
+            return
+        sample = self.problem.on(np.arange(0, self.problem.n, SHARE))
+        found = minimum_of_sample(sample, self.w)
+        self.seen_passes += 1
+        if found is not None and isinstance(self.policy, HessianPolicy):
+            self.ahead, H = found
+            self.metric = self.policy.known(H, self.ridge)
 
     def _newton_step(self) -> tuple[Evaluation, float] | None:
         """Go along -H^-1 g alone, if that will do: the evaluation there, and the fall foreseen."""
@@ -272,6 +282,8 @@ class Plane:
     def _new_direction(self) -> None:
         """-P^-1 g becomes direction 0, or what the scores know of a better one."""
         first, before = self.scores.first_direction(), self.policy.passes
+        if self.ahead is not None:
+            first, self.ahead = self.ahead, None
         if first is not None:
             up = -first
         else:
@@ -288,8 +300,6 @@ class Plane:
         self.scores.scale_direction(0, length(change, d))
         self.predicted_step = step * length(change, d)
         self.directions.put(self.scores, 0, d, 1.0, change)
-
-    # -- what comes of it --------------------------------------------------------------------
 
     def _nothing_fell(self) -> Step:
         """From fresh scores by the plain gradient, and if that is tried, it is rounding."""
@@ -321,8 +331,6 @@ class Plane:
     def _step(self, predicted: float, verdict: RunVerdict) -> Step:
         counted = self.products, self.evaluations
         return Step(self.value, self.gradient, self.norm, predicted, *counted, verdict)
-
-    # -- to stop and go on ---------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Array]:
         """All that the next steps depend on: a run that goes on from here takes the same ones."""
@@ -385,15 +393,6 @@ class Plane:
 def minimum_of_sample(sample: Problem, w: Array) -> tuple[Array, Array] | None:
     """From w to the minimum over a sample: the displacement, and the Hessian there."""
     try:
-        plane = Plane(sample, w)
+        return walk(Plane(sample, w), sample.rows)
     except ValueError:
         return None  # the look at all rows will say why
-    first, before = plane.value, np.inf
-    for _ in range(SAMPLE_STEPS):
-        taken = plane.step()
-        if taken.verdict or before - plane.value <= SETTLED * (first - plane.value):
-            break
-        before = plane.value
-    if not (plane.w != w).any():
-        return None
-    return plane.w - w, np.asarray(sample.rows.gram(plane.scores.row_curvature()))

@@ -134,8 +134,12 @@ class HessianPolicy(IdentityPolicy):
         cache = self.problem.handed_on
         if cache is None or cache.hessian is None:
             return Identity()
+        return self.known(cache.hessian, ridge)
+
+    def known(self, H: Array, ridge: Array) -> Metric:
+        """The metric by a Hessian that somebody else has computed."""
         self.on_refresh()
-        return FactorMetric.of(cache.hessian, ridge.reshape(-1), 1.0 / self.rows)
+        return FactorMetric.of(H, ridge.reshape(-1), 1.0 / self.rows)
 
     def update(self, view: View) -> Metric | None:
         """The Hessian where the run stands, if it is worth its price."""
