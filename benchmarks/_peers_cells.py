@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import bocce
+from sklearn import datasets
 
 LOSSES = {"logistic": bocce.Logistic, "squared": bocce.LeastSquares}
 BOTH = ("logistic", "squared")
@@ -24,9 +25,13 @@ REAL = {
     "sector": ("sector.scale", False, ("logistic",)),
     "rcv1 subset": ("rcv1_vw_subset_1747", False, ("logistic",)),
 }
-SIMULATED = {"200 x 500": (200, 500), "1k x 10": (1_000, 10), "100k x 400": (100_000, 400)}
-WORDS, MILLION = "words", "million"
-NAMES = (*REAL, *SIMULATED, WORDS, MILLION)
+SIMULATED = {
+    "200 x 500": (200, 500), "1k x 10": (1_000, 10), "300k x 20": (300_000, 20),
+    "100k x 400": (100_000, 400),
+}  # fmt: skip
+WORDS, MILLION, WIDE = "words", "million", "wide"
+SMALL = ("iris", "cancer")
+NAMES = (*SMALL, *REAL, *SIMULATED, WIDE, WORDS, MILLION)
 QUICK_ROWS = 6_000
 L2S: dict[str, Callable[[int], float]] = {"1/n": lambda n: 1.0 / n, "0.01/n": lambda n: 0.01 / n}
 CERTIFIED = 1e-8  # of f(0) - f*: what may be unknown of f*
@@ -93,6 +98,22 @@ def words(n: int, d: int = 100_000, entries: int = 100) -> tuple[Any, np.ndarray
     return X, np.sign(X @ (3.0 * rng.standard_normal(d)) + 0.3 * rng.standard_normal(n))
 
 
+def wide(n: int = 2_000, d: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
+    """Columns that share fifty factors, as genes do."""
+    rng = np.random.default_rng(0)
+    factors = rng.standard_normal((n, 50))
+    X = 0.5 * factors @ rng.standard_normal((50, d))
+    X += rng.standard_normal((n, d))
+    return X, np.sign(factors[:, 0] + rng.logistic(size=n))
+
+
+def small(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of mean 0 and variance 1; two classes."""
+    kept = datasets.load_iris() if name == "iris" else datasets.load_breast_cancer()
+    X = (kept.data - kept.data.mean(axis=0)) / kept.data.std(axis=0)
+    return X, np.where(kept.target == 1, 1.0, -1.0)
+
+
 def real(name: str) -> tuple[Any, np.ndarray]:
     """Two classes: the larger label is +1; of sector's 105, the first against the rest."""
     source, dense, _ = REAL[name]
@@ -107,6 +128,10 @@ def load(name: str, rows: int | None = None) -> tuple[Any, np.ndarray]:
         return million(rows or 1_000_000)
     if name == WORDS:
         return words(rows or 200_000)
+    if name == WIDE:
+        return wide(*((500, 5_000) if rows else ()))
+    if name in SMALL:
+        return small(name)
     X, y = simulated(*SIMULATED[name]) if name in SIMULATED else real(name)
     if rows is None or rows >= len(y):
         return X, y

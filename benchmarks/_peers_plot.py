@@ -28,6 +28,14 @@ LOOKS = {  # colour, marker: a solver looks the same in every panel
     "sparse_cg": ("#b56576", "h"),
     "cholesky": ("#7b2cbf", "*"),
     "cyanure": ("#2f2f2f", "p"),
+    "glum": ("#8d6e63", "o"),
+    "skglm": ("#5c6bc0", "s"),
+    "adelie": ("#00838f", "v"),
+    "snapml": ("#9e9d24", "^"),
+    "intelex": ("#0277bd", "<"),
+    "statsmodels": ("#6d4c41", ">"),
+    "SciPy": ("#546e7a", "D"),
+    "torch": ("#d84315", "x"),
 }
 FLOOR = 1e-9
 COLUMNS = 3

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from _peers_cells import Cell
+from _peers_others import Peer
 from _peers_solvers import OURS, Solver, solvers
 
 LEVELS = (1e-4, 1e-6)
@@ -142,17 +143,30 @@ class Climber:
 def timed(solver: Solver, cell: Cell, setting: float) -> Rung:
     # one thread: CPU time is what it would take alone, whatever else the machine does
     begin = time.process_time()
-    w, passes = solver.fit(cell, setting)
-    return Rung(setting, time.process_time() - begin, passes, cell.gap(w))
+    w, passes, *elsewhere = solver.fit(cell, setting)
+    spent = elsewhere[0] if elsewhere else time.process_time() - begin
+    return Rung(setting, spent, passes, cell.gap(w))
 
 
-def race(cell: Cell, budget: float, repeats: int, cap: float) -> list[Climb]:
+def race(
+    cell: Cell, budget: float, repeats: int, cap: float, names: list[str], python: str
+) -> list[Climb]:
     """All climbs on one cell: ours, then the others in turns, then what counts again in turns.
 
     A peer whose fit took ``cap`` times as long as ours to the last level without reaching it is
-    slower than ours, and climbs no further.
+    slower than ours, and climbs no further. ``names``: of peers that run in processes of their own,
+    by the interpreter ``python``.
     """
-    ours, *others = solvers(cell)
+    peers = [Peer(name, python) for name in names]
+    try:
+        return _race(cell, budget, repeats, cap, peers)
+    finally:
+        for peer in peers:
+            peer.close()
+
+
+def _race(cell: Cell, budget: float, repeats: int, cap: float, peers: list[Peer]) -> list[Climb]:
+    ours, *others = solvers(cell, peers)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # fits that are cut short say so
         for setting in ours.ladder[:2]:

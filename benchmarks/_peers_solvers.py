@@ -11,20 +11,19 @@ from typing import Any
 
 import numpy as np
 from _peers_cells import Cell
+from _peers_others import Peer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
 
-try:
-    import cyanure.estimators as cyanure
-except ImportError:
-    cyanure = None
-
-Fit = Callable[[Cell, float], tuple[np.ndarray, float | None]]  # w, and passes where known
+# w, passes where known, and the seconds where another process has taken them
+Fit = Callable[[Cell, float], tuple[Any, ...]]
 
 TOLERANCES = tuple(float(f"{m}e-{e}") for e in range(1, 9) for m in (3, 1))
 COUNTS = (1, 2, 3, 4, 6, 9, 13, 20, 30, 45, 70, 100, 150, 225, 340, 500, 750, 1100, 1700, 2500)
 TIGHT = 1e-12  # a peer's own tolerance, so that its number of iterations decides
+DIGITS = (2, 3, 4, 5, 6, 7, 8, 10, 12)  # of a tolerance, where that is the setting
+DIRECT = ("intelex", "statsmodels")  # their ridge regression is solved in one go
 OURS = "bocce"
 HESSIAN_COLUMNS = 5000  # newton-cholesky forms a d x d matrix, 24 GB on sector
 SGD_GRID = (
@@ -42,7 +41,7 @@ class Solver:
     """``label`` is what the tables say: the members of a grid share one, and one budget."""
 
     label: str
-    kind: str  # "ours", "sklearn" or "cyanure"
+    kind: str  # "ours", "sklearn" or "process"
     ladder: tuple[float, ...]
     fit: Fit
     share: float = 1.0  # of a solver's budget
@@ -93,21 +92,8 @@ def _fit_ridge(solver: str, counts_passes: bool = False) -> Fit:
     return fit
 
 
-def _fit_cyanure(cell: Cell, count: float) -> tuple[np.ndarray, float | None]:
-    settings = {
-        "penalty": "l2", "lambda_1": cell.l2, "fit_intercept": False, "tol": TIGHT,
-        "max_iter": int(count), "verbose": False, "n_threads": 1,
-    }  # fmt: skip
-    if cell.loss == "logistic":
-        model = cyanure.Classifier(loss="logistic", **settings)
-    else:
-        model = cyanure.Regression(**settings)
-    model.fit(cell.X, cell.y)
-    return model.coef_, float(np.ravel(model.n_iter_)[0])
-
-
-def solvers(cell: Cell) -> list[Solver]:
-    """Who runs on this cell, ours first."""
+def solvers(cell: Cell, peers: list[Peer]) -> list[Solver]:
+    """Who runs on this cell, ours first; the peers in processes of their own last."""
     racers = [
         Solver(OURS, "ours", TOLERANCES, fit_ours),
         Solver("SGD", "sklearn", COUNTS, _fit_sgd({}), 0.25),
@@ -135,6 +121,8 @@ def solvers(cell: Cell) -> list[Solver]:
             Solver("sparse_cg", "sklearn", COUNTS, _fit_ridge("sparse_cg")),
             Solver("cholesky", "sklearn", (1,), _fit_ridge("cholesky")),
         ]
-    if cyanure is not None:
-        racers.append(Solver("cyanure", "cyanure", COUNTS, _fit_cyanure))
+    for peer in peers:
+        direct = cell.loss == "squared" and peer.name in DIRECT
+        ladder = DIGITS if peer.name == "adelie" else COUNTS[:1] if direct else COUNTS
+        racers.append(Solver(peer.name, "process", ladder, peer.fit))
     return racers

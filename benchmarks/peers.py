@@ -1,7 +1,11 @@
-"""bocce's defaults against scikit-learn's linear models and cyanure.
+"""bocce's defaults against scikit-learn's linear models and nine other packages.
 
     python benchmarks/peers.py [--data NAME ...] [--l2 1/n 0.01/n] [--quick] [--again]
-                               [--markdown] [--plot FILE]
+                               [--markdown] [--plot FILE] [--peers NAME ...] [--python FILE]
+
+The peers in --peers (cyanure, glum, skglm, adelie, snapml, scikit-learn-intelex, statsmodels, SciPy
+and torch) run each in a process of its own, by the interpreter --python; which are not installed
+there is said (_peers_worker.py says how to install them). Their CPU seconds are that process's.
 
 CPU seconds, one thread, until (f - f*)/(f(0) - f*) is at most 1e-4 and 1e-6. One objective for all:
 mean loss + l2/2 ||w||^2 without intercept, l2 = 1/n and 0.01/n; every point is judged by it, and f*
@@ -19,8 +23,10 @@ Every cell is kept in --results when it is done; a run that was stopped goes on 
 
 ijcnn1 and covtype are dense, a9a, w8a, sector and rcv1 subset CSR. "rcv1 subset" is 1,747 documents
 of RCV1, and sector (its first class against the rest) text with n < d: they stand in for LIBSVM's
-rcv1. 200 x 500, 1k x 10 and 100k x 400 are benchopt's simulated data (isotropic, separable); words
-is a sparse 200,000 x 100,000 with 100 entries a row; million 1,000,000 x 100, condition number 100.
+rcv1. 200 x 500, 1k x 10, 300k x 20 and 100k x 400 are benchopt's simulated data (isotropic and
+separable); wide is 2,000 x 20,000 of fifty factors; iris (its second class against the rest) and
+cancer are scikit-learn's; words is a sparse 200,000 x 100,000 with 100 entries a row; million
+1,000,000 x 100, condition number 100.
 """
 
 from __future__ import annotations
@@ -28,6 +34,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import textwrap
 import time
 from pathlib import Path
@@ -37,8 +44,9 @@ for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
 
 import _peers_report as report  # noqa: E402
 from _peers_cells import L2S, NAMES, Cell, cells, losses_of  # noqa: E402
+from _peers_others import NAMES as OTHERS  # noqa: E402
+from _peers_others import missing  # noqa: E402
 from _peers_race import Raced, race  # noqa: E402
-from _peers_solvers import cyanure  # noqa: E402
 from threadpoolctl import threadpool_limits  # noqa: E402
 
 from bocce.data.libsvm import cache_folder  # noqa: E402
@@ -54,6 +62,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3, help="of each fit that counts")
     parser.add_argument("--cache", type=Path, default=cache_folder() / "peers")
     parser.add_argument("--results", type=Path, default=Path("results/peers.json"))
+    parser.add_argument("--peers", nargs="*", choices=OTHERS, default=list(OTHERS), metavar="NAME")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter of these peers")
     parser.add_argument("--again", action="store_true", help="measure what is kept anew")
     parser.add_argument("--plot", type=Path, help="draw the curves into this file")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown too")
@@ -82,7 +92,7 @@ class Kept:
 
 
 def raced_cell(cell: Cell, args: argparse.Namespace, settings: dict[str, float]) -> Raced:
-    climbs = race(cell, settings["budget"], args.repeats, args.cap)
+    climbs = race(cell, settings["budget"], args.repeats, args.cap, args.peers, args.python)
     d, sparse = int(cell.X.shape[1]), not hasattr(cell.X, "strides")
     when = time.strftime("%Y-%m-%d %H:%M")
     return Raced(
@@ -111,8 +121,9 @@ def run(args: argparse.Namespace) -> list[Raced]:
 
 def main() -> None:
     args = arguments()
-    if cyanure is None:
-        print("cyanure is not installed (pip install cyanure): left out.")
+    for line in missing(args.python):
+        print(line)
+        args.peers = [name for name in args.peers if name != line.partition(":")[0]]
     begin = time.monotonic()
     with threadpool_limits(1):
         found = run(args)

@@ -1,9 +1,10 @@
-"""What a fit on small data costs, beside scikit-learn's and cyanure's fits of the same model.
+"""What a fit on small data costs, beside scikit-learn's fits of the same model.
 
     python benchmarks/small.py [--rounds 200]
 
 Milliseconds of CPU time of one thread, warm: all fits take turns, and the least time of each
-counts; behind it, how many times that of the first in its list. About a minute.
+counts. Behind each of ours: how many times the best of scikit-learn's in its list. About a minute.
+Other packages: benchmarks/peers.py.
 """
 
 from __future__ import annotations
@@ -18,45 +19,40 @@ for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_name}_NUM_THREADS"] = "1"  # before NumPy is loaded
 
 import numpy as np  # noqa: E402
-from _peers_cells import simulated  # noqa: E402
 from sklearn.linear_model import LogisticRegression, Ridge  # noqa: E402
+from sklearn.preprocessing import scale  # noqa: E402
 
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor  # noqa: E402
-
-try:
-    import cyanure.estimators as cyanure
-except ImportError:
-    cyanure = None
+from sklearn import datasets  # noqa: E402
 
 Fits = dict[str, Callable[[], object]]
+SETS = (datasets.load_iris, datasets.load_wine, datasets.load_breast_cancer)
 
 
-def classifiers(n: int, d: int) -> Fits:
-    """Defaults, with an intercept, on noisy classes."""
+def classes(n: int, d: int, K: int = 2) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
-    y = (X[:, 0] + rng.standard_normal(n) > 0.0).astype(int)
-    fits: Fits = {
-        "LogisticRegression()": lambda: LogisticRegression().fit(X, y),
-        "HeavyBallClassifier()": lambda: HeavyBallClassifier().fit(X, y),
-        "HeavyBallClassifier(l2=1)": lambda: HeavyBallClassifier(l2=1.0).fit(X, y),
-    }
-    if cyanure is not None:
-        fits["cyanure.Classifier"] = lambda: cyanure.Classifier(
-            loss="logistic", penalty="l2", lambda_1=1e-4, fit_intercept=True, tol=1e-8,
-            verbose=False, n_threads=1,
-        ).fit(X, y)  # fmt: skip
+    if K == 2:
+        return X, (X[:, 0] + rng.standard_normal(n) > 0.0).astype(int)
+    return X, np.argmax(X[:, :K] + rng.gumbel(size=(n, K)), axis=1)
+
+
+def classifiers(X: np.ndarray, y: np.ndarray) -> Fits:
+    """Ours and all of scikit-learn's solvers at their default tolerances, with an intercept."""
+    n, two = len(y), np.unique(y).size == 2
+    fits: Fits = {"HeavyBallClassifier": lambda: HeavyBallClassifier(l2=1.0 / n).fit(X, y)}
+    for solver in ("lbfgs", "newton-cholesky", "newton-cg", *(["liblinear"] if two else [])):
+        model = LogisticRegression(solver=solver)
+        fits[f"LogisticRegression({solver})"] = lambda model=model: model.fit(X, y)
     return fits
 
 
-def regressors(n: int, d: int) -> Fits:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, d))
-    y = X[:, 0] + rng.standard_normal(n)
+def regressors(X: np.ndarray, y: np.ndarray) -> Fits:
+    n = len(y)
     return {
+        "HeavyBallRegressor": lambda: HeavyBallRegressor(l2=1.0 / n).fit(X, y),
+        "Ridge": lambda: Ridge().fit(X, y),
         'Ridge(solver="cholesky")': lambda: Ridge(solver="cholesky").fit(X, y),
-        "HeavyBallRegressor()": lambda: HeavyBallRegressor().fit(X, y),
-        'HeavyBallRegressor(loss="huber")': lambda: HeavyBallRegressor(loss="huber").fit(X, y),
     }
 
 
@@ -79,23 +75,6 @@ def few_rows(n: int, d: int, l2: float = 1e-3) -> Fits:
     return fits
 
 
-def to_a_tolerance(n: int, d: int) -> Fits:
-    """benchopt's simulated data without an intercept, as in benchmarks/peers.py."""
-    X, y = simulated(n, d)
-    fits: Fits = {}
-    if cyanure is not None:
-        for count in (4, 9):
-            fits[f"cyanure, {count} passes"] = lambda count=count: cyanure.Classifier(
-                loss="logistic", penalty="l2", lambda_1=1.0 / n, fit_intercept=False, tol=1e-12,
-                max_iter=count, verbose=False, n_threads=1,
-            ).fit(X, y)  # fmt: skip
-    for tol in (1e-1, 1e-2, 1e-3):
-        fits[f"HeavyBallClassifier(tol={tol:g})"] = lambda tol=tol: HeavyBallClassifier(
-            l2=1.0 / n, tol=tol, fit_intercept=False, random_state=0
-        ).fit(X, y)
-    return fits
-
-
 def measured(fits: Fits, rounds: int) -> dict[str, float]:
     """The least CPU time of each, in milliseconds."""
     best = dict.fromkeys(fits, np.inf)
@@ -112,19 +91,29 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     rounds = parser.parse_args().rounds
     warnings.simplefilter("ignore")
+    iris, wine, cancer = (load(return_X_y=True) for load in SETS)
+    numbers = classes(2_000, 50)
     races = {
-        "1,000 x 20, two classes": classifiers(1_000, 20),
-        "1,000 x 20, numbers": regressors(1_000, 20),
-        "1,000 x 10, l2 = 1/n, no intercept": to_a_tolerance(1_000, 10),
-        "200 x 500, l2 = 1/n, no intercept": to_a_tolerance(200, 500),
+        "100 x 5, two classes": classifiers(*classes(100, 5)),
+        "iris, 150 x 4, three classes": classifiers(*iris),
+        "wine, 178 x 13, three classes": classifiers(scale(wine[0]), wine[1]),
+        "breast cancer, 569 x 30, two classes": classifiers(scale(cancer[0]), cancer[1]),
+        "1,000 x 20, five classes": classifiers(*classes(1_000, 20, 5)),
+        "2,000 x 20, three classes": classifiers(*classes(2_000, 20, 3)),
+        "2,000 x 50, two classes": classifiers(*classes(2_000, 50)),
+        "1,000 x 100, two classes": classifiers(*classes(1_000, 100)),
+        "100 x 5, numbers": regressors(*classes(100, 5)),
+        "diabetes, 442 x 10, numbers": regressors(*datasets.load_diabetes(return_X_y=True)),
+        "2,000 x 50, numbers": regressors(numbers[0], numbers[1].astype(float)),
         "300 x 1,000, twenty factors, l2 = 1e-3": few_rows(300, 1_000),
     }
     for title, fits in races.items():
         print(title)
         times = measured(fits, rounds)
-        first = next(iter(times.values()))
+        best = min(spent for name, spent in times.items() if not name.startswith("HeavyBall"))
         for name, spent in times.items():
-            print(f"    {name:<42} {spent:7.2f} ms  {spent / first:5.2f}")
+            ratio = f"{spent / best:5.2f}" if name.startswith("HeavyBall") else ""
+            print(f"    {name:<42} {spent:7.2f} ms  {ratio}".rstrip(), flush=True)
 
 
 if __name__ == "__main__":
