@@ -1,6 +1,6 @@
 """How a run in memory should begin: on all rows at once, or with a pass in batches.
 
-    python benchmarks/begin.py [--repeats 2] [--most 2e7] [--held]
+    python benchmarks/begin.py [--repeats 2] [--most 2e7] [--held] [--data NAME ...]
 
 CPU seconds of one thread until (f - f*)/(f(0) - f*) is at most 1e-4 and 1e-6, logistic loss with
 l2 = 1/n and no intercept. "auto" is the default. "batches" is `auto` made to begin with a pass in
@@ -106,10 +106,12 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--most", type=float, default=2e7, help="numbers in X")
     parser.add_argument("--held", action="store_true", help="the sizes that were held out")
+    parser.add_argument("--data", nargs="+", help="these alone, whatever their size")
     args = parser.parse_args()
     print("data: auto, batches (s to 1e-4, to 1e-6); auto over the better one")
     for case in cases():
-        if case.numbers > args.most or (args.held and not case.held):
+        left_out = case.numbers > args.most or (args.held and not case.held)
+        if case.name not in args.data if args.data else left_out:
             continue
         found = seconds(*case.make(), args.repeats)
         times = [", ".join(f"{found[way][level]:.3f}" for level in LEVELS) for way in found]

@@ -10,7 +10,6 @@ from ..rows import Moments
 from .metrics import METRICS, HessianPolicy, MetricPolicy
 from .scores import ArrayScores, FileScores, GramScores, MatrixScores, MemoryScores, Scores
 from .scores.presolve import Solve
-from .subspace import PlaneLimits
 
 FEW = 20_000  # Passes over so few numbers cost less than to go over to scores for the last digits.
 Given = str | Callable[[Problem], MetricPolicy]
@@ -83,11 +82,12 @@ def sums_suffice(problem: Problem, policy: MetricPolicy | None = None) -> bool:
     return first and bool(problem.sums.sound)
 
 
-def sample_pays(problem: Any, policy: MetricPolicy, limits: PlaneLimits) -> bool:
-    """Does a sample of the rows in memory say where the minimum is, for less than a step costs?"""
+def sample_pays(problem: Problem, policy: MetricPolicy, numbers: int, a_column: int) -> bool:
+    """Does a sample of the rows in memory say where the minimum is, for less than a step costs?
+    ``numbers`` of X and rows ``a_column`` are enough for it."""
     rows = problem.rows
     if not in_memory(problem) or problem.handed_on is not None:
         return False
     if not isinstance(policy, HessianPolicy) or policy.quadratic or policy.multi_output:
         return False
-    return bool(rows.cost >= limits.sample_numbers and problem.n >= limits.sample_rows * rows.d)
+    return bool(rows.cost >= numbers and problem.n >= a_column * rows.d)

@@ -246,7 +246,8 @@ class Plane:
 
     def _solve_sample(self) -> None:
         """Begin with the minimum over a sample of the rows, and with the metric found there."""
-        if self.w.any() or not sample_pays(self.problem, self.policy, self.limits):
+        enough = self.limits.sample_numbers, self.limits.sample_rows
+        if self.w.any() or not sample_pays(self.problem, self.policy, *enough):
             return
         sample = self.problem.on(np.arange(0, self.problem.n, SHARE))
         found = minimum_of_sample(sample, self.w)

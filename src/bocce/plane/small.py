@@ -22,6 +22,7 @@ from .metrics.factor import FactorMetric, Identity
 from .metrics.hessian_operator import bender
 
 EPS = float(np.finfo(np.float64).eps)
+AT_ONCE = 1 << 14  # Rows of no more numbers are multiplied at once: 5 instead of 28 microseconds.
 ROUNDING = 8.0  # A mean is wrong by so many units in the last place.
 
 
@@ -138,7 +139,11 @@ class SmallNewton:
         """Of the loss, over all variables; of several outputs, one after the other."""
         p = self.problem
         if not self.outputs:
-            return p.gram if p.loss.quadratic else np.asarray(p.rows.gram(at.bend))
+            if p.loss.quadratic:
+                return p.gram
+            if self.X.size > AT_ONCE:
+                return np.asarray(p.rows.gram(at.bend))
+            return np.asarray(np.dot(self.columns * (at.bend / p.n), self.X))
         d, K = p.shape
         times = bender(p.loss, at.scores, p.y, p.weight, np.dtype(np.float64))
         H, unit = np.zeros((K, d, K, d)), np.zeros((p.n, K))

@@ -151,7 +151,7 @@ def descend(
     if ended is None:
         ended = driven(p, inner, frame, start, request, stop, tell)
     last = float(ended.history["gradient_norm"][-1])
-    last = _at_returned(p, frame, ended.w, last, wanted * stop.first)
+    last = _at_returned(p, frame, ended.w, last, goal * stop.first)
     ratio = last / stop.first if stop.first > 0 else 0.0
     return FitOutcome(ended, ratio, _separated(inner, frame, ended.w), stop.first)
 
@@ -256,7 +256,7 @@ def _at_returned(p: Problem, frame: Frame, w: Array, size: float, wanted: float)
     moved = EPS * float(np.max(np.abs(frame.centre) @ coef + intercept.sum(axis=0)))
     curvature = math.inf if p.loss.curvature is None else p.loss.curvature
     bound = curvature * moved * math.hypot(1.0, norm(frame.centre)) if moved > 0.0 else 0.0
-    if bound <= 0.1 * (size if tiny(p.X, outputs_of(p)) else max(size, wanted)):
+    if bound <= 0.1 * max(size, wanted):
         return size + bound
     with np.errstate(over="ignore", invalid="ignore"):
         return norm(p.gradient(w))

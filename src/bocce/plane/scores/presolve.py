@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from ..._types import Array
+from ...control.base import RunVerdict
 from ...losses import Loss
 from ...problems import FileProblem, Problem
 from ...rows import FileRows, Rows
@@ -31,6 +32,13 @@ ROWS_A_COLUMN = 20  # fewer say too little about the whole
 Solve = Callable[[Problem, Array], "tuple[Array, Array] | None"]
 
 
+class Stepped(Protocol):
+    """What a step says: why no other one should follow, if that is so."""
+
+    @property
+    def verdict(self) -> RunVerdict: ...
+
+
 class Walker(Protocol):
     """What ``Plane`` is here: it steps, and knows where it is."""
 
@@ -38,7 +46,7 @@ class Walker(Protocol):
     value: float
     scores: Scores
 
-    def step(self) -> Step: ...
+    def step(self) -> Stepped: ...
 
 
 def walk(plane: Walker, rows: Rows) -> tuple[Array, Array] | None:
