@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bocce.rows import Copied, Csr, Dense, Scaled
-from bocce.rows import csr as csr_module
+from bocce.rows.csr import GramPrices
 from bocce.rows.moments import FEW_COLUMNS, Squares, of_blocks, rows_in_cache
 
 N, D = 300, 5
@@ -144,11 +144,11 @@ def test_other_targets_share_the_gram_matrix():
 # -- sparse rows -----------------------------------------------------------------------------------
 
 
-def marks(n=700, d=12):
+def marks(n=700, d=12, **prices):
     """A few marks +-1 in each row."""
     X = sp.random_array((n, d), density=0.4, rng=np.random.default_rng(5), format="csr")
     X.data[:] = np.sign(X.data - 0.5)
-    return Csr(X)
+    return Csr(X, GramPrices(**prices))
 
 
 WAYS = {"sparse": 0.0, "laid out": 1e9}  # what a pair costs
@@ -156,21 +156,16 @@ WAYS = {"sparse": 0.0, "laid out": 1e9}  # what a pair costs
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("way", WAYS)
-def test_sparse_gram_matrices_are_the_same_either_way(way, weighted, monkeypatch):
-    monkeypatch.setattr(csr_module, "SPARSE_PAIR", WAYS[way])
-    monkeypatch.setattr(csr_module, "LAID_OUT", 200)  # several blocks
-    monkeypatch.setattr(csr_module, "rows_in_cache", lambda d: 1)
+def test_sparse_gram_matrices_are_the_same_either_way(way, weighted):
     X, _, c = numbers(6)
-    found = Csr(sp.csr_array(X)).gram(c if weighted else None)
+    prices = GramPrices(sparse_pair=WAYS[way], block=200)  # several blocks
+    found = Csr(sp.csr_array(X), prices).gram(c if weighted else None)
     c = c if weighted else np.ones(N)
     np.testing.assert_allclose(found, (X.T * c) @ X / N, rtol=1e-12, atol=1e-18)
 
 
-def test_marks_are_counted_exactly_in_float32_whatever_the_scales(monkeypatch):
-    monkeypatch.setattr(csr_module, "SPARSE_PAIR", 1e9)
-    monkeypatch.setattr(csr_module, "LAID_OUT", 1000)
-    monkeypatch.setattr(csr_module, "rows_in_cache", lambda d: 1)
-    rows = marks()
+def test_marks_are_counted_exactly_in_float32_whatever_the_scales():
+    rows = marks(sparse_pair=1e9, block=1000)
     scale = 2.0 ** np.arange(-6, 6)
     for made in (rows, rows.scaled(scale, 0.25), rows.scaled(np.ones(12), 0.0)):
         assert made._sizes is not None

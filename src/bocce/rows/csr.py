@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,13 +16,38 @@ from .base import Rows
 from .moments import Moments, gram_of, rows_in_cache
 
 PART_ENTRIES = 1 << 18  # Sums over all rows take this many entries at a time.
-# The three prices of a Gram matrix, in nanoseconds: of a multiplication of two sparse entries; of
-# a dense multiplication, for each byte of a number; of writing a number into a dense block.
-SPARSE_PAIR = 2.1
-PRODUCT = 0.004
-LAYING = 0.4
-LAID_OUT = 1 << 19  # A dense block holds this many numbers.
 SPARSE_COST = 8.0  # A sparse multiplication in a Gram matrix costs as much as this many dense ones.
+
+
+@dataclass(frozen=True)
+class GramPrices:
+    """What a Gram matrix costs, in nanoseconds, and how it is laid out.
+
+    Attributes
+    ----------
+    sparse_pair : float
+        A multiplication of two sparse entries.
+    product : float
+        A dense multiplication, for each byte of a number.
+    laying : float
+        Writing a number into a dense block.
+    block : int or None
+        The numbers of a dense block; None is 2^19, or as many rows as stay in the cache if those
+        are more.
+    """
+
+    sparse_pair: float = 2.1
+    product: float = 0.004
+    laying: float = 0.4
+    block: int | None = None
+
+    def rows_of_block(self, d: int) -> int:
+        if self.block is not None:
+            return max(1, self.block // d)
+        return max((1 << 19) // d, rows_in_cache(d))
+
+
+PRICES = GramPrices()
 
 
 class Csr(Rows):
@@ -29,8 +55,8 @@ class Csr(Rows):
 
     sparse = True
 
-    def __init__(self, X: sp.csr_array) -> None:
-        self.X = X
+    def __init__(self, X: sp.csr_array, prices: GramPrices = PRICES) -> None:
+        self.X, self.prices = X, prices
         self.n, self.d = (int(size) for size in X.shape)
         self.dtype = X.dtype
 
@@ -108,7 +134,7 @@ class Csr(Rows):
     def gram(self, weights: Array | None = None) -> Array:
         """By sparse products, or by dense ones of rows that are laid out a block at a time, in the
         cache: whichever costs less."""
-        sparse = SPARSE_PAIR * self.pairs
+        sparse = self.prices.sparse_pair * self.pairs
         if weights is None and self._laid_out(np.float32) < sparse and self._sizes is not None:
             return self._counted(self._sizes)
         if self._laid_out(np.float64) < sparse:
@@ -117,14 +143,15 @@ class Csr(Rows):
 
     def _laid_out(self, dtype: npt.DTypeLike) -> float:
         """Nanoseconds of a row's part of the Gram matrix, if it is laid out densely."""
-        return float(PRODUCT * np.dtype(dtype).itemsize * self.d**2 + LAYING * self.d)
+        dense = self.prices.product * np.dtype(dtype).itemsize * self.d**2
+        return float(dense + self.prices.laying * self.d)
 
     def in_cache(self) -> Iterator[Array]:
         return self._dense_blocks(self.X.data.astype(np.float64, copy=False))
 
     def _dense_blocks(self, data: Array) -> Iterator[Array]:
         """Rows with these entries, laid out in the same memory one block after the other."""
-        X, step = self.X, max(LAID_OUT // self.d, rows_in_cache(self.d))
+        X, step = self.X, self.prices.rows_of_block(self.d)
         room = np.empty((min(step, self.n), self.d), dtype=data.dtype)
         for start in range(0, self.n, step):
             ends = X.indptr[start : start + step + 1]
@@ -167,14 +194,14 @@ class Csr(Rows):
         return Moments(self.gram(weights), b, float(pulls @ y) / self.n, self.n)
 
     def take(self, rows: Index) -> Csr:
-        return Csr(self.X[rows])
+        return Csr(self.X[rows], self.prices)
 
     def part(self, rows: slice) -> Csr:
         ends = self.X.indptr[rows.start : rows.stop + 1]
         of = slice(ends[0], ends[-1])
         shape = (ends.size - 1, self.d)
         entries = self.X.data[of], self.X.indices[of], ends - ends[0]
-        return Csr(sp.csr_array(entries, shape=shape))
+        return Csr(sp.csr_array(entries, shape=shape), self.prices)
 
     def arrays(self) -> tuple[Array, ...]:
         return self.X.data, self.X.indices, self.X.indptr
@@ -190,7 +217,7 @@ class Csr(Rows):
             X = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
         if unit > 0.0:
             X = _with_last(X, unit)
-        made = Csr(X)
+        made = Csr(X, self.prices)
         made._sizes = None if sizes is None else np.append(sizes * scale, [unit] * (unit > 0.0))
         return made
 
