@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import statsmodels.api as sm
@@ -262,5 +263,33 @@ def test_offsets_that_cancel_or_have_no_place_are_refused(tmp_path):
     refused(
         lambda: bocce.LeastSquares(bocce.BlockFile(tmp_path / "blocks"), offset=OFFSET),
         TypeError,
-        r"LeastSquares: offset must be left out, because a block file holds .*; .*\.",
+        r"LeastSquares: offset must be the name of a column where X is a file.*; .*\.",
     )
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson", "huber"])
+def test_a_column_of_a_file_is_an_offset(loss, tmp_path):
+    """In batches, on all rows, and for standard errors: as an array beside X."""
+    rng = np.random.default_rng(0)
+    X, o = rng.standard_normal((400, 3)), rng.standard_normal(400)
+    z = X @ [0.5, -0.5, 0.2] + o
+    kinds = {"logistic": z + rng.logistic(size=400) > 0, "poisson": rng.poisson(np.exp(z))}
+    y = kinds.get(loss, z + rng.standard_normal(400)).astype(float)
+    frame = pd.DataFrame({"a": X[:, 0], "o": o, "b": X[:, 1], "c": X[:, 2], "y": y})
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=50)
+    file, _ = bocce.data.open(tmp_path / "rows.parquet", memory=8000)
+    there = bocce.Problem(file, None, loss, 0.01, intercept=True, offset="o", standardize=True)
+    here = bocce.Problem(X, y, loss, 0.01, intercept=True, offset=o, standardize=True)
+    w = rng.standard_normal(4)
+    assert there.value(w) == pytest.approx(here.value(w), rel=1e-12)
+    np.testing.assert_allclose(there.gradient(w), here.gradient(w), rtol=1e-10, atol=1e-12)
+    one, other = bocce.minimize(there, tol=1e-9), bocce.minimize(here, tol=1e-9)
+    np.testing.assert_allclose(one.w, other.w, rtol=1e-6)
+    point = here.join_intercept(other.w, other.intercept)
+    np.testing.assert_allclose(
+        infer(there, point).standard_errors, infer(here, point).standard_errors, rtol=1e-9
+    )
+    if loss != "poisson":  # whose curvature has no bound
+        steps = bocce.minimize(there, "sgd", T=50, batch_size=100)
+        assert there.value(np.append(steps.w, steps.intercept)) < there.value(np.zeros(4))
+    assert there.fingerprint() != bocce.Problem(file, None, loss, 0.01).fingerprint()

@@ -118,3 +118,30 @@ def test_a_column_without_values(table, tmp_path):
         "--impute mean needs values, and column 'a' has none in the fitted rows; leave it out with "
         "--exclude a.",
     )
+
+
+def test_an_offset_in_a_file_that_is_read_in_parts(tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    X, o = rng.standard_normal((400, 2)), rng.standard_normal(400)
+    y = rng.poisson(np.exp(X @ [0.5, -0.3] + o))
+    frame = pd.DataFrame({"a": X[:, 0], "o": o, "b": X[:, 1], "y": y})
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=50)
+    words = ("solve", tmp_path / "rows.parquet", "--loss", "poisson", "--offset", "o")
+    found = []
+    for out in ("here", "parts"):
+        if out == "parts":
+            monkeypatch.setattr("bocce.data.read.files.machine_memory", lambda: 16_000)
+        said = run(*words, "--tol", 1e-9, "--json", "--out", tmp_path / out)
+        assert said.exit_code == 0, said.stderr
+        found.append(json.loads(said.stdout))
+    here, parts = found
+    for name in ("coef", "std_error"):
+        one, other = ([row[name] for row in table["coefficients"]] for table in found)
+        np.testing.assert_allclose(other, one, rtol=1e-6)
+    assert parts["scores"]["fitted"]["D^2"] == pytest.approx(here["scores"]["fitted"]["D^2"])
+    monkeypatch.undo()
+    one, other = (
+        run("predict", tmp_path / out, tmp_path / "rows.parquet").stdout.split()[1:]
+        for out in ("here", "parts")
+    )
+    np.testing.assert_allclose(np.array(other, float), np.array(one, float), rtol=1e-5)

@@ -108,6 +108,9 @@ def _taken(data: FileData, option: str, name: str, file: str) -> tuple[FileData,
     import numpy as np
 
     names = data.columns or []
+    if option == "--offset" and data.in_parts and name in names and len(names) > 1:
+        others = [other for other in names if other != name]  # the problem takes it out of X
+        return data._replace(columns=others), Column(name, None)
     if data.in_parts or len(names) != data.X.shape[1]:
         why = "is read in parts" if data.in_parts else "has columns without names"
         raise ValueError(
@@ -221,5 +224,7 @@ def problem_of(data: FileData, model: ModelOptions) -> Any:
     from .. import Problem
 
     X, y, weights, offset = data.rows()
+    if data.in_parts and data.offset is not None:
+        offset = data.offset.name
     how = {"intercept": model.intercept, "standardize": model.standardize}
     return Problem(X, y, model.loss, model.l2, sample_weight=weights, offset=offset, **how)

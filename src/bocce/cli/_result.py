@@ -38,8 +38,11 @@ class Fit(NamedTuple):
             return {}
         found = {"fitted": Score(self.result)}
         if self.data.in_parts:
-            for X, y in self.data.X.stream(range(self.data.X.n_blocks)):
-                found["fitted"].add_encoded(X, self.problem.encoded(y)[0])
+            p, file = self.problem, self.problem.given.X
+            for X, y in file.stream(range(file.n_blocks)):
+                true = p.loss.targets(p.loss.problem_name, y.real, p.labels or ())[0]
+                offset = None if p.offset_column is None else y.imag
+                found["fitted"].add_encoded(X, true, None, offset)
         else:
             found["fitted"].add(*self.data.rows())
         if self.held_out is not None:

@@ -14,7 +14,8 @@ import numpy as np
 
 from .._types import Vector
 from ..losses import Loss, loss_of
-from ..rows import Array, Dense, FileRows, InBlocks, Index, Rows, digest
+from ..losses.offset import with_offset, without_offset
+from ..rows import Array, Dense, FileRows, InBlocks, Index, OffsetBlocks, Rows, digest
 from ._input import check_l2
 from .cache import depends_on
 from .curvature import Constants
@@ -170,6 +171,18 @@ class PartedProblem(Problem):
         return Noise(chi2, sigma2)
 
 
+def _offset_column(where: str, X: Any, offset: Any) -> int:
+    """The number of the feature that is an offset."""
+    names = X.columns or []
+    if not isinstance(offset, str) or offset not in names or len(names) < 2:
+        raise TypeError(
+            f"{where}: offset must be the name of a column where X is a file, one of several "
+            f"features ({', '.join(map(repr, names[:12])) or 'they have no names'}); for numbers "
+            "give X and y as arrays."
+        )
+    return int(names.index(offset))
+
+
 @serves(lambda X: isinstance(X, InBlocks))
 class FileProblem(PartedProblem):
     """A problem whose rows lie in a block file; a batch is made of whole blocks.
@@ -184,6 +197,8 @@ class FileProblem(PartedProblem):
     given: FileRows
     labels: Vector
 
+    offset_column: str | None = None  # the name of the column that is an offset
+
     def __init__(
         self,
         X: InBlocks,
@@ -195,17 +210,20 @@ class FileProblem(PartedProblem):
         penalty: Vector | None = None,
         standardize: bool = False,
         intercept: bool = False,
-        offset: Vector | None = None,
+        offset: Vector | str | None = None,
         labels: Vector | None = None,
     ) -> None:
         kind = loss_of("Problem", loss)
-        left_out = {"y": y, "sample_weight": sample_weight, "offset": offset}
+        left_out = {"y": y, "sample_weight": sample_weight}
         for name, value in left_out.items():
             if value is not None:
                 raise TypeError(
                     f"{kind.problem_name}: {name} must be left out, because a block file holds its "
                     "targets and nothing else; for more give X and y as arrays."
                 )
+        if offset is not None:
+            X = OffsetBlocks(X, _offset_column(kind.problem_name, X, offset))
+            kind = with_offset(kind, np.zeros(0), np.zeros(0))[0]
         labels = X.labels if labels is None else labels
         classes = kind.targets(kind.problem_name, np.zeros(0), labels or ())[1]
         if classes is not None and X.classes is not None:  # the text that the labels stand for
@@ -215,11 +233,15 @@ class FileProblem(PartedProblem):
             kind.problem_name, rows, penalty, standardize, intercept=intercept
         )
         facts = {"labels": labels, "classes": classes, "penalty": factors}
+        facts["offset_column"] = offset
         self._begin(rows, kind, l2, intercept, **facts)
 
     def encoded(self, y: Array) -> tuple[Array, Array | None]:
         """Stored targets as the loss wants them; no labels stand for more than were counted."""
-        return self.loss.targets(self.loss.problem_name, y, self.labels or ())
+        encoded, classes = self.loss.targets(self.loss.problem_name, y.real, self.labels or ())
+        if self.offset_column is not None:
+            encoded = with_offset(without_offset(self.loss), encoded, y.imag)[1]
+        return encoded, classes
 
     @depends_on("rows")
     def y(self) -> Array:  # type: ignore[override]

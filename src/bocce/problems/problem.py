@@ -64,7 +64,8 @@ class Problem(Objective):
         constant: points and gradients have length d + 1.
     offset : array-like, optional
         The numbers o_i, one a row, added to the scores; by default 0. For counts over different
-        exposures with the Poisson loss, the log of the exposure.
+        exposures with the Poisson loss, the log of the exposure. Where X is a file, the name of a
+        column of X, which is then no feature.
 
     Examples
     --------
@@ -97,7 +98,7 @@ class Problem(Objective):
         penalty: Vector | None = None,
         standardize: bool = False,
         intercept: bool = False,
-        offset: Vector | None = None,
+        offset: Vector | str | None = None,
     ) -> None:
         kind: Loss = loss_of("Problem", loss)
         where = kind.problem_name

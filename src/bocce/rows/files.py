@@ -46,6 +46,24 @@ class InBlocks(Protocol):
         """A generator of (X, y) of the blocks named."""
 
 
+class OffsetBlocks:
+    """Blocks of which one column is no feature but an offset: the imaginary part of y."""
+
+    def __init__(self, file: InBlocks, column: int) -> None:
+        self.file, self.column = file, column
+        self.n, self.d, self.dtype, self.n_blocks = file.n, file.d - 1, file.dtype, file.n_blocks
+        self.labels, self.classes = file.labels, file.classes
+        self.identity = f"{file.identity} offset {column}"
+
+    def start(self, block: int) -> int:
+        return int(self.file.start(block))
+
+    def stream(self, blocks: Iterable[int]) -> Generator[tuple[Array, Array], None, None]:
+        with closing(self.file.stream(blocks)) as stream:
+            for X, y in stream:
+                yield np.delete(X, self.column, axis=1), y + 1j * X[:, self.column]
+
+
 class FileRows(Rows):
     """The rows of a block file (or of anything that streams blocks as it does).
 
