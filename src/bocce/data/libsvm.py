@@ -18,9 +18,8 @@ from .._atomic import atomic_write
 from .._checks import choice
 from .._extras import install
 from .read.filesystem import File
-from .read.libsvm import parsed_rows, whole_matrix
+from .read.libsvm import libsvm_chunks, parsed_rows, whole_matrix
 from .read.npz import read_npz
-from .read.text import text_chunks
 from .synthetic import FloatArray
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
@@ -145,7 +144,7 @@ def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
     table = _cached(parsed)
     if table is None:
         digest = hashlib.sha256()
-        chunks = _hashing(text_chunks(File(str(path))), digest)
+        chunks = _hashing(libsvm_chunks(File(str(path))), digest)
         table = whole_matrix(parsed_rows(chunks, path.name), path.name)
         _check(name, path, digest.hexdigest(), *table)
         _keep(parsed, *table)

@@ -155,7 +155,7 @@ class Csv(ColumnSource):
         return read_slowly(lines, self.dialects[number], types, self.files[number].name)
 
     def _read(self, lines: Lines, number: int, types: Any, quick: bool) -> Any:
-        """With pyarrow; ``quick``: no quotes and no missing values, in 0.8 of the time."""
+        """With pyarrow; ``quick`` looks for no quotes and no missing values."""
         pa = arrow()
         from pyarrow import csv as reader
 
