@@ -108,8 +108,8 @@ def theirs(loss: str, X: np.ndarray, y: np.ndarray, kinds: tuple[str, ...] = KIN
 
 
 def of_glum(loss: str, X: np.ndarray, y: np.ndarray, dispersion: float) -> list[np.ndarray]:
-    """glum puts the intercept first. Its robust errors have the factor n/(n - d - 1), and it
-    divides Pearson's sum by n for a dispersion, in every family: it is given ours."""
+    """glum puts the intercept first. Its variances have the factor n/(n - d - 1), in every family,
+    and it is given the dispersion, which it would divide by n."""
     model = GeneralizedLinearRegressor(
         alpha=0.0, family=GLUM[loss], link="auto" if loss in ("squared", "logistic") else "log",
         gradient_tol=1e-10, max_iter=1000,
@@ -119,7 +119,7 @@ def of_glum(loss: str, X: np.ndarray, y: np.ndarray, dispersion: float) -> list[
         se = model.std_errors(
             X, y, dispersion=dispersion, robust=robust, expected_information=not robust
         )
-        factor = (len(X) - X.shape[1] - 1) / len(X) if robust else 1.0
+        factor = (len(X) - X.shape[1] - 1) / len(X)
         found.append(np.sqrt(factor) * np.append(se[1:], se[0]))
     return found
 
