@@ -1,13 +1,14 @@
 """The engines against plain NumPy, a hardware floor, and each other.
 
-    python benchmarks/engines.py [--rounds 7]
+    python benchmarks/engines.py [--rounds 7] [--only abcdes]
 
-Every line is a ratio of times taken in turn in this same run, the best of all rounds of each;
+Every line is a ratio of CPU times taken in turn in this same run, the best of all rounds of each;
 one thread unless said. A: least squares, n = 10,000, d = 20, b = 0.9 n, full gradient recorded at
 each step. B: logistic, n = 50,000, d = 22, b = 100, no recording. C: sparse least squares,
 n = 20,000, d = 47,236, 74 nonzeros a row. D: policies, which look at each batch: the compiled
-rule against its readable twin, dense rows as in B, and sparse ones. Start-up is measured in fresh
-processes.
+rule against its readable twin, dense rows as in B, and sparse ones. E: rows beyond the cache,
+batches of nearly all rows, and large batches of sparse rows, without recording. Start-up is
+measured in fresh processes.
 """
 
 from __future__ import annotations
@@ -35,16 +36,20 @@ from bocce.engines.numba.pack import pack  # noqa: E402
 from bocce.engines.reference import ReferenceEngine  # noqa: E402
 
 
-def best_of(rounds: int, actions: dict[str, tuple[Callable[[], object], int]]) -> dict[str, float]:
+def best_of(
+    rounds: int,
+    actions: dict[str, tuple[Callable[[], object], int]],
+    clock: Callable[[], float] = time.process_time,
+) -> dict[str, float]:
     """Microseconds a step of each action, taken in turn, the best of all rounds."""
     best = dict.fromkeys(actions, float("inf"))
     for action, _ in actions.values():
         action()  # compile, and fill the caches
     for _ in range(rounds):
         for name, (action, steps) in actions.items():
-            start = time.perf_counter()
+            start = clock()
             action()
-            best[name] = min(best[name], (time.perf_counter() - start) / steps * 1e6)
+            best[name] = min(best[name], (clock() - start) / steps * 1e6)
     return best
 
 
@@ -122,10 +127,10 @@ def workload_a(rounds: int) -> None:
             "bocce": (solve, T),
             "gather": (lambda: gather_floor(packed.X, batches, total), 500),
             "sampling": (lambda: sampling_floor(source, 500), 500),
-            "one": (lambda: sweep(1), 8 * T),
-            "two": (lambda: sweep(2), 8 * T),
         },
     )
+    threads = {"one": (lambda: sweep(1), 8 * T), "two": (lambda: sweep(2), 8 * T)}
+    us |= best_of(rounds, threads, time.perf_counter)
     floor = us["gather"] + us["sampling"]
     line("A: naive NumPy loop / bocce", us["naive"] / us["bocce"], 50)
     line("A: floor (gather + sampling) / bocce", floor / us["bocce"], 0.45)
@@ -202,6 +207,69 @@ def workload_d(rounds: int) -> None:
             print(f"   us a step: bocce {us['bocce']:.2f}, readable {us['twin']:.1f}")
 
 
+def workload_e(rounds: int) -> None:
+    """Batches beyond the cache, and of nearly all rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1_000_000, 50))
+    y = X @ rng.standard_normal(50) + rng.standard_normal(len(X))
+    batches = np.array([rng.choice(len(X), 1000, replace=False) for _ in range(200)])
+    total, source = np.zeros(50), stream.make_stream(0, len(X), 1000, "independent")
+    table = bocce.schedules.shb(200, 100.0, 0.5)
+    squared, logistic = bocce.LeastSquares(X, y, l2=1e-4), bocce.Logistic(X, y > 0, l2=1e-4)
+    loops = {
+        "squared": lambda: naive_squared(X, y, 1000, 1e-4, table, 20),
+        "logistic": lambda: naive_logistic(X, logistic.y, 1000, 1e-4, table, 20),
+    }
+    for name, p in (("squared", squared), ("logistic", logistic)):
+        engine = CompiledEngine(p, 1000, 0, "independent")
+        us = best_of(
+            rounds,
+            {
+                "naive": (loops[name], 20),
+                "bocce": (lambda e=engine, p=p: steps(e, p, table, 200), 200),
+                "gather": (lambda: gather_floor(X, batches, total), 200),
+                "sampling": (lambda: sampling_floor(source, 200), 200),
+            },
+        )
+        floor = us["gather"] + us["sampling"]
+        line(f"E: 1M x 50, b = 1,000, {name}: NumPy / bocce", us["naive"] / us["bocce"], 3)
+        line(f"E: {name}: floor (gather + sampling) / bocce", floor / us["bocce"], 0.7)
+    small = bocce.Logistic(X[:10_000, :20], y[:10_000] > 0, l2=1e-4)
+    x = np.ascontiguousarray(X[:10_000, :20])
+    engine = CompiledEngine(small, 9000, 0, "independent")
+    us = best_of(
+        rounds,
+        {
+            "naive": (lambda: naive_logistic(x, small.y, 9000, 1e-4, table, 50), 50),
+            "bocce": (lambda: steps(engine, small, table, 200), 200),
+        },
+    )
+    line("E: logistic 10,000 x 20, b = 9,000: NumPy / bocce", us["naive"] / us["bocce"], 3)
+    S = sp.random_array((20_000, 47_236), density=74 / 47_236, format="csr", rng=rng)
+    p = bocce.LeastSquares(S, rng.standard_normal(20_000), l2=1e-4)
+    engine = CompiledEngine(p, 1000, 0, "independent")
+    us = best_of(
+        rounds,
+        {
+            "naive": (lambda: naive_squared(S, p.y, 1000, 1e-4, table, 50), 50),
+            "bocce": (lambda: steps(engine, p, table, 200), 200),
+        },
+    )
+    line("E: CSR, b = 1,000: SciPy / bocce", us["naive"] / us["bocce"], 1)
+
+
+def naive_squared(X, y, b, l2, schedule, steps) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    w, v = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for k in range(steps):
+        batch = rng.choice(len(y), b, replace=False, shuffle=False)
+        Xb = X[batch]
+        g = Xb.T @ (Xb @ w - y[batch]) / b + l2 * w
+        v = schedule.beta[k] * v - schedule.alpha[k] * g
+        w = w + v
+    return w
+
+
 def steps(engine, p, table, T) -> None:
     """T steps from zero with nothing recorded."""
     recorder = Recorder(record_steps(T, T, 1))
@@ -243,12 +311,12 @@ def line(what: str, measured: float, target: float, most: bool = False) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
-    rounds = parser.parse_args().rounds
-    workload_a(rounds)
-    workload_b(rounds)
-    workload_c(rounds)
-    workload_d(rounds)
-    start_up(rounds)
+    parser.add_argument("--only", default="abcdes", help="workloads, s for start-up")
+    asked = parser.parse_args()
+    parts = {"a": workload_a, "b": workload_b, "c": workload_c, "d": workload_d}
+    for name, part in {**parts, "e": workload_e, "s": start_up}.items():
+        if name in asked.only:
+            part(asked.rounds)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import os
 import subprocess
 import sys
 import time
-from resource import RUSAGE_SELF, getrusage
+from resource import RUSAGE_SELF, getpagesize, getrusage
 
 for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_name}_NUM_THREADS"] = "1"  # before NumPy is loaded
@@ -55,9 +55,11 @@ def formula(n: int, d: int, K: int, dtype: str, most: int) -> float:
 
 
 def copied(n: int, d: int, dtype: str) -> int:
-    """Bytes of a copy of X with an intercept."""
-    size = n * (d + 1) * np.dtype(dtype).itemsize
-    return size if size <= 1 << 26 else 0
+    """Bytes of a copy of X with an intercept, or of one in float32 alone."""
+    numbers, size = n * (d + 1), n * d * np.dtype(dtype).itemsize
+    if size <= 1 << 26:
+        return numbers * np.dtype(dtype).itemsize
+    return 4 * numbers if numbers <= 1 << 24 else 0
 
 
 def child(n: int, d: int, K: int, dtype: str, most: int) -> None:
@@ -68,7 +70,8 @@ def child(n: int, d: int, K: int, dtype: str, most: int) -> None:
     for k in range(0, n, 2000):
         y[k : k + 2000] = (X[k : k + 2000] @ W + rng.gumbel(size=(len(X[k:][:2000]), K))).argmax(1)
     y[:K] = np.arange(K)
-    before = getrusage(RUSAGE_SELF).ru_maxrss
+    with open("/proc/self/statm") as file:  # Linux
+        before = int(file.read().split()[1]) * getpagesize()
     p = bocce.Problem(X, y, "softmax", 1e-3, intercept=True)
     begin = time.process_time()
     plane = Plane(p, np.zeros(p.shape), memory=1, inner=True, limits=PlaneLimits(score_bytes=most))
@@ -76,7 +79,7 @@ def child(n: int, d: int, K: int, dtype: str, most: int) -> None:
     while (made := plane.k + plane.passes) < most:
         plane.step(Goal(passes=most - made))
     spent = time.process_time() - begin
-    peak = (getrusage(RUSAGE_SELF).ru_maxrss - before) * 1024
+    peak = getrusage(RUSAGE_SELF).ru_maxrss * 1024 - before
     print(json.dumps({"peak": peak, "s": spent / made, "steps": plane.k}))
 
 
