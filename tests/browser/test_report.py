@@ -103,7 +103,7 @@ def test_what_stands_comes_first(opened):
         "return [...document.querySelectorAll('h2')].map(h => h.textContent)"
     )
     assert order[0] == "What stands"
-    assert order[1].startswith("fig1: ")
+    assert order[1].startswith("Figure 1: ")
     assert order[-2:] == ["All claims", "Provenance"]
     assert len(opened.find_elements("css selector", ".card")) == 5
 
