@@ -35,7 +35,7 @@ TOL, ROUGH = 0.1, 0.3  # of the searches for one noise, and for all
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=12)
+    parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--longest", type=int, default=200)
     options = parser.parse_args()
     start, found = time.process_time(), []

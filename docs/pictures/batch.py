@@ -1,6 +1,6 @@
 """The picture of the README: steps by batch size, where heavy ball diverges, and the best table.
 
-python docs/pictures/batch.py docs/_static/batch.png     (about 4 minutes)
+python docs/pictures/batch.py docs/_static/batch.png     (about 2 minutes)
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ def draw(axes: plt.Axes, design: str, title: str) -> None:
 
 
 def main(path: str | Path) -> None:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True, layout="constrained")
     draw(left, "haar", "ordinary rows")
     draw(right, "heavy", "a few rows dominate")
     left.set_ylabel("steps to an error 1000 times smaller")
     left.plot([], [], "X", color="black", ms=7, label="diverges further left")
-    left.legend(loc="upper right", frameon=False)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.savefig(path, dpi=110)
 
 

@@ -6,7 +6,7 @@ function auto({ T, L, mu, L_max, n, b, kappa_tilde = null }) {
   if (kappa_tilde === null) return auto_heavy_ball(T, L, mu, L_max, z);
   const constants = 0.5 * T * damped_rule(L, mu, L_max, kappa_tilde, z).slack;
   const suits = z * L_max <= 0.25 * L && (T >= 50 || constants >= 5);
-  const rule = !suits ? auto_lookahead : T >= 50 && constants <= 50 ? auto_closing : auto_damped;
+  const rule = !suits ? auto_lookahead : T >= 50 && constants <= 10 ? auto_closing : auto_damped;
   return rule(T, L, mu, L_max, kappa_tilde, z);
 }
 

@@ -206,7 +206,7 @@ def auto(
     or five time constants, it is rule 3 (``damped.damped_table``): the slowest direction is
     critically damped, the steepest is at the edge of what is certified. Towards the end of the
     accelerated part the momentum falls to 0.4; then noise is averaged out. (Runs of fewer than 50
-    steps, or of more than 50 time constants, have a tail with constant growth of memory instead.)
+    steps, or of more than ten time constants, have a tail with constant growth of memory instead.)
     Elsewhere it is rule 2, MaSS with 1/b replaced by z (``lookahead_rule``), which is partly
     accelerated even at b = 1. Rule 2 remembers c = sqrt(kappa_m L_m/mu) steps, and c_k = min(c, k +
     2) at step k, so that fast directions need not wait for slow ones.

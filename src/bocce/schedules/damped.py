@@ -20,7 +20,7 @@ FIXED_POINT_STEPS = 100  # far more than the damping takes to settle
 SETTLED = 1e-14
 MOST_NOISE = 0.25  # Rule 3 is for zeta0^2 L_max up to this share of L; beyond it rule 2 is better.
 CLOSING_STEPS = 50  # Runs of so many steps close and average; shorter ones have a tail,
-CLOSING_MOST = 50.0  # and so have runs of more time constants than this.
+CLOSING_MOST = 10.0  # and so have runs of more time constants than this.
 LEAST_RUN = 5.0  # A short run needs so many time constants: steep directions settle slowly.
 
 
@@ -131,7 +131,7 @@ def damped_table(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The three columns of rule 3: ``closing_table``, or ``tail_table`` for other lengths.
 
-    A run closes if it has at least 50 steps and at most 50 time constants.
+    A run closes if it has at least 50 steps and at most 10 time constants.
     """
     known = (T, L, mu, L_max, kappa_tilde, zeta2)
     closes = T >= CLOSING_STEPS and _constants(*known) <= CLOSING_MOST
