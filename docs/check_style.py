@@ -1,8 +1,6 @@
 """Find riddles and long sentences in the docs and docstrings: part of ``make lint``.
 
     python docs/check_style.py [FILE ...]
-
-A page that must stay as it is stands in ``ALLOWED`` with its reason.
 """
 
 from __future__ import annotations
@@ -19,9 +17,6 @@ RIDDLES = re.compile(
     r"without further words|there are no others|put to sleep|said so far|of which nothing)\b",
     re.IGNORECASE,
 )
-ALLOWED: dict[str, str] = {
-    "docs/erratum.md": "quotes the paper",
-}
 CODE = re.compile(r"```.*?```|\$\$.*?\$\$|`[^`]*`|\$[^$]*\$", re.DOTALL)
 END = re.compile(r"[.!?:;][)*\"]*\s+|\n\s*\n|\n\s*[-*|#>]|\n\d+\. ")
 
@@ -69,7 +64,7 @@ def main(names: list[str]) -> int:
     found = []
     for page in pages:
         name = page.resolve().relative_to(ROOT).as_posix()
-        if name in ALLOWED or page.name.startswith("_"):
+        if page.name.startswith("_"):
             continue
         text = page.read_text(encoding="utf-8")
         found += faults(name, docstrings(page) if page.suffix == ".py" else text)

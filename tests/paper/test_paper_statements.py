@@ -96,9 +96,9 @@ def test_the_sentence_that_stands_first_is_counted():
     said = summary([row.verdict for row in STATEMENTS])
     assert said == (
         "Every rate that the paper claims survives; three statements need another hypothesis or "
-        "term, five need other constants (four of them because of one line), one threshold is off "
-        "by one batch size in 99, four proofs have gaps that can be closed, two numbers were "
-        "rounded, and seven are proved as they stand."
+        "term; five need other constants (four of them because of one line); one threshold is off "
+        "by one batch size in 99; four proofs have gaps that can be closed; two numbers were "
+        "rounded; and seven are proved as they stand."
     )
 
 

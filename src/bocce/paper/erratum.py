@@ -10,13 +10,11 @@ from .verdicts import MEANINGS, STATEMENT, Change, Verdict
 HEAD = """# Erratum
 
 Dear authors, we reproduced every figure and checked every statement of *(Accelerated)
-Noise-adaptive Stochastic Heavy-Ball Momentum* (TMLR, 03/2025) from its LaTeX source. {summary}
+Noise-adaptive Stochastic Heavy-Ball Momentum* (TMLR, 03/2025). {summary}
 
-Below is what we would change, with line numbers of the source, so that you can paste it. Every
-corrected form is proved on the page that is linked, and tested by computation. If we misread you,
-please tell us.
-
-This page is printed by `bocce claims DIR --erratum`.
+Below is what we would change, with line numbers of the LaTeX source. Every corrected form is proved
+on the linked page and tested by computation. If we misread you, please tell us. This page is printed
+by `bocce claims DIR --erratum`.
 """
 
 
@@ -44,8 +42,8 @@ def erratum(found: Iterable[Verdict] | None = None) -> str:
     for row in STATEMENTS:
         if row.changes:
             title = f"## {row.name} (`{row.label}`, line {row.line}): {row.verdict}"
-            parts.append(f"{title}\n\n{row.because}\n")
-            parts += [_change(change) for change in row.changes]
+            parts.append(f"{title}\n\n{row.because}{_proof(row.proof)}\n")
+            parts += [_change(change, row.proof) for change in row.changes]
     parts.append("## Outside the statements\n")
     parts += [_change(change) for change in OTHER]
     right = ", ".join(f"{row.name} (`{row.label}`)" for row in STATEMENTS if not row.changes)
@@ -61,15 +59,18 @@ def _used(word: str) -> bool:
     return any(row.verdict == word for row in STATEMENTS)
 
 
-def _change(change: Change) -> str:
-    """One change: where, printed, corrected, why, does the rate survive, and where it is proved."""
-    survives = "yes" if change.rate_survives else "no"
-    lines = [f"**Line {change.line}.** {change.why} The rate survives: {survives}."]
-    if change.proof:
-        page = change.proof.removeprefix("docs/")
-        lines[0] += f" Proof: [{page.split('/')[-1]}]({page})."
-    body = [*lines, "", "```latex", f"% printed\n{change.printed}"]
+def _change(change: Change, said: str = "") -> str:
+    """One change: where, why, printed and corrected, and its proof if not the one already said."""
+    line = f"**Line {change.line}.** {change.why}"
+    line += "" if change.rate_survives else " The rate does not survive."
+    line += "" if change.proof == said else _proof(change.proof)
+    body = [line, "", "```latex", f"% printed\n{change.printed}"]
     return "\n".join([*body, f"% corrected\n{change.corrected}", "```", ""])
+
+
+def _proof(path: str) -> str:
+    page = path.removeprefix("docs/")
+    return f" Proof: [{page.split('/')[-1]}]({page})." if page else ""
 
 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -112,7 +113,7 @@ def summary(classes: list[str]) -> str:
     first = "Every rate that the paper claims survives; " if rates else ""
     if len(parts) < 2:
         return first + "".join(parts) + "."
-    return f"{first}{', '.join(parts[:-1])}, and {parts[-1]}."
+    return f"{first}{'; '.join(parts[:-1])}; and {parts[-1]}."
 
 
 def _one_line() -> str:
