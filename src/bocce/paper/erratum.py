@@ -13,8 +13,8 @@ Dear authors, we reproduced every figure and checked every statement of *(Accele
 Noise-adaptive Stochastic Heavy-Ball Momentum* (TMLR, 03/2025). {summary}
 
 Below is what we would change, with line numbers of the LaTeX source. Every corrected form is proved
-on the linked page and tested by computation. If we misread you, please tell us. This page is printed
-by `bocce claims DIR --erratum`.
+on the linked page and tested by computation. If we misread you, please tell us. This page is
+printed by `bocce claims DIR --erratum`.
 """
 
 
