@@ -1,6 +1,6 @@
 """Find riddles and long sentences in the docs and docstrings: part of ``make lint``.
 
-    python docs/check_style.py [FILE ...]
+python docs/check_style.py [FILE ...]
 """
 
 from __future__ import annotations
