@@ -16,7 +16,7 @@ lowers the floor, and what does it cost?
 import matplotlib.pyplot as plt
 
 import bocce
-from bocce.paper.styles import LADDER, LADDER_MARKERS, Style, style_of
+from bocce.paper.styles import Style, style_of
 
 X, y, _ = bocce.data.regression(n=2000, d=6, kappa=50.0, noise_var=1.0)
 problem = bocce.LeastSquares(X, y)
@@ -61,7 +61,13 @@ for name in ("shb", "shb-exp", "2p-shb", "multi-shb-pan", "auto-shb"):
 # The pictures
 # ------------
 
-ladder = [Style(LADDER[2 * place + 1], LADDER_MARKERS[place]) for place in range(4)]
+# Dark to light, for a quantity that grows.
+ladder = [
+    Style("#0B3370", "o"),
+    Style("#4B546C", "s"),
+    Style("#767676", "^"),
+    Style("#A59C74", "v"),
+]
 panels = (
     (f"shb, b = {b}: the step", by_step, ladder),
     ("shb, a = 1: the batch", by_batch, ladder),

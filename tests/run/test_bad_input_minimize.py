@@ -61,8 +61,16 @@ ROWS = r"give rows \(1 to n=4\), or a share of n above 0 and at most 1, such as 
         ({"batch_size": "all"}, TypeError, rf"batch_size='all' must be an integer .*; {ROWS}"),
         ({"seed": -1}, ValueError, r"seed=-1 must be an integer from 0 to .*; a seed is .*\."),
         ({"seed": 0.5}, TypeError, r"seed=0.5 must be an integer from 0 to .*; a seed is .*\."),
-        ({"tol": -1.0}, ValueError, r"tol=-1.0 must be .*>= 0 and < 1; 0 never stops early\."),
-        ({"tol": NAN}, ValueError, r"tol=nan must be .*>= 0 and < 1; 0 never stops early\."),
+        (
+            {"tol": -1.0},
+            ValueError,
+            r'tol=-1.0 must be .*>= 0 and < 1; 0 never .*, "auto" when .*',
+        ),
+        (
+            {"tol": NAN},
+            ValueError,
+            r'tol=nan must be .*>= 0 and < 1; 0 never .*, "auto" when .*',
+        ),
         ({"sampling": "shuffle"}, ValueError, r"sampling=.*; did you mean 'reshuffle'\?"),
         ({"engine": "compile"}, ValueError, r"engine=.*; did you mean 'compiled'\?"),
         ({"record_every": 0}, ValueError, r'record_every=0 must be .*>= 1; .*or "auto"\.'),

@@ -48,8 +48,8 @@ def _batch_size(text: str) -> int | float:
         return float(text)
 
 
-def _tolerance(text: str) -> float | str:
-    return text if text == "auto" else float(text)
+def _tolerance(tol: str) -> float | str:
+    return tol if tol == "auto" else float(tol)
 
 
 File = Annotated[
