@@ -33,7 +33,7 @@ smartquotes = False  # an option is written --target
 nitpicky = True
 # Types of other packages, words that numpydoc takes for types, and classes inside a subpackage that
 # no page shows: there is nothing to link to.
-nitpick_ignore_regex = [("py:class", r"(?!bocce\.).*"), ("py:class", r"bocce(\.\w+){3}")]
+nitpick_ignore_regex = [("py:class", r"(?!bocce\.).*"), ("py:class", r"bocce(\.\w+){3,}")]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
