@@ -16,6 +16,7 @@ import bocce.ray.workers
 from bocce.data import write_blocks
 from bocce.inference import infer
 from bocce.plane.metrics import HessianPolicy
+from bocce.plane.metrics.newton_cg import NewtonPolicy
 from bocce.plane.scores import PredictingScores
 from ray_rows import KINDS, D, N, T, data, on_rows, parts_of, replayed, schedule
 
@@ -173,7 +174,12 @@ def test_intercept_and_scales_are_those_of_one_machine(local_ray, monkeypatch, l
     options = {"l2": 0.01, "intercept": True}
     r = bocce.ray.minimize(parts, loss=loss, tol=1e-10, **options)
     monkeypatch.setattr("bocce.plane.choose.MemoryScores", PredictingScores)
+    monkeypatch.setattr(
+        "bocce.plane.choose.MatrixScores",
+        lambda p, memory, outputs, _: PredictingScores(p, memory, outputs),
+    )
     monkeypatch.setattr("bocce.plane.choose.in_memory", lambda problem: False)
+    monkeypatch.setattr(NewtonPolicy, "suits", lambda problem: False)
     monkeypatch.setattr(HessianPolicy, "every_step", False)  # a Hessian is a round of messages
     problem = bocce.Problem(X, y, loss, **options)
     s = bocce.minimize(problem, "plane", tol=1e-10)
