@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -161,6 +161,6 @@ def write(files: list[Path], fit: Fit, figures: dict[str, Any]) -> None:
         known |= {option: column.name} if column is not None else {}
     known |= {"excluded": data.excluded} if data.excluded else {}
     with atomic_write(npz) as stream:
-        save(stream, fit.result, **known, encoding=data.encoding, imputed=data.imputed)
+        save(stream, replace(fit.result, **known, encoding=data.encoding, imputed=data.imputed))
     with atomic_write(page) as stream:
         stream.write(as_json({**figures, **known}).encode() + b"\n")

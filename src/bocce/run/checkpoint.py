@@ -16,8 +16,7 @@ from ..control import Decider, RunVerdict
 from ..engines import State
 from ..rows import Array
 from .checkpoint_file import read, unreadable, write
-from .history import History
-from .result import StageRun
+from .result import History, StageRun
 
 if TYPE_CHECKING:
     from .driver import Driver
@@ -120,7 +119,6 @@ class Keeper:
     def _taken(self) -> dict[str, Any]:
         """References, for arrays are replaced and not written to; lists by their length."""
         run, state = self.run, self.run.state
-        assert run.engine is not None
         memory = state.memory | run.engine.state_dict()
         counts = [state.k, state.row, run.evaluations, run.end, int(run.stage is not None)]
         taken = {
@@ -164,7 +162,6 @@ class Keeper:
         if under_way:
             run.resume(run.controller.current())
             check_counters(run)
-            assert run.engine is not None
             run.engine.load_state_dict(run.state.memory)
             run.state.memory = {n: a for n, a in run.state.memory.items() if n == "policy"}
 
