@@ -14,8 +14,7 @@ from .methods import (
     registry,
     takes_all_rows,
 )
-from .plane import MetricChoice, Plane, plane
-from .policy import Decider, Policy
+from .policy import Decider, MetricChoice, PlaneSteps, Policy, plane
 from .sps import PolyakPolicy, momsps
 from .stream import Stream
 
@@ -35,7 +34,7 @@ __all__ = [
     "Limits",
     "LineSearchPolicy",
     "MetricChoice",
-    "Plane",
+    "PlaneSteps",
     "Policy",
     "PolyakPolicy",
     "Recipe",

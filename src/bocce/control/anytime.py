@@ -13,7 +13,7 @@ from ..schedules import Schedule
 from ..schedules.adaptive import decay, design, sampling_noise
 from .base import Best, End, Limits, RunVerdict, Stage, StageReport
 from .guard import VALUE_FACTOR
-from .plane import MetricChoice, Plane
+from .policy import MetricChoice, PlaneSteps
 
 FIRST_SHARE = 1.0 / 30.0  # the first stage is designed for mu = L/30,
 LOWER = 4.0  # each further one for a quarter of it,
@@ -122,7 +122,7 @@ class Anytime:
         self.brief, self.wants_tol = brief, wants_tol
         self.quadratic, self.look_rows, self.budget = quadratic, look_rows, budget
         self.fixed_batch = fixed_batch  # the caller chose the batch
-        self.plane = Plane(memory, inner=True, metric=metric)
+        self.plane = PlaneSteps(memory, inner=True, metric=metric)
         self.limits = limits or Limits()
         self.place = Place()
         self.before = np.zeros(0)  # the mean over the first half of the stage

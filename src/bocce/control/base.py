@@ -14,11 +14,10 @@ from typing import NamedTuple, Protocol, TypeAlias
 from ..problems import Look
 from ..rows import Array
 from ..schedules import Schedule
-from .plane import Plane
-from .policy import Decider
+from .policy import Decider, PlaneSteps
 
 # What decides the steps of a stage: a table, a policy, or the engine of the plane itself.
-Steps: TypeAlias = Schedule | Decider | Plane
+Steps: TypeAlias = Schedule | Decider | PlaneSteps
 
 
 @dataclass(frozen=True)

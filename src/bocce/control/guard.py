@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,27 +154,23 @@ class GuardedRun:
         if seen is None:
             return self.current()
         look = seen.look(seen.w)
-        norm = look.norm
         self.k = seen.k
-        why = self._why(look.value, norm, seen.norms) or seen.verdict
-        if why:
+        if self._diverges(look.value, look.norm, seen.norms) or seen.verdict:
             return self._retreat()
-        self._keep(seen.w, look.value, norm, seen.norms)
+        self._keep(seen.w, look.value, look.norm, seen.norms)
         return self.current() if seen.k < self.table.T else End(RunVerdict.RUNNING)
 
-    def _why(self, value: float, norm: float, norms: Array) -> str:
-        """Why the run should be taken back, or ""."""
+    def _diverges(self, value: float, norm: float, norms: Array) -> bool:
+        """Should the run be taken back? See ``guard`` for the three cases."""
         if not (math.isfinite(value) and math.isfinite(norm)):
-            return "overflow"
+            return True
         levels = self.levels
         factor = VALUE_FACTOR if levels.noise > 0.0 else 1.0  # nothing excuses a full batch
         if value > factor * self.first_value + levels.slack and norm > levels.rounding:
-            return f"f rose above {factor:g} f(w0)"
+            return True
         level = NORM_FACTOR * max(self.best_norm, levels.noise, levels.rounding)
-        running = norms[-RUNNING:]
-        if running.size == RUNNING and running.min() > level and norms.max() > self.highest:
-            return f"the gradient norm rose above {NORM_FACTOR:g} times its best"
-        return ""
+        last = norms[-RUNNING:]
+        return bool(last.size == RUNNING and last.min() > level and norms.max() > self.highest)
 
     def _keep(self, w: Array, value: float, norm: float, norms: Array) -> None:
         """The look was fine: remember the best, and when to look next."""
@@ -194,8 +190,7 @@ class GuardedRun:
         self.table = shorter(self.table, self.k, len(self.went_back), self.recipe)
         self.origin, self.highest = self.k, math.inf
         self.coming = self.k + self.levels.gap
-        stage = self.current()
-        return Stage(stage.name, stage.steps, stage.batch, stage.count, stage.row, self.best.w)
+        return replace(self.current(), start=self.best.w)
 
     def state(self) -> dict[str, Array]:
         best = self.best

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..control import Controller, Fixed, Guarded, GuardedRun, Levels, Plane, Recipe, registry
+from ..control import Controller, Fixed, Guarded, GuardedRun, Levels, PlaneSteps, Recipe, registry
 from ..control.anytime import accelerating_batch
 from ..losses import Loss
 from ..problems import Frame, Problem
@@ -45,11 +45,11 @@ def controller_of(p: Problem, request: Request, start: Array) -> Controller:
     return GuardedRun(steps, b, steps.name or "schedule", levels, recipe, request.limits)
 
 
-def _plane(request: Request) -> Plane:
+def _plane(request: Request) -> PlaneSteps:
     """The steps on all rows, no more than were asked for."""
     method, T = request.method, request.T
-    usual = Plane(request.memory, inner=True, metric=request.metric)
-    steps = method if isinstance(method, Plane) else usual
+    usual = PlaneSteps(request.memory, inner=True, metric=request.metric)
+    steps = method if isinstance(method, PlaneSteps) else usual
     most = T or math.ceil(request.passes or usual_passes(request.tol, request.limits))
     return replace(steps, T=min(most, steps.T), inner=steps.inner and T is None)
 

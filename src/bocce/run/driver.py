@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from .. import engines
-from ..control import Controller, End, Fixed, Plane, RunVerdict, Stage, StageReport
+from ..control import Controller, End, Fixed, PlaneSteps, RunVerdict, Stage, StageReport
 from ..engines import Engine, Goal, Recorder, State, StepReport
 from ..plane import PlaneEngine
 from ..problems import Frame, Look, NotFinite, Problem, norm
@@ -148,7 +148,7 @@ class Driver:
         if self.made_for == wanted:
             return
         self.made_for, s = wanted, self.settings
-        if isinstance(steps, Plane):
+        if isinstance(steps, PlaneSteps):
             self.engine = PlaneEngine(self.problem, steps.memory, steps.inner, steps.metric)
         else:
             sampled = (stage.batch, s.seed, s.sampling)
@@ -189,7 +189,7 @@ class Driver:
     @property
     def free(self) -> bool:
         """Does the engine know the gradient where a step ends, so that a look costs nothing?"""
-        return self.made_for is not None and isinstance(self.made_for[1], Plane)
+        return self.made_for is not None and isinstance(self.made_for[1], PlaneSteps)
 
     def _goal(self) -> Goal:
         """What the next steps are for."""
@@ -374,7 +374,7 @@ class Driver:
 
     def _nearer(self) -> Array:
         """A point near the minimiser: a few steps on all rows from the start."""
-        steps, stop = Fixed(Plane(T=NEARER_STEPS), self.problem.n), Stop(0.0, self.frame)
+        steps, stop = Fixed(PlaneSteps(T=NEARER_STEPS), self.problem.n), Stop(0.0, self.frame)
         run = Driver(self.problem, self.frame, self.start, steps, stop, Request(), dict)
         run.go()
         return run.state.w

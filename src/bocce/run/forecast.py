@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import theory
-from ..control import PLANE, Anytime, Controller, Plane, Stage, takes_all_rows
+from ..control import PLANE, Anytime, Controller, PlaneSteps, Stage, takes_all_rows
 from ..control.anytime import Design
 from ..problems import Constants, Problem
 from ..rows import Array
@@ -127,7 +127,7 @@ def first_stage(p: Problem, request: Request) -> tuple[Controller, Stage]:
 
 def stages(p: Problem, controller: Controller, first: Stage, tried: Trial) -> list[PlannedStage]:
     """What the run would be made of."""
-    if isinstance(first.steps, Plane):
+    if isinstance(first.steps, PlaneSteps):
         if tried.inner and not first.steps.inner:  # plain steps were not tried
             return [PlannedStage(PLANE.name, first.count, p.n, False)]
         return [_plane(p, first.count, tried, tried.whole)]

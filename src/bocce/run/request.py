@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import _checks, engines, sampling
 from .._types import Vector
-from ..control import Given, Limits, MetricChoice, Plane, check_method, facts_of
+from ..control import Given, Limits, MetricChoice, PlaneSteps, check_method, facts_of
 from ..plane import METRICS
 from ..problems import Problem
 from ..rows import Array
@@ -75,7 +75,7 @@ class Request:
     @property
     def open_ended(self) -> bool:
         """Is the number of steps left to the run?"""
-        return isinstance(self.method, Plane) or (self.T is None and not self.facts.needs_T)
+        return isinstance(self.method, PlaneSteps) or (self.T is None and not self.facts.needs_T)
 
     @property
     def start(self) -> Array:
