@@ -58,15 +58,12 @@ class Keeper:
             except Exception as error:  # whatever a forged file makes of it
                 raise unreadable(self.path, error) from error
             self.found = True
-        self._listen()
-        return self
-
-    def _listen(self) -> None:
-        """Let SIGTERM, which would end the process at once, save the run first."""
         main = threading.current_thread() is threading.main_thread()
         if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            # SIGTERM, which would end the process at once, saves the run first
             signal.signal(signal.SIGTERM, self._on_sigterm)
             self.listens = True
+        return self
 
     def _on_sigterm(self, *_: object) -> None:
         self.terminated = True

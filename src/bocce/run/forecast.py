@@ -164,7 +164,7 @@ def passes(run: list[PlannedStage], n: int) -> float | None:
 # ---------------------------------------------------------------- what batch sizes cost
 
 
-class Known(NamedTuple):
+class PlanFacts(NamedTuple):
     """What is known of a problem before a run; ``constants`` are None where the loss has none."""
 
     n: int
@@ -176,7 +176,7 @@ class Known(NamedTuple):
     rows: tuple[float, float | None]  # what a run takes for L_max and kappa~
 
     @classmethod
-    def of(cls, p: Problem, tried: Trial, accuracy: float) -> Known:
+    def of(cls, p: Problem, tried: Trial, accuracy: float) -> PlanFacts:
         c = None if p.loss.curvature is None else p.constants()
         if c is not None and not (usable(c.L) or c.L == 0.0):
             c = None  # no step can be computed from them: only runs on all rows are planned

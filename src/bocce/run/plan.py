@@ -16,7 +16,7 @@ from ..problems import Constants, Problem
 from ..schedules import Schedule, shb
 from . import forecast, plan_words
 from .expectation import Expectation, affordable, expectation
-from .forecast import Known, PlannedStage
+from .forecast import PlanFacts, PlannedStage
 from .request import Request
 
 # If even the cheapest batch size costs more passes than this, none is recommended.
@@ -239,7 +239,7 @@ def plan(
     controller, first = forecast.first_stage(p, request)
     tried = forecast.trial(p, request.tol, request.memory)
     stages = forecast.stages(p, controller, first, tried)
-    known = Known.of(p, tried, accuracy)
+    known = PlanFacts.of(p, tried, accuracy)
     outlook = None
     if isinstance(first.steps, Schedule) and not request.facts.guarded:
         outlook = expectation(p, first.steps, first.batch, tried.w, accuracy)
@@ -276,14 +276,14 @@ def usual_tol(T: int | None) -> float:
     return 1e-6 if T is None else 0.0
 
 
-def _parameters(first: PlannedStage, known: Known) -> dict[str, float | None]:
+def _parameters(first: PlannedStage, known: PlanFacts) -> dict[str, float | None]:
     three: tuple[float | None, ...] = (first.alpha, first.beta, first.theta)
     if first.alpha is None and known.constants is not None:
         three = known.design(first.batch).parameters()
     return dict(zip(("alpha", "beta", "theta"), three))
 
 
-def _steps(stages: list[PlannedStage], known: Known, request: Request) -> int | None:
+def _steps(stages: list[PlannedStage], known: PlanFacts, request: Request) -> int | None:
     given = request.T is not None or request.rows is not None
     if given and known.constants is not None:
         return known.steps(stages[0].batch)
@@ -292,7 +292,7 @@ def _steps(stages: list[PlannedStage], known: Known, request: Request) -> int | 
     return sum(stage.steps or 0 for stage in stages)
 
 
-def _sizes(p: Problem, known: Known) -> dict[str, Any]:
+def _sizes(p: Problem, known: PlanFacts) -> dict[str, Any]:
     """What batch sizes cost, and those that stand out."""
     names = ("knee", "cheapest", "recommended", "accelerating")
     if known.constants is None or known.mu is None:
@@ -310,7 +310,7 @@ def _sizes(p: Problem, known: Known) -> dict[str, Any]:
     return {"sweep": sweep, **dict(zip(names, sizes))}
 
 
-def _thresholds(p: Problem, known: Known) -> dict[str, float | None]:
+def _thresholds(p: Problem, known: PlanFacts) -> dict[str, float | None]:
     """From which batch on the paper's heavy ball is stable."""
     if known.constants is None or known.mu is None:
         return dict.fromkeys(("paper_batch", "certified_batch", "exact_batch"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..control import Controller
 from ..problems import Constants, Problem
 from . import expectation
-from .forecast import Known, PlannedStage, Trial
+from .forecast import PlanFacts, PlannedStage, Trial
 from .request import Request
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _ratio(c: Constants) -> float:
 
 
 def paragraph(
-    plan: Plan, p: Problem, request: Request, controller: Controller, known: Known, tried: Trial
+    plan: Plan, p: Problem, request: Request, controller: Controller, known: PlanFacts, tried: Trial
 ) -> str:
     """Why, and what is odd about the data."""
     c = known.constants
@@ -252,7 +252,7 @@ def _why(plan: Plan, p: Problem, request: Request, controller: Controller) -> st
     return "The data fit into memory, where full-batch steps end sooner than batches would."
 
 
-def _flat(p: Problem, c: Constants, known: Known) -> str:
+def _flat(p: Problem, c: Constants, known: PlanFacts) -> str:
     """What the table assumes where some direction may have no curvature."""
     if c.mu > 0.0 or known.mu is None:
         return ""
@@ -283,7 +283,7 @@ def _dominated(c: Constants) -> str:
     )
 
 
-def _regime(plan: Plan, request: Request, known: Known) -> str:
+def _regime(plan: Plan, request: Request, known: PlanFacts) -> str:
     """What the batch that was given, or is taken for T steps, means."""
     b, knee = plan.batch_size, plan.knee
     if (request.T is None and request.rows is None) or knee is None:
