@@ -1,7 +1,7 @@
 """What comes next in a run: a table, a line search, a guard, or a run without T."""
 
 from .anytime import Anytime
-from .base import Best, Controller, End, Fixed, Limits, RunVerdict, Stage, StageReport
+from .base import Best, Controller, Fixed, Limits, RunVerdict, Stage, StageReport
 from .guard import Guarded, GuardedRun, Levels, Recipe, guard
 from .line_search import LineSearchPolicy, armijo, sgd_sls_exponential, shb_sls_exponential
 from .methods import (
@@ -25,7 +25,6 @@ __all__ = [
     "Best",
     "Controller",
     "Decider",
-    "End",
     "Fixed",
     "Given",
     "Guarded",

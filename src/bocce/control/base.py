@@ -61,12 +61,6 @@ class RunVerdict(StrEnum):
     STOPPED = "stopped"  # by a callback
 
 
-class End(NamedTuple):
-    """No further stage, and why; ``RUNNING`` where all steps were taken."""
-
-    verdict: RunVerdict
-
-
 class StageReport(NamedTuple):
     """What a controller may know of the run when a stage is over."""
 
@@ -113,8 +107,9 @@ class Controller(Protocol):
     def begin(self, w: Array, first: Look) -> None:
         """The run starts at w."""
 
-    def next(self, seen: StageReport | None) -> Stage | End:
-        """What comes after what was seen; None where nothing was run yet."""
+    def next(self, seen: StageReport | None) -> Stage | RunVerdict:
+        """The stage after what was seen (None: nothing was run yet), or how the run has ended:
+        ``RUNNING`` where all steps were taken."""
 
     def current(self) -> Stage:
         """The stage under way: the one that ``next`` returned last, built from ``state``."""
@@ -141,8 +136,8 @@ class Fixed:
     def begin(self, w: Array, first: Look) -> None:
         """Nothing depends on the start."""
 
-    def next(self, seen: StageReport | None) -> Stage | End:
-        return self.current() if seen is None else End(seen.verdict)
+    def next(self, seen: StageReport | None) -> Stage | RunVerdict:
+        return self.current() if seen is None else seen.verdict
 
     def current(self) -> Stage:
         return Stage(self.name, self.steps, self.batch, self.steps.T)

@@ -11,7 +11,7 @@ import numpy as np
 from ..problems import Look
 from ..rows import Array
 from ..schedules import Method, Schedule
-from .base import Best, End, Limits, RunVerdict, Stage, StageReport
+from .base import Best, Limits, RunVerdict, Stage, StageReport
 
 VALUE_FACTOR = 4.0  # f above so many times f(w0) is divergence
 NORM_FACTOR = 10.0  # so is a gradient norm so many times the best, three records running
@@ -27,7 +27,7 @@ class Guarded:
     Parameters
     ----------
     method : Schedule or str
-        The method that runs under the guard.
+        As for ``guard``.
     """
 
     method: str | Schedule
@@ -150,7 +150,7 @@ class GuardedRun:
         end = min(self.coming, self.table.T)
         return Stage(self.name, self.table, self.batch, end - self.k, row=self.k)
 
-    def next(self, seen: StageReport | None) -> Stage | End:
+    def next(self, seen: StageReport | None) -> Stage | RunVerdict:
         if seen is None:
             return self.current()
         look = seen.look(seen.w)
@@ -158,7 +158,7 @@ class GuardedRun:
         if self._diverges(look.value, look.norm, seen.norms) or seen.verdict:
             return self._retreat()
         self._keep(seen.w, look.value, look.norm, seen.norms)
-        return self.current() if seen.k < self.table.T else End(RunVerdict.RUNNING)
+        return self.current() if seen.k < self.table.T else RunVerdict.RUNNING
 
     def _diverges(self, value: float, norm: float, norms: Array) -> bool:
         """Should the run be taken back? See ``guard`` for the three cases."""
@@ -181,12 +181,12 @@ class GuardedRun:
         apart = min(self.coming - self.origin, self.table.T // LOOKS)
         self.coming += max(self.levels.gap, apart)
 
-    def _retreat(self) -> Stage | End:
+    def _retreat(self) -> Stage | RunVerdict:
         if len(self.went_back) >= self.limits.most_retreats:
-            return End(RunVerdict.DIVERGED)
+            return RunVerdict.DIVERGED
         self.went_back.append(self.k)
         if self.k >= self.table.T:
-            return End(RunVerdict.RUNNING)
+            return RunVerdict.RUNNING
         self.table = shorter(self.table, self.k, len(self.went_back), self.recipe)
         self.origin, self.highest = self.k, math.inf
         self.coming = self.k + self.levels.gap

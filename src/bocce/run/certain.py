@@ -77,19 +77,19 @@ def solve_as_asked(p: Problem, request: Request) -> Result:
     frame = Frame.of(p)
     inner = frame.problem(p)
 
+    def variables(run: Result) -> Array:
+        return p.join_intercept(run.w, run.intercept)
+
     def go(tol: float, before: Result | None) -> tuple[Result, bool]:
-        if before is None:
-            result = solve(p, replace(request, tol=tol), None, frame, inner)
-        else:
-            w = p.join_intercept(before.w, before.intercept)
+        asked, stop = replace(request, tol=tol), None
+        if before is not None:
+            asked = replace(asked, w0=variables(before))
             stop = Stop(tol, frame, first=float(before.history["grad_norm"][0]))
-            then = solve(p, replace(request, tol=tol, w0=w), stop, frame, inner)
-            result = _joined(before, then)
+        result = solve(p, asked, stop, frame, inner)
+        result = result if before is None else _joined(before, result)
         return result, result.status == "converged"
 
-    result, error = until_certain(
-        go, lambda r: optimisation_error(p, p.join_intercept(r.w, r.intercept))
-    )
+    result, error = until_certain(go, lambda run: optimisation_error(p, variables(run)))
     if result.status != "converged":
         return result
     within = f"very coefficient is within {SHARE:g} standard errors of the minimiser"

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from .. import engines
-from ..control import Controller, End, Fixed, PlaneSteps, RunVerdict, Stage, StageReport
+from ..control import Controller, Fixed, PlaneSteps, RunVerdict, Stage, StageReport
 from ..engines import Engine, Goal, Recorder, State, StepReport
 from ..plane import PlaneEngine
 from ..problems import Frame, Look, NotFinite, Problem, norm
@@ -109,8 +109,8 @@ class Driver:
                 told = self._tell_best() if self.controller.open_ended else RunVerdict.RUNNING
                 if told == RunVerdict.CONVERGED or (told and isinstance(answer, Stage)):
                     return told
-                if isinstance(answer, End):
-                    return self._judged(answer.verdict or self._last_record())
+                if isinstance(answer, RunVerdict):
+                    return self._judged(answer or self._last_record())
             # A callback may have stopped the run at the last step of the stage.
             verdict = self._stretch() if self.state.k < self.end else RunVerdict.RUNNING
             if verdict in (RunVerdict.CONVERGED, RunVerdict.STOPPED):
