@@ -65,7 +65,7 @@ class Driver:
         answer = self.controller.next(None)
         assert isinstance(answer, Stage)
         self._use_engine_of(answer)
-        first = self._look(self.state.w)
+        first = self.engine.look(self.state.w)
         if not (math.isfinite(first.value) and np.isfinite(first.gradient).all()):
             raise NotFinite(
                 f"minimize: f is {first.value:g} where the run begins, or its gradient overflows; "
@@ -93,7 +93,7 @@ class Driver:
         if best is not None and w is best.w and self.history.last.value != best.value:
             if self.history.last.k == self.state.k:
                 self.history.drop_last()
-            self._note(best.value, self.stop.user_norm(self._look(w).gradient))
+            self._note(best.value, self.stop.user_norm(self.engine.look(w).gradient))
         return w
 
     # -- the loop ----------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Driver:
         state, taken = self.state, self.stages[-1].steps
         mean = None if state.tally is None or taken == 0 else state.tally / taken
         norms = np.concatenate([np.zeros(0), *self.norms])
-        look = self._outer_look if self.controller.open_ended else self._look
+        look = self._outer_look if self.controller.open_ended else self.engine.look
         return StageReport(state.w, state.k, mean, look, norms, verdict, self.evaluations)
 
     def _enter(self, stage: Stage) -> None:
@@ -300,13 +300,15 @@ class Driver:
 
     def _checked(self, verdict: RunVerdict) -> RunVerdict:
         """Is a run that has converged in its own variables over in the caller's?"""
-        if verdict != RunVerdict.CONVERGED or self.stop.met(self._look(self.state.w).gradient):
+        if verdict != RunVerdict.CONVERGED or self.stop.met(
+            self.engine.look(self.state.w).gradient
+        ):
             return verdict
         self.recorder.aim(self._goal2())
         return RunVerdict.RUNNING
 
     def _record_here(self) -> RunVerdict:
-        look = self._look(self.state.w)
+        look = self.engine.look(self.state.w)
         verdict = self.engine.record(self.state.w, self.recorder)
         if verdict == RunVerdict.DIVERGED:
             return verdict
@@ -342,7 +344,7 @@ class Driver:
         if (best.value, best.norm) == self.history.last[1:3]:
             return RunVerdict.RUNNING
         self._note(best.value, best.norm)
-        told_to_stop = bool(self.settings.callback) and self._tell(best.w, self._look(best.w))
+        told_to_stop = bool(self.settings.callback) and self._tell(best.w, self.engine.look(best.w))
         if best.norm > self.stop.goal:
             return _unless(told_to_stop)
         self.state = State.at_rest(best.w, self.state.k)
@@ -353,7 +355,7 @@ class Driver:
         if self.history.last.k == self.state.k or self.controller.open_ended:
             return RunVerdict.RUNNING
         w = self.controller.answer(self.state.w, RunVerdict.RUNNING)
-        look = self._look(w)
+        look = self.engine.look(w)
         beyond = engines.norm2(look.gradient, self.unit) > self._limit2
         if beyond or not math.isfinite(look.value):
             return RunVerdict.DIVERGED
@@ -381,15 +383,12 @@ class Driver:
 
     # -- looking -----------------------------------------------------------------------------------
 
-    def _look(self, w: Array) -> Look:
-        return self.engine.look(w)
-
     def _outer(self, look: Look) -> Look:
         return Look(look.value, self.frame.gradient_out(look.gradient))
 
     def _outer_look(self, w: Array) -> Look:
         """What a controller is shown: the gradient in the caller's variables."""
-        return self._outer(self._look(w))
+        return self._outer(self.engine.look(w))
 
 
 def _unless(stopped: bool) -> RunVerdict:
