@@ -85,12 +85,14 @@ def read(file: str, reading: Reading, keep_missing: bool = False) -> FileData:
         unknown=reading.unknown,
     )
     left_out = [name for name in excluded or () if isinstance(name, str)] or None
-    known = {"encoding": found.encoding, "excluded": left_out}
-    rows = FileData(*found, found.columns, found.target, **known)
-    for option in ("weights", "offset"):
-        if name := getattr(reading, option):
-            rows, column = _taken(rows, f"--{option}", name, file)
-            rows = rows._replace(**{option: column})
+    X, y = found
+    rows = FileData(X, y, found.columns, found.target, encoding=found.encoding, excluded=left_out)
+    if reading.weights:
+        rows, column = _taken(rows, "--weights", reading.weights, file)
+        rows = rows._replace(weights=column)
+    if reading.offset:
+        rows, column = _taken(rows, "--offset", reading.offset, file)
+        rows = rows._replace(offset=column)
     if rows.weights is not None and not (rows.weights.values > 0.0).all():
         name, values = rows.weights
         raise ValueError(

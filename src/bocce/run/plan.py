@@ -276,7 +276,7 @@ def usual_tol(T: int | None) -> float:
     return 1e-6 if T is None else 0.0
 
 
-def _parameters(first: PlannedStage, known: PlanFacts) -> dict[str, float | None]:
+def _parameters(first: PlannedStage, known: PlanFacts) -> dict[str, Any]:
     three: tuple[float | None, ...] = (first.alpha, first.beta, first.theta)
     if first.alpha is None and known.constants is not None:
         three = known.design(first.batch).parameters()
@@ -310,7 +310,7 @@ def _sizes(p: Problem, known: PlanFacts) -> dict[str, Any]:
     return {"sweep": sweep, **dict(zip(names, sizes))}
 
 
-def _thresholds(p: Problem, known: PlanFacts) -> dict[str, float | None]:
+def _thresholds(p: Problem, known: PlanFacts) -> dict[str, Any]:
     """From which batch on the paper's heavy ball is stable."""
     if known.constants is None or known.mu is None:
         return dict.fromkeys(("paper_batch", "certified_batch", "exact_batch"))
