@@ -6,7 +6,7 @@ from .control import (
 from .control import (
     Guarded,
     LineSearchPolicy,
-    Plane,
+    PlaneSteps,
     Policy,
     PolyakPolicy,
     armijo,
@@ -21,7 +21,7 @@ __all__ = [
     "REGISTRY",
     "Guarded",
     "LineSearchPolicy",
-    "Plane",
+    "PlaneSteps",
     "Policy",
     "PolyakPolicy",
     "armijo",

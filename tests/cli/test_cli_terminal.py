@@ -92,6 +92,18 @@ def test_the_examples_can_be_typed(name):
         GROUP.commands[words[0]].make_context(words[0], words[1:])
 
 
+def test_a_long_path_is_folded_and_cuts_nothing_off(tmp_path):
+    """A word that is wider than the terminal made the table wider, and every line was cut."""
+    folder = tmp_path / ("a_long_name_" * 6) / ("another_" * 5)
+    folder.mkdir(parents=True)
+    file = write_table(folder / "table.csv", noise_var=0.1)
+    lines = run("solve", file).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    text = "".join(line.strip() for line in lines)
+    assert str(file) in text
+    assert "after 1 step, 1 pass of all n=" in " ".join(" ".join(lines).split())
+
+
 def test_every_command_is_summed_up_in_one_line():
     listed = run("--help").stdout.partition("Commands:\n")[2].splitlines()
     assert [line.split()[0] for line in listed] == list(GROUP.commands)

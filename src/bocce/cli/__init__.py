@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import claims, doctor, explore, methods, plan, predict, report, reproduce, solve, theory
+from . import claims, doctor, explore, methods, plan, predict, reproduce, solve, theory
 from ._terminal import Commands, say
 
 HELP = """
@@ -80,7 +80,7 @@ for command in (
     explore.explore,
     methods.methods,
     reproduce.reproduce,
-    report.report,
+    claims.report,
     claims.claims,
     doctor.doctor,
 ):

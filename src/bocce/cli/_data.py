@@ -67,12 +67,12 @@ def read(file: str, reading: Reading, keep_missing: bool = False) -> FileData:
     if chosen:
         chosen += [_name_or_number(name) for name in (reading.weights, reading.offset) if name]
     if not Path(file).exists() and file in known_sets():
-        if given := reading.given():
-            raise ValueError(
-                f"{' and '.join(given)} must be left out for the data set {file}, whose columns "
-                "have no names."
-            )
-        return FileData(*data.load(file))
+        if not (given := reading.given()):
+            return FileData(*data.load(file))
+        raise ValueError(
+            f"{' and '.join(given)} must be left out for the data set {file}, whose columns have "
+            "no names."
+        )
     if not Path(file).exists() and (near := difflib.get_close_matches(file, known_sets(), n=1)):
         raise FileNotFoundError(f"there is no file {file!r}; did you mean the data set {near[0]}?")
     found = data.open(
@@ -84,22 +84,21 @@ def read(file: str, reading: Reading, keep_missing: bool = False) -> FileData:
         encode=reading.encode,
         unknown=reading.unknown,
     )
+    left_out = [name for name in excluded or () if isinstance(name, str)] or None
     X, y = found
-    left_out = [name for name in excluded or () if isinstance(name, str)]
-    rows = FileData(
-        X, y, found.columns, found.target, encoding=found.encoding, excluded=left_out or None
-    )
+    rows = FileData(X, y, found.columns, found.target, encoding=found.encoding, excluded=left_out)
     if reading.weights:
-        rows, weights = _taken(rows, "--weights", reading.weights, file)
-        if not (weights.values > 0.0).all():
-            raise ValueError(
-                f"--weights: the column {weights.name!r} has the value "
-                f"{weights.values.min():g}, must be > 0 in every row; leave such rows out."
-            )
-        rows = rows._replace(weights=weights)
+        rows, column = _taken(rows, "--weights", reading.weights, file)
+        rows = rows._replace(weights=column)
     if reading.offset:
-        rows, offset = _taken(rows, "--offset", reading.offset, file)
-        rows = rows._replace(offset=offset)
+        rows, column = _taken(rows, "--offset", reading.offset, file)
+        rows = rows._replace(offset=column)
+    if rows.weights is not None and not (rows.weights.values > 0.0).all():
+        name, values = rows.weights
+        raise ValueError(
+            f"--weights: the column {name!r} has the value {values.min():g}, must be > 0 in every "
+            "row; leave such rows out."
+        )
     return rows
 
 

@@ -174,21 +174,22 @@ def show_table(
     Columns without a name at all get no header line; the ``whole`` ones are never broken, and the
     words of others not if there is room. Numbers stand at the ``right`` of their column.
     """
-    table = Table(box=None, pad_edge=False, show_header=any(columns))
-    for place, column in enumerate(columns):
-        cells = [column, *(row[place] for row in rows)]
-        pieces = cells if place in whole else [word for cell in cells for word in cell.split()]
-        width = max(map(len, pieces), default=0)
-        table.add_column(
-            escape(visible(column)),
-            no_wrap=place in whole,
-            overflow="fold",
-            min_width=width,
-            justify="right" if place in right else "left",
-        )
-    for row in rows:
-        table.add_row(*(escape(visible(cell)) for cell in row))
     console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False, show_header=any(columns))
+    cells = [[visible(cell) for cell in row] for row in (columns, *rows)]
+    widths = [
+        max(len(part) for cell in column for part in ([cell] if j in whole else cell.split(" ")))
+        for j, column in enumerate(zip(*cells))
+    ]
+    fits = sum(widths) + 2 * (len(widths) - 1) <= console.width  # else long words are broken
+    for j, name in enumerate(cells[0]):
+        least = widths[j] if fits or j in whole else None
+        side: Any = "right" if j in right else "left"
+        table.add_column(
+            escape(name), no_wrap=j in whole, overflow="fold", min_width=least, justify=side
+        )
+    for row in cells[1:]:
+        table.add_row(*map(escape, row))
     with console.capture() as captured:
         console.print(table)
     _echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
@@ -266,3 +267,29 @@ def _log_shown_by(tell: Tell) -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.level, log.propagate = before
+
+
+# ---------------------------------------------------------------- files that commands write
+
+
+def check_folder(option: str, path: Path | None) -> None:
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"{option}: there is no folder {str(path.parent)!r}; make it first.")
+
+
+def check_plot(path: Path | None) -> None:
+    """Raise, before any work, if a picture is asked for that cannot be written."""
+    from .._pictures import require_matplotlib
+
+    check_folder("--plot", path)
+    if path is not None:
+        if path.is_dir():
+            raise ValueError(f"--plot: {str(path)!r} is a directory; name a file in it.")
+        require_matplotlib()
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    from .._atomic import atomic_write
+
+    with atomic_write(path) as stream:
+        figure.savefig(stream, format=path.suffix[1:] or "png", dpi=150)

@@ -1,14 +1,21 @@
-"""``bocce claims``: a verdict on everything that the paper says."""
+"""``bocce claims`` and ``bocce report``: verdicts on what the paper says, from stored results."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ._options import Json
-from ._paper import Folder, show_verdicts
-from ._terminal import progress, say
+from ._terminal import progress, say, show_json, show_table
+
+if TYPE_CHECKING:
+    from ..paper.verdicts import Verdict
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A folder that `bocce reproduce` filled.")
+]
 
 
 def claims(
@@ -32,12 +39,13 @@ def claims(
       bocce claims results --erratum > erratum.md
     """
     from ..paper import erratum as change
-    from ..paper import listing, report, runner
+    from ..paper import listing, runner
+    from ..paper import report as reports
 
     with progress("reading the cells") as tell:
         results = runner.load(folder)
         tell("judging the claims")
-        found, text = report.judged(folder, results)
+        found, text = reports.judged(folder, results)
     if erratum:
         say(change.erratum(found))
     elif json:
@@ -46,3 +54,40 @@ def claims(
         say(listing.as_markdown(found))
     else:
         show_verdicts(found)
+
+
+def report(folder: Folder, json: Json = False) -> None:
+    """Write report.html and claims.json again from stored results.
+
+    Uses what DIR holds; nothing is run.
+
+    \b
+    Examples:
+      bocce report results
+    """
+    from ..paper import report as reports
+    from ..paper import runner
+
+    with progress("reading the cells") as tell:
+        results = runner.load(folder)
+        tell("judging the claims, writing the report")
+        page = reports.Page(folder, results).publish()
+    if json:
+        show_json({"report": str(page)})
+    else:
+        say(f"wrote {page}")
+
+
+def show_verdicts(verdicts: list[Verdict]) -> None:
+    """A row a claim, then how many there are of each verdict."""
+    from ..paper.listing import summed
+
+    rows = []
+    for v in verdicts:
+        scores = "; ".join(f"{setting} {score}" for setting, score in v.score.items())
+        reading = " (depends on the reading)" * v.depends_on_reading
+        rows.append((v.claim.kind, v.claim.id, v.word + reading, scores))
+    show_table(("kind", "claim", "verdict", "cases met"), rows)
+    say("")
+    for line in summed(verdicts):
+        say(line)

@@ -10,8 +10,7 @@ import typer
 
 from ._data import choose_loss, problem_of, read
 from ._options import FILES, Json, Loss, ModelOptions, Reading, _data_sets, check_loss
-from ._outputs import check_folder
-from ._terminal import progress, say, show_json
+from ._terminal import check_folder, progress, say, show_json
 
 
 def explore(
@@ -55,7 +54,9 @@ def explore(
             chosen = choose_loss(rows, loss).name
             problem = problem_of(rows, ModelOptions(chosen, l2, intercept=False))
             tell("spectrum and constants")
-            found = explorer.describe(problem, Path(data).name, _source(data, chosen, l2))
+            reader = "open" if Path(data).exists() else "load"
+            source = f"bocce.Problem(*bocce.data.{reader}({data!r}), {chosen!r}, {l2!r})"
+            found = explorer.describe(problem, Path(data).name, source)
     with atomic_write(out) as stream:
         stream.write(explorer.page(found).encode())
     shown = open_it and webbrowser.open(out.resolve().as_uri())
@@ -63,9 +64,3 @@ def explore(
         show_json({"page": str(out), "opened": bool(shown)})
     else:
         say(f"wrote {out}" + ("" if shown or not open_it else "; open it in a browser"))
-
-
-def _source(data: str, loss: str, l2: float) -> str:
-    """The problem as a Python expression, for the lines that the page copies."""
-    reader = "open" if Path(data).exists() else "load"
-    return f"bocce.Problem(*bocce.data.{reader}({data!r}), {loss!r}, {l2!r})"

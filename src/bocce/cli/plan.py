@@ -8,8 +8,7 @@ import typer
 
 from ._data import choose_loss, problem_of, read
 from ._options import File, Json, ModelOptions, Plot, Reading, Steps, check_loss, grouped
-from ._outputs import check_plot, save_figure
-from ._terminal import progress, say, show_json
+from ._terminal import check_plot, progress, save_figure, say, show_json
 
 
 @grouped

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ._options import Missing, Unknown
-from ._outputs import check_folder
-from ._terminal import progress, say
+from ._terminal import check_folder, progress, say
 
 
 def predict(
@@ -50,12 +49,14 @@ def predict(
       bocce predict fit new.csv
       bocce predict fit new.parquet --proba --out predictions.csv
     """
+    import numpy as np
+
     from .. import load
     from .._atomic import atomic_write
 
     model = load(fit)
-    if proba:
-        model.predict_proba(_no_rows(model))  # raises before any work where there are none
+    if proba:  # raises before any work where there are none
+        model.predict_proba(np.zeros((0, model.w.shape[0])))
     check_folder("--out", out)
     if out is not None and out.exists() and not force:
         raise FileExistsError(
@@ -69,25 +70,13 @@ def predict(
         write = csv.writer(
             sys.stdout if stream is None else getwriter("utf-8")(stream), lineterminator="\n"
         )
-        write.writerow(_header(model, proba))
+        write.writerow(map(str, model.classes) if proba else [model.target or "prediction"])
         for X, offset in chain([first], parts):
             found = model.predict_proba(X, offset) if proba else model.predict(X, offset)
             write.writerows(found.tolist() if proba else ([value] for value in found.tolist()))
             count += len(found)
     if out is not None:
         say(f"wrote {count:,} predictions to {out}")
-
-
-def _no_rows(model: Any) -> Any:
-    import numpy as np
-
-    return np.zeros((0, model.w.shape[0]))
-
-
-def _header(model: Any, proba: bool) -> list[str]:
-    if not proba:
-        return [model.target or "prediction"]
-    return [str(label) for label in model.classes]
 
 
 def _parts(model: Any, file: str, extra: str, missing: str, unknown: str | None) -> Iterator[Any]:

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ._options import Json
-from ._paper import show_verdicts
 from ._terminal import fill, progress, resumable, say, show_json, show_table
+from .claims import show_verdicts
 
 
 def _figures(incomplete: str) -> list[tuple[str, str]]:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from . import _result, _show
-from ._data import FileData, choose_loss, impute, problem_of, read, split
+from . import _result
+from ._data import choose_loss, impute, problem_of, read, split
 from ._messages import in_options
 from ._options import File, Json, ModelOptions, Reading, Steps, check_loss, grouped
 from ._terminal import (
@@ -95,7 +95,8 @@ def solve(
 
     check_loss("solve", model, run.method)
     files = _result.out_files(out, force)
-    _check_ray(ray, sampling, reading, model.standardize)
+    if ray is not None:
+        _check_ray(sampling, reading, model.standardize)
     if test is not None:
         test = real("solve", "test", test, above=0.0, below=1.0, remedy="0.2 is usual")
     with progress(f"reading {file}"):
@@ -111,7 +112,7 @@ def solve(
     goal = usual_tol(run.steps) if run.tol is None else run.tol
     asked = watched()  # before the bar, which may take stderr's place
     with resumable(checkpoint), progress("starting", run.steps) as tell:
-        options = {
+        options: dict[str, Any] = {
             "T": run.steps,
             "batch_size": run.batch_size,
             "seed": seed,
@@ -124,51 +125,47 @@ def solve(
         if ray is None:
             result = minimize(problem, run.method, sampling=sampling, **options)
         else:
-            objective = {"loss": model.loss, "l2": model.l2, "intercept": model.intercept}
-            result = _on_ray(ray, workers, file, data, run.method, options | objective)
+            from .. import ray as on_ray
+
+            parts = [file] if data.in_parts else on_ray.split(data.X, data.y, workers)
+            options |= {"loss": model.loss, "l2": model.l2, "intercept": model.intercept}
+            options["address"] = None if ray == "local" else ray
+            result = on_ray.minimize(parts, run.method, **options)
     kept = (data, held, errors, model.standardize)
     fit = _result.Fit(file, run.method, goal, problem, result, *kept)
     scores, table, advice = fit.scores(), fit.coefficients(), fit.advice()
     figures = _result.summary(fit, scores, table)
     figures |= {"advice": advice} if advice else {}
     trouble = _written(files, fit, figures)
-    files, code = [] if trouble else files, _code(result, goal)
+    files, code = [] if trouble else files, TOLERANCE if goal else 0
+    if result.status in ("converged", "diverged"):
+        code = DIVERGED if result.status == "diverged" else 0
     if json:
         show_json({**figures, "wrote": list(map(str, files))})
     else:
-        _show.show(fit, str(chosen), scores, table, said=code != 0)
-        _show.show_where(fit, table, advice, files)
-    _exit(result, code, trouble)
+        _result.show(fit, str(chosen), scores, table, said=code != 0)
+        _result.show_where(fit, table, advice, files)
+    if code:
+        complain("diverged" if code == DIVERGED else "not converged", in_options(result.message))
+    if trouble:
+        complain("error", trouble)
+    if code or trouble:
+        raise typer.Exit(code or BAD_INPUT)
 
 
-def _check_ray(address: str | None, sampling: str, reading: Reading, standardize: bool) -> None:
-    if address is not None and standardize:
+def _check_ray(sampling: str, reading: Reading, standardize: bool) -> None:
+    if standardize:
         raise ValueError("--standardize must be left out with --ray; scale the columns before.")
-    if address is not None and sampling != "independent":
+    if sampling != "independent":
         raise ValueError(
             f"--sampling {sampling} must be independent with --ray; leave one of them out."
         )
     for option, column in (("weights", reading.weights), ("offset", reading.offset)):
-        if address is not None and column:
+        if column:
             raise ValueError(
                 f"--{option} {column} must be left out with --ray, whose parts are X and y alone; "
                 "leave one of them out."
             )
-
-
-def _on_ray(
-    address: str,
-    workers: int,
-    file: str,
-    data: FileData,
-    method: str,
-    options: dict[str, Any],
-) -> Any:
-    from .. import ray as on_ray
-
-    parts = [file] if data.in_parts else on_ray.split(data.X, data.y, workers)
-    where = None if address == "local" else address
-    return on_ray.minimize(parts, method, address=where, **options)
 
 
 def _shown_by(tell: Any, steps: int | None) -> Any:
@@ -188,20 +185,3 @@ def _written(files: list[Path], fit: _result.Fit, figures: dict[str, Any]) -> st
     except OSError as error:
         return f"--out: {files[0]} and {files[1].name} could not be written: {error.strerror}."
     return ""
-
-
-def _code(result: Any, tol: float | str) -> int:
-    if result.status == "diverged":
-        return DIVERGED
-    return TOLERANCE if tol and result.status != "converged" else 0
-
-
-def _exit(result: Any, code: int, trouble: str) -> None:
-    """End with the exit code, and say why on stderr."""
-    if code:
-        kind = "diverged" if code == DIVERGED else "not converged"
-        complain(kind, in_options(result.message))
-    if trouble:
-        complain("error", trouble)
-    if code or trouble:
-        raise typer.Exit(code or BAD_INPUT)

@@ -9,8 +9,7 @@ import typer
 
 from ._data import choose_loss, problem_of, read
 from ._options import Json, ModelOptions, OptionalFile, Plot, Reading, _methods, grouped
-from ._outputs import check_plot, save_figure
-from ._terminal import fill, number, progress, say, show_json, show_table
+from ._terminal import check_plot, fill, number, progress, save_figure, say, show_json, show_table
 
 if TYPE_CHECKING:
     from ..run.thresholds import Row, Setting

@@ -1,7 +1,7 @@
 """What comes next in a run: a table, a line search, a guard, or a run without T."""
 
 from .anytime import Anytime
-from .base import Best, Controller, End, Fixed, Limits, RunVerdict, Stage, StageReport
+from .base import Best, Controller, Fixed, Limits, RunVerdict, Stage, StageReport
 from .guard import Guarded, GuardedRun, Levels, Recipe, guard
 from .line_search import LineSearchPolicy, armijo, sgd_sls_exponential, shb_sls_exponential
 from .methods import (
@@ -14,8 +14,7 @@ from .methods import (
     registry,
     takes_all_rows,
 )
-from .plane import MetricChoice, Plane, plane
-from .policy import Decider, Policy
+from .policy import Decider, MetricChoice, PlaneSteps, Policy, plane
 from .sps import PolyakPolicy, momsps
 from .stream import Stream
 
@@ -26,7 +25,6 @@ __all__ = [
     "Best",
     "Controller",
     "Decider",
-    "End",
     "Fixed",
     "Given",
     "Guarded",
@@ -35,7 +33,7 @@ __all__ = [
     "Limits",
     "LineSearchPolicy",
     "MetricChoice",
-    "Plane",
+    "PlaneSteps",
     "Policy",
     "PolyakPolicy",
     "Recipe",

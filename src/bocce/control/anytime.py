@@ -11,9 +11,9 @@ from ..problems import Look
 from ..rows import Array
 from ..schedules import Schedule
 from ..schedules.adaptive import decay, design, sampling_noise
-from .base import Best, End, Limits, RunVerdict, Stage, StageReport
+from .base import Best, Limits, RunVerdict, Stage, StageReport
 from .guard import VALUE_FACTOR
-from .plane import MetricChoice, Plane
+from .policy import MetricChoice, PlaneSteps
 
 FIRST_SHARE = 1.0 / 30.0  # the first stage is designed for mu = L/30,
 LOWER = 4.0  # each further one for a quarter of it,
@@ -122,7 +122,7 @@ class Anytime:
         self.brief, self.wants_tol = brief, wants_tol
         self.quadratic, self.look_rows, self.budget = quadratic, look_rows, budget
         self.fixed_batch = fixed_batch  # the caller chose the batch
-        self.plane = Plane(memory, inner=True, metric=metric)
+        self.plane = PlaneSteps(memory, inner=True, metric=metric)
         self.limits = limits or Limits()
         self.place = Place()
         self.before = np.zeros(0)  # the mean over the first half of the stage
@@ -137,10 +137,7 @@ class Anytime:
 
     # -- stages ----------------------------------------------------------------------------------
 
-    def current(self) -> Stage:
-        return self._current(None)
-
-    def _current(self, start: Array | None) -> Stage:
+    def current(self, start: Array | None = None) -> Stage:
         """The stage under way, from ``start``."""
         place, at = self.place, self.design
         if place.phase == 3:
@@ -151,13 +148,13 @@ class Anytime:
             return Stage(self.name, table, at.b, half, start=start, average=not self.brief)
         return Stage(self.name, table, at.b, place.length - half, row=half, average=True)
 
-    def next(self, seen: StageReport | None) -> Stage | End:
+    def next(self, seen: StageReport | None) -> Stage | RunVerdict:
         place = self.place
         if seen is None:
             return self._stage(0, 0, None)
         if place.phase == 3:
             self.best = Best.of(seen.w, seen.look(seen.w))  # f never rises there
-            return End(seen.verdict or RunVerdict.BUDGET)
+            return seen.verdict or RunVerdict.BUDGET
         if seen.verdict == RunVerdict.DIVERGED:
             return self._retreat(seen)
         if place.phase == 1 and place.length > 1:
@@ -166,18 +163,18 @@ class Anytime:
             return self.current()
         return self._look(seen)
 
-    def _stage(self, k: int, spent: int, start: Array | None) -> Stage | End:
+    def _stage(self, k: int, spent: int, start: Array | None) -> Stage | RunVerdict:
         """The next stage of batches, or the plane where batches are as large as the data."""
         place, at = self.place, self.design
         left = (self.budget - spent) // at.b
         left = max(1, left) if k == 0 else left
         if left < 1:
-            return End(RunVerdict.BUDGET)
+            return RunVerdict.BUDGET
         place.phase, place.began, place.length = 1, k, self._length(k, left)
         if at.b == at.n:
             place.phase, place.length = 3, left
         self.before = np.zeros(0)
-        return self._current(start)
+        return self.current(start)
 
     def _length(self, taken: int, left: int) -> int:
         """Steps of the next stage, after ``taken`` and with ``left`` in the budget."""
@@ -196,7 +193,7 @@ class Anytime:
 
     # -- decisions -------------------------------------------------------------------------------
 
-    def _look(self, seen: StageReport) -> Stage | End:
+    def _look(self, seen: StageReport) -> Stage | RunVerdict:
         """Measure the last iterate and the averages; keep the best, and choose the next stage."""
         if self.brief:
             mean = seen.w if seen.mean is None else seen.mean
@@ -263,11 +260,11 @@ class Anytime:
                 at = replace(at, b=max(at.b, wanted if 2 * wanted <= at.n else at.n))
         self.design = at
 
-    def _retreat(self, seen: StageReport) -> Stage | End:
+    def _retreat(self, seen: StageReport) -> Stage | RunVerdict:
         """The guard: back to the best point, at rest, with constants doubled."""
         place = self.place
         if place.retreats >= self.limits.most_retreats:
-            return End(RunVerdict.DIVERGED)
+            return RunVerdict.DIVERGED
         place.retreats += 1
         place.stage_value = self.best.value
         self.design = replace(self.design, doublings=self.design.doublings + 1)

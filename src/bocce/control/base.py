@@ -14,11 +14,10 @@ from typing import NamedTuple, Protocol, TypeAlias
 from ..problems import Look
 from ..rows import Array
 from ..schedules import Schedule
-from .plane import Plane
-from .policy import Decider
+from .policy import Decider, PlaneSteps
 
 # What decides the steps of a stage: a table, a policy, or the engine of the plane itself.
-Steps: TypeAlias = Schedule | Decider | Plane
+Steps: TypeAlias = Schedule | Decider | PlaneSteps
 
 
 @dataclass(frozen=True)
@@ -60,12 +59,6 @@ class RunVerdict(StrEnum):
     UNBOUNDED = "unbounded"  # w grows without end
     BUDGET = "budget"  # the passes that were allowed are used
     STOPPED = "stopped"  # by a callback
-
-
-class End(NamedTuple):
-    """No further stage, and why; ``RUNNING`` where all steps were taken."""
-
-    verdict: RunVerdict
 
 
 class StageReport(NamedTuple):
@@ -114,8 +107,9 @@ class Controller(Protocol):
     def begin(self, w: Array, first: Look) -> None:
         """The run starts at w."""
 
-    def next(self, seen: StageReport | None) -> Stage | End:
-        """What comes after what was seen; None where nothing was run yet."""
+    def next(self, seen: StageReport | None) -> Stage | RunVerdict:
+        """The stage after what was seen (None: nothing was run yet), or how the run has ended:
+        ``RUNNING`` where all steps were taken."""
 
     def current(self) -> Stage:
         """The stage under way: the one that ``next`` returned last, built from ``state``."""
@@ -142,8 +136,8 @@ class Fixed:
     def begin(self, w: Array, first: Look) -> None:
         """Nothing depends on the start."""
 
-    def next(self, seen: StageReport | None) -> Stage | End:
-        return self.current() if seen is None else End(seen.verdict)
+    def next(self, seen: StageReport | None) -> Stage | RunVerdict:
+        return self.current() if seen is None else seen.verdict
 
     def current(self) -> Stage:
         return Stage(self.name, self.steps, self.batch, self.steps.T)

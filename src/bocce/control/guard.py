@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ..problems import Look
 from ..rows import Array
 from ..schedules import Method, Schedule
-from .base import Best, End, Limits, RunVerdict, Stage, StageReport
+from .base import Best, Limits, RunVerdict, Stage, StageReport
 
 VALUE_FACTOR = 4.0  # f above so many times f(w0) is divergence
 NORM_FACTOR = 10.0  # so is a gradient norm so many times the best, three records running
@@ -27,7 +27,7 @@ class Guarded:
     Parameters
     ----------
     method : Schedule or str
-        The method that runs under the guard.
+        As for ``guard``.
     """
 
     method: str | Schedule
@@ -150,31 +150,27 @@ class GuardedRun:
         end = min(self.coming, self.table.T)
         return Stage(self.name, self.table, self.batch, end - self.k, row=self.k)
 
-    def next(self, seen: StageReport | None) -> Stage | End:
+    def next(self, seen: StageReport | None) -> Stage | RunVerdict:
         if seen is None:
             return self.current()
         look = seen.look(seen.w)
-        norm = look.norm
         self.k = seen.k
-        why = self._why(look.value, norm, seen.norms) or seen.verdict
-        if why:
+        if self._diverges(look.value, look.norm, seen.norms) or seen.verdict:
             return self._retreat()
-        self._keep(seen.w, look.value, norm, seen.norms)
-        return self.current() if seen.k < self.table.T else End(RunVerdict.RUNNING)
+        self._keep(seen.w, look.value, look.norm, seen.norms)
+        return self.current() if seen.k < self.table.T else RunVerdict.RUNNING
 
-    def _why(self, value: float, norm: float, norms: Array) -> str:
-        """Why the run should be taken back, or ""."""
+    def _diverges(self, value: float, norm: float, norms: Array) -> bool:
+        """Should the run be taken back? See ``guard`` for the three cases."""
         if not (math.isfinite(value) and math.isfinite(norm)):
-            return "overflow"
+            return True
         levels = self.levels
         factor = VALUE_FACTOR if levels.noise > 0.0 else 1.0  # nothing excuses a full batch
         if value > factor * self.first_value + levels.slack and norm > levels.rounding:
-            return f"f rose above {factor:g} f(w0)"
+            return True
         level = NORM_FACTOR * max(self.best_norm, levels.noise, levels.rounding)
-        running = norms[-RUNNING:]
-        if running.size == RUNNING and running.min() > level and norms.max() > self.highest:
-            return f"the gradient norm rose above {NORM_FACTOR:g} times its best"
-        return ""
+        last = norms[-RUNNING:]
+        return bool(last.size == RUNNING and last.min() > level and norms.max() > self.highest)
 
     def _keep(self, w: Array, value: float, norm: float, norms: Array) -> None:
         """The look was fine: remember the best, and when to look next."""
@@ -185,17 +181,16 @@ class GuardedRun:
         apart = min(self.coming - self.origin, self.table.T // LOOKS)
         self.coming += max(self.levels.gap, apart)
 
-    def _retreat(self) -> Stage | End:
+    def _retreat(self) -> Stage | RunVerdict:
         if len(self.went_back) >= self.limits.most_retreats:
-            return End(RunVerdict.DIVERGED)
+            return RunVerdict.DIVERGED
         self.went_back.append(self.k)
         if self.k >= self.table.T:
-            return End(RunVerdict.RUNNING)
+            return RunVerdict.RUNNING
         self.table = shorter(self.table, self.k, len(self.went_back), self.recipe)
         self.origin, self.highest = self.k, math.inf
         self.coming = self.k + self.levels.gap
-        stage = self.current()
-        return Stage(stage.name, stage.steps, stage.batch, stage.count, stage.row, self.best.w)
+        return replace(self.current(), start=self.best.w)
 
     def state(self) -> dict[str, Array]:
         best = self.best

@@ -26,10 +26,9 @@ def armijo(line: Line, start: float, c: float = 0.5, shrink: float = 0.7) -> flo
         The batch objective along its negative gradient.
     start : float
         The first step to try, > 0.
-    c : float, default 0.5
-        The share of the predicted decrease that is asked for, 0 < c < 1.
-    shrink : float, default 0.7
-        The factor between trials, 0 < shrink < 1.
+    c, shrink : float
+        The share of the predicted decrease that is asked for; the factor between trials. Both are
+        in (0, 1).
 
     Returns
     -------
@@ -91,19 +90,12 @@ class LineSearchPolicy(Policy):
 
     Parameters
     ----------
-    T : int
-        Number of steps.
-    name : str
-        The name of the policy.
-    gamma : float
-        The decay of the steps.
-    mu : float or None
-        The smallest curvature, for heavy ball in averaging form; None is SGD.
-    c, shrink, start : float
-        The share of the predicted decrease that is asked for; the factor between trials; the first
-        step to try.
-    search : {"same", "independent"}
-        The batch that is searched on.
+    T, name : int, str
+        The number of steps; the name of the policy.
+    gamma, mu : float
+        The decay of the steps; the smallest curvature, or None for SGD.
+    c, shrink, start, search : float, str
+        As for ``sgd_sls_exponential``.
     """
 
     T: int
@@ -131,17 +123,9 @@ class LineSearchPolicy(Policy):
 
 
 def _policy(
-    where: str,
-    name: str,
-    T: int,
-    mu: float | None,
-    tau: float,
-    c: float,
-    shrink: float,
-    start: float,
-    search: str,
+    where: str, name: str, T: int, mu: float | None, tau: float, search: str, *numbers: float
 ) -> LineSearchPolicy:
-    T = _rules.horizon(where, T)
+    T, (c, shrink, start) = _rules.horizon(where, T), numbers
     gamma = _rules.decay(where, T, tau)
     c = _checks.real(where, "c", c, above=0.0, below=1.0, remedy="1/2 is the paper's")
     shrink = _checks.real(where, "shrink", shrink, above=0.0, below=1.0, remedy="0.7 is usual")
@@ -173,12 +157,9 @@ def sgd_sls_exponential(
         Number of steps, at least 1.
     tau : float, default 1.0
         The last step size is about tau/T of the first, 1 <= tau < T.
-    c : float, default 0.5
-        The share of the predicted decrease that is asked for, 0 < c < 1.
-    shrink : float, default 0.7
-        The factor between trials, 0 < shrink < 1.
-    start : float, default 1.0
-        The first step to try, > 0.
+    c, shrink, start : float
+        The share of the predicted decrease that is asked for and the factor between trials, both in
+        (0, 1); the first step to try, > 0.
     search : {"same", "independent"}, default "same"
         Search on the batch of the step, or on a batch of its own.
 
@@ -193,7 +174,7 @@ def sgd_sls_exponential(
     (1.0, 0.0)
     """
     where = "sgd_sls_exponential"
-    return _policy(where, "sgd-sls-exp", T, None, tau, c, shrink, start, search)
+    return _policy(where, "sgd-sls-exp", T, None, tau, search, c, shrink, start)
 
 
 def shb_sls_exponential(
@@ -220,16 +201,8 @@ def shb_sls_exponential(
         Number of steps, at least 1.
     mu : float
         Smallest eigenvalue of the Hessian of f, > 0.
-    tau : float, default 1.0
-        The last step size is about tau/T of the first, 1 <= tau < T.
-    c : float, default 0.5
-        The share of the predicted decrease that is asked for, 0 < c < 1.
-    shrink : float, default 0.7
-        The factor between trials, 0 < shrink < 1.
-    start : float, default 1.0
-        The first step to try, > 0.
-    search : {"same", "independent"}, default "same"
-        Search on the batch of the step, or on a batch of its own.
+    tau, c, shrink, start, search : float, str
+        As for ``sgd_sls_exponential``.
 
     Returns
     -------
@@ -243,4 +216,4 @@ def shb_sls_exponential(
     """
     where = "shb_sls_exponential"
     mu = _checks.real(where, "mu", mu, above=0.0, remedy="add l2, or use sgd-sls-exp")
-    return _policy(where, "shb-sls-exp", T, mu, tau, c, shrink, start, search)
+    return _policy(where, "shb-sls-exp", T, mu, tau, search, c, shrink, start)

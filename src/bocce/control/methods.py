@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -10,44 +11,20 @@ from ..schedules import REGISTRY as SCHEDULES
 from ..schedules import Method, Schedule
 from .guard import Guarded
 from .line_search import sgd_sls_exponential, shb_sls_exponential
-from .plane import Plane, plane
-from .policy import Decider
+from .policy import Decider, PlaneSteps, Policy, plane
 from .sps import momsps
 
-PLANE = Method(
-    "plane",
-    plane,
-    "heavy ball, the best step and momentum, all rows",
-    needs_T=False,
-    all_rows=True,
+SUMMARY = "heavy ball, the best step and momentum, all rows"
+PLANE = Method("plane", plane, SUMMARY, needs_T=False, all_rows=True)
+LOOKING: tuple[tuple[str, Callable[..., Policy], str], ...] = (
+    ("sgd-sls-exp", sgd_sls_exponential, "SGD, Armijo line search, exponential steps"),
+    ("shb-sls-exp", shb_sls_exponential, "heavy ball, Armijo line search"),
+    ("momsps", momsps, "heavy ball, Polyak's step on the batch, capped"),
 )
-POLICIES: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method(
-            "sgd-sls-exp",
-            sgd_sls_exponential,
-            "SGD, Armijo line search, exponential steps",
-            looks_at_batch=True,
-        ),
-        Method(
-            "shb-sls-exp",
-            shb_sls_exponential,
-            "heavy ball, Armijo line search",
-            looks_at_batch=True,
-        ),
-        Method(
-            "momsps",
-            momsps,
-            "heavy ball, Polyak's step on the batch, capped",
-            looks_at_batch=True,
-        ),
-        PLANE,
-    )
-}
+POLICIES = {row[0]: Method(*row, looks_at_batch=True) for row in LOOKING} | {PLANE.name: PLANE}
 
 # What ``minimize`` takes for a method.
-Given: TypeAlias = str | Schedule | Decider | Guarded | Plane
+Given: TypeAlias = str | Schedule | Decider | Guarded | PlaneSteps
 
 
 def registry() -> dict[str, Method]:
@@ -70,7 +47,7 @@ def facts_of(method: Given) -> Method:
     """The registry entry of a name; for a table or a policy, an entry with the same facts."""
     if isinstance(method, str):
         return registry()[method]
-    if isinstance(method, Plane):
+    if isinstance(method, PlaneSteps):
         return PLANE
     if isinstance(method, Guarded):
         return replace(facts_of(method.method), guarded=True, needs_T=True)
@@ -79,17 +56,11 @@ def facts_of(method: Given) -> Method:
 
 
 def check_method(where: str, method: Given, in_parts: bool) -> None:
-    """Refuse what is no method, and a method that cannot run on data in parts.
-
-    Parameters
-    ----------
-    where : the function that the caller called, for messages.
-    method : what the caller gave.
-    in_parts : do the data come in parts (from a file or from workers)?
-    """
+    """Refuse what is no method, and a method that cannot run on data in parts (from a file or from
+    workers); ``where`` is the function that the caller called."""
     if isinstance(method, str):
         _checks.choice(where, "method", method, registry())
-    elif not isinstance(method, (Schedule, Guarded, Plane, Decider)):
+    elif not isinstance(method, (Schedule, Guarded, PlaneSteps, Decider)):
         raise TypeError(
             f"{where}: method={method!r} must be a registry name (`bocce methods` lists them), a "
             "Schedule or a policy."

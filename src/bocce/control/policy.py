@@ -1,4 +1,4 @@
-"""What decides a step when its batch has been seen: a rule, and the policy around it.
+"""What decides a step: a rule that has seen the batch, and the policy around it; or the plane.
 
 A rule is a named tuple of numbers with one function, ``decide``. It is written in plain arithmetic
 (``math`` and NumPy on numbers), for the same lines are what Python runs and what the compiled
@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from .. import _checks
 from ..problems import Line
 
 Three = tuple[float, float, float]
 Memory = tuple[float, ...]
 Look = Callable[[str], Line]
+MOST_STEPS = 1 << 62
+# The name of a metric, or what makes a policy of a problem.
+MetricChoice: TypeAlias = str | Callable[[Any], Any]
 
 
 class Rule(Protocol):
@@ -51,10 +56,8 @@ class Policy:
 
     Parameters
     ----------
-    T : int
-        Number of steps.
-    name : str
-        The name of the policy.
+    T, name : int, str
+        The number of steps; the name of the policy.
     search : {"same", "independent"}
         The batch that the rule looks at: the batch of the step, or a batch of its own.
     """
@@ -90,10 +93,8 @@ class Policy:
 
         Parameters
         ----------
-        k : int
-            The number of the step, from 0.
-        memory : tuple of float
-            The memory after the step before.
+        k, memory : int, tuple of float
+            The number of the step, from 0; the memory after the step before.
         look : callable
             Gives the batch objective along its negative gradient, a ``Line``.
 
@@ -104,3 +105,68 @@ class Policy:
         """
         three, memory = self.rule.decide(k, memory, look(self.search))
         return three, memory
+
+
+@dataclass(frozen=True)
+class PlaneSteps:
+    """The method ``plane``: the engine finds the best step and momentum itself.
+
+    Parameters
+    ----------
+    memory, T : int
+        The number of earlier displacements that are kept; the most steps.
+    name : str, default "plane"
+        The name of the method.
+    inner : bool, default False
+        Whether a step may make further passes to find its direction; T then counts passes.
+    metric : str or callable, default "auto"
+        As for ``plane``.
+    """
+
+    memory: int = 5
+    T: int = MOST_STEPS
+    name: str = "plane"
+    inner: bool = False
+    metric: MetricChoice = "auto"
+
+    def __repr__(self) -> str:
+        """Checkpoints hold and compare this text, whatever the class is called."""
+        return f"Plane(memory={self.memory}, T={self.T}, name={self.name!r})"
+
+
+def plane(T: int | None = None, memory: int = 5, metric: MetricChoice = "auto") -> PlaneSteps:
+    """Heavy ball on all rows with the best step and momentum, computed at each step.
+
+    w_{k+1} = w_k + D c, c = argmin f(w_k + D c), D = (-P^-1 grad f(w_k), the last ``memory``
+    displacements). With memory 1 this is heavy ball whose alpha_k and beta_k are the best at each
+    step. P is a metric that the run chooses.
+
+    Guarantee: f never rises, for any convex loss. On least squares with memory 1 it is conjugate
+    gradients: at most d steps, and f - f* falls as ((sqrt(kappa) - 1)/(sqrt(kappa) + 1))^(2k).
+    Source: not in the paper; subspace optimisation (Nemirovski 1982; Narkiss and Zibulevsky 2005).
+
+    Parameters
+    ----------
+    T : int, optional
+        The most steps; None is no limit. Then with several outputs (softmax) P^-1 grad f is nearly
+        the Newton direction, and a step makes several passes.
+    memory : int, default 5
+        The number of earlier displacements, 1 to 10.
+    metric : str or callable, default "auto"
+        The metric P: "auto", a name of ``bocce.plane.METRICS``, or what makes a policy of a
+        problem.
+
+    Returns
+    -------
+    PlaneSteps
+        The method, for ``minimize``.
+
+    Examples
+    --------
+    >>> plane(memory=1).memory
+    1
+    """
+    memory = _checks.integer("plane", "memory", memory, least=1, most=10, remedy="5 is usual")
+    if T is not None:
+        T = _checks.integer("plane", "T", T, remedy="None is no limit")
+    return PlaneSteps(memory, MOST_STEPS if T is None else T, inner=T is None, metric=metric)

@@ -32,13 +32,10 @@ class PolyakPolicy(Policy):
 
     Parameters
     ----------
-    T : int
-        Number of steps.
-    name : str
-        The name of the policy.
+    T, name : int, str
+        The number of steps; the name of the policy.
     beta, c, most, lower : float
-        The momentum, 0 <= beta < 1; the divisor of Polyak's step, > 0; the largest step before the
-        factor 1 - beta, > 0; a lower bound on the minimum of the batch objective.
+        As for ``momsps``.
     search : {"same", "independent"}, default "same"
         The batch that the rule looks at.
     """
@@ -81,10 +78,8 @@ def momsps(
         Number of steps, at least 1.
     beta : float, default 0.9
         The momentum, 0 <= beta < 1.
-    c : float, default 1.0
-        The divisor of Polyak's step, > 0.
-    most : float, default 10.0
-        The largest step before the factor 1 - beta, > 0.
+    c, most : float
+        The divisor of Polyak's step, > 0; the largest step before the factor 1 - beta, > 0.
     lower : float, default 0.0
         A lower bound on the minimum of f_B; 0 is right for the losses here.
 

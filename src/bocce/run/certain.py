@@ -50,48 +50,24 @@ def optimisation_error(p: Problem, w: Array, count: float | None = None) -> floa
 def until_certain(
     go: Callable[[float, T | None], tuple[T, bool]], error: Callable[[T], float]
 ) -> tuple[T, float]:
-    """Run on until ``error`` is at most a hundredth.
+    """Run on until the ``optimisation_error`` is at most a hundredth: the last run and its error.
 
-    Parameters
-    ----------
-    go : callable
-        Runs to a tolerance, from the run before or (None) from the start; returns the run and
-        whether it met the tolerance.
-    error : callable
-        The ``optimisation_error`` of a run.
-
-    Returns
-    -------
-    tuple of (object, float)
-        The last run and its error.
+    ``go`` runs to a tolerance, from the run before or (None) from the start, and returns the run
+    and whether it met the tolerance; ``error`` is the ``optimisation_error`` of a run.
     """
-    tol = FIRST_TOL
-    run, met = go(tol, None)
-    found = error(run)
-    for _ in range(ROUNDS - 1):
+    tol, run = FIRST_TOL, None
+    for _ in range(ROUNDS):
+        run, met = go(tol, run)
+        found = error(run)
         if found <= SHARE or not met:
             break
         tol = max(1e-15, tol * min(0.1, 0.5 * SHARE / found))
-        run, met = go(tol, run)
-        found = error(run)
+    assert run is not None
     return run, found
 
 
 def solve_as_asked(p: Problem, request: Request) -> Result:
-    """Run a request that was checked: once, or with ``tol="auto"`` until it is certain.
-
-    Parameters
-    ----------
-    p : Problem
-        The problem.
-    request : Request
-        The result of ``Request.checked`` for the problem.
-
-    Returns
-    -------
-    Result
-        The weights, the status and the history of the run.
-    """
+    """Run a request that was checked: once, or with ``tol="auto"`` until it is certain."""
     if not request.certain:
         return solve(p, request)
     if not affordable(p):
@@ -101,28 +77,27 @@ def solve_as_asked(p: Problem, request: Request) -> Result:
     frame = Frame.of(p)
     inner = frame.problem(p)
 
+    def variables(run: Result) -> Array:
+        return p.join_intercept(run.w, run.intercept)
+
     def go(tol: float, before: Result | None) -> tuple[Result, bool]:
-        if before is None:
-            result = solve(p, replace(request, tol=tol), None, frame, inner)
-        else:
-            w = p.join_intercept(before.w, before.intercept)
+        asked, stop = replace(request, tol=tol), None
+        if before is not None:
+            asked = replace(asked, w0=variables(before))
             stop = Stop(tol, frame, first=float(before.history["grad_norm"][0]))
-            then = solve(p, replace(request, tol=tol, w0=w), stop, frame, inner)
-            result = _joined(before, then)
+        result = solve(p, asked, stop, frame, inner)
+        result = result if before is None else _joined(before, result)
         return result, result.status == "converged"
 
-    result, error = until_certain(
-        go, lambda r: optimisation_error(p, p.join_intercept(r.w, r.intercept))
-    )
+    result, error = until_certain(go, lambda run: optimisation_error(p, variables(run)))
     if result.status != "converged":
         return result
+    within = f"very coefficient is within {SHARE:g} standard errors of the minimiser"
     if error <= SHARE:
-        said = f" Every coefficient is within {SHARE:g} standard errors of the minimiser (proved)."
-        return replace(result, message=result.message + said)
+        return replace(result, message=f"{result.message} E{within} (proved).")
     said = (
-        f" tol='auto' could not show that every coefficient is within {SHARE:g} standard errors of "
-        f"the minimiser (the bound is {error:.3g}): raise l2, or leave out columns that depend on "
-        "one another."
+        f" tol='auto' could not show that e{within} (the bound is {error:.3g}): raise l2, or leave "
+        "out columns that depend on one another."
     )
     return replace(result, status="finished", message=result.message + said)
 

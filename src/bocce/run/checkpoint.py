@@ -16,8 +16,7 @@ from ..control import Decider, RunVerdict
 from ..engines import State
 from ..rows import Array
 from .checkpoint_file import read, unreadable, write
-from .history import History
-from .result import StageRun
+from .result import History, StageRun
 
 if TYPE_CHECKING:
     from .driver import Driver
@@ -59,15 +58,12 @@ class Keeper:
             except Exception as error:  # whatever a forged file makes of it
                 raise unreadable(self.path, error) from error
             self.found = True
-        self._listen()
-        return self
-
-    def _listen(self) -> None:
-        """Let SIGTERM, which would end the process at once, save the run first."""
         main = threading.current_thread() is threading.main_thread()
         if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            # SIGTERM, which would end the process at once, saves the run first
             signal.signal(signal.SIGTERM, self._on_sigterm)
             self.listens = True
+        return self
 
     def _on_sigterm(self, *_: object) -> None:
         self.terminated = True
@@ -120,7 +116,6 @@ class Keeper:
     def _taken(self) -> dict[str, Any]:
         """References, for arrays are replaced and not written to; lists by their length."""
         run, state = self.run, self.run.state
-        assert run.engine is not None
         memory = state.memory | run.engine.state_dict()
         counts = [state.k, state.row, run.evaluations, run.end, int(run.stage is not None)]
         taken = {
@@ -164,7 +159,6 @@ class Keeper:
         if under_way:
             run.resume(run.controller.current())
             check_counters(run)
-            assert run.engine is not None
             run.engine.load_state_dict(run.state.memory)
             run.state.memory = {n: a for n, a in run.state.memory.items() if n == "policy"}
 

@@ -13,10 +13,7 @@ import numpy as np
 import numpy.lib.format as npy
 
 from .._atomic import atomic_write
-from ..control.base import Steps
-from ..problems import Problem
 from ..rows import Array, digest
-from ..schedules import Schedule
 
 # What a checkpoint must agree with to be resumed: names and values that JSON holds.
 Identity: TypeAlias = dict[str, object]
@@ -32,14 +29,6 @@ def writable(given: str | os.PathLike[str]) -> Path:
             "create the folder first."
         )
     return path
-
-
-def fingerprint(problem: Problem, steps: Steps | str, settings: Identity) -> Identity:
-    """What a checkpoint must agree with to be resumed."""
-    schedule = repr(steps)
-    if isinstance(steps, Schedule):
-        schedule = digest(steps.alpha, steps.beta, steps.theta)
-    return {"format": FORMAT, "problem": problem.fingerprint(), "schedule": schedule, **settings}
 
 
 def write(path: Path, identity: Identity, arrays: dict[str, Array]) -> None:

@@ -29,27 +29,10 @@ def coefficients(
 ) -> CoefficientTable:
     """Coefficients with standard errors and 95 % intervals, or with the reason why there are none.
 
-    Parameters
-    ----------
-    p : Problem
-        What was minimised.
-    result : Result
-        The run.
-    columns : sequence of str, optional
-        The names of the features.
-    kind : {"model", "sandwich"}, optional
-        Standard errors of the loss's model, or of the residuals alone. By default the former where
-        the loss has a model, and only where they cost no more than the run.
-    count : float, optional
-        How many observations the weights stand for; the number of rows unless given.
+    ``kind``: standard errors of the loss's model, or of the residuals alone ("sandwich"). By
+    default the former where the loss has a model, and only where they cost no more than the run.
+    ``count``: how many observations the weights stand for, the number of rows unless given.
 
-    Returns
-    -------
-    CoefficientTable
-        A row for each coefficient.
-
-    Examples
-    --------
     >>> import numpy as np, bocce
     >>> p = bocce.LeastSquares(np.ones((4, 1)), [1.0, 2.0, 3.0, 6.0])
     >>> coefficients(p, bocce.minimize(p, tol=1e-9), ["mean"])["std_error"].round(6).tolist()

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..control import Controller, Fixed, Guarded, GuardedRun, Levels, Plane, Recipe, registry
+from ..control import Controller, Fixed, Guarded, GuardedRun, Levels, PlaneSteps, Recipe, registry
 from ..control.anytime import accelerating_batch
 from ..losses import Loss
-from ..problems import Problem
+from ..problems import Frame, Problem
 from ..problems.curvature import mu_with_intercept
+from ..problems.frame import identity as own_variables
 from ..rows import Array
 from ..schedules import Method
 from ..schedules.adaptive import sampling_noise
@@ -23,6 +24,11 @@ from .request import Request
 ROUNDING = 1e-12  # of the rows' gradients: smaller full gradients are not judged
 FLAT = 1e-13  # of f: smaller differences are rounding
 LEAST_STEPS = 1000  # of a named method where neither T nor passes are given
+
+
+def frame_of(p: Problem, request: Request) -> Frame:
+    """The variables of the run: centred and scaled where the number of steps is left to it."""
+    return Frame.of(p) if request.open_ended else own_variables(p)
 
 
 def controller_of(p: Problem, request: Request, start: Array) -> Controller:
@@ -39,11 +45,11 @@ def controller_of(p: Problem, request: Request, start: Array) -> Controller:
     return GuardedRun(steps, b, steps.name or "schedule", levels, recipe, request.limits)
 
 
-def _plane(request: Request) -> Plane:
+def _plane(request: Request) -> PlaneSteps:
     """The steps on all rows, no more than were asked for."""
     method, T = request.method, request.T
-    usual = Plane(request.memory, inner=True, metric=request.metric)
-    steps = method if isinstance(method, Plane) else usual
+    usual = PlaneSteps(request.memory, inner=True, metric=request.metric)
+    steps = method if isinstance(method, PlaneSteps) else usual
     most = T or math.ceil(request.passes or usual_passes(request.tol, request.limits))
     return replace(steps, T=min(most, steps.T), inner=steps.inner and T is None)
 
@@ -57,9 +63,8 @@ def guard_levels(p: Problem, b: int, start: Array) -> Levels:
         slack = FLAT * max(abs(p.value(w)) for w in points)
     noise = math.sqrt(sampling_noise("minimize", p.n, b))
     levels = Levels(ROUNDING * scale, noise * scale, slack)
-    if p.has_gram:
-        return levels
-    return levels._replace(gap=max(levels.gap, -(-p.n // b)))  # a look costs a pass
+    a_pass = 0 if p.has_gram else -(-p.n // b)  # the steps of a pass, which a look costs
+    return levels._replace(gap=max(levels.gap, a_pass))
 
 
 def _resolve(p: Problem, request: Request) -> tuple[Any, int, Recipe | None]:
@@ -101,18 +106,8 @@ def recipe_of(p: Problem, request: Request) -> tuple[Recipe, int, int]:
 
 
 def check_strong_convexity(where: str, method: Method, loss: Loss, l2: float) -> None:
-    """Refuse, before any work, a method that needs mu > 0 where mu is certainly 0.
-
-    Parameters
-    ----------
-    where : the function that was called, for messages.
-    method, loss, l2 : the method's facts, the loss and the penalty of the problem.
-
-    Raises
-    ------
-    ValueError
-        The loss has no curvature of its own, and l2 is 0.
-    """
+    """Refuse, before any work, a method that needs mu > 0 where mu is certainly 0: the loss has no
+    curvature of its own, and l2 is 0."""
     if "mu" in method.needs and not method.guarded and not loss.quadratic and l2 == 0.0:
         raise ValueError(
             f"{where}: l2={l2!r} must be > 0 for method={method.name!r} with the {loss.name} loss, "
@@ -140,12 +135,7 @@ def _filled(values: Mapping[str, Any], T: int, lookahead: bool) -> dict[str, flo
 
 def accelerating_rows(p: Problem, least: float = 0.0) -> int:
     """The smallest batch that accelerates fully, certified; half of the rows where none does.
-
-    Parameters
-    ----------
-    p : the problem.
-    least : curvatures below this share of L are left out of account.
-    """
+    Curvatures below the share ``least`` of L are left out of account."""
     if p.loss.curvature is not None:
         c = p.constants()
         mu = max(c.mu, least * c.L)

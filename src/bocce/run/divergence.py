@@ -47,15 +47,9 @@ def diverged(
     batch: int,
     ends: tuple[float, float],
 ) -> bool:
-    """Has a run diverged?
+    """Has a run of these steps from ``start`` diverged? ``ends``: f at the start and at the end.
 
-    Parameters
-    ----------
-    problem, start : what is minimised, and where the run began.
-    nearer : finds a point near the minimiser; called only where noise at the start would explain
-        the rise.
-    steps, batch : the schedule or policy, and the rows of a batch.
-    ends : the objective at the start and at the end.
+    ``nearer`` finds a point near the minimiser, where noise at the start would explain the rise.
     """
     first, last = ends
     rise = last - first

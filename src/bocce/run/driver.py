@@ -14,18 +14,17 @@ from functools import cached_property
 import numpy as np
 
 from .. import engines
-from ..control import Controller, End, Fixed, Plane, RunVerdict, Stage, StageReport
+from ..control import Controller, Fixed, PlaneSteps, RunVerdict, Stage, StageReport
 from ..engines import Engine, Goal, Recorder, State, StepReport
+from ..plane import PlaneEngine
 from ..problems import Frame, Look, NotFinite, Problem, norm
 from ..rows import Array
 from ..schedules import Schedule
 from . import divergence
 from .checkpoint import Keeper
 from .checkpoint_file import Identity
-from .engine import engine_of
-from .history import History, Record
 from .request import Request
-from .result import Progress, StageRun
+from .result import History, Progress, Record, StageRun
 from .stop import Stop
 
 TIGHT = 1e-6  # a smaller tolerance is verified from w alone before it counts as met
@@ -55,7 +54,8 @@ class Driver:
         self.stage: Stage | None = None
         self.end = 0  # the step at which the stage under way is over
         self.norms: list[Array] = []  # recorded in the stage
-        self.engine: Engine | None = None
+        self.engine: Engine
+        self.batch = 0  # of the stage
         self.made_for: tuple[int, object] | None = None  # what the engine was made for
 
     # -- beginning and ending ----------------------------------------------------------------------
@@ -65,7 +65,7 @@ class Driver:
         answer = self.controller.next(None)
         assert isinstance(answer, Stage)
         self._use_engine_of(answer)
-        first = self._look(self.state.w)
+        first = self.engine.look(self.state.w)
         if not (math.isfinite(first.value) and np.isfinite(first.gradient).all()):
             raise NotFinite(
                 f"minimize: f is {first.value:g} where the run begins, or its gradient overflows; "
@@ -78,9 +78,7 @@ class Driver:
         with Keeper(self) as keeper:
             if keeper.ended is not None:
                 return keeper.ended
-            if keeper.found and self.stages:
-                pass  # it goes on where it was
-            else:
+            if not (keeper.found and self.stages):  # else it goes on where it was
                 told_to_stop = not keeper.found and self._record(self.state.w, first, size)
                 if self._begins_at_end(first, size):
                     return keeper.end(RunVerdict.CONVERGED)
@@ -95,7 +93,7 @@ class Driver:
         if best is not None and w is best.w and self.history.last.value != best.value:
             if self.history.last.k == self.state.k:
                 self.history.drop_last()
-            self._note(best.value, self.stop.user_norm(self._look(w).gradient))
+            self._note(best.value, self.stop.user_norm(self.engine.look(w).gradient))
         return w
 
     # -- the loop ----------------------------------------------------------------------------------
@@ -111,8 +109,8 @@ class Driver:
                 told = self._tell_best() if self.controller.open_ended else RunVerdict.RUNNING
                 if told == RunVerdict.CONVERGED or (told and isinstance(answer, Stage)):
                     return told
-                if isinstance(answer, End):
-                    return self._judged(answer.verdict or self._last_record())
+                if isinstance(answer, RunVerdict):
+                    return self._judged(answer or self._last_record())
             # A callback may have stopped the run at the last step of the stage.
             verdict = self._stretch() if self.state.k < self.end else RunVerdict.RUNNING
             if verdict in (RunVerdict.CONVERGED, RunVerdict.STOPPED):
@@ -124,7 +122,7 @@ class Driver:
         state, taken = self.state, self.stages[-1].steps
         mean = None if state.tally is None or taken == 0 else state.tally / taken
         norms = np.concatenate([np.zeros(0), *self.norms])
-        look = self._outer_look if self.controller.open_ended else self._look
+        look = self._outer_look if self.controller.open_ended else self.engine.look
         return StageReport(state.w, state.k, mean, look, norms, verdict, self.evaluations)
 
     def _enter(self, stage: Stage) -> None:
@@ -138,7 +136,7 @@ class Driver:
 
     def resume(self, stage: Stage) -> None:
         """Go on with a stage from where the state is."""
-        self.stage = stage
+        self.stage, self.batch = stage, stage.batch
         self._use_engine_of(stage)
         self.recorder = self._recorder(stage)
         self.pace = 16
@@ -147,13 +145,17 @@ class Driver:
         """Made anew only where the batch or the kind of step changes."""
         steps = stage.steps
         wanted = (stage.batch, Schedule if isinstance(steps, Schedule) else steps)
-        if self.engine is None or self.made_for != wanted:
-            self.engine = engine_of(self.problem, stage, self.settings)
-            self.made_for = wanted
+        if self.made_for == wanted:
+            return
+        self.made_for, s = wanted, self.settings
+        if isinstance(steps, PlaneSteps):
+            self.engine = PlaneEngine(self.problem, steps.memory, steps.inner, steps.metric)
+        else:
+            sampled = (stage.batch, s.seed, s.sampling)
+            self.engine = engines.make(s.engine, self.problem, steps, *sampled)
 
     def _stretch(self) -> RunVerdict:
         """Some steps: to the end of the stage, to a record that is told, or for a while."""
-        assert self.engine is not None
         assert self.stage is not None
         if self.free:
             return self._free_step()
@@ -173,7 +175,6 @@ class Driver:
 
     def _free_step(self) -> RunVerdict:
         """One step, after which the engine knows where it stands."""
-        assert self.engine is not None
         assert self.stage is not None
         goal, work, steps = self._goal(), self.state.copy(), self.stage.steps
         report = self.engine.advance(work, steps, work.k + 1, self.recorder, goal)
@@ -188,7 +189,7 @@ class Driver:
     @property
     def free(self) -> bool:
         """Does the engine know the gradient where a step ends, so that a look costs nothing?"""
-        return self.made_for is not None and isinstance(self.made_for[1], Plane)
+        return self.made_for is not None and isinstance(self.made_for[1], PlaneSteps)
 
     def _goal(self) -> Goal:
         """What the next steps are for."""
@@ -197,13 +198,11 @@ class Driver:
 
     def _took(self, state: State, report: StepReport) -> None:
         """The steps are complete."""
-        assert self.stage is not None
-        steps = state.k - self.state.k
+        steps, stage = state.k - self.state.k, self.stages[-1]
         self.state = state
-        self.evaluations += (steps + report.passes) * self.stage.batch
+        self.evaluations += (steps + report.passes) * self.batch
         self.end = max(state.k, self.end - report.passes)
-        name, taken, batch = self.stages[-1]
-        self.stages[-1] = StageRun(name, taken + steps, batch)
+        self.stages[-1] = stage._replace(steps=stage.steps + steps)
         self._harvest()
 
     def _after_free_step(self, report: StepReport, met: bool, size: float) -> RunVerdict:
@@ -220,7 +219,7 @@ class Driver:
         # A run that is over is over, whatever the callback says: a resumed run takes no more steps.
         if met or verdict:
             return RunVerdict.CONVERGED if met else verdict
-        return RunVerdict.STOPPED if told_to_stop else RunVerdict.RUNNING
+        return _unless(told_to_stop)
 
     def _met(self, report: StepReport) -> tuple[bool, float]:
         """Is the tolerance met for certain, and the most that the gradient's norm can be."""
@@ -238,7 +237,6 @@ class Driver:
 
     def _near(self) -> bool:
         """Is f as near to its minimum as was asked for, and can the engine tell?"""
-        assert self.engine is not None
         if self.stop.max_gap == 0.0 or not self.free:
             return False
         gap = self.engine.gap(0.0)
@@ -257,7 +255,6 @@ class Driver:
         One row a million times as large as the others makes the first gradient so large that any
         other says nothing.
         """
-        assert self.engine is not None
         if not self.free or self.stop.tol == 0.0 or not look.gradient.any():
             return True
         # a run that begins near its end has little to compare with but f at zero
@@ -290,13 +287,12 @@ class Driver:
 
     def _harvest(self) -> None:
         """New records into the history."""
-        assert self.stage is not None
         recorder, new = self.recorder, slice(0, self.recorder.count)
         if not recorder.count:
             return
         k = recorder.when[new]
         norms = self.unit * np.sqrt(recorder.grad2[new])
-        done = self.evaluations - (self.state.k - k) * self.stage.batch
+        done = self.evaluations - (self.state.k - k) * self.batch
         self.history.extend(np.column_stack([k, recorder.value[new], norms, done]))
         self.norms.append(norms)
         rest = recorder.when[recorder.count :]
@@ -304,14 +300,15 @@ class Driver:
 
     def _checked(self, verdict: RunVerdict) -> RunVerdict:
         """Is a run that has converged in its own variables over in the caller's?"""
-        if verdict != RunVerdict.CONVERGED or self.stop.met(self._look(self.state.w).gradient):
+        if verdict != RunVerdict.CONVERGED or self.stop.met(
+            self.engine.look(self.state.w).gradient
+        ):
             return verdict
         self.recorder.aim(self._goal2())
         return RunVerdict.RUNNING
 
     def _record_here(self) -> RunVerdict:
-        look = self._look(self.state.w)
-        assert self.engine is not None
+        look = self.engine.look(self.state.w)
         verdict = self.engine.record(self.state.w, self.recorder)
         if verdict == RunVerdict.DIVERGED:
             return verdict
@@ -321,9 +318,7 @@ class Driver:
             self.history.drop_last()
             self.history.add(record._replace(norm=self.stop.user_norm(look.gradient)))
         told_to_stop = self._tell(self.state.w, look)
-        return self._checked(verdict) or (
-            RunVerdict.STOPPED if told_to_stop else RunVerdict.RUNNING
-        )
+        return self._checked(verdict) or _unless(told_to_stop)
 
     def _note(self, value: float, size: float) -> None:
         self.history.add(Record(self.state.k, value, size, self.evaluations))
@@ -349,9 +344,9 @@ class Driver:
         if (best.value, best.norm) == self.history.last[1:3]:
             return RunVerdict.RUNNING
         self._note(best.value, best.norm)
-        told_to_stop = bool(self.settings.callback) and self._tell(best.w, self._look(best.w))
+        told_to_stop = bool(self.settings.callback) and self._tell(best.w, self.engine.look(best.w))
         if best.norm > self.stop.goal:
-            return RunVerdict.STOPPED if told_to_stop else RunVerdict.RUNNING
+            return _unless(told_to_stop)
         self.state = State.at_rest(best.w, self.state.k)
         return RunVerdict.CONVERGED
 
@@ -360,14 +355,14 @@ class Driver:
         if self.history.last.k == self.state.k or self.controller.open_ended:
             return RunVerdict.RUNNING
         w = self.controller.answer(self.state.w, RunVerdict.RUNNING)
-        look = self._look(w)
+        look = self.engine.look(w)
         beyond = engines.norm2(look.gradient, self.unit) > self._limit2
         if beyond or not math.isfinite(look.value):
             return RunVerdict.DIVERGED
         stopped = self._record(w, look, self.stop.user_norm(look.gradient))
         if self.stop.tol > 0.0 and self.stop.met(look.gradient):
             return RunVerdict.CONVERGED
-        return RunVerdict.STOPPED if stopped else RunVerdict.RUNNING
+        return _unless(stopped)
 
     def _judged(self, verdict: RunVerdict) -> RunVerdict:
         """All steps are taken: is f above its start by more than noise explains?"""
@@ -381,20 +376,21 @@ class Driver:
 
     def _nearer(self) -> Array:
         """A point near the minimiser: a few steps on all rows from the start."""
-        steps, stop = Fixed(Plane(T=NEARER_STEPS), self.problem.n), Stop(0.0, self.frame)
+        steps, stop = Fixed(PlaneSteps(T=NEARER_STEPS), self.problem.n), Stop(0.0, self.frame)
         run = Driver(self.problem, self.frame, self.start, steps, stop, Request(), dict)
         run.go()
         return run.state.w
 
     # -- looking -----------------------------------------------------------------------------------
 
-    def _look(self, w: Array) -> Look:
-        assert self.engine is not None
-        return self.engine.look(w)
-
     def _outer(self, look: Look) -> Look:
         return Look(look.value, self.frame.gradient_out(look.gradient))
 
     def _outer_look(self, w: Array) -> Look:
         """What a controller is shown: the gradient in the caller's variables."""
-        return self._outer(self._look(w))
+        return self._outer(self.engine.look(w))
+
+
+def _unless(stopped: bool) -> RunVerdict:
+    """The run goes on, unless a callback has stopped it."""
+    return RunVerdict.STOPPED if stopped else RunVerdict.RUNNING

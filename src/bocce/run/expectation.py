@@ -50,23 +50,28 @@ class Expectation:
         return self.critical == math.inf or (self.by == "exact" and (self.gap or 0.0) > 1.0)
 
 
+def affordable(n: int, d: int) -> bool:
+    """Does an exact critical batch size take seconds, and not minutes?"""
+    return d <= EXACT_COLUMNS and n * float(d) ** 4 <= EXACT_FLOPS
+
+
+def longest(table: Schedule) -> tuple[float, float, float]:
+    """(alpha, beta, theta) of the step that reaches furthest."""
+    k = int(np.argmax(table.alpha / (1.0 - table.beta)))
+    return float(table.alpha[k]), float(table.beta[k]), float(table.theta[k])
+
+
 def expectation(
     p: Problem, table: Schedule, b: int, near: Array | None, accuracy: float
 ) -> Expectation:
-    """What ``table`` does in batches of b rows, from zero.
-
-    Parameters
-    ----------
-    p, table, b : the problem, the schedule, and the rows of a batch.
-    near : a point near the minimiser, for losses that are not quadratic.
-    accuracy : the gap to reach, over that at the start.
-    """
-    k = int(np.argmax(table.alpha / (1.0 - table.beta)))  # where steps reach furthest
-    step = (float(table.alpha[k]), float(table.beta[k]), float(table.theta[k]))
+    """What ``table`` does in batches of b rows, from zero, until the gap is ``accuracy`` of that at
+    the start; losses that are not quadratic need a point ``near`` their minimiser."""
+    alpha, beta, theta = longest(table)
     model = _model(p, near)
     if model is None:
-        return _certified(p, table, b, step)
-    critical = _critical(model, *step)
+        return _certified(p, table, b, (alpha, beta, theta))
+    too_long = alpha * model.constants().L >= 2.0 * (1.0 + beta) / (1.0 + 2.0 * theta)
+    critical = math.inf if too_long else exact.critical_batch_size(model, alpha, beta, theta)
     if not p.loss.quadratic or table.T * float(model.d) ** 4 > 4 * EXACT_FLOPS:
         return Expectation("local" if not p.loss.quadratic else "exact", critical=critical)
     curve = exact.expected(model, table, b)
@@ -80,7 +85,7 @@ def _model(p: Problem, near: Array | None) -> Problem | None:
     """The least-squares problem that the table is judged on, if it is small."""
     one_l2 = bool(np.all(p.ridges[: p.d] == p.l2))
     plain = one_l2 and p.weight is None and not p.in_parts and not p.rows.foreign
-    small = p.width <= EXACT_COLUMNS and p.n * float(p.width) ** 4 <= EXACT_FLOPS
+    small = affordable(p.n, p.width)
     known = p.loss.quadratic or (near is not None and not p.loss.multi_output)
     if not (plain and small and known) or p.loss.curvature is None or p.constants().L <= 0.0:
         return None
@@ -100,13 +105,6 @@ def _model(p: Problem, near: Array | None) -> Problem | None:
         X = X.multiply(root[:, None]).tocsr() if sp.issparse(X) else X * root[:, None]
         y = root * z - p.slopes(z) / root
     return LeastSquares(X, y, l2=p.l2)
-
-
-def _critical(model: Problem, alpha: float, beta: float, theta: float) -> float:
-    L = model.constants().L
-    if alpha * L >= 2.0 * (1.0 + beta) / (1.0 + 2.0 * theta):
-        return math.inf
-    return exact.critical_batch_size(model, alpha, beta, theta)
 
 
 def _certified(
@@ -134,9 +132,7 @@ def words(found: Expectation, name: str, b: int, n: int, T: int, accuracy: float
     """What is expected of the method, the worst first."""
     if found.by == "none":
         return f"What {name} will do with batches of {b:,} rows is not known beforehand."
-    said = [_stability(found, name, b, n)]
-    if found.gap is not None:
-        said.append(_fall(found, b, n, T, accuracy))
+    said = (_stability(found, name, b, n), _fall(found, b, n, T, accuracy))
     return " ".join(text for text in said if text)
 
 
@@ -145,38 +141,33 @@ def _stability(found: Expectation, name: str, b: int, n: int) -> str:
     if found.critical == math.inf:
         return f"{name} diverges{where} at every batch size: its step is too long for all rows."
     if found.critical is None:
-        if found.certified_rows is None or found.certified_rows <= b:
+        rows = found.certified_rows
+        if rows is None or rows <= b:
             return ""
-        if found.certified_rows > n:
+        if rows > n:
             return f"Nothing is certified of {name}'s longest step."
-        return (
-            f"{name}'s longest step is certified to be stable from "
-            f"{math.ceil(found.certified_rows):,} rows on."
-        )
+        return f"{name}'s longest step is certified to be stable from {math.ceil(rows):,} rows on."
     least = min(n, math.floor(found.critical) + 1)
-    if b < least:
-        return (
-            f"{name} diverges{where} below {least:,} rows, and b = {b:,}: take at least "
-            f"{least:,} rows, or the method auto."
-        )
     if least == 1:
         return f"{name} is stable{where} at every batch size."
-    return f"{name} diverges{where} below {least:,} rows; b = {b:,} is stable."
+    below = f"{name} diverges{where} below {least:,} rows"
+    if b >= least:
+        return f"{below}; b = {b:,} is stable."
+    return f"{below}, and b = {b:,}: take at least {least:,} rows, or the method auto."
 
 
 def _fall(found: Expectation, b: int, n: int, T: int, accuracy: float) -> str:
-    assert found.gap is not None
-    certified = found.by == "certified"
-    if found.gap > 1.0 and certified:
+    gap, certified = found.gap, found.by == "certified"
+    if gap is None or (gap > 1.0 and certified):
         return ""
-    if found.gap > 1.0:
-        size = "beyond what a double holds" if math.isinf(found.gap) else f"{found.gap:.2g} times"
+    if gap > 1.0:
+        size = "beyond what a double holds" if math.isinf(gap) else f"{gap:.2g} times"
         return f"In expectation f - f* grows {size} in {T:,} steps."
     how = "is certified to be at most" if certified else "is expected to be"
-    text = f"After {T:,} steps f - f* {how} {found.gap:.2g} of what it is at the start"
+    text = f"After {T:,} steps f - f* {how} {gap:.2g} of what it is at the start"
     if found.steps is not None:
         return f"{text}; T = {T} is enough: {accuracy:g} is reached after {found.steps:,} steps."
-    if found.gap <= accuracy:
+    if gap <= accuracy:
         return f"{text}; T = {T} is enough."
     less = " the batch" if b < n else " l2"
     return f"{text}, above the {accuracy:g} asked for; raise T or{less}."

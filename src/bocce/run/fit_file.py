@@ -12,52 +12,39 @@ import numpy as np
 
 from .. import _checks
 from ..data import Encoding
-from ..losses import REGISTRY, Loss
+from ..losses import REGISTRY
 from ..rows import Array
 from .result import Result
 
 FORMAT = 1  # of the description in the file
+# Fields of a result that the description holds as they are.
+PLAIN = ("status", "n_iter", "seed", "batch_size", "message")
+FROM_FILE = ("target", "weights", "offset", "imputed", "excluded")
 
 
-def save(
-    stream: IO[bytes],
-    result: Result,
-    columns: list[str] | None = None,
-    target: str | None = None,
-    weights: str | None = None,
-    offset: str | None = None,
-    encoding: Encoding | None = None,
-    imputed: list[float] | None = None,
-    excluded: list[str] | None = None,
-) -> None:
-    """Weights, intercept, history and what predictions need, as NPZ without pickles; the names of
-    the features, of the target, and of the columns of weights and offsets; how text and dates
-    became numbers, and what stands for missing values."""
+def save(stream: IO[bytes], result: Result) -> None:
+    """Weights, intercept, history and what predictions need, as NPZ without pickles."""
+    loss, encoding = result.loss, result.encoding
     about = {
         "format": FORMAT,
-        "loss": None if result.loss is None else [result.loss.name, *result.loss],
-        "status": result.status,
-        "n_iter": result.n_iter,
-        "seed": result.seed,
-        "batch_size": result.batch_size,
-        "message": result.message,
-        "target": target,
-        "weights": weights,
-        "offset": offset,
+        "loss": None if loss is None else [loss.name, *loss],
+        **{name: getattr(result, name) for name in (*PLAIN, *FROM_FILE)},
         "encoding": None if encoding is None else asdict(encoding),
-        "imputed": imputed,
-        "excluded": excluded,
     }
-    named: dict[str, Array] = {} if columns is None else {"columns": np.array(columns, dtype=str)}
-    if target is not None:
-        named["target"] = np.array(target)
+    kept: dict[str, Array] = {
+        "about": np.array(json.dumps(about)),
+        "w": result.w,
+        "intercept": np.asarray(result.intercept),
+        **result.history,
+    }
+    if result.columns is not None:
+        kept["columns"] = np.array(result.columns, dtype=str)
+    if result.target is not None:
+        kept["target"] = np.array(result.target)
     if result.classes is not None:
-        named["classes"] = np.asarray(result.classes)
-        if named["classes"].dtype == object:
-            named["classes"] = named["classes"].astype(str)
-    named |= {"about": np.array(json.dumps(about)), "w": result.w}
-    named |= {"intercept": np.asarray(result.intercept), **result.history}
-    np.savez(stream, **named)  # type: ignore[arg-type]
+        labels = np.asarray(result.classes)
+        kept["classes"] = labels.astype(str) if labels.dtype == object else labels
+    np.savez(stream, **kept)  # type: ignore[arg-type]
 
 
 def load(path: str | os.PathLike[str]) -> Result:
@@ -99,43 +86,32 @@ def load(path: str | os.PathLike[str]) -> Result:
             f"load: there is no file {str(file)!r}; write one with `bocce solve ... --out FIT`."
         )
     try:
-        with np.load(file, allow_pickle=False) as kept:
-            found = {name: kept[name] for name in kept.files}
+        with np.load(file, allow_pickle=False) as stored:
+            found = {name: stored[name] for name in stored.files}
         about = json.loads(str(found.pop("about")))
-        loss = None if about["loss"] is None else _loss(*about["loss"])
-        w = np.asarray(found.pop("w"), dtype=np.float64)
-        intercept = found.pop("intercept")
-        names = found.pop("columns", None)
-        target = found.pop("target", None)
-        classes = found.pop("classes", None)
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
+        loss = about["loss"]
+        if loss is not None:
+            loss = REGISTRY[_checks.choice("load", "loss", loss[0], REGISTRY)](*loss[1:])
+        columns = found.pop("columns", None)
+        found.pop("target", None)
+        known = {name: about[name] for name in PLAIN}
+        known |= {name: about.get(name) for name in FROM_FILE}
+        intercept = found.pop("intercept")
+        return Result(
+            w=np.asarray(found.pop("w"), dtype=np.float64),
+            intercept=intercept if intercept.ndim else float(intercept),
+            loss=loss,
+            classes=found.pop("classes", None),
+            columns=None if columns is None else columns.tolist(),
+            encoding=Encoding(**about["encoding"]) if about.get("encoding") else None,
+            schedule=None,
+            history=found,
+            **known,
+        )
     except (KeyError, OSError, EOFError, TypeError, json.JSONDecodeError, ValueError) as error:
         raise ValueError(
             f"load: {str(file)!r} must be a fit written by `bocce solve --out` of this version "
             f"({type(error).__name__}: {error}); fit again."
         ) from None
-    return Result(
-        w=w,
-        status=about["status"],
-        n_iter=about["n_iter"],
-        history=found,
-        schedule=None,
-        seed=about["seed"],
-        batch_size=about["batch_size"],
-        message=about["message"],
-        intercept=intercept if intercept.ndim else float(intercept),
-        loss=loss,
-        classes=classes,
-        columns=None if names is None else [str(name) for name in names],
-        target=None if target is None else str(target),
-        weights=about.get("weights"),
-        offset=about.get("offset"),
-        encoding=Encoding(**about["encoding"]) if about.get("encoding") else None,
-        imputed=about.get("imputed"),
-        excluded=about.get("excluded"),
-    )
-
-
-def _loss(name: str, *fields: float) -> Loss:
-    return REGISTRY[_checks.choice("load", "loss", name, REGISTRY)](*fields)

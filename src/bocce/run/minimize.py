@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from .._types import Vector
 from ..control import Given, MetricChoice
@@ -101,21 +102,7 @@ def minimize(
     array([ 1., -1.])
     """
     goal, certain = tolerance(tol)
-    request = Request(
-        method,
-        T,
-        batch_size,
-        seed,
-        w0,
-        goal,
-        sampling,
-        record_every,
-        engine,
-        callback,
-        checkpoint,
-        passes,
-        memory,
-        metric,
-        certain=certain,
-    )
+    request = Request(method, T, batch_size, seed, w0, goal, sampling, record_every, engine)
+    request = replace(request, callback=callback, checkpoint=checkpoint, passes=passes)
+    request = replace(request, memory=memory, metric=metric, certain=certain)
     return solve_as_asked(p, request.checked(p))

@@ -117,8 +117,8 @@ class PathSolver:
         self.method = method if p.in_parts else PLANE.name
         self.frame: Frame = Frame.of(p.replace(l2=weakest)) if leader is None else leader.frame
         inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
-        # what is handed on from run to run is the path's own
-        self.inner: Problem = inner.with_fields(handed_on=PathCache())
+        self.cache = PathCache()  # what is handed on from run to run is the path's own
+        self.inner: Problem = inner.with_fields(handed_on=self.cache)
         nowhere = self.inner.replace(l2=0.0).look(np.zeros(self.inner.shape))
         self.first = Stop(tol, self.frame).user_norm(nowhere.gradient)
         self.zero_value = nowhere.value if p.in_parts else value_at_constant(p, self.inner)
@@ -163,10 +163,7 @@ class PathSolver:
         has not, whatever is left of them when the run stops would flatter it on those rows.
         """
         assert self.leader is not None
-        theirs, mine = self.leader.inner.handed_on, self.inner.handed_on
-        assert theirs is not None
-        assert mine is not None
-        mine.follow(theirs, self.p.loss.quadratic)
+        self.cache.follow(self.leader.cache, self.p.loss.quadratic)
 
     def next_run(self, l2: float, start: Array | None = None) -> Result:
         """The run for the next penalty."""
@@ -205,24 +202,21 @@ class PathSolver:
 
     def _run(self, l2: float, start: Array, stop: Stop) -> Result:
         p, inner = self.p.replace(l2=l2), self.inner.replace(l2=l2)
-        request = Request(self.method, w0=start, tol=self.tol)
-        result = solve(p, request, stop, self.frame, inner)
+        result = solve(p, Request(self.method, w0=start, tol=self.tol), stop, self.frame, inner)
         self.solutions = [*self.solutions[-2:], (l2, p.join_intercept(result.w, result.intercept))]
         return result
 
     def _start(self, l2: float) -> Array:
         """Where f is least, on a sample of the rows: the last minimiser, or where the line or the
         parabola through the last ones leads (as a function of log l2)."""
-        if not self.solutions:
+        ends = self.solutions
+        if not ends:
             return np.zeros(self.p.shape)
-        points = [self.solutions[-1][1]]
-        known = [l2, *(before for before, _ in self.solutions)]
-        if not self.p.in_parts and min(known) > 0.0 and len(set(known)) == len(known):
-            points += [
-                extrapolate(self.solutions[-k:], l2) for k in range(2, len(self.solutions) + 1)
-            ]
-        if len(points) == 1:
-            return points[0]
+        known = [l2, *(before for before, _ in ends)]
+        apart = min(known) > 0.0 and len(set(known)) == len(known)
+        if self.p.in_parts or not apart or len(ends) == 1:
+            return ends[-1][1]
+        points = [extrapolate(ends[-k:], l2) for k in range(1, len(ends) + 1)]
         own = self.sample.replace(l2=l2)
         return min(points, key=lambda w: own.value(self.frame.into(w)))
 

@@ -3,31 +3,162 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from .. import _checks, exact, theory
-from ..control.anytime import Design, accelerating_batch
+from .. import _checks, _html, _pictures, exact, theory
+from .._pictures import Axes
+from ..control.anytime import accelerating_batch
 from ..control.base import Steps
 from ..problems import Constants, Problem
-from ..rows import Array
 from ..schedules import Schedule, shb
-from ..schedules.adaptive import DECAY_START
 from . import forecast, plan_words
-from .anytime import usable
-from .expectation import EXACT_COLUMNS, EXACT_FLOPS, expectation
-from .forecast import PlannedStage, Trial
-from .planned import Plan, Point
+from .expectation import Expectation, affordable, expectation
+from .forecast import PlanFacts, PlannedStage
 from .request import Request
 
 # If even the cheapest batch size costs more passes than this, none is recommended.
 MOST_PASSES = 10_000
-DECAY_LOSS = 4.0  # the decay's final error over the statistical limit
 KNEE = 1.5  # steps, over those of the full batch
 FLAT = 1.5  # gradient evaluations, over the fewest
-LEAST_BEND = 1e-3  # of its bound: where fewer rows bend, the noise is not known so well
-FLATTEST = 1e-12  # of L: a smaller curvature at the trial's end is rounding
+
+
+@dataclass(frozen=True)
+class Point:
+    """The cost of one batch size.
+
+    Attributes
+    ----------
+    batch_size, steps, evaluations : int
+        The batch size in rows; the number of steps to the accuracy; the number of gradients of
+        rows.
+    """
+
+    batch_size: int
+    steps: int
+    evaluations: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The result of ``plan``; ``str`` gives a page for a terminal, ``to_dict`` plain values.
+
+    A number that does not exist for the problem is None. On a loss without a bound on its curvature
+    these are all numbers except the stages.
+
+    Attributes
+    ----------
+    problem, how, words : str
+        The problem in words; how the constants were computed; the plan in words.
+    n, d : int
+        The number of rows; the number of columns.
+    constants : Constants or None
+        The curvature constants of the problem.
+    mu : float or None
+        The curvature that the plan assumes: mu, or where mu is 0, the curvature found by a trial.
+    chi2 : float
+        The gradient noise at the minimiser.
+    method : str
+        The name of the method.
+    stages : tuple of PlannedStage
+        The stages that ``minimize`` will run.
+    passes : float or None
+        The expected passes over the data; None where they are unknown before the run.
+    batch_size : int
+        The batch size of the first stage, in rows.
+    alpha, beta, theta : float or None
+        Step size, momentum and lookahead where alpha/(1 - beta) is largest; on all rows, those of
+        ``auto``.
+    steps : int or None
+        The expected number of steps; with T or a batch given, the number that the method needs at
+        that batch.
+    T : int or None
+        The number of steps that was given.
+    tol, accuracy : float
+        The tolerance; the accuracy that the costs of batch sizes refer to.
+    sweep : tuple of Point
+        The cost of each batch size.
+    knee, cheapest, recommended : int or None
+        The batch size above which few steps are saved; the batch size with the fewest gradient
+        evaluations; the recommended batch size.
+    accelerating : int or None
+        The batch size from which heavy ball is certified to be fully accelerated.
+    paper_batch, certified_batch, exact_batch, certified_error : float or None
+        The batch size b* of Theorem 2; the batch size from which Theorem S certifies stability; the
+        exact critical batch size; the certified root-mean-square error after T steps.
+    expectation : Expectation or None
+        What is known of the method's table before the run.
+    """
+
+    problem: str
+    n: int
+    d: int
+    constants: Constants | None
+    how: str
+    mu: float | None
+    chi2: float
+    method: str
+    stages: tuple[PlannedStage, ...]
+    passes: float | None
+    batch_size: int
+    alpha: float | None
+    beta: float | None
+    theta: float | None
+    steps: int | None
+    T: int | None
+    tol: float
+    accuracy: float
+    sweep: tuple[Point, ...]
+    knee: int | None
+    cheapest: int | None
+    recommended: int | None
+    accelerating: int | None
+    paper_batch: float | None
+    certified_batch: float | None
+    exact_batch: float | None
+    certified_error: float | None
+    expectation: Expectation | None
+    words: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values, for a program.
+
+        Returns
+        -------
+        dict
+            All fields by name.
+        """
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return plan_words.page(self)
+
+    def _repr_html_(self) -> str:
+        return _html.plan(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what batch sizes cost: steps on the left, passes over the data on the right.
+
+        Parameters
+        ----------
+        ax : two matplotlib Axes, optional
+            Where to draw; by default a new figure is made.
+
+        Returns
+        -------
+        array of two matplotlib Axes
+            The axes that were drawn on.
+
+        Examples
+        --------
+        >>> import bocce
+        >>> X, y, _ = bocce.data.regression(n=200, d=5, kappa=10.0)
+        >>> [ax.get_ylabel() for ax in bocce.plan(bocce.LeastSquares(X, y)).plot()]
+        ['steps', 'passes over the data']
+        """
+        return _pictures.plan(self, ax)
 
 
 def plan(
@@ -71,10 +202,8 @@ def plan(
         The target for (f - f*)/(f(0) - f*), for the cost of batch sizes.
     method : str, default "auto"
         The name of a method.
-    tol : float, optional
-        As for ``minimize``; by default 1e-6, and 0 where T is given.
-    passes : float, optional
-        As for ``minimize``.
+    tol, passes : float, optional
+        As for ``minimize``; tol is by default 1e-6, and 0 where T is given.
     memory : int, default 5
         As for ``minimize``.
 
@@ -110,33 +239,36 @@ def plan(
     controller, first = forecast.first_stage(p, request)
     tried = forecast.trial(p, request.tol, request.memory)
     stages = forecast.stages(p, controller, first, tried)
-    known = _Known.of(p, tried, accuracy)
+    known = PlanFacts.of(p, tried, accuracy)
     outlook = None
     if isinstance(first.steps, Schedule) and not request.facts.guarded:
         outlook = expectation(p, first.steps, first.batch, tried.w, accuracy)
-    found = {
-        "problem": plan_words.problem(p),
-        "n": p.n,
-        "d": p.d,
-        "constants": known.constants,
-        "how": plan_words.how(known.constants),
-        "mu": known.mu,
-        "chi2": known.chi2,
-        "method": request.method,
-        "stages": tuple(stages),
-        "passes": forecast.passes(stages, p.n),
-        "batch_size": first.batch,
+    error = None if controller.open_ended else _certified_error(p, first.steps, first.batch)
+    found = Plan(
+        problem=plan_words.problem(p),
+        n=p.n,
+        d=p.d,
+        constants=known.constants,
+        how=plan_words.how(known.constants),
+        mu=known.mu,
+        chi2=known.chi2,
+        method=method,
+        stages=tuple(stages),
+        passes=forecast.passes(stages, p.n),
+        batch_size=first.batch,
+        steps=_steps(stages, known, request) if outlook is None else outlook.steps,
+        T=request.T,
+        tol=request.tol,
+        accuracy=accuracy,
         **_parameters(stages[0], known),
-        "steps": _steps(stages, known, request) if outlook is None else outlook.steps,
-        **{"T": request.T, "tol": request.tol, "accuracy": accuracy},
         **_sizes(p, known),
         **_thresholds(p, known),
-        "certified_error": None
-        if controller.open_ended
-        else _certified_error(p, first.steps, first.batch),
-        "expectation": outlook,
-    }
-    return Plan(**found, words=plan_words.paragraph(p, request, controller, known, tried, found))
+        certified_error=error,
+        expectation=outlook,
+        words="",
+    )
+    words = plan_words.paragraph(found, p, request, controller, known, tried)
+    return replace(found, words=words)
 
 
 def usual_tol(T: int | None) -> float:
@@ -144,90 +276,14 @@ def usual_tol(T: int | None) -> float:
     return 1e-6 if T is None else 0.0
 
 
-class _Known(NamedTuple):
-    """What is known of a problem before a run; ``constants`` are None where the loss has none."""
-
-    n: int
-    constants: Constants | None
-    mu: float | None
-    chi2: float
-    floor: float  # zeta0^2 times this is how many steps the noise needs
-    accuracy: float
-    rows: tuple[float, float | None]  # what a run takes for L_max and kappa~
-
-    @classmethod
-    def of(cls, p: Problem, tried: Trial, accuracy: float) -> _Known:
-        c = None if p.loss.curvature is None else p.constants()
-        if c is not None and not (usable(c.L) or c.L == 0.0):
-            c = None  # no step can be computed from them: only runs on all rows are planned
-        sample, w = tried.problem, tried.w
-        chi2 = sample.row_gradient_mean2(w)
-        start, value = sample.value(np.zeros_like(w)), sample.value(w)
-        noise = _noise(sample, w) if chi2 > 1e-20 * max(start, 1e-300) else 0.0
-        gap = start - value
-        floor = max(0.0, DECAY_LOSS * noise / (2.0 * accuracy * gap)) if gap > 0 else 0.0
-        mu = None if c is None else _mu(c, tried, accuracy)
-        rows: tuple[float, float | None] = (0.0, None)
-        if c is not None:
-            rows = c.sharpest if p.loss.quadratic else (c.L_max, None)
-        return cls(p.n, c, mu, chi2, floor, accuracy, rows)
-
-    @property
-    def L(self) -> float:
-        assert self.constants is not None
-        return self.constants.L if self.constants.L > 0 else 1.0
-
-    @property
-    def L_max(self) -> float:
-        assert self.constants is not None
-        return max(self.constants.L_max, self.L)
-
-    def design(self, b: int) -> Design:
-        assert self.mu is not None
-        L_max, tilde = self.rows
-        return Design(self.n, self.L, max(L_max, self.L), tilde, self.mu, self.mu, b)
-
-    def bias_steps(self, b: int) -> float:
-        """Until the start is forgotten."""
-        return self.design(b).time_constant() * math.log(1.0 / self.accuracy) / (2 * DECAY_START)
-
-    def noise_steps(self, b: int) -> float:
-        return theory.zeta2(self.n, b) * self.floor
-
-    def steps(self, b: int) -> int:
-        return math.ceil(max(self.bias_steps(b), self.noise_steps(b), 1.0))
-
-
-def _noise(p: Problem, w: Array) -> float:
-    """tr(A^-1 S) at w, about: as if slope and bend of a row did not depend on its size."""
-    z = p.predict(w)
-    bend = max(float(np.mean(p.bends(z))), LEAST_BEND * (p.loss.curvature or 1.0))
-    mean = bend * p.mean_row2 / p.width  # the mean eigenvalue of A without l2
-    freedom = p.width * mean / (mean + p.l2) if mean > 0 else 0.0
-    return freedom * float(np.mean(np.square(p.slopes(z)))) / bend
-
-
-def _mu(c: Constants, tried: Trial, accuracy: float) -> float:
-    """The curvature to plan for: the bound, or where that is 0, the least at the trial's end."""
-    L = c.L if c.L > 0 else 1.0
-    if c.mu > 0:
-        return c.mu
-    if c.L > 0 and tried.w.ndim == 1 and tried.problem.gram_fits:
-        H = tried.problem.hessian(tried.w) + np.diag(tried.problem.ridges)
-        least = float(np.linalg.eigvalsh(H)[0])
-        if least > FLATTEST * L:
-            return min(least, L)
-    return accuracy * L
-
-
-def _parameters(first: PlannedStage, known: _Known) -> dict[str, float | None]:
+def _parameters(first: PlannedStage, known: PlanFacts) -> dict[str, Any]:
     three: tuple[float | None, ...] = (first.alpha, first.beta, first.theta)
     if first.alpha is None and known.constants is not None:
         three = known.design(first.batch).parameters()
     return dict(zip(("alpha", "beta", "theta"), three))
 
 
-def _steps(stages: list[PlannedStage], known: _Known, request: Request) -> int | None:
+def _steps(stages: list[PlannedStage], known: PlanFacts, request: Request) -> int | None:
     given = request.T is not None or request.rows is not None
     if given and known.constants is not None:
         return known.steps(stages[0].batch)
@@ -236,7 +292,7 @@ def _steps(stages: list[PlannedStage], known: _Known, request: Request) -> int |
     return sum(stage.steps or 0 for stage in stages)
 
 
-def _sizes(p: Problem, known: _Known) -> dict[str, Any]:
+def _sizes(p: Problem, known: PlanFacts) -> dict[str, Any]:
     """What batch sizes cost, and those that stand out."""
     names = ("knee", "cheapest", "recommended", "accelerating")
     if known.constants is None or known.mu is None:
@@ -254,7 +310,7 @@ def _sizes(p: Problem, known: _Known) -> dict[str, Any]:
     return {"sweep": sweep, **dict(zip(names, sizes))}
 
 
-def _thresholds(p: Problem, known: _Known) -> dict[str, float | None]:
+def _thresholds(p: Problem, known: PlanFacts) -> dict[str, Any]:
     """From which batch on the paper's heavy ball is stable."""
     if known.constants is None or known.mu is None:
         return dict.fromkeys(("paper_batch", "certified_batch", "exact_batch"))
@@ -268,14 +324,10 @@ def _thresholds(p: Problem, known: _Known) -> dict[str, float | None]:
     }
 
 
-def _plain(p: Problem) -> bool:
-    """Least squares with one l2 on all variables: what exact analysis is about."""
-    return p.loss.quadratic and not p.in_parts and p.penalty is None and p.weight is None
-
-
 def _exact(p: Problem, alpha: float, beta: float) -> float | None:
-    small = p.d <= EXACT_COLUMNS and p.n * float(p.d) ** 4 <= EXACT_FLOPS
-    if not _plain(p) or not small or p.constants().L <= 0:
+    """The critical batch size, for least squares with one l2 on all variables."""
+    plain = p.loss.quadratic and not p.in_parts and p.penalty is None and p.weight is None
+    if not plain or not affordable(p.n, p.d) or p.constants().L <= 0:
         return None
     return exact.critical_batch_size(p, alpha, beta)
 

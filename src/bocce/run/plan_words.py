@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..control import Controller
 from ..problems import Constants, Problem
 from . import expectation
-from .forecast import PlannedStage, Trial
+from .forecast import PlanFacts, PlannedStage, Trial
 from .request import Request
 
 if TYPE_CHECKING:
-    from .plan import _Known
-    from .planned import Plan
+    from .plan import Plan
 
 WIDTH = 78
 DIRECT_COLUMNS = 4096  # beyond, nobody would form a matrix of all pairs of columns
@@ -52,49 +51,39 @@ def _hopeless(plan: Plan) -> bool:
     return outlook is not None and outlook.diverges(plan.batch_size, plan.n)
 
 
-def _filled(text: str) -> str:
-    return textwrap.fill(text, WIDTH)
-
-
-def _indented(text: str) -> str:
-    return textwrap.indent(textwrap.fill(text, WIDTH - 2), "  ")
+def _filled(text: str, first: str = "", then: str = "") -> str:
+    """A paragraph, its first line and its other lines indented by these."""
+    return textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=then)
 
 
 def _what(plan: Plan) -> str:
     """The stages, one a line, and how far they lead."""
     lines = ["What a run with these arguments does:"]
     for place, stage in enumerate(plan.stages, 1):
-        line = f"{place}. {_stage(stage, plan)}"
-        lines.append(textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="     "))
-    lines.append(_indented(f"{_goal(plan)}."))
+        lines.append(_filled(f"{place}. {_stage(stage, plan)}", "  ", "     "))
+    lines.append(_filled(f"{_goal(plan)}.", "  ", "  "))
     if plan.certified_error is not None and not _hopeless(plan):
         told = (
             f"Certified: after {plan.T or plan.stages[0].steps:,} steps at b = "
             f"{plan.batch_size:,} the error is at most {plan.certified_error:.2g} in root mean "
             "square."
         )
-        lines.append(_indented(told))
+        lines.append(_filled(told, "  ", "  "))
     return "\n".join(lines)
 
 
 def _stage(stage: PlannedStage, plan: Plan) -> str:
+    count = "steps" if stage.steps is None else f"{stage.steps:,} step{'s' * (stage.steps != 1)}"
     if stage.on_all_rows:
-        count = "steps" if stage.steps is None else f"{_nearly(plan)}{_steps(stage.steps)}"
+        count = "steps" if stage.steps is None else _nearly(plan) + count
         return f"plane: {count} on all {plan.n:,} rows, each with the best step size and momentum"
-    assert stage.steps is not None
     rows = f"all {plan.n:,} rows" if stage.batch == plan.n else f"batches of {stage.batch:,} rows"
-    count = _steps(stage.steps)
-    if not stage.certain and len(plan.stages) > 1:
-        count = f"{count} or more"
-    line = f"{stage.method}: {count} in {rows}"
+    more = " or more" if not stage.certain and len(plan.stages) > 1 else ""
+    line = f"{stage.method}: {count}{more} in {rows}"
     if stage.alpha is not None:
         line += f"; step {stage.alpha:.3g}, momentum {stage.beta:.4g}"
         line += f", lookahead {stage.theta:.4g}" if stage.theta else ""
     return line
-
-
-def _steps(count: int) -> str:
-    return f"{count:,} step{'s' * (count != 1)}"
 
 
 def _nearly(plan: Plan) -> str:
@@ -117,7 +106,14 @@ def _goal(plan: Plan) -> str:
 def _costs(plan: Plan) -> str:
     """The sweep, thinned to the sizes that stand out and a few between."""
     if plan.recommended is None:
-        return _none_recommended(plan)
+        cheapest = next(x for x in plan.sweep if x.batch_size == plan.cheapest)
+        return _filled(
+            "No batch size is recommended: with T or a batch size given, steps are taken in the "
+            f"columns as they are, and even the cheapest batch ({plan.cheapest:,} rows) would need "
+            f"{_count(cheapest.evaluations / plan.n)} passes to relative error {plan.accuracy:g}. "
+            "Columns of very different size, or columns that nearly depend on one another, are the "
+            "cause: standardise the columns first, or leave T and the batch size out."
+        )
     chosen = {plan.sweep[-1].batch_size, plan.cheapest, plan.recommended, plan.knee}
     chosen |= {point.batch_size for point in plan.sweep[:: max(1, len(plan.sweep) // 7)]}
     head = (
@@ -130,30 +126,17 @@ def _costs(plan: Plan) -> str:
         if x.batch_size in chosen:
             marks = [mark for name, mark in MARKS.items() if getattr(plan, name) == x.batch_size]
             cells = (
-                f"  {x.batch_size:>11,}  {_count(x.steps):>11}  {_count(x.evaluations / plan.n):>8}"
+                f"{x.batch_size:>11,}  {_count(x.steps):>11}  {_count(x.evaluations / plan.n):>8}"
             )
-            lines.append(f"{cells}  {', '.join(marks)}".rstrip())
+            lines.append(f"  {cells}  {', '.join(marks)}".rstrip())
     return "\n".join(lines)
-
-
-def _none_recommended(plan: Plan) -> str:
-    cheapest = next(x for x in plan.sweep if x.batch_size == plan.cheapest)
-    return _filled(
-        "No batch size is recommended: with T or a batch size given, steps are taken in the "
-        f"columns as they are, and even the cheapest batch ({plan.cheapest:,} rows) would need "
-        f"{_count(cheapest.evaluations / plan.n)} passes to relative error {plan.accuracy:g}. "
-        "Columns of very different size, or columns that nearly depend on one another, are the "
-        "cause: standardise the columns first, or leave T and the batch size out."
-    )
 
 
 def _count(number: float) -> str:
     """>>> _count(12345), _count(0.25), _count(3.5e9)
     ('12,345', '0.25', '3.5e+09')
     """
-    if number >= 1e9:
-        return f"{number:.2g}"
-    return f"{number:,.0f}" if number >= 9.95 else f"{number:.2g}"
+    return f"{number:,.0f}" if 9.95 <= number < 1e9 else f"{number:.2g}"
 
 
 def _data(plan: Plan) -> str:
@@ -161,37 +144,31 @@ def _data(plan: Plan) -> str:
     assert c is not None
     assert plan.mu is not None
     least = f"{plan.mu:.3g}" if c.mu > 0 else f"{plan.mu:.3g} (assumed)"
-    rows = [
-        (
-            "curvature",
-            f"largest {c.L:.4g}, smallest {least}: ratio {c.L / plan.mu:.4g} ({plan.how})",
-        ),
-        ("steepest row", f"{_ratio(c):.3g} times as curved as the mean of all rows"),
-        (
-            "noise",
-            f"norm of a single row's gradient at the minimum: {math.sqrt(plan.chi2):.3g}",
-        ),
-        ("heavy ball", _stable(plan)),
-    ]
-    gap = " " * 14
-    lines = [
-        textwrap.fill(f"{name:<14}{text}", WIDTH, subsequent_indent=gap) for name, text in rows
-    ]
+    rows = {
+        "curvature": f"largest {c.L:.4g}, smallest {least}: ratio {c.L / plan.mu:.4g} ({plan.how})",
+        "steepest row": f"{_ratio(c):.3g} times as curved as the mean of all rows",
+        "noise": f"norm of a single row's gradient at the minimum: {math.sqrt(plan.chi2):.3g}",
+        "heavy ball": _stable(plan),
+    }
+    lines = (
+        textwrap.fill(f"{k:<14}{v}", WIDTH, subsequent_indent=" " * 14) for k, v in rows.items()
+    )
     return "\n".join(["The data:", *(textwrap.indent(line, "  ") for line in lines)])
 
 
 def _stable(plan: Plan) -> str:
     """From which batch on the paper's method does not diverge, by three authorities."""
-    told = [("exactly", plan.exact_batch), ("certified", plan.certified_batch)]
-    told.append(("by the paper's theorem", plan.paper_batch))
-    known = [f"{_batch(b, plan.n)} {who}" for who, b in told if b is not None]
-    return f"the paper's shb is stable from {', '.join(known)}"
-
-
-def _batch(b: float, n: int) -> str:
-    if math.isinf(b) or b > n:
-        return "no batch"
-    return f"{math.ceil(round(b, 6)):,} rows"
+    told = {
+        "exactly": plan.exact_batch,
+        "certified": plan.certified_batch,
+        "by the paper's theorem": plan.paper_batch,
+    }
+    rows = {
+        who: "no batch" if math.isinf(b) or b > plan.n else f"{math.ceil(round(b, 6)):,} rows"
+        for who, b in told.items()
+        if b is not None
+    }
+    return f"the paper's shb is stable from {', '.join(f'{b} {who}' for who, b in rows.items())}"
 
 
 def _ratio(c: Constants) -> float:
@@ -202,32 +179,28 @@ def _ratio(c: Constants) -> float:
 
 
 def paragraph(
-    p: Problem,
-    request: Request,
-    controller: Controller,
-    known: _Known,
-    tried: Trial,
-    found: dict[str, Any],
+    plan: Plan, p: Problem, request: Request, controller: Controller, known: PlanFacts, tried: Trial
 ) -> str:
     """Why, and what is odd about the data."""
     c = known.constants
     if c is not None and c.L <= 0.0:
         return "Every row is zero and l2 = 0: f does not depend on w."
-    said = [_expected(p, controller, found), _why(p, request, controller, found)]
-    said.append(_tried(tried, found))
+    said = [_expected(plan, controller), _why(plan, p, request, controller)]
+    if not (tried.whole or all(stage.certain for stage in plan.stages)):
+        said.append(f"The number of steps comes from a trial on {tried.problem.n:,} of the rows.")
     if p.n == 1:
         said.append("There is one row only, so every batch is the full batch.")
     if c is not None:
-        said += _shape(p, c, known)
-        if found["expectation"] is None:  # what follows is about auto
-            said += [_regime(request, known, found), _enough(request, found)]
+        said += [_flat(p, c, known), _dominated(c)]
+        if plan.expectation is None:  # what follows is about auto
+            said += [_regime(plan, request, known), _enough(plan)]
     if not tried.met:
         said.append(
             "The trial did not reach its tolerance: there may be no finite minimum (classes that a "
             f"plane separates, without l2), or columns that depend on one another; {_more_l2(p)} "
             "would help."
         )
-    said += [_direct(p, found), _not_proved(p, controller, found)]
+    said += [_direct(plan, p), _not_proved(plan, p)]
     return " ".join(text for text in said if text)
 
 
@@ -235,32 +208,32 @@ def _more_l2(p: Problem) -> str:
     return "a little l2" if p.l2 == 0.0 else f"more l2 than {p.l2:g}"
 
 
-def _expected(p: Problem, controller: Controller, found: dict[str, Any]) -> str:
+def _expected(plan: Plan, controller: Controller) -> str:
     """What the method's own table does."""
-    if (outlook := found["expectation"]) is None:
+    if plan.expectation is None:
         return ""
     stage = controller.current()
-    sizes = (stage.batch, p.n, stage.steps.T, found["accuracy"])
-    return expectation.words(outlook, stage.name, *sizes)
+    sizes = (stage.batch, plan.n, stage.steps.T, plan.accuracy)
+    return expectation.words(plan.expectation, stage.name, *sizes)
 
 
-def _why(p: Problem, request: Request, controller: Controller, found: dict[str, Any]) -> str:
-    b, n = found["batch_size"], p.n
+def _why(plan: Plan, p: Problem, request: Request, controller: Controller) -> str:
+    b, c = plan.batch_size, plan.constants
     if not controller.open_ended:
-        if request.rows is not None or b == n:
+        if request.rows is not None or b == p.n:
             return ""
-        if p.loss.curvature is None or known_infinite(found):
+        if p.loss.curvature is None or (c is not None and c.mu == 0.0):
             return "A batch has half of the rows, because the curvature of f is not known."
         return (
             f"Batches of {b:,} rows are the smallest at which the full speed of momentum is "
             "certified."
         )
-    if request.rows is not None and b < n:
+    if request.rows is not None and b < p.n:
         return (
             f"The run begins with the given batch of {b:,} rows, enlarges the batch when noise "
             "prevents progress, and ends with all rows."
         )
-    if not found["stages"][0].on_all_rows:
+    if not plan.stages[0].on_all_rows:
         return (
             f"The data do not fit into memory, so one pass is made in batches of {b:,} rows, the "
             "smallest at which momentum works at full speed. Then full-batch steps follow, with "
@@ -279,51 +252,41 @@ def _why(p: Problem, request: Request, controller: Controller, found: dict[str, 
     return "The data fit into memory, where full-batch steps end sooner than batches would."
 
 
-def known_infinite(found: dict[str, Any]) -> bool:
-    c = found["constants"]
-    return c is not None and c.mu == 0.0
-
-
-def _tried(tried: Trial, found: dict[str, Any]) -> str:
-    if tried.whole or all(stage.certain for stage in found["stages"]):
+def _flat(p: Problem, c: Constants, known: PlanFacts) -> str:
+    """What the table assumes where some direction may have no curvature."""
+    if c.mu > 0.0 or known.mu is None:
         return ""
-    return f"The number of steps comes from a trial on {tried.problem.n:,} of the rows."
-
-
-def _shape(p: Problem, c: Constants, known: _Known) -> list[str]:
-    said = []
-    if c.mu == 0.0 and known.mu is not None:
-        if known.mu > known.accuracy * known.L:
-            said.append(
-                f"Without a penalty on every variable the {p.loss.name} loss may have less "
-                f"curvature elsewhere than at its minimum; the table uses {known.mu:.3g}, the "
-                "curvature at the minimum."
-            )
-        elif p.loss.multi_output and p.intercept and p.l2 > 0.0:
-            said.append(
-                "Only differences of intercepts matter, so f does not change along their sum, and "
-                f"no run moves it; the table is for curvatures above {known.mu:.3g}."
-            )
-        else:
-            said.append(
-                "The problem looks singular (columns that depend on one another, fewer rows than "
-                "columns, or no l2): f converges, but w may not, and the table ignores curvatures "
-                "below "
-                f"{known.mu:.3g}. {_more_l2(p).capitalize()} would help."
-            )
-    if _ratio(c) > DOMINATED:
-        said.append(
-            f"The steepest row is {_ratio(c):.3g} times as curved as the mean: a few rows "
-            "dominate, which small batches often miss. Scaling rows or columns would help more "
-            "than any method."
+    if known.mu > known.accuracy * known.L:
+        return (
+            f"Without a penalty on every variable the {p.loss.name} loss may have less "
+            f"curvature elsewhere than at its minimum; the table uses {known.mu:.3g}, the "
+            "curvature at the minimum."
         )
-    return said
+    if p.loss.multi_output and p.intercept and p.l2 > 0.0:
+        return (
+            "Only differences of intercepts matter, so f does not change along their sum, and "
+            f"no run moves it; the table is for curvatures above {known.mu:.3g}."
+        )
+    return (
+        "The problem looks singular (columns that depend on one another, fewer rows than columns, "
+        "or no l2): f converges, but w may not, and the table ignores curvatures below "
+        f"{known.mu:.3g}. {_more_l2(p).capitalize()} would help."
+    )
 
 
-def _regime(request: Request, known: _Known, found: dict[str, Any]) -> str:
+def _dominated(c: Constants) -> str:
+    if _ratio(c) <= DOMINATED:
+        return ""
+    return (
+        f"The steepest row is {_ratio(c):.3g} times as curved as the mean: a few rows dominate, "
+        "which small batches often miss. Scaling rows or columns would help more than any method."
+    )
+
+
+def _regime(plan: Plan, request: Request, known: PlanFacts) -> str:
     """What the batch that was given, or is taken for T steps, means."""
-    b, knee = found["batch_size"], found["knee"]
-    if request.T is None and request.rows is None:
+    b, knee = plan.batch_size, plan.knee
+    if (request.T is None and request.rows is None) or knee is None:
         return ""
     if b == known.n:
         return "With all rows in each batch there is no sampling noise."
@@ -340,40 +303,37 @@ def _regime(request: Request, known: _Known, found: dict[str, Any]) -> str:
     )
 
 
-def _enough(request: Request, found: dict[str, Any]) -> str:
-    T, steps = request.T, found["steps"]
-    if T is None or found["stages"][0].on_all_rows or steps is None:
+def _enough(plan: Plan) -> str:
+    if plan.T is None or plan.stages[0].on_all_rows or plan.steps is None:
         return ""
-    if steps <= T:
-        return f"T = {T} is enough: about {steps:,} steps are needed."
+    if plan.steps <= plan.T:
+        return f"T = {plan.T} is enough: about {plan.steps:,} steps are needed."
     return (
-        f"T = {T} is too small: about {steps:,} steps are needed for a relative "
-        f"error of {found['accuracy']:g}; raise T, l2 or the batch size, or accept a larger error."
+        f"T = {plan.T} is too small: about {plan.steps:,} steps are needed for a relative "
+        f"error of {plan.accuracy:g}; raise T, l2 or the batch size, or accept a larger error."
     )
 
 
-def _direct(p: Problem, found: dict[str, Any]) -> str:
+def _direct(plan: Plan, p: Problem) -> str:
     """Would forming a d x d matrix and solving be cheaper?"""
     many = p.d > DIRECT_COLUMNS or p.loss.multi_output  # of several outputs, a matrix of (d K)^2
-    if many or p.loss.curvature is None or found["passes"] is None:
+    if many or p.loss.curvature is None or plan.passes is None:
         return ""
-    solves = 1.0 if p.loss.quadratic else 10.0
-    matrix = solves * (p.n * p.d**2 + p.d**3 / 3.0)
-    steps, b = found["steps"] or 0, found["batch_size"]
-    given = not found["stages"][0].on_all_rows and len(found["stages"]) == 1
-    if p.has_gram and not given:
+    in_batches = not plan.stages[0].on_all_rows and len(plan.stages) == 1
+    if p.has_gram and not in_batches:
         return ""  # that is what the run does
-    touched = steps * b if given else found["passes"] * p.n
-    if matrix > 4.0 * touched * p.d:
+    touched = (plan.steps or 0) * plan.batch_size if in_batches else plan.passes * p.n
+    solves = 1.0 if p.loss.quadratic else 10.0
+    if solves * (p.n * p.d**2 + p.d**3 / 3.0) > 4.0 * touched * p.d:
         return ""
     name = "the normal equations" if p.loss.quadratic else "Newton's method"
     return f"With {p.d:,} columns a direct solver would be faster: {name}."
 
 
-def _not_proved(p: Problem, controller: Controller, found: dict[str, Any]) -> str:
-    if p.loss.quadratic or found["stages"][0].on_all_rows:
+def _not_proved(plan: Plan, p: Problem) -> str:
+    if p.loss.quadratic or plan.stages[0].on_all_rows:
         return ""
-    guard = ", and a guard goes back when f grows" if found["expectation"] is None else ""
+    guard = ", and a guard goes back when f grows" if plan.expectation is None else ""
     return (
         f"For the {p.loss.name} loss nothing is proved for batches: steps are chosen as for least "
         f"squares of the same curvature{guard}."

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
 from .. import _checks, engines, sampling
 from .._types import Vector
-from ..control import Given, Limits, MetricChoice, Plane, check_method, facts_of
+from ..control import Given, Limits, MetricChoice, PlaneSteps, check_method, facts_of
 from ..plane import METRICS
 from ..problems import Problem
 from ..rows import Array
@@ -26,8 +25,6 @@ from .result import Progress
 EngineChoice: TypeAlias = str | Callable[..., engines.Engine]
 Callback: TypeAlias = Callable[[Progress], object]
 LIMITS = Limits()
-
-
 # The tolerance of the first run with ``tol="auto"``, and the only one where no bound is computed.
 FIRST_TOL = 1e-4
 
@@ -78,7 +75,7 @@ class Request:
     @property
     def open_ended(self) -> bool:
         """Is the number of steps left to the run?"""
-        return isinstance(self.method, Plane) or (self.T is None and not self.facts.needs_T)
+        return isinstance(self.method, PlaneSteps) or (self.T is None and not self.facts.needs_T)
 
     @property
     def start(self) -> Array:
@@ -97,10 +94,8 @@ class Request:
 
         Parameters
         ----------
-        p : Problem
-            The problem.
-        where : str
-            The function that was called, for messages.
+        p, where : Problem, str
+            The problem; the function that was called, for messages.
 
         Returns
         -------
@@ -110,8 +105,7 @@ class Request:
         Raises
         ------
         TypeError, ValueError
-            An argument breaks a rule; the message names the argument, the rule, the value and a
-            remedy.
+            An argument breaks a rule.
         """
         if not isinstance(p, Problem):
             raise TypeError(
@@ -122,39 +116,32 @@ class Request:
             raise TypeError(
                 f"{where}: callback={self.callback!r} must be a function of one Progress; or None."
             )
-        every = self.record_every
+        every, batch = self.record_every, self.batch_size
         if every != "auto":
             remedy = 'give a number of steps, or "auto"'
             every = _checks.integer(where, "record_every", every, remedy=remedy)
-        seed = sampling.check_seed(where, self.seed)
-        mode = _checks.choice(where, "sampling", self.sampling, sampling.MODES)
-        engine = engines.check_engine(where, self.engine)
-        checkpoint: Path | None = None if self.checkpoint is None else writable(self.checkpoint)
-        tol = self._checked_tol(where)
-        remedy = "5 is usual"
-        memory = _checks.integer(where, "memory", self.memory, least=1, most=10, remedy=remedy)
+        request = replace(
+            self,
+            record_every=every,
+            seed=sampling.check_seed(where, self.seed),
+            sampling=_checks.choice(where, "sampling", self.sampling, sampling.MODES),
+            engine=engines.check_engine(where, self.engine),
+            checkpoint=None if self.checkpoint is None else writable(self.checkpoint),
+            tol=self._checked_tol(where),
+            memory=_checks.integer(
+                where, "memory", self.memory, least=1, most=10, remedy="5 is usual"
+            ),
+        )
         if not callable(self.metric):
             _checks.choice(where, "metric", self.metric, ("auto", *METRICS))
-        batch = self.batch_size
         if batch is not None:
             batch = p.whole_batch(sampling.batch_rows(where, batch, p.n))
-        start = _start(where, p, self.w0)
+        start = np.zeros(p.shape) if self.w0 is None else p.point(self.w0, "w0").copy()
+        if not np.isfinite(start).all():
+            raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
         T, passes = self._horizon(where)
         check_method(where, self.method, p.in_parts)
-        return replace(
-            self,
-            T=T,
-            batch_size=batch,
-            seed=seed,
-            w0=start,
-            tol=tol,
-            sampling=mode,
-            record_every=every,
-            engine=engine,
-            checkpoint=checkpoint,
-            passes=passes,
-            memory=memory,
-        )
+        return replace(request, T=T, passes=passes, batch_size=batch, w0=start)
 
     def _checked_tol(self, where: str) -> float:
         if self.certain and (not self.open_ended or self.checkpoint is not None):
@@ -176,10 +163,3 @@ class Request:
             if T is not None:
                 raise ValueError(f"{where}: passes={passes} must be left out where T={T} is given.")
         return T, passes
-
-
-def _start(where: str, p: Problem, w0: Vector | None) -> Array:
-    start = np.zeros(p.shape) if w0 is None else p.point(w0, "w0").copy()
-    if not np.isfinite(start).all():
-        raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
-    return start

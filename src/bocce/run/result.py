@@ -5,12 +5,68 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import _html, _pictures
 from .._pictures import Axes
 from .._types import Design, Vector
 from ..control.base import Steps
+from ..problems._input import check_offset
 from ..rows import Array
-from . import model
+
+
+class Record(NamedTuple):
+    """What was measured at a step: the norm of the gradient in the caller's variables;
+    ``evaluations`` counts gradients of rows until then."""
+
+    k: float
+    value: float
+    norm: float
+    evaluations: float
+
+
+class History:
+    """A table of records that grows, one at a time or many at once.
+
+    >>> history = History(np.array([[0, 3.0, 1.0, 0]]))
+    >>> history.extend(np.array([[1, 2.0, 0.5, 10], [2, 1.0, 0.1, 20]]))
+    >>> history.last.norm, len(history), history.table()[:, 0].tolist()
+    (0.1, 3, [0.0, 1.0, 2.0])
+    """
+
+    def __init__(self, table: Array | None = None) -> None:
+        self._rows = np.zeros((8, 4))
+        self._size = 0
+        self.extend(self._rows[:0] if table is None else table)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def first(self) -> Record:
+        return Record(*self._rows[0].tolist())
+
+    @property
+    def last(self) -> Record:
+        return Record(*self._rows[self._size - 1].tolist())
+
+    def add(self, record: Record) -> None:
+        self.extend(np.array([record]))
+
+    def extend(self, rows: Array) -> None:
+        end = self._size + len(rows)
+        if end > len(self._rows):
+            room = np.zeros((max(end, 2 * len(self._rows)) - self._size, 4))
+            self._rows = np.concatenate([self._rows[: self._size], room])
+        self._rows[self._size : end] = rows
+        self._size = end
+
+    def drop_last(self) -> None:
+        self._size -= 1
+
+    def table(self, size: int | None = None) -> Array:
+        """The first ``size`` records (all unless given), a row each."""
+        return self._rows[: self._size if size is None else size].copy()
 
 
 class Progress(NamedTuple):
@@ -20,12 +76,10 @@ class Progress(NamedTuple):
     ----------
     k : int
         The number of steps so far.
-    w : ndarray
-        The weights.
+    w, gradient : ndarray
+        The weights; the full gradient, where the run knows it.
     grad_norm, value : float
         The norm of the full gradient; the value of the objective.
-    gradient : ndarray, optional
-        The full gradient, where the run knows it.
     intercept : float or ndarray, default 0.0
         The intercept; with softmax, one for each class.
     """
@@ -35,7 +89,7 @@ class Progress(NamedTuple):
     grad_norm: float
     value: float
     gradient: Array | None = None
-    intercept: Any = 0.0  # with softmax, one for each class
+    intercept: Any = 0.0
 
 
 class StageRun(NamedTuple):
@@ -85,16 +139,14 @@ class Result:
         The loss, which predictions need.
     classes : ndarray, optional
         The labels, where the loss is on classes.
-    columns : list of str, optional
-        The names of the features, where they have names.
+    columns, excluded : list of str, optional
+        The names of the features, where they have names, and of columns that were left out.
     target, weights, offset : str, optional
         The names of the target and of the columns of weights and offsets.
     encoding : Encoding, optional
         How text and dates became numbers, see ``bocce.data.open``.
     imputed : list of float, optional
         The values that stood for missing ones, one a column.
-    excluded : list of str, optional
-        The names of columns that were left out, which predictions ignore.
     """
 
     w: Array
@@ -105,11 +157,11 @@ class Result:
     seed: int
     batch_size: int
     message: str
-    intercept: Any = 0.0  # with softmax, one for each class
+    intercept: Any = 0.0
     stages: list[StageRun] = field(default_factory=list)
-    loss: Any = None  # what predictions need to know
-    classes: Array | None = None  # the labels, where the loss is on classes
-    columns: list[str] | None = None  # names of the features, where they have some
+    loss: Any = None
+    classes: Array | None = None
+    columns: list[str] | None = None
     target: str | None = None
     weights: str | None = None
     offset: str | None = None
@@ -144,17 +196,19 @@ class Result:
         >>> bocce.minimize(p, tol=1e-6).predict([[-1.0], [3.0]]).tolist()
         ['no', 'yes']
         """
-        return model.predict(self, X, offset)
+        z = scores(self, X, offset)
+        if self.classes is not None:
+            places = z.argmax(axis=1) if z.ndim == 2 else (z > 0.0).astype(np.intp)
+            return np.asarray(np.asarray(self.classes)[places])
+        return np.asarray(np.exp(z)) if self.loss is not None and self.loss.log_link else z
 
     def predict_proba(self, X: Design, offset: Vector | None = None) -> Array:
         """Probabilities of the classes, for the logistic and softmax losses.
 
         Parameters
         ----------
-        X : array or sparse matrix
-            Rows, of shape (n, d).
-        offset : array-like, optional
-            A number for each row, added to its score, as in the fit.
+        X, offset : array or sparse matrix, array-like
+            As for ``predict``.
 
         Returns
         -------
@@ -166,7 +220,18 @@ class Result:
         ValueError
             If the loss has no probabilities, or X has another number of columns than the fit.
         """
-        return model.predict_proba(self, X, offset)
+        if self.classes is None or self.loss is None or self.loss.model != "likelihood":
+            name = None if self.loss is None else self.loss.name
+            raise ValueError(
+                f"predict_proba: the loss {name!r} has no probabilities of classes, must be "
+                "'logistic' or 'softmax'; use predict."
+            )
+        from scipy.special import expit, softmax
+
+        z = scores(self, X, offset)
+        if z.ndim == 2:
+            return np.asarray(softmax(z, axis=1))
+        return np.column_stack([expit(-z), expit(z)])
 
     def __repr__(self) -> str:
         final = self.history["grad_norm"]
@@ -197,3 +262,17 @@ class Result:
         'gradients of rows'
         """
         return _pictures.result(self, ax)
+
+
+def scores(result: Result, X: Design, offset: Vector | None = None) -> Array:
+    """x . w + intercept for each row, a column for each class of a softmax."""
+    width = result.w.shape[0]
+    if not hasattr(X, "shape"):
+        X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] != width:
+        raise ValueError(
+            f"predict: X has shape {X.shape}, must have {width} columns as in the fit; give the "
+            "same columns in the same order."
+        )
+    offset = check_offset("predict", offset, (X.shape[0], *result.w.shape[1:]))
+    return np.asarray(X @ result.w + result.intercept + (0.0 if offset is None else offset))

@@ -29,23 +29,9 @@ def held_back(p: Problem, w: Array, count: float | None = None) -> list[int]:
     At the minimiser the gradient of the loss in w_j is -ridge_j w_j. A Newton step in w_j alone
     raises the log likelihood by count (ridge_j w_j)^2 / (2 h_j dispersion), with h_j the mean
     curvature times the variance of the column; a step in all coefficients raises it by more.
+    ``w`` is the minimiser of ``p`` with the intercept, ``count`` the number of observations that
+    the weights stand for (the number of rows unless given).
 
-    Parameters
-    ----------
-    p : Problem
-        What was minimised, in memory.
-    w : ndarray
-        The minimiser, with the intercept.
-    count : float, optional
-        How many observations the weights stand for; the number of rows unless given.
-
-    Returns
-    -------
-    list of int
-        The numbers of the columns.
-
-    Examples
-    --------
     >>> import bocce
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((500, 2)) * [1.0, 1e-4]

@@ -9,8 +9,7 @@ from scipy import sparse
 
 from .._types import Design, Vector
 from ..rows import Array
-from .model import scores
-from .result import Result
+from .result import Result, scores
 
 
 class Confusion(NamedTuple):

@@ -1,4 +1,4 @@
-"""``solve``: a request that was checked becomes a run, and the run a result."""
+"""``solve``: a request that was checked becomes a run, and the run a result with a message."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from .._threads import one_thread
 from ..control import Controller, Fixed, GuardedRun, RunVerdict
 from ..control.base import Steps
+from ..engines import DIVERGENCE_FACTOR
 from ..losses.offset import without_offset
 from ..problems import Frame, Problem
-from ..problems.frame import identity as own_variables
 from ..rows import digest
-from . import words
-from .checkpoint_file import Identity, fingerprint
-from .controllers import controller_of
+from ..schedules import Schedule
+from .checkpoint_file import FORMAT, Identity
+from .controllers import controller_of, frame_of
 from .driver import Driver
 from .request import Request
 from .result import Result, StageRun
@@ -42,51 +42,75 @@ def solve(
         The result of ``Request.checked`` for the problem.
     stop : Stop, optional
         The rule that ends the run; by default the usual one.
-    frame : Frame, optional
-        The variables to run in, where they are known already.
-    inner : Problem, optional
-        The problem in those variables.
+    frame, inner : Frame, Problem, optional
+        The variables to run in and the problem in those variables, where they are known already.
 
     Returns
     -------
     Result
         The weights, the status and the history of the run.
     """
-    if frame is None:
-        frame = Frame.of(p) if request.open_ended else own_variables(p)
+    frame = frame or frame_of(p, request)
     inner = inner or frame.problem(p)
     start = frame.into(request.start) if request.start.any() else np.zeros(inner.shape)
     controller = controller_of(inner, request, start)
-    identity = _identity(p, request, controller)
+    first = _table(controller)  # before the run changes it
     run = Driver(
-        inner, frame, start, controller, stop or Stop(request.tol, frame), request, identity
+        *(inner, frame, start, controller, stop or Stop(request.tol, frame), request),
+        identity=lambda: _identity(p, request, first),
     )
     verdict = run.go()
-    return _result(p, run, request, verdict)
+    w, intercept = p.split_intercept(frame.out(run.answer(verdict)))
+    k, value, grad_norm, evaluations = run.history.table().T
+    over = verdict in (RunVerdict.CONVERGED, RunVerdict.DIVERGED)
+    return Result(
+        w,
+        status=str(verdict) if over else "finished",
+        n_iter=run.state.k,
+        history={
+            "k": k.astype(np.int64),
+            "grad_norm": grad_norm,
+            "value": value,
+            "gradient_evaluations": evaluations.astype(np.int64),
+        },
+        schedule=_table(controller),
+        seed=request.seed,
+        batch_size=run.stages[0].batch if run.stages else controller.current().batch,
+        message=message(run, verdict, request.tol),
+        intercept=intercept,
+        stages=join_stages(run.stages),
+        loss=without_offset(p.loss),
+        classes=p.classes,
+    )
 
 
-def _identity(p: Problem, request: Request, controller: Controller) -> Callable[[], Identity]:
-    """What a checkpoint must agree with; computed only where there is one."""
-    steps: Steps | str = f"{request.method!r} without T, memory {request.memory}"
+def _table(controller: Controller) -> Steps | None:
+    """The schedule or policy of a run, where it has one from beginning to end."""
     if isinstance(controller, Fixed):
-        steps = controller.steps
-    elif isinstance(controller, GuardedRun):
-        steps = controller.first_table
+        return controller.steps
+    return controller.table if isinstance(controller, GuardedRun) else None
 
-    def identity() -> Identity:
-        settings: Identity = {
-            "seed": request.seed,
-            "batch_size": request.batch_size,
-            "sampling": request.sampling,
-            "tol": request.tol,
-            "engine": _name(request.engine),
-            "record_every": request.record_every,
-            "metric": _name(request.metric),
-            "w0": digest(request.start),
-        }
-        return fingerprint(p, steps, settings)
 
-    return identity
+def _identity(p: Problem, request: Request, first: Steps | None) -> Identity:
+    """What a checkpoint must agree with to be resumed."""
+    steps = repr(first)
+    if first is None:
+        steps = repr(f"{request.method!r} without T, memory {request.memory}")
+    elif isinstance(first, Schedule):
+        steps = digest(first.alpha, first.beta, first.theta)
+    return {
+        "format": FORMAT,
+        "problem": p.fingerprint(),
+        "schedule": steps,
+        "seed": request.seed,
+        "batch_size": request.batch_size,
+        "sampling": request.sampling,
+        "tol": request.tol,
+        "engine": _name(request.engine),
+        "record_every": request.record_every,
+        "metric": _name(request.metric),
+        "w0": digest(request.start),
+    }
 
 
 def _name(chosen: str | Callable[..., object]) -> str:
@@ -94,40 +118,6 @@ def _name(chosen: str | Callable[..., object]) -> str:
     if isinstance(chosen, (FunctionType, MethodType, type)):
         return chosen.__name__
     return chosen if isinstance(chosen, str) else "own"
-
-
-def _result(p: Problem, run: Driver, request: Request, verdict: RunVerdict) -> Result:
-    u = run.frame.out(run.answer(verdict))
-    w, intercept = p.split_intercept(u)
-    columns = run.history.table().T
-    history = {
-        "k": columns[0].astype(np.int64),
-        "grad_norm": columns[2],
-        "value": columns[1],
-        "gradient_evaluations": columns[3].astype(np.int64),
-    }
-    controller = run.controller
-    schedule = None
-    if isinstance(controller, Fixed):
-        schedule = controller.steps
-    elif isinstance(controller, GuardedRun):
-        schedule = controller.table
-    over = verdict in (RunVerdict.CONVERGED, RunVerdict.DIVERGED)
-    status = str(verdict) if over else "finished"
-    return Result(
-        w,
-        status,
-        run.state.k,
-        history,
-        schedule,
-        request.seed,
-        run.stages[0].batch if run.stages else controller.current().batch,
-        words.message(run, verdict, request.tol),
-        intercept,
-        join_stages(run.stages),
-        without_offset(p.loss),
-        p.classes,
-    )
 
 
 def join_stages(stages: list[StageRun]) -> list[StageRun]:
@@ -138,3 +128,85 @@ def join_stages(stages: list[StageRun]) -> list[StageRun]:
             stage = stage._replace(steps=joined.pop().steps + stage.steps)
         joined.append(stage)
     return [stage for stage in joined if stage.steps]
+
+
+# ---------------------------------------------------------------- the message
+
+
+def message(run: Driver, verdict: RunVerdict, tol: float) -> str:
+    """What happened, with a remedy where the run failed."""
+    without_table = run.controller.open_ended or run.free
+    text = (_open_ended if without_table else _with_table)(run, verdict, tol)
+    if not (count := run.controller.retreats):
+        return text
+    times = f"{count} time{'s' * (count > 1)}"
+    shorter = f"the steps are now {2**count} times shorter"
+    return f"{text} The guard returned to the best point {times}: {shorter}."
+
+
+def _with_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
+    k, stage = run.state.k, run.controller.current()
+    name = "the schedule" if stage.name == "schedule" else stage.name
+    if verdict == RunVerdict.DIVERGED:
+        return (
+            f"{_how_diverged(run, name)} The step is too long for batch_size={stage.batch} of "
+            f"n={run.problem.n} (or L is under-estimated): use the method auto, a larger batch, "
+            "or a shorter step."
+        )
+    if verdict == RunVerdict.CONVERGED:
+        return f"{name}: gradient norm at most {tol:g} times the first at step {k}."
+    if verdict == RunVerdict.STOPPED:
+        return f"{name}: stopped by the callback at step {k}."
+    return f"{name}: all {k} steps taken."
+
+
+def _how_diverged(run: Driver, name: str) -> str:
+    k, first, last = run.state.k, run.history.first, run.history.last
+    if last.k == k and last.value > first.value:
+        return (
+            f"{name} diverged: f is {last.value:.3g} after {k} steps and was {first.value:.3g} at "
+            "the start, a rise that the noise of batches does not explain."
+        )
+    return (
+        f"{name} diverged at step {k}: the gradient norm passed {DIVERGENCE_FACTOR:g} times its "
+        "start or overflowed."
+    )
+
+
+def _open_ended(run: Driver, verdict: RunVerdict, tol: float) -> str:
+    name = run.controller.name
+    steps, passes = run.state.k, f"{run.evaluations / run.problem.n:.3g}"
+    spent = f"{steps} step{'s' * (steps != 1)}, {passes} pass{'es' * (passes != '1')}{_stages(run)}"
+    if verdict == RunVerdict.CONVERGED:
+        if run.stop.first == 0.0:
+            return f"{name}: the gradient is zero where the run begins."
+        return f"{name}: gradient norm at most {tol:g} times the first after {spent}."
+    if verdict == RunVerdict.STOPPED:
+        return f"{name}: stopped by the callback after {spent}."
+    if verdict == RunVerdict.DIVERGED:
+        return f"{name}: diverged after {spent}: check the data for rows of very different size."
+    reached = run.history.last.norm / run.stop.first if run.stop.first > 0 else 0.0
+    missed = f" The gradient norm is {reached:.3g} times the first"
+    missed += f", not tol={tol:g}" if tol > 0 else ""
+    if verdict == RunVerdict.STALLED:
+        remedy = ": raise tol, or scale the data" if tol > 0 else ""
+        return f"{name}: no further fall of f can be measured after {spent}.{missed}{remedy}."
+    if verdict == RunVerdict.UNBOUNDED:
+        return (
+            f"{name}: f falls while w grows without limit, after {spent}: there is no finite "
+            f"minimiser (separable classes, and l2 = {run.problem.l2:g}).{missed}: "
+            "set l2 > 0, for example 1e-4."
+        )
+    remedy = ": raise passes, tol or l2, or start another run with w0=result.w" if tol > 0 else ""
+    return f"{name}: all allowed passes are used: {spent}.{missed}{remedy}."
+
+
+def _stages(run: Driver) -> str:
+    """The batches, first and last, of n rows."""
+    sizes, n = [stage.batch for stage in run.stages if stage.steps], run.problem.n
+    if not sizes:
+        return ""
+    if set(sizes) == {n}:
+        return f" of all n={n} rows"
+    ends = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+    return f", batches of {ends} of n={n}"

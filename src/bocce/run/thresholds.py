@@ -55,6 +55,11 @@ class Setting:
         schedule = shb(T=2, L=self.L, mu=self.mu)
         return float(schedule.alpha[1]), float(schedule.beta[1])
 
+    @property
+    def certified_batch(self) -> float:
+        """From which batch on that heavy ball is stable, by Theorem S."""
+        return theory.certified_batch_size(self.n, *self.step, self.L_max, self.mu, self.L)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -83,17 +88,10 @@ def from_numbers(
     return Setting(n, b, T, L=kappa, mu=1.0, L_max=ratio * kappa)
 
 
-def settings(
-    T: int,
-    n: int = 10_000,
-    kappa: float = 1000.0,
-    b: int | None = None,
-    ratio: float | None = None,
-) -> list[Setting]:
+def settings(T: int, n: int = 10_000, *, ratio: float | None = None, **given: Any) -> list[Setting]:
     """The setting of these numbers; without a ratio, both ends of what it may be: 1 and n."""
-    if ratio is not None:
-        return [from_numbers(T, n, kappa, b, ratio)]
-    return [from_numbers(T, n, kappa, b, end) for end in (1.0, float(n))]
+    ends = (1.0, float(n)) if ratio is None else (ratio,)
+    return [from_numbers(T, n, ratio=end, **given) for end in ends]
 
 
 def from_problem(problem: Problem, T: int, b: int | None = None) -> Setting:
@@ -151,14 +149,8 @@ def _certified(s: Setting, method: str) -> Row:
         schedule = REGISTRY[method].build(s.T, {**known, "kappa_tilde": tilde})
         if s.problem is not None:
             return theory.certify_run(s.problem, schedule, s.b)
-        rows: dict[str, Any] = {
-            "n": s.n,
-            "b": s.b,
-            "L_max": s.L_max,
-            "kappa_tilde": None,
-            "chi2": s.chi2,
-        }
-        return theory.certify(schedule, **rows, mu=s.mu, lam_max=s.L, error0=s.D**2)
+        rows: dict[str, Any] = {"n": s.n, "b": s.b, "L_max": s.L_max, "kappa_tilde": None}
+        return theory.certify(schedule, **rows, mu=s.mu, lam_max=s.L, error0=s.D**2, chi2=s.chi2)
 
     return _bound_row(f"certified, {method}", ask)
 
@@ -170,10 +162,9 @@ def _batches(s: Setting) -> Iterator[Row]:
     yield Row(group, "b* (Theorem 2)", threshold(), note=promised)
     yield Row(group, "b*, interpolation", threshold(interpolation=True), note=promised)
     yield Row(group, "b*, Gronwall", threshold(which="gronwall"), note=promised)
-    certified = theory.certified_batch_size(s.n, *s.step, s.L_max, s.mu, s.L)
-    yield Row(group, "certified (Theorem S)", certified, note="shb is mean-square stable")
+    yield Row(group, "certified (Theorem S)", s.certified_batch, note="shb is mean-square stable")
     if s.problem is not None:
-        yield _exact_row(group, "exact", critical, s, "shb is mean-square stable")
+        yield _exact_row(group, partial(critical, s), s, "shb is mean-square stable")
     for which in ("exact", "six-step", "printed"):
         lower = theory.lower_bound_threshold(s.n, s.kappa, which)
         note = "the diagonal problem diverges below it"
@@ -213,20 +204,23 @@ def _bounds(s: Setting) -> Iterator[Row]:
     ):
         for which in ("corrected", "printed"):
             yield _bound_row(f"{name}, {which}", partial(bound, **start, **given, which=which))
-    sharper = partial(theory.bound_shb, **start, **noisy, which="gronwall")
-    yield _bound_row("Theorem 2, Gronwall", sharper)
-    by_martingale: dict[str, Any] = {**batch, "sigma": chi, "which": "sqrt"}
-    yield _bound_row(
-        "noise below chi, sqrt(a)", partial(theory.bound_bounded_noise, **start, **by_martingale)
-    )
     constants = (s.L_max, s.mu, s.L)
-    floor = partial(theory.bound_stationary, *s.step, zeta2, *constants, s.chi2)
-    yield _bound_row("Theorem S, floor of shb", floor)
+    for name, ask in {
+        "Theorem 2, Gronwall": partial(theory.bound_shb, **start, **noisy, which="gronwall"),
+        "noise below chi, sqrt(a)": partial(
+            theory.bound_bounded_noise, **start, **batch, sigma=chi, which="sqrt"
+        ),
+        "Theorem S, floor of shb": partial(
+            theory.bound_stationary, *s.step, zeta2, *constants, s.chi2
+        ),
+    }.items():
+        yield _bound_row(name, ask)
     group = "rate a step of shb"
     rate = theory.certified_rate(*s.step, zeta2, *constants)
     yield Row(group, "certified (Theorem S)", rate, note="of the root mean square error")
     if s.problem is not None:
-        yield _exact_row(group, "exact", _rate, s, "of the root mean square error")
+        rate_of = partial(exact.mean_square_rate, s.data, *s.step, s.b)
+        yield _exact_row(group, rate_of, s, "of the root mean square error")
 
 
 def _bound_row(name: str, ask: Callable[[], theory.Bound]) -> Row:
@@ -243,16 +237,10 @@ def critical(setting: Setting) -> float:
     return exact.critical_batch_size(setting.data, *setting.step)
 
 
-def _rate(setting: Setting) -> float:
-    return exact.mean_square_rate(setting.data, *setting.step, setting.b)
-
-
-def _exact_row(
-    group: str, name: str, ask: Callable[[Setting], float], s: Setting, note: str
-) -> Row:
+def _exact_row(group: str, ask: Callable[[], float], s: Setting, note: str) -> Row:
     if s.data.d > EXACT_COLUMNS:
-        return Row(group, name, None, note=f"not computed: slow beyond d = {EXACT_COLUMNS}")
-    return Row(group, name, ask(s), note=note)
+        return Row(group, "exact", None, note=f"not computed: slow beyond d = {EXACT_COLUMNS}")
+    return Row(group, "exact", ask(), note=note)
 
 
 # ---------------------------------------------------------------- over condition numbers
@@ -290,8 +278,6 @@ def _curve(problems: list[Problem]) -> dict[str, list[float]]:
     return {
         "kappa": [s.kappa for s in settings],
         "paper": [theory.batch_threshold(s.n, s.kappa) for s in settings],
-        "certified": [
-            theory.certified_batch_size(s.n, *s.step, s.L_max, s.mu, s.L) for s in settings
-        ],
+        "certified": [s.certified_batch for s in settings],
         "exact": [critical(s) if s.data.d <= EXACT_COLUMNS else math.inf for s in settings],
     }
