@@ -12,6 +12,7 @@ from .. import _checks, _html, _pictures
 from .._pictures import Axes
 
 FloatArray = npt.NDArray[np.float64]
+Table = tuple[FloatArray, FloatArray, FloatArray]  # alpha, beta, theta
 
 
 def _filled(given: dict[str, npt.ArrayLike], T: int | None) -> dict[str, FloatArray]:
@@ -118,6 +119,11 @@ class Schedule:
     def T(self) -> int:
         """The number of steps."""
         return int(self.alpha.size)
+
+    @property
+    def table(self) -> Table:
+        """alpha, beta and theta, as the kernels take them."""
+        return self.alpha, self.beta, self.theta
 
     def __len__(self) -> int:
         return self.T

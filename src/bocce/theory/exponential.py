@@ -252,8 +252,8 @@ def bound_misestimated_mu(
         c2 = exp(nu tau/(2 kappa ell)),
         c_mu = ((1 - gamma/2)/nu)(1 - exp(-nu tau gamma/(4 kappa))).
 
-    with s_B^2 as there. Guarantee: L >= L_max, form "proof"; nothing is promised for mu over-estimated. Source:
-    ``thm:SHB_mis_mu``.
+    with s_B^2 as there. Guarantee: L >= L_max, form "proof"; nothing is promised for mu
+    over-estimated. Source: ``thm:SHB_mis_mu``.
 
     Parameters
     ----------
