@@ -1,28 +1,29 @@
-"""The walk of `bocce.exact.curves`, compiled: moments as packed triangles, step by step."""
+"""How kernels of exact moments are compiled, and the walk of `bocce.exact.curves`, compiled."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .._compiled import on_disk
-from .._types import FloatArray
+from ..schedules.schedule import FloatArray, Table
 
 # Sums may be reordered and contracted, but NaN and infinity keep their meaning.
-OPTIONS: dict[str, Any] = {
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-    "error_model": "numpy",
-    "nogil": True,
-}
+FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
-def _walk(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
+@functools.cache
+def compiled(body: Callable[..., Any]) -> Callable[..., Any]:
+    """``body``, compiled when first asked for (numba is slow to import)."""
+    kernel: Callable[..., Any] = on_disk(body, nogil=True, fastmath=FAST, error_model="numpy")
+    return kernel
+
+
+def walk(
+    table: Table,
     lam: FloatArray,
     start: FloatArray,
     quartic: FloatArray,
@@ -35,6 +36,7 @@ def _walk(
     ``C``, ``C_v`` are covariances of e and of v as upper triangles in the order of `Triangle`,
     ``C_ev`` is the whole covariance of e with v. A variance that has overflown stays infinite.
     """
+    alpha, beta, theta = table
     T, r, D = alpha.size, lam.size, constant.size
     means, variances = np.zeros((T + 1, r)), np.zeros((T + 1, r))
     m, m_v, m_y = start.copy(), np.zeros(r), np.zeros(r)
@@ -95,10 +97,3 @@ def _walk(
             m[i] += m_v[i]
         means[k + 1] = m
     return means, variances
-
-
-@lru_cache(maxsize=1)
-def walk() -> Callable[..., tuple[FloatArray, FloatArray]]:
-    """The compiled walk: Numba is imported when a curve is long enough to need it."""
-    kernel: Callable[..., tuple[FloatArray, FloatArray]] = on_disk(_walk, **OPTIONS)
-    return kernel

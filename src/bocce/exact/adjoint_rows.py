@@ -6,13 +6,12 @@ import math
 
 import numpy as np
 
-from ..schedules.schedule import FloatArray
-from .adjoint import Table
-from .gaussian import compiled
+from ..schedules.schedule import FloatArray, Table
+from .adjoint import Dynamics
 from .moments import Tabulated
 
 
-class RowMoments:
+class RowMoments(Dynamics):
     """E e e^T, E e v^T, E v v^T (r x r each) and E e, E v, of a data set with its own table of N.
 
     A direction that no row touches has a mean alone: it is the last one of the means.
@@ -28,27 +27,20 @@ class RowMoments:
         zeta0_2: float,
         of: str,
     ) -> None:
-        self.r, self.start = lam.size, np.append(start, math.sqrt(outside2))
-        self.lam = np.append(lam, l2)
-        self.weights = 0.5 * self.lam if of == "gap" else np.ones(self.r + 1)
-        t = noise.triangle
-        scale = np.broadcast_to(t.scale, t.rows.shape).astype(np.float64)
-        self.numbers = (noise.quartic, noise.cubic, noise.constant, scale, zeta0_2)
-
-    def at_start(self) -> FloatArray:
-        r = self.r
+        r = lam.size
+        means = np.append(start, math.sqrt(outside2))
         state = np.zeros(3 * r * r + 2 * (r + 1))
-        state[: r * r] = np.outer(self.start[:r], self.start[:r]).ravel()
-        state[3 * r * r : 3 * r * r + r + 1] = self.start
-        return state
+        state[: r * r] = np.outer(start, start).ravel()
+        state[3 * r * r : 3 * r * r + r + 1] = means
+        t, every = noise.triangle, np.append(lam, l2)
+        tables = (noise.quartic, noise.cubic, noise.constant, t.scale)
+        super().__init__(state, (rows_forward, rows_backward), every, *tables, zeta0_2)
+        self.r, self.weights = r, 0.5 * every if of == "gap" else np.ones(r + 1)
 
     def _parts(self, state: FloatArray) -> tuple[FloatArray, float]:
         """E e_i^2 along the spectrum, and the mean outside of it."""
         r = self.r
         return state[: r * r : r + 1], float(state[3 * r * r + r])
-
-    def forward(self, table: Table, state: FloatArray, kept: FloatArray) -> None:
-        compiled(rows_forward)(*table, self.lam, *self.numbers, state, kept)
 
     def value(self, state: FloatArray) -> float:
         inside, outside = self._parts(state)
@@ -60,17 +52,9 @@ class RowMoments:
         found[3 * r * r + r] = 2.0 * self.weights[-1] * self._parts(state)[1]
         return found
 
-    def backward(self, table: Table, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
-        found: FloatArray = compiled(rows_backward)(
-            *table, self.lam, *self.numbers, kept, cotangent
-        )
-        return found
-
 
 def rows_forward(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
+    table: Table,
     lam: FloatArray,
     quartic: FloatArray,
     cubic: FloatArray,
@@ -81,6 +65,7 @@ def rows_forward(
     kept: FloatArray,
 ) -> None:
     """The step of ``curves.walk`` in second moments that are not centred, all r x r numbers."""
+    alpha, beta, theta = table
     r, D = lam.size - 1, constant.size
     size = r * r
     P, K = state[:size].reshape(r, r), state[size : 2 * size].reshape(r, r)
@@ -123,9 +108,7 @@ def rows_forward(
 
 
 def rows_backward(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
+    table: Table,
     lam: FloatArray,
     quartic: FloatArray,
     cubic: FloatArray,
@@ -136,6 +119,7 @@ def rows_backward(
     cotangent: FloatArray,
 ) -> FloatArray:
     """The adjoint of ``rows_forward``: d_NAME is the derivative of the final value in NAME."""
+    alpha, beta, theta = table
     r, D, T = lam.size - 1, constant.size, alpha.size
     size = r * r
     d_P, d_K = cotangent[:size].reshape(r, r), cotangent[size : 2 * size].reshape(r, r)

@@ -15,8 +15,9 @@ from .. import _checks
 from ..problems import Problem
 from ..sampling import batch_rows
 from ..schedules import REGISTRY, Schedule
+from ..schedules.schedule import Table
 from ..theory.batch import zeta2
-from .adjoint import Dynamics, GaussianMoments, Means, Table, value_and_gradient
+from .adjoint import Dynamics, GaussianMoments, Means, value_and_gradient
 from .adjoint_rows import RowMoments
 from .curves import Curve, expected, start_of
 from .gaussian import Gaussian
@@ -94,15 +95,11 @@ def best_schedule(
 
     Parameters
     ----------
-    model : Problem or exact.Gaussian
-        Least squares with up to a few dozen columns, or a model with any spectrum.
-    T : int
-        Number of steps.
-    batch_size : int or float
-        The batch: rows (int), or a share of n (float in (0, 1]).
-    start : array-like, optional
-        The start: w_0 of a Problem, by default 0; the squared error by eigenvalue of a Gaussian, by
-        default the model's.
+    model, start : Problem or exact.Gaussian, array-like
+        Least squares with up to a few dozen columns, or a model with any spectrum; its start: w_0
+        of a Problem (by default 0), or the squared error by eigenvalue (by default the model's).
+    T, batch_size : int, int or float
+        Number of steps; the batch: rows (int), or a share of n (float in (0, 1]).
     of : {"gap", "error"}, default "gap"
         The quantity at step T to minimise: E f - f*, or E||w - w*||^2.
     scenarios : sequence of dict, optional
@@ -156,17 +153,8 @@ def regret(
     ----------
     schedule : Schedule
         The table to compare.
-    model : Problem or exact.Gaussian
-        Least squares with up to a few dozen columns, or a model with any spectrum.
-    batch_size : int or float
-        The batch: rows (int), or a share of n (float in (0, 1]).
-    start : array-like, optional
-        The start: w_0 of a Problem, by default 0; the squared error by eigenvalue of a Gaussian, by
-        default the model's.
-    of : {"gap", "error"}, default "gap"
-        The quantity at step T to compare: E f - f*, or E||w - w*||^2.
-    tol : float, default 0.01
-        As in ``best_schedule``.
+    model, batch_size, start, of, tol : Problem or exact.Gaussian, numbers
+        As for ``best_schedule``.
 
     Returns
     -------
@@ -269,7 +257,7 @@ class _Case:
                 except ValueError:  # the method refuses so short a run
                     continue
                 if isinstance(built, Schedule):
-                    table = (built.alpha, built.beta, built.theta)
+                    table = built.table
                     ranked.append((self.log_value(table)[0], len(ranked), table))
             if isinstance(self.dynamics, Means):
                 table = conjugate_gradients(self.dynamics, T)
@@ -355,7 +343,7 @@ def _universal(
 
         return objective
 
-    starts = [(f[0].alpha, f[0].beta, f[0].theta) for f in singles]
+    starts = [f[0].table for f in singles]
     starts += [table for case in cases for table in case.tables(T)[:1]]
     path: list[float] = []
     for p in SHARPNESS:
