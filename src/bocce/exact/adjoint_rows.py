@@ -20,22 +20,19 @@ class RowMoments(Dynamics):
     def __init__(
         self,
         lam: FloatArray,
-        l2: float,
         start: FloatArray,
         outside2: float,
+        weights: FloatArray,
         noise: Tabulated,
         zeta0_2: float,
-        of: str,
     ) -> None:
-        r = lam.size
-        means = np.append(start, math.sqrt(outside2))
+        self.r = r = start.size
+        self.weights = weights
         state = np.zeros(3 * r * r + 2 * (r + 1))
         state[: r * r] = np.outer(start, start).ravel()
-        state[3 * r * r : 3 * r * r + r + 1] = means
-        t, every = noise.triangle, np.append(lam, l2)
-        tables = (noise.quartic, noise.cubic, noise.constant, t.scale)
-        super().__init__(state, (rows_forward, rows_backward), every, *tables, zeta0_2)
-        self.r, self.weights = r, 0.5 * every if of == "gap" else np.ones(r + 1)
+        state[3 * r * r : 3 * r * r + r + 1] = np.append(start, math.sqrt(outside2))
+        tables = (noise.quartic, noise.cubic, noise.constant, noise.triangle.scale)
+        super().__init__(state, (rows_forward, rows_backward), lam, *tables, zeta0_2)
 
     def _parts(self, state: FloatArray) -> tuple[FloatArray, float]:
         """E e_i^2 along the spectrum, and the mean outside of it."""

@@ -50,7 +50,6 @@ def expected_average(
     Returns
     -------
     Curve
-        The expectations of the average at k = 0 .. T.
 
     Raises
     ------

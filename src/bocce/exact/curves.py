@@ -117,7 +117,6 @@ def expected(
     Returns
     -------
     Curve
-        The expectations at k = 0 .. T.
 
     Examples
     --------

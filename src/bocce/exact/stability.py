@@ -103,11 +103,9 @@ def mean_square_rate(
     update = _update(where, alpha, beta, theta)
     if isinstance(p, Gaussian):
         _require_moderate_step(where, update, p.spectrum)
-        _, zeta0_2 = p.sampling(where, batch_size)
-        strength, lam2 = zeta0_2 * alpha**2, p.spectrum**2
-        return _rate(
-            update, p.spectrum, p.spectrum, lambda G: loop_gain(strength * lam2 * G), pairs=False
-        )
+        lam = p.spectrum
+        u = p.sampling(where, batch_size)[1] * alpha**2 * lam**2
+        return _rate(update, lam, lam, lambda G: loop_gain(u * G), pairs=False)
     frame = _prepared(where, p, update)
     b = batch_rows(where, batch_size, p.n)
     if b == p.n or frame.rank == 0:
@@ -167,7 +165,6 @@ def critical_batch_size(
     Returns
     -------
     float
-        The critical batch size b_c in rows, a real number.
 
     Examples
     --------

@@ -84,7 +84,6 @@ def certify_convex(
     Returns
     -------
     ConvexCertificate
-        The rate, the reason in words and the multipliers.
 
     Raises
     ------
@@ -139,7 +138,6 @@ def convex_words(certificate: ConvexCertificate, b: int) -> str:
     Returns
     -------
     str
-        One sentence.
 
     Examples
     --------

@@ -334,7 +334,6 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
     Returns
     -------
     float
-        The batch size in rows, a real number.
 
     Examples
     --------

@@ -27,7 +27,6 @@ def two_phase_exponent(kappa: float, c: float = 0.5) -> float:
     Returns
     -------
     float
-        The exponent q, from 1/2 to 1.
 
     Examples
     --------
