@@ -269,10 +269,10 @@ def compiled_walk(
     frame: Eigenframe, noise: Tabulated, zeta0_2: float, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """What `plain_walk` gives, by a kernel that knows the table."""
-    tables = (noise.quartic, noise.cubic, noise.constant)
-    found: tuple[FloatArray, FloatArray] = _kernel.compiled(_kernel.walk)(
-        schedule.table, frame.lam, start, *tables, zeta0_2
-    )
+    moments = (frame.lam, noise.quartic, noise.cubic, noise.constant, zeta0_2)
+    state, kept = _kernel.rest(start, frame.rank), np.empty((0, 0))
+    found: tuple[FloatArray, FloatArray]
+    found = _kernel.compiled(_kernel.walk)(schedule.table, *moments, state, kept)
     return found
 
 
