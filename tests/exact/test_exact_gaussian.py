@@ -107,13 +107,13 @@ def test_fresh_rows_are_the_limit_of_many():
 def test_compiled_is_the_plain_recursion(seed):
     s = any_schedule(25, seed)
     lam, start = np.geomspace(1e-3, 1.0, 50), np.linspace(0.0, 2.0, 50)
-    table = (s.alpha, s.beta, s.theta, lam)
+    table = (s.table, lam)
     plain, fast = gaussian.means, gaussian.compiled(gaussian.means)
     np.testing.assert_allclose(fast(*table, start), plain(*table, start), rtol=1e-12)
     found = []
     for walk in (gaussian.moments, gaussian.compiled(gaussian.moments)):
         state, kept = gaussian.at_rest(start), np.empty((s.T, 3, lam.size))
-        found.append((walk(*table, state, 0.02, 0.3, kept), state, kept))
+        found.append((walk(*table, 0.02, 0.3, state, kept), state, kept))
     for one, other in zip(*found):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-14)
 

@@ -53,6 +53,8 @@ def summed_response(lam, alpha, beta, theta, rate, terms):
         y = w + theta * (w - old)
         G, R = G + np.outer(y, y) / rate**2, R + np.outer(w, w) / rate**2
         w, old = (w + beta * (w - old) - alpha * lam * y) / rate, w / rate
+        if max(np.abs(w).max(), np.abs(old).max()) < 1e-12:  # the rest is below rounding
+            break
     return G, R
 
 

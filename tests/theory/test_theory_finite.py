@@ -270,21 +270,16 @@ def test_compiled_and_plain_python_agree():
     columns = (np.full(9, 0.05), rng.random(9) * 0.9, rng.random(9))
     lam, start = np.array([7.0, 3.0, 1.0]), rng.random(3)
     for apart in (True, False):
-        given_ = (*columns, lam, start, apart, 20.0, 4.0, 0.1, 0.3)
-        for ours, theirs in zip(_sweep.means(*given_), _sweep.compiled("means")(*given_)):
+        given_ = (columns, lam, start, apart, 20.0, 4.0, 0.1, 0.3)
+        for ours, theirs in zip(_sweep.means(*given_), _sweep.compiled(_sweep.means)(*given_)):
             np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-    _, fed, _ = _sweep.means(*columns, lam, start, True, 20.0, 4.0, 0.1, 0.3)
-    for aim in (np.full(9, 0.2), np.full(9, np.inf), rng.random(9) * 2):
-        given_ = (*columns, lam, np.ones(3), fed, aim, 20.0, 4.0, 0.1, 1.0, 0.3)
-        np.testing.assert_allclose(
-            _sweep.weights(*given_), _sweep.compiled("weights")(*given_), rtol=1e-12
-        )
-    nodes = 4.0 + 3.0 * np.cos(np.pi * (np.arange(42) + 0.5) / 42)
-    for prefer in (0, 1, 2):
-        given_ = (*columns, nodes, 0.5 * nodes, 1, prefer, 20.0, 4.0, 0.1, 1.0, 1.0, 0.3)
-        np.testing.assert_allclose(
-            _sweep.interval(*given_), _sweep.compiled("interval")(*given_), rtol=1e-12
-        )
+    _, fed, _ = _sweep.means(columns, lam, start, True, 20.0, 4.0, 0.1, 0.3)
+    for reach in (np.empty((0, 2)), 1.0 + rng.random((9, 2))):
+        for aim in (np.full(9, 0.2), np.full(9, np.inf), rng.random(9) * 2):
+            given_ = (columns, lam, np.ones(3), fed, aim, reach, 20.0, 4.0, 0.1, 1.0, 0.3)
+            np.testing.assert_allclose(
+                _sweep.weights(*given_), _sweep.compiled(_sweep.weights)(*given_), rtol=1e-12
+            )
 
 
 def test_the_lines_are_the_best_of_a_linear_programme():
@@ -298,7 +293,8 @@ def test_the_lines_are_the_best_of_a_linear_programme():
         one = np.full(1, 0.1)
         aim = np.array([chi_tilde2 / chi2])
         found = _sweep.weights(
-            one, one, one, lam, final, np.zeros((1, 2)), aim, 10.0, 4.0, 1.0, chi2, chi_tilde2
+            *((one, one, one), lam, final, np.zeros((1, 2)), aim, np.empty((0, 2))),
+            *(10.0, 4.0, 1.0, chi2, chi_tilde2),
         )[1]
         best = linprog([chi2, chi_tilde2], np.column_stack([-np.ones(5), -1 / lam]), -final).fun
         assert found == pytest.approx(0.01 * best, rel=1e-9)

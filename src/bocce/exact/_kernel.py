@@ -1,51 +1,66 @@
-"""The walk of `bocce.exact.curves`, compiled: moments as packed triangles, step by step."""
+"""How kernels of exact moments are compiled, and the walk of `bocce.exact.curves`, compiled."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .._compiled import on_disk
-from .._types import FloatArray
+from ..schedules.schedule import FloatArray, Table
 
 # Sums may be reordered and contracted, but NaN and infinity keep their meaning.
-OPTIONS: dict[str, Any] = {
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-    "error_model": "numpy",
-    "nogil": True,
-}
+FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
-def _walk(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
+@functools.cache
+def compiled(body: Callable[..., Any]) -> Callable[..., Any]:
+    """``body``, compiled when first asked for (numba is slow to import)."""
+    kernel: Callable[..., Any] = on_disk(body, nogil=True, fastmath=FAST, error_model="numpy")
+    return kernel
+
+
+def rest(start: FloatArray, r: int) -> FloatArray:
+    """The state of `walk` at a start without velocity, of which the first r directions have noise.
+
+    It holds the covariances of e and of v as upper triangles in the order of `Triangle`, the whole
+    covariance of e with v, and the means of e and of v, one after the other.
+    """
+    return np.concatenate([np.zeros(r * (r + 1) + r * r), start, np.zeros(start.size)])
+
+
+def walk(
+    table: Table,
     lam: FloatArray,
-    start: FloatArray,
     quartic: FloatArray,
     cubic: FloatArray,
     constant: FloatArray,
     zeta0_2: float,
+    state: FloatArray,
+    kept: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """E of the error along each eigenvalue, and its variance, after each step: two (T + 1, r).
 
-    ``C``, ``C_v`` are covariances of e and of v as upper triangles in the order of `Triangle`,
-    ``C_ev`` is the whole covariance of e with v. A variance that has overflown stays infinite.
+    ``state`` (see `rest`) is moved on; ``kept[k]`` takes the state before step k, unless its size
+    is 0. A variance that has overflown stays infinite.
     """
-    T, r, D = alpha.size, lam.size, constant.size
-    means, variances = np.zeros((T + 1, r)), np.zeros((T + 1, r))
-    m, m_v, m_y = start.copy(), np.zeros(r), np.zeros(r)
-    C, C_v, P, injected = np.zeros(D), np.zeros(D), np.zeros(D), np.zeros(D)
-    C_ev, x, s = np.zeros((r, r)), np.zeros(r), np.zeros(r)
+    alpha, beta, theta = table
+    T, r, D, every = alpha.size, cubic.shape[1], constant.size, lam.size
+    C, C_v, first = state[:D], state[D : 2 * D], 2 * D + r * r
+    C_ev, m, m_v = state[2 * D : first].reshape(r, r), state[first : first + every], state[-every:]
+    means, variances = np.zeros((T + 1, every)), np.zeros((T + 1, r))
+    P, injected = np.zeros(D), np.zeros(D)
+    x, s, m_y = np.zeros(every), np.zeros(every), np.zeros(every)
     root2 = np.sqrt(2.0)
     noisy = True
     means[0] = m
     for k in range(T):
+        if kept.size > 0:
+            kept[k] = state
         look = theta[k]
-        for i in range(r):
+        for i in range(every):
             x[i] = alpha[k] * lam[i]
             s[i] = beta[k] - look * x[i]
             m_y[i] = m[i] + look * m_v[i]
@@ -57,19 +72,16 @@ def _walk(
                     second += m_y[i] * m_y[j]
                     P[p] = second if i == j else root2 * second
                     p += 1
-            for p in range(D):
+            for p in range(D):  # quartic P + cubic m_y + constant; half of the symmetric table
                 injected[p] = constant[p]
-            for p in range(D):  # the table is symmetric: half of it is read
+            for p in range(D):
                 row, value, total = quartic[p], P[p], 0.0
                 for q in range(p):
                     total += row[q] * P[q]
                     injected[q] += row[q] * value
                 injected[p] += total + row[p] * value
-            for p in range(D):
-                total = 0.0
                 for i in range(r):
-                    total += cubic[p, i] * m_y[i]
-                injected[p] += total
+                    injected[p] += cubic[p, i] * m_y[i]
             strength = alpha[k] * alpha[k] * zeta0_2
             p = 0
             finite = True
@@ -90,15 +102,8 @@ def _walk(
             if not finite:
                 variances[k + 1 :] = np.inf
                 noisy = False
-        for i in range(r):
+        for i in range(every):
             m_v[i] = s[i] * m_v[i] - x[i] * m[i]
             m[i] += m_v[i]
         means[k + 1] = m
     return means, variances
-
-
-@lru_cache(maxsize=1)
-def walk() -> Callable[..., tuple[FloatArray, FloatArray]]:
-    """The compiled walk: Numba is imported when a curve is long enough to need it."""
-    kernel: Callable[..., tuple[FloatArray, FloatArray]] = on_disk(_walk, **OPTIONS)
-    return kernel

@@ -15,49 +15,60 @@ numba.
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ..schedules.schedule import FloatArray
-from .gaussian import at_rest, compiled, moments
+from ..schedules.schedule import FloatArray, Table
+from ._kernel import compiled
+from .gaussian import at_rest, moments
 
 KEPT_NUMBERS = 1 << 25  # moments kept at once: 256 MB
 
-Table = tuple[FloatArray, FloatArray, FloatArray]
 
+class Dynamics:
+    """Moments as one array, a step forwards and a step backwards, by two kernels.
 
-class Dynamics(Protocol):
-    """Moments as one array, a step forwards and a step backwards."""
+    ``forwards(table, *constants, state, kept)`` moves the state through the steps of a table;
+    ``kept[k]`` takes the state before step k, unless its size is 0. ``backwards(table, *constants,
+    kept, cotangent)`` moves a cotangent back and returns the derivatives in the table, (3, T).
+    """
 
-    def at_start(self) -> FloatArray:
-        """The moments before the first step."""
-        ...
-
-    def forward(self, table: Table, state: FloatArray, kept: FloatArray) -> None:
-        """Move ``state`` through the steps of ``table``; ``kept[k]`` is the state before step k."""
-        ...
+    def __init__(
+        self,
+        start: FloatArray,
+        kernels: tuple[Callable[..., Any], Callable[..., Any]],
+        *constants: Any,
+    ) -> None:
+        self.start, self.kernels, self.constants = start, kernels, constants
 
     def value(self, state: FloatArray) -> float:
         """What is asked for, of the last state."""
-        ...
+        raise NotImplementedError
 
     def cotangent(self, state: FloatArray) -> FloatArray:
         """The derivative of ``value`` in the last state."""
-        ...
+        raise NotImplementedError
+
+    def forward(self, table: Table, state: FloatArray, kept: FloatArray) -> None:
+        compiled(self.kernels[0])(table, *self.constants, state, kept)
 
     def backward(self, table: Table, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
-        """Move ``cotangent`` back through the steps; the derivatives in the table, (3, T)."""
-        ...
+        found: FloatArray = compiled(self.kernels[1])(table, *self.constants, kept, cotangent)
+        return found
 
 
-def value_and_gradient(dynamics: Dynamics, table: Table) -> tuple[float, FloatArray]:
+def value_and_gradient(
+    dynamics: Dynamics, table: Table, most: int = KEPT_NUMBERS
+) -> tuple[float, FloatArray]:
     """The final value and its derivatives in (alpha, beta, theta), (3, T).
 
-    The value is infinite, and the derivatives are 0, where the moments overflow.
+    The value is infinite, and the derivatives are 0, where the moments overflow. About ``most``
+    numbers are kept.
     """
-    T, state = table[0].size, dynamics.at_start()
-    stride = min(T, max(KEPT_NUMBERS // state.size, math.isqrt(T), 1))
+    T, state = table[0].size, dynamics.start.copy()
+    stride = min(T, max(most // state.size, math.isqrt(T), 1))
     places = range(0, T, stride)
     starts = []
     for first in places:
@@ -81,19 +92,14 @@ def _part(table: Table, first: int, length: int) -> Table:
     return alpha, beta, theta
 
 
-class Means:
+class Means(Dynamics):
     """The error and the velocity along each eigenvalue, for steps on all rows."""
 
     def __init__(self, lam: FloatArray, errors: FloatArray, weights: FloatArray) -> None:
+        super().__init__(
+            np.stack([np.sqrt(errors), np.zeros(lam.size)]), (means_forward, means_backward), lam
+        )
         self.lam, self.weights = lam, weights
-        self.start = np.zeros((2, lam.size))
-        self.start[0] = np.sqrt(errors)
-
-    def at_start(self) -> FloatArray:
-        return self.start.copy()
-
-    def forward(self, table: Table, state: FloatArray, kept: FloatArray) -> None:
-        compiled(means_forward)(*table, self.lam, state, kept)
 
     def value(self, state: FloatArray) -> float:
         return float(self.weights @ state[0] ** 2)
@@ -101,20 +107,10 @@ class Means:
     def cotangent(self, state: FloatArray) -> FloatArray:
         return np.stack([2.0 * self.weights * state[0], np.zeros(self.lam.size)])
 
-    def backward(self, table: Table, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
-        found: FloatArray = compiled(means_backward)(*table, self.lam, kept, cotangent)
-        return found
 
-
-def means_forward(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
-    lam: FloatArray,
-    state: FloatArray,
-    kept: FloatArray,
-) -> None:
+def means_forward(table: Table, lam: FloatArray, state: FloatArray, kept: FloatArray) -> None:
     """v becomes s v - x e and e becomes e + v, with x = alpha lam and s = beta - theta x."""
+    alpha, beta, theta = table
     e, v = state[0], state[1]
     for k in range(alpha.size):
         if kept.size > 0:
@@ -126,14 +122,10 @@ def means_forward(
 
 
 def means_backward(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
-    lam: FloatArray,
-    kept: FloatArray,
-    cotangent: FloatArray,
+    table: Table, lam: FloatArray, kept: FloatArray, cotangent: FloatArray
 ) -> FloatArray:
     """The adjoint of ``means_forward``: d_NAME is the derivative of the final value in NAME."""
+    alpha, beta, theta = table
     gradient = np.zeros((3, alpha.size))
     d_e, d_v = cotangent[0], cotangent[1]
     for k in range(alpha.size - 1, -1, -1):
@@ -152,7 +144,7 @@ def means_backward(
     return gradient
 
 
-class GaussianMoments:
+class GaussianMoments(Dynamics):
     """The moments (p, c, q) of `bocce.exact.gaussian`, d of each."""
 
     def __init__(
@@ -163,14 +155,8 @@ class GaussianMoments:
         zeta0_2: float,
         noise: float,
     ) -> None:
-        self.lam, self.errors, self.weights = lam, errors, weights
-        self.numbers = (zeta0_2, noise)
-
-    def at_start(self) -> FloatArray:
-        return at_rest(self.errors)
-
-    def forward(self, table: Table, state: FloatArray, kept: FloatArray) -> None:
-        compiled(moments)(*table, self.lam, state, *self.numbers, kept)
+        super().__init__(at_rest(errors), (moments, gaussian_backward), lam, zeta0_2, noise)
+        self.weights = weights
 
     def value(self, state: FloatArray) -> float:
         return float(self.weights @ state[0])
@@ -178,17 +164,9 @@ class GaussianMoments:
     def cotangent(self, state: FloatArray) -> FloatArray:
         return at_rest(self.weights)
 
-    def backward(self, table: Table, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
-        found: FloatArray = compiled(gaussian_backward)(
-            *table, self.lam, *self.numbers, kept, cotangent
-        )
-        return found
-
 
 def gaussian_backward(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
+    table: Table,
     lam: FloatArray,
     zeta0_2: float,
     noise: float,
@@ -196,6 +174,7 @@ def gaussian_backward(
     cotangent: FloatArray,
 ) -> FloatArray:
     """The adjoint of ``gaussian.moments``: d_NAME is the derivative of the final value in NAME."""
+    alpha, beta, theta = table
     T, d = alpha.size, lam.size
     gradient = np.zeros((3, T))
     d_p, d_c, d_q = cotangent[0], cotangent[1], cotangent[2]

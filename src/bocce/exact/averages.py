@@ -37,34 +37,22 @@ def expected_average(
 
     and S+ = rho S + (1 - rho) e+. So the covariances of (S, e, v) close, with two more matrices.
 
-    Exact for least squares with any l2, up to rounding; see ``expected``.
-
-    Source: docs/theory/exact-dynamics.md.
+    Exact for least squares with any l2, up to rounding. Source: docs/theory/exact-dynamics.md.
 
     Parameters
     ----------
-    p : Problem
-        A least-squares problem.
-    schedule : Schedule
-        The table of steps.
-    batch_size : int or float
-        The batch: rows (int), or a share of n (float in (0, 1]).
-    w0 : array-like, optional
-        The start; by default zeros.
-    tail : float, optional
-        The share of the last iterates to average, 0 < tail <= 1. Give either tail or memory.
-    memory : float, optional
-        The weight rho of the past in the exponential mean, 0 <= rho < 1.
+    p, schedule, batch_size, w0 : Problem, Schedule, int or float, array-like
+        As for ``expected``.
+    tail, memory : float, optional
+        The share of the last iterates to average, 0 < tail <= 1; or the weight rho of the past in
+        the exponential mean, 0 <= rho < 1. Give one of the two.
 
     Returns
     -------
     Curve
-        The expectations of the average at k = 0 .. T.
 
     Raises
     ------
-    TypeError
-        If the problem is not least squares.
     ValueError
         If not exactly one of tail and memory is given, or one is out of its range.
 
@@ -85,24 +73,18 @@ def expected_average(
             f"{where}: tail={tail!r} and memory={memory!r} must be one number and one None; give "
             "tail=0.5 for the mean of the last half, or memory=0.99 for an exponential mean."
         )
-    kept = _tail(where, tail, schedule) if memory is None else _memory(where, memory, schedule)
+    T = schedule.T
+    if memory is None:
+        remedy = "the share of T that is averaged"
+        share = _checks.real(where, "tail", tail, above=0.0, most=1.0, remedy=remedy)
+        kept = 1.0 - 1.0 / np.maximum(np.arange(1, T + 1) - int(T * (1.0 - share)), 1)
+    else:
+        remedy = "0.99 averages about 100 iterates"
+        kept = np.full(
+            T, _checks.real(where, "memory", memory, least=0.0, below=1.0, remedy=remedy)
+        )
     moments = partial(_moments, kept)
     return curve_of(where, p, schedule, batch_size, w0, moments, partial(_averaged, kept))
-
-
-def _tail(where: str, tail: object, schedule: Schedule) -> FloatArray:
-    share = _checks.real(
-        where, "tail", tail, above=0.0, most=1.0, remedy="the share of T that is averaged"
-    )
-    count = np.maximum(np.arange(1, schedule.T + 1) - int(schedule.T * (1.0 - share)), 1)
-    return np.asarray(1.0 - 1.0 / count)
-
-
-def _memory(where: str, memory: object, schedule: Schedule) -> FloatArray:
-    rho = _checks.real(
-        where, "memory", memory, least=0.0, below=1.0, remedy="0.99 averages about 100 iterates"
-    )
-    return np.full(schedule.T, rho)
 
 
 def _averaged(kept: FloatArray, errors: FloatArray) -> FloatArray:

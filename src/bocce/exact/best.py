@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from .. import _checks
 from ..problems import Problem
 from ..sampling import batch_rows
 from ..schedules import REGISTRY, Schedule
+from ..schedules.schedule import Table
 from ..theory.batch import zeta2
-from .adjoint import Dynamics, GaussianMoments, Means, Table, value_and_gradient
+from .adjoint import Dynamics, GaussianMoments, Means, value_and_gradient
 from .adjoint_rows import RowMoments
 from .curves import Curve, expected, start_of
 from .gaussian import Gaussian
@@ -94,15 +95,11 @@ def best_schedule(
 
     Parameters
     ----------
-    model : Problem or exact.Gaussian
-        Least squares with up to a few dozen columns, or a model with any spectrum.
-    T : int
-        Number of steps.
-    batch_size : int or float
-        The batch: rows (int), or a share of n (float in (0, 1]).
-    start : array-like, optional
-        The start: w_0 of a Problem, by default 0; the squared error by eigenvalue of a Gaussian, by
-        default the model's.
+    model, start : Problem or exact.Gaussian, array-like
+        Least squares with up to a few dozen columns, or a model with any spectrum; its start: w_0
+        of a Problem (by default 0), or the squared error by eigenvalue (by default the model's).
+    T, batch_size : int, int or float
+        Number of steps; the batch: rows (int), or a share of n (float in (0, 1]).
     of : {"gap", "error"}, default "gap"
         The quantity at step T to minimise: E f - f*, or E||w - w*||^2.
     scenarios : sequence of dict, optional
@@ -116,7 +113,6 @@ def best_schedule(
     Returns
     -------
     BestSchedule
-        The table, its value and how far the search got.
 
     Examples
     --------
@@ -134,11 +130,8 @@ def best_schedule(
     _checks.choice(where, "of", of, ["gap", "error"])
     base: dict[str, Any] = {"model": model, "batch_size": batch_size, "start": start}
     if scenarios is None:
-        found = _single(_Case(where, **base, of=of), T, tol)
-    else:
-        found = _universal(where, base, list(scenarios), T, of, tol)
-    curve = expected(*_Case(where, **base, of=of).asked(found[0]))
-    return BestSchedule(found[0], found[1], curve, *found[2:])
+        return _single(_Case(where, **base, of=of), T, tol)
+    return _universal(where, base, list(scenarios), T, of, tol)
 
 
 def regret(
@@ -156,17 +149,8 @@ def regret(
     ----------
     schedule : Schedule
         The table to compare.
-    model : Problem or exact.Gaussian
-        Least squares with up to a few dozen columns, or a model with any spectrum.
-    batch_size : int or float
-        The batch: rows (int), or a share of n (float in (0, 1]).
-    start : array-like, optional
-        The start: w_0 of a Problem, by default 0; the squared error by eigenvalue of a Gaussian, by
-        default the model's.
-    of : {"gap", "error"}, default "gap"
-        The quantity at step T to compare: E f - f*, or E||w - w*||^2.
-    tol : float, default 0.01
-        As in ``best_schedule``.
+    model, batch_size, start, of, tol : Problem or exact.Gaussian, numbers
+        As for ``best_schedule``.
 
     Returns
     -------
@@ -199,14 +183,13 @@ class _Case:
         of: str,
     ) -> None:
         self.batch_size, self.of = batch_size, of
+        self.model, self.w0 = model, start
         self.dynamics: Dynamics
-        self.model: Model
-        self.w0: npt.ArrayLike | None
         if isinstance(model, Gaussian):
+            self.w0 = None
             if start is not None:
                 model = Gaussian(model.spectrum, noise=model.noise, start=start, n=model.n)
-            self.model, self.w0 = model, None
-            lam = model.spectrum
+            self.model, lam = model, model.spectrum
             _, zeta0_2 = model.sampling(where, batch_size)
             known = (lam, model.errors, self._weights(lam))
             noisy = zeta0_2 > 0.0
@@ -214,31 +197,23 @@ class _Case:
                 GaussianMoments(*known, zeta0_2, model.noise) if noisy else Means(*known)
             )
             self.constants = model.schedule_arguments(batch_size)
+            return
+        frame, b = frame_of(where, model), batch_rows(where, batch_size, model.n)
+        inside, outside2 = frame.split(start_of(where, start, model.d))
+        lam = np.append(frame.lam, model.l2)
+        if b == model.n:
+            self.dynamics = Means(lam, np.append(inside**2, outside2), self._weights(lam))
         else:
-            self.model, self.w0 = model, start
-            self._rows(where, model, batch_size, start)
+            zeta0_2, weights = zeta2(model.n, b), self._weights(lam)
+            self.dynamics = RowMoments(lam, inside, outside2, weights, Tabulated(frame), zeta0_2)
+        c = model.constants()
+        L_max, tilde = c.sharpest
+        mu = float(frame.lam.min())  # the least curvature that moves
+        known_ = {"L": c.L, "mu": mu, "L_max": L_max, "kappa_tilde": tilde}
+        self.constants = {**known_, "n": model.n, "b": b}
 
     def _weights(self, lam: FloatArray) -> FloatArray:
         return 0.5 * lam if self.of == "gap" else np.ones(lam.size)
-
-    def _rows(
-        self, where: str, p: Problem, batch_size: int | float, start: npt.ArrayLike | None
-    ) -> None:
-        frame = frame_of(where, p)
-        b = batch_rows(where, batch_size, p.n)
-        inside, outside2 = frame.split(start_of(where, start, p.d))
-        if b == p.n:
-            lam = np.append(frame.lam, p.l2)
-            self.dynamics = Means(lam, np.append(inside**2, outside2), self._weights(lam))
-        else:
-            self.dynamics = RowMoments(
-                *(frame.lam, p.l2, inside, outside2, Tabulated(frame), zeta2(p.n, b), self.of)
-            )
-        c = p.constants()
-        L_max, tilde = c.sharpest
-        mu = float(frame.lam.min())  # the least curvature that moves
-        known = {"L": c.L, "mu": mu, "L_max": L_max, "kappa_tilde": tilde}
-        self.constants = {**known, "n": p.n, "b": b}
 
     def asked(self, schedule: Schedule) -> tuple[Any, ...]:
         """The arguments of ``expected``."""
@@ -269,19 +244,12 @@ class _Case:
                 except ValueError:  # the method refuses so short a run
                     continue
                 if isinstance(built, Schedule):
-                    table = (built.alpha, built.beta, built.theta)
+                    table = built.table
                     ranked.append((self.log_value(table)[0], len(ranked), table))
             if isinstance(self.dynamics, Means):
                 table = conjugate_gradients(self.dynamics, T)
                 ranked.append((self.log_value(table)[0], len(ranked), table))
         return [table for value, _, table in sorted(ranked)[:STARTS] if value < LOST]
-
-
-Found = tuple[Schedule, float, float, bool, tuple[float, ...], tuple[float, ...]]
-
-
-def _schedule(u: FloatArray, name: str) -> Schedule:
-    return Schedule(*table_of(u), name)
 
 
 def _objective(case: _Case, dynamics: Dynamics | None = None) -> Objective:
@@ -303,7 +271,7 @@ def _smoothed(case: _Case, means: Means, table: Table) -> Table:
     return table_of(u)
 
 
-def _single(case: _Case, T: int, tol: float) -> Found:
+def _single(case: _Case, T: int, tol: float) -> BestSchedule:
     objective = _objective(case)
     starts = case.tables(T)
     if starts and isinstance(case.dynamics, Means):
@@ -314,13 +282,21 @@ def _single(case: _Case, T: int, tol: float) -> Found:
             "from the minimiser, or give columns of moderate size."
         )
     u, value, left, path = search(objective, starts, tol)
+    return _found(case, Schedule(*table_of(u), "best"), math.exp(value), left, tol, path)
+
+
+def _found(
+    case: _Case, schedule: Schedule, value: float, left: float, tol: float, path: list[float]
+) -> BestSchedule:
     history = tuple(math.exp(x) for x in path)
-    return _schedule(u, "best"), math.exp(value), left, left <= tol, history, ()
+    return BestSchedule(
+        schedule, value, expected(*case.asked(schedule)), left, left <= tol, history
+    )
 
 
 def _universal(
     where: str, base: dict[str, Any], scenarios: list[Any], T: int, of: str, tol: float
-) -> Found:
+) -> BestSchedule:
     """The least worst ratio, by soft maxima: log(sum exp(p log ratio))/p with growing p."""
     if not scenarios:
         raise ValueError(f"{where}: scenarios=[] must hold at least one dict; leave it out.")
@@ -336,7 +312,7 @@ def _universal(
     cases = [_Case(where, **{name: part[name] for name in base}, of=of) for part in merged]
     singles = [_single(case, T, tol) for case, value in zip(cases, values) if value is None]
     own = iter(singles)
-    bests = np.log([next(own)[1] if value is None else value for value in values])
+    bests = np.log([next(own).value if value is None else value for value in values])
 
     def ratios(u: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
         table = table_of(u)
@@ -355,12 +331,13 @@ def _universal(
 
         return objective
 
-    starts = [(f[0].alpha, f[0].beta, f[0].theta) for f in singles]
+    starts = [single.schedule.table for single in singles]
     starts += [table for case in cases for table in case.tables(T)[:1]]
     path: list[float] = []
     for p in SHARPNESS:
         u, _, left, more = search(soft(p), starts, tol)
         starts, path = [table_of(u)], path + more
     worst = float(np.exp(ratios(u)[0].max()))
-    history = tuple(math.exp(x) for x in path)
-    return _schedule(u, "universal"), worst, left, left <= tol, history, tuple(np.exp(bests))
+    schedule = Schedule(*table_of(u), "universal")
+    found = _found(_Case(where, **base, of=of), schedule, worst, left, tol, path)
+    return replace(found, bests=tuple(np.exp(bests)))

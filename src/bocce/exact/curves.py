@@ -34,10 +34,10 @@ class Curve:
         that no averaging removes.
     """
 
-    error2: FloatArray  # E ||w_k - w*||^2
-    grad2: FloatArray  # E ||grad f(w_k)||^2
-    gap: FloatArray  # E f(w_k) - f*
-    bias2: FloatArray  # ||E w_k - w*||^2, the part of error2 that no averaging removes
+    error2: FloatArray
+    grad2: FloatArray
+    gap: FloatArray
+    bias2: FloatArray
 
     @property
     def T(self) -> int:
@@ -52,22 +52,12 @@ class Curve:
         ----------
         *others : Curve
             Curves to draw beside this one.
-        ax : matplotlib Axes, optional
-            Where to draw; None makes a figure.
-        labels : sequence of str, optional
-            A name for each curve, this one first.
+        ax, labels : matplotlib Axes, sequence of str
+            Where to draw, None makes a figure; a name for each curve, this one first.
 
         Returns
         -------
         matplotlib Axes
-            The axes that were drawn on.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If there are not as many labels as curves.
 
         Examples
         --------
@@ -115,21 +105,18 @@ def expected(
 
     Parameters
     ----------
-    p : Problem or exact.Gaussian
-        A least-squares problem, or a model that is known by its spectrum.
-    schedule : Schedule or str
-        The schedule, or the name of a method whose table is built as ``minimize`` builds it.
+    p, w0 : Problem or exact.Gaussian, array-like
+        A least-squares problem, or a model that is known by its spectrum; the start, by default
+        zeros (a Gaussian has its own).
+    schedule, T : Schedule or str, int
+        The schedule; or the name of a method, whose table of T steps is built as ``minimize``
+        builds it.
     batch_size : int or float
         The batch: rows (int), or a share of n (float in (0, 1]).
-    w0 : array-like, optional
-        The start; by default zeros. A Gaussian has its own start.
-    T : int, optional
-        The number of steps, where ``schedule`` is a name.
 
     Returns
     -------
     Curve
-        The expectations at k = 0 .. T.
 
     Examples
     --------
@@ -164,10 +151,7 @@ def _gaussian(
     known = model.schedule_arguments(batch_size)
     schedule = table_of(where, schedule, T, lambda method, T: known)
     bias2, totals = gaussian.curves(model, schedule, zeta0_2)
-    _infinite_after_overflow(totals)
-    _infinite_after_overflow(bias2[:, None])
-    error2, grad2, gap = totals.T.copy()
-    return Curve(error2, grad2, gap, bias2)
+    return _curve(bias2, totals)
 
 
 def curve_of(
@@ -199,10 +183,7 @@ def curve_of(
             untouched = outside2 * along(_scalar_error(frame.p.l2, schedule)) ** 2
             totals += np.outer(untouched, [1.0, frame.p.l2**2, frame.p.l2 / 2.0])
             bias2 += untouched
-    _infinite_after_overflow(totals)
-    _infinite_after_overflow(bias2[:, None])
-    error2, grad2, gap = totals.T.copy()
-    return Curve(error2, grad2, gap, bias2)
+    return _curve(bias2, totals)
 
 
 def start_of(where: str, w0: npt.ArrayLike | None, d: int) -> FloatArray:
@@ -288,16 +269,10 @@ def compiled_walk(
     frame: Eigenframe, noise: Tabulated, zeta0_2: float, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """What `plain_walk` gives, by a kernel that knows the table."""
-    table = (schedule.alpha, schedule.beta, schedule.theta)
-    found: tuple[FloatArray, FloatArray] = _kernel.walk()(
-        *(np.ascontiguousarray(column, dtype=np.float64) for column in table),
-        frame.lam,
-        start,
-        noise.quartic,
-        noise.cubic,
-        noise.constant,
-        zeta0_2,
-    )
+    moments = (frame.lam, noise.quartic, noise.cubic, noise.constant, zeta0_2)
+    state, kept = _kernel.rest(start, frame.rank), np.empty((0, 0))
+    found: tuple[FloatArray, FloatArray]
+    found = _kernel.compiled(_kernel.walk)(schedule.table, *moments, state, kept)
     return found
 
 
@@ -311,8 +286,10 @@ def _scalar_error(lam: float, schedule: Schedule) -> FloatArray:
     return error
 
 
-def _infinite_after_overflow(columns: FloatArray) -> None:
-    """An overflow stays one: every column is infinite from the first row that is not finite."""
-    lost = np.flatnonzero(~np.isfinite(columns).all(axis=1))
-    if lost.size:
-        columns[lost[0] :] = np.inf
+def _curve(bias2: FloatArray, totals: FloatArray) -> Curve:
+    """An overflow stays one: the curve is infinite from the first entry that is not finite."""
+    for columns in (totals, bias2[:, None]):
+        lost = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+        columns[lost[0] if lost.size else len(columns) :] = np.inf
+    error2, grad2, gap = totals.T.copy()
+    return Curve(error2, grad2, gap, bias2)

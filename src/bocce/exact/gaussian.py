@@ -18,8 +18,6 @@ Plain Python here; `compiled` hands the same functions to numba.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,14 +26,13 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from .. import _checks
-from .._compiled import on_disk
 from ..sampling import batch_rows
 from ..schedules import Schedule
-from ..schedules.schedule import FloatArray
+from ..schedules.schedule import FloatArray, Table
 from ..theory.batch import fraction_for, zeta2
+from ._kernel import compiled
 
 BLOCK = 1024  # eigenvalues whose means are followed through all steps at once: they fit in cache
-FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums may be reordered; infinities keep their rules
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +49,7 @@ class Gaussian:
         The squared error along each eigenvector at the start, >= 0; by default 1 each.
     n : int, optional
         None draws fresh rows at each step, so that zeta0^2 = 1/b. With a number, batches are drawn
-        without replacement from n rows whose moments up to the fourth equal the distribution's;
-        zeta0^2 = (n - b)/((n - 1) b).
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range; the message names the rule and the remedy.
+        without replacement from n rows whose moments up to the fourth equal the distribution's.
 
     Examples
     --------
@@ -120,15 +111,12 @@ class Gaussian:
 
         Parameters
         ----------
-        where : str
-            The function that was called, for messages.
-        batch_size : int or float
-            The batch: rows (int), or a share of n (float in (0, 1]).
+        where, batch_size : str, int or float
+            The function that was called, for messages; rows (int) or a share of n (float).
 
         Returns
         -------
         tuple of (int, float)
-            The batch size in rows, and zeta0^2.
         """
         if self.n is not None:
             b = batch_rows(where, batch_size, self.n)
@@ -146,8 +134,6 @@ class Gaussian:
         Returns
         -------
         dict
-            The names n, L_max, kappa_tilde, spectrum, error0, chi2 and chi_tilde2 with their
-            values.
 
         Examples
         --------
@@ -183,7 +169,6 @@ class Gaussian:
         Returns
         -------
         dict
-            The names and their values.
         """
         b, _ = self.sampling("schedule_arguments", batch_size)
         known = self.certify_arguments()
@@ -212,21 +197,12 @@ def _numbers(name: str, values: npt.ArrayLike, size: int | None) -> FloatArray:
 # -- curves ---------------------------------------------------------------------------------------
 
 
-@functools.cache
-def compiled(body: Callable[..., Any]) -> Callable[..., Any]:
-    """``body``, compiled when first asked for (numba is slow to import)."""
-    kernel: Callable[..., Any] = on_disk(body, nogil=True, fastmath=FAST)
-    return kernel
-
-
 def moments(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
+    table: Table,
     lam: FloatArray,
-    state: FloatArray,
     zeta0_2: float,
     noise: float,
+    state: FloatArray,
     kept: FloatArray,
 ) -> FloatArray:
     """[error2, grad2, gap] (T + 1, 3): the step of the module's docstring, d of them at once.
@@ -234,6 +210,7 @@ def moments(
     ``state`` (3, d) holds p, c and q, and is moved on. ``kept`` (T, 3, d) takes the state before
     each step, and is of size 0 where nobody asks for it.
     """
+    alpha, beta, theta = table
     T, d = alpha.size, lam.size
     p, c, q = state[0], state[1], state[2]
     totals = np.full((T + 1, 3), np.inf)
@@ -272,14 +249,9 @@ def moments(
     return totals
 
 
-def means(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
-    lam: FloatArray,
-    start: FloatArray,
-) -> FloatArray:
+def means(table: Table, lam: FloatArray, start: FloatArray) -> FloatArray:
     """[||E e_k||^2, ||A E e_k||^2, E e_k^T A E e_k / 2], k = 0 .. T, a block at a time."""
+    alpha, beta, theta = table
     T, d = alpha.size, lam.size
     totals = np.zeros((T + 1, 3))
     for first in range(0, d, BLOCK):
@@ -305,12 +277,12 @@ def means(
 
 def curves(model: Gaussian, schedule: Schedule, zeta0_2: float) -> tuple[FloatArray, FloatArray]:
     """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3); the full batch has no variance."""
-    table = (schedule.alpha, schedule.beta, schedule.theta, model.spectrum)
-    mean = compiled(means)(*table, model.errors)
+    known = (schedule.table, model.spectrum)
+    mean = compiled(means)(*known, model.errors)
     if zeta0_2 == 0.0:
         return mean[:, 0].copy(), mean
-    numbers = (zeta0_2, model.noise, np.empty((0, 3, 0)))
-    return mean[:, 0].copy(), compiled(moments)(*table, at_rest(model.errors), *numbers)
+    state = (at_rest(model.errors), np.empty((0, 3, 0)))
+    return mean[:, 0].copy(), compiled(moments)(*known, zeta0_2, model.noise, *state)
 
 
 def at_rest(errors: FloatArray) -> FloatArray:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize
 
-from ..schedules.schedule import FloatArray
-from .adjoint import Means, Table
+from ..schedules.schedule import FloatArray, Table
+from .adjoint import Means
 
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]  # log(value) and its gradient
 
@@ -26,7 +26,7 @@ def conjugate_gradients(means: Means, T: int) -> Table:
     No table ends with a smaller gap (if every beta is below 1, as a table must have it). Once the
     error is gone, the steps are 1/lambda_max.
     """
-    lam, e = means.lam, means.at_start()[0]
+    lam, e = means.lam, means.start[0]
     alpha, beta = np.full(T, 1.0 / lam.max()), np.zeros(T)
     direction, before = np.zeros(lam.size), 0.0
     for k in range(T):

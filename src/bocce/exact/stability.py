@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from .. import _checks
 from ..problems import Problem
 from ..sampling import batch_rows
+from ..theory._arguments import lookahead, step
 from ..theory.batch import zeta2
 from .gaussian import Gaussian, batch_at, critical_strength, loop_gain
 from .moments import Eigenframe, FloatArray, RowNoise, frame_of, noise_of
@@ -29,12 +29,12 @@ class Stationary:
     Attributes
     ----------
     error2, grad2, gap : float
-        The limit of E||w_k - w*||^2; the limit of E||grad f(w_k)||^2; the limit of E f(w_k) - f*.
+        The limits of E||w_k - w*||^2, of E||grad f(w_k)||^2 and of E f(w_k) - f*.
     """
 
-    error2: float  # lim E ||w_k - w*||^2
-    grad2: float  # lim E ||grad f(w_k)||^2
-    gap: float  # lim E f(w_k) - f*
+    error2: float
+    grad2: float
+    gap: float
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,10 @@ def mean_square_rate(
     ----------
     p : Problem or exact.Gaussian
         A least-squares problem, or a model that is known by its spectrum.
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
+    alpha, beta, theta : float
+        Step size > 0; momentum 0 <= beta < 1; lookahead >= 0 (0 is heavy ball, beta is Nesterov).
     batch_size : int or float
         The batch: rows (int), or a share of n (float in (0, 1]).
-    theta : float, default 0.0
-        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
 
     Returns
     -------
@@ -105,11 +103,9 @@ def mean_square_rate(
     update = _update(where, alpha, beta, theta)
     if isinstance(p, Gaussian):
         _require_moderate_step(where, update, p.spectrum)
-        _, zeta0_2 = p.sampling(where, batch_size)
-        strength, lam2 = zeta0_2 * alpha**2, p.spectrum**2
-        return _rate(
-            update, p.spectrum, p.spectrum, lambda G: loop_gain(strength * lam2 * G), pairs=False
-        )
+        lam = p.spectrum
+        u = p.sampling(where, batch_size)[1] * alpha**2 * lam**2
+        return _rate(update, lam, lam, lambda G: loop_gain(u * G), pairs=False)
     frame = _prepared(where, p, update)
     b = batch_rows(where, batch_size, p.n)
     if b == p.n or frame.rank == 0:
@@ -163,17 +159,12 @@ def critical_batch_size(
 
     Parameters
     ----------
-    p : Problem or exact.Gaussian
-        A least-squares problem, or a model that is known by its spectrum.
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    theta : float, default 0.0
-        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
+    p, alpha, beta, theta : Problem or exact.Gaussian, float, float, float
+        As for ``mean_square_rate``.
 
     Returns
     -------
     float
-        The critical batch size b_c in rows, a real number.
 
     Examples
     --------
@@ -229,19 +220,12 @@ def stationary(
 
     Parameters
     ----------
-    p : Problem or exact.Gaussian
-        A least-squares problem, or a model that is known by its spectrum.
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    batch_size : int or float
-        The batch: rows (int), or a share of n (float in (0, 1]).
-    theta : float, default 0.0
-        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
+    p, alpha, beta, batch_size, theta : Problem or exact.Gaussian, numbers
+        As for ``mean_square_rate``.
 
     Returns
     -------
     Stationary
-        The limits of the three expectations.
 
     Examples
     --------
@@ -296,11 +280,7 @@ def _gaussian_stationary(
 
 
 def _update(where: str, alpha: float, beta: float, theta: float) -> _Update:
-    return _Update(
-        _checks.real(where, "alpha", alpha, above=0.0),
-        _checks.real(where, "beta", beta, least=0.0, below=1.0),
-        _checks.real(where, "theta", theta, least=0.0),
-    )
+    return _Update(*step(where, alpha, beta), lookahead(where, theta))
 
 
 def _prepared(where: str, p: Problem, update: _Update) -> Eigenframe:

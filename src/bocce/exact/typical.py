@@ -10,6 +10,7 @@ import numpy as np
 from .. import _checks
 from ..problems import Problem
 from ..sampling import batch, batch_rows
+from ..theory._arguments import lookahead, step
 from .moments import frame_of
 
 WARM_UP = 0.1  # of the steps: until the direction of the error is typical
@@ -55,23 +56,14 @@ def typical_rate(
 
     Parameters
     ----------
-    p : Problem
-        A least-squares problem.
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    batch_size : int or float
-        The batch: rows (int), or a share of n (float in (0, 1]).
-    theta : float, default 0.0
-        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
-    steps : int, default 20000
-        The number of steps of the run, in which the rate is measured.
-    seed : int, default 0
-        The seed of the batches.
+    p, alpha, beta, batch_size, theta : Problem, numbers
+        As for ``mean_square_rate``.
+    steps, seed : int
+        The number of steps of the run, in which the rate is measured; the seed of the batches.
 
     Returns
     -------
     Typical
-        The rate and its standard error.
 
     Examples
     --------
@@ -85,9 +77,8 @@ def typical_rate(
     where = "typical_rate"
     frame_of(where, p)  # refuses what is not plain least squares
     b = batch_rows(where, batch_size, p.n)
-    alpha = _checks.real(where, "alpha", alpha, above=0.0, remedy="alpha is the step size")
-    beta = _checks.real(where, "beta", beta, least=0.0, below=1.0, remedy="beta is the momentum")
-    theta = _checks.real(where, "theta", theta, least=0.0, remedy="theta is the lookahead")
+    alpha, beta = step(where, alpha, beta)
+    theta = lookahead(where, theta)
     steps = _checks.integer(where, "steps", steps, least=10 * BLOCKS, remedy="20,000 is usual")
     seed = _checks.integer(where, "seed", seed, least=0)
     growth = _growth(p, alpha, beta, theta, b, steps, seed)

@@ -6,13 +6,13 @@ from .baselines import (
     mass_published,
     robust_accelerated,
     robust_heavy_ball,
+    schedule_free,
     sgd_safe,
     triple_momentum,
 )
 from .constant import nesterov, polyak, sgd, shb, shb_averaged
 from .exponential import nesterov_exponential, sgd_exponential, shb_exponential, two_phase
 from .registry import REGISTRY, Method, table_of
-from .rivals import schedule_free
 from .schedule import Schedule
 from .stages import multistage, pan, stage_count
 

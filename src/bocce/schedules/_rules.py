@@ -21,19 +21,18 @@ def smoothness(where: str, L: object) -> float:
 def curvatures(where: str, L: object, mu: object) -> tuple[float, float]:
     """L and mu with 0 < mu <= L."""
     L_ = smoothness(where, L)
-    mu_ = _checks.real(
-        where,
-        "mu",
-        mu,
-        above=0.0,
-        remedy="add l2 > 0, or use a method that needs no mu (auto, sgd)",
-    )
+    remedy = "add l2 > 0, or use a method that needs no mu (auto, sgd)"
+    mu_ = _checks.real(where, "mu", mu, above=0.0, remedy=remedy)
     if mu_ > L_:
         raise ValueError(
             f"{where}: mu={mu_!r} must be <= L={L_!r}; mu is the smallest curvature and L the "
             "largest: were they swapped?"
         )
     return L_, mu_
+
+
+def run(where: str, T: object, L: object, mu: object) -> tuple[int, float, float]:
+    return (horizon(where, T), *curvatures(where, L, mu))
 
 
 def row_smoothness(where: str, L: float, L_max: object, name: str = "L") -> float:
@@ -48,9 +47,8 @@ def row_smoothness(where: str, L: float, L_max: object, name: str = "L") -> floa
 
 
 def leverage(where: str, kappa_tilde: object) -> float:
-    return _checks.real(
-        where, "kappa_tilde", kappa_tilde, above=0.0, remedy="the largest x_i^T A^-1 x_i"
-    )
+    remedy = "the largest x_i^T A^-1 x_i"
+    return _checks.real(where, "kappa_tilde", kappa_tilde, above=0.0, remedy=remedy)
 
 
 def condition_number(where: str, kappa: object) -> float:
@@ -70,9 +68,8 @@ def batch(where: str, b: object, n: int) -> int:
 
 
 def share(where: str, c: object) -> float:
-    return _checks.real(
-        where, "c", c, above=0.0, below=1.0, remedy="c is the share of the first phase"
-    )
+    remedy = "c is the share of the first phase"
+    return _checks.real(where, "c", c, above=0.0, below=1.0, remedy=remedy)
 
 
 def phases(where: str, T: int, c: object, tau: object) -> tuple[int, int, float]:
@@ -90,9 +87,8 @@ def phases(where: str, T: int, c: object, tau: object) -> tuple[int, int, float]
 
 def decay(where: str, T: int, tau: object) -> float:
     """gamma = (tau/T)^(1/T), for 1 <= tau < T (steps would grow otherwise)."""
-    tau_ = _checks.real(
-        where, "tau", tau, least=1.0, below=T, remedy=f"tau lies in [1, T) and T={T}: raise T"
-    )
+    remedy = f"tau lies in [1, T) and T={T}: raise T"
+    tau_ = _checks.real(where, "tau", tau, least=1.0, below=T, remedy=remedy)
     return float((tau_ / T) ** (1.0 / T))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from .. import _checks
 from . import _rules
 from .adaptive import expected_leverage, expected_smoothness, lookahead_rule, sampling_noise
@@ -20,10 +22,8 @@ def sgd_safe(T: int, L: float, L_max: float, n: int, b: int) -> Schedule:
 
     Parameters
     ----------
-    T, n, b : int
-        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
-    L, L_max : float
-        Largest eigenvalue of the Hessian, or an upper bound; largest curvature of one row's loss.
+    T, L, L_max, n, b : number
+        As for ``mass``; L may be an upper bound.
 
     Returns
     -------
@@ -52,11 +52,8 @@ def mass_published(
 
     Parameters
     ----------
-    T, n, b : int
-        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
-    L, mu, L_max, kappa_tilde : float
-        Extreme eigenvalues of the Hessian A, 0 < mu <= L; largest curvature L_max >= L of one row's
-        loss; largest x_i^T A^-1 x_i over the rows.
+    T, L, mu, L_max, kappa_tilde, n, b : number
+        As for ``mass``.
 
     Returns
     -------
@@ -69,8 +66,7 @@ def mass_published(
     True
     """
     where = "mass_published"
-    T = _rules.horizon(where, T)
-    L, mu = _rules.curvatures(where, L, mu)
+    T, L, mu = _rules.run(where, T, L, mu)
     L_max = _rules.row_smoothness(where, L, L_max)
     sampling_noise(where, n, b)
     three = lookahead_rule(L, mu, L_max, _rules.leverage(where, kappa_tilde), 1.0 / b)
@@ -94,11 +90,8 @@ def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
 
     Parameters
     ----------
-    T, n, b : int
-        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
-    L, mu, L_max, kappa_tilde : float
-        Extreme eigenvalues of the Hessian A, 0 < mu <= L; largest curvature L_max >= L of one row's
-        loss; largest x_i^T A^-1 x_i over the rows.
+    T, L, mu, L_max, kappa_tilde, n, b : number
+        As for ``mass``.
 
     Returns
     -------
@@ -110,8 +103,7 @@ def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     >>> bool(s.theta[0] > 0)
     True
     """
-    T = _rules.horizon("asgd", T)
-    L, mu = _rules.curvatures("asgd", L, mu)
+    T, L, mu = _rules.run("asgd", T, L, mu)
     L_max = _rules.row_smoothness("asgd", L, L_max)
     zeta2 = sampling_noise("asgd", n, b)
     smooth = expected_smoothness(L, L_max, zeta2)
@@ -135,10 +127,8 @@ def triple_momentum(T: int, L: float, mu: float) -> Schedule:
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
 
     Returns
     -------
@@ -150,8 +140,7 @@ def triple_momentum(T: int, L: float, mu: float) -> Schedule:
     >>> float(s.alpha[0]), round(float(s.beta[0]), 4), round(float(s.theta[0]), 4)
     (0.375, 0.1667, 0.1111)
     """
-    T = _rules.horizon("triple_momentum", T)
-    L, mu = _rules.curvatures("triple_momentum", L, mu)
+    T, L, mu = _rules.run("triple_momentum", T, L, mu)
     rho = 1.0 - math.sqrt(mu / L)
     beta = rho**2 / (2.0 - rho)
     return _rules.constant(T, (1.0 + rho) / L, beta, beta / (1.0 + rho), "triple-momentum")
@@ -168,10 +157,8 @@ def robust_heavy_ball(T: int, L: float, mu: float, rate: float | None = None) ->
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
     rate : float, optional
         Error factor a step, from (sqrt(kappa) - 1)/(sqrt(kappa) + 1), which is Polyak's method, up
         to but not including 1. By default the speed 1 - rate is half of Polyak's.
@@ -187,8 +174,7 @@ def robust_heavy_ball(T: int, L: float, mu: float, rate: float | None = None) ->
     (0.25, 0.25)
     """
     where = "robust_heavy_ball"
-    T = _rules.horizon(where, T)
-    L, mu = _rules.curvatures(where, L, mu)
+    T, L, mu = _rules.run(where, T, L, mu)
     root = math.sqrt(L / mu)
     r = _slowed(where, rate, (root - 1.0) / (root + 1.0), "Polyak's rate")
     return _rules.constant(T, (1.0 - r) ** 2 / mu, r * r, 0.0, "robust-hb")
@@ -207,14 +193,11 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
     rate : float, optional
         Error factor a step, from 1 - 1/sqrt(kappa), which is triple momentum, to the rate at which
-        theta is 0. By default half of triple momentum's speed 1 - rate, or the rate at which theta
-        is 0.
+        theta is 0. By default half of triple momentum's speed, or the rate at which theta is 0.
 
     Returns
     -------
@@ -227,8 +210,7 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
     (True, True)
     """
     where = "robust_accelerated"
-    T = _rules.horizon(where, T)
-    L, mu = _rules.curvatures(where, L, mu)
+    T, L, mu = _rules.run(where, T, L, mu)
     if mu == L:
         return _rules.constant(T, 1.0 / L, 0.0, 0.0, "robust-accelerated")
     over = (L - mu) / mu
@@ -251,3 +233,52 @@ def _slowed(where: str, rate: float | None, fastest: float, name: str, most: flo
     least = fastest - 1e-12  # the caller's own rounding of the fastest rate
     limits = {"most": most} if most < 1.0 else {"below": 1.0}
     return max(fastest, _checks.real(where, "rate", rate, least=least, remedy=remedy, **limits))
+
+
+def schedule_free(
+    T: int, L: float, L_max: float, n: int, b: int, momentum: float = 0.9
+) -> Schedule:
+    """Schedule-free SGD: gradients between the iterate and its running mean, no horizon needed.
+
+    With c_k = 1/(k+1) and x_0 = z_0 = w_0::
+
+        y_k     = (1 - momentum) z_k + momentum x_k
+        z_{k+1} = z_k - gamma g_k(y_k)
+        x_{k+1} = (1 - c_k) x_k + c_k z_{k+1}
+
+    w_k is x_k, the mean that the method returns, in the one update with
+
+        alpha_k = gamma/(k+1),  beta_k = (k-1)/(k+1),  theta_k = (1 - momentum)(k-1),  k >= 1,
+
+    and beta_0 = theta_0 = 0: x_k - z_k is -(k-1) times the last move of x for k >= 2.
+    gamma = 1/((1-z) L + z L_max), z = (n-b)/((n-1) b), is the step of ``sgd_safe``.
+
+    Guarantee: for convex Lipschitz f the mean reaches the O(1/sqrt(T)) of the best gamma for any
+    momentum in [0, 1]; with this gamma nothing is promised for strongly convex f. Source: Defazio
+    et al. (2024), "The Road Less Scheduled", arXiv 2405.15682.
+
+    Parameters
+    ----------
+    T, L, L_max, n, b : number
+        As for ``sgd_safe``.
+    momentum : float, default 0.9
+        The weight of the running mean in y_k, from 0 to 1.
+
+    Returns
+    -------
+    Schedule
+
+    Examples
+    --------
+    >>> s = schedule_free(4, L=2.0, L_max=10.0, n=100, b=1)
+    >>> s.alpha.round(4).tolist(), s.beta.round(4).tolist(), s.theta.round(4).tolist()
+    ([0.1, 0.05, 0.0333, 0.025], [0.0, 0.0, 0.3333, 0.5], [0.0, 0.0, 0.1, 0.2])
+    """
+    where = "schedule_free"
+    T, L = _rules.horizon(where, T), _rules.smoothness(where, L)
+    L_max = _rules.row_smoothness(where, L, L_max)
+    momentum = _checks.real(where, "momentum", momentum, least=0.0, most=1.0, remedy="0.9 is usual")
+    gamma = 1.0 / expected_smoothness(L, L_max, sampling_noise(where, n, b))
+    k = np.arange(T, dtype=np.float64)
+    past = np.maximum(k - 1.0, 0.0)
+    return Schedule(gamma / (k + 1.0), past / (k + 1.0), (1.0 - momentum) * past, "schedule-free")

@@ -20,12 +20,9 @@ def sgd(T: int, L: float, a: float = 1.0) -> Schedule:
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L : float
-        Largest eigenvalue of the Hessian of f, > 0, or an upper bound.
-    a : float, default 1.0
-        Multiplies the step: alpha = a/L, 0 < a <= 1.
+    T, L, a : int, float, float
+        Number of steps; largest eigenvalue of the Hessian, or an upper bound; multiplies the step,
+        alpha = a/L, 0 < a <= 1.
 
     Returns
     -------
@@ -53,10 +50,8 @@ def shb(T: int, L: float, mu: float, a: float = 1.0) -> Schedule:
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
     a : float, default 1.0
         Multiplies the step: alpha = a/L, 0 < a <= 1.
 
@@ -70,8 +65,7 @@ def shb(T: int, L: float, mu: float, a: float = 1.0) -> Schedule:
     >>> float(s.alpha[0]), float(s.beta[0])
     (0.01, 0.9025)
     """
-    T = _rules.horizon("shb", T)
-    L, mu = _rules.curvatures("shb", L, mu)
+    T, L, mu = _rules.run("shb", T, L, mu)
     a = _rules.scale("shb", a)
     return _rules.constant(T, a / L, _rules.momentum(a / L, mu), 0.0, "shb")
 
@@ -91,10 +85,8 @@ def shb_averaged(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
     eta : float, optional
         The step of the averaging form, 0 < eta <= 1/(2L); by default 1/(4L).
     form : {"proof", "average"}, default "proof"
@@ -110,15 +102,13 @@ def shb_averaged(
     >>> s.alpha.round(4).tolist(), s.beta.round(4).tolist()
     ([0.1667, 0.1333], [0.0, 0.2])
     """
-    T = _rules.horizon("shb_averaged", T)
-    L, mu = _rules.curvatures("shb_averaged", L, mu)
+    where = "shb_averaged"
+    T, L, mu = _rules.run(where, T, L, mu)
     if eta is None:
         eta = 0.25 / L
-    eta = _checks.real(
-        "shb_averaged", "eta", eta, above=0.0, most=0.5 / L, remedy="eta lies in (0, 1/(2L)]"
-    )
-    omega = 1.0 - 2.0 * eta * L
-    alpha, beta = _rules.averaging(np.full(T + 1, eta), mu, omega, form, "shb_averaged")
+    remedy = "eta lies in (0, 1/(2L)]"
+    eta = _checks.real(where, "eta", eta, above=0.0, most=0.5 / L, remedy=remedy)
+    alpha, beta = _rules.averaging(np.full(T + 1, eta), mu, 1.0 - 2.0 * eta * L, form, where)
     return _rules.heavy_ball(alpha, beta, "shb-avg")
 
 
@@ -132,10 +122,8 @@ def polyak(T: int, L: float, mu: float) -> Schedule:
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
 
     Returns
     -------
@@ -147,8 +135,7 @@ def polyak(T: int, L: float, mu: float) -> Schedule:
     >>> round(float(s.alpha[0]), 4), round(float(s.beta[0]), 4)
     (0.4444, 0.1111)
     """
-    T = _rules.horizon("polyak", T)
-    L, mu = _rules.curvatures("polyak", L, mu)
+    T, L, mu = _rules.run("polyak", T, L, mu)
     root_L, root_mu = math.sqrt(L), math.sqrt(mu)
     beta = ((root_L - root_mu) / (root_L + root_mu)) ** 2
     return _rules.constant(T, 4.0 / (root_L + root_mu) ** 2, beta, 0.0, "hb")
@@ -162,10 +149,8 @@ def nesterov(T: int, L: float, mu: float) -> Schedule:
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
 
     Returns
     -------
@@ -177,8 +162,7 @@ def nesterov(T: int, L: float, mu: float) -> Schedule:
     >>> round(float(s.beta[0]), 4), bool(s.beta[0] == s.theta[0])
     (0.3333, True)
     """
-    T = _rules.horizon("nesterov", T)
-    L, mu = _rules.curvatures("nesterov", L, mu)
+    T, L, mu = _rules.run("nesterov", T, L, mu)
     root_L, root_mu = math.sqrt(L), math.sqrt(mu)
     beta = (root_L - root_mu) / (root_L + root_mu)
     return _rules.constant(T, 1.0 / L, beta, beta, "nesterov")

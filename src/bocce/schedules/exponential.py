@@ -20,12 +20,9 @@ def sgd_exponential(T: int, L: float, tau: float = 1.0) -> Schedule:
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L : float
-        Largest eigenvalue of the Hessian of f, > 0, or an upper bound.
-    tau : float, default 1.0
-        The last step size is about tau/T of the first, 1 <= tau < T.
+    T, L, tau : int, float, float
+        Number of steps; largest eigenvalue of the Hessian, or an upper bound; the last step size is
+        about tau/T of the first, 1 <= tau < T.
 
     Returns
     -------
@@ -57,14 +54,12 @@ def shb_exponential(T: int, L: float, mu: float, tau: float = 1.0, form: str = "
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
     tau : float, default 1.0
         The last step size is about tau/T of the first, 1 <= tau < T.
     form : {"proof", "average"}, default "proof"
-        Which beta_k to use: the one of the proof, or the one printed in the main text.
+        Which beta_k to use: the proof's, or the one printed in the main text.
 
     Returns
     -------
@@ -76,8 +71,7 @@ def shb_exponential(T: int, L: float, mu: float, tau: float = 1.0, form: str = "
     >>> float(s.alpha[0]).__round__(8), float(s.beta[1]).__round__(6)
     (0.01568129, 0.256932)
     """
-    T = _rules.horizon("shb_exponential", T)
-    L, mu = _rules.curvatures("shb_exponential", L, mu)
+    T, L, mu = _rules.run("shb_exponential", T, L, mu)
     gamma = _rules.decay("shb_exponential", T, tau)
     eta = _rules.powers(gamma, T + 1) / (4.0 * L)
     alpha, beta = _rules.averaging(eta, mu, 1.0 - gamma / 2.0, form, "shb_exponential")
@@ -97,15 +91,11 @@ def two_phase(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
-    c : float, default 0.5
-        Share of T that the first phase takes, 0 < c < 1.
-    tau : float, default 1.0
-        The last step of the second phase is about tau/T_1 of its first, T_1 = T - ceil(cT) > tau >=
-        1.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
+    c, tau : float
+        Share of T that the first phase takes, 0 < c < 1; the last step of the second phase is about
+        tau/T_1 of its first, T_1 = T - ceil(cT) > tau >= 1.
     form : {"proof", "average"}, default "proof"
         Which beta_k to use: the proof's, or the one printed in the main text.
 
@@ -119,8 +109,7 @@ def two_phase(
     >>> s.T, float(s.alpha[4]), float(s.beta[5])
     (10, 0.25, 0.0)
     """
-    T = _rules.horizon("two_phase", T)
-    L, mu = _rules.curvatures("two_phase", L, mu)
+    T, L, mu = _rules.run("two_phase", T, L, mu)
     T_0, T_1, tau = _rules.phases("two_phase", T, c, tau)
     second = shb_exponential(T_1, L, mu, tau, form)
     return shb(T_0, L, mu).then(second, name="2p-shb")
@@ -139,13 +128,11 @@ def nesterov_exponential(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
     rho, tau : float, default 1.0
-        Constant of the strong growth condition, at least 1 (1: the noise does not grow with the
-        gradient); the last step size is about tau/T of the first, 1 <= tau < T.
+        Constant of the strong growth condition, >= 1; the last step size is about tau/T of the
+        first, 1 <= tau < T.
 
     Returns
     -------
@@ -158,8 +145,7 @@ def nesterov_exponential(
     (0.296, True)
     """
     where = "nesterov_exponential"
-    T = _rules.horizon(where, T)
-    L, mu = _rules.curvatures(where, L, mu)
+    T, L, mu = _rules.run(where, T, L, mu)
     rho = _checks.real(where, "rho", rho, least=1.0, remedy="1 is no growth of the noise")
     gamma = _rules.decay(where, T, tau)
     r = math.sqrt(mu / (rho * L)) * np.power(gamma, 0.5 * np.arange(T + 1))

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import _checks
-from . import _rules, adaptive, baselines, constant, exponential, rivals, stages
+from . import _rules, adaptive, baselines, constant, exponential, stages
 from .schedule import Schedule
 
 
@@ -20,18 +20,13 @@ class Method:
 
     Parameters
     ----------
-    name : str
-        The name of the method, such as ``"shb"``.
-    factory : callable
-        The function that builds the schedule or policy.
-    summary : str
-        One line for lists of methods.
-    preset : mapping, default {}
-        Keyword arguments that every call of the factory gets.
-    guarded : bool, default False
-        Whether ``minimize`` runs the method under the divergence guard.
-    needs_T : bool, default True
-        Whether the number of steps must be known before the run.
+    name, summary : str
+        The name of the method, such as ``"shb"``; one line for lists of methods.
+    factory, preset : callable, mapping
+        The function that builds the schedule or policy; keyword arguments that every call gets.
+    guarded, needs_T : bool
+        Whether ``minimize`` runs the method under the divergence guard; whether the number of steps
+        must be known before the run.
     looks_at_batch, all_rows : bool, default False
         Whether the method looks at a batch before it decides a step; whether each step uses all
         rows.
@@ -41,10 +36,10 @@ class Method:
     factory: Callable[..., Any]
     summary: str
     preset: Mapping[str, Any] = field(default_factory=dict)
-    guarded: bool = False  # does ``minimize`` run it under the divergence guard?
-    needs_T: bool = True  # must the number of steps be known before the run?
-    looks_at_batch: bool = False  # does it look at a batch before it decides a step?
-    all_rows: bool = False  # is each of its steps on all rows?
+    guarded: bool = False
+    needs_T: bool = True
+    looks_at_batch: bool = False
+    all_rows: bool = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.factory(*args, **{**self.preset, **kwargs})
@@ -60,18 +55,15 @@ class Method:
 
         Parameters
         ----------
-        T : int
-            Number of steps.
+        T, **more : int, float
+            Number of steps; numbers that ``constants`` does not hold, such as n and b.
         constants : Constants or mapping
             ``problem.constants()``, or names and numbers. The factory takes the arguments that it
             has a name for.
-        **more : float
-            Numbers that ``constants`` does not hold, such as n and b.
 
         Returns
         -------
         Schedule or Policy
-            The result of the factory.
 
         Raises
         ------
@@ -106,15 +98,12 @@ class Method:
         ----------
         constants : Constants
             The constants of the problem, ``problem.constants()``.
-        n, b, T : int
-            Rows of the data and of a batch, 1 <= b <= n; number of steps, at least 1.
-        quadratic : bool, default True
-            Whether the loss is quadratic.
+        n, b, T, quadratic : int, int, int, bool
+            Rows of the data and of a batch; number of steps; whether the loss is quadratic.
 
         Returns
         -------
         dict
-            The names L, mu, L_max, n, b and kappa_tilde with their numbers.
         """
         mu, L_max, tilde = constants.mu, constants.L_max, constants.kappa_tilde
         if self.guarded:
@@ -142,50 +131,44 @@ def _tuned(name: str, summary: str, **preset: Any) -> Method:
     return Method(name, adaptive.auto, summary, preset, guarded=True, needs_T=False)
 
 
-REGISTRY: dict[str, Method] = {
-    method.name: method
-    for method in (
-        _method("sgd", constant.sgd, "SGD, constant step 1/L"),
-        _method("sgd-exp", exponential.sgd_exponential, "SGD, exponential steps"),
-        _method("shb", constant.shb, "accelerated heavy ball, constant (Theorem 2)"),
-        _method("shb-avg", constant.shb_averaged, "heavy ball in averaging form, constant"),
-        _method("shb-exp", exponential.shb_exponential, "noise-adaptive heavy ball (Theorem 1)"),
-        _method("multi-shb", stages.multistage, "multi-stage heavy ball (Theorem 4)"),
-        _method(
-            "multi-shb-cnst",
-            stages.multistage,
-            "multi-stage, constant momentum",
-            momentum="constant",
-        ),
-        _method("2p-shb", exponential.two_phase, "two-phase: accelerate, then average noise out"),
-        _method(
-            "nesterov-exp", exponential.nesterov_exponential, "Nesterov with exponential steps"
-        ),
-        _method("multi-shb-pan", stages.pan, "multi-stage heavy ball of Pan et al."),
-        _method("hb", constant.polyak, "Polyak's heavy ball, full-batch constants"),
-        _method("nesterov", constant.nesterov, "Nesterov's constant scheme"),
-        _method("mass", adaptive.mass, "MaSS for batches without replacement, constant"),
-        _method("mass-published", baselines.mass_published, "MaSS as published, constant"),
-        _method("asgd", baselines.asgd, "accelerated SGD of Jain et al., constant"),
-        _method(
-            "triple-momentum", baselines.triple_momentum, "triple momentum, full-batch constants"
-        ),
-        _method(
-            "robust-hb",
-            baselines.robust_heavy_ball,
-            "heavy ball slowed for less noise (Van Scoy and Lessard)",
-        ),
-        _method(
-            "robust-accelerated",
-            baselines.robust_accelerated,
-            "triple momentum slowed for less noise (Van Scoy and Lessard)",
-        ),
-        _method("sgd-safe", baselines.sgd_safe, "SGD, expected-smoothness step"),
-        _method("schedule-free", rivals.schedule_free, "schedule-free SGD, no horizon"),
-        _tuned("auto", "self-tuning: accelerates as the batch allows"),
-        _tuned("auto-shb", "self-tuning, heavy ball only", family="shb"),
-    )
-}
+_METHODS = (
+    _method("sgd", constant.sgd, "SGD, constant step 1/L"),
+    _method("sgd-exp", exponential.sgd_exponential, "SGD, exponential steps"),
+    _method("shb", constant.shb, "accelerated heavy ball, constant (Theorem 2)"),
+    _method("shb-avg", constant.shb_averaged, "heavy ball in averaging form, constant"),
+    _method("shb-exp", exponential.shb_exponential, "noise-adaptive heavy ball (Theorem 1)"),
+    _method("multi-shb", stages.multistage, "multi-stage heavy ball (Theorem 4)"),
+    _method(
+        "multi-shb-cnst",
+        stages.multistage,
+        "multi-stage, constant momentum",
+        momentum="constant",
+    ),
+    _method("2p-shb", exponential.two_phase, "two-phase: accelerate, then average noise out"),
+    _method("nesterov-exp", exponential.nesterov_exponential, "Nesterov with exponential steps"),
+    _method("multi-shb-pan", stages.pan, "multi-stage heavy ball of Pan et al."),
+    _method("hb", constant.polyak, "Polyak's heavy ball, full-batch constants"),
+    _method("nesterov", constant.nesterov, "Nesterov's constant scheme"),
+    _method("mass", adaptive.mass, "MaSS for batches without replacement, constant"),
+    _method("mass-published", baselines.mass_published, "MaSS as published, constant"),
+    _method("asgd", baselines.asgd, "accelerated SGD of Jain et al., constant"),
+    _method("triple-momentum", baselines.triple_momentum, "triple momentum, full-batch constants"),
+    _method(
+        "robust-hb",
+        baselines.robust_heavy_ball,
+        "heavy ball slowed for less noise (Van Scoy and Lessard)",
+    ),
+    _method(
+        "robust-accelerated",
+        baselines.robust_accelerated,
+        "triple momentum slowed for less noise (Van Scoy and Lessard)",
+    ),
+    _method("sgd-safe", baselines.sgd_safe, "SGD, expected-smoothness step"),
+    _method("schedule-free", baselines.schedule_free, "schedule-free SGD, no horizon"),
+    _tuned("auto", "self-tuning: accelerates as the batch allows"),
+    _tuned("auto-shb", "self-tuning, heavy ball only", family="shb"),
+)
+REGISTRY: dict[str, Method] = {method.name: method for method in _METHODS}
 
 
 def table_of(
@@ -198,12 +181,10 @@ def table_of(
 
     Parameters
     ----------
-    where : str
-        The function that was called, for messages.
+    where, T : str, int or None
+        The function that was called, for messages; the number of steps, needed for a name.
     schedule : Schedule or str
         The argument of that function: a schedule, or a name of ``REGISTRY``.
-    T : int or None
-        The number of steps; needed where ``schedule`` is a name.
     values : callable
         Gives, for a method and T, the numbers that the method is built from.
 

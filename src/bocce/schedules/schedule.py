@@ -12,6 +12,7 @@ from .. import _checks, _html, _pictures
 from .._pictures import Axes
 
 FloatArray = npt.NDArray[np.float64]
+Table = tuple[FloatArray, FloatArray, FloatArray]  # alpha, beta, theta
 
 
 def _filled(given: dict[str, npt.ArrayLike], T: int | None) -> dict[str, FloatArray]:
@@ -65,12 +66,9 @@ class Schedule:
 
     Parameters
     ----------
-    alpha : array-like
-        Step sizes, > 0, one a step; a number is the same at every step.
-    beta : array-like
-        Momenta, 0 <= beta < 1, one a step; a zero restarts the momentum.
-    theta : array-like, default 0.0
-        Lookahead, >= 0, one a step; 0 is heavy ball, beta is Nesterov.
+    alpha, beta, theta : array-like
+        Step sizes, > 0; momenta, 0 <= beta < 1 (a zero restarts); lookahead, >= 0 (0 is heavy ball,
+        beta is Nesterov). One number a step; a single number is the same at every step.
     name : str, default ""
         The name that tables and plots show.
     T : int, optional
@@ -119,6 +117,11 @@ class Schedule:
         """The number of steps."""
         return int(self.alpha.size)
 
+    @property
+    def table(self) -> Table:
+        """alpha, beta and theta, as the kernels take them."""
+        return self.alpha, self.beta, self.theta
+
     def __len__(self) -> int:
         return self.T
 
@@ -152,7 +155,6 @@ class Schedule:
         Returns
         -------
         matplotlib Axes
-            The axes that were drawn on.
 
         Examples
         --------
@@ -167,15 +169,12 @@ class Schedule:
 
         Parameters
         ----------
-        other : Schedule
-            The schedule of the second stage.
-        name : str, optional
-            The name of the joined schedule; by default both names with a plus sign.
+        other, name : Schedule, str
+            The schedule of the second stage; the name of the whole, by default both names.
 
         Returns
         -------
         Schedule
-            A table of ``self.T + other.T`` steps.
         """
         beta, theta = other.beta.copy(), other.theta.copy()
         beta[0] = theta[0] = 0.0

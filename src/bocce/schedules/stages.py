@@ -43,10 +43,8 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    kappa : float
-        The condition number L/mu, at least 1.
+    T, kappa : int, float
+        Number of steps, at least 1; condition number L/mu, at least 1.
     rule : {"theorem", "fit", "authors"}, default "theorem"
         How stages are counted, see above.
 
@@ -119,10 +117,8 @@ def multistage(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
     stages : {"theorem", "fit", "authors"}, default "theorem"
         The rule for the number and lengths of the stages, see ``stage_count``.
     momentum : {"stage", "constant"}, default "stage"
@@ -138,8 +134,7 @@ def multistage(
     >>> [int(k) for k in np.flatnonzero(s.beta == 0)], float(s.alpha[-1])
     ([0, 3500], 0.0005)
     """
-    T = _rules.horizon("multistage", T)
-    L, mu = _rules.curvatures("multistage", L, mu)
+    T, L, mu = _rules.run("multistage", T, L, mu)
     stages = _checks.choice("multistage", "stages", stages, RULES)
     momentum = _checks.choice("multistage", "momentum", momentum, ["stage", "constant"])
     lengths = stage_lengths(T, L / mu, stages)
@@ -172,10 +167,8 @@ def pan(T: int, L: float, mu: float, C: float = 2.0) -> Schedule:
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian A of f, 0 < mu <= L.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
     C : float, default 2.0
         The factor between the steps of consecutive stages, 1 < C <= T sqrt(kappa).
 
@@ -189,12 +182,10 @@ def pan(T: int, L: float, mu: float, C: float = 2.0) -> Schedule:
     >>> float(s.beta[0]), [int(k) for k in np.flatnonzero(np.diff(s.alpha))[:2]]
     (0.25, [13, 27])
     """
-    T = _rules.horizon("pan", T)
-    L, mu = _rules.curvatures("pan", L, mu)
+    T, L, mu = _rules.run("pan", T, L, mu)
     span = T * math.sqrt(L / mu)
-    C = _checks.real(
-        "pan", "C", C, above=1.0, most=span, remedy="C lies in (1, T sqrt(kappa)]; 2 is usual"
-    )
+    remedy = "C lies in (1, T sqrt(kappa)]; 2 is usual"
+    C = _checks.real("pan", "C", C, above=1.0, most=span, remedy=remedy)
     K = math.ceil(T / (math.log(span) / math.log(C)))
     alpha = C ** -(np.arange(T) // K).astype(np.float64) / L
     beta = (1.0 - math.sqrt(mu / L)) ** 2

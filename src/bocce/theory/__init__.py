@@ -19,19 +19,14 @@ from .lower_bound import (
     psi,
     psi_derivative,
     psi_derivative_table,
+    psi_expression,
     psi_minimum,
     psi_two_samples,
 )
-from .multistage import (
-    Horizons,
-    bound_multistage,
-    multistage_horizon,
-    multistage_range,
-)
+from .multistage import Horizons, bound_multistage, multistage_horizon, multistage_range
 from .multistage_constant import bound_multistage_constant
 from .none_better import none_better
 from .result import Bound
-from .symbolic import psi_expression
 from .two_phase import bound_two_phase, two_phase_exponent
 
 __all__ = [

@@ -8,7 +8,7 @@ from ..schedules import _rules
 
 def run(where: str, T: object, L: object, mu: object, D: object) -> tuple[int, float, float, float]:
     """How long, on what, and from how far: T, L >= mu > 0 and D."""
-    return (_rules.horizon(where, T), *_rules.curvatures(where, L, mu), distance(where, D))
+    return (*_rules.run(where, T, L, mu), distance(where, D))
 
 
 def distance(where: str, D: object) -> float:
@@ -39,11 +39,8 @@ def lookahead(where: str, theta: object) -> float:
 
 def spectrum(where: str, L_max: object, mu: object, lam_max: object) -> tuple[float, float, float]:
     """0 < mu <= lam_max <= L_max."""
-    lam_max_ = _checks.real(
-        where, "lam_max", lam_max, above=0.0, remedy="the largest eigenvalue of the Hessian"
-    )
-    mu_ = _checks.real(
-        where, "mu", mu, above=0.0, most=lam_max_, remedy="the smallest eigenvalue of the Hessian"
-    )
+    remedies = (f"the {which} eigenvalue of the Hessian" for which in ("largest", "smallest"))
+    lam_max_ = _checks.real(where, "lam_max", lam_max, above=0.0, remedy=next(remedies))
+    mu_ = _checks.real(where, "mu", mu, above=0.0, most=lam_max_, remedy=next(remedies))
     L_max_ = _rules.row_smoothness(where, lam_max_, L_max, "lam_max")
     return max(L_max_, lam_max_), mu_, lam_max_

@@ -4,8 +4,8 @@ Along an eigenvalue lam the error e and the velocity v obey, with x = alpha lam,
 
     v+ = s v - x e - alpha xi,    e+ = e + v+,    gradient taken at e + theta v,
 
-so H = [[1-x, s], [-x, s]] and the noise enters along (1, 1). Plain Python here; `compiled` hands
-the same functions to numba.
+so H = [[1-x, s], [-x, s]] and the noise enters along (1, 1). A table is (alpha, beta, theta). Plain
+Python here; `compiled` hands the same functions to numba.
 """
 
 from __future__ import annotations
@@ -17,25 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from ..schedules.schedule import FloatArray
+from .._compiled import on_disk
+from ..schedules.schedule import FloatArray, Table
 
 LARGEST = 1e290  # beyond it a weight is on its way to overflow, and the bound is infinite
 
 
 @functools.cache
-def compiled(name: str) -> Callable[..., Any]:
-    """The function of that name, compiled when first asked for (numba is slow to import)."""
-    from numba import njit
-
-    function: Any = {"means": means, "weights": weights, "interval": interval}[name]
-    machine_code: Callable[..., Any] = njit(cache=True, nogil=True)(function)
-    return machine_code
+def compiled(body: Callable[..., Any]) -> Callable[..., Any]:
+    """``body``, compiled when first asked for (numba is slow to import)."""
+    kernel: Callable[..., Any] = on_disk(body, nogil=True)
+    return kernel
 
 
 def means(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
+    table: Table,
     lam: FloatArray,
     error0: FloatArray,
     apart: bool,
@@ -51,6 +47,7 @@ def means(
     ``guess[k]`` has the same of E e_y^2, the variances taken as if rows were Gaussian: it only
     chooses between valid weights, so nothing rests on it.
     """
+    alpha, beta, theta = table
     T, d = alpha.size, lam.size
     fed, guess = np.zeros((T, 2)), np.zeros((T, 2))
     m, v = np.sqrt(error0), np.zeros(d)
@@ -85,13 +82,12 @@ def means(
 
 
 def weights(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
+    table: Table,
     lam: FloatArray,
     final: FloatArray,
     fed: FloatArray,
     aim: FloatArray,
+    reach: FloatArray,
     L_max: float,
     excess: float,
     zeta2: float,
@@ -103,21 +99,28 @@ def weights(
     Backwards, W <- H^T W H + q (1, theta)(1, theta)^T. Each step needs a line c1 + c2 t above the
     points (1/lam, u), u = (1, 1) W (1, 1)^T; of these it takes the lowest at t = aim[k], an edge
     of the upper hull. lam must decrease, so that 1/lam grows.
+
+    Where ``reach`` (T, 2) is not empty, lam are nodes of an interval, and u and lam u are nowhere
+    on it more than reach[k] times their largest values there. The line is then c1 or c2 t alone.
     """
+    alpha, beta, theta = table
     T, d = alpha.size, lam.size
     w11, w12, w22 = final.copy(), np.zeros(d), np.zeros(d)
     u, hull = np.empty(d), np.empty(d + 1, np.int64)
     start, whole = 0.0, 0.0
     for k in range(T - 1, -1, -1):
-        top = 0.0
+        top, slope = 0.0, 0.0
         for i in range(d):
             size = w11[i] + 2.0 * w12[i] + w22[i]
             if not size < LARGEST:
                 return math.inf, math.inf
             u[i] = max(size, 0.0)
-            top = max(top, u[i])
+            top, slope = max(top, u[i]), max(slope, lam[i] * u[i])
         c1, c2 = top, 0.0
-        if aim[k] < math.inf:
+        if reach.size > 0:
+            c1, c2 = top * reach[k, 0], slope * reach[k, 1]
+            c1, c2 = (c1, 0.0) if c1 <= c2 * aim[k] or aim[k] == math.inf else (0.0, c2)
+        elif aim[k] < math.inf:
             count = 1
             hull[0] = -1  # the origin
             for i in range(d):
@@ -157,78 +160,3 @@ def weights(
             w12[i] = s * (a + b - x * u[i]) + q * theta[k]
             w22[i] = s * s * u[i] + q * theta[k] ** 2
     return start, whole
-
-
-def interval(
-    alpha: FloatArray,
-    beta: FloatArray,
-    theta: FloatArray,
-    lam: FloatArray,
-    final: FloatArray,
-    degree: int,
-    prefer: int,
-    L_max: float,
-    excess: float,
-    zeta2: float,
-    error0: float,
-    chi2: float,
-    chi_tilde2: float,
-) -> tuple[float, float, float]:
-    """The bias, and what ``weights`` gives, for every spectrum between the ends of ``lam``.
-
-    ``lam`` are N Chebyshev nodes. Means and weights are polynomials in lam, and a polynomial of
-    degree D < N is nowhere more than 1/cos(pi D/(2N)) times its largest value at the nodes (Ehlich
-    and Zeller 1964). So u <= M_1 and lam u <= M_2 on the interval, and c1 = M_1 or c2 = M_2 is
-    taken: ``prefer`` 1 or 2, or 0 for the one that adds less.
-    """
-    T, N = alpha.size, lam.size
-    m, v = np.ones(N), np.zeros(N)
-    fed = np.zeros((T, 2))
-    for k in range(T):
-        for i in range(N):
-            y = m[i] + theta[k] * v[i]
-            fed[k, 0] = max(fed[k, 0], lam[i] * (L_max - lam[i]) * y * y)
-            fed[k, 1] = max(fed[k, 1], excess * lam[i] * y * y)
-            x = alpha[k] * lam[i]
-            v[i] = (beta[k] - theta[k] * x) * v[i] - x * m[i]
-            m[i] += v[i]
-        fed[k] *= error0 / math.cos(0.5 * math.pi * (2 * k + 2) / N)
-    bias = 0.0
-    for i in range(N):
-        if not abs(m[i]) < 1e140:
-            return math.inf, math.inf, math.inf
-        bias = max(bias, final[i] * m[i] * m[i])
-    bias *= error0 / math.cos(0.5 * math.pi * (2 * T + degree) / N)
-    w11, w12, w22 = final.copy(), np.zeros(N), np.zeros(N)
-    start, whole = 0.0, 0.0
-    for k in range(T - 1, -1, -1):
-        most, twice = 0.0, 0.0
-        for i in range(N):
-            u = w11[i] + 2.0 * w12[i] + w22[i]
-            if not u < LARGEST:
-                return math.inf, math.inf, math.inf
-            most, twice = max(most, u), max(twice, lam[i] * u)
-        above = 2 * (T - 1 - k) + degree
-        c1, c2 = most / math.cos(0.5 * math.pi * above / N), 0.0
-        if prefer != 1:
-            c2 = twice / math.cos(0.5 * math.pi * (above + 1) / N)
-            one, two = c1 * (fed[k, 0] + chi2), c2 * (fed[k, 1] + chi_tilde2)
-            if prefer == 0 and one <= two:
-                c2 = 0.0
-            else:
-                c1 = 0.0
-        strength = alpha[k] ** 2 * zeta2
-        moving = c1 * fed[k, 0] + c2 * fed[k, 1]
-        resting = c1 * chi2 + c2 * chi_tilde2
-        start += strength * moving
-        whole += strength * (math.sqrt(moving) + math.sqrt(resting)) ** 2
-        for i in range(N):
-            x = alpha[k] * lam[i]
-            s = beta[k] - theta[k] * x
-            q = strength * lam[i] * (c1 * (L_max - lam[i]) + c2 * excess)
-            a, b = w11[i], w12[i]
-            u = a + 2.0 * b + w22[i]
-            w11[i] = a - 2.0 * x * (a + b) + x * x * u + q
-            w12[i] = s * (a + b - x * u) + q * theta[k]
-            w22[i] = s * s * u + q * theta[k] ** 2
-    return bias, start, whole

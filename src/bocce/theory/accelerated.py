@@ -44,14 +44,10 @@ def bound_shb(
     ----------
     T, n, b : int
         Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
-    a, D : float, default 1.0
-        Factor of the step alpha = a/L, 0 < a <= 1; distance ||w_0 - w*|| of the start.
-    chi : float, default 0.0
-        Root of ``problem.noise().chi2``, E_i||grad f_i(w*)||^2; 0 is interpolation.
-    L_max : float, optional
-        Largest curvature of one row's loss, if L >= L_max is to be checked.
+    L, mu, a, D, chi, L_max : float
+        Extreme eigenvalues of the Hessian, 0 < mu <= L; factor of the step a/L, 0 < a <= 1;
+        distance ||w_0 - w*|| of the start; root of ``problem.noise().chi2`` (0 is interpolation);
+        largest curvature of one row's loss, if L >= L_max is to be checked.
     which : {"corrected", "printed", "gronwall"}, default "corrected"
         The form of the bound, see above.
 
@@ -75,7 +71,11 @@ def bound_shb(
     conditions, trusted = row_smoothness(where, L, L_max)
     if which == "gronwall":
         conditions.append(above(b, batch_threshold(n, kappa, which="gronwall")))
-        bias, floor = _gronwall(kappa, a, noise, speed, D, chi / mu)
+        loss = 6.0 * math.sqrt(2.0) * kappa * noise
+        bias = floor = math.inf
+        if loss < 1.0:
+            bias = grown(3.0 * math.sqrt(2.0 * kappa / a) * D, -(1.0 - loss) * speed)
+            floor = 6.0 * noise * chi / mu / (1.0 - loss)
         return Bound(MEAN_NORM, bias, floor, *verdict(conditions, trusted))
     needs_second_part = which == "printed" and chi > 0.0
     conditions.append(above(b, batch_threshold(n, kappa, a, interpolation=not needs_second_part)))
@@ -86,16 +86,6 @@ def bound_shb(
         floor = 12.0 * math.sqrt(a) * chi / mu * min(1.0, noise / math.sqrt(a))
     bias = grown(6.0 * math.sqrt(2.0 * kappa / a) * D, -rate * speed)
     return Bound(MEAN_NORM, bias, floor, *verdict(conditions, trusted))
-
-
-def _gronwall(
-    kappa: float, a: float, noise: float, speed: float, D: float, spread: float
-) -> tuple[float, float]:
-    loss = 6.0 * math.sqrt(2.0) * kappa * noise
-    if loss >= 1.0:
-        return math.inf, math.inf
-    bias = grown(3.0 * math.sqrt(2.0 * kappa / a) * D, -(1.0 - loss) * speed)
-    return bias, 6.0 * noise * spread / (1.0 - loss)
 
 
 def bound_bounded_noise(
@@ -126,12 +116,8 @@ def bound_bounded_noise(
 
     Parameters
     ----------
-    T, n, b : int
-        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
-    a, D : float, default 1.0
-        Factor of the step alpha = a/L, 0 < a <= 1; distance ||w_0 - w*|| of the start.
+    T, L, mu, n, b, a, D : number
+        As for ``bound_shb``.
     sigma : float, default 0.0
         Bound on the noise of one row.
     which : {"corrected", "printed", "sqrt"}, default "corrected"

@@ -65,10 +65,8 @@ def batch_threshold(
 
     Parameters
     ----------
-    n, kappa : int, float
-        Rows of the data; condition number L/mu, at least 1.
-    a : float, default 1.0
-        Factor of the step alpha = a/L, 0 < a <= 1.
+    n, kappa, a : int, float, float
+        Rows of the data; condition number L/mu >= 1; factor of the step a/L, 0 < a <= 1.
     interpolation : bool, default False
         Whether all rows are fitted exactly (chi = 0).
     which : {"printed", "gronwall"}, default "printed"
@@ -145,12 +143,9 @@ def epsilon_target(
         Target for ||w_T - w*||^2, > 0; extreme eigenvalues of the Hessian, 0 < mu <= L.
     n, b : int
         Rows of the data and of a batch, 1 <= b <= n.
-    chi : float, default 0.0
-        Root of ``problem.noise().chi2``, E_i||grad f_i(w*)||^2; 0 is interpolation.
-    D : float, default 1.0
-        Distance ||w_0 - w*|| of the start.
-    L_max : float, optional
-        Largest curvature of one row's loss, if L >= L_max is to be checked.
+    chi, D, L_max : float
+        Root of ``problem.noise().chi2`` (0 is interpolation); distance ||w_0 - w*|| of the start;
+        largest curvature of one row's loss, if L >= L_max is to be checked.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from .. import _checks
 from ..schedules import _rules
 from ._arguments import batch_share, nonnegative, spectrum, step
 from .batch import fraction_for
-from .result import Bound, verdict
+from .result import Bound, bisect, verdict
 
 
 def _certified(
@@ -57,8 +57,7 @@ def certificate(
     alpha, beta : float
         Step size > 0 and momentum 0 <= beta < 1.
     L_max, mu, lam_max : float
-        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
-        <= L_max.
+        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, mu <= lam_max.
     rate : float, default 1.0
         Factor r of the root-mean-square error a step, sqrt(beta) < r <= 1; 1 asks for stability.
 
@@ -75,14 +74,8 @@ def certificate(
     """
     alpha, beta = step("certificate", alpha, beta)
     L_max, mu, lam_max = spectrum("certificate", L_max, mu, lam_max)
-    rate = _checks.real(
-        "certificate",
-        "rate",
-        rate,
-        above=math.sqrt(beta),
-        most=1.0,
-        remedy="heavy ball never contracts faster than sqrt(beta)",
-    )
+    remedy = "heavy ball never contracts faster than sqrt(beta)"
+    rate = _checks.real("certificate", "rate", rate, above=math.sqrt(beta), most=1.0, remedy=remedy)
     return _certified(alpha, beta, L_max, mu, lam_max, rate)
 
 
@@ -109,11 +102,10 @@ def certified_rate(
 
     Parameters
     ----------
-    alpha, beta, zeta2 : float
-        Step size > 0; momentum 0 <= beta < 1; variance factor of a batch, ``theory.zeta2(n, b)``.
-    L_max, mu, lam_max : float
-        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
-        <= L_max.
+    alpha, beta, L_max, mu, lam_max : float
+        As for ``certificate``.
+    zeta2 : float
+        Variance factor of a batch, ``theory.zeta2(n, b)``.
 
     Returns
     -------
@@ -135,15 +127,7 @@ def certified_rate(
         return math.inf
     if zeta2 == 0.0:
         return low
-    high = 1.0
-    while True:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            return high
-        if _certified(alpha, beta, L_max, mu, lam_max, middle) >= zeta2:
-            high = middle
-        else:
-            low = middle
+    return bisect(lambda r: _certified(alpha, beta, L_max, mu, lam_max, r) >= zeta2, low, 1.0)
 
 
 def certified_batch_size(
@@ -159,11 +143,8 @@ def certified_batch_size(
     ----------
     n : int
         Rows of the data.
-    alpha, beta : float
-        Step size > 0 and momentum 0 <= beta < 1.
-    L_max, mu, lam_max : float
-        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
-        <= L_max.
+    alpha, beta, L_max, mu, lam_max : float
+        As for ``certificate``.
 
     Returns
     -------
@@ -195,12 +176,8 @@ def bound_stationary(
 
     Parameters
     ----------
-    alpha, beta, zeta2 : float
-        The step size, > 0, and the momentum, 0 <= beta < 1; variance factor zeta0^2 = (n - b)/((n -
-        1) b) of a batch: 0 for all rows, 1 for one row.
-    L_max, mu, lam_max : float
-        Largest curvature of the loss of one row, at least lam_max; smallest and largest eigenvalue
-        of the Hessian, 0 < mu <= lam_max <= L_max.
+    alpha, beta, zeta2, L_max, mu, lam_max : float
+        As for ``certified_rate``.
     chi2 : float
         E_i||grad f_i(w*)||^2, ``problem.noise().chi2``.
 

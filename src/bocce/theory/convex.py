@@ -75,20 +75,15 @@ def certify_convex(
 
     Parameters
     ----------
-    alpha, beta : float
-        The step size, > 0, and the momentum, 0 <= beta < 1.
-    theta : float
-        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
-    mu, L, L_max : float
-        Smallest eigenvalue of the Hessian of f, > 0; the largest curvature of f, > mu; the largest
-        curvature of the loss of one row, at least L.
-    zeta2 : float
-        Variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch: 0 for all rows, 1 for one row.
+    alpha, beta, theta : float
+        Step size > 0; momentum 0 <= beta < 1; lookahead >= 0 (0 is heavy ball, beta is Nesterov).
+    mu, L, L_max, zeta2 : float
+        Smallest and largest curvature of f, 0 < mu < L; largest curvature of one row's loss, at
+        least L; variance factor of a batch, ``theory.zeta2(n, b)``.
 
     Returns
     -------
     ConvexCertificate
-        The rate, the reason in words and the multipliers.
 
     Raises
     ------
@@ -126,17 +121,10 @@ def certify_convex(
         else:
             found, high = better, middle
     if high == 1.0:
-        return ConvexCertificate(math.inf, _why(zeta2))
+        where = f"at zeta0^2={zeta2:.3g}: raise the batch, or" if zeta2 else "even with all rows:"
+        why = f"no rate below 1 was found {where} lower the step or the momentum"
+        return ConvexCertificate(math.inf, why)
     return ConvexCertificate(high, "proved in exact arithmetic", found)
-
-
-def _why(zeta2: float) -> str:
-    if zeta2 == 0.0:
-        return "no rate below 1 was found, even with all rows: lower the step or the momentum"
-    return (
-        f"no rate below 1 was found at zeta0^2={zeta2:.3g}: raise the batch, or lower the step or "
-        "the momentum"
-    )
 
 
 def convex_words(certificate: ConvexCertificate, b: int) -> str:
@@ -144,15 +132,12 @@ def convex_words(certificate: ConvexCertificate, b: int) -> str:
 
     Parameters
     ----------
-    certificate : ConvexCertificate
-        The result of ``certify_convex``.
-    b : int
-        The batch size in rows, 1 <= b <= n.
+    certificate, b : ConvexCertificate, int
+        The result of ``certify_convex``; rows of a batch.
 
     Returns
     -------
     str
-        One sentence.
 
     Examples
     --------

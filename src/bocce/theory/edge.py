@@ -37,20 +37,13 @@ def edge(
 
     Parameters
     ----------
-    alpha : float, optional
-        The step size, > 0.
-    beta : float, default 0.0
-        The momentum, 0 <= beta < 1.
-    lam : float, optional
-        The curvature, > 0.
-    zeta2 : float, optional
-        The variance factor zeta0^2 = (n - b)/((n - 1) b) of a batch, >= 0. Exactly one of alpha,
-        lam and zeta2 is left out.
+    alpha, lam, zeta2 : float, optional
+        Step size > 0; curvature > 0; variance factor of a batch, ``theory.zeta2(n, b)``. Exactly
+        one of the three is left out.
+    beta, theta : float, default 0.0
+        Momentum 0 <= beta < 1; lookahead >= 0 (0 is heavy ball, beta is Nesterov).
     L_max : float, optional
-        The largest curvature of the loss of one row, at least lam. It may be left out where zeta2 =
-        0.
-    theta : float, default 0.0
-        The lookahead, >= 0; 0 is heavy ball and beta is Nesterov.
+        Largest curvature of one row's loss, at least lam; not needed where zeta2 = 0.
 
     Returns
     -------

@@ -26,21 +26,10 @@ class Decay:
     L: float
     mu: float
 
-    @property
-    def kappa_cubed(self) -> float:
-        return self.kappa * self.kappa * self.kappa  # ** would raise where this is infinite
-
-    @property
-    def one_minus_gamma(self) -> float:
-        return -math.expm1(-self.ell / self.T)
-
     def printed_c_L(self, nu_mu: float = 1.0) -> float:
         """4 (1 - gamma)/(nu mu)^2 (1 - exp(-nu gamma/(2 kappa))), ``lemma:Et_bound``."""
         reach = -math.expm1(-nu_mu * self.gamma / (2.0 * self.kappa))
-        return 4.0 * self.one_minus_gamma / (nu_mu * self.mu) ** 2 * reach
-
-    def printed_log_c2(self) -> float:
-        return self.tau / (self.kappa * self.ell)
+        return -4.0 * math.expm1(-self.ell / self.T) / (nu_mu * self.mu) ** 2 * reach
 
 
 def decay(where: str, T: int, L: float, mu: float, tau: float) -> Decay:
@@ -81,15 +70,26 @@ def batch_noise(
     (0.3, 0.01)
     """
     sigma2_ = nonnegative(where, "sigma2", sigma2, "sigma2 is noise().sigma2")
-    zeta2_ = _checks.real(
-        where, "zeta2", zeta2, least=0.0, most=1.0, remedy="use theory.zeta2(n, b)"
-    )
+    remedy = "use theory.zeta2(n, b)"
+    zeta2_ = _checks.real(where, "zeta2", zeta2, least=0.0, most=1.0, remedy=remedy)
     share = zeta2_ / (1.0 - zeta2_ * (1.0 - 1.0 / s.kappa) / (2.0 - 1.0 / s.kappa))  # c_B zeta0^2
     energy = sigma2_ * min(1.0, share)
     if chi2 is not None:
         chi2_ = nonnegative(where, "chi2", chi2, "use noise().chi2")
         energy = min(energy, share * chi2_ / (2.0 * s.L))
     return sigma2_, energy
+
+
+def _printed(
+    s: Decay, D: float, zeta2: float, energy: float, slower: float, nu_mu: float = 1.0
+) -> Bound:
+    """The printed bounds: (c2/cL) [D^2 exp(-slower T gamma/(2 kappa ell)) + C zeta0^2 energy/T]."""
+    c_L, log_c2 = s.printed_c_L(nu_mu), s.tau / (s.kappa * s.ell)
+    pace = s.T * s.gamma / (2.0 * s.kappa * s.ell)
+    kappa_cubed = s.kappa * s.kappa * s.kappa  # ** would raise where this is infinite
+    spread = 32.0 * s.L * kappa_cubed * zeta2 * s.ell / (E2 * s.gamma**2 * s.T)
+    bias, noise = grown(D * D / c_L, log_c2 - slower * pace), grown(spread * energy / c_L, log_c2)
+    return Bound(MEAN_SQUARE_BEFORE_LAST, bias, noise, False, NOT_PROVED)
 
 
 def bound_exponential(
@@ -121,16 +121,11 @@ def bound_exponential(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
-    tau, D : float, default 1.0
-        The schedule's tau, 1 <= tau < T; distance ||w_0 - w*|| of the start.
-    sigma2 : float, default 0.0
-        E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
-    zeta2 : float, default 1.0
-        Variance factor of a batch, ``theory.zeta2(n, b)``.
+    T, L, mu : int, float, float
+        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
+    tau, D, sigma2, zeta2 : float
+        The schedule's tau, 1 <= tau < T; distance ||w_0 - w*|| of the start; E_i[f_i(w*) - min
+        f_i], ``problem.noise().sigma2``; variance factor of a batch, ``theory.zeta2(n, b)``.
     L_max, chi2 : float, optional
         Largest curvature of one row's loss, if L >= L_max is to be checked;
         ``problem.noise().chi2``, which sharpens the noise term.
@@ -155,16 +150,10 @@ def bound_exponential(
     s = decay(where, T, L, mu, tau)
     D = distance(where, D)
     sigma2, energy = batch_noise(where, s, sigma2, zeta2, chi2)
-    if which == "corrected":
-        bias, noise = corrected_terms(s, 1.0, D, energy)
-        return Bound(
-            MEAN_SQUARE_BEFORE_LAST, bias, noise, *verdict(*row_smoothness(where, s.L, L_max))
-        )
-    c_4 = 1.0 / s.printed_c_L()
-    c_5 = 64.0 * s.L * zeta2 * s.kappa_cubed * s.ell**2 / (E2 * s.gamma**2)
-    bias = grown(D * D * c_4, s.printed_log_c2() - s.T * s.gamma / (4.0 * s.kappa * s.ell))
-    noise = grown(c_4 * c_5 * sigma2 / s.T, s.printed_log_c2())
-    return Bound(MEAN_SQUARE_BEFORE_LAST, bias, noise, False, NOT_PROVED)
+    if which == "printed":
+        return _printed(s, D, zeta2, 2.0 * s.ell * sigma2, 0.5)
+    terms = corrected_terms(s, 1.0, D, energy)
+    return Bound(MEAN_SQUARE_BEFORE_LAST, *terms, *verdict(*row_smoothness(where, s.L, L_max)))
 
 
 def bound_misestimated_L(
@@ -188,31 +177,17 @@ def bound_misestimated_L(
         c2 = exp(nu tau/(2 kappa ell)),  cL = (1 - gamma/2)(1 - exp(-nu tau gamma/(4 kappa))).
 
     For nu > 1 (L under-estimated) the steps are too long for the first k_0 = T ln(nu)/ell steps;
-    ``delta_f`` = max over k < k_0 of E f(w_k) - f* is then needed. s_B^2 and the arguments
-    ``sigma2``, ``zeta2`` and ``chi2`` are those of `bound_exponential`.
+    ``delta_f`` = max over k < k_0 of E f(w_k) - f* is then needed. s_B^2 is as there.
 
     Guarantee: nu gamma <= 4 kappa, L >= L_max, form "proof". Source: ``thm:SHB_mis_L``.
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu, nu : float
-        Extreme eigenvalues of the Hessian, 0 < mu <= L; the true L over the one of the schedule, >
-        0.
-    tau, D : float, default 1.0
-        The schedule's tau, 1 <= tau < T; distance ||w_0 - w*|| of the start.
-    sigma2 : float, default 0.0
-        E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
-    delta_f : float, optional
-        Largest E f(w_k) - f* over the first k_0 steps; needed for nu > 1.
-    zeta2 : float, default 1.0
-        Variance factor of a batch, ``theory.zeta2(n, b)``.
-    L_max, chi2 : float, optional
-        Largest curvature of one row's loss, if L >= L_max is to be checked;
-        ``problem.noise().chi2``, which sharpens the noise term.
-    which : {"corrected", "printed"}, default "corrected"
-        The proved constants, or those that the paper prints.
+    T, L, mu, tau, D, sigma2, zeta2, L_max, chi2, which : number
+        As for ``bound_exponential``.
+    nu, delta_f : float
+        The true L over the one of the schedule, > 0; the largest E f(w_k) - f* over the first k_0
+        steps, needed for nu > 1.
 
     Returns
     -------
@@ -245,25 +220,16 @@ def bound_misestimated_L(
     delta_f = nonnegative(where, "delta_f", delta_f, "the largest expected gap of the first steps")
     excess = 2.0 * delta_f * max(0.0, nu - 1.0) / nu
     log_nu = max(0.0, math.log(nu))
-    if which == "corrected":
-        early = math.ceil(s.T * log_nu / s.ell) / s.T
-        bias, noise = corrected_terms(s, nu, D, energy + excess * early)
-        conditions, trusted = row_smoothness(where, s.L, L_max)
-        first = nu * s.gamma / (4.0 * s.kappa)
-        conditions.append((first <= 1.0, f"nu gamma/(4 kappa)={first:.6g} is above 1"))
-        return Bound(MEAN_SQUARE_BEFORE_LAST, bias, noise, *verdict(conditions, trusted))
-    log_c2, c_L = s.printed_log_c2(), s.printed_c_L()
-    shrink = min(nu, 1.0) * s.T * s.gamma / (2.0 * s.kappa * s.ell)
-    total = max(1.0, nu * nu / (4.0 * s.L)) * s.ell * sigma2
-    total += log_nu * (sigma2 + excess / s.kappa)
-    spread = 32.0 * s.L * s.kappa_cubed * zeta2 * s.ell / (E2 * s.gamma**2 * s.T)
-    return Bound(
-        MEAN_SQUARE_BEFORE_LAST,
-        grown(D * D / c_L, log_c2 - shrink),
-        grown(spread * total / c_L, log_c2),
-        False,
-        NOT_PROVED,
-    )
+    if which == "printed":
+        total = max(1.0, nu * nu / (4.0 * s.L)) * s.ell * sigma2
+        total += log_nu * (sigma2 + excess / s.kappa)
+        return _printed(s, D, zeta2, total, min(nu, 1.0))
+    early = math.ceil(s.T * log_nu / s.ell) / s.T
+    terms = corrected_terms(s, nu, D, energy + excess * early)
+    conditions, trusted = row_smoothness(where, s.L, L_max)
+    first = nu * s.gamma / (4.0 * s.kappa)
+    conditions.append((first <= 1.0, f"nu gamma/(4 kappa)={first:.6g} is above 1"))
+    return Bound(MEAN_SQUARE_BEFORE_LAST, *terms, *verdict(conditions, trusted))
 
 
 def bound_misestimated_mu(
@@ -286,29 +252,15 @@ def bound_misestimated_mu(
         c2 = exp(nu tau/(2 kappa ell)),
         c_mu = ((1 - gamma/2)/nu)(1 - exp(-nu tau gamma/(4 kappa))).
 
-    s_B^2 and the arguments ``sigma2``, ``zeta2`` and ``chi2`` are those of `bound_exponential`.
-
-    Guarantee: L >= L_max, form "proof"; nothing is promised for mu over-estimated. Source:
-    ``thm:SHB_mis_mu``.
+    with s_B^2 as there. Guarantee: L >= L_max, form "proof"; nothing is promised for mu
+    over-estimated. Source: ``thm:SHB_mis_mu``.
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    L, mu, nu : float
-        Extreme eigenvalues of the Hessian, 0 < mu <= L; mu of the schedule over the true one, 0 <
-        nu <= 1.
-    tau, D : float, default 1.0
-        The schedule's tau, 1 <= tau < T; distance ||w_0 - w*|| of the start.
-    sigma2 : float, default 0.0
-        E_i[f_i(w*) - min f_i], ``problem.noise().sigma2``.
-    zeta2 : float, default 1.0
-        Variance factor of a batch, ``theory.zeta2(n, b)``.
-    L_max, chi2 : float, optional
-        Largest curvature of one row's loss, if L >= L_max is to be checked;
-        ``problem.noise().chi2``, which sharpens the noise term.
-    which : {"corrected", "printed"}, default "corrected"
-        The proved constants, or those that the paper prints.
+    T, L, mu, tau, D, sigma2, zeta2, L_max, chi2, which : number
+        As for ``bound_exponential``.
+    nu : float
+        The schedule's mu over the true one, 0 < nu <= 1.
 
     Returns
     -------
@@ -323,23 +275,13 @@ def bound_misestimated_mu(
     where = "bound_misestimated_mu"
     which = _checks.choice(where, "which", which, ["corrected", "printed"])
     s = decay(where, T, L, mu, tau)
-    nu = _checks.real(
-        where, "nu", nu, above=0.0, most=1.0, remedy="nu is mu's estimate divided by mu"
-    )
+    remedy = "nu is mu's estimate divided by mu"
+    nu = _checks.real(where, "nu", nu, above=0.0, most=1.0, remedy=remedy)
     D = distance(where, D)
     sigma2, energy = batch_noise(where, s, sigma2, zeta2, chi2)
-    if which == "corrected":
-        bias, noise = corrected_terms(s, nu, D, energy)
-        why = verdict(*row_smoothness(where, s.L, L_max))
-        # c_mu = c_L/nu, and the noise sum is that of kappa/nu
-        return Bound(MEAN_SQUARE_BEFORE_LAST, nu * bias, noise / nu, *why)
-    log_c2, c_mu = s.printed_log_c2(), s.printed_c_L(nu)
-    shrink = nu * s.T * s.gamma / (2.0 * s.kappa * s.ell)
-    spread = 32.0 * s.L * zeta2 * s.kappa_cubed * s.ell**2 / (nu**2 * E2 * s.gamma**2 * s.T)
-    return Bound(
-        MEAN_SQUARE_BEFORE_LAST,
-        grown(D * D / c_mu, log_c2 - shrink),
-        grown(spread * sigma2 / c_mu, log_c2),
-        False,
-        NOT_PROVED,
-    )
+    if which == "printed":
+        return _printed(s, D, zeta2, s.ell * sigma2 / nu**2, nu, nu_mu=nu)
+    bias, noise = corrected_terms(s, nu, D, energy)
+    why = verdict(*row_smoothness(where, s.L, L_max))
+    # c_mu = c_L/nu, and the noise sum is that of kappa/nu
+    return Bound(MEAN_SQUARE_BEFORE_LAST, nu * bias, noise / nu, *why)

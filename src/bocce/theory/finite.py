@@ -11,7 +11,7 @@ from .. import _checks
 from .._types import Vector
 from ..schedules import Schedule, _rules, table_of
 from ..schedules.adaptive import sampling_noise
-from ..schedules.schedule import FloatArray
+from ..schedules.schedule import FloatArray, Table
 from . import _sweep
 from ._arguments import nonnegative
 from ._arguments import spectrum as interval_of
@@ -71,16 +71,15 @@ def certify(
 
     Parameters
     ----------
-    schedule : Schedule or str
-        A schedule, or the name of a method, whose table is built from L = lam_max, mu, L_max,
-        kappa_tilde, n and b.
+    schedule, T : Schedule or str, int
+        A schedule; or the name of a method, whose table of T steps is built from L = lam_max, mu,
+        L_max, kappa_tilde, n and b.
     n, b : int
         Rows that batches are drawn from without replacement (None: every row is fresh, zeta0^2 =
         1/b); rows of a batch.
-    L_max : float
-        Largest curvature of one row's loss, l2 included (or ``Constants.R2``, which is smaller).
-    kappa_tilde : float or None
-        Largest x_i^T A^-1 x_i (or ``Constants.R2_tilde``); None if unknown, which sets c2 = 0.
+    L_max, kappa_tilde : float
+        Largest curvature of one row's loss, l2 included (or ``Constants.R2``, which is smaller);
+        largest x_i^T A^-1 x_i (or ``Constants.R2_tilde``), None if unknown, which sets c2 = 0.
     spectrum : array-like, optional
         Eigenvalues of the Hessian.
     mu, lam_max : float, optional
@@ -93,8 +92,6 @@ def certify(
         where only the other is given.
     of : {"error", "gap"}, default "error"
         "error" bounds E||w_T - w*||^2, "gap" bounds E f(w_T) - f*.
-    T : int, optional
-        Number of steps, where ``schedule`` is a name.
 
     Returns
     -------
@@ -111,33 +108,29 @@ def certify(
     """
     where = "certify"
     _checks.choice(where, "of", of, ["error", "gap"])
-    zeta2 = 1.0 / _fresh(where, b) if n is None else sampling_noise(where, n, b)
+    if n is None:
+        zeta2 = 1.0 / _checks.integer(where, "b", b, remedy="the number of fresh rows a step")
+    else:
+        zeta2 = sampling_noise(where, n, b)
     chi2 = nonnegative(where, "chi2", chi2, "chi2 is noise().chi2")
     chi_tilde2 = nonnegative(
         where, "chi_tilde2", chi_tilde2, "the mean of grad f_i(w*)^T A^-1 grad f_i(w*)"
     )
     tilde = math.inf if kappa_tilde is None else _rules.leverage(where, kappa_tilde)
     lam = _eigenvalues(where, spectrum, mu, lam_max)
-    whole = spectrum is not None
     L_max, low, high = interval_of(where, L_max, float(lam.min()), float(lam.max()))
     known = {"L": high, "mu": low, "L_max": L_max, "kappa_tilde": kappa_tilde, "n": n, "b": b}
-    schedule = table_of(where, schedule, T, lambda method, T: known)
-    chi2, chi_tilde2 = _both(where, chi2, chi_tilde2, low, high)
-    excess = leverage_excess(tilde)
-    columns = (schedule.alpha, schedule.beta, schedule.theta)
-    numbers = (L_max, excess, zeta2)
+    table = table_of(where, schedule, T, lambda method, T: known).table
+    rest = np.array(_both(where, chi2, chi_tilde2, low, high))
+    parts = _starts(where, error0, 1 if spectrum is None else lam.size)
+    apart, inside = parts.size == lam.size and spectrum is not None, None
+    if spectrum is None:
+        lam, inside = _nodes(low, high, table[0].size, of)
+    order = np.argsort(-lam, kind="stable")
+    lam, parts = lam[order], parts[order] if apart else np.full(lam.size, parts[0])
     with np.errstate(over="ignore", invalid="ignore"):
-        if whole:
-            parts = _starts(where, error0, lam.size)
-            found = _on_spectrum(columns, lam, parts, numbers, chi2, chi_tilde2, of)
-        else:
-            start = float(_starts(where, error0, 1)[0])
-            found = _on_interval(columns, low, high, start, numbers, chi2, chi_tilde2, of)
-    return _bound(found, of, b)
-
-
-def _fresh(where: str, b: object) -> int:
-    return _checks.integer(where, "b", b, remedy="the number of fresh rows a step")
+        numbers = (L_max, leverage_excess(tilde), zeta2)
+        return _swept(table, lam, parts, apart, inside, numbers, rest, of, b)
 
 
 def _eigenvalues(
@@ -183,9 +176,7 @@ def _both(
     """chi^2 and chi~^2; one that was not given is bounded by the other."""
     if chi2 == 0.0 or chi_tilde2 == 0.0:
         return max(chi2, lam_max * chi_tilde2), max(chi_tilde2, chi2 / mu)
-    if not chi2 / lam_max <= chi_tilde2 * (1.0 + 1e-9) or not chi_tilde2 <= chi2 / mu * (
-        1.0 + 1e-9
-    ):
+    if not (1.0 - 1e-9) * chi2 / lam_max <= chi_tilde2 <= chi2 / mu * (1.0 + 1e-9):
         raise ValueError(
             f"{where}: chi_tilde2={chi_tilde2!r} must lie between chi2/lam_max={chi2 / lam_max!r} "
             f"and chi2/mu={chi2 / mu!r}; leave it out if it is not known."
@@ -193,42 +184,68 @@ def _both(
     return chi2, chi_tilde2
 
 
-Found = tuple[float, float, float]  # ||m_T||^2, then what sampling adds without and with noise
+def _nodes(
+    mu: float, lam_max: float, T: int, of: str
+) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+    """N Chebyshev nodes of [mu, lam_max], and how far polynomials rise between them.
+
+    A polynomial of degree D < N is nowhere more than 1/cos(pi D/(2N)) times its largest value at
+    the nodes (Ehlich and Zeller 1964). Means and weights are polynomials in lam. The factors: of
+    the squared means after 1 .. T steps (and of the final one), of the weights u and lam u.
+    """
+    if T > MOST_STEPS:
+        raise ValueError(
+            f"certify: T={T} must be <= {MOST_STEPS} without a spectrum, because the work grows as "
+            "T^2; give spectrum= (the eigenvalues of the Hessian)."
+        )
+    N, degree = NODES * (2 * T + 3), 0 if of == "error" else 1
+    nodes = np.cos(np.pi * (np.arange(N) + 0.5) / N)
+    forwards = np.append(2 * np.arange(1, T + 1), 2 * T + degree)
+    backwards = (2 * np.arange(T - 1, -1, -1) + degree)[:, None] + np.array([0, 1])
+    rise = [1.0 / np.cos(0.5 * np.pi * degrees / N) for degrees in (forwards, backwards)]
+    return 0.5 * (lam_max + mu) + 0.5 * (lam_max - mu) * nodes, (rise[0], rise[1])
 
 
-def _on_spectrum(
-    columns: tuple[FloatArray, FloatArray, FloatArray],
+def _swept(
+    table: Table,
     lam: FloatArray,
-    error0: FloatArray,
+    start: FloatArray,
+    apart: bool,
+    inside: tuple[FloatArray, FloatArray] | None,
     numbers: tuple[float, float, float],
-    chi2: float,
-    chi_tilde2: float,
+    rest: FloatArray,
     of: str,
-) -> Found:
-    """The better of two ways to choose the lines; every choice is a bound."""
+    b: int,
+) -> Bound:
+    """The best of some ways to choose the lines (every choice is a bound); lam decreases."""
     L_max, excess, zeta2 = numbers
-    order = np.argsort(-lam, kind="stable")
-    lam, apart = np.ascontiguousarray(lam[order]), error0.size == lam.size
-    start = np.ascontiguousarray(error0[order]) if apart else np.full(lam.size, error0[0])
     known = excess < math.inf
     finite = excess if known else 0.0  # times c2 = 0
-    m, fed, guess = _sweep.compiled("means")(
-        *columns, lam, start, apart, L_max, finite, zeta2, chi_tilde2
-    )
+    steps = (table, lam, start, apart, L_max, finite, zeta2, float(rest[1]))
+    m, fed, guess = _sweep.compiled(_sweep.means)(*steps)
     final = np.ones(lam.size) if of == "error" else 0.5 * lam
-    ends = final * m * m
-    bias = float(ends.sum() if apart else ends.max())
-    aims = [np.full(fed.shape[0], math.inf)]
-    if known:
-        rest = np.array([chi2, chi_tilde2])
-        aims = [np.full(fed.shape[0], excess / L_max), _aim(guess + rest), _aim(fed + rest)]
-    sweep = _sweep.compiled("weights")
-    sums = [
-        sweep(*columns, lam, final, fed, aim, L_max, finite, zeta2, chi2, chi_tilde2)
-        for aim in aims
-    ]
-    start_only, whole = min(sums, key=_size)
-    return bias, float(start_only), float(whole)
+    bias = float((final * m * m).sum() if apart else (final * m * m).max())
+    T, reach = fed.shape[0], np.empty((0, 2))
+    aims = [np.full(T, math.inf)]
+    if inside is not None:
+        bias, fed, reach = bias * inside[0][T], fed * inside[0][:T, None], inside[1]
+        aims += [np.zeros(T), _aim(fed + rest)] if known else []
+    elif known:
+        aims = [np.full(T, excess / L_max), _aim(guess + rest), _aim(fed + rest)]
+    constants = (reach, L_max, finite, zeta2, *rest.tolist())
+    sweep = _sweep.compiled(_sweep.weights)
+    start_only, whole = min(
+        (sweep(table, lam, final, fed, aim, *constants) for aim in aims), key=_size
+    )
+    quantity = MEAN_SQUARE if of == "error" else GAP
+    if not math.isfinite(bias + whole):
+        why = (
+            f"the weights grow without limit at b={b}: raise the batch, or lower the steps or the "
+            "momentum"
+        )
+        return Bound(quantity, math.inf, math.inf, False, why)
+    noise = max(float(whole - start_only), 0.0)
+    return Bound(quantity, float(bias + start_only), noise, True, "all conditions hold")
 
 
 def _size(sums: tuple[float, ...]) -> float:
@@ -240,51 +257,3 @@ def _aim(sums: FloatArray) -> FloatArray:
     """t at which a line c1 + c2 t costs what it adds, c1 sums_1 + c2 sums_2, over sums_1."""
     ratio = np.divide(sums[:, 1], sums[:, 0], out=np.ones(len(sums)), where=sums[:, 0] > 0.0)
     return np.where(np.isfinite(ratio), ratio, 1.0)
-
-
-def _on_interval(
-    columns: tuple[FloatArray, FloatArray, FloatArray],
-    mu: float,
-    lam_max: float,
-    error0: float,
-    numbers: tuple[float, float, float],
-    chi2: float,
-    chi_tilde2: float,
-    of: str,
-) -> Found:
-    T = columns[0].size
-    if T > MOST_STEPS:
-        raise ValueError(
-            f"certify: T={T} must be <= {MOST_STEPS} without a spectrum, because the work grows as "
-            "T^2; give spectrum= (the eigenvalues of the Hessian)."
-        )
-    N = NODES * (2 * T + 3)
-    nodes = np.cos(np.pi * (np.arange(N) + 0.5) / N)
-    lam = 0.5 * (lam_max + mu) + 0.5 * (lam_max - mu) * nodes
-    final, degree = (np.ones(N), 0) if of == "error" else (0.5 * lam, 1)
-    sweep = _sweep.compiled("interval")
-    L_max, excess, zeta2 = numbers
-    known = excess < math.inf
-    found = [
-        sweep(
-            *(*columns, lam, final, degree, prefer, L_max, excess if known else 0.0, zeta2),
-            *(error0, chi2, chi_tilde2),
-        )
-        for prefer in ((1, 2, 0) if known else (1,))
-    ]
-    best = min(found, key=_size)
-    return float(best[0]), float(best[1]), float(best[2])
-
-
-def _bound(found: Found, of: str, b: int) -> Bound:
-    mean2, start_only, whole = found
-    quantity = MEAN_SQUARE if of == "error" else GAP
-    if not math.isfinite(mean2 + whole):
-        why = (
-            f"the weights grow without limit at b={b}: raise the batch, or lower the steps or the "
-            "momentum"
-        )
-        return Bound(quantity, math.inf, math.inf, False, why)
-    return Bound(
-        quantity, mean2 + start_only, max(whole - start_only, 0.0), True, "all conditions hold"
-    )

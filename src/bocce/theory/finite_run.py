@@ -36,18 +36,15 @@ def certify_run(
 
     Parameters
     ----------
-    p : Problem
-        A least-squares problem.
-    schedule : Schedule or str
-        A schedule, or the name of a method, whose table is built as ``minimize`` builds it.
+    p, w0 : Problem, array-like
+        A least-squares problem; the start, by default zeros.
+    schedule, T : Schedule or str, int
+        A schedule; or the name of a method, whose table of T steps is built as ``minimize`` builds
+        it.
     batch_size : int or float
         Rows of a batch (int), or a share of n (float in (0, 1]).
-    w0 : array-like, optional
-        The start; by default zeros.
     of : {"error", "gap"}, default "error"
         "error" bounds E||w_T - w*||^2, "gap" bounds E f(w_T) - f*.
-    T : int, optional
-        Number of steps, where ``schedule`` is a name.
 
     Returns
     -------

@@ -15,18 +15,12 @@ from .. import _checks
 from ..schedules import _rules
 from ..schedules.bernstein import TailSetting, certifies, gain_factors, quartics
 from ._arguments import batch_share, lookahead, spectrum, step
+from .result import bisect
 
 
-def _method(
-    where: str,
-    alpha: object,
-    beta: object,
-    theta: object,
-    L_max: object,
-    kappa_tilde: object,
-    mu: object,
-    lam_max: object,
-) -> TailSetting:
+def _method(where: str, *given: object) -> TailSetting:
+    """The arguments (alpha, beta, theta, L_max, kappa_tilde, mu, lam_max), checked."""
+    alpha, beta, theta, L_max, kappa_tilde, mu, lam_max = given
     alpha_, beta_ = step(where, alpha, beta)
     theta_ = lookahead(where, theta)
     L_max_, mu_, lam_max_ = spectrum(where, L_max, mu, lam_max)
@@ -47,12 +41,9 @@ def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: fl
     Parameters
     ----------
     alpha, beta, theta : float
-        Step size > 0, momentum 0 <= beta < 1, and lookahead >= 0 (0 is heavy ball, beta is
-        Nesterov).
-    lam : float
-        The eigenvalue of the Hessian, > 0.
-    rate : float, default 1.0
-        Factor of the root-mean-square error a step, at most 1 (1 asks for stability).
+        Step size > 0; momentum 0 <= beta < 1; lookahead >= 0 (0 is heavy ball, beta is Nesterov).
+    lam, rate : float
+        Eigenvalue of the Hessian, > 0; factor of the root-mean-square error a step, at most 1.
 
     Returns
     -------
@@ -122,16 +113,12 @@ def lookahead_phi(
 
     Parameters
     ----------
-    alpha, beta, theta : float
-        Step size > 0, momentum 0 <= beta < 1, and lookahead >= 0 (0 is heavy ball, beta is
-        Nesterov).
+    alpha, beta, theta, rate : float
+        As for ``lookahead_gain``.
     L_max, mu, lam_max : float
-        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
-        <= L_max.
+        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, mu <= lam_max.
     kappa_tilde : float or None
         Largest x_i^T A^-1 x_i over the rows, A the Hessian; None if unknown.
-    rate : float, default 1.0
-        Factor of the root-mean-square error a step, at most 1 (1 asks for stability).
 
     Returns
     -------
@@ -174,16 +161,8 @@ def lookahead_certificate(
 
     Parameters
     ----------
-    alpha, beta, theta : float
-        Step size > 0, momentum 0 <= beta < 1, and lookahead >= 0 (0 is heavy ball, beta is
-        Nesterov).
-    L_max, mu, lam_max : float
-        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
-        <= L_max.
-    kappa_tilde : float or None
-        Largest x_i^T A^-1 x_i over the rows, A the Hessian; None if unknown.
-    rate : float, default 1.0
-        Factor of the root-mean-square error a step, at most 1 (1 asks for stability).
+    alpha, beta, theta, L_max, kappa_tilde, mu, lam_max, rate : float
+        As for ``lookahead_phi``.
 
     Returns
     -------
@@ -217,16 +196,10 @@ def lookahead_rate(
 
     Parameters
     ----------
-    alpha, beta, theta : float
-        Step size > 0, momentum 0 <= beta < 1, and lookahead >= 0 (0 is heavy ball, beta is
-        Nesterov).
+    alpha, beta, theta, L_max, kappa_tilde, mu, lam_max : float
+        As for ``lookahead_phi``.
     zeta2 : float
         Variance factor of a batch, ``theory.zeta2(n, b)``.
-    L_max, mu, lam_max : float
-        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, 0 < mu <= lam_max
-        <= L_max.
-    kappa_tilde : float or None
-        Largest x_i^T A^-1 x_i over the rows, A the Hessian; None if unknown.
 
     Returns
     -------
@@ -242,8 +215,4 @@ def lookahead_rate(
     zeta2 = batch_share(where, zeta2)
     if not certifies(m, zeta2, 1.0):
         return math.inf
-    low, high = 0.0, 1.0
-    while high - low > 1e-12:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if certifies(m, zeta2, middle) else (middle, high)
-    return high
+    return bisect(lambda rate: rate > 0.0 and certifies(m, zeta2, rate), 0.0, 1.0)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from .. import _checks
+from .._extras import install
 from ..schedules import _rules
 from ..schedules.schedule import FloatArray
 from .batch import zeta2
+from .result import bisect
 
 Moment = tuple[float, float, float]  # the symmetric matrix [[p, q], [q, s]]
 
@@ -73,12 +76,10 @@ def psi(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
 
     Parameters
     ----------
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
+    n, b, steps : int
+        Rows of the data and of a batch, 1 <= b <= n; number of steps that the criterion looks at.
     beta, theta : float
         Momentum, from 0 to 1; angle of the start (w_0, w_{-1}) in radians (not the lookahead).
-    steps : int, default 6
-        The number of steps that the criterion looks at.
 
     Returns
     -------
@@ -94,9 +95,7 @@ def psi(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
 
 
 def psi_derivative(n: int, b: int, beta: float, theta: float, steps: int = 6) -> float:
-    """The derivative of ``psi`` in beta, carried along in the same recursion.
-
-    Source: ``table:der_beta``.
+    """The derivative of ``psi`` in beta (``table:der_beta``), by the same recursion.
 
     Parameters
     ----------
@@ -172,9 +171,7 @@ def psi_derivative_table(n: int = 100, b: int = 70) -> FloatArray:
     """The table of the paper's appendix: d Psi/d beta for 11 angles by 10 momenta.
 
     Rows: theta = 0, .2 pi, .., 2 pi. Columns: beta from .25 to .999 in ten equal steps (so the
-    column headed .915 is .91578).
-
-    Source: ``table:der_beta``.
+    column headed .915 is .91578). Source: ``table:der_beta``.
 
     Parameters
     ----------
@@ -197,14 +194,57 @@ def psi_derivative_table(n: int = 100, b: int = 70) -> FloatArray:
     )
 
 
-def _bisect(grows: Callable[[float], bool], low: float, high: float) -> float:
+def psi_expression(steps: int = 6, n: int | None = None, b: int | None = None) -> Any:
+    """Psi as a SymPy expression in n, b, beta and theta; ``n`` and ``b`` may be fixed.
+
+    Psi = phi^T M_steps phi, M_{j+1} = E[H^T M_j H], as ``psi`` computes it in numbers. Needs the
+    extra ``symbolic``. Source: ``fig:psi_function``.
+
+    Parameters
+    ----------
+    steps, n, b : int
+        The number of steps that the criterion looks at; rows of the data and of a batch, by default
+        symbols.
+
+    Returns
+    -------
+    sympy.Expr
+
+    Raises
+    ------
+    ImportError
+        If SymPy is not installed.
+
+    Examples
+    --------
+    >>> expression = psi_expression(steps=1, n=2, b=1)
+    >>> print(expression.subs("theta", 0))
+    beta**2
+    """
+    steps = _checks.integer("psi_expression", "steps", steps, least=0, remedy="6 in the paper")
+    try:
+        import sympy  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ImportError(f"psi_expression: needs SymPy; run {install('symbolic')}.") from error
+    beta, theta = sympy.symbols("beta theta")
+    size = sympy.Symbol("n") if n is None else sympy.Integer(n)
+    batch = sympy.Symbol("b") if b is None else sympy.Integer(b)
+    share = batch / size
+    outcomes = [(1 + beta, 1 - share), (1 + beta - 1 / share, share)]
+    moment = sympy.eye(2)
+    for _ in range(steps):
+        total = sympy.zeros(2, 2)
+        for t, probability in outcomes:
+            H = sympy.Matrix([[t, -beta], [1, 0]])
+            total += probability * H.T * moment * H
+        moment = total.applyfunc(sympy.expand)
+    phi = sympy.Matrix([sympy.sin(theta), sympy.cos(theta)])
+    return sympy.expand((phi.T * moment * phi)[0])
+
+
+def _turn(grows: Callable[[float], bool], low: float, high: float) -> float:
     """The point of [low, high] where ``grows`` turns from False to True, on a log scale."""
-    for _ in range(200):
-        middle = math.sqrt(low * high)
-        if not low < middle < high:
-            break
-        low, high = (low, middle) if grows(middle) else (middle, high)
-    return high
+    return math.exp(bisect(lambda x: grows(math.exp(x)), math.log(low), math.log(high)))
 
 
 def kappa_star(b: int, n: int = 100) -> float:
@@ -238,16 +278,14 @@ def kappa_star(b: int, n: int = 100) -> float:
     def grows(kappa: float) -> bool:
         return _smallest(_moments(spread, _rules.momentum(1.0, 1.0 / kappa), 6)[0]) > 1.0
 
-    return 1.0 if grows(1.0) else _bisect(grows, 1.0, 1e14)
+    return 1.0 if grows(1.0) else _turn(grows, 1.0, 1e14)
 
 
 def best_fit_line(n: int = 100, most: int | None = None) -> tuple[float, float]:
     """Slope and intercept of ln zeta0^2(b) against ln kappa*(b), b = 1 .. ``most`` (n - 1).
 
     The paper prints -0.6 and -3.8, then uses 3.3 and 4. A fitted line is not a bound: six steps
-    do not support it at b = 84 .. 99.
-
-    Source: ``fig:kap_batch``.
+    do not support it at b = 84 .. 99. Source: ``fig:kap_batch``.
 
     Parameters
     ----------
@@ -296,7 +334,6 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
     Returns
     -------
     float
-        The batch size in rows, a real number.
 
     Examples
     --------
@@ -318,4 +355,4 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
         return _smallest(_moments(spread, beta, 6)[0]) > 1.0
 
     # M grows with the spread (n - b)/b, so the criterion holds for every smaller batch too
-    return n / (1.0 + _bisect(grows, 1e-14, 1e6))
+    return n / (1.0 + _turn(grows, 1e-14, 1e6))

@@ -11,13 +11,7 @@ from ..schedules.adaptive import sampling_noise
 from ..schedules.stages import stage_count
 from ._arguments import noise_root, run
 from .batch import above, batch_threshold
-from .result import (
-    MEAN_NORM,
-    Bound,
-    grown,
-    row_smoothness,
-    verdict,
-)
+from .result import MEAN_NORM, Bound, grown, row_smoothness, verdict
 
 ROOT_2 = 0.5 * math.log(2.0)  # ln sqrt 2
 
@@ -85,18 +79,10 @@ def bound_multistage(
 
     Parameters
     ----------
-    T, n, b : int
-        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
-    D : float, default 1.0
-        Distance ||w_0 - w*|| of the start.
-    chi : float, default 0.0
-        Root of ``problem.noise().chi2``, E_i||grad f_i(w*)||^2; 0 is interpolation.
-    stages : {"theorem", "fit", "authors"}, default "theorem"
+    T, L, mu, n, b, D, chi, L_max : number
+        As for ``bound_shb``.
+    stages : {"theorem", "fit"}, default "theorem"
         The rule for the number of stages, see ``stage_count``.
-    L_max : float, optional
-        Largest curvature of one row's loss, if L >= L_max is to be checked.
     which : {"corrected", "printed"}, default "corrected"
         The proved constants, or those that the paper prints.
 
@@ -113,9 +99,8 @@ def bound_multistage(
     """
     where = "bound_multistage"
     which = _checks.choice(where, "which", which, ["corrected", "printed"])
-    stages = _checks.choice(
-        where, "stages", stages, ["theorem"] if which == "printed" else ["theorem", "fit"]
-    )
+    rules = ["theorem"] if which == "printed" else ["theorem", "fit"]
+    stages = _checks.choice(where, "stages", stages, rules)
     T, L, mu, D = run(where, T, L, mu, D)
     kappa = _checks.real(where, "L / mu", L / mu, above=1.0, remedy="use bound_shb for kappa = 1")
     chi = noise_root(where, chi)
@@ -129,11 +114,9 @@ def bound_multistage(
         conditions.append((horizon <= T, f"T={T} is below T_bar={horizon:.6g}"))
         bias *= _log_factor(T, kappa) ** 0.25 / math.sqrt(2.0 * kappa)
         noise *= math.sqrt(_c_1(T, kappa) / T)
-        return Bound(MEAN_NORM, bias, noise, *verdict(conditions, trusted))
-    decay_of_stages = 2.0 ** (-count / 4)
-    return Bound(
-        MEAN_NORM, decay_of_stages * bias, decay_of_stages * noise, *verdict(conditions, trusted)
-    )
+    else:
+        bias, noise = 2.0 ** (-count / 4) * bias, 2.0 ** (-count / 4) * noise
+    return Bound(MEAN_NORM, bias, noise, *verdict(conditions, trusted))
 
 
 @dataclass(frozen=True)
@@ -193,10 +176,7 @@ def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> 
     high = math.inf if noise2 == 0.0 else ends[which](noise2, kappa)
     conditions = [
         above(b, batch_threshold(n, kappa, interpolation=True)),
-        (
-            low <= high,
-            f"no T is covered: the range would end at {high:.6g}, before T_bar={low:.6g}",
-        ),
+        (low <= high, f"no T is covered: the range ends at {high:.6g}, before T_bar={low:.6g}"),
     ]
     if which == "printed":
         exact = math.inf if noise2 == 0.0 else _exact_end(noise2, kappa)

@@ -73,19 +73,13 @@ def bound_multistage_constant(
 
     Parameters
     ----------
-    T, n, b : int
-        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
-    L, mu, L_max : float
-        Extreme eigenvalues of the Hessian, 0 < mu <= L; largest curvature of one row's loss, l2
-        included (or ``Constants.R2``).
-    D : float, default 1.0
-        Distance ||w_0 - w*|| of the start.
-    chi : float, default 0.0
-        Root of ``problem.noise().chi2``, E_i||grad f_i(w*)||^2; 0 is interpolation.
+    T, L, mu, n, b, D, chi : number
+        As for ``bound_shb``.
+    L_max, lam_max : float
+        Largest curvature of one row's loss, l2 included (or ``Constants.R2``); largest eigenvalue
+        of the Hessian, by default L.
     stages : {"fit", "theorem", "authors"}, default "fit"
         As in ``schedules.multistage``.
-    lam_max : float, optional
-        Largest eigenvalue of the Hessian; by default L.
 
     Returns
     -------

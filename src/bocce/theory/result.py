@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .. import _checks
@@ -87,3 +87,14 @@ def grown(value: float, exponent: float) -> float:
         return 0.0
     total = exponent + math.log(value)
     return math.exp(total) if total < 709.0 else math.inf
+
+
+def bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The least point where ``holds`` is True, False at low and True at high; it is True there.
+
+    >>> bisect(lambda x: x * x >= 2.0, 0.0, 2.0)
+    1.4142135623730951
+    """
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

@@ -27,17 +27,15 @@ def two_phase_exponent(kappa: float, c: float = 0.5) -> float:
     Returns
     -------
     float
-        The exponent q, from 1/2 to 1.
 
     Examples
     --------
     >>> [round(two_phase_exponent(kappa), 4) for kappa in (4.0, 100.0, 1e4, 1e8)]
     [0.7075, 0.6298, 0.5742, 0.5376]
     """
-    kappa = _checks.real(
-        "two_phase_exponent", "kappa", kappa, above=1.0, remedy="ln kappa is the denominator"
-    )
-    c = _rules.share("two_phase_exponent", c)
+    where, remedy = "two_phase_exponent", "ln kappa is the denominator"
+    kappa = _checks.real(where, "kappa", kappa, above=1.0, remedy=remedy)
+    c = _rules.share(where, c)
     return 1.0 - math.log(c * math.sqrt(kappa) + 1.0 - c) / math.log(kappa)
 
 
@@ -63,27 +61,19 @@ def bound_two_phase(
               [6 sqrt2 sqrt(kappa) exp(-3 T_0/(8 sqrt kappa)) D + 12 zeta chi/mu]
               + sqrt(8/L) kappa ell s_B/(e gamma sqrt(T_1))},
 
-    s_B^2 being the noise of a batch as in Theorem 1 (``bound_exponential``).
-
-    ``which="printed"`` has the printed constants of Theorem 1 in it and is no guarantee.
+    s_B^2 being the noise of a batch as in Theorem 1 (``bound_exponential``). ``which="printed"``
+    has the printed constants of Theorem 1 in it and is no guarantee.
 
     Guarantee: L >= L_max and b >= b* of the interpolation case, form "proof". Source:
     ``thm:shb_mix``; the exponent q is ``two_phase_exponent``.
 
     Parameters
     ----------
-    T, n, b : int
-        Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
-    L, mu : float
-        Largest and smallest eigenvalue of the Hessian of f, 0 < mu <= L.
-    c : float, default 0.5
-        Share of T that the first phase takes, 0 < c < 1.
-    tau, D : float, default 1.0
-        The schedule's tau, 1 <= tau < T; distance ||w_0 - w*|| of the start.
-    chi, sigma2 : float, default 0.0
-        Root of ``problem.noise().chi2`` (0 is interpolation); ``problem.noise().sigma2``.
-    L_max : float, optional
-        Largest curvature of one row's loss, if L >= L_max is to be checked.
+    T, L, mu, n, b, D, chi, L_max : number
+        As for ``bound_shb``.
+    c, tau, sigma2 : float
+        Share of T that the first phase takes, 0 < c < 1; the schedule's tau, 1 <= tau < T_1;
+        ``problem.noise().sigma2``.
     which : {"corrected", "printed"}, default "corrected"
         The proved constants, or those that the paper prints.
 
@@ -113,12 +103,8 @@ def bound_two_phase(
     floor2, _ = corrected_terms(s, 1.0, 12.0 * noise * chi / mu, 0.0)
     conditions, trusted = row_smoothness(where, L, L_max)
     conditions.append(above(b, batch_threshold(n, s.kappa, interpolation=True)))
-    return Bound(
-        MEAN_NORM_BEFORE_LAST,
-        math.sqrt(bias2),
-        math.sqrt(floor2) + math.sqrt(noise2),
-        *verdict(conditions, trusted),
-    )
+    bias, floor = math.sqrt(bias2), math.sqrt(floor2) + math.sqrt(noise2)
+    return Bound(MEAN_NORM_BEFORE_LAST, bias, floor, *verdict(conditions, trusted))
 
 
 def _printed_two_phase(T: int, s: Decay, c: float, D: float, zeta0: float, sigma: float) -> Bound:
