@@ -11,11 +11,10 @@ from typer.testing import CliRunner
 from bocce import data
 from bocce.cli import app
 from bocce.paper import EXHIBITS, canvas, chosen, compute, draw, report, runner
-from bocce.paper.compute import Outcome
 from bocce.paper.exhibits import auto, fig02_panetal, fig03_quad, fig04_batch_sizes, fig10_pan
 from bocce.paper.interactive import chart
 from bocce.paper.results import Results, Trajectory
-from bocce.paper.specs import PROFILES, SETTINGS, Profile
+from bocce.paper.specs import PROFILES, SETTINGS, Outcome, Profile
 from bocce.paper.styles import CYCLE, NAMED, SYMBOLS, style_of
 
 TINY = Profile("paper", rows=60, columns=20, share=0.004, seeds=1, passes=1.0)
@@ -81,7 +80,7 @@ def test_the_whole_pipeline(tiny, tmp_path):
     folder = tmp_path / "results"
     done = bocce("reproduce", "all", "--out", folder, "--jobs", 1)
     assert done.exit_code == 0, done.output
-    cells = runner.planned(EXHIBITS.values(), SETTINGS, TINY)
+    cells = runner.plan(folder, EXHIBITS.values(), TINY, SETTINGS).cells
     assert len(list((folder / "cells").rglob("*.npz"))) == len(cells)
     check_pictures(folder)
     check_claims(folder)
@@ -231,7 +230,8 @@ def test_without_data_the_panels_say_so(tmp_path, monkeypatch):
     compute.problem.cache_clear()
     compute._loaded.cache_clear()
     try:
-        results = runner.reproduce(tmp_path, chosen(["fig8", "table1"]), TINY, SETTINGS)
+        plan = runner.plan(tmp_path, chosen(["fig8", "table1"]), TINY, SETTINGS)
+        results = runner.reproduce(plan)
         page = report.Page(tmp_path, results)
     finally:
         compute._loaded.cache_clear()
@@ -245,13 +245,7 @@ def test_without_data_the_panels_say_so(tmp_path, monkeypatch):
     # the data come: only those cells are computed again
     monkeypatch.setattr(compute, "real_data", small_data)
     computed = []
-    runner.reproduce(
-        tmp_path,
-        chosen(["fig8", "table1"]),
-        TINY,
-        SETTINGS,
-        tell=lambda what, share, left: computed.append(what),
-    )
+    runner.reproduce(plan, tell=lambda what, share, left: computed.append(what))
     assert {what.split(",")[0] for what in computed[1:]} == {"squared_loss"}
     compute.problem.cache_clear()
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from .canvas import Picture
-from .results import Results
+from .canvas import SETTING_WORDS, Picture
+from .results import Results, View
 from .specs import Cell, Profile
 from .verdicts import Claim
 
@@ -33,8 +33,16 @@ class Exhibit:
     title: str
     caption: Callable[[Profile], str]
     cells: Callable[[str, Profile], list[Cell]]
-    picture: Callable[[Results, str], Picture]
+    picture: Callable[[View], Picture]
     claims: tuple[Claim, ...]
     tables: tuple[Callable[..., Any], ...] = ()
     settings: tuple[str, ...] = ("paper",)
     ours: bool = False
+
+    def drawn(self, results: Results, setting: str) -> Picture:
+        """The picture; where there are several settings, its name and title say which it shows."""
+        picture = self.picture(View(results, self.label, setting))
+        name, title = self.label, picture.title or self.title
+        if len(self.settings) > 1:
+            name, title = f"{name}-{setting}", f"{title} ({SETTING_WORDS[setting]})"
+        return replace(picture, name=name, title=title)

@@ -6,7 +6,7 @@ from . import EXHIBITS
 from .erratum import summary
 from .exhibit import Exhibit
 from .listing import counts
-from .results import Results
+from .results import Results, View
 from .specs import Profile
 from .verdicts import OBSERVATION, STATEMENT, Verdict
 
@@ -36,7 +36,7 @@ def judge_all(results: Results, profile: Profile) -> list[Verdict]:
         data = _data(exhibit, results, profile)
         for claim in exhibit.claims if settings else ():
             readings = claim.readings or settings
-            findings = {setting: claim.judge(results, setting) for setting in readings}
+            findings = {s: claim.judge(View(results, exhibit.label, s)) for s in readings}
             verdicts.append(Verdict(claim, exhibit.label, findings, f"{claim.judged_on}; {data}"))
     return verdicts
 

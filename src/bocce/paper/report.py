@@ -181,7 +181,7 @@ def _missing(results: Results) -> list[str]:
 
 def pictures(results: Results, exhibit: Exhibit) -> list[Picture]:
     """One picture for each setting of an exhibit that was run."""
-    return [exhibit.picture(results, setting) for setting in results.settings(exhibit.label)]
+    return [exhibit.drawn(results, setting) for setting in results.settings(exhibit.label)]
 
 
 def _alt(picture: Picture) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from .verdicts import OBSERVATION, Change, Claim, Judge
+from .verdicts import OBSERVATION, Change, Claim, Finding, Judge
 
 PAGE = "docs/theory/{}.md"
 
@@ -49,13 +50,15 @@ def _one_space(value: Any) -> Any:
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
-def claims(figure: str, /, **judges: Judge) -> tuple[Claim, ...]:
-    """The claims of an exhibit, in the order of their judges."""
+def claims(figure: str, /, *judges: Callable[..., Finding], **others: Judge) -> tuple[Claim, ...]:
+    """The claims of an exhibit, in the order of claims.toml. A judge is a function whose name is
+    the claim's id; others are given by keyword."""
     content = _read("claims.toml")[figure]
     texts = {id: row for id, row in content.items() if isinstance(row, dict)}
-    assert set(texts) == set(judges), figure
+    named: dict[str, Judge] = {judge.__name__: judge for judge in judges} | others
+    assert set(texts) == set(named), figure
     shared = {"kind": OBSERVATION} | {key: content[key] for key in content if key not in texts}
-    return tuple(Claim(id, judge=judge, **shared | texts[id]) for id, judge in judges.items())
+    return tuple(Claim(id, judge=named[id], **shared | row) for id, row in texts.items())
 
 
 def _change(row: dict[str, Any]) -> Change:
