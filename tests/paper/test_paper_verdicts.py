@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import claim_results as made
-from bocce.paper.judge import bottom_line, judge_all
-from bocce.paper.listing import as_json, as_markdown
+from bocce.paper.judge import as_json, as_markdown, bottom_line, judge_all
 from bocce.paper.results import Results, Trajectory, View, interval
 from bocce.paper.specs import PROFILES, Outcome
 from bocce.paper.verdicts import (

@@ -19,7 +19,7 @@ Folder = Annotated[
 
 def show_verdicts(verdicts: list[Verdict]) -> None:
     """A row a claim, then how many there are of each verdict."""
-    from ..paper.listing import summed
+    from ..paper.judge import summed
 
     rows = []
     for v in verdicts:

@@ -32,7 +32,7 @@ def claims(
       bocce claims results --erratum > erratum.md
     """
     from ..paper import erratum as change
-    from ..paper import listing, report, runner
+    from ..paper import judge, report, runner
 
     with progress("reading the cells") as tell:
         results = runner.load(folder)
@@ -43,6 +43,6 @@ def claims(
     elif json:
         say(text)
     elif markdown:
-        say(listing.as_markdown(found))
+        say(judge.as_markdown(found))
     else:
         show_verdicts(found)

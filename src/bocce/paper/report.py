@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import __version__
 from .._atomic import atomic_write
 from .._types import Json
-from . import EXHIBITS, judge, listing, runner, verdicts
+from . import EXHIBITS, judge, runner, verdicts
 from .canvas import SETTING_WORDS, Picture, names_of
 from .contributions import Contribution, contributions
 from .exhibit import Exhibit
@@ -28,7 +28,7 @@ COLOURS = {  # classes of the page's style sheet
     "fails": "fails",
     **dict.fromkeys(("constants", "margin", "proof-gap", "rounding", "restate"), "change"),
 }
-GROUPS = listing.TITLES
+GROUPS = judge.TITLES
 # Of a figure's settings the first of these is shown, the others at the press of a button.
 SHOWN_FIRST = ("published", "released-rows", "paper", "authors")
 # What the labels on the page mean, said where they stand.
@@ -135,7 +135,7 @@ class Page:
             meanings=MEANINGS,
             words_used={v.word for v in found},
             bottom_line=judge.bottom_line(found) if found else [],
-            counts=listing.counts(found),
+            counts=judge.counts(found),
             group_names=GROUPS,
             missing=_missing(results),
             seconds=sum(float(entry["seconds"]) for entry in results.provenance.values()),
@@ -248,4 +248,4 @@ def judged(folder: Path, results: Results) -> tuple[list[Verdict], str]:
     """The verdicts, and claims.json as text; a profile that is too small gives none."""
     profile = runner.profile_of(folder)
     found = judge.judge_all(results, profile) if profile.judges else []
-    return found, listing.as_json(found, profile.name, judge.bottom_line(found))
+    return found, judge.as_json(found, profile.name, judge.bottom_line(found))

@@ -152,6 +152,11 @@ class Profile:
     passes: float  # over the LIBSVM data
     judges: bool = True  # is it large enough to say something about the paper?
 
+    @property
+    def few_rows(self) -> int:
+        """Of designs on which many methods are compared exactly."""
+        return min(2000, self.rows)
+
     def steps(self, T: int) -> int:
         """The paper's T, cut to this profile.
 

@@ -36,7 +36,8 @@ class Statement:
 
 
 @cache
-def _read(name: str) -> dict[str, Any]:
+def read(name: str) -> dict[str, Any]:
+    """A file of text, with white space as one space."""
     content: dict[str, Any] = _one_space(tomllib.loads((files(__package__) / name).read_text()))
     return content
 
@@ -53,7 +54,7 @@ def _one_space(value: Any) -> Any:
 def claims(figure: str, /, *judges: Callable[..., Finding], **others: Judge) -> tuple[Claim, ...]:
     """The claims of an exhibit, in the order of claims.toml. A judge is a function whose name is
     the claim's id; others are given by keyword."""
-    content = _read("claims.toml")[figure]
+    content = read("claims.toml")[figure]
     texts = {id: row for id, row in content.items() if isinstance(row, dict)}
     named: dict[str, Judge] = {judge.__name__: judge for judge in judges} | others
     assert set(texts) == set(named), figure
@@ -72,11 +73,11 @@ def _statement(id: str, row: dict[str, Any]) -> Statement:
 
 
 def _statements() -> tuple[Statement, ...]:
-    rows = _read("statements.toml").items()
+    rows = read("statements.toml").items()
     return tuple(_statement(id, row) for id, row in rows if isinstance(row, dict))
 
 
 STATEMENTS = _statements()
 # Slips outside the statements; with T = psi n (line 372) one of them is a remark that is judged.
-OTHER = tuple(map(_change, _read("statements.toml")["other"]))
+OTHER = tuple(map(_change, read("statements.toml")["other"]))
 HORIZON = next(change for change in OTHER if change.line == 372)

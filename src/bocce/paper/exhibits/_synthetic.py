@@ -17,7 +17,6 @@ VARIANTS = ("Multi-SHB", "Multi-SHB-CNST", "2P-SHB")
 STABILITY = "stability"
 SIMILAR = 3.0  # "similar", "close", "matches": within this factor
 SMALLER = 0.95  # "smaller", "better", "faster": at least 5 per cent
-RELEASED = ("paper", "released-rows", "authors")  # settings of figures without a published panel
 
 
 def synthetic(setting: str, profile: Profile, kappa: float, r: float) -> Data:
@@ -110,12 +109,3 @@ def judged_curves(view: View) -> dict[str, dict[str, Trajectory]]:
 def lasts(curves: dict[str, dict[str, Trajectory]], methods: tuple[str, ...]) -> dict[str, float]:
     """The final value of each method in each panel."""
     return {f"{panel}: {m}": curves[panel][m].last for panel in curves for m in methods}
-
-
-def sizes(profile: Profile, T: int) -> str:
-    """
-    >>> from ..specs import PROFILES
-    >>> sizes(PROFILES["paper"], 7000)
-    'n = 10,000, d = 20, T = 7,000'
-    """
-    return f"n = {profile.rows:,}, d = {profile.columns}, T = {profile.steps(T):,}"

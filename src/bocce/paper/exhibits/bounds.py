@@ -21,7 +21,7 @@ from ..specs import Cell, Data, Outcome, Profile, table, table_cell
 from ..texts import STATEMENTS
 from ..verdicts import OURS, Claim, Finding, below, first_false, span, tally
 
-LABEL, TITLE = "bounds", "The theorems' bounds beside the exact error"
+LABEL = "bounds"
 UNITS = (1e-6, 1e-3, 0.01, 1.0)  # mu: a right bound does not notice its units
 HORIZONS = (200, 1000, 4000, 16_000)
 BEYOND = 1_000_000  # above T_bar = 889,586 of Theorem 4 on this problem
@@ -83,14 +83,6 @@ PROMISES = {
         wrong_mu=NU,
     ),
 }
-
-
-def _caption(profile: Profile) -> str:
-    return (
-        f"L = L_max, a batch that the theorem allows, n = {N:,}, d = 2, T up to "
-        f"{profile.steps(HORIZONS[-1]):,} (Theorem 4, mu = 1: {profile.steps(BEYOND):,}). The same "
-        "problem in four units, mu = 1e-6, 1e-3, 0.01 and 1."
-    )
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
@@ -224,6 +216,4 @@ def _ratio(view: View, theorem: str, mu: float, which: str) -> float:
 
 
 CLAIMS = tuple(_claim(theorem, promise) for theorem, promise in PROMISES.items())
-EXHIBIT = Exhibit(
-    *(LABEL, "bounds", TITLE, _caption, _cells, _picture, CLAIMS), tables=(bounds,), ours=True
-)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (bounds,))

@@ -13,15 +13,11 @@ from ..specs import Cell, Outcome, Profile, table, table_cell
 from ..texts import claims
 from ..verdicts import Finding
 
-LABEL, TITLE = "non_acc_alpha_beta", "Step size and momentum of SHB-EXP"
+LABEL = "non_acc_alpha_beta"
 NOT_A_TEST = (
     "The release takes tau = 10 kappa, which here equals T: its steps do not decay, and it cannot "
     "show this figure."
 )
-
-
-def _caption(profile: Profile) -> str:
-    return "alpha_k and beta_k for T = 100, L = 10, mu = 1, tau = 1."
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
@@ -76,8 +72,4 @@ def _picture(view: View) -> Picture:
 
 
 CLAIMS = claims(LABEL, alpha_falls, beta_rises)
-EXHIBIT = Exhibit(
-    *(LABEL, "fig1", TITLE, _caption, _cells, _picture, CLAIMS),
-    tables=(alpha_beta,),
-    settings=("paper", "authors"),
-)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (alpha_beta,))

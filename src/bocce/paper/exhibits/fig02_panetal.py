@@ -15,19 +15,10 @@ from ..texts import claims
 from ..verdicts import Finding, counted, tally
 
 LABEL = "panetal_multistage"
-TITLE = "Divergence of the multi-stage method of Pan et al. at b = 1"
 PANEL, METHOD = "b=1", "Multi-SHB-PAN-2"
 N, KAPPA, START, SEEDS = 100, 5000.0, 100.0, 5
 GROWN = 1e3  # "diverges exponentially": the gradient norm grows at least so much
 POINTS = 1000  # kept of a run
-
-
-def _caption(profile: Profile) -> str:
-    return (
-        f"Diagonal problem of the lower bound, n = d = 100, kappa = 5000, w_0 = 100 everywhere, "
-        f"C = 2, T = {profile.steps(10_000):,}, 5 runs without any guard: gradient norm, and "
-        "logarithm of the variance of the stochastic gradient."
-    )
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
@@ -121,8 +112,4 @@ def _picture(view: View) -> Picture:
 
 
 CLAIMS = claims(LABEL, panetal_diverges, panetal_variance)
-EXHIBIT = Exhibit(
-    *(LABEL, "fig2", TITLE, _caption, _cells, _picture, CLAIMS),
-    tables=(diverging_run, first_stage_rate),
-    settings=("paper", "authors"),
-)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (diverging_run, first_stage_rate))

@@ -12,7 +12,7 @@ from ..canvas import Picture, curve_panels, runs_picture
 from ..compute import prepared, problem, told
 from ..exhibit import Exhibit
 from ..results import Trajectory, View
-from ..specs import SETTINGS, Cell, Outcome, Profile, Run, table, table_cell
+from ..specs import Cell, Outcome, Profile, Run, table, table_cell
 from ..texts import claims
 from ..verdicts import Case, Finding, all_of, below, counted, ratio, span, tally, within
 from ._synthetic import (
@@ -23,25 +23,17 @@ from ._synthetic import (
     kappa_of,
     lasts,
     noisy_cells,
-    sizes,
     stability,
     synthetic,
 )
 
-LABEL, TITLE = "shb_quad", "Squared loss on synthetic data"
+LABEL = "shb_quad"
 METHODS = ("SHB", "Multi-SHB", "Multi-SHB-CNST", "2P-SHB", "SGD", "Nesterov-EXP")
 KAPPAS, NOISES = (1000, 500, 200), (1e-2, 1e-4, 1e-6)
 SETTLED = 0.1  # "converges to a neighbourhood": changes by less than this over the last quarter
 TOLD_APART = 3.0  # the highest level at T over the lowest
 ACCELERATED = 0.5  # of the full batch's speed, at least
 PAPER_T, PAPER_N = 7000, 10_000
-
-
-def _caption(profile: Profile) -> str:
-    return (
-        f"{sizes(profile, PAPER_T)}, b = 0.9 n, {profile.counted(3)}; kappa from left to right "
-        "1000, 500, 200, noise r from top to bottom 1e-2, 1e-4, 1e-6."
-    )
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
@@ -251,8 +243,4 @@ CLAIMS = claims(
     *(quad_v_nesterov, quad_stages, quad_batch_accelerates, quad_stochasticity),
     quad_batch_covered,
 )
-EXHIBIT = Exhibit(
-    *(LABEL, "fig3", TITLE, _caption, _cells, _picture, CLAIMS),
-    tables=(stability, speeds_and_kappa),
-    settings=SETTINGS,
-)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (stability, speeds_and_kappa))

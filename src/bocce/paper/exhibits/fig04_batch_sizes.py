@@ -14,9 +14,9 @@ from ..results import Trajectory, View
 from ..specs import Cell, Profile, Run, run_cells
 from ..texts import claims
 from ..verdicts import Finding, all_of, below, counted, span, tally, within
-from ._synthetic import RELEASED, SIMILAR, SMALLER, kappa_of, sizes, synthetic
+from ._synthetic import SIMILAR, SMALLER, kappa_of, synthetic
 
-LABEL, TITLE = "shb_batch_sizes", "Feasible systems: SHB with batch size b = ξ n"
+LABEL = "shb_batch_sizes"
 KAPPAS = (2048, 1024, 512, 256, 128, 64, 32, 16, 8)
 SHARES = tuple(round(0.1 * i, 1) for i in range(1, 11))
 STEADY_SHARE = 0.3  # of SGD and NON-ACC-SHB
@@ -24,13 +24,6 @@ FAR_DOWN = 1e-8  # a speed is measured until the gradient norm has fallen by thi
 LARGE_KAPPA = 512  # "kappa is large": the three largest
 LARGE_BATCHES = ("SHB-0.9", "SHB-1.0")
 FLOOR = 1e-14  # of the first norm: below it there is rounding only
-
-
-def _caption(profile: Profile) -> str:
-    return (
-        f"{sizes(profile, 2000)}, no noise, {profile.counted(5)}; SGD and NON-ACC-SHB with "
-        "b = 0.3 n; KAP and SQRT-KAP fall as exp(-k/kappa) and exp(-k/sqrt(kappa))."
-    )
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
@@ -217,4 +210,4 @@ CLAIMS = claims(
     *(LABEL, sweep_i_divergence, sweep_ii_threshold, sweep_ii_extent, sweep_iii_slow),
     *(sweep_iv_sqrt, sweep_v_kappa),
 )
-EXHIBIT = Exhibit(LABEL, "fig4", TITLE, _caption, _cells, _picture, CLAIMS, settings=RELEASED)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)

@@ -17,8 +17,8 @@ from ..texts import claims
 from ..verdicts import Cases, Finding, Judge, below, counted, tally
 from ._synthetic import SMALLER
 
-TWO, TWO_TITLE, TWO_RUNS = "lower_bound_2", "Lower bound, two samples", "kappa=6, b=1"
-MANY, MANY_TITLE, MANY_RUNS = "lower_bound_n", "Lower bound, n samples", "kappa=10, b=10"
+TWO, TWO_RUNS = "lower_bound_2", "kappa=6, b=1"
+MANY, MANY_RUNS = "lower_bound_n", "kappa=10, b=10"
 METHODS = ("SHB", "SGD", "SGD, 1/L_max")
 SEEDS, T = 5, 300
 ROUNDING = 1e-9  # of a rate
@@ -90,13 +90,6 @@ def _pictured(view: View, columns: int, runs: str, *panels: Panel) -> Picture:
 # ---------------------------------------------------------------- two samples
 
 
-def _two_caption(profile: Profile) -> str:
-    return (
-        "Derivative of Psi in beta over beta in [0, 1] and theta in [0, 2 pi]; Psi against theta "
-        "at beta = 0.63; SHB and SGD at b = 1, kappa = 6, 300 steps, 5 runs."
-    )
-
-
 def _two_cells(setting: str, profile: Profile) -> list[Cell]:
     grid = table_cell(TWO, "paper", "psi", "Psi", table("psi_two_samples", points=61))
     return [grid, *_against_sgd(TWO, TWO_RUNS, n=2, kappa=6, b=1)]
@@ -143,13 +136,6 @@ def _two_picture(view: View) -> Picture:
 
 
 # ---------------------------------------------------------------- n samples
-
-
-def _many_caption(profile: Profile) -> str:
-    return (
-        "n = 100: derivative and minimum of Psi at b = 70; log((n-b)/((n-1)b)) against log kappa* "
-        "for b = 1 .. 99; SHB and SGD at kappa = 10, b = 10, 300 steps, 5 runs."
-    )
 
 
 def _many_cells(setting: str, profile: Profile) -> list[Cell]:
@@ -296,15 +282,11 @@ def _many_picture(view: View) -> Picture:
 TWO_CLAIMS = claims(
     TWO, two_samples_monotone, two_samples_runs=_diverges_while_sgd_converges(TWO_RUNS)
 )
-TWO_SAMPLES = Exhibit(
-    *(TWO, "fig5", TWO_TITLE, _two_caption, _two_cells, _two_picture, TWO_CLAIMS),
-    tables=(psi_two_samples, diagonal_rates),
-)
+TWO_TABLES = (psi_two_samples, diagonal_rates)
+TWO_SAMPLES = Exhibit(TWO, _two_cells, _two_picture, TWO_CLAIMS, TWO_TABLES)
 MANY_CLAIMS = claims(
     *(MANY, n_samples_monotone, n_samples_line, n_samples_polyak),
     n_samples_runs=_diverges_while_sgd_converges(MANY_RUNS),
 )
-MANY_SAMPLES = Exhibit(
-    *(MANY, "fig7", MANY_TITLE, _many_caption, _many_cells, _many_picture, MANY_CLAIMS),
-    tables=(psi_grid, batch_factor, polyak_critical),
-)
+MANY_TABLES = (psi_grid, batch_factor, polyak_critical)
+MANY_SAMPLES = Exhibit(MANY, _many_cells, _many_picture, MANY_CLAIMS, MANY_TABLES)

@@ -16,10 +16,9 @@ from ..specs import Cell, Outcome, Profile, table, table_cell
 from ..texts import claims
 from ..verdicts import Finding
 
-PSI, PSI_TITLE = "psi_function", "Ψ as a function of b, β and θ"
+PSI, DERIVATIVE = "psi_function", "der_beta"
 STEPS, N = 6, 100
 HEAD = r"\Psi = P_1 \sin^2\theta + P_2 \sin\theta \cos\theta + P_3 \cos^2\theta"
-DERIVATIVE, DERIVATIVE_TITLE = "der_beta", "Derivative of Ψ in β, b = 70"
 # The printed rows of theta = 0 .. 0.8 pi; they repeat after pi, but for one entry.
 _HALF = np.array(
     [
@@ -35,12 +34,6 @@ PRINTED[5, -1] = 35.082
 
 
 # ---------------------------------------------------------------- figure 6
-
-
-def _psi_caption(profile: Profile) -> str:
-    return (
-        "The growth of E||(w_k, w_{k-1})||^2 over six steps on the lower bound's problem, n = 100."
-    )
 
 
 def _psi_cells(setting: str, profile: Profile) -> list[Cell]:
@@ -98,10 +91,6 @@ def _psi_picture(view: View) -> Picture:
 # ---------------------------------------------------------------- table 1
 
 
-def _table_caption(profile: Profile) -> str:
-    return "Ours against the printed values, n = 100."
-
-
 def _table_cells(setting: str, profile: Profile) -> list[Cell]:
     return [table_cell(DERIVATIVE, "paper", "b=70", "Psi", table("psi_derivatives", n=100, b=70))]
 
@@ -149,14 +138,6 @@ def _table_picture(view: View) -> Picture:
     return Picture(grid=Grid(columns, rows, cells, off, note))
 
 
-PSI_CLAIMS = claims(PSI, psi_expression)
-FUNCTION = Exhibit(
-    *(PSI, "fig6", PSI_TITLE, _psi_caption, _psi_cells, _psi_picture, PSI_CLAIMS),
-    tables=(psi_terms,),
-)
+FUNCTION = Exhibit(PSI, _psi_cells, _psi_picture, claims(PSI, psi_expression), (psi_terms,))
 TABLE_CLAIMS = claims(DERIVATIVE, table_der_beta)
-TABLE = Exhibit(
-    *(DERIVATIVE, "table1", DERIVATIVE_TITLE),
-    *(_table_caption, _table_cells, _table_picture, TABLE_CLAIMS),
-    tables=(psi_derivatives,),
-)
+TABLE = Exhibit(DERIVATIVE, _table_cells, _table_picture, TABLE_CLAIMS, (psi_derivatives,))

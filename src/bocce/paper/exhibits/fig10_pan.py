@@ -9,29 +9,19 @@ from ..specs import Cell, Profile
 from ..texts import claims
 from ..verdicts import Case, Finding, all_of, below, counted, ratio, span, tally, within
 from ._synthetic import (
-    RELEASED,
     SIMILAR,
     SMALLER,
     VARIANTS,
     judged_curves,
     lasts,
     noisy_cells,
-    sizes,
 )
 
 LABEL = "pan_multistage_compare"
-TITLE = "Comparison with the multi-stage method of Pan et al."
 KAPPAS, NOISES = (2000, 1000, 500, 200, 100), (1e-2, 1e-4, 1e-6, 1e-8)
 EXTREMES = ("Multi-SHB-PAN-2", "Multi-SHB-PAN-T-KAP")
 METHODS = (*VARIANTS, *EXTREMES)
 NEAR = 2.0  # a factor by which a curve may leave the interval of the extremes, generously read
-
-
-def _caption(profile: Profile) -> str:
-    return (
-        f"{sizes(profile, 7000)}, b = 0.9 n, {profile.counted(3)}; kappa from top to bottom "
-        "2000, 1000, 500, 200, 100, noise r from left to right 1e-2, 1e-4, 1e-6, 1e-8."
-    )
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
@@ -101,4 +91,4 @@ def _picture(view: View) -> Picture:
 
 
 CLAIMS = claims(LABEL, pan_converges, pan_similar, pan_between)
-EXHIBIT = Exhibit(LABEL, "fig10", TITLE, _caption, _cells, _picture, CLAIMS, settings=RELEASED)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)

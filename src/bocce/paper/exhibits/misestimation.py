@@ -14,7 +14,7 @@ from ..specs import EXACT, Cell, Data, Profile, Run
 from ..texts import claims
 from ..verdicts import Finding, all_of, below, counted, ratio, span, tally
 
-LABEL, TITLE = "misestimation", "SHB-EXP with L or μ estimated badly"
+LABEL = "misestimation"
 MIS_L = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0)  # nu: L is under-estimated by it
 MIS_MU = (0.01, 0.1, 0.3, 1.0)
 PANEL_L = "L"
@@ -25,14 +25,6 @@ REGIMES = {  # panel: (kappa, r): bias alone, noise that matters, and a harder p
 }
 SLOWER = 1.05  # at least 5 per cent
 TENTH = 0.1
-
-
-def _caption(profile: Profile) -> str:
-    return (
-        "Exact root mean square error; L is under-estimated by nu (over-estimated if nu < 1, with "
-        f"T/nu steps), mu is told as nu mu. b = 0.1 n, n = {profile.rows:,}, d = "
-        f"{profile.columns}, T = {profile.steps(7000):,}."
-    )
 
 
 def _data(profile: Profile, kappa: float, r: float) -> Data:
@@ -159,4 +151,4 @@ def _picture(view: View) -> Picture:
 
 
 CLAIMS = claims(LABEL, mis_L_converges, mis_L_diverges_first, mis_L_slows, mis_mu_slows)
-EXHIBIT = Exhibit(LABEL, "misestimation", TITLE, _caption, _cells, _picture, CLAIMS, ours=True)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)

@@ -9,14 +9,13 @@ import numpy as np
 from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, method_lines
 from ..exhibit import Exhibit
 from ..results import View
-from ..specs import SETTINGS, Cell, Profile
+from ..specs import Cell, Profile
 from ..texts import claims
 from ..verdicts import Finding, tally, within
-from ._synthetic import VARIANTS, noisy_cells, panel_name, sizes
+from ._synthetic import VARIANTS, noisy_cells, panel_name
 from .fig03_quad import METHODS
 
 LABEL = "published_panel"
-TITLE = "The panel in the release's notebook, κ = 512, r = 0.01"
 KAPPA, R, T = 512.0, 0.01, 7000
 PANEL = panel_name(KAPPA, R)
 # read off the notebook's picture, at its markers
@@ -32,13 +31,6 @@ READ = {
 REACHED_1 = {"SHB": 500.0, "Multi-SHB": 500.0, "SGD": 1230.0, "Nesterov-EXP": 110.0}
 NEAR = 2.0  # two runs of noisy curves, read off a picture
 TOGETHER, APART = (1000, 2000), (4000, 7000)
-
-
-def _caption(profile: Profile) -> str:
-    return (
-        f"{sizes(profile, T)}, b = 0.9 n: runs under each setting, beside the values read off the "
-        "picture in results.ipynb at its markers."
-    )
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
@@ -103,6 +95,4 @@ def _picture(view: View) -> Picture:
 
 
 CLAIMS = claims(LABEL, published_panel)
-EXHIBIT = Exhibit(
-    *(LABEL, "panel", TITLE, _caption, _cells, _picture, CLAIMS), settings=SETTINGS, ours=True
-)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)

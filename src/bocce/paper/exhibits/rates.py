@@ -16,7 +16,7 @@ from ..texts import claims
 from ..verdicts import Finding, below, counted, tally
 from ._synthetic import SMALLER
 
-LABEL, TITLE = "rates", "Rates that the text states"
+LABEL = "rates"
 SLOPE_T = (1000, 2000, 4000, 8000, 16_000, 32_000)
 SLOPES = (-1.3, -0.7)  # of the squared error: -1, with room for the logarithms
 FASTER = (1000.0, 500.0, 200.0)  # kappa
@@ -26,15 +26,6 @@ FEASIBLE = ("Multi-SHB", "Multi-SHB-PAN-2")
 FEASIBLE_KAPPA = 1e4  # so that the longest run but one ends above rounding
 RESOLVED = 1e-12  # of the first error: below it there is rounding only
 DOUBLED = 1.8  # ln(error) must fall by so much more in twice the steps to be called linear
-
-
-def _caption(profile: Profile) -> str:
-    return (
-        f"Exact errors: SHB-EXP started at the minimiser, T up to "
-        f"{profile.steps(SLOPE_T[-1]):,}; Multi-SHB and the method of Pan et al. on a feasible "
-        f"system; 2P-SHB beside SGD and SHB-EXP, n = {profile.rows:,}, d = {profile.columns}, "
-        f"b = 0.9 n, T = {profile.steps(7000):,}."
-    )
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
@@ -146,8 +137,4 @@ def _picture(view: View) -> Picture:
 
 
 CLAIMS = claims(LABEL, two_phase_faster, pan_feasible, noise_slope=noise_falls)
-EXHIBIT = Exhibit(
-    *(LABEL, "rates", TITLE, _caption, _cells, _picture, CLAIMS),
-    tables=(noise_slope, feasible_errors),
-    ours=True,
-)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (noise_slope, feasible_errors))

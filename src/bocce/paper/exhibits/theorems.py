@@ -17,13 +17,9 @@ from ..texts import HORIZON, STATEMENTS, Statement, claims
 from ..verdicts import STATEMENT, Claim, Finding, below, first_false, tally
 from . import _evidence_lemmas, _evidence_theorems
 
-LABEL, TITLE = "theorems", "Theorems, corollaries and lemmas, tested"
+LABEL = "theorems"
 ROUNDING = 1.0 + 1e-9
 EVIDENCE = _evidence_theorems.EVIDENCE | _evidence_lemmas.EVIDENCE
-
-
-def _caption(profile: Profile) -> str:
-    return "The evidence for each verdict, computed exactly; any profile."
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
@@ -184,8 +180,4 @@ _REMARKS = claims(
 )
 # T = psi n, the last of the remarks, has a change of its own
 REMARKS = (*_REMARKS[:-1], replace(_REMARKS[-1], changes=(HORIZON,)))
-EXHIBIT = Exhibit(
-    *(LABEL, "theorems", TITLE, _caption, _cells, _picture, (*CLAIMS, *REMARKS)),
-    tables=(lemma,),
-    ours=True,
-)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, (*CLAIMS, *REMARKS), (lemma,))

@@ -16,7 +16,7 @@ from ..specs import Cell, Data, Outcome, Profile, table, table_cell
 from ..texts import claims
 from ..verdicts import Finding, below, counted, span
 
-LABEL, TITLE = "thresholds", "Which batch size does accelerated heavy ball need?"
+LABEL = "thresholds"
 DESIGNS = {
     "haar": "Haar rows",
     "gaussian": "Gaussian rows",
@@ -25,13 +25,6 @@ DESIGNS = {
 }
 KAPPAS = (10, 30, 100, 300, 1000, 2000)
 TIGHT = 3.0
-
-
-def _caption(profile: Profile) -> str:
-    return (
-        "The paper's b*, the certified and the exact critical batch size, and the smallest batch "
-        f"whose runs settle, against kappa, for four row laws; n = {profile.rows:,}, d = 20."
-    )
 
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
@@ -130,8 +123,4 @@ def _picture(view: View) -> Picture:
 
 
 CLAIMS = claims(LABEL, certificate_safe, threshold_tight)
-EXHIBIT = Exhibit(
-    *(LABEL, "thresholds", TITLE, _caption, _cells, _picture, CLAIMS),
-    tables=(critical_batches, observed_batch),
-    ours=True,
-)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (critical_batches, observed_batch))
