@@ -129,7 +129,7 @@ class Page:
             by_id={v.claim.id: v for v in found},
             changes=_changes(found),
             sections=sections,
-            groups=_groups(found),
+            groups={t: [v for v in found if v.claim.kind == kind] for kind, t in GROUPS.items()},
             settings=[s for s in SETTINGS if any(s in v.findings for v in found)],
             setting_words=SETTING_WORDS,
             meanings=MEANINGS,
@@ -137,7 +137,7 @@ class Page:
             bottom_line=judge.bottom_line(found) if found else [],
             counts=judge.counts(found),
             group_names=GROUPS,
-            missing=_missing(results),
+            missing=list(dict.fromkeys(x for name in EXHIBITS for x in results.stand_ins(name))),
             seconds=sum(float(entry["seconds"]) for entry in results.provenance.values()),
             took=in_words(last) if "elapsed" in last else "",
             by_figure=_by_figure(results),
@@ -166,17 +166,6 @@ def _numbered(alias: str) -> str:
     ('Figure 5', 'Table 1')
     """
     return alias.replace("fig", "Figure ").replace("table", "Table ")
-
-
-def _groups(found: list[Verdict]) -> dict[str, list[Verdict]]:
-    """Observations, statements and ours, each in the paper's order."""
-    return {title: [v for v in found if v.claim.kind == kind] for kind, title in GROUPS.items()}
-
-
-def _missing(results: Results) -> list[str]:
-    """Data that could not be had, or that others stand in for."""
-    said = [text for label in EXHIBITS for text in results.stand_ins(label)]
-    return list(dict.fromkeys(said))
 
 
 def pictures(results: Results, exhibit: Exhibit) -> list[Picture]:

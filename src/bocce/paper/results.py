@@ -185,5 +185,5 @@ class View:
             # one more point, infinite: every run stopped short, before the value was too large
             k, evaluations = (np.append(x, x[-1:] + 1) for x in (k, evaluations))
             stacked = np.column_stack([stacked, np.full(len(stacked), np.inf)])
-        exact = (expected.get(name, NONE) for name in ("k", "grad_norm"))
-        return Trajectory(k, stacked, *exact, evaluations, expected.get("error", NONE))
+        exact_k, exact, error = (expected.get(x, NONE) for x in ("k", "grad_norm", "error"))
+        return Trajectory(k, stacked, exact_k, exact, evaluations, error)

@@ -72,9 +72,9 @@ def noisy_cells(
             run = Run(data, method, setting, 0.9, T=T, every=profile.every(T))
             place = (label, setting, panel_name(kappa, r), method)
             cells += run_cells(*place, run, profile.runs(3), exact=True)
-    place = {"setting": setting, "rows": profile.rows, "columns": profile.columns}
+    given = {"setting": setting, "rows": profile.rows, "columns": profile.columns}
     for kappa in dict.fromkeys(kappa for kappa, _ in panels):
-        job = table("stability", **place, kappa=float(kappa), T=T, methods=methods)
+        job = table("stability", **given, kappa=float(kappa), T=T, methods=methods)
         cells.append(table_cell(label, setting, f"kappa={kappa:g}", STABILITY, job))
     return cells
 

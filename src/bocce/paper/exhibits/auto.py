@@ -12,8 +12,10 @@ from ..texts import claims
 from ..verdicts import Finding, below, counted, tally
 
 LABEL = "auto"
-METHODS = ("sgd", "sgd-exp", "shb", "shb-exp", "2p-shb", "nesterov-exp", "multi-shb-pan", "mass")
-METHODS += ("auto-shb", "auto")
+METHODS = (
+    *("sgd", "sgd-exp", "shb", "shb-exp", "2p-shb", "nesterov-exp", "multi-shb-pan", "mass"),
+    *("auto-shb", "auto"),
+)
 SHARES = (0.0005, 0.01, 0.1, 0.5, 0.9)
 NEAR = 3.0
 

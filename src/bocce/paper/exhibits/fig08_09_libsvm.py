@@ -112,8 +112,8 @@ def _claims(label: str, ours: bool = False) -> tuple[Claim, ...]:
     named = tuple(replace(c, id=f"{label}_{c.id}", source=f"fig:{label}") for c in made)
     if not ours:
         return named
-    other = {"kind": OURS, "source": "docs/reproduction.md", "quote": "", "line": 0}
-    return tuple(replace(c, text=f"{c.text.rstrip('.')} (mushrooms).", **other) for c in named)
+    named = tuple(replace(c, kind=OURS, source="docs/reproduction.md", quote="") for c in named)
+    return tuple(replace(c, text=f"{c.text.rstrip('.')} (mushrooms).", line=0) for c in named)
 
 
 # ---------------------------------------------------------------- pictures

@@ -130,9 +130,9 @@ def _picture(view: View) -> Picture:
     ]
     for panel in view.panels:
         curves = {m: view.curve(panel, m) for m in ("2P-SHB", *RIVALS)}
-        lines = tuple(Line(m, *visible(c.exact_k, c.error, 1e300)) for m, c in curves.items())
+        errors = tuple(Line(m, *visible(c.exact_k, c.error, 1e300)) for m, c in curves.items())
         title = panel.replace("kappa", "κ").replace("=", " = ")
-        panels.append(Panel(title, ITERATION, "root mean square error", lines))
+        panels.append(Panel(title, ITERATION, "root mean square error", errors))
     return Picture(columns=4, panels=tuple(panels))
 
 

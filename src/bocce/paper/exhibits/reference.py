@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..canvas import Grid, Picture
@@ -42,10 +44,10 @@ METHODS = tuple(VALUES["haar"])
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
     cells = []
-    sizes = {"n": profile.rows, "d": profile.columns, "noise_var": 1e-2}
+    common = Data("regression", n=profile.rows, d=profile.columns, noise_var=1e-2)
     for design in VALUES:
         for kappa in KAPPAS:
-            data = Data("regression", kappa=kappa, design=design, **sizes)
+            data = replace(common, kappa=kappa, design=design)
             for method in METHODS:
                 run = Run(data, method, "paper", 0.9, T=profile.steps(T))
                 panel = f"{design}, kappa={kappa}"
