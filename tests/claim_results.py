@@ -3,7 +3,6 @@
 import numpy as np
 
 from bocce.paper import EXHIBITS
-from bocce.paper.compute import Outcome
 from bocce.paper.exhibits import auto as auto_exhibit
 from bocce.paper.exhibits import (
     bounds as bounds_exhibit,
@@ -18,7 +17,8 @@ from bocce.paper.exhibits import (
 from bocce.paper.exhibits import misestimation as mis
 from bocce.paper.exhibits import thresholds as thresholds_exhibit
 from bocce.paper.exhibits._synthetic import panel_name
-from bocce.paper.results import Results
+from bocce.paper.results import Results, View
+from bocce.paper.specs import Outcome
 from bocce.paper.texts import STATEMENTS
 from bocce.paper.verdicts import Verdict
 
@@ -27,11 +27,19 @@ BY_NAME = {claim.id: claim for claim in CLAIMS}
 K = np.arange(0, 7001, 10)
 
 
+FIGURE = {claim.id: label for label, exhibit in EXHIBITS.items() for claim in exhibit.claims}
+
+
+def finding(name, results, setting="paper"):
+    """What a claim finds in these results."""
+    return BY_NAME[name].judge(View(results, FIGURE[name], setting))
+
+
 def word(name, results):
     """The verdict on a claim, of these results."""
     claim = BY_NAME[name]
     setting = claim.readings[0] if claim.readings else "paper"
-    return Verdict(claim, "figure", {setting: claim.judge(results, setting)}).word
+    return Verdict(claim, "figure", {setting: finding(name, results, setting)}).word
 
 
 def outcome(values, k=K, status="finished", **notes):

@@ -37,8 +37,8 @@ OF_OTHERS = {
     # Python itself: a named tuple, a module, a function that is given a signature, typer's errors
     *("hasattr(arg, '_fields')", "hasattr(kind, '_fields')", "vars(taking_options)"),
     *("hasattr(error, 'exit_code')", "getattr(importlib.import_module(module), name, None)"),
-    # a class that becomes a loss, and the attributes of an object itself
-    *("hasattr(kind, need)", "vars(kind)", "vars(self)"),
+    # a class that becomes a loss
+    *("hasattr(kind, need)", "vars(kind)"),
 }
 # Attributes of other libraries' objects that are written.
 FOREIGN_FIELDS = {"writeable", "data", "refusal", "showwarning", "propagate", "level", "value"}

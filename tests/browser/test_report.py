@@ -25,7 +25,7 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PROFILES, "paper", TINY)
-        results = runner.reproduce(folder, chosen(NAMES), TINY, SETTINGS)
+        results = runner.reproduce(runner.plan(folder, chosen(NAMES), TINY, SETTINGS))
         return report.Page(folder, results).publish()
 
 

@@ -11,13 +11,13 @@ import pytest
 import claim_results as made
 from bocce import theory
 from bocce.paper.exhibits import bounds, fig03_quad, reference, theorems
-from bocce.paper.exhibits._remarks import REMARKS
-from bocce.paper.exhibits.table1_derivative import PRINTED
+from bocce.paper.exhibits.fig06_table1_psi import PRINTED
+from bocce.paper.exhibits.theorems import REMARKS
 from bocce.paper.judge import judge_all
 from bocce.paper.results import Results
 from bocce.paper.specs import PROFILES
 from bocce.paper.verdicts import CLASSES, KINDS, STATEMENT, Verdict
-from claim_results import BY_NAME, CLAIMS, word
+from claim_results import BY_NAME, CLAIMS, finding, word
 
 # from formulas alone: tested by value below
 COMPUTED = {"quad_batch_covered", *(claim.id for claim in REMARKS)}
@@ -217,24 +217,23 @@ def test_a_claim_says_what_it_is_and_by_which_criterion(name):
 
 def test_claims_from_formulas_alone():
     results = made.joined(made.quad(), made.speeds(0.9), made.speeds(0.9, setting="authors"))
-    stages = BY_NAME["quad_stages"].judge
-    assert list(stages(results, "paper").numbers.values()) == [0, 0, 0]
-    assert list(stages(results, "authors").numbers.values()) == [9, 9, 10]
-    batch = BY_NAME["quad_batch_covered"].judge(results, "paper")
+    stages = {s: finding("quad_stages", results, s).numbers for s in ("paper", "authors")}
+    assert list(stages["paper"].values()) == [0, 0, 0]
+    assert list(stages["authors"].values()) == [9, 9, 10]
+    batch = finding("quad_batch_covered", results)
     assert all(batch.cases.values())
     assert batch.numbers["b* at kappa=1000"] == theory.batch_threshold(10_000, 1000.0)
 
 
 def test_remarks_from_formulas_alone():
-    words = {claim.id: claim.judge(Results({}), "paper").word for claim in REMARKS}
+    words = {claim.id: finding(claim.id, Results({})).word for claim in REMARKS}
     assert words == {
         "batch_share_falls": "holds",
         "batch_compared_bollapragada": "mixed",
         "batch_compared_lee": "holds",
         "horizon_proportional": "mixed",
     }
-    horizon = {claim.id: claim for claim in REMARKS}["horizon_proportional"]
-    numbers = horizon.judge(Results({}), "paper").numbers
+    numbers = finding("horizon_proportional", Results({})).numbers
     assert round(numbers["second part of b*/n, n=1e+06"], 3) == 0.012  # printed: 0.8
     assert numbers["second part of b*/n, n=1e+12"] > 0.99
 
@@ -295,29 +294,29 @@ def halved(kappa, xi):
 )
 def test_a_disputed_sentence_is_judged_in_its_natural_reading(name, results, strict, readings):
     """The headline has the natural reading; the others stand beside it and raise the flag."""
-    finding = BY_NAME[name].judge(results, "paper")
-    assert finding.word == strict
-    assert {reading: found.word for reading, found in finding.also.items()} == readings
-    assert Verdict(BY_NAME[name], "figure", {"paper": finding}).depends_on_reading
+    found = finding(name, results)
+    assert found.word == strict
+    assert {reading: other.word for reading, other in found.also.items()} == readings
+    assert Verdict(BY_NAME[name], "figure", {"paper": found}).depends_on_reading
 
 
 def test_a_wrong_mu_that_is_later_but_better_at_T_is_not_slower():
     def later_but_better(nu):
         return np.exp(-0.2 * nu * np.arange(1000.0)) + (1e-3 if nu == 1.0 else 1e-4 * nu)
 
-    finding = BY_NAME["mis_mu_slows"].judge(made.misestimation(mu=later_but_better), "paper")
-    cases = [case for name, case in finding.cases.items() if "nu=0.3" in name]
+    found = finding("mis_mu_slows", made.misestimation(mu=later_but_better))
+    cases = [case for name, case in found.cases.items() if "nu=0.3" in name]
     assert cases == [False, False, False]
-    assert finding.also["or later to a tenth of the first error"].word == "holds"
+    assert found.also["or later to a tenth of the first error"].word == "holds"
 
 
 def test_the_exponent_of_theorem_3_comes_from_clipped_points():
     """39 of 99 batches have kappa* = 1; without them the slope is -0.42, exactly it is -1/2."""
     star = np.array([theory.kappa_star(b, 100) for b in range(1, 100)])
     results = lower_n(kappa_star=star, line=theory.best_fit_line(100))
-    finding = BY_NAME["n_samples_line"].judge(results, "paper")
+    found = finding("n_samples_line", results)
     assert int((star <= 1.0).sum()) == 39
-    assert round(finding.numbers["slope without clipped points"], 2) == -0.42
+    assert round(found.numbers["slope without clipped points"], 2) == -0.42
     far = [100.0 / theory.lower_bound_threshold(100, kappa) - 1.0 for kappa in (1e6, 1e8)]
     assert math.log(far[1] / far[0]) / math.log(100.0) == pytest.approx(-0.5, abs=1e-3)
 

@@ -3,17 +3,15 @@
 import numpy as np
 import pytest
 
-from bocce.paper import EXHIBITS, own, runner
-from bocce.paper.compute import Outcome
+from bocce.paper import EXHIBITS, own
 from bocce.paper.results import Results
-from bocce.paper.specs import EXACT, PROFILES
+from bocce.paper.specs import EXACT, PROFILES, Outcome
 from cli_helpers import run
 
 
 @pytest.fixture(scope="module")
 def cells():
-    smallest = min(PROFILES.values(), key=lambda profile: profile.rows)
-    return runner.planned([EXHIBITS["shb_quad"]], ("paper",), smallest)
+    return EXHIBITS["shb_quad"].cells("paper", PROFILES["smoke"])
 
 
 def test_every_panel_of_figure_3_is_judged(cells):
@@ -23,8 +21,7 @@ def test_every_panel_of_figure_3_is_judged(cells):
 
 
 def test_a_figure_without_exact_curves_is_refused():
-    smallest = min(PROFILES.values(), key=lambda profile: profile.rows)
-    table = runner.planned([EXHIBITS["der_beta"]], ("paper",), smallest)
+    table = EXHIBITS["der_beta"].cells("paper", PROFILES["smoke"])
     with pytest.raises(ValueError, match="--method needs a figure with exact curves"):
         own.judged(table)
 

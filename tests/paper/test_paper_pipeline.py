@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,14 +12,14 @@ from typer.testing import CliRunner
 from bocce import data
 from bocce.cli import app
 from bocce.paper import EXHIBITS, canvas, chosen, compute, draw, report, runner
-from bocce.paper.compute import Outcome
+from bocce.paper.exhibit import Exhibit
 from bocce.paper.exhibits import auto, fig02_panetal, fig03_quad, fig04_batch_sizes, fig10_pan
 from bocce.paper.interactive import chart
 from bocce.paper.results import Results, Trajectory
-from bocce.paper.specs import PROFILES, SETTINGS, Profile
+from bocce.paper.specs import PROFILES, SETTINGS, Outcome, Profile
 from bocce.paper.styles import CYCLE, NAMED, SYMBOLS, style_of
 
-TINY = Profile("paper", rows=60, columns=20, share=0.004, seeds=1, passes=1.0)
+TINY = Profile("paper", rows=60, columns=6, share=0.004, seeds=1, passes=1.0)
 
 
 def small_data(name):
@@ -32,9 +33,9 @@ def tiny(monkeypatch):
     monkeypatch.setitem(PROFILES, "paper", TINY)
     monkeypatch.setattr(compute, "real_data", small_data)
     fewer = {
-        fig03_quad: {"KAPPAS": (1000, 200), "NOISES": (1e-2, 1e-4)},
-        fig04_batch_sizes: {"KAPPAS": (2048, 8)},
-        fig10_pan: {"KAPPAS": (2000, 100), "NOISES": (1e-2,)},
+        fig03_quad: {"KAPPAS": (1000,), "NOISES": (1e-2, 1e-4)},
+        fig04_batch_sizes: {"KAPPAS": (2048,)},
+        fig10_pan: {"KAPPAS": (2000,), "NOISES": (1e-2,)},
         auto: {"METHODS": ("sgd", "mass", "auto")},
         fig02_panetal: {"SEEDS": 2},
     }
@@ -81,7 +82,7 @@ def test_the_whole_pipeline(tiny, tmp_path):
     folder = tmp_path / "results"
     done = bocce("reproduce", "all", "--out", folder, "--jobs", 1)
     assert done.exit_code == 0, done.output
-    cells = runner.planned(EXHIBITS.values(), SETTINGS, TINY)
+    cells = runner.plan(folder, EXHIBITS.values(), TINY, SETTINGS).cells
     assert len(list((folder / "cells").rglob("*.npz"))) == len(cells)
     check_pictures(folder)
     check_claims(folder)
@@ -164,6 +165,40 @@ def check_commands(folder):
     assert json.loads(bocce("report", folder, "--json").stdout)["report"].endswith("report.html")
 
 
+def counting(monkeypatch, owner, name, what):
+    """How often a function is called, by what its arguments say."""
+    plain, calls = getattr(owner, name), Counter()
+
+    def counted(*given):
+        calls[what(*given)] += 1
+        return plain(*given)
+
+    monkeypatch.setattr(owner, name, counted)
+    return calls
+
+
+def test_a_run_plans_once_reads_a_cell_once_and_builds_a_picture_once(tmp_path, monkeypatch):
+    """First when everything is computed, then when everything is stored."""
+    monkeypatch.setitem(PROFILES, "paper", TINY)
+    names = ("fig1", "table1", "misestimation")
+    wanted = [(figure.label, s) for figure in chosen([*names]) for s in figure.settings]
+    for computed in (True, False):
+        with monkeypatch.context() as patch:
+            plans = counting(patch, runner, "_cells_of", lambda held, profile: profile.name)
+            built = counting(patch, Exhibit, "drawn", lambda e, results, s: (e.label, s))
+            drawn = counting(patch, draw, "render", lambda picture: picture.name)
+            reads = counting(patch, runner, "read", lambda folder, cell: cell.path)
+            made = counting(patch, runner, "compute", lambda cell: cell.path)
+            done = bocce("reproduce", *names, "--out", tmp_path, "--jobs", 1)
+        assert done.exit_code == 0, done.output
+        assert plans == {"paper": 1}
+        assert built == Counter(wanted)
+        assert len(drawn) == len(wanted)
+        cells = len(list(tmp_path.rglob("*.npz")))
+        assert (len(reads), len(made)) == (cells, cells * computed)
+        assert {*drawn.values(), *reads.values(), *made.values()} == {1}
+
+
 def test_a_smoke_test_judges_nothing(tmp_path):
     done = bocce("reproduce", "fig1", "--profile", "smoke", "--jobs", 1, "--out", tmp_path)
     assert done.exit_code == 0, done.output
@@ -231,7 +266,8 @@ def test_without_data_the_panels_say_so(tmp_path, monkeypatch):
     compute.problem.cache_clear()
     compute._loaded.cache_clear()
     try:
-        results = runner.reproduce(tmp_path, chosen(["fig8", "table1"]), TINY, SETTINGS)
+        plan = runner.plan(tmp_path, chosen(["fig8", "table1"]), TINY, SETTINGS)
+        results = runner.reproduce(plan)
         page = report.Page(tmp_path, results)
     finally:
         compute._loaded.cache_clear()
@@ -245,13 +281,7 @@ def test_without_data_the_panels_say_so(tmp_path, monkeypatch):
     # the data come: only those cells are computed again
     monkeypatch.setattr(compute, "real_data", small_data)
     computed = []
-    runner.reproduce(
-        tmp_path,
-        chosen(["fig8", "table1"]),
-        TINY,
-        SETTINGS,
-        tell=lambda what, share, left: computed.append(what),
-    )
+    runner.reproduce(plan, tell=lambda what, share, left: computed.append(what))
     assert {what.split(",")[0] for what in computed[1:]} == {"squared_loss"}
     compute.problem.cache_clear()
 

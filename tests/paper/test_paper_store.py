@@ -12,24 +12,26 @@ import numpy as np
 import pytest
 
 from bocce.paper import EXHIBITS, chosen, runner, store
-from bocce.paper.compute import Outcome
-from bocce.paper.specs import SETTINGS, Profile
+from bocce.paper.specs import SETTINGS, Outcome, Profile
 
 TINY = Profile("tiny", rows=60, columns=20, share=0.004, seeds=1, passes=1.0)
 NAMES = ["lower_bound_2", "misestimation", "der_beta"]
 
 
+def plan(folder, names=NAMES, settings=SETTINGS, profile=TINY):
+    return runner.plan(folder, chosen(names), profile, settings)
+
+
 def digests(folder):
-    cells = runner.planned(chosen(NAMES), SETTINGS, TINY)
     found = {}
-    for cell in cells:
+    for cell in [c for f in chosen(NAMES) for s in f.settings for c in f.cells(s, TINY)]:
         outcome, _ = store.read(folder, cell)
         found[cell.path] = store.digest(cell.identity(), outcome)
     return found
 
 
 def run(folder, jobs=1, **options):
-    return runner.reproduce(folder, chosen(NAMES), TINY, SETTINGS, jobs, **options)
+    return runner.reproduce(plan(folder), jobs, **options)
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +89,7 @@ def test_a_damaged_cell_is_computed_again(whole, tmp_path, monkeypatch):
     run(tmp_path)
     before = digests(tmp_path)
     assert before == digests(whole)
-    cells = runner.planned(chosen(NAMES), SETTINGS, TINY)
-    damaged = cells[3]
+    damaged = plan(tmp_path).cells[3]
     path = store.cell_file(tmp_path, damaged)
     sound = path.read_bytes()
     path.write_bytes(sound[: len(sound) // 2])
@@ -174,17 +175,17 @@ def test_an_unfinished_folder_says_what_is_missing(whole, tmp_path, monkeypatch)
 
 def test_figures_and_settings_add_up_in_a_folder(tmp_path, monkeypatch):
     monkeypatch.setitem(runner.PROFILES, "tiny", TINY)
-    runner.reproduce(tmp_path, chosen(["fig1"]), TINY, ("authors",))
-    runner.reproduce(tmp_path, chosen(["table1"]), TINY, SETTINGS)
+    runner.reproduce(plan(tmp_path, ["fig1"], ("authors",), TINY))
+    runner.reproduce(plan(tmp_path, ["table1"], SETTINGS, TINY))
     held = runner.load(tmp_path)
     assert {key[:2] for key in held.outcomes} == {
         ("non_acc_alpha_beta", "authors"),
         ("der_beta", "paper"),
     }
-    runner.reproduce(tmp_path, chosen(["fig1"]), TINY, ("paper",))
+    runner.reproduce(plan(tmp_path, ["fig1"], ("paper",), TINY))
     assert held.settings("non_acc_alpha_beta") == ["authors"]
     assert runner.load(tmp_path).settings("non_acc_alpha_beta") == ["paper", "authors"]
     other = Profile("other", 60, 20, 0.004, 1, 1.0)
     monkeypatch.setitem(runner.PROFILES, "other", other)
-    runner.reproduce(tmp_path, chosen(["table1"]), other, SETTINGS)
+    runner.reproduce(plan(tmp_path, ["table1"], SETTINGS, other))
     assert {key[0] for key in runner.load(tmp_path).outcomes} == {"der_beta"}

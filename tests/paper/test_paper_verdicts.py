@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 import claim_results as made
-from bocce.paper.compute import Outcome
-from bocce.paper.judge import bottom_line, judge_all
-from bocce.paper.listing import as_json, as_markdown
-from bocce.paper.results import Results, Trajectory, interval
-from bocce.paper.specs import PROFILES
+from bocce.paper.judge import as_json, as_markdown, bottom_line, judge_all
+from bocce.paper.results import Results, Trajectory, View, interval
+from bocce.paper.specs import PROFILES, Outcome
 from bocce.paper.verdicts import (
     CLASSES,
     KINDS,
@@ -24,13 +22,13 @@ from bocce.paper.verdicts import (
     Finding,
     Verdict,
 )
-from claim_results import BY_NAME, word
+from claim_results import finding, word
 
 FULL = PROFILES["paper"]
 
 
 def claim_of(kind, **more):
-    return Claim("c", kind, "s", "t.", "c.", lambda r, s: Finding({}), "runs", **more)
+    return Claim("c", kind, "s", "t.", "c.", lambda view: Finding({}), "runs", **more)
 
 
 def judged(kind, *shares, settings=("paper", "authors", "published"), **more):
@@ -95,26 +93,26 @@ def test_the_first_change_is_the_main_one():
 def test_what_cannot_be_compared_is_not_counted():
     """Two infinities, NaN: neither met nor missed."""
     curves = made.misestimation(mu=lambda nu: np.full(1000, np.inf))
-    finding = BY_NAME["mis_mu_slows"].judge(curves, "paper")
-    assert set(finding.cases.values()) == {None}
-    assert (finding.evaluated, finding.met) == (0, 0)
+    found = finding("mis_mu_slows", curves)
+    assert set(found.cases.values()) == {None}
+    assert (found.evaluated, found.met) == (0, 0)
     assert word("mis_mu_slows", curves) == "not-evaluated"
 
 
 def test_below_the_critical_batch_the_runs_decide():
     """The exact root mean square of SHB is 1e6 times its runs, and its batch is too small."""
     exact = made.quad()
-    place = ("shb_quad", "paper", "kappa=1000, r=1e-02", "SHB")
-    wild = {(*place, "exact"): made.outcome(1e6 * exact.curve(*place).exact)}
-    sampled = {(*place, "0"): made.outcome(exact.curve(*place).exact)}
+    place = ("kappa=1000, r=1e-02", "SHB")
+    whole = ("shb_quad", "paper", *place)
+    right = View(exact, "shb_quad").curve(*place)
+    wild = {(*whole, "exact"): made.outcome(1e6 * right.exact)}
+    sampled = {(*whole, "0"): made.outcome(right.exact)}
     results = made.joined(exact, Results(wild), Results(sampled))
-    assert results.curve(*place).last == 1e6 * exact.curve(*place).last
-    stable = made.table("shb_quad", "kappa=1000", "stability", {"SHB": [1.01]})
-    judged = BY_NAME["quad_i_floor"].judge(made.joined(results, stable), "paper").numbers
-    assert judged["kappa=1000, r=1e-02: SHB"] == exact.curve(*place).last
-    safe = made.table("shb_quad", "kappa=1000", "stability", {"SHB": [0.99]})
-    judged = BY_NAME["quad_i_floor"].judge(made.joined(results, safe), "paper").numbers
-    assert judged["kappa=1000, r=1e-02: SHB"] == results.curve(*place).last
+    assert View(results, "shb_quad").curve(*place).last == 1e6 * right.last
+    for critical, wanted in ((1.01, right.last), (0.99, 1e6 * right.last)):
+        stable = made.table("shb_quad", "kappa=1000", "stability", {"SHB": [critical]})
+        judged = finding("quad_i_floor", made.joined(results, stable)).numbers
+        assert judged["kappa=1000, r=1e-02: SHB"] == wanted
 
 
 def test_json_is_the_same_bytes_and_has_what_the_contract_names():
@@ -177,10 +175,10 @@ def test_a_diverged_run_is_infinite_from_where_it_stopped():
     short = made.outcome([1.0, 5.0], np.array([0, 10]), status="diverged")
     long = made.outcome([1.0, 2.0, 0.5], np.array([0, 10, 20]))
     place = ("f", "paper", "p", "m")
-    both = Results({(*place, "0"): short, (*place, "1"): long}).curve(*place)
+    both = View(Results({(*place, "0"): short, (*place, "1"): long}), "f").curve("p", "m")
     assert both.runs.tolist() == [[1.0, 5.0, np.inf], [1.0, 2.0, 0.5]]
     assert both.diverged
-    alone = Results({(*place, "0"): short}).curve(*place)
+    alone = View(Results({(*place, "0"): short}), "f").curve("p", "m")
     assert alone.runs.tolist() == [[1.0, 5.0, np.inf]]
     assert alone.last == np.inf
 

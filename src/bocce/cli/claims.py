@@ -39,7 +39,7 @@ def claims(
       bocce claims results --erratum > erratum.md
     """
     from ..paper import erratum as change
-    from ..paper import listing, runner
+    from ..paper import judge, runner
     from ..paper import report as reports
 
     with progress("reading the cells") as tell:
@@ -51,7 +51,7 @@ def claims(
     elif json:
         say(text)
     elif markdown:
-        say(listing.as_markdown(found))
+        say(judge.as_markdown(found))
     else:
         show_verdicts(found)
 
@@ -80,7 +80,7 @@ def report(folder: Folder, json: Json = False) -> None:
 
 def show_verdicts(verdicts: list[Verdict]) -> None:
     """A row a claim, then how many there are of each verdict."""
-    from ..paper.listing import summed
+    from ..paper.judge import summed
 
     rows = []
     for v in verdicts:

@@ -86,30 +86,22 @@ def reproduce(
     size = PROFILES[profile]
     watch = Stopwatch(workers)
     store.require_extras()
-    planned = runner.planned(figures, settings, size, only)
-    if not planned:
+    plan = runner.plan(out, figures, size, settings, only)
+    if not plan.cells:
         raise ValueError(
             f"reproduce: no cell of these figures begins with --only {only!r}; the report lists "
             "the paths."
         )
     mine = None if method is None else own.load(method)
-    places = [] if mine is None else own.judged(planned)
+    places = [] if mine is None else own.judged(plan.cells)
     if not json:
-        say(fill(report.sizes(size, len(planned), workers)) + "\n")
+        say(fill(report.sizes(size, len(plan.cells), workers)) + "\n")
     with resumable(out), progress("starting", 100, left=True) as tell:
-        results = runner.reproduce(
-            out,
-            figures,
-            size,
-            settings,
-            jobs=workers,
-            fresh=fresh,
-            only=only,
-            tell=tell,
-            backend=backend,
-        )
+        results = runner.reproduce(plan, workers, fresh, tell, backend)
     if only:
-        say(f"computed {len(planned)} cells below {out / 'cells'}; bocce report {out} shows them")
+        say(
+            f"computed {len(plan.cells)} cells below {out / 'cells'}; bocce report {out} shows them"
+        )
         return
     with resumable(out), progress("judging the claims") as tell:
         page = report.Page(out, results)
@@ -130,7 +122,7 @@ def reproduce(
     if json:
         summary: dict[str, Any] = {
             "profile": profile,
-            "cells": len(planned),
+            "cells": len(plan.cells),
             "report": str(path),
         }
         summary["last"] = runner.noted(out)["last"]

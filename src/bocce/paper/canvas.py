@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .results import Results, Trajectory
+from .results import Trajectory, View
 
 DECADES = 17.0
 HEADROOM = 1e3  # a curve that grows beyond so many times the start leaves the panel
@@ -100,9 +100,8 @@ class Panel:
             if line.role != "guide" and line.y.size > 2:
                 near = next((group for group in groups if line.lies_on(group[0])), None)
                 if near is None:
-                    groups.append([line])
-                else:
-                    near.append(line)
+                    groups.append(near := [])
+                near.append(line)
         joined = [list(dict.fromkeys(line.name for line in group)) for group in groups]
         return list(dict.fromkeys(" = ".join(names) for names in joined if len(names) > 1))
 
@@ -169,8 +168,8 @@ class Grid:
 class Picture:
     """A figure under one setting: ``name`` is its file's, ``seeds`` how many runs are averaged."""
 
-    name: str
-    title: str
+    name: str = ""
+    title: str = ""
     columns: int = 1
     panels: tuple[Panel, ...] = ()
     grid: Grid | None = None
@@ -194,33 +193,11 @@ class Picture:
         return f"solid: {runs}" + ("; dashed: exact root mean square" if self.dashed else "")
 
 
-def picture_name(label: str, setting: str, settings: tuple[str, ...]) -> str:
-    return label if len(settings) == 1 else f"{label}-{setting}"
-
-
-def picture_title(title: str, setting: str, settings: tuple[str, ...]) -> str:
-    return title if len(settings) == 1 else f"{title} ({SETTING_WORDS[setting]})"
-
-
 def runs_picture(
-    results: Results,
-    label: str,
-    title: str,
-    setting: str,
-    settings: tuple[str, ...],
-    columns: int,
-    panels: list[Panel],
-    notes: tuple[str, ...] = (),
+    view: View, columns: int, panels: list[Panel], notes: tuple[str, ...] = ()
 ) -> Picture:
     """A picture of sampled curves, which says how many runs they are the mean of."""
-    return Picture(
-        picture_name(label, setting, settings),
-        picture_title(title, setting, settings),
-        columns=columns,
-        panels=tuple(panels),
-        seeds=results.seed_count(label, setting),
-        notes=notes,
-    )
+    return Picture(columns=columns, panels=tuple(panels), seeds=view.seed_count, notes=notes)
 
 
 def names_of(picture: Picture) -> list[str]:
@@ -271,16 +248,12 @@ def method_lines(
     return made
 
 
-def curve_panels(
-    results: Results, label: str, setting: str, methods: tuple[str, ...]
-) -> list[Panel]:
+def curve_panels(view: View, methods: tuple[str, ...]) -> list[Panel]:
     """A panel for each (kappa, r): every method against the iterations."""
     panels = []
-    for panel in results.panels(label, setting):
-        there = results.methods(label, setting, panel)
-        lines: list[Line] = []
-        for method in (m for m in methods if m in there):
-            lines += method_lines(method, results.curve(label, setting, panel, method))
+    for panel in view.panels:
+        curves = view.curves(panel)
+        lines = [x for m in methods if m in curves for x in method_lines(m, curves[m])]
         if lines:
             panels.append(Panel(words_of(panel), ITERATION, GRADIENT, tuple(lines)))
     return panels

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -17,18 +16,10 @@ from ..run import minimize
 from ..sampling import batch_rows
 from ..schedules import Schedule
 from .methods import Told, build
-from .specs import EXACT, Cell, Data, NamedTable, Run
+from .specs import EXACT, Cell, Data, NamedTable, Outcome, Run
 
 STAND_INS = {"rcv1": ("rcv1_train.binary", "sector.scale")}  # the first that can be had
 EXACT_POINTS = 1000  # an exact curve keeps about so many of its points
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Numbers, and words about them: "status", "data" (a stand-in), "missing" (no data)."""
-
-    numbers: dict[str, np.ndarray] = field(default_factory=dict)
-    notes: dict[str, str] = field(default_factory=dict)
 
 
 def compute(cell: Cell) -> Outcome:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from .canvas import Picture
-from .results import Results
+from .canvas import SETTING_WORDS, Picture
+from .results import Results, View
 from .specs import Cell, Profile
+from .texts import read
 from .verdicts import Claim
+
+HORIZONS = (2000, 7000, 10_000, 16_000, 32_000, 1_000_000)  # that captions name
 
 
 @dataclass(frozen=True)
@@ -18,23 +21,51 @@ class Exhibit:
 
     Attributes
     ----------
-    label, alias, title : str
-        The paper's LaTeX label without "fig:", its number, and a title.
-    caption, cells, picture : callable
-        What a profile shows, what it computes, and how the results are drawn.
-    claims, tables, settings : tuple
-        The claims; the functions that `NamedTable` cells name; the settings.
-    ours : bool
-        Whether the figure is not in the paper.
+    label : str
+        The paper's LaTeX label without "fig:"; claims.toml has the text of the exhibit under it.
+    cells, picture : callable
+        What a setting and a profile compute, and how the results are drawn.
+    claims, tables : tuple
+        The claims; the functions that `NamedTable` cells name.
     """
 
     label: str
-    alias: str
-    title: str
-    caption: Callable[[Profile], str]
     cells: Callable[[str, Profile], list[Cell]]
-    picture: Callable[[Results, str], Picture]
+    picture: Callable[[View], Picture]
     claims: tuple[Claim, ...]
     tables: tuple[Callable[..., Any], ...] = ()
-    settings: tuple[str, ...] = ("paper",)
-    ours: bool = False
+
+    def _text(self, name: str, default: Any = "") -> Any:
+        return read("claims.toml")["exhibits"][self.label].get(name, default)
+
+    @property
+    def alias(self) -> str:
+        """Its number in the paper, such as "fig3"."""
+        return str(self._text("alias"))
+
+    @property
+    def title(self) -> str:
+        return str(self._text("title"))
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        return tuple(self._text("settings", ("paper",)))
+
+    @property
+    def ours(self) -> bool:
+        """Is the figure not in the paper?"""
+        return bool(self._text("ours", False))
+
+    def caption(self, profile: Profile) -> str:
+        """What a profile shows."""
+        T = {T: profile.steps(T) for T in HORIZONS}
+        runs = {wanted: profile.counted(wanted) for wanted in (3, 5)}
+        return str(self._text("caption")).format(p=profile, T=T, runs=runs)
+
+    def drawn(self, results: Results, setting: str) -> Picture:
+        """The picture; where there are several settings, its name and title say which it shows."""
+        picture = self.picture(View(results, self.label, setting))
+        name, title = self.label, picture.title or self.title
+        if len(self.settings) > 1:
+            name, title = f"{name}-{setting}", f"{title} ({SETTING_WORDS[setting]})"
+        return replace(picture, name=name, title=title)

@@ -13,7 +13,7 @@ from .canvas import curve_panels
 from .compute import expected, prepared, told
 from .draw import save
 from .exhibit import Exhibit
-from .results import Results
+from .results import Results, View
 from .specs import EXACT, Cell, Run
 
 WHERE = "reproduce"
@@ -81,11 +81,11 @@ def draw(results: Results, figure: Exhibit, method: Method, folder: Path) -> lis
     """The figure with one more line in each panel, for each setting that is there."""
     written = []
     for setting in results.settings(figure.label):
-        panels = results.panels(figure.label, setting)
-        there = [m for panel in panels for m in results.methods(figure.label, setting, panel)]
+        view = View(results, figure.label, setting)
+        there = [m for panel in view.panels for m in view.methods(panel)]
         names = (*(m for m in dict.fromkeys(there) if m != method.name), method.name)
-        picture = figure.picture(results, setting)
-        more = curve_panels(results, figure.label, setting, names)
+        picture = figure.drawn(results, setting)
+        more = curve_panels(view, names)
         picture = replace(picture, name=f"{picture.name}-{method.name}", panels=tuple(more))
         written += save(picture, folder)
     return written
@@ -96,10 +96,8 @@ def compared(results: Results, cells: list[Cell], method: Method) -> list[tuple[
     rows: list[tuple[str, ...]] = []
     for cell in cells:
         label, setting, panel = cell.key[:3]
-        ends = {
-            name: results.curve(label, setting, panel, name).last
-            for name in results.methods(label, setting, panel)
-        }
+        curves = View(results, label, setting).curves(panel)
+        ends = {name: curve.last for name, curve in curves.items()}
         mine = ends.pop(method.name)
         best = min(ends, key=lambda name: ends[name])
         rows.append((setting, panel, f"{mine:.3g}", f"{ends[best]:.3g}", best))

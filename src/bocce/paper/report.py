@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import __version__
 from .._atomic import atomic_write
 from .._types import Json
-from . import EXHIBITS, judge, listing, runner, verdicts
+from . import EXHIBITS, judge, runner, verdicts
 from .canvas import SETTING_WORDS, Picture, names_of
 from .contributions import Contribution, contributions
 from .exhibit import Exhibit
@@ -28,7 +28,7 @@ COLOURS = {  # classes of the page's style sheet
     "fails": "fails",
     **dict.fromkeys(("constants", "margin", "proof-gap", "rounding", "restate"), "change"),
 }
-GROUPS = listing.TITLES
+GROUPS = judge.TITLES
 # Of a figure's settings the first of these is shown, the others at the press of a button.
 SHOWN_FIRST = ("published", "released-rows", "paper", "authors")
 # What the labels on the page mean, said where they stand.
@@ -129,15 +129,15 @@ class Page:
             by_id={v.claim.id: v for v in found},
             changes=_changes(found),
             sections=sections,
-            groups=_groups(found),
+            groups={t: [v for v in found if v.claim.kind == kind] for kind, t in GROUPS.items()},
             settings=[s for s in SETTINGS if any(s in v.findings for v in found)],
             setting_words=SETTING_WORDS,
             meanings=MEANINGS,
             words_used={v.word for v in found},
             bottom_line=judge.bottom_line(found) if found else [],
-            counts=listing.counts(found),
+            counts=judge.counts(found),
             group_names=GROUPS,
-            missing=_missing(results),
+            missing=list(dict.fromkeys(x for name in EXHIBITS for x in results.stand_ins(name))),
             seconds=sum(float(entry["seconds"]) for entry in results.provenance.values()),
             took=in_words(last) if "elapsed" in last else "",
             by_figure=_by_figure(results),
@@ -168,20 +168,9 @@ def _numbered(alias: str) -> str:
     return alias.replace("fig", "Figure ").replace("table", "Table ")
 
 
-def _groups(found: list[Verdict]) -> dict[str, list[Verdict]]:
-    """Observations, statements and ours, each in the paper's order."""
-    return {title: [v for v in found if v.claim.kind == kind] for kind, title in GROUPS.items()}
-
-
-def _missing(results: Results) -> list[str]:
-    """Data that could not be had, or that others stand in for."""
-    said = [text for label in EXHIBITS for text in results.stand_ins(label)]
-    return list(dict.fromkeys(said))
-
-
 def pictures(results: Results, exhibit: Exhibit) -> list[Picture]:
     """One picture for each setting of an exhibit that was run."""
-    return [exhibit.picture(results, setting) for setting in results.settings(exhibit.label)]
+    return [exhibit.drawn(results, setting) for setting in results.settings(exhibit.label)]
 
 
 def _alt(picture: Picture) -> str:
@@ -248,4 +237,4 @@ def judged(folder: Path, results: Results) -> tuple[list[Verdict], str]:
     """The verdicts, and claims.json as text; a profile that is too small gives none."""
     profile = runner.profile_of(folder)
     found = judge.judge_all(results, profile) if profile.judges else []
-    return found, listing.as_json(found, profile.name, judge.bottom_line(found))
+    return found, judge.as_json(found, profile.name, judge.bottom_line(found))

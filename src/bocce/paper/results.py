@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from .._types import Json
-from .compute import Outcome
-from .specs import EXACT, SETTINGS, TABLE, Cell
-from .store import read
+from .specs import EXACT, SETTINGS, TABLE, Key, Outcome
 
-Key = tuple[str, str, str, str, str]
 T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # Student's quantile for the mean of so many
 NONE = np.zeros(0)
 
@@ -96,28 +91,6 @@ class Results:
     outcomes: dict[Key, Outcome]
     provenance: dict[Key, Json] = field(default_factory=dict)
 
-    @classmethod
-    def load(cls, folder: Path, cells: Iterable[Cell]) -> Results:
-        """What is stored of these cells; cells that are absent or damaged are left out."""
-        found = cls({}, {})
-        for cell in cells:
-            kept = read(folder, cell)
-            if kept is not None:
-                found.add([(cell, *kept)])
-        return found
-
-    def add(self, done: Iterable[tuple[Cell, Outcome, Json]]) -> None:
-        for cell, outcome, provenance in done:
-            self.outcomes[cell.key], self.provenance[cell.key] = outcome, provenance
-        vars(self).pop("_below", None)
-
-    def ordered(self, cells: Iterable[Cell]) -> Results:
-        """These cells alone, in this order."""
-        keys = [cell.key for cell in cells]
-        return Results(
-            {key: self.outcomes[key] for key in keys}, {key: self.provenance[key] for key in keys}
-        )
-
     @cached_property
     def _below(self) -> dict[tuple[str, ...], list[Key]]:
         """The keys that begin so, for every beginning: thousands of cells are asked for by it."""
@@ -135,78 +108,82 @@ class Results:
         found = {key[1] for key in self.keys(figure)}
         return [setting for setting in SETTINGS if setting in found]
 
-    def panels(self, figure: str, setting: str) -> list[str]:
-        """The panels with curves, in the order of the cells."""
-        keys = [key for key in self.keys(figure, setting) if key[4] != TABLE]
-        return list(dict.fromkeys(key[2] for key in keys))
-
-    def tables(self, figure: str, setting: str = "paper") -> list[str]:
-        """The panels with a table."""
-        keys = [key for key in self.keys(figure, setting) if key[4] == TABLE]
-        return list(dict.fromkeys(key[2] for key in keys))
-
-    def methods(self, figure: str, setting: str, panel: str) -> list[str]:
-        return list(dict.fromkeys(key[3] for key in self.keys(figure, setting, panel)))
-
-    def table(self, figure: str, panel: str, method: str, setting: str = "paper") -> Outcome:
-        return self.outcomes[figure, setting, panel, method, TABLE]
-
-    def seeds(self, figure: str, setting: str, panel: str, method: str) -> list[Outcome]:
-        """The outcomes of sampled runs; without those whose data could not be had."""
-        chosen = [key for key in self.keys(figure, setting, panel, method) if key[4].isdigit()]
-        found = [self.outcomes[key] for key in sorted(chosen, key=lambda key: int(key[4]))]
-        return [outcome for outcome in found if "missing" not in outcome.notes]
-
-    def seed_count(self, figure: str, setting: str) -> int:
-        """How many runs a curve of this figure is the mean of."""
-        return len({key[4] for key in self.keys(figure, setting) if key[4].isdigit()})
-
-    def missing(self, figure: str, setting: str, panel: str) -> str:
-        """Why a panel is empty, or nothing."""
-        notes = (self.outcomes[key].notes for key in self.keys(figure, setting, panel))
-        return next((note["missing"] for note in notes if "missing" in note), "")
-
-    def wanted(self, figure: str, setting: str, panel: str) -> str:
-        """The name of the data set that a panel lacks, or the panel's own name."""
-        notes = (self.outcomes[key].notes for key in self.keys(figure, setting, panel))
-        return next((note["wanted"] for note in notes if "wanted" in note), panel)
-
     def stand_ins(self, figure: str) -> list[str]:
         """Data sets that stand in for others, and data that are missing, in words."""
         said: dict[str, None] = {}
         for key in self.keys(figure):
-            outcome = self.outcomes[key]
-            found = outcome.notes.get("data", "")
+            notes = self.outcomes[key].notes
+            found = notes.get("data", "")
             if key[2] == "rcv1" and found and not found.startswith("rcv1"):
                 said[f"{found} stands in for rcv1"] = None
-            if "missing" in outcome.notes and key[4].isdigit():
-                name = outcome.notes.get("wanted", key[2])
+            if "missing" in notes and key[4].isdigit():
+                name = notes.get("wanted", key[2])
                 said[f"{name} could not be had (BOCCE_DATA names a folder to look in)"] = None
         return list(said)
 
-    def curve(self, figure: str, setting: str, panel: str, method: str) -> Trajectory:
-        runs = self.seeds(figure, setting, panel, method)
-        expected = self.outcomes.get((figure, setting, panel, method, EXACT), Outcome())
-        longest = max((run.numbers["k"] for run in runs), key=len, default=NONE)
-        evaluations = max(
-            (run.numbers["gradient_evaluations"] for run in runs), key=len, default=NONE
-        )
-        stacked = np.full((len(runs), len(longest)), np.inf)
+
+@dataclass(frozen=True)
+class View:
+    """The results of one figure under one setting: what its claims and its picture ask for."""
+
+    results: Results
+    figure: str
+    setting: str = "paper"
+
+    def cells(self, *beginning: str) -> list[Key]:
+        """All keys that begin so: panel, method."""
+        return self.results.keys(self.figure, self.setting, *beginning)
+
+    @property
+    def panels(self) -> list[str]:
+        """The panels with curves, in the order of the cells."""
+        return list(dict.fromkeys(key[2] for key in self.cells() if key[4] != TABLE))
+
+    @property
+    def seed_count(self) -> int:
+        """How many runs a curve is the mean of."""
+        return len({key[4] for key in self.cells() if key[4].isdigit()})
+
+    def methods(self, panel: str) -> list[str]:
+        return list(dict.fromkeys(key[3] for key in self.cells(panel)))
+
+    def table(self, panel: str, method: str) -> Outcome:
+        return self.results.outcomes[self.figure, self.setting, panel, method, TABLE]
+
+    def numbers(self, panel: str, method: str) -> dict[str, np.ndarray]:
+        """The columns of a table."""
+        return self.table(panel, method).numbers
+
+    def seeds(self, panel: str, method: str) -> list[Outcome]:
+        """The outcomes of sampled runs; without those whose data could not be had."""
+        chosen = [key for key in self.cells(panel, method) if key[4].isdigit()]
+        found = [self.results.outcomes[key] for key in sorted(chosen, key=lambda key: int(key[4]))]
+        return [outcome for outcome in found if "missing" not in outcome.notes]
+
+    def note(self, panel: str, name: str) -> str:
+        """The first note of this name in a panel, such as "missing"; empty if there is none."""
+        notes = (self.results.outcomes[key].notes for key in self.cells(panel))
+        return next((note[name] for note in notes if name in note), "")
+
+    def curves(self, panel: str) -> dict[str, Trajectory]:
+        """The curve of each method."""
+        return {method: self.curve(panel, method) for method in self.methods(panel)}
+
+    def curve(self, panel: str, method: str) -> Trajectory:
+        runs = self.seeds(panel, method)
+        place = (self.figure, self.setting, panel, method, EXACT)
+        expected = self.results.outcomes.get(place, Outcome()).numbers
+
+        def longest(name: str) -> np.ndarray:
+            return max((run.numbers[name] for run in runs), key=len, default=NONE)
+
+        k, evaluations = longest("k"), longest("gradient_evaluations")
+        stacked = np.full((len(runs), len(k)), np.inf)
         for row, run in zip(stacked, runs):
             row[: len(run.numbers["grad_norm"])] = run.numbers["grad_norm"]
         if runs and all(run.notes["status"] == "diverged" for run in runs):
-            longest, stacked = np.append(longest, longest[-1:] + 1), _ended(stacked)
-            evaluations = np.append(evaluations, evaluations[-1:] + 1)
-        return Trajectory(
-            k=longest,
-            runs=stacked,
-            exact_k=expected.numbers.get("k", NONE),
-            exact=expected.numbers.get("grad_norm", NONE),
-            evaluations=evaluations,
-            error=expected.numbers.get("error", NONE),
-        )
-
-
-def _ended(stacked: np.ndarray) -> np.ndarray:
-    """One more point, infinite: every run stopped short, before the value that was too large."""
-    return np.column_stack([stacked, np.full(len(stacked), np.inf)])
+            # one more point, infinite: every run stopped short, before the value was too large
+            k, evaluations = (np.append(x, x[-1:] + 1) for x in (k, evaluations))
+            stacked = np.column_stack([stacked, np.full(len(stacked), np.inf)])
+        exact_k, exact, error = (expected.get(x, NONE) for x in ("k", "grad_norm", "error"))
+        return Trajectory(k, stacked, exact_k, exact, evaluations, error)

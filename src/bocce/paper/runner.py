@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,31 +15,18 @@ from .._atomic import atomic_write
 from .._extras import install
 from .._types import Json
 from . import EXHIBITS
-from .compute import Outcome, compute
+from .compute import compute
 from .costs import cost, shares
 from .exhibit import Exhibit
 from .results import Results
-from .specs import PROFILES, SETTINGS, Cell, Profile
+from .specs import PROFILES, SETTINGS, Cell, Key, Outcome, Profile
 from .stopwatch import in_words, minutes
-from .store import require_extras, write
+from .store import read, require_extras, write
 
 # What was done, how much of the work is done (in per cent), and about how much time is left.
 Tell = Callable[[str, float, str], None]
 Done = list[tuple[Cell, Outcome, dict[str, str]]]  # cells with their numbers and provenance
-
-
-def planned(
-    figures: Iterable[Exhibit], settings: tuple[str, ...], profile: Profile, only: str = ""
-) -> list[Cell]:
-    """Every cell of these figures, in their order."""
-    return [
-        cell
-        for figure in figures
-        for setting in figure.settings
-        if setting in settings
-        for cell in figure.cells(setting, profile)
-        if cell.path.startswith(only)
-    ]
+Kept = dict[Key, tuple[Outcome, Json]]
 
 
 @lru_cache(maxsize=1)
@@ -69,14 +57,47 @@ def run_cells(folder: Path, cells: list[Cell]) -> Done:
     return done
 
 
-def reproduce(
+@dataclass(frozen=True)
+class Plan:
+    """``cells`` were asked for; ``whole`` is what the folder holds when they are done, and
+    ``held`` the settings of each figure in it."""
+
+    folder: Path
+    profile: Profile
+    held: dict[str, list[str]]
+    whole: list[Cell]
+    cells: list[Cell]
+    only: str = ""
+
+
+def plan(
     folder: Path,
-    figures: list[Exhibit],
+    figures: Iterable[Exhibit],
     profile: Profile,
     settings: tuple[str, ...],
+    only: str = "",
+) -> Plan:
+    """The cells of these figures and settings, or ``only`` those whose path begins so."""
+    before = noted(folder)
+    held = before["figures"] if before.get("profile") == profile.name else {}
+    labels = {figure.label for figure in figures}
+    for label in labels:
+        now = {*held.get(label, []), *settings}
+        held[label] = [setting for setting in EXHIBITS[label].settings if setting in now]
+    held = {label: held[label] for label in EXHIBITS if held.get(label)}
+    whole = _cells_of(held, profile)
+    cells = [
+        cell
+        for cell in whole
+        if cell.figure in labels and cell.setting in settings and cell.path.startswith(only)
+    ]
+    return Plan(folder, profile, held, cells if only else whole, cells, only)
+
+
+def reproduce(
+    plan: Plan,
     jobs: int = 1,
     fresh: bool = False,
-    only: str = "",
     tell: Tell = lambda what, share, left: None,
     backend: str = "local",
 ) -> Results:
@@ -86,38 +107,24 @@ def reproduce(
     killed and started again.
     """
     require_extras()
-    folder.mkdir(parents=True, exist_ok=True)
-    held = _held(folder, figures, profile, settings)
-    labels = {figure.label for figure in figures}
-    whole = _cells_of(held, profile)
-    cells = [
-        cell
-        for cell in whole
-        if cell.figure in labels and cell.setting in settings and cell.path.startswith(only)
-    ]
-    asked = {cell.key for cell in cells}
-    others = [] if only else [cell for cell in whole if cell.key not in asked]
-    kept = Results.load(folder, others if fresh else [*others, *cells])
+    plan.folder.mkdir(parents=True, exist_ok=True)
+    asked = {cell.key for cell in plan.cells}
+    kept = _stored(plan.folder, [c for c in plan.whole if not (fresh and c.key in asked)])
     waiting = [
         cell
-        for cell in cells
+        for cell in plan.cells
         # of data that were missing, some may have come in the meantime
-        if cell.key not in kept.outcomes or "missing" in kept.outcomes[cell.key].notes
+        if cell.key not in kept or "missing" in kept[cell.key][0].notes
     ]
     progress = _Progress(sum(map(cost, waiting)), jobs, tell)
-    for done in _each(folder, shares(waiting, jobs), jobs, backend):
-        kept.add(done)
+    for done in _each(plan.folder, shares(waiting, jobs), jobs, backend):
+        kept |= {cell.key: (outcome, made) for cell, outcome, made in done}
         progress.add(done)
-    if not only:
-        _write(
-            folder,
-            {
-                "profile": profile.name,
-                "figures": held,
-                "last": {"cells": len(waiting), "of": len(cells)},
-            },
-        )
-    return _whole(folder, kept, cells if only else whole)
+    if not plan.only:
+        last = {"cells": len(waiting), "of": len(plan.cells)}
+        content = {"profile": plan.profile.name, "figures": plan.held, "last": last}
+        _write(plan.folder, content)
+    return _results(plan.folder, kept, plan.whole)
 
 
 class _Progress:
@@ -192,24 +199,20 @@ def default_jobs() -> int:
 # ---------------------------------------------------------------- what a folder holds
 
 
-def _held(
-    folder: Path, figures: list[Exhibit], profile: Profile, settings: tuple[str, ...]
-) -> dict[str, list[str]]:
-    """The settings of each figure that the folder holds when these are done."""
-    before = noted(folder)
-    held = before["figures"] if before.get("profile") == profile.name else {}
-    for figure in figures:
-        now = {*held.get(figure.label, []), *settings}
-        held[figure.label] = [setting for setting in figure.settings if setting in now]
-    return {label: held[label] for label in EXHIBITS if held.get(label)}
-
-
 def _cells_of(held: dict[str, list[str]], profile: Profile) -> list[Cell]:
+    """Every cell of these figures under these settings, in their order."""
     return [
         cell
         for label, settings in held.items()
-        for cell in planned([EXHIBITS[label]], tuple(settings), profile)
+        for setting in settings
+        for cell in EXHIBITS[label].cells(setting, profile)
     ]
+
+
+def _stored(folder: Path, cells: Iterable[Cell]) -> Kept:
+    """What is stored of these cells; cells that are absent or damaged are left out."""
+    found = ((cell.key, read(folder, cell)) for cell in cells)
+    return {key: kept for key, kept in found if kept is not None}
 
 
 def note_time(folder: Path, reading: dict[str, float]) -> str:
@@ -268,17 +271,14 @@ def profile_of(folder: Path) -> Profile:
 
 def load(folder: Path) -> Results:
     """All results in a folder that ``reproduce`` filled."""
-    cells = _cells_of(_known(noted(folder)), profile_of(folder))
-    return _whole(folder, Results.load(folder, cells), cells)
+    profile = profile_of(folder)
+    cells = _cells_of(noted(folder)["figures"], profile)
+    return _results(folder, _stored(folder, cells), cells)
 
 
-def _known(content: Json) -> dict[str, list[str]]:
-    return dict(content.get("figures", {}))
-
-
-def _whole(folder: Path, results: Results, cells: list[Cell]) -> Results:
+def _results(folder: Path, kept: Kept, cells: list[Cell]) -> Results:
     """The results in the order of ``cells``, all of which must be there."""
-    absent = [cell for cell in cells if cell.key not in results.outcomes]
+    absent = [cell for cell in cells if cell.key not in kept]
     if absent:
         content = noted(folder)
         raise ValueError(
@@ -286,4 +286,8 @@ def _whole(folder: Path, results: Results, cells: list[Cell]) -> Results:
             f"{absent[0].path}; finish the run: bocce reproduce "
             f"{' '.join(content['figures'])} --profile {content['profile']} --out {folder}"
         )
-    return results.ordered(cells)
+    ordered = {cell.key: kept[cell.key] for cell in cells}
+    return Results(
+        {key: outcome for key, (outcome, _) in ordered.items()},
+        {key: provenance for key, (_, provenance) in ordered.items()},
+    )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 # How the experiments are read: the text's methods on the text's rows; the same methods on the rows
 # that the released code makes; what the released code does; what its one published panel shows.
@@ -15,6 +17,7 @@ EXACT = "exact"  # in the place of a seed: expectations computed, not sampled
 TABLE = "table"  # in the place of a seed: numbers without any randomness
 FORMAT = 1  # raise it when the meaning of stored numbers changes: old cells are then run again
 POINTS = 700  # recorded of a sampled run
+Key = tuple[str, str, str, str, str]  # figure, setting, panel, method, seed
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Cell:
     job: Run | NamedTable
 
     @property
-    def key(self) -> tuple[str, str, str, str, str]:
+    def key(self) -> Key:
         return self.figure, self.setting, self.panel, self.method, self.seed
 
     @property
@@ -106,6 +109,23 @@ class Cell:
         """The whole specification as one line of JSON: what a stored cell must agree with."""
         content = dataclasses.asdict(self) | {"kind": type(self.job).__name__, "format": FORMAT}
         return json.dumps(content, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Numbers, and words about them: "status", "data" (a stand-in), "missing" (no data)."""
+
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, **columns: Any) -> Outcome:
+        """Columns of numbers; a single number is a column of length one.
+
+        >>> Outcome.of(T=7).numbers
+        {'T': array([7])}
+        """
+        return cls({name: np.atleast_1d(values) for name, values in columns.items()})
 
 
 def table_cell(figure: str, setting: str, panel: str, method: str, job: NamedTable) -> Cell:
@@ -131,6 +151,11 @@ class Profile:
     seeds: int  # at most
     passes: float  # over the LIBSVM data
     judges: bool = True  # is it large enough to say something about the paper?
+
+    @property
+    def few_rows(self) -> int:
+        """Of designs on which many methods are compared exactly."""
+        return min(2000, self.rows)
 
     def steps(self, T: int) -> int:
         """The paper's T, cut to this profile.

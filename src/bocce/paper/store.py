@@ -19,8 +19,7 @@ from .. import __version__
 from .._atomic import atomic_write
 from .._extras import install
 from .._types import Json
-from .compute import Outcome
-from .specs import Cell
+from .specs import Cell, Outcome
 
 HEADER = "header"  # the member of the NPZ file that is not a number
 NEEDED = ("joblib", "jinja2", "plotly", "threadpoolctl", "matplotlib")

@@ -99,18 +99,8 @@ NAMED = PAPER | {
     "figure": Style(ORANGE, "", (5, 2, 1, 2)),
     "theorem": Style(RED, "", (6, 2)),
 }
-CYCLE = (
-    Style(BLACK, "o"),
-    Style(BLUE, "s"),
-    Style(ORANGE, "^"),
-    Style(GREEN, "D"),
-    Style(PINK, "X"),
-    Style(SKY, "v"),
-    Style(GREY, "P"),
-    Style(YELLOW, "*"),
-    Style(RED, "<"),
-    Style(BLACK, ">"),
-)
+_COLOURS = (BLACK, BLUE, ORANGE, GREEN, PINK, SKY, GREY, YELLOW, RED, BLACK)
+CYCLE = tuple(Style(colour, marker) for colour, marker in zip(_COLOURS, "os^DXvP*<>"))
 
 
 def style_of(name: str, place: int) -> Style:

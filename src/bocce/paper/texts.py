@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from .verdicts import OBSERVATION, Change, Claim, Judge
+from .verdicts import OBSERVATION, Change, Claim, Finding, Judge
 
 PAGE = "docs/theory/{}.md"
 
@@ -35,7 +36,8 @@ class Statement:
 
 
 @cache
-def _read(name: str) -> dict[str, Any]:
+def read(name: str) -> dict[str, Any]:
+    """A file of text, with white space as one space."""
     content: dict[str, Any] = _one_space(tomllib.loads((files(__package__) / name).read_text()))
     return content
 
@@ -49,13 +51,15 @@ def _one_space(value: Any) -> Any:
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
-def claims(figure: str, /, **judges: Judge) -> tuple[Claim, ...]:
-    """The claims of an exhibit, in the order of their judges."""
-    content = _read("claims.toml")[figure]
+def claims(figure: str, /, *judges: Callable[..., Finding], **others: Judge) -> tuple[Claim, ...]:
+    """The claims of an exhibit, in the order of claims.toml. A judge is a function whose name is
+    the claim's id; others are given by keyword."""
+    content = read("claims.toml")[figure]
     texts = {id: row for id, row in content.items() if isinstance(row, dict)}
-    assert set(texts) == set(judges), figure
+    named: dict[str, Judge] = {judge.__name__: judge for judge in judges} | others
+    assert set(texts) == set(named), figure
     shared = {"kind": OBSERVATION} | {key: content[key] for key in content if key not in texts}
-    return tuple(Claim(id, judge=judge, **shared | texts[id]) for id, judge in judges.items())
+    return tuple(Claim(id, judge=named[id], **shared | row) for id, row in texts.items())
 
 
 def _change(row: dict[str, Any]) -> Change:
@@ -69,11 +73,11 @@ def _statement(id: str, row: dict[str, Any]) -> Statement:
 
 
 def _statements() -> tuple[Statement, ...]:
-    rows = _read("statements.toml").items()
+    rows = read("statements.toml").items()
     return tuple(_statement(id, row) for id, row in rows if isinstance(row, dict))
 
 
 STATEMENTS = _statements()
 # Slips outside the statements; with T = psi n (line 372) one of them is a remark that is judged.
-OTHER = tuple(map(_change, _read("statements.toml")["other"]))
+OTHER = tuple(map(_change, read("statements.toml")["other"]))
 HORIZON = next(change for change in OTHER if change.line == 372)

@@ -14,26 +14,14 @@ Three kinds of claim are judged on two scales:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .results import Results
+from .results import View
 
 OBSERVATION, STATEMENT, OURS = "observation", "statement", "ours"
 KINDS = (OBSERVATION, STATEMENT, OURS)
 OBSERVED = ("holds", "mostly", "mixed", "mostly-not", "fails", "not-evaluated")
-CLASSES = (
-    "proved",
-    "true-where-tested",
-    "constants",
-    "margin",
-    "proof-gap",
-    "rounding",
-    "restate",
-    "not-tested",
-)
 MEANINGS = {
     "proved": "a full proof is in docs/theory, or the statement is a formula that shows it",
     "true-where-tested": "no counterexample was found, and no proof is given here",
@@ -44,11 +32,14 @@ MEANINGS = {
     "restate": "another hypothesis or term is needed; the restated form is proved",
     "not-tested": "the evidence was not computed",
 }
+CLASSES = tuple(MEANINGS)
 # The setting nearest to what the authors ran comes first: it gives the headline.
 NEAREST = ("published", "released-rows", "authors", "paper")
 MOSTLY = 0.8  # of the cases
 
 Case = bool | None  # None: could not be evaluated (NaN, two infinities, no data)
+Cases = dict[str, Case]
+Numbers = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -58,8 +49,8 @@ class Finding:
     ``also``: the cases of other readings of the sentence, where its reading can be disputed.
     """
 
-    cases: dict[str, Case]
-    numbers: dict[str, float] = field(default_factory=dict)
+    cases: Cases
+    numbers: Numbers = field(default_factory=dict)
     because: str = ""
     also: dict[str, Finding] = field(default_factory=dict)
 
@@ -92,23 +83,22 @@ class Finding:
         return "mostly-not" if missed >= MOSTLY * self.evaluated else "mixed"
 
 
-Judge = Callable[["Results", str], Finding]
+Judge = Callable[[View], Finding]
 
 
 @dataclass(frozen=True)
 class Change:
     """What to change in the paper: where, from what, to what, and why.
 
-    ``line`` is a line of the paper's LaTeX source. ``printed`` and ``corrected`` are LaTeX.
-    ``rate_survives``: does the rate that the statement claims survive the change? ``proof`` is the
-    page of docs/theory that proves the corrected form.
+    ``line`` is a line of the paper's LaTeX source, ``printed`` and ``corrected`` are LaTeX,
+    ``proof`` is the page of docs/theory that proves the corrected form.
     """
 
     line: int
     printed: str
     corrected: str
     why: str
-    rate_survives: bool = True
+    rate_survives: bool = True  # the rate that the statement claims
     proof: str = ""
 
 
@@ -156,7 +146,7 @@ class Verdict:
     def words(self) -> dict[str, str]:
         """The verdict by setting.
 
-        >>> claim = Claim("c", OBSERVATION, "s", "t", "c", lambda r, s: Finding({}), "runs")
+        >>> claim = Claim("c", OBSERVATION, "s", "t", "c", lambda view: Finding({}), "runs")
         >>> found = {"paper": Finding({"a": False}), "authors": Finding({"a": True})}
         >>> Verdict(claim, "fig", found).words
         {'paper': 'fails', 'authors': 'holds'}
@@ -265,7 +255,7 @@ def all_of(*cases: Case) -> Case:
     return None if any(case is None for case in cases) else True
 
 
-def counted(cases: dict[str, Case], what: str = "cases") -> str:
+def counted(cases: Cases, what: str = "cases") -> str:
     """
     >>> counted({"a": True, "b": False, "c": None})
     '1 of 2 cases'
@@ -274,5 +264,19 @@ def counted(cases: dict[str, Case], what: str = "cases") -> str:
     return f"{sum(judged)} of {len(judged)} {what}"
 
 
-def first_false(cases: dict[str, Case]) -> str:
+def first_false(cases: Cases) -> str:
     return next((name for name, case in cases.items() if case is False), "")
+
+
+def tally() -> tuple[Cases, Numbers]:
+    """No cases and no numbers yet: a judge fills them."""
+    return {}, {}
+
+
+def span(values: Iterable[float]) -> str:
+    """
+    >>> span([3.0, 0.25])
+    '0.25 to 3'
+    """
+    found = list(values)
+    return f"{min(found):.2g} to {max(found):.2g}"

@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 
 from ... import LeastSquares, theory
 
 SEED = 7  # of the random instances
-Sides = tuple[list[str], list[float], list[float]]
-Entry = tuple[str, float, float]
-
-
-def sides(entries: list[Entry]) -> Sides:
-    """Names, left sides and right sides."""
-    return [r[0] for r in entries], [float(r[1]) for r in entries], [float(r[2]) for r in entries]
+Entry = tuple[str, float, float]  # a name, the left side and the right side
+Evidence = Iterator[Entry]
 
 
 # ---------------------------------------------------------------- lemmas of Theorem 1
@@ -53,27 +48,24 @@ def _noises(p: LeastSquares, b: int, mu: float) -> tuple[float, float, float]:
     return batch2, c.L_max / mu * zeta2 * sigma2, zeta2 * p.row_gradient_mean2(w)
 
 
-def _batch_noise() -> Sides:
+def lemma_batch_noise() -> Evidence:
     """sigma_B^2 <= zeta0^2 chi^2/(2 mu) <= kappa zeta0^2 sigma^2 where every row is mu-convex."""
     generator = np.random.default_rng(SEED)
-    rows = []
     for i in range(40):
         p = _small_problem(generator, 0.5)
         batch2, bound, gradient2 = _noises(p, 3, p.l2)
         middle = gradient2 / (2.0 * p.l2)
-        rows.append((f"instance {i}: the batch", batch2, middle))
-        rows.append((f"instance {i}: the lemma", middle, bound))
-    return sides(rows)
+        yield f"instance {i}: the batch", batch2, middle
+        yield f"instance {i}: the lemma", middle, bound
 
 
-def _one_step() -> Sides:
+def one_step_inequality() -> Evidence:
     """E[E_{k+1}] against (1 - eta_k mu) E_k + 2 L eta_k^2 s^2, for two s^2, at random states.
 
     s^2 = c_B zeta0^2 chi^2/(2L) is proved; s^2 = kappa zeta0^2 sigma^2 is printed, and larger. And
     one set of rows of rank one for which the lemma that the printed proof uses does not hold.
     """
     generator = np.random.default_rng(SEED)
-    rows: list[Entry] = []
     for i in range(60):
         p = _small_problem(generator, 0.0)
         c, star, b = p.constants(), p.minimiser(), int(generator.integers(1, 5))
@@ -84,11 +76,11 @@ def _one_step() -> Sides:
         twice, zeta2 = 2.0 * c.L_max / c.mu - 1.0, theory.zeta2(4, b)
         c_B = twice / (twice - zeta2 * (c.L_max / c.mu - 1.0))
         better = c_B * gradient2 / (2.0 * c.L_max)
-        rows.append((f"the printed term is larger, instance {i}, b={b}", better, printed))
+        yield f"the printed term is larger, instance {i}, b={b}", better, printed
         for name, noise in (("as proved", better), ("as printed", printed)):
             left, right = _energies(p, c.L_max, c.mu, T, k, (w, before if k else w), b, noise)
-            rows.append((f"{name}, instance {i}, b={b}, k={k} of {T}", left, right))
-    return sides([*rows, _gap(generator)])
+            yield f"{name}, instance {i}, b={b}, k={k} of {T}", left, right
+    yield _gap(generator)
 
 
 def _gap(generator: np.random.Generator) -> Entry:
@@ -132,12 +124,11 @@ def _energies(
     return left, right + 2.0 * L * eta[0] ** 2 * noise
 
 
-def _energy_bound() -> Sides:
+def lemma_energy() -> Evidence:
     """c_L against the least E_T over ||w_{T-1} - w*||^2, which is mu eta_T lambda_T.
 
     The least is reached where w_T cancels A_T and w_{T-1} lies along the flattest direction.
     """
-    rows = []
     for mu, kappa, T in itertools.product((1e-3, 1.0), (10.0, 1000.0), (100, 10_000)):
         L, gamma = kappa * mu, (1.0 / T) ** (1.0 / T)
         eta = gamma ** (T + 1) / (4.0 * L)
@@ -145,10 +136,9 @@ def _energy_bound() -> Sides:
         printed = 4.0 * (1.0 - gamma) / mu**2 * -math.expm1(-mu * gamma / (2.0 * L))
         corrected = (1.0 - gamma / 2.0) * -math.expm1(-gamma / (4.0 * kappa))
         name = f"mu={mu:g}, kappa={kappa:g}, T={T}"
-        rows.append((f"corrected c_L, {name}", corrected, least))
+        yield f"corrected c_L, {name}", corrected, least
         if mu < 1.0:
-            rows.append((f"printed c_L is too large, {name}", least, printed))
-    return sides(rows)
+            yield f"printed c_L is too large, {name}", least, printed
 
 
 def _decays() -> list[tuple[float, int, float, np.ndarray]]:
@@ -160,18 +150,15 @@ def _decays() -> list[tuple[float, int, float, np.ndarray]]:
     return found
 
 
-def _sum_of_steps() -> Sides:
+def lemma_A() -> Evidence:
     """Lemma A: the lower bound against the sum."""
-    rows = []
     for tau, T, gamma, powers in _decays():
         log = math.log(T / tau)
-        rows.append((f"tau={tau:g}, T={T}", gamma * T / log - 2.0 * tau / log, powers.sum()))
-    return sides(rows)
+        yield f"tau={tau:g}, T={T}", gamma * T / log - 2.0 * tau / log, powers.sum()
 
 
-def _sum_of_noise() -> Sides:
+def lemma_B() -> Evidence:
     """Lemma B: the sum against the upper bound."""
-    rows = []
     for tau, T, gamma, powers in _decays():
         later = np.concatenate([np.cumsum(powers[::-1])[::-1][1:], [0.0]])
         log = math.log(T / tau)
@@ -179,8 +166,7 @@ def _sum_of_noise() -> Sides:
             total = float((powers**2 * np.exp(-later / kappa)).sum())
             c_2 = math.exp(2.0 * tau / (kappa * log))
             bound = 4.0 * kappa**2 * c_2 * log**2 / (math.e**2 * gamma**2 * T)
-            rows.append((f"tau={tau:g}, T={T}, kappa={kappa:g}", total, bound))
-    return sides(rows)
+            yield f"tau={tau:g}, T={T}, kappa={kappa:g}", total, bound
 
 
 # ---------------------------------------------------------------- lemmas of Theorem 2
@@ -207,30 +193,25 @@ def _largest_powers(kappa: float, beta: float) -> dict[str, float]:
     return worst
 
 
-def _power_bound() -> Sides:
+def wang_power_bound() -> Evidence:
     """Where the printed C_0 is too small, and that 3 sqrt(kappa) covers every vector."""
-    rows = []
     for kappa in (1.0, 2.0, 10.0, 100.0, 1000.0):
         beta = (1.0 - 0.5 / math.sqrt(kappa)) ** 2
         printed = _printed_constant(beta, (1.0 / kappa, 1.0))
         worst = _largest_powers(kappa, beta)
         name = f"kappa={kappa:g}"
-        rows.append((f"sqrt(2) C_0 is enough, {name}", worst["any v"], math.sqrt(2.0) * printed))
-        rows.append((f"3 sqrt(kappa) is enough, {name}", worst["any v"], 3.0 * math.sqrt(kappa)))
-        rows.append((f"C_0 is enough for (u, u), {name}", worst["v = (u, u)"], printed))
+        yield f"sqrt(2) C_0 is enough, {name}", worst["any v"], math.sqrt(2.0) * printed
+        yield f"3 sqrt(kappa) is enough, {name}", worst["any v"], 3.0 * math.sqrt(kappa)
+        yield f"C_0 is enough for (u, u), {name}", worst["v = (u, u)"], printed
         if kappa > 1.0:
-            rows.append((f"C_0 is too small for some v, {name}", printed, worst["any v"]))
+            yield f"C_0 is too small for some v, {name}", printed, worst["any v"]
         else:
-            rows.append(
-                (f"C_0 is too small for (delta, 0), {name}", printed, worst["v = (delta, 0)"])
-            )
-    return sides(rows)
+            yield f"C_0 is too small for (delta, 0), {name}", printed, worst["v = (delta, 0)"]
 
 
-def _recurrence() -> Sides:
+def lemma_recurrence() -> Evidence:
     """E||Delta_T|| over all sequences of batches against the recurrence as printed."""
     generator = np.random.default_rng(SEED)
-    rows = []
     for i, a in itertools.product(range(6), (1.0, 0.3)):
         p = _small_problem(generator, 0.0, n=3)
         c = p.constants()
@@ -243,56 +224,45 @@ def _recurrence() -> Sides:
                 for w, v in states
                 for r in _batches(3, 2)
             ]
-        C_0, zeta = (
-            _printed_constant(beta, (a * c.mu / c.L_max, a)),
-            math.sqrt(3 * theory.zeta2(3, 2)),
-        )
+        C_0 = _printed_constant(beta, (a * c.mu / c.L_max, a))
+        zeta = math.sqrt(3 * theory.zeta2(3, 2))
         chi = math.sqrt(p.row_gradient_mean2(p.minimiser()))
         powers = math.sqrt(beta) ** np.arange(T - 1, -1, -1)
         bound = C_0 * math.sqrt(beta) ** T * means[0]
         bound += 2.0 * a * C_0 * zeta * float(powers @ means[:T])
         bound += a * C_0 * chi * zeta / c.L_max * float(powers.sum())
-        rows.append((f"instance {i}, a={a:g}, T={T}", means[T], bound))
-    return sides(rows)
+        yield f"instance {i}, a={a:g}, T={T}", means[T], bound
 
 
-def _power_constant() -> Sides:
+def lemma_wang_constant() -> Evidence:
     """C_0 against 3 sqrt(kappa/a)."""
-    rows = []
     for kappa, a in itertools.product((1.0, 1.5, 10.0, 1e3, 1e6), (1.0, 0.5, 0.1, 1e-3)):
         beta = (1.0 - 0.5 * math.sqrt(a / kappa)) ** 2
-        rows.append(
-            (
-                f"kappa={kappa:g}, a={a:g}",
-                _printed_constant(beta, (a / kappa, a)),
-                3.0 * math.sqrt(kappa / a),
-            )
-        )
-    return sides(rows)
+        printed = _printed_constant(beta, (a / kappa, a))
+        yield f"kappa={kappa:g}, a={a:g}", printed, 3.0 * math.sqrt(kappa / a)
 
 
-def _batch_variance() -> Sides:
+def lemma_batch_factor() -> Evidence:
     """|E||g_B - g||^2 / (zeta^2 E||g_i - g||^2) - 1| against rounding, over all batches."""
     generator = np.random.default_rng(SEED)
-    rows = []
     for n, b in ((4, 1), (4, 3), (6, 2), (7, 5)):
         g = generator.standard_normal((n, 3))
         mean = g.mean(axis=0)
         of_batches = np.mean([np.sum((g[r].mean(axis=0) - mean) ** 2) for r in _batches(n, b)])
         of_rows = float(np.mean(np.sum((g - mean) ** 2, axis=1)))
         ratio = of_batches / (theory.zeta2(n, b) * of_rows)
-        rows.append((f"n={n}, b={b}", abs(float(ratio) - 1.0), 1e-12))
-    return sides(rows)
+        yield f"n={n}, b={b}", abs(float(ratio) - 1.0), 1e-12
 
 
-EVIDENCE: dict[str, Callable[[], Sides]] = {
-    "one_step_inequality": _one_step,
-    "lemma_energy": _energy_bound,
-    "lemma_batch_noise": _batch_noise,
-    "lemma_A": _sum_of_steps,
-    "lemma_B": _sum_of_noise,
-    "wang_power_bound": _power_bound,
-    "lemma_recurrence": _recurrence,
-    "lemma_wang_constant": _power_constant,
-    "lemma_batch_factor": _batch_variance,
-}
+ALL = (
+    one_step_inequality,
+    lemma_energy,
+    lemma_batch_noise,
+    lemma_A,
+    lemma_B,
+    wang_power_bound,
+    lemma_recurrence,
+    lemma_wang_constant,
+    lemma_batch_factor,
+)
+EVIDENCE = {function.__name__: function for function in ALL}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ... import exact
-from ..compute import Outcome, prepared
-from ..results import Results, Trajectory
-from ..specs import Cell, Data, Profile, Run, run_cells, table, table_cell
+from ..compute import prepared
+from ..results import Trajectory, View
+from ..specs import Cell, Data, Outcome, Profile, Run, run_cells, table, table_cell
 
 VARIANTS = ("Multi-SHB", "Multi-SHB-CNST", "2P-SHB")
 STABILITY = "stability"
@@ -25,13 +26,11 @@ def synthetic(setting: str, profile: Profile, kappa: float, r: float) -> Data:
     are told the constants of the design before it was changed (``authors``) or the true ones
     (``released-rows``). The published panel was made with all rows and the true constants.
     """
+    data = Data("regression", n=profile.rows, d=profile.columns, kappa=kappa, noise_var=r)
     if setting == "paper":
-        return Data("regression", n=profile.rows, d=profile.columns, kappa=kappa, noise_var=r)
-    return Data(
-        "regression",
-        n=profile.rows,
-        d=profile.columns,
-        kappa=kappa,
+        return data
+    return replace(
+        data,
         noise_var=r * r,
         design="heavy",
         keep=1.0 if setting == "published" else 0.8,
@@ -57,10 +56,6 @@ def kappa_of(panel: str) -> float:
     return float(found.group(1))
 
 
-def noise_of(panel: str) -> float:
-    return float(panel.split("r=")[1])
-
-
 def noisy_cells(
     label: str,
     setting: str,
@@ -77,16 +72,9 @@ def noisy_cells(
             run = Run(data, method, setting, 0.9, T=T, every=profile.every(T))
             place = (label, setting, panel_name(kappa, r), method)
             cells += run_cells(*place, run, profile.runs(3), exact=True)
+    given = {"setting": setting, "rows": profile.rows, "columns": profile.columns}
     for kappa in dict.fromkeys(kappa for kappa, _ in panels):
-        job = table(
-            "stability",
-            setting=setting,
-            rows=profile.rows,
-            columns=profile.columns,
-            kappa=float(kappa),
-            T=T,
-            methods=methods,
-        )
+        job = table("stability", **given, kappa=float(kappa), T=T, methods=methods)
         cells.append(table_cell(label, setting, f"kappa={kappa:g}", STABILITY, job))
     return cells
 
@@ -95,50 +83,29 @@ def stability(
     setting: str, rows: int, columns: int, kappa: float, T: int, methods: tuple[str, ...]
 ) -> Outcome:
     """The critical batch size of each method, at the longest step of its schedule, over b."""
-    profile = Profile("", rows, columns, 1.0, 1, 1.0)
-    data = synthetic(setting, profile, kappa, 0.0)
+    data = synthetic(setting, Profile("", rows, columns, 1.0, 1, 1.0), kappa, 0.0)
     numbers = {}
     for method in methods:
         p, schedule, b, _ = prepared(Run(data, method, setting, 0.9, T=T))
         k = int(np.argmax(schedule.alpha[1:])) + 1 if T > 1 else 0
         step = (float(schedule.alpha[k]), float(schedule.beta[k]), float(schedule.theta[k]))
-        numbers[method] = np.array([exact.critical_batch_size(p, *step) / b])
-    return Outcome(numbers)
+        numbers[method] = exact.critical_batch_size(p, *step) / b
+    return Outcome.of(**numbers)
 
 
-def judged_curves(results: Results, label: str, setting: str) -> dict[str, dict[str, Trajectory]]:
-    """Every curve by panel and method, as claims are judged on it."""
+def judged_curves(view: View) -> dict[str, dict[str, Trajectory]]:
+    """Every curve by panel and method, as claims are judged: of unstable methods, on the runs."""
     found = {}
-    for panel in results.panels(label, setting):
-        unstable = _unstable(results, label, setting, f"kappa={kappa_of(panel):g}")
+    for panel in view.panels:
+        key = (view.figure, view.setting, f"kappa={kappa_of(panel):g}", STABILITY, "table")
+        critical = view.results.outcomes.get(key, Outcome()).numbers
         found[panel] = {
-            method: _judged(results.curve(label, setting, panel, method), method in unstable)
-            for method in results.methods(label, setting, panel)
+            method: curve.on_runs() if critical.get(method, [0.0])[0] >= 1.0 else curve
+            for method, curve in view.curves(panel).items()
         }
     return found
-
-
-def _judged(curve: Trajectory, unstable: bool) -> Trajectory:
-    return curve.on_runs() if unstable else curve
-
-
-def _unstable(results: Results, label: str, setting: str, panel: str) -> set[str]:
-    key = (label, setting, panel, STABILITY, "table")
-    if key not in results.outcomes:
-        return set()
-    numbers = results.outcomes[key].numbers
-    return {method for method, critical in numbers.items() if float(critical[0]) >= 1.0}
 
 
 def lasts(curves: dict[str, dict[str, Trajectory]], methods: tuple[str, ...]) -> dict[str, float]:
     """The final value of each method in each panel."""
     return {f"{panel}: {m}": curves[panel][m].last for panel in curves for m in methods}
-
-
-def sizes(profile: Profile, T: int) -> str:
-    """
-    >>> from ..specs import PROFILES
-    >>> sizes(PROFILES["paper"], 7000)
-    'n = 10,000, d = 20, T = 7,000'
-    """
-    return f"n = {profile.rows:,}, d = {profile.columns}, T = {profile.steps(T):,}"

@@ -6,34 +6,22 @@ import numpy as np
 
 from ..canvas import Line, Panel, Picture, words_of
 from ..exhibit import Exhibit
-from ..results import Results
+from ..results import View
 from ..specs import EXACT, Cell, Data, Profile, Run
 from ..texts import claims
-from ..verdicts import Case, Finding, below, counted
+from ..verdicts import Finding, below, counted, tally
 
-LABEL, TITLE = "auto", "auto against all methods, over batch sizes"
+LABEL = "auto"
 METHODS = (
-    "sgd",
-    "sgd-exp",
-    "shb",
-    "shb-exp",
-    "2p-shb",
-    "nesterov-exp",
-    "multi-shb-pan",
-    "mass",
-    "auto-shb",
-    "auto",
+    *("sgd", "sgd-exp", "shb", "shb-exp", "2p-shb", "nesterov-exp", "multi-shb-pan", "mass"),
+    *("auto-shb", "auto"),
 )
 SHARES = (0.0005, 0.01, 0.1, 0.5, 0.9)
 NEAR = 3.0
 
 
-def _rows(profile: Profile) -> int:
-    return min(2000, profile.rows)
-
-
 def _cells(setting: str, profile: Profile) -> list[Cell]:
-    T, n = profile.steps(7000), _rows(profile)
+    T, n = profile.steps(7000), profile.few_rows
     cells = []
     for design in ("haar", "heavy"):
         for kappa in (100, 1000):
@@ -46,16 +34,15 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return cells
 
 
-def _error(results: Results, panel: str, method: str, share: float) -> np.ndarray:
-    return results.curve(LABEL, "paper", panel, f"{method}, b={share:g} n").error
+def _error(view: View, panel: str, method: str, share: float) -> np.ndarray:
+    return view.curve(panel, f"{method}, b={share:g} n").error
 
 
-def _is_never_far(results: Results, setting: str) -> Finding:
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
-    for panel in results.panels(LABEL, "paper"):
+def auto_near_best(view: View) -> Finding:
+    cases, numbers = tally()
+    for panel in view.panels:
         for share in SHARES:
-            last = {method: float(_error(results, panel, method, share)[-1]) for method in METHODS}
+            last = {method: float(_error(view, panel, method, share)[-1]) for method in METHODS}
             best = min(last.values())
             name = f"{panel}, b={share:g} n"
             cases[name] = below(last["auto"], best, NEAR)
@@ -77,32 +64,18 @@ def _title(panel: str) -> str:
     return f"{ {'haar': 'Haar rows', 'heavy': 'the released rows'}[design] }, {words_of(rest)}"
 
 
-def _picture(results: Results, setting: str) -> Picture:
+def _picture(view: View) -> Picture:
     panels = []
-    for panel in results.panels(LABEL, "paper"):
+    for panel in view.panels:
         lines = []
         for method in METHODS:
-            errors = [_error(results, panel, method, share) for share in SHARES]
+            errors = [_error(view, panel, method, share) for share in SHARES]
             last, first = np.array([e[-1] for e in errors]), errors[0][0]
             settled = np.isfinite(last) & (last < first)
             lines.append(Line(method, np.array(SHARES)[settled], last[settled]))
         panels.append(Panel(_title(panel), "batch size / n", "error at T", tuple(lines), xlog=True))
-    return Picture(LABEL, TITLE, columns=2, panels=tuple(panels))
+    return Picture(columns=2, panels=tuple(panels))
 
 
-EXHIBIT = Exhibit(
-    label=LABEL,
-    alias="auto",
-    title=TITLE,
-    caption=lambda profile: (
-        f"Exact root mean square error at T = {profile.steps(7000):,}; what diverges is not drawn. "
-        f"n = {_rows(profile):,}, d = 10, noise of variance 0.1."
-    ),
-    cells=_cells,
-    picture=_picture,
-    ours=True,
-    claims=claims(
-        LABEL,
-        auto_near_best=_is_never_far,
-    ),
-)
+CLAIMS = claims(LABEL, auto_near_best)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from collections.abc import Callable
@@ -13,13 +14,14 @@ import numpy as np
 
 from ... import LeastSquares, exact, schedules, theory
 from ..canvas import Line, Panel, Picture, visible
-from ..compute import Outcome, problem
+from ..compute import problem
 from ..exhibit import Exhibit
-from ..results import Results
-from ..specs import Cell, Data, Profile, table, table_cell
-from ..verdicts import OURS, Case, Claim, Finding, below, first_false
+from ..results import View
+from ..specs import Cell, Data, Outcome, Profile, table, table_cell
+from ..texts import STATEMENTS
+from ..verdicts import OURS, Claim, Finding, below, first_false, span, tally
 
-LABEL, TITLE = "bounds", "The theorems' bounds beside the exact error"
+LABEL = "bounds"
 UNITS = (1e-6, 1e-3, 0.01, 1.0)  # mu: a right bound does not notice its units
 HORIZONS = (200, 1000, 4000, 16_000)
 BEYOND = 1_000_000  # above T_bar = 889,586 of Theorem 4 on this problem
@@ -31,78 +33,54 @@ NU = 4.0  # by which L and mu are under-estimated
 
 @dataclass(frozen=True)
 class Promise:
-    """A theorem: how its schedule is built, its bound, and in which words it is named."""
+    """A theorem: the id of its statement, its words, how its schedule is built, and its bound."""
 
-    source: str
+    statement: str
     words: str
     title: str
     schedule: Callable[..., Any]
     bound: Callable[..., theory.Bound]
     any_batch: bool = False  # else the batch is the smallest above b*
+    wrong_L: float = 1.0  # by which L and mu are under-estimated
+    wrong_mu: float = 1.0
     noise: float = 1.0  # times the variance that the units ask for
-    page: str = ""  # where the corrected form is proved
 
 
+EXPONENTIAL, CONSTANT = schedules.shb_exponential, schedules.shb
 PROMISES = {
     "thm1": Promise(
-        "thm:SHB_exp",
-        "Theorem 1 (exponential steps)",
-        "Theorem 1",
-        schedules.shb_exponential,
-        theory.bound_exponential,
+        *("theorem_1", "Theorem 1 (exponential steps)", "Theorem 1"),
+        *(EXPONENTIAL, theory.bound_exponential),
         any_batch=True,
-        page="docs/theory/exponential.md",
     ),
     "thm2": Promise(
-        "thm:SHB_quad",
-        "Theorem 2 (constant SHB, b >= b*, L = L_max)",
-        "Theorem 2",
-        schedules.shb,
-        theory.bound_shb,
-        page="docs/theory/accelerated.md",
+        *("theorem_2", "Theorem 2 (constant SHB, b >= b*, L = L_max)", "Theorem 2"),
+        *(CONSTANT, theory.bound_shb),
     ),
     "interpolation": Promise(
-        "thm:shb-interpolation",
-        "the corollary under interpolation (L = L_max)",
-        "interpolation",
-        schedules.shb,
-        theory.bound_shb,
+        *("interpolation", "the corollary under interpolation (L = L_max)", "interpolation"),
+        *(CONSTANT, theory.bound_shb),
         noise=0.0,
-        page="docs/theory/accelerated.md",
     ),
     "thm4": Promise(
-        "thm:SHB_multistage",
-        "Theorem 4 (multi-stage SHB)",
-        "Theorem 4",
-        schedules.multistage,
-        theory.bound_multistage,
-        page="docs/theory/multistage.md",
+        *("theorem_4", "Theorem 4 (multi-stage SHB)", "Theorem 4"),
+        *(schedules.multistage, theory.bound_multistage),
     ),
     "two_phase": Promise(
-        "thm:shb_mix",
-        "the two-phase theorem",
-        "two phases",
-        schedules.two_phase,
-        theory.bound_two_phase,
-        page="docs/theory/two-phase.md",
+        *("two_phase", "the two-phase theorem", "two phases"),
+        *(schedules.two_phase, theory.bound_two_phase),
     ),
     "mis_L": Promise(
-        "thm:SHB_mis_L",
-        "the theorem on L under-estimated (by 4)",
-        "L too small by 4",
-        schedules.shb_exponential,
-        theory.bound_misestimated_L,
+        *("misestimated_L", "the theorem on L under-estimated (by 4)", "L too small by 4"),
+        *(EXPONENTIAL, theory.bound_misestimated_L),
         any_batch=True,
-        page="docs/theory/misestimation.md",
+        wrong_L=NU,
     ),
     "mis_mu": Promise(
-        "thm:SHB_mis_mu",
-        "the theorem on mu under-estimated (by 4)",
-        "μ too small by 4",
-        schedules.shb_exponential,
-        theory.bound_misestimated_mu,
+        *("misestimated_mu", "the theorem on mu under-estimated (by 4)", "μ too small by 4"),
+        *(EXPONENTIAL, theory.bound_misestimated_mu),
         any_batch=True,
-        page="docs/theory/misestimation.md",
+        wrong_mu=NU,
     ),
 }
 
@@ -130,148 +108,112 @@ def bounds(theorem: str, horizons: tuple[int, ...], n: int, mu: float) -> Outcom
     p = problem(Data("regression", n=n, d=2, kappa=2.0, noise_var=noise, mu=mu))
     rows = [_beside(p, theorem, T) for T in horizons]
     columns = {name: np.array([row[name] for row in rows], dtype=float) for name in rows[0]}
-    return Outcome({"T": np.array(horizons), **columns})
+    return Outcome.of(T=horizons, **columns)
 
 
 def _beside(p: LeastSquares, theorem: str, T: int) -> dict[str, float]:
-    promise = PROMISES[theorem]
-    c = p.constants()
+    promise, c, noise = PROMISES[theorem], p.constants(), p.noise()
     kappa = c.L_max / c.mu
-    interpolates = promise.noise == 0.0
     stages = schedules.stage_count(T, kappa) if theorem == "thm4" else 0
-    if promise.any_batch:
-        b = p.n // 10
-    else:
-        b = math.ceil(theory.batch_threshold(p.n, kappa, 2.0**-stages, interpolates))
-    told_L = c.L_max / (NU if theorem == "mis_L" else 1.0)
-    told_mu = c.mu / (NU if theorem == "mis_mu" else 1.0)
+    b = p.n // 10
+    if not promise.any_batch:
+        b = math.ceil(theory.batch_threshold(p.n, kappa, 2.0**-stages, promise.noise == 0.0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # one stage only is what T gives
-        schedule = promise.schedule(T, told_L, told_mu)
+        schedule = promise.schedule(T, c.L_max / promise.wrong_L, c.mu / promise.wrong_mu)
     curve = exact.expected(p, schedule, b)
-    given = _given(p, theorem, T, b, curve)
-    printed = promise.bound(**given, which="printed")
-    corrected = promise.bound(**given, which="corrected")
+    early = max(1, math.ceil(T * math.log(promise.wrong_L) / math.log(T)))
+    known: dict[str, Any] = {
+        "D": float(np.linalg.norm(p.minimiser())),
+        "n": p.n,
+        "b": b,
+        "chi": math.sqrt(noise.chi2) if promise.noise else 0.0,
+        "chi2": noise.chi2,
+        "sigma2": noise.sigma2,
+        "zeta2": theory.zeta2(p.n, b),
+        "nu": promise.wrong_L / promise.wrong_mu,
+        "delta_f": float(curve.gap[:early].max()),
+    }
+    given = {
+        name: known[name] for name in inspect.signature(promise.bound).parameters if name in known
+    }
+    bound = partial(promise.bound, T=T, L=c.L_max, mu=c.mu, L_max=c.L_max, **given)
+    corrected = bound(which="corrected")
     at = T - 1 if "T-1" in corrected.quantity else T
     squared = "^2" in corrected.quantity
     return {
         "exact": float(curve.error2[at]) if squared else math.sqrt(curve.error2[at]),
-        "printed": printed.total,
+        "printed": bound(which="printed").total,
         "corrected": corrected.total,
         "applies": theorem != "thm4" or theory.multistage_horizon(kappa) <= T,
     }
 
 
-def _given(p: LeastSquares, theorem: str, T: int, b: int, curve: Any) -> dict[str, Any]:
-    """The arguments that a theorem's bound asks for."""
-    c, noise = p.constants(), p.noise()
-    D = float(np.linalg.norm(p.minimiser()))
-    given: dict[str, Any] = {"T": T, "L": c.L_max, "mu": c.mu, "D": D, "L_max": c.L_max}
-    if not PROMISES[theorem].any_batch:
-        given |= {"n": p.n, "b": b, "chi": math.sqrt(noise.chi2)}
-        if theorem == "interpolation":
-            given["chi"] = 0.0
-        return given | ({"sigma2": noise.sigma2} if theorem == "two_phase" else {})
-    given |= {"sigma2": noise.sigma2, "zeta2": theory.zeta2(p.n, b), "chi2": noise.chi2}
-    if theorem == "mis_L":
-        early = max(1, math.ceil(T * math.log(NU) / math.log(T)))
-        given |= {"nu": NU, "delta_f": float(curve.gap[:early].max())}
-    if theorem == "mis_mu":
-        given |= {"nu": 1.0 / NU}
-    return given
-
-
-def _holds(theorem: str, results: Results, setting: str) -> Finding:
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
+def _holds(theorem: str, view: View) -> Finding:
+    cases, numbers = tally()
     for mu in UNITS:
-        columns = results.table(LABEL, f"{theorem}, mu={mu:g}", "bounds").numbers
+        columns = view.numbers(f"{theorem}, mu={mu:g}", "bounds")
         for T, error, bound in zip(columns["T"], columns["exact"], columns["corrected"]):
             if max(error, bound) > RESOLVED:  # below it there is rounding only
                 name = f"mu={mu:g}, T={int(T)}"
                 cases[name] = below(float(error), float(bound))
                 numbers[f"{name}: bound / exact"] = bound / error if error else math.inf
-    return Finding(cases, numbers, _why(cases, numbers))
-
-
-def _why(cases: dict[str, Case], numbers: dict[str, float]) -> str:
+    said = "Every error is at the level of rounding."
+    if numbers:
+        said = f"The bound is {span(numbers.values())} times the exact error."
     wrong = first_false(cases)
-    if wrong:
-        return f"The bound is exceeded at {wrong}."
-    if not numbers:
-        return "Every error is at the level of rounding."
-    return (
-        f"The bound is {min(numbers.values()):.2g} to {max(numbers.values()):.2g} times the exact "
-        "error."
+    return Finding(cases, numbers, f"The bound is exceeded at {wrong}." if wrong else said)
+
+
+def _claim(theorem: str, promise: Promise) -> Claim:
+    statement = next(row for row in STATEMENTS if row.id == promise.statement)
+    any_T = ", in its a-posteriori form at any T" if theorem == "thm4" else ""
+    return Claim(
+        id=f"bound_{theorem}_corrected",
+        kind=OURS,
+        source=statement.label,
+        text=f"The corrected bound of {promise.words} holds{any_T}.",
+        criterion="The exact error is at most the bound, in four units and for every T "
+        "(where the mean norm is bounded, its root mean square is compared).",
+        judge=partial(_holds, theorem),
+        judged_on="exact errors",
+        proof=statement.proof,
     )
 
 
-def _claims() -> tuple[Claim, ...]:
-    made = []
-    for theorem, promise in PROMISES.items():
-        any_T = ", in its a-posteriori form at any T" if theorem == "thm4" else ""
-        made.append(
-            Claim(
-                id=f"bound_{theorem}_corrected",
-                kind=OURS,
-                source=promise.source,
-                text=f"The corrected bound of {promise.words} holds{any_T}.",
-                criterion="The exact error is at most the bound, in four units and for every T "
-                "(where the mean norm is bounded, its root mean square is compared).",
-                judge=partial(_holds, theorem),
-                judged_on="exact errors",
-                proof=promise.page,
-            )
-        )
-    return tuple(made)
-
-
-def _picture(results: Results, setting: str) -> Picture:
+def _picture(view: View) -> Picture:
     """A panel a theorem: bound over exact error against the unit mu, at the longest common T; and
     one for how Theorem 1's bound changes with T."""
     panels = []
+    units = np.array(UNITS)
     for theorem, promise in PROMISES.items():
         lines = []
         for which in ("printed", "corrected"):
-            ratio = np.array([_ratios(results, theorem, mu, which)[-1] for mu in UNITS])
-            lines.append(Line(which, *visible(np.array(UNITS), ratio, 1e300)))
-        one = Line("bound = error", np.array(UNITS), np.ones(len(UNITS)), "guide")
-        panels.append(
-            Panel(promise.title, "μ, by units", OVER, (*lines, one), xlog=True, decades=40.0)
-        )
-    columns = results.table(LABEL, "thm1, mu=1", "bounds").numbers
-    lines = [
+            ratio = np.array([_ratio(view, theorem, mu, which) for mu in UNITS])
+            lines.append(Line(which, *visible(units, ratio, 1e300)))
+        lines.append(Line("bound = error", units, np.ones(len(UNITS)), "guide"))
+        axes = (promise.title, "μ, by units", OVER)
+        panels.append(Panel(*axes, tuple(lines), xlog=True, decades=40.0))
+    columns = view.numbers("thm1, mu=1", "bounds")
+    growing = tuple(
         Line(name, *visible(columns["T"], columns[key], 1e300))
         for name, key in (("exact error", "exact"), ("printed", "printed"), ("corrected",) * 2)
-    ]
-    panels.append(Panel("Theorem 1 against T, μ = 1", "T", "error", tuple(lines), xlog=True))
+    )
+    panels.append(Panel("Theorem 1 against T, μ = 1", "T", "error", growing, xlog=True))
     notes = (
         "the same problem with X and y rescaled, which changes μ and leaves the error as it is: a "
         "right bound stays level, and one below the dotted line is violated",
     )
-    return Picture(LABEL, TITLE, columns=4, panels=tuple(panels), notes=notes)
+    return Picture(columns=4, panels=tuple(panels), notes=notes)
 
 
-def _ratios(results: Results, theorem: str, mu: float, which: str) -> np.ndarray:
-    """Bound over exact error for each T of `HORIZONS`, where the error is above rounding."""
-    columns = results.table(LABEL, f"{theorem}, mu={mu:g}", "bounds").numbers
-    seen = columns["exact"][: len(HORIZONS)] > RESOLVED
-    ratio = columns[which][: len(HORIZONS)] / columns["exact"][: len(HORIZONS)]
-    return np.asarray(ratio[seen]) if seen.any() else np.array([np.nan])
+def _ratio(view: View, theorem: str, mu: float, which: str) -> float:
+    """Bound over exact error at the longest T of `HORIZONS` whose error is above rounding."""
+    columns = view.numbers(f"{theorem}, mu={mu:g}", "bounds")
+    exact, bound = (columns[name][: len(HORIZONS)] for name in ("exact", which))
+    seen = exact > RESOLVED
+    return float((bound[seen] / exact[seen])[-1]) if seen.any() else math.nan
 
 
-EXHIBIT = Exhibit(
-    label=LABEL,
-    alias="bounds",
-    title=TITLE,
-    caption=lambda profile: (
-        f"L = L_max, a batch that the theorem allows, n = {N:,}, d = 2, T up to "
-        f"{profile.steps(HORIZONS[-1]):,} (Theorem 4, mu = 1: {profile.steps(BEYOND):,}). The same "
-        "problem in four units, mu = 1e-6, 1e-3, 0.01 and 1."
-    ),
-    cells=_cells,
-    picture=_picture,
-    tables=(bounds,),
-    ours=True,
-    claims=_claims(),
-)
+CLAIMS = tuple(_claim(theorem, promise) for theorem, promise in PROMISES.items())
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (bounds,))

@@ -6,17 +6,15 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ... import exact, sampling
-from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, picture_name, picture_title, visible
-from ..compute import Outcome, prepared
+from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, visible
+from ..compute import prepared
 from ..exhibit import Exhibit
-from ..results import Results
-from ..specs import Cell, Data, Profile, Run, table, table_cell
+from ..results import View
+from ..specs import Cell, Data, Outcome, Profile, Run, table, table_cell
 from ..texts import claims
-from ..verdicts import Case, Finding, counted
+from ..verdicts import Finding, counted, tally
 
 LABEL = "panetal_multistage"
-TITLE = "Divergence of the multi-stage method of Pan et al. at b = 1"
-SETTINGS = ("paper", "authors")
 PANEL, METHOD = "b=1", "Multi-SHB-PAN-2"
 N, KAPPA, START, SEEDS = 100, 5000.0, 100.0, 5
 GROWN = 1e3  # "diverges exponentially": the gradient norm grows at least so much
@@ -25,17 +23,10 @@ POINTS = 1000  # kept of a run
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
     T = profile.steps(10_000)
-    made = [
-        Cell(
-            LABEL,
-            setting,
-            PANEL,
-            METHOD,
-            str(seed),
-            table("diverging_run", setting=setting, T=T, seed=seed),
-        )
-        for seed in range(SEEDS)
-    ]
+    made = []
+    for seed in range(SEEDS):
+        job = table("diverging_run", setting=setting, T=T, seed=seed)
+        made.append(Cell(LABEL, setting, PANEL, METHOD, str(seed), job))
     job = table("first_stage_rate", setting=setting, T=T)
     return [*made, table_cell(LABEL, setting, PANEL, "first stage", job)]
 
@@ -50,34 +41,31 @@ def diverging_run(setting: str, T: int, seed: int) -> Outcome:
     p, schedule, b, w = prepared(_run(setting, T))
     X, A = p.X.toarray(), p.gram  # rows of 100 numbers: whole arrays are fastest; y = 0
     v = np.zeros_like(w)
-    keep = set(np.linspace(0, T, min(T, POINTS) + 1).astype(int).tolist())
-    k_kept, norms = [], []
+    at = np.unique(np.linspace(0, T, min(T, POINTS) + 1).astype(int))
+    keep, norms = set(at.tolist()), []
     for k in range(T + 1):
         if k in keep:
-            k_kept.append(k)
             norms.append(float(np.linalg.norm(A @ w)))
         if k < T:
             rows = X[sampling.batch(seed, k, p.n, b)]
             v = schedule.beta[k] * v - schedule.alpha[k] / b * (rows.T @ (rows @ w))
             w = w + v
-    at = np.array(k_kept)
     numbers = {"k": at, "grad_norm": np.array(norms), "gradient_evaluations": at * b}
     return Outcome(numbers, {"status": "finished"})
 
 
 def first_stage_rate(setting: str, T: int) -> Outcome:
     """The factor a step by which the root mean square error grows in stage 0, exactly."""
-    p, schedule, b, _ = prepared(_run(setting, T))
-    rate = exact.mean_square_rate(p, float(schedule.alpha[1]), float(schedule.beta[1]), b)
-    return Outcome({"rate": np.array([rate])})
+    p, s, b, _ = prepared(_run(setting, T))
+    return Outcome.of(rate=exact.mean_square_rate(p, float(s.alpha[1]), float(s.beta[1]), b))
 
 
-def _diverges(results: Results, setting: str) -> Finding:
-    runs = [run.numbers["grad_norm"] for run in results.seeds(LABEL, setting, PANEL, METHOD)]
-    rate = float(results.table(LABEL, PANEL, "first stage", setting).numbers["rate"][0])
-    cases: dict[str, Case] = {
-        f"run {i}": bool(norms.max() > GROWN * norms[0]) for i, norms in enumerate(runs)
-    }
+def panetal_diverges(view: View) -> Finding:
+    runs = [run.numbers["grad_norm"] for run in view.seeds(PANEL, METHOD)]
+    rate = float(view.numbers(PANEL, "first stage")["rate"][0])
+    cases, _ = tally()
+    for i, norms in enumerate(runs):
+        cases[f"run {i}"] = bool(norms.max() > GROWN * norms[0])
     cases["expectation"] = rate > 1.0
     top = max(norms.max() for norms in runs)
     return Finding(
@@ -88,11 +76,10 @@ def _diverges(results: Results, setting: str) -> Finding:
     )
 
 
-def _variance_grows(results: Results, setting: str) -> Finding:
+def panetal_variance(view: View) -> Finding:
     """On the diagonal problem at b = 1 the variance is (n - 1) ||grad f||^2, exactly."""
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
-    for i, run in enumerate(results.seeds(LABEL, setting, PANEL, METHOD)):
+    cases, numbers = tally()
+    for i, run in enumerate(view.seeds(PANEL, METHOD)):
         logs = np.log(N - 1.0) + 2.0 * np.log(run.numbers["grad_norm"])
         at_peak = int(np.argmax(logs))
         cases[f"run {i}"] = bool(logs[at_peak] - logs[0] > 2.0 * np.log(GROWN) and at_peak > 0)
@@ -107,47 +94,22 @@ def _variance_grows(results: Results, setting: str) -> Finding:
     )
 
 
-def _picture(results: Results, setting: str) -> Picture:
-    curve = results.curve(LABEL, setting, PANEL, METHOD)
+def _picture(view: View) -> Picture:
+    curve = view.curve(PANEL, METHOD)
     with np.errstate(invalid="ignore", over="ignore"):
         runs = Line(METHOD, *visible(curve.k, curve.mean, 1e300), "runs")
         each = [Line("each run", *visible(curve.k, run, 1e300), "guide") for run in curve.runs]
         logs = 2.0 * np.log(curve.runs)
     variance = np.log(N - 1.0) + logsumexp(logs, axis=0) - np.log(len(logs))
-    return Picture(
-        picture_name(LABEL, setting, SETTINGS),
-        picture_title(TITLE, setting, SETTINGS),
-        columns=2,
-        panels=(
-            Panel("gradient norm", ITERATION, GRADIENT, (*each, runs), decades=200.0),
-            Panel(
-                "variance of the stochastic gradient",
-                ITERATION,
-                "log variance",
-                (Line(METHOD, curve.k, variance, "runs"),),
-                ylog=False,
-            ),
-        ),
-        notes=("thick: mean of 5 runs, which the largest decides",),
+    line = Line(METHOD, curve.k, variance, "runs")
+    title = "variance of the stochastic gradient"
+    panels = (
+        Panel("gradient norm", ITERATION, GRADIENT, (*each, runs), decades=200.0),
+        Panel(title, ITERATION, "log variance", (line,), ylog=False),
     )
+    notes = ("thick: mean of 5 runs, which the largest decides",)
+    return Picture(columns=2, panels=panels, notes=notes)
 
 
-EXHIBIT = Exhibit(
-    label=LABEL,
-    alias="fig2",
-    title=TITLE,
-    caption=lambda profile: (
-        f"Diagonal problem of the lower bound, n = d = 100, kappa = 5000, w_0 = 100 everywhere, "
-        f"C = 2, T = {profile.steps(10_000):,}, 5 runs without any guard: gradient norm, and "
-        "logarithm of the variance of the stochastic gradient."
-    ),
-    cells=_cells,
-    picture=_picture,
-    tables=(diverging_run, first_stage_rate),
-    settings=SETTINGS,
-    claims=claims(
-        LABEL,
-        panetal_diverges=_diverges,
-        panetal_variance=_variance_grows,
-    ),
-)
+CLAIMS = claims(LABEL, panetal_diverges, panetal_variance)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (diverging_run, first_stage_rate))

@@ -9,20 +9,12 @@ import numpy as np
 
 from ... import exact, schedules, theory
 from ..canvas import Picture, curve_panels, runs_picture
-from ..compute import Outcome, prepared, problem, told
+from ..compute import prepared, problem, told
 from ..exhibit import Exhibit
-from ..results import Results, Trajectory
-from ..specs import SETTINGS, Cell, Profile, Run, table, table_cell
+from ..results import Trajectory, View
+from ..specs import Cell, Outcome, Profile, Run, table, table_cell
 from ..texts import claims
-from ..verdicts import (
-    Case,
-    Finding,
-    all_of,
-    below,
-    counted,
-    ratio,
-    within,
-)
+from ..verdicts import Case, Finding, all_of, below, counted, ratio, span, tally, within
 from ._synthetic import (
     SIMILAR,
     SMALLER,
@@ -30,14 +22,12 @@ from ._synthetic import (
     judged_curves,
     kappa_of,
     lasts,
-    noise_of,
     noisy_cells,
-    sizes,
     stability,
     synthetic,
 )
 
-LABEL, TITLE = "shb_quad", "Squared loss on synthetic data"
+LABEL = "shb_quad"
 METHODS = ("SHB", "Multi-SHB", "Multi-SHB-CNST", "2P-SHB", "SGD", "Nesterov-EXP")
 KAPPAS, NOISES = (1000, 500, 200), (1e-2, 1e-4, 1e-6)
 SETTLED = 0.1  # "converges to a neighbourhood": changes by less than this over the last quarter
@@ -49,14 +39,9 @@ PAPER_T, PAPER_N = 7000, 10_000
 def _cells(setting: str, profile: Profile) -> list[Cell]:
     panels = [(kappa, r) for r in NOISES for kappa in KAPPAS]
     cells = noisy_cells(LABEL, setting, profile, panels, METHODS)
+    place = {"setting": setting, "rows": profile.rows, "columns": profile.columns}
     for kappa in KAPPAS:
-        job = table(
-            "speeds_and_kappa",
-            setting=setting,
-            rows=profile.rows,
-            columns=profile.columns,
-            kappa=float(kappa),
-        )
+        job = table("speeds_and_kappa", **place, kappa=float(kappa))
         cells.append(table_cell(LABEL, setting, f"kappa={kappa}", "speed", job))
     return cells
 
@@ -69,10 +54,9 @@ def speeds_and_kappa(setting: str, rows: int, columns: int, kappa: float) -> Out
         p, s, b, _ = prepared(Run(data, method, setting, share, T=2))
         return -math.log(exact.mean_square_rate(p, float(s.alpha[1]), float(s.beta[1]), b))
 
-    numbers = {"shb": speed("SHB", 0.9), "shb_full": speed("SHB", 1.0), "sgd": speed("SGD", 1.0)}
     given = told(Run(data, "SHB", setting, 0.9), problem(data), 1, 1)
-    numbers["kappa"] = given.L / given.mu
-    return Outcome({name: np.array([value]) for name, value in numbers.items()})
+    speeds = {"shb": speed("SHB", 0.9), "shb_full": speed("SHB", 1.0), "sgd": speed("SGD", 1.0)}
+    return Outcome.of(**speeds, kappa=given.L / given.mu)
 
 
 # ---------------------------------------------------------------- claims
@@ -95,9 +79,13 @@ def _settled(curve: Trajectory) -> Case:
     return drift < math.log(2.0)
 
 
-def _floor_depends_on_noise(results: Results, setting: str) -> Finding:
-    curves = judged_curves(results, LABEL, setting)
-    cases: dict[str, Case] = {}
+def quad_i_floor(view: View) -> Finding:
+    curves = judged_curves(view)
+    cases, _ = tally()
+
+    def noise_of(panel: str) -> float:
+        return float(panel.split("r=")[1])
+
     for panel, methods in curves.items():
         others = [p for p in curves if kappa_of(p) == kappa_of(panel) and p != panel]
         for method in ("SGD", "SHB"):
@@ -115,11 +103,10 @@ def _floor_depends_on_noise(results: Results, setting: str) -> Finding:
     )
 
 
-def _shb_is_faster(results: Results, setting: str) -> Finding:
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
+def quad_i_faster(view: View) -> Finding:
+    cases, numbers = tally()
     shares = []
-    for panel, methods in judged_curves(results, LABEL, setting).items():
+    for panel, methods in judged_curves(view).items():
         level = _neighbourhood(methods)
         k = {method: methods[method].first_below(level) for method in ("SGD", "SHB")}
         cases[panel] = below(k["SHB"], k["SGD"], SMALLER)
@@ -129,9 +116,9 @@ def _shb_is_faster(results: Results, setting: str) -> Finding:
     return Finding(cases, numbers, said)
 
 
-def _variants_beat_the_noise(results: Results, setting: str) -> Finding:
-    curves = judged_curves(results, LABEL, setting)
-    cases: dict[str, Case] = {}
+def quad_ii_variants(view: View) -> Finding:
+    curves = judged_curves(view)
+    cases, _ = tally()
     for panel, methods in curves.items():
         level = _neighbourhood(methods)
         least = min(methods["SGD"].last, methods["SHB"].last)
@@ -147,40 +134,37 @@ def _variants_beat_the_noise(results: Results, setting: str) -> Finding:
     )
 
 
-def _beats(results: Results, setting: str, a: str, b: str, kappas: set[float]) -> Finding:
-    curves = judged_curves(results, LABEL, setting)
-    chosen = {panel: curves[panel] for panel in curves if kappa_of(panel) in kappas}
-    cases = {p: below(m[a].last, m[b].last, SMALLER) for p, m in chosen.items()}
-    ratios = {f"{p}: {a} / {b}": m[a].last / m[b].last for p, m in chosen.items()}
-    span = f"{min(ratios.values()):.2g} to {max(ratios.values()):.2g}"
-    return Finding(cases, ratios, f"{a} ends at {span} times {b}.")
+def _beats(view: View, a: str, b: str, kappas: tuple[int, ...]) -> Finding:
+    cases, ratios = tally()
+    for panel, methods in judged_curves(view).items():
+        if kappa_of(panel) in kappas:
+            cases[panel] = below(methods[a].last, methods[b].last, SMALLER)
+            ratios[f"{panel}: {a} / {b}"] = methods[a].last / methods[b].last
+    return Finding(cases, ratios, f"{a} ends at {span(ratios.values())} times {b}.")
 
 
-def _constant_momentum_helps(results: Results, setting: str) -> Finding:
-    found = _beats(results, setting, "Multi-SHB-CNST", "Multi-SHB", {float(min(KAPPAS))})
+def quad_iii_cnst(view: View) -> Finding:
+    found = _beats(view, "Multi-SHB-CNST", "Multi-SHB", (min(KAPPAS),))
     same = all(value == 1.0 for value in found.numbers.values())
     return replace(found, because="Both are constant SHB: I = 0.") if same else found
 
 
-def _two_phase_beats_multi(results: Results, setting: str) -> Finding:
-    return _beats(results, setting, "2P-SHB", "Multi-SHB", set(map(float, KAPPAS)))
+def quad_iv_two_phase(view: View) -> Finding:
+    return _beats(view, "2P-SHB", "Multi-SHB", KAPPAS)
 
 
-def _similar_to_nesterov(results: Results, setting: str) -> Finding:
+def quad_v_nesterov(view: View) -> Finding:
     """ "Similar convergence" is both: the level at T, and the steps to the neighbourhood."""
-    levels: dict[str, Case] = {}
-    paces: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
+    levels, numbers = tally()
+    paces, _ = tally()
     shares = []
-    for panel, methods in judged_curves(results, LABEL, setting).items():
+    for panel, methods in judged_curves(view).items():
         level, rival = _neighbourhood(methods), methods["Nesterov-EXP"]
         for name in VARIANTS:
             mine, case = methods[name], f"{name}, {panel}"
             steps = (mine.first_below(level), max(rival.first_below(level), 1.0))
-            levels[case], paces[case] = (
-                within(mine.last, rival.last, SIMILAR),
-                within(*steps, SIMILAR),
-            )
+            levels[case] = within(mine.last, rival.last, SIMILAR)
+            paces[case] = within(*steps, SIMILAR)
             numbers[f"{panel}: {name} / Nesterov-EXP at T"] = mine.last / rival.last
             numbers[f"{panel}: {name} / Nesterov-EXP in steps"] = ratio(*steps)
             shares.append(ratio(*steps))
@@ -190,54 +174,45 @@ def _similar_to_nesterov(results: Results, setting: str) -> Finding:
         {case: all_of(levels[case], paces[case]) for case in levels},
         numbers,
         f"The level at T is within a factor 3 in {counted(levels)}; the variants take "
-        f"{min(reached):.2g} to {max(reached):.2g} times the steps to the neighbourhood{never}.",
+        f"{span(reached)} times the steps to the neighbourhood{never}.",
         {"the level at T alone": Finding(levels), "the steps alone": Finding(paces)},
     )
 
 
-def _stages_exist(results: Results, setting: str) -> Finding:
+def quad_stages(view: View) -> Finding:
     """How many stages Multi-SHB has at the paper's T and the kappa that it is told."""
-    printed = setting in ("paper", "released-rows")
-    rule = "theorem" if printed else "authors"
+    printed = view.setting in ("paper", "released-rows")
     counts = {}
     for k in KAPPAS:
-        told = float(results.table(LABEL, f"kappa={k}", "speed", setting).numbers["kappa"][0])
+        told = float(view.numbers(f"kappa={k}", "speed")["kappa"][0])
+        rule = "theorem" if printed else "authors"
         counts[f"kappa={k}"] = schedules.stage_count(PAPER_T, told, rule)
-    said = ", ".join(str(count) for count in counts.values())
+    said = (
+        ": the printed formula asks for T >= 384 sqrt(2 kappa), with the kappa of the rows."
+        if printed
+        else " by the rule of the released code."
+    )
     return Finding(
         {name: (count == 0) == printed for name, count in counts.items()},
         {f"I at {name}": count for name, count in counts.items()},
-        f"I = {said} at kappa = 1000, 500, 200"
-        + (
-            ": the printed formula asks for T >= 384 sqrt(2 kappa), with the kappa of the rows."
-            if printed
-            else " by the rule of the released code."
-        ),
+        f"I = {', '.join(map(str, counts.values()))} at kappa = 1000, 500, 200{said}",
     )
 
 
-def _batch_accelerates(results: Results, setting: str) -> Finding:
-    cases: dict[str, Case] = {}
+def quad_batch_accelerates(view: View) -> Finding:
+    cases, numbers = tally()
     shares = []
-    numbers: dict[str, float] = {}
-    for kappa in KAPPAS:
-        panel = f"kappa={kappa}"
-        speed = {
-            name: float(values[0])
-            for name, values in results.table(LABEL, panel, "speed", setting).numbers.items()
-        }
+    for panel in (f"kappa={kappa}" for kappa in KAPPAS):
+        speed = {name: float(x[0]) for name, x in view.numbers(panel, "speed").items()}
         cases[panel] = below(ACCELERATED * speed["shb_full"], speed["shb"])
         shares.append(speed["shb"] / speed["shb_full"])
         numbers |= {f"{panel}: {name}": value for name, value in speed.items()}
-    return Finding(
-        cases,
-        numbers,
-        f"SHB's exact speed at 0.9 n is {min(shares):.2f} to {max(shares):.2f} of that at n.",
-    )
+    said = f"SHB's exact speed at 0.9 n is {min(shares):.2f} to {max(shares):.2f} of that at n."
+    return Finding(cases, numbers, said)
 
 
-def _batch_is_covered(results: Results, setting: str) -> Finding:
-    n = round(PAPER_N * (0.8 if setting in ("authors", "released-rows") else 1.0))
+def quad_batch_covered(view: View) -> Finding:
+    n = round(PAPER_N * (0.8 if view.setting in ("authors", "released-rows") else 1.0))
     needed = {k: theory.batch_threshold(n, float(k)) for k in KAPPAS}
     return Finding(
         {f"kappa={k:g}": bool(0.9 * n < b) for k, b in needed.items()},
@@ -247,50 +222,25 @@ def _batch_is_covered(results: Results, setting: str) -> Finding:
     )
 
 
-def _noise_tells_methods_apart(results: Results, setting: str) -> Finding:
+def quad_stochasticity(view: View) -> Finding:
     """The highest level at T over the lowest, of the six methods."""
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
-    for panel, methods in judged_curves(results, LABEL, setting).items():
+    cases, numbers = tally()
+    for panel, methods in judged_curves(view).items():
         ends = [methods[name].last for name in METHODS]
         cases[panel] = below(TOLD_APART * min(ends), max(ends))
         numbers[f"{panel}: highest / lowest at T"] = ratio(max(ends), min(ends))
     low = min(numbers.values(), default=math.nan)
-    return Finding(
-        cases,
-        numbers,
-        f"At T the highest of six methods is {low:.2g} times the lowest or more.",
-    )
+    said = f"At T the highest of six methods is {low:.2g} times the lowest or more."
+    return Finding(cases, numbers, said)
 
 
-def _picture(results: Results, setting: str) -> Picture:
-    panels = curve_panels(results, LABEL, setting, METHODS)
-    return runs_picture(results, LABEL, TITLE, setting, SETTINGS, 3, panels)
+def _picture(view: View) -> Picture:
+    return runs_picture(view, 3, curve_panels(view, METHODS))
 
 
-EXHIBIT = Exhibit(
-    label=LABEL,
-    alias="fig3",
-    title=TITLE,
-    caption=lambda profile: (
-        f"{sizes(profile, PAPER_T)}, b = 0.9 n, {profile.counted(3)}; kappa from left to right "
-        "1000, 500, 200, noise r from top to bottom 1e-2, 1e-4, 1e-6."
-    ),
-    cells=_cells,
-    picture=_picture,
-    tables=(stability, speeds_and_kappa),
-    settings=SETTINGS,
-    claims=claims(
-        LABEL,
-        quad_i_floor=_floor_depends_on_noise,
-        quad_i_faster=_shb_is_faster,
-        quad_ii_variants=_variants_beat_the_noise,
-        quad_iii_cnst=_constant_momentum_helps,
-        quad_iv_two_phase=_two_phase_beats_multi,
-        quad_v_nesterov=_similar_to_nesterov,
-        quad_stages=_stages_exist,
-        quad_batch_accelerates=_batch_accelerates,
-        quad_stochasticity=_noise_tells_methods_apart,
-        quad_batch_covered=_batch_is_covered,
-    ),
+CLAIMS = claims(
+    *(LABEL, quad_i_floor, quad_i_faster, quad_ii_variants, quad_iii_cnst, quad_iv_two_phase),
+    *(quad_v_nesterov, quad_stages, quad_batch_accelerates, quad_stochasticity),
+    quad_batch_covered,
 )
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (stability, speeds_and_kappa))

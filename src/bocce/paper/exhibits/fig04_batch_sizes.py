@@ -8,32 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..canvas import (
-    GRADIENT,
-    ITERATION,
-    Line,
-    Panel,
-    Picture,
-    method_lines,
-    runs_picture,
-    words_of,
-)
+from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, method_lines, runs_picture, words_of
 from ..exhibit import Exhibit
-from ..results import Results, Trajectory
+from ..results import Trajectory, View
 from ..specs import Cell, Profile, Run, run_cells
 from ..texts import claims
-from ..verdicts import (
-    Case,
-    Finding,
-    all_of,
-    below,
-    counted,
-    within,
-)
-from ._synthetic import SIMILAR, SMALLER, kappa_of, sizes, synthetic
+from ..verdicts import Finding, all_of, below, counted, span, tally, within
+from ._synthetic import SIMILAR, SMALLER, kappa_of, synthetic
 
-LABEL, TITLE = "shb_batch_sizes", "Feasible systems: SHB with batch size b = ξ n"
-SETTINGS = ("paper", "released-rows", "authors")  # no published panel of this figure could be had
+LABEL = "shb_batch_sizes"
 KAPPAS = (2048, 1024, 512, 256, 128, 64, 32, 16, 8)
 SHARES = tuple(round(0.1 * i, 1) for i in range(1, 11))
 STEADY_SHARE = 0.3  # of SGD and NON-ACC-SHB
@@ -74,18 +57,16 @@ def speed(curve: Trajectory, late: bool = False) -> float:
     return float(-np.log(values[at] / values[since]) / (k[at] - k[since]))
 
 
-def _speeds(results: Results, setting: str, late: bool = False) -> dict[float, dict[str, float]]:
+def _speeds(view: View, late: bool = False) -> dict[float, dict[str, float]]:
     """Exact on the paper's rows; on runs with heavy rows, like with like."""
-    found = {}
-    for panel in results.panels(LABEL, setting):
-        curves = {
-            method: results.curve(LABEL, setting, panel, method)
-            for method in results.methods(LABEL, setting, panel)
+    exact = view.setting == "paper"
+    return {
+        kappa_of(panel): {
+            method: speed(curve if exact else curve.on_runs(), late)
+            for method, curve in view.curves(panel).items()
         }
-        if setting != "paper":
-            curves = {method: curve.on_runs() for method, curve in curves.items()}
-        found[kappa_of(panel)] = {method: speed(curve, late) for method, curve in curves.items()}
-    return found
+        for panel in view.panels
+    }
 
 
 def _shares(speeds: dict[str, float]) -> list[float]:
@@ -93,10 +74,9 @@ def _shares(speeds: dict[str, float]) -> list[float]:
     return [speeds[f"SHB-{share}"] for share in SHARES]
 
 
-def _small_batches_diverge(results: Results, setting: str) -> Finding:
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
-    for kappa, methods in _speeds(results, setting).items():
+def sweep_i_divergence(view: View) -> Finding:
+    cases, numbers = tally()
+    for kappa, methods in _speeds(view).items():
         lost = [share for share, s in zip(SHARES, _shares(methods)) if s <= 0.0]
         numbers[f"kappa={kappa:g}: largest xi that diverges"] = max(lost, default=0.0)
         if kappa >= LARGE_KAPPA:
@@ -109,18 +89,16 @@ def _small_batches_diverge(results: Results, setting: str) -> Finding:
     )
 
 
-def _threshold_grows(results: Results, setting: str) -> Finding:
+def sweep_ii_threshold(view: View) -> Finding:
     """The smallest xi from which on SHB has half the speed that it has with the full batch."""
     least = {}
-    for kappa, methods in sorted(_speeds(results, setting).items()):
+    cases, _ = tally()
+    for kappa, methods in sorted(_speeds(view).items()):
         values = _shares(methods)
         slow = [share for share, s in zip(SHARES, values) if not s >= 0.5 * values[-1]]
         least[kappa] = round(max(slow, default=0.0) + 0.1, 1)
-    cases: dict[str, Case] = {
-        f"threshold, kappa={kappa:g}": xi > SHARES[0]
-        for kappa, xi in least.items()
-        if kappa >= LARGE_KAPPA
-    }
+        if kappa >= LARGE_KAPPA:
+            cases[f"threshold, kappa={kappa:g}"] = least[kappa] > SHARES[0]
     ordered = list(least.values())
     cases["grows with kappa"] = ordered == sorted(ordered) and ordered[0] < ordered[-1]
     return Finding(
@@ -130,18 +108,17 @@ def _threshold_grows(results: Results, setting: str) -> Finding:
     )
 
 
-def _speed_depends_on_batch(results: Results, setting: str) -> Finding:
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
-    diverging: dict[str, Case] = {}
+def sweep_ii_extent(view: View) -> Finding:
+    cases, numbers = tally()
+    diverging, _ = tally()
     monotone = 0
-    for kappa, methods in _speeds(results, setting).items():
-        values = _shares(methods)
+    for kappa, methods in _speeds(view).items():
+        values, name = _shares(methods), f"kappa={kappa:g}"
         alive = [value for value in values if value > 0.0]
         gain = max(alive) / min(alive) if alive else math.nan
-        cases[f"kappa={kappa:g}"] = bool(gain >= 1.1)
-        diverging[f"kappa={kappa:g}"] = bool(gain >= 1.1) or len(alive) < len(values)
-        numbers[f"kappa={kappa:g}: fastest / slowest that converges"] = gain
+        cases[name] = bool(gain >= 1.1)
+        diverging[name] = bool(gain >= 1.1) or len(alive) < len(values)
+        numbers[f"{name}: fastest / slowest that converges"] = gain
         monotone += all(b >= SMALLER * a for a, b in itertools.pairwise(values))
     return Finding(
         cases,
@@ -152,30 +129,27 @@ def _speed_depends_on_batch(results: Results, setting: str) -> Finding:
     )
 
 
-def _sgd_and_averaged_are_slow(results: Results, setting: str) -> Finding:
+def sweep_iii_slow(view: View) -> Finding:
     """Similar "across problems", at every kappa; slower "when kappa is large"."""
-    similar: dict[str, Case] = {}
-    slower: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
-    for kappa, methods in _speeds(results, setting).items():
+    similar, numbers = tally()
+    slower, _ = tally()
+    large, _ = tally()
+    for kappa, methods in _speeds(view).items():
         sgd, averaged, full = (methods[m] for m in ("SGD", "NON-ACC-SHB", "SHB-1.0"))
         name = f"kappa={kappa:g}"
-        similar[f"similar, {name}"] = within(sgd, averaged, SIMILAR)
+        similar[f"similar, {name}"] = near = within(sgd, averaged, SIMILAR)
         numbers[f"{name}: SGD / NON-ACC-SHB"] = sgd / averaged
         if kappa >= LARGE_KAPPA:
-            slower[f"slower, {name}"] = below(max(sgd, averaged), full, SMALLER)
+            slower[f"slower, {name}"] = case = below(max(sgd, averaged), full, SMALLER)
+            large[f"slower, {name}"] = all_of(case, near)
             numbers[f"{name}: SHB-1.0 / SGD"] = full / sgd
-    large = {
-        name: all_of(case, similar[name.replace("slower", "similar")])
-        for name, case in slower.items()
-    }
     gaps = [value for name, value in numbers.items() if "NON-ACC" in name and value > 0.0]
     diverging = len(similar) - len(gaps)
     return Finding(
         similar | slower,
         numbers,
-        f"Similar at {counted(similar, 'kappa')}: SGD has {min(gaps):.2g} to "
-        f"{max(gaps):.2g} times the speed of NON-ACC-SHB"
+        f"Similar at {counted(similar, 'kappa')}: SGD has {span(gaps)} times the speed of "
+        "NON-ACC-SHB"
         + f" (and one of them diverges at {diverging})" * bool(diverging)
         + f"; slower than SHB-1.0 at {counted(slower, 'large kappa')}.",
         {"both at large kappa only": Finding(large)},
@@ -183,58 +157,45 @@ def _sgd_and_averaged_are_slow(results: Results, setting: str) -> Finding:
 
 
 def _follows(
-    results: Results,
-    setting: str,
-    methods: tuple[str, ...],
-    root: float,
-    baseline: str,
-    late: bool = True,
+    view: View, methods: tuple[str, ...], root: float, baseline: str, late: bool = True
 ) -> Finding:
     """The rate is the slope past the transient; ``late = False`` measures from the start."""
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
-    for kappa, speeds in _speeds(results, setting, late).items():
+    cases, numbers = tally()
+    for kappa, speeds in _speeds(view, late).items():
         for name in methods:
             scaled = speeds[name] * kappa**root
             cases[f"{name}, kappa={kappa:g}"] = within(scaled, 1.0, SIMILAR)
             numbers[f"kappa={kappa:g}: {name} / {baseline}"] = scaled
     shown = [value for value in numbers.values() if value > 0.0]
     lost = f"; {len(numbers) - len(shown)} diverge" * (len(shown) < len(numbers))
-    return Finding(
-        cases,
-        numbers,
-        f"The speeds are {min(shown):.2g} to {max(shown):.2g} times that of {baseline}{lost}."
-        if shown
-        else "All diverge.",
-    )
+    said = f"The speeds are {span(shown)} times that of {baseline}{lost}." if shown else ""
+    return Finding(cases, numbers, said or "All diverge.")
 
 
-def _large_batches_follow_sqrt(results: Results, setting: str) -> Finding:
+def sweep_iv_sqrt(view: View) -> Finding:
     """ "Larger" is not "largest": 0.9 n, the batch of the other figures, is judged beside n."""
-    found = _follows(results, setting, LARGE_BATCHES, 0.5, "SQRT-KAP")
-    full = _follows(results, setting, LARGE_BATCHES[-1:], 0.5, "SQRT-KAP")
+    full = _follows(view, LARGE_BATCHES[-1:], 0.5, "SQRT-KAP")
+    found = _follows(view, LARGE_BATCHES, 0.5, "SQRT-KAP")
     return replace(found, also={"the full batch alone": full})
 
 
-def _sgd_follows_kappa(results: Results, setting: str) -> Finding:
-    found = _follows(results, setting, ("SGD",), 1.0, "KAP")
-    whole = _follows(results, setting, ("SGD",), 1.0, "KAP", late=False)
+def sweep_v_kappa(view: View) -> Finding:
+    whole = _follows(view, ("SGD",), 1.0, "KAP", late=False)
+    found = _follows(view, ("SGD",), 1.0, "KAP")
     return replace(found, also={"from the first step on": whole})
 
 
-def _picture(results: Results, setting: str) -> Picture:
+def _picture(view: View) -> Picture:
     panels = []
-    for panel in results.panels(LABEL, setting):
-        lines: list[Line] = []
-        for method in results.methods(LABEL, setting, panel):
-            lines += method_lines(method, results.curve(LABEL, setting, panel, method))
+    for panel in view.panels:
+        lines = [x for m, curve in view.curves(panel).items() for x in method_lines(m, curve)]
         k = np.linspace(0, max(line.x[-1] for line in lines), 200)
         first = max(line.y[0] for line in lines)
         for name, slow in (("KAP", kappa_of(panel)), ("SQRT-KAP", math.sqrt(kappa_of(panel)))):
             lines.append(Line(name, k, first * np.exp(-k / slow), "guide"))
         kept = tuple(_above(line, FLOOR * first) for line in lines)
         panels.append(Panel(words_of(panel), ITERATION, GRADIENT, kept))
-    return runs_picture(results, LABEL, TITLE, setting, SETTINGS, 3, panels)
+    return runs_picture(view, 3, panels)
 
 
 def _above(line: Line, floor: float) -> Line:
@@ -245,24 +206,8 @@ def _above(line: Line, floor: float) -> Line:
     return replace(line, x=line.x[:stop], y=line.y[:stop], low=low, high=high)
 
 
-EXHIBIT = Exhibit(
-    label=LABEL,
-    alias="fig4",
-    title=TITLE,
-    caption=lambda profile: (
-        f"{sizes(profile, 2000)}, no noise, {profile.counted(5)}; SGD and NON-ACC-SHB with "
-        "b = 0.3 n; KAP and SQRT-KAP fall as exp(-k/kappa) and exp(-k/sqrt(kappa))."
-    ),
-    cells=_cells,
-    picture=_picture,
-    settings=SETTINGS,
-    claims=claims(
-        LABEL,
-        sweep_i_divergence=_small_batches_diverge,
-        sweep_ii_threshold=_threshold_grows,
-        sweep_ii_extent=_speed_depends_on_batch,
-        sweep_iii_slow=_sgd_and_averaged_are_slow,
-        sweep_iv_sqrt=_large_batches_follow_sqrt,
-        sweep_v_kappa=_sgd_follows_kappa,
-    ),
+CLAIMS = claims(
+    *(LABEL, sweep_i_divergence, sweep_ii_threshold, sweep_ii_extent, sweep_iii_slow),
+    *(sweep_iv_sqrt, sweep_v_kappa),
 )
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)

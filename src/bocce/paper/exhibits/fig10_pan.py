@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..canvas import Picture, curve_panels, runs_picture
 from ..exhibit import Exhibit
-from ..results import Results
+from ..results import View
 from ..specs import Cell, Profile
 from ..texts import claims
-from ..verdicts import Case, Finding, below, counted, ratio, within
+from ..verdicts import Case, Finding, all_of, below, counted, ratio, span, tally, within
 from ._synthetic import (
     SIMILAR,
     SMALLER,
@@ -15,12 +15,9 @@ from ._synthetic import (
     judged_curves,
     lasts,
     noisy_cells,
-    sizes,
 )
 
 LABEL = "pan_multistage_compare"
-TITLE = "Comparison with the multi-stage method of Pan et al."
-SETTINGS = ("paper", "released-rows", "authors")  # no published panel of this figure could be had
 KAPPAS, NOISES = (2000, 1000, 500, 200, 100), (1e-2, 1e-4, 1e-6, 1e-8)
 EXTREMES = ("Multi-SHB-PAN-2", "Multi-SHB-PAN-T-KAP")
 METHODS = (*VARIANTS, *EXTREMES)
@@ -32,43 +29,44 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return noisy_cells(LABEL, setting, profile, panels, METHODS)
 
 
-def _converges(results: Results, setting: str) -> Finding:
-    curves = judged_curves(results, LABEL, setting)
-    cases: dict[str, Case] = {
-        f"{m}, {p}": not curves[p][m].diverged for p in curves for m in EXTREMES
-    }
-    worst = max(curves[p][m].last / curves[p][m].start for p in curves for m in EXTREMES)
-    said = f"At b = 0.9 n it ends at {worst:.0e} of its start or less."
+def pan_converges(view: View) -> Finding:
+    curves = judged_curves(view)
+    cases, _ = tally()
+    worst = []
+    for panel, methods in curves.items():
+        for name in EXTREMES:
+            cases[f"{name}, {panel}"] = not methods[name].diverged
+            worst.append(methods[name].last / methods[name].start)
+    said = f"At b = 0.9 n it ends at {max(worst):.0e} of its start or less."
     return Finding(cases, lasts(curves, EXTREMES), said)
 
 
-def _similar(results: Results, setting: str) -> Finding:
-    curves = judged_curves(results, LABEL, setting)
-    cases: dict[str, Case] = {}
-    first: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
-    for panel, methods in curves.items():
+def pan_similar(view: View) -> Finding:
+    cases, numbers = tally()
+    first, _ = tally()
+    apart = []
+    for panel, methods in judged_curves(view).items():
         for name in VARIANTS:
             ratios = {rival: methods[name].last / methods[rival].last for rival in EXTREMES}
             near = [within(ratio, 1.0, SIMILAR) for ratio in ratios.values()]
             cases[f"{name}, {panel}"] = None if None in near else any(near)
             first[f"{name}, {panel}"] = near[0]
             numbers |= {f"{panel}: {name} / {rival}": r for rival, r in ratios.items()}
-    ends = [sorted(methods[rival].last for rival in EXTREMES) for methods in curves.values()]
-    apart = [ratio(high, low) for low, high in ends]
+        low, high = sorted(methods[rival].last for rival in EXTREMES)
+        apart.append(ratio(high, low))
     return Finding(
         cases,
         numbers,
         f"{counted(cases)} are within a factor {SIMILAR:g} of one extreme; the extremes themselves "
-        f"are {min(apart):.2g} to {max(apart):.2g} times apart at T.",
+        f"are {span(apart)} times apart at T.",
         {"similar to C = 2 alone": Finding(first)},
     )
 
 
-def _between(results: Results, setting: str) -> Finding:
-    curves = judged_curves(results, LABEL, setting)
-    cases: dict[str, Case] = {}
-    near: dict[str, Case] = {}
+def pan_between(view: View) -> Finding:
+    curves = judged_curves(view)
+    cases, _ = tally()
+    near, _ = tally()
     for panel, methods in curves.items():
         low, high = sorted(methods[name].last for name in EXTREMES)
         for name in VARIANTS:
@@ -85,30 +83,12 @@ def _between(results: Results, setting: str) -> Finding:
 
 
 def _inside(low: float, last: float, high: float, slack: float) -> Case:
-    sides = (below(low, last, slack), below(last, high, slack))
-    return None if None in sides else all(sides)
+    return all_of(below(low, last, slack), below(last, high, slack))
 
 
-def _picture(results: Results, setting: str) -> Picture:
-    panels = curve_panels(results, LABEL, setting, METHODS)
-    return runs_picture(results, LABEL, TITLE, setting, SETTINGS, 4, panels)
+def _picture(view: View) -> Picture:
+    return runs_picture(view, 4, curve_panels(view, METHODS))
 
 
-EXHIBIT = Exhibit(
-    label=LABEL,
-    alias="fig10",
-    title=TITLE,
-    caption=lambda profile: (
-        f"{sizes(profile, 7000)}, b = 0.9 n, {profile.counted(3)}; kappa from top to bottom "
-        "2000, 1000, 500, 200, 100, noise r from left to right 1e-2, 1e-4, 1e-6, 1e-8."
-    ),
-    cells=_cells,
-    picture=_picture,
-    settings=SETTINGS,
-    claims=claims(
-        LABEL,
-        pan_converges=_converges,
-        pan_similar=_similar,
-        pan_between=_between,
-    ),
-)
+CLAIMS = claims(LABEL, pan_converges, pan_similar, pan_between)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)

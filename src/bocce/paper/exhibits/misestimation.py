@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
 from ..canvas import HEADROOM, ITERATION, Line, Panel, Picture, visible
 from ..exhibit import Exhibit
-from ..results import NONE, Results
+from ..results import NONE, View
 from ..specs import EXACT, Cell, Data, Profile, Run
 from ..texts import claims
-from ..verdicts import Case, Finding, below, counted, ratio
+from ..verdicts import Finding, all_of, below, counted, ratio, span, tally
 
-LABEL, TITLE = "misestimation", "SHB-EXP with L or μ estimated badly"
+LABEL = "misestimation"
 MIS_L = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0)  # nu: L is under-estimated by it
 MIS_MU = (0.01, 0.1, 0.3, 1.0)
 PANEL_L = "L"
@@ -45,8 +46,8 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return cells
 
 
-def _errors(results: Results, panel: str, nu: float) -> tuple[np.ndarray, np.ndarray]:
-    curve = results.curve(LABEL, "paper", panel, f"nu={nu:g}")
+def _errors(view: View, panel: str, nu: float) -> tuple[np.ndarray, np.ndarray]:
+    curve = view.curve(panel, f"nu={nu:g}")
     return curve.exact_k, curve.error
 
 
@@ -55,11 +56,10 @@ def _steps_to(k: np.ndarray, error: np.ndarray, level: float) -> float:
     return float(k[hit[0]]) if hit.size else math.inf
 
 
-def _any_L_converges(results: Results, setting: str) -> Finding:
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
+def mis_L_converges(view: View) -> Finding:
+    cases, numbers = tally()
     for nu in MIS_L:
-        _, error = _errors(results, PANEL_L, nu)
+        _, error = _errors(view, PANEL_L, nu)
         cases[f"nu={nu:g}"] = below(float(error[-1]), TENTH * float(error[0]))
         numbers[f"nu={nu:g}: last / first"] = error[-1] / error[0]
     return Finding(
@@ -70,11 +70,10 @@ def _any_L_converges(results: Results, setting: str) -> Finding:
     )
 
 
-def _large_nu_diverges_first(results: Results, setting: str) -> Finding:
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
+def mis_L_diverges_first(view: View) -> Finding:
+    cases, numbers = tally()
     for nu in (value for value in MIS_L if value > 1.0):
-        _, error = _errors(results, PANEL_L, nu)
+        _, error = _errors(view, PANEL_L, nu)
         peak = float(error.max() / error[0])
         cases[f"nu={nu:g}"] = bool(peak > 1.01 and error[-1] < error[0])
         numbers[f"nu={nu:g}: peak / first"] = peak
@@ -86,35 +85,32 @@ def _large_nu_diverges_first(results: Results, setting: str) -> Finding:
     )
 
 
-def _small_nu_slows(results: Results, setting: str) -> Finding:
+def mis_L_slows(view: View) -> Finding:
     """Over-estimates of L: time to a tenth of the first error."""
     low = sorted((nu for nu in MIS_L if nu <= 1.0), reverse=True)
-    times = [_steps_to(*_errors(results, PANEL_L, nu), TENTH) for nu in low]
-    cases: dict[str, Case] = {}
-    for fast, slow, t_fast, t_slow in zip(low, low[1:], times, times[1:]):
-        longer = below(SLOWER * t_fast, t_slow)
-        constant = below(t_slow, t_fast, 2.0 * fast / slow)
-        name = f"nu={slow:g} after nu={fast:g}"
-        cases[name] = None if None in (longer, constant) else bool(longer and constant)
-    numbers = {f"nu={nu:g}: steps to a tenth": t for nu, t in zip(low, times)}
+    times = {nu: _steps_to(*_errors(view, PANEL_L, nu), TENTH) for nu in low}
+    cases, _ = tally()
+    for fast, slow in pairwise(low):
+        longer = below(SLOWER * times[fast], times[slow])
+        constant = below(times[slow], times[fast], 2.0 * fast / slow)
+        cases[f"nu={slow:g} after nu={fast:g}"] = all_of(longer, constant)
     return Finding(
         cases,
-        numbers,
+        {f"nu={nu:g}: steps to a tenth": t for nu, t in times.items()},
         f"A smaller nu takes more steps, by no more than twice the ratio of the nu, in "
         f"{counted(cases)}.",
     )
 
 
-def _small_mu_slows(results: Results, setting: str) -> Finding:
+def mis_mu_slows(view: View) -> Finding:
     """Slower "to the minimizer": the error at T, which the theorem bounds, is larger."""
-    cases: dict[str, Case] = {}
-    either: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
+    cases, numbers = tally()
+    either, _ = tally()
     for panel in REGIMES:
-        k, right = _errors(results, panel, 1.0)
+        k, right = _errors(view, panel, 1.0)
         lasts: list[float] = []
         for nu in (value for value in MIS_MU if value < 1.0):
-            _, wrong = _errors(results, panel, nu)
+            _, wrong = _errors(view, panel, nu)
             steps = (_steps_to(k, wrong, TENTH), _steps_to(k, right, TENTH))
             ends = (float(wrong[-1]), float(right[-1]))
             lasts.append(ends[0])
@@ -126,55 +122,33 @@ def _small_mu_slows(results: Results, setting: str) -> Finding:
             numbers[f"{name}: error at T, over that of nu = 1"] = ratio(*ends)
         grows = lasts == sorted(lasts, reverse=True) if np.isfinite(lasts[-1]) else None
         cases[f"{panel}, the more the smaller nu"] = grows
-    ratios = [value for name, value in numbers.items() if "error at T" in name]
-    span = (
-        f"{np.nanmin(ratios):.2g} to {np.nanmax(ratios):.2g}" if any(np.isfinite(ratios)) else "not"
-    )
+    ratios = [x for name, x in numbers.items() if "error at T" in name and not math.isnan(x)]
+    times = span(ratios) if any(np.isfinite(ratios)) else "not"
     return Finding(
         cases,
         numbers,
         f"With an estimate of 0.01 mu to 0.3 mu SHB-EXP is 5 % or more slower, or worse at T, in "
-        f"{counted(either)}: the error at T is {span} times that with the true mu, for mu enters "
+        f"{counted(either)}: the error at T is {times} times that with the true mu, for mu enters "
         "the momentum alone.",
         {"or later to a tenth of the first error": Finding(either)},
     )
 
 
-def _picture(results: Results, setting: str) -> Picture:
+def _picture(view: View) -> Picture:
     titles = {PANEL_L: "wrong L, κ = 100, r = 1e-2"} | {
         panel: panel.replace("mu", "wrong μ").replace("kappa", "κ").replace("=", " = ")
         for panel in REGIMES
     }
     panels = []
     for panel, title in titles.items():
-        lines = []
-        for method in results.methods(LABEL, "paper", panel):
-            curve = results.curve(LABEL, "paper", panel, method)
-            top = HEADROOM * curve.error[0]
-            lines.append(Line(method.replace("nu", "ν"), *visible(curve.exact_k, curve.error, top)))
-        panels.append(
-            Panel(title, ITERATION, "root mean square error", tuple(lines), xlog=panel == PANEL_L)
+        lines = tuple(
+            Line(name.replace("nu", "ν"), *visible(c.exact_k, c.error, HEADROOM * c.error[0]))
+            for name, c in view.curves(panel).items()
         )
-    return Picture(LABEL, TITLE, columns=2, panels=tuple(panels))
+        log = panel == PANEL_L
+        panels.append(Panel(title, ITERATION, "root mean square error", lines, xlog=log))
+    return Picture(columns=2, panels=tuple(panels))
 
 
-EXHIBIT = Exhibit(
-    label=LABEL,
-    alias="misestimation",
-    title=TITLE,
-    caption=lambda profile: (
-        "Exact root mean square error; L is under-estimated by nu (over-estimated if nu < 1, with "
-        f"T/nu steps), mu is told as nu mu. b = 0.1 n, n = {profile.rows:,}, d = "
-        f"{profile.columns}, T = {profile.steps(7000):,}."
-    ),
-    cells=_cells,
-    picture=_picture,
-    ours=True,
-    claims=claims(
-        LABEL,
-        mis_L_converges=_any_L_converges,
-        mis_L_diverges_first=_large_nu_diverges_first,
-        mis_L_slows=_small_nu_slows,
-        mis_mu_slows=_small_mu_slows,
-    ),
-)
+CLAIMS = claims(LABEL, mis_L_converges, mis_L_diverges_first, mis_L_slows, mis_mu_slows)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)

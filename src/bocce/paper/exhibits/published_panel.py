@@ -6,26 +6,16 @@ import math
 
 import numpy as np
 
-from ..canvas import (
-    GRADIENT,
-    ITERATION,
-    SETTING_WORDS,
-    Line,
-    Panel,
-    Picture,
-    method_lines,
-    picture_name,
-)
+from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, method_lines
 from ..exhibit import Exhibit
-from ..results import Results
-from ..specs import SETTINGS, Cell, Profile
+from ..results import View
+from ..specs import Cell, Profile
 from ..texts import claims
-from ..verdicts import Case, Finding, within
-from ._synthetic import VARIANTS, noisy_cells, panel_name, sizes
+from ..verdicts import Finding, tally, within
+from ._synthetic import VARIANTS, noisy_cells, panel_name
 from .fig03_quad import METHODS
 
 LABEL = "published_panel"
-TITLE = "The panel in the release's notebook, κ = 512, r = 0.01"
 KAPPA, R, T = 512.0, 0.01, 7000
 PANEL = panel_name(KAPPA, R)
 # read off the notebook's picture, at its markers
@@ -47,88 +37,62 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return noisy_cells(LABEL, setting, profile, [(KAPPA, R)], METHODS)
 
 
-def _typical(results: Results, setting: str, method: str, k: int) -> float:
+def _typical(view: View, method: str, k: int) -> float:
     """The geometric mean of the runs' gradient norms around step k."""
-    curve = results.curve(LABEL, setting, PANEL, method)
+    curve = view.curve(PANEL, method)
     near = (curve.k >= k - 150) & (curve.k <= k + 150)
     with np.errstate(divide="ignore"):
         return float(np.exp(np.log(curve.mean[near]).mean())) if near.any() else math.nan
 
 
-def _levels(results: Results, setting: str) -> dict[str, tuple[float, float]]:
+def _levels(view: View) -> dict[str, tuple[float, float]]:
     """(ours, theirs) by case: over SHB at the same k while they lie together, then its floor.
 
     SGD is left out: where it stands at a given k depends on the minimiser that was drawn.
     """
-    ours_floor = _typical(results, setting, "SHB", T - 150)
+    ours_floor = _typical(view, "SHB", T - 150)
     their_floor = float(np.exp(np.mean(np.log(READ["SHB"]))))
     found = {}
     for k in TOGETHER:
         for method in VARIANTS:
             at = READ_K.index(k)
-            ours = _typical(results, setting, method, k) / _typical(results, setting, "SHB", k)
+            ours = _typical(view, method, k) / _typical(view, "SHB", k)
             found[f"{method} over SHB at k={k}"] = (ours, READ[method][at] / READ["SHB"][at])
     for k in APART:
         for method in (*VARIANTS, "Nesterov-EXP"):
-            ours = _typical(results, setting, method, min(k, T - 150)) / ours_floor
+            ours = _typical(view, method, min(k, T - 150)) / ours_floor
             theirs = READ[method][READ_K.index(k)] / their_floor
             found[f"{method} over SHB's floor at k={k}"] = (ours, theirs)
     return found
 
 
-def _agrees(results: Results, setting: str) -> Finding:
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
-    ran = int(results.curve(LABEL, setting, PANEL, "SHB").k[-1])
-    pairs = _levels(results, setting)
+def published_panel(view: View) -> Finding:
+    cases, numbers = tally()
+    ran = int(view.curve(PANEL, "SHB").k[-1])
+    pairs = _levels(view)
     for method, theirs in REACHED_1.items():
-        ours = results.curve(LABEL, setting, PANEL, method).on_runs().first_below(1.0)
+        ours = view.curve(PANEL, method).on_runs().first_below(1.0)
         pairs[f"{method} reaches 1"] = (ours, theirs)
     for name, (ours, theirs) in pairs.items():
         cases[name] = within(ours, theirs, NEAR) if ran == T else None
         numbers[f"{name}: ours"], numbers[f"{name}: theirs"] = ours, theirs
-    if ran != T:
-        return Finding(cases, numbers, f"T = {ran} is not the notebook's {T}.")
     wrong = [name for name, case in cases.items() if case is False]
     said = f"Not within a factor {NEAR:g}: {', '.join(wrong)}." if wrong else "All agree."
-    return Finding(cases, numbers, said)
+    return Finding(cases, numbers, said if ran == T else f"T = {ran} is not the notebook's {T}.")
 
 
-def _picture(results: Results, setting: str) -> Picture:
-    lines: list[Line] = []
-    for method in METHODS:
-        curve = results.curve(LABEL, setting, PANEL, method)
-        lines += method_lines(method, curve)[:1]
+def _picture(view: View) -> Picture:
+    ours = tuple(line for m in METHODS for line in method_lines(m, view.curve(PANEL, m))[:1])
     theirs = tuple(
         Line(m, np.array(READ_K)[np.isfinite(v)], np.array(v)[np.isfinite(v)], "runs")
         for m, v in READ.items()
     )
-    return Picture(
-        picture_name(LABEL, setting, SETTINGS),
-        f"{TITLE} ({SETTING_WORDS[setting]})",
-        columns=2,
-        panels=(
-            Panel("runs of ours", ITERATION, GRADIENT, tuple(lines)),
-            Panel("read off the notebook", ITERATION, GRADIENT, theirs),
-        ),
-        seeds=results.seed_count(LABEL, setting),
+    panels = (
+        Panel("runs of ours", ITERATION, GRADIENT, ours),
+        Panel("read off the notebook", ITERATION, GRADIENT, theirs),
     )
+    return Picture(columns=2, panels=panels, seeds=view.seed_count)
 
 
-EXHIBIT = Exhibit(
-    label=LABEL,
-    alias="panel",
-    title=TITLE,
-    caption=lambda profile: (
-        f"{sizes(profile, T)}, b = 0.9 n: runs under each setting, beside the values read off the "
-        "picture in results.ipynb at its markers."
-    ),
-    cells=_cells,
-    picture=_picture,
-    settings=SETTINGS,
-    ours=True,
-    claims=claims(
-        LABEL,
-        published_panel=_agrees,
-    ),
-)
+CLAIMS = claims(LABEL, published_panel)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)

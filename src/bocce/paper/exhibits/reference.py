@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..canvas import Grid, Picture
 from ..exhibit import Exhibit
-from ..results import Results
+from ..results import View
 from ..specs import EXACT, Cell, Data, Profile, Run
 from ..texts import claims
-from ..verdicts import Case, Finding, counted, within
+from ..verdicts import Finding, counted, tally, within
 
 LABEL = "reference"
-TITLE = "Exact gradient norms at T, against independently computed ones"
 KAPPAS = (1000, 500, 200)
 T = 7000
 NEAR = 1.05  # haar rows: another draw moves the floors by two per cent
@@ -43,16 +44,10 @@ METHODS = tuple(VALUES["haar"])
 
 def _cells(setting: str, profile: Profile) -> list[Cell]:
     cells = []
+    common = Data("regression", n=profile.rows, d=profile.columns, noise_var=1e-2)
     for design in VALUES:
         for kappa in KAPPAS:
-            data = Data(
-                "regression",
-                n=profile.rows,
-                d=profile.columns,
-                kappa=kappa,
-                noise_var=1e-2,
-                design=design,
-            )
+            data = replace(common, kappa=kappa, design=design)
             for method in METHODS:
                 run = Run(data, method, "paper", 0.9, T=profile.steps(T))
                 panel = f"{design}, kappa={kappa}"
@@ -60,22 +55,18 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return cells
 
 
-def _ran(results: Results) -> int:
-    return int(results.curve(LABEL, "paper", "haar, kappa=1000", "SGD").exact_k[-1])
+def _ran(view: View) -> int:
+    return int(view.curve("haar, kappa=1000", "SGD").exact_k[-1])
 
 
-def _agrees(results: Results, setting: str) -> Finding:
+def reference_values(view: View) -> Finding:
     """Haar rows as they are; heavy rows relative to SHB, for 20 residuals decide their floor."""
-    cases: dict[str, Case] = {}
-    numbers: dict[str, float] = {}
-    comparable = _ran(results) == T
+    cases, numbers = tally()
+    comparable = _ran(view) == T
     for design, rows in VALUES.items():
         for place, kappa in enumerate(KAPPAS):
             panel = f"{design}, kappa={kappa}"
-            off = {
-                m: results.curve(LABEL, "paper", panel, m).last / values[place]
-                for m, values in rows.items()
-            }
+            off = {m: view.curve(panel, m).last / values[place] for m, values in rows.items()}
             for method, factor in off.items():
                 name = f"{panel}, {method}"
                 numbers[f"{name}: ours / reference"] = factor
@@ -85,7 +76,7 @@ def _agrees(results: Results, setting: str) -> Finding:
                     near = within(factor, off["SHB"], SIMILAR)
                     cases[f"{name} relative to SHB"] = near if comparable else None
     if not comparable:
-        return Finding(cases, numbers, f"T = {_ran(results)} is not the reference's {T}.")
+        return Finding(cases, numbers, f"T = {_ran(view)} is not the reference's {T}.")
     return Finding(
         cases,
         numbers,
@@ -94,44 +85,27 @@ def _agrees(results: Results, setting: str) -> Finding:
     )
 
 
-def _picture(results: Results, setting: str) -> Picture:
-    same = _ran(results) == T
+def _picture(view: View) -> Picture:
+    same = _ran(view) == T
     cells, marked = [], []
     for method in METHODS:
         row, marks = [], []
         for design, rows in VALUES.items():
             for place, kappa in enumerate(KAPPAS):
-                ours = results.curve(LABEL, "paper", f"{design}, kappa={kappa}", method).last
+                ours = view.curve(f"{design}, kappa={kappa}", method).last
                 value = rows[method][place]
                 row.append(f"{ours:.2e}" + f" ({value:.2e})" * same)
                 marks.append(same and design == "haar" and not within(ours, value, NEAR))
         cells.append(tuple(row))
         marked.append(marks)
-    grid = Grid(
-        tuple(f"{design}, {kappa}" for design in VALUES for kappa in KAPPAS),
-        METHODS,
-        tuple(cells),
-        np.array(marked),
+    columns = tuple(f"{design}, {kappa}" for design in VALUES for kappa in KAPPAS)
+    note = (
         f"In brackets the reference, if this is T = {T}; marked: more than 5 % apart (haar). With "
         "heavy rows the floors move up to twentyfold with the noise that was drawn, all methods "
-        "alike.",
+        "alike."
     )
-    return Picture(LABEL, TITLE, grid=grid)
+    return Picture(grid=Grid(columns, METHODS, tuple(cells), np.array(marked), note))
 
 
-EXHIBIT = Exhibit(
-    label=LABEL,
-    alias="reference",
-    title=TITLE,
-    caption=lambda profile: (
-        f"Root mean square of the full gradient's norm: n = {profile.rows:,}, d = "
-        f"{profile.columns}, b = 0.9 n, T = {profile.steps(T):,}, r = 1e-2, L = lambda_max."
-    ),
-    cells=_cells,
-    picture=_picture,
-    ours=True,
-    claims=claims(
-        LABEL,
-        reference_values=_agrees,
-    ),
-)
+CLAIMS = claims(LABEL, reference_values)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)

@@ -9,16 +9,15 @@ import numpy as np
 from ... import minimize, schedules, theory
 from ...run import thresholds
 from ..canvas import Line, Panel, Picture
-from ..compute import Outcome, problem
+from ..compute import problem
 from ..exhibit import Exhibit
-from ..results import Results
-from ..specs import Cell, Data, Profile, table, table_cell
+from ..results import View
+from ..specs import Cell, Data, Outcome, Profile, table, table_cell
 from ..texts import claims
-from ..verdicts import Finding, below, counted
+from ..verdicts import Finding, below, counted, span
 
-LABEL, TITLE = "thresholds", "Which batch size does accelerated heavy ball need?"
-DESIGNS = ("haar", "gaussian", "student", "heavy")
-WORDS = {
+LABEL = "thresholds"
+DESIGNS = {
     "haar": "Haar rows",
     "gaussian": "Gaussian rows",
     "student": "Student-t(3) rows",
@@ -46,15 +45,14 @@ def critical_batches(n: int, kappa: float, design: str) -> Outcome:
     """b* of the paper (with lambda_max, and with L_max as its proof needs), certified and exact."""
     p = problem(Data("regression", n=n, d=20, kappa=kappa, design=design))
     s = thresholds.from_problem(p, T=2)
-    numbers = {
-        "n": n,
-        "kappa": s.kappa,
-        "paper": theory.batch_threshold(n, s.kappa),
-        "paper_L_max": theory.batch_threshold(n, s.L_max / s.mu),
-        "certified": theory.certified_batch_size(n, *s.step, s.L_max, s.mu, s.L),
-        "exact": thresholds.critical(s),
-    }
-    return Outcome({name: np.array([value]) for name, value in numbers.items()})
+    return Outcome.of(
+        n=n,
+        kappa=s.kappa,
+        paper=theory.batch_threshold(n, s.kappa),
+        paper_L_max=theory.batch_threshold(n, s.L_max / s.mu),
+        certified=theory.certified_batch_size(n, *s.step, s.L_max, s.mu, s.L),
+        exact=thresholds.critical(s),
+    )
 
 
 def observed_batch(n: int, kappa: float, design: str, T: int, seed: int) -> Outcome:
@@ -72,30 +70,26 @@ def observed_batch(n: int, kappa: float, design: str, T: int, seed: int) -> Outc
     while high - low > max(1, high // 100):  # to one per cent
         middle = max(low + 1, math.isqrt(low * high)) if low else (low + high) // 2
         low, high = (low, middle) if settles(middle) else (middle, high)
-    return Outcome({"observed": np.array([high])})
+    return Outcome.of(observed=high)
 
 
-def _rows(results: Results) -> dict[str, dict[str, float]]:
-    rows = {}
-    for panel in results.tables(LABEL):
-        numbers = results.table(LABEL, panel, "rules").numbers
-        rows[panel] = {name: float(values[0]) for name, values in numbers.items()}
-    return rows
+def _rows(view: View) -> dict[str, dict[str, float]]:
+    """The numbers of each panel."""
+    rows = {panel: view.numbers(panel, "rules") for panel in view.panels}
+    return {panel: {name: float(x[0]) for name, x in row.items()} for panel, row in rows.items()}
 
 
-def _certificate_is_safe(results: Results, setting: str) -> Finding:
-    rows = _rows(results)
+def certificate_safe(view: View) -> Finding:
+    rows = _rows(view)
     cases = {panel: below(row["exact"], row["certified"], 1 + 1e-9) for panel, row in rows.items()}
-    numbers = {
-        f"{panel}: certified / exact": r["certified"] / r["exact"] for panel, r in rows.items()
-    }
-    span = f"{min(numbers.values()):.2g} to {max(numbers.values()):.2g}"
-    return Finding(cases, numbers, f"The certified batch is {span} times the exact one.")
+    numbers = {f"{p}: certified / exact": r["certified"] / r["exact"] for p, r in rows.items()}
+    said = f"The certified batch is {span(numbers.values())} times the exact one."
+    return Finding(cases, numbers, said)
 
 
-def _paper_threshold_is_far(results: Results, setting: str) -> Finding:
+def threshold_tight(view: View) -> Finding:
     """How much of b* is needed: the exact critical batch size beside it."""
-    rows = _rows(results)
+    rows = _rows(view)
     alike = {panel: r for panel, r in rows.items() if panel.startswith(("haar", "gaussian"))}
     cases = {panel: below(TIGHT * r["exact"], r["paper"]) for panel, r in alike.items()}
     numbers = {f"{panel}: b* / exact": r["paper"] / r["exact"] for panel, r in rows.items()}
@@ -107,48 +101,26 @@ def _paper_threshold_is_far(results: Results, setting: str) -> Finding:
     )
 
 
-def _picture(results: Results, setting: str) -> Picture:
+def _picture(view: View) -> Picture:
     panels = []
-    for design in DESIGNS:
-        names = [p for p in results.tables(LABEL) if p.startswith(f"{design},")]
-        rows = [results.table(LABEL, name, "rules").numbers for name in names]
-        n = float(rows[0]["n"][0])
-        kappa = np.array([row["kappa"][0] for row in rows])
+    for design, words in DESIGNS.items():
+        rows = {p: row for p, row in _rows(view).items() if p.startswith(f"{design},")}
+        n = next(iter(rows.values()))["n"]
+        kappa = np.array([row["kappa"] for row in rows.values()])
         lines = [
-            Line(words, kappa, np.array([row[key][0] for row in rows]) / n)
-            for words, key in (
-                ("paper's b*", "paper"),
-                ("certified", "certified"),
-                ("exact", "exact"),
-            )
+            Line(name, kappa, np.array([row[key] for row in rows.values()]) / n)
+            for name, key in (("paper's b*", "paper"), ("certified",) * 2, ("exact",) * 2)
         ]
         observed = [
-            [run.numbers["observed"][0] for run in results.seeds(LABEL, "paper", p, "observed")]
-            for p in names
+            [run.numbers["observed"][0] for run in view.seeds(panel, "observed")] for panel in rows
         ]
-        middle = np.array([np.mean(values) for values in observed]) / n
-        low, high = (np.array([pick(values) for values in observed]) / n for pick in (min, max))
+        seen = (np.array([pick(runs) for runs in observed]) / n for pick in (np.mean, min, max))
+        middle, low, high = seen
         lines.append(Line("observed", kappa, middle, "runs", low, high))
-        panels.append(Panel(WORDS[design], "κ", "batch size / n", tuple(lines), xlog=True))
+        panels.append(Panel(words, "κ", "batch size / n", tuple(lines), xlog=True))
     notes = ("observed: mean of the runs, band: their range",)
-    return Picture(LABEL, TITLE, columns=4, panels=tuple(panels), notes=notes)
+    return Picture(columns=4, panels=tuple(panels), notes=notes)
 
 
-EXHIBIT = Exhibit(
-    label=LABEL,
-    alias="thresholds",
-    title=TITLE,
-    caption=lambda profile: (
-        "The paper's b*, the certified and the exact critical batch size, and the smallest batch "
-        f"whose runs settle, against kappa, for four row laws; n = {profile.rows:,}, d = 20."
-    ),
-    cells=_cells,
-    picture=_picture,
-    tables=(critical_batches, observed_batch),
-    ours=True,
-    claims=claims(
-        LABEL,
-        certificate_safe=_certificate_is_safe,
-        threshold_tight=_paper_threshold_is_far,
-    ),
-)
+CLAIMS = claims(LABEL, certificate_safe, threshold_tight)
+EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (critical_batches, observed_batch))
