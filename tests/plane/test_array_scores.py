@@ -9,7 +9,7 @@ import bocce
 from array_problems import DEVICES, LOSSES, SINGLE, design, on, pair, somewhere, targets
 from bocce.plane import Plane, scores_for
 from bocce.plane.metrics import HessianPolicy
-from bocce.plane.scores import MatrixScores, MemoryScores
+from bocce.plane.scores import MemoryScores
 from bocce.plane.scores.array import EPS, ArrayScores
 from bocce.problems import Frame
 from bocce.rows import arrays, host
@@ -38,7 +38,7 @@ def planes(loss, make, **more):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_step_is_that_on_numpy(loss, device, blocks):
     ours, theirs = planes(loss, on(device))
-    assert isinstance(ours.scores, MatrixScores if ours.w.ndim > 1 else MemoryScores)
+    assert isinstance(ours.scores, MemoryScores)
     assert isinstance(theirs.scores, ArrayScores)
     first = ours.norm
     for _ in range(STEPS):
@@ -83,9 +83,8 @@ def test_each_answer_is_that_of_numpy(loss, weighted, blocks):
     same(ours.hessian_diagonal(), theirs.hessian_diagonal())
     ours.accept(1, 0.5)
     theirs.accept(1, 0.5)
-    held = ours.store if isinstance(ours, MatrixScores) else ours
-    same(held.z, np.concatenate([host(z) for z in theirs.z]))
-    same(held.U[1], np.concatenate([host(U)[1] for U in theirs.U]))
+    same(ours.z, np.concatenate([host(z) for z in theirs.z]))
+    same(ours.U[1], np.concatenate([host(U)[1] for U in theirs.U]))
     alike(ours.look(), theirs.look())
 
 

@@ -252,9 +252,9 @@ def test_softmax_is_a_matrix_of_scores():
 def test_blocks_of_rows_change_nothing_but_the_order_of_sums(monkeypatch):
     p = problem(given.Logistic(), n=300)
     whole = run(p, steps=5)[0]
-    monkeypatch.setattr("bocce.plane.evaluate.BLOCK", 64)
+    monkeypatch.setattr("bocce.plane.scores.memory.BLOCK", 64)
     parts = run(p, steps=5)[0]
-    assert len(parts.scores.loss.blocks) == 5
+    assert len(parts.scores.places) == 5
     assert parts.w == pytest.approx(whole.w, rel=1e-10)
     assert parts.value == pytest.approx(whole.value, rel=1e-14)
 

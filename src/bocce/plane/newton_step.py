@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .evaluate import Evaluation
 from .linalg import falls
-from .scores.base import Scores
+from .scores.base import Evaluation, Scores
 
 NEAR = 0.03  # At the end no more than this share of the slope along the line may be left.
 TRIES = 5  # So many lengths are tried.

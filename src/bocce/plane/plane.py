@@ -20,11 +20,10 @@ from ..problems import NotFinite, Problem
 from ..rows import Moments
 from .choose import Given, gram_scores, policy_for, sample_pays, scores_for, sums_suffice
 from .directions import Directions
-from .evaluate import Evaluation
 from .linalg import largest, length, norm
 from .metrics import HessianPolicy, Identity, Metric, View
 from .newton_step import Penalty, search
-from .scores.base import Scores
+from .scores.base import Evaluation, Scores
 from .scores.presolve import SHARE, walk
 from .state import check_finite, under
 from .subspace import LIMITS, PlaneLimits, PlanePoint, Step, Subspace

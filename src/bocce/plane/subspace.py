@@ -11,9 +11,8 @@ import numpy as np
 from .._types import Array
 from ..control import RunVerdict
 from .directions import Directions
-from .evaluate import Evaluation
 from .linalg import falls, largest, solve, units
-from .scores.base import Scores
+from .scores.base import Evaluation, Scores
 
 HOPELESS = 0.01  # A fall of f below this share of its rounding cannot be seen.
 ENOUGH = 0.2  # A gradient on the plane is small enough at this share of the first one,
