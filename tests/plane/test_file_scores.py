@@ -8,10 +8,9 @@ import pytest
 import bocce
 from bocce.plane import Plane
 from bocce.plane import plane as plane_module
-from bocce.plane.scores import Evaluation
 from bocce.plane.metrics import FactorMetric
 from bocce.plane.metrics.base import fixed
-from bocce.plane.scores import FileScores, MemoryScores
+from bocce.plane.scores import Evaluation, FileScores, MemoryScores
 from helpers import accepted
 
 N, D = 900, 6

@@ -22,13 +22,15 @@ from .choose import Given, gram_scores, policy_for, sample_pays, scores_for, sum
 from .directions import Directions
 from .linalg import largest, length, norm
 from .metrics import HessianPolicy, Identity, Metric, View
-from .newton_step import Penalty, search
 from .scores.base import Evaluation, Scores
 from .scores.presolve import SHARE, walk
 from .state import check_finite, under
 from .subspace import LIMITS, PlaneLimits, PlanePoint, Step, Subspace
 
 EPS = float(np.finfo(np.float64).eps)
+ENOUGH = 0.2  # This share of the gradient on the plane may be left by a step,
+THOROUGH = 0.1  # this where the direction has taken many products,
+NEWTON = 0.03  # and this along Newton's direction, which ends nearly where f is least on its line.
 SLOW = 0.9  # Where a step has left this share of the gradient, the next one is not along one line.
 ROUNDING = 8.0  # A mean over blocks is wrong by so many units in the last place.
 FAR = 0.5  # A step that moves a score by as much, for next to nothing, may run away.
@@ -114,9 +116,9 @@ class Plane:
         self.policy = policy_for(p, metric, inner)
         self.directions = Directions(memory, w.shape, self.ridge, self.quadratic)
         self.goal: Goal = ANY
-        self.predicted_step = 0.0  # the multiple of direction 0 at which the gradient is known
+        # multiples of direction 0: where the gradient is known, and -P^-1 g itself
+        self.predicted_step = self.full_step = 0.0
         self.trusted = True  # was the last such prediction right?
-        self.thorough = False  # has the new direction taken many products?
         self.max_score_change = 0.0  # by the last step
         self.drift = 0.0  # a bound on what z differs from X w by, since it was computed from w
         self.ahead: Array | None = None  # from w0 to the minimum over a sample of the rows
@@ -177,16 +179,14 @@ class Plane:
             self.refresh()
         before = self.norm
         ahead = self.ahead is not None  # then the metric is that of the sample
-        fresh = not ahead and self.update_metric() and not self.gradient_ratio > SLOW
-        if fresh and (taken := self._newton_step()) is not None:
-            return self._arrived(*taken, before)
-        self._new_direction()
-        best = self._best_point()
+        newton = not ahead and self.update_metric() and not self.gradient_ratio > SLOW
+        share = self._new_direction()
+        best = self._best_point(share, newton)
         if best is None and self.directions.n_stored:
             self.directions.forget()
             self.evaluations += 1
             self.scores.look()
-            best = self._best_point()
+            best = self._best_point(share)
         if best is None:
             return self._nothing_fell()
         found, (displacement, error, drift) = best
@@ -205,15 +205,22 @@ class Plane:
         stepped = self.k > 0 and not isinstance(self.metric, Identity)
         return bool(self.norm <= norm(error) or stepped)
 
-    def _best_point(self) -> tuple[PlanePoint, tuple[Array, float, float]] | None:
-        """The best point of the plane, and the way there as ``Directions.displacement`` has it;
-        None where no fall can be measured, or rounding has the last word."""
+    def _best_point(
+        self, share: float, newton: bool = False
+    ) -> tuple[PlanePoint, tuple[Array, float, float]] | None:
+        """The best point of the plane, where ``share`` of the gradient on it may be left, or of
+        Newton's line; and the way there as ``Directions.displacement`` has it. None where no fall
+        can be measured, or rounding has the last word."""
         penalty_gradient = self.penalty_gradient if self.penalised else None
         plane = Subspace(
             self.scores, self.directions, self.value, self.slack,
-            self.gradient, self.penalty, penalty_gradient, self.limits,
+            self.gradient, self.penalty, penalty_gradient, 1 if newton else self.directions.count,
+            self.limits,
         )  # fmt: skip
-        found = plane.best_point(self.predicted_step, self.thorough)
+        if newton:
+            found = plane.best_point(NEWTON, newton_step=self.full_step)
+        else:
+            found = plane.best_point(share, self.predicted_step)
         self.evaluations += plane.evaluations
         if plane.trusted is not None:
             self.trusted = plane.trusted
@@ -255,32 +262,9 @@ class Plane:
             self.ahead, H = found
             self.metric = self.policy.known(H, self.ridge)
 
-    def _newton_step(self) -> tuple[Evaluation, float] | None:
-        """Go along -H^-1 g alone, if that will do: the evaluation there, and the fall foreseen."""
-        d = -self.metric.solve(self.gradient)
-        slope = float(self.gradient @ d)
-        if not slope < 0.0:
-            return None
-        self.scores.add_direction(0, d, float(self.scores.predicts_gradient(True)))
-        self.products += 1
-        along, bent = 0.0, 0.0
-        if self.penalised:
-            along, bent = float(self.penalty_gradient @ d), float(d @ (self.ridge * d))
-        penalty = Penalty(self.penalty, along, bent)
-        found = search(self.scores, slope, self.value, self.slack, penalty)
-        self.evaluations += found.evaluations
-        if found.length is None or found.evaluation is None:
-            self.evaluations += 1
-            self.scores.look()  # where the search on the plane begins
-            return None
-        self.w += found.length * d
-        # asked for only where w could run away
-        self.max_score_change = self.scores.max_change if self.free else 0.0
-        self.scores.accept(0, 1.0)
-        return found.evaluation, -0.5 * slope
-
-    def _new_direction(self) -> None:
-        """-P^-1 g becomes direction 0, or what the scores know of a better one."""
+    def _new_direction(self) -> float:
+        """-P^-1 g becomes direction 0, or what the scores know of a better one; returns the share
+        of the gradient that may be left on the plane."""
         first, before = self.scores.first_direction(), self.policy.passes
         if self.ahead is not None:
             first, self.ahead = self.ahead, None
@@ -290,16 +274,17 @@ class Plane:
             up = self.metric.solve(self.gradient)
             if isinstance(self.metric, Identity):  # without the rounding of entries that are zero
                 up = np.where(np.abs(up) > EPS * largest(up), up, 0.0)
-        self.thorough = self.policy.passes > before
         self.products += 1 + 2 * (self.policy.passes - before)
         step = largest(up)
         d = up / -step
         known = first is not None or self.metric.newton_like  # how far to go
-        step = step if known and self.scores.predicts_gradient(self.trusted) else 0.0
-        change = self.scores.add_direction(0, d, step)
-        self.scores.scale_direction(0, length(change, d))
-        self.predicted_step = step * length(change, d)
+        likely = step if known and self.scores.predicts_gradient(self.trusted) else 0.0
+        change = self.scores.add_direction(0, d, likely)
+        unit = length(change, d)
+        self.scores.scale_direction(0, unit)
+        self.predicted_step, self.full_step = likely * unit, step * unit
         self.directions.put(self.scores, 0, d, 1.0, change)
+        return THOROUGH if self.policy.passes > before else ENOUGH
 
     def _nothing_fell(self) -> Step:
         """From fresh scores by the plain gradient, and if that is tried, it is rounding."""
