@@ -26,7 +26,7 @@ import scipy.sparse as sp  # noqa: E402
 from _peers_cells import L2S, load, words  # noqa: E402
 
 import bocce  # noqa: E402
-from bocce.plane import FactorMetric, IdentityPolicy, Plane, View  # noqa: E402
+from bocce.plane import FactorMetric, IdentityPolicy, PlaneRun, View  # noqa: E402
 from bocce.plane.metrics import DiagonalPolicy  # noqa: E402
 
 TOL, MOST_STEPS, STALE = 1e-5, 600, 1.5
@@ -97,16 +97,16 @@ class Scaled(IdentityPolicy):
         return FactorMetric.diagonal(view.hessian_diagonal(), view.ridge.reshape(-1))
 
 
-def identity(p: Any) -> Plane:
-    return Plane(p, np.zeros(p.rows.d), metric="identity")
+def identity(p: Any) -> PlaneRun:
+    return PlaneRun(p, np.zeros(p.rows.d), metric="identity")
 
 
-def diagonal(p: Any) -> Plane:
-    return Plane(p, np.zeros(p.rows.d), metric=Scaled)
+def diagonal(p: Any) -> PlaneRun:
+    return PlaneRun(p, np.zeros(p.rows.d), metric=Scaled)
 
 
-def auto(p: Any) -> Plane:
-    plane = Plane(p, np.zeros(p.rows.d))
+def auto(p: Any) -> PlaneRun:
+    plane = PlaneRun(p, np.zeros(p.rows.d))
     assert isinstance(plane.policy, DiagonalPolicy)
     return plane
 
@@ -114,7 +114,7 @@ def auto(p: Any) -> Plane:
 COLUMNS = {"identity": identity, "diagonal": diagonal, "auto": auto}
 
 
-def timed(p: Any, made: Callable[[Any], Plane]) -> tuple[float, str]:
+def timed(p: Any, made: Callable[[Any], PlaneRun]) -> tuple[float, str]:
     begin = time.process_time()
     plane = made(p)
     goal = TOL * plane.norm

@@ -50,7 +50,7 @@ WRITERS = {
     "losses/loss.py": "the facts of a class that becomes a loss",
 }
 # Class names with two meanings that are left.
-TWO_MEANINGS = {"Line", "Plane"}
+TWO_MEANINGS = {"Line"}
 MOST_ANY = 400  # lines outside the adapters, imports not counted
 METHODS = {**schedules.REGISTRY, **policies.REGISTRY}
 EXAMPLES = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import plane_problems as given
-from bocce.plane import Plane
+from bocce.plane import PlaneRun
 from bocce.plane.plane import NEWTON, SLOW
 
 CLASSES = (given.Logistic(), given.SquaredHinge())
@@ -35,7 +35,7 @@ def hessian(p, w):
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_each_step_is_along_newtons_line_to_where_f_is_nearly_least(loss, noise, weighted):
     p = small_problem(loss, noise=noise, weighted=weighted)
-    run, compared = Plane(p, np.zeros(4)), 0
+    run, compared = PlaneRun(p, np.zeros(4)), 0
     first = run.norm
     while run.norm > 1e-6 * first:  # where f still falls by more than rounding
         w, slow = run.w.copy(), run.gradient_ratio > SLOW
@@ -53,7 +53,7 @@ def test_each_step_is_along_newtons_line_to_where_f_is_nearly_least(loss, noise,
 
 def test_one_product_and_one_sweep_where_full_length_will_do():
     p = small_problem(given.Logistic(), ridge=1.0)
-    run = Plane(p, np.zeros(4))
+    run = PlaneRun(p, np.zeros(4))
     products, sweeps = run.products, run.evaluations
     run.step()
     assert (run.products, run.evaluations) == (products + 2, sweeps + 1)
@@ -62,7 +62,7 @@ def test_one_product_and_one_sweep_where_full_length_will_do():
 def test_a_trial_that_overflows_is_cut():
     X = np.array([[800.0], [1.0], [-1.0]])
     p = given.problem(X, [1.0, 5.0, 0.0], given.Poisson(), 1e-9)
-    run = Plane(p, np.array([-1.0]))
+    run = PlaneRun(p, np.array([-1.0]))
     before, tried = run.value, run.evaluations
     for _ in range(8):
         step = run.step()
@@ -74,6 +74,6 @@ def test_a_trial_that_overflows_is_cut():
 
 def test_separable_classes_run_away_along_newtons_line_too():
     p = small_problem(given.Logistic(), ridge=0.0, noise=0.0)
-    run = Plane(p, np.zeros(4))
+    run = PlaneRun(p, np.zeros(4))
     verdicts = [run.step().verdict for _ in range(60)]
     assert next(filter(None, verdicts)) == "unbounded"

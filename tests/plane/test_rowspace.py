@@ -7,7 +7,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 import plane_problems as given
-from bocce.plane import Plane, policy_for
+from bocce.plane import PlaneRun, policy_for
 from bocce.plane.metrics import FactorMetric, rowspace
 from bocce.plane.metrics.rowspace import RowMetric, RowSpace, RowSpacePolicy, kernel
 from bocce.problems import Problem
@@ -132,7 +132,7 @@ def test_the_kernel_is_paid_for_once():
 
 def test_beyond_any_number_of_columns():
     p = wide(40, 5000, ridge=1e-3)
-    plane = Plane(p, np.zeros(5000))
+    plane = PlaneRun(p, np.zeros(5000))
     first = plane.norm
     for _ in range(30):
         plane.step()
@@ -151,7 +151,7 @@ def test_every_step_is_the_one_by_a_factor_of_all_columns(sparse, free, monkeypa
     """The twin: the same plane with the d x d metric of the same Hessian and ridge."""
     ridge = np.append(np.full(29, 1e-2), 0.0) if free else 1e-2
     p = wide(sparse=sparse, ridge=ridge)
-    ours = Plane(p, np.zeros(30))
+    ours = PlaneRun(p, np.zeros(30))
 
     def by_columns(space, bend):
         space.ridge = space.positive(bend)
@@ -160,7 +160,7 @@ def test_every_step_is_the_one_by_a_factor_of_all_columns(sparse, free, monkeypa
         return FactorMetric.of(H, 0.0)
 
     monkeypatch.setattr(RowSpace, "metric", by_columns)
-    theirs = Plane(p, np.zeros(30))
+    theirs = PlaneRun(p, np.zeros(30))
     first = ours.norm
     for _ in range(12):
         if ours.norm <= 1e-7 * first:
@@ -195,11 +195,11 @@ def test_with_weights_and_an_intercept_the_minimum_is_found(loss):
 def test_a_run_goes_on_from_its_state_bit_for_bit(stop, free):
     ridge = np.append(np.full(29, 1e-3), 0.0) if free else 1e-3
     p = wide(ridge=ridge)
-    straight = Plane(p, np.zeros(30))
+    straight = PlaneRun(p, np.zeros(30))
     for _ in range(stop):
         straight.step()
     state = {name: np.array(array) for name, array in straight.state_dict().items()}
-    resumed = Plane.from_state(p, state)
+    resumed = PlaneRun.from_state(p, state)
     for _ in range(4):
         one, other = straight.step(), resumed.step()
         assert (resumed.w == straight.w).all()

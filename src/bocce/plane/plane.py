@@ -18,12 +18,12 @@ from ..control import RunVerdict
 from ..engines.base import ANY, Goal
 from ..problems import NotFinite, Problem
 from ..rows import Moments
-from .choose import Given, gram_scores, policy_for, sample_pays, scores_for, sums_suffice
+from .choose import Given, policy_for, sample_pays, scores_for, sums_suffice
 from .directions import Directions
 from .linalg import largest, length, norm
 from .metrics import HessianPolicy, Identity, Metric, View
-from .scores.base import Evaluation, Scores
-from .scores.presolve import SHARE, walk
+from .scores import Evaluation, GramScores, Scores
+from .scores.presolve import SHARE
 from .state import check_finite, under
 from .subspace import LIMITS, PlaneLimits, PlanePoint, Step, Subspace
 
@@ -35,10 +35,12 @@ SLOW = 0.9  # Where a step has left this share of the gradient, the next one is 
 ROUNDING = 8.0  # A mean over blocks is wrong by so many units in the last place.
 FAR = 0.5  # A step that moves a score by as much, for next to nothing, may run away.
 NEXT_TO_NOTHING = 1e-6  # Next to nothing is this share of one row's part of what f has fallen by.
+SAMPLE_STEPS = 20  # So many steps are taken on a sample,
+SETTLED = 1e-4  # or until a step gains less than this share of what f has fallen by.
 MOST_MEMORY = 10  # No more displacements are kept.
 
 
-class Plane:
+class PlaneRun:
     """Minimises f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + 1/2 sum_j ridge_j w_j^2.
 
     Each step goes to the best point of the plane through w that -P^-1 g and the last ``memory``
@@ -66,7 +68,7 @@ class Plane:
 
     >>> from bocce.problems import LeastSquares
     >>> p = LeastSquares(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([2.0, 1.0]))
-    >>> plane = Plane(p, np.zeros(2), memory=1, metric="identity")
+    >>> plane = PlaneRun(p, np.zeros(2), memory=1, metric="identity")
     >>> for _ in range(2):
     ...     step = plane.step()
     >>> plane.w.round(9).tolist(), step.value < 1e-20
@@ -90,14 +92,14 @@ class Plane:
     ) -> None:
         self._lay_out(problem, np.array(w0, dtype=np.float64), memory, metric, inner, limits)
         if metric == "auto" and sums_suffice(problem, self.policy):
-            self.scores = gram_scores(problem, problem.sums, self.w, self.directions.D)
+            self.scores = GramScores(problem, problem.sums, self.w, self.directions.D)
         else:
             self.scores = self._scores_of_rows()
         self.metric: Metric = self.policy.begin(self.ridge)
         self.refresh()
         if not (math.isfinite(self.value) and math.isfinite(self.norm)):
             raise NotFinite(
-                f"Plane: f(w0)={self.value!r} must be finite, as its gradient; start nearer to 0, "
+                f"plane: f(w0)={self.value!r} must be finite, as its gradient; start nearer to 0, "
                 "or scale the data."
             )
         self.start_value, self.best_norm = self.value, self.norm
@@ -344,7 +346,7 @@ class Plane:
         metric: Given = "auto",
         inner: bool = False,
         limits: PlaneLimits = LIMITS,
-    ) -> Plane:
+    ) -> PlaneRun:
         """The run that ``state`` was taken of; ValueError or KeyError if it is of no run."""
         self = cls.__new__(cls)
         check_finite(state)
@@ -358,7 +360,7 @@ class Plane:
         if "gram" in state:
             known = float(state["summed"][0]), int(state["summed"][1])
             sums = Moments(np.array(state["gram"]), np.array(state["moment"]), *known)
-            self.scores = gram_scores(problem, sums, self.w, directions.D)
+            self.scores = GramScores(problem, sums, self.w, directions.D)
         else:
             self.scores = self._scores_of_rows()
         metric_state, policy_state = under(state, "metric."), under(state, "policy.")
@@ -376,8 +378,18 @@ class Plane:
 
 
 def minimum_of_sample(sample: Problem, w: Array) -> tuple[Array, Array] | None:
-    """From w to the minimum over a sample: the displacement, and the Hessian there."""
+    """From w to about the minimum over a sample: the displacement, and the Hessian there; None
+    where nothing moved."""
     try:
-        return walk(Plane(sample, w), sample.rows)
+        run = PlaneRun(sample, w)
+        before = math.inf
+        for _ in range(SAMPLE_STEPS):
+            verdict = run.step().verdict
+            if verdict or before - run.value <= SETTLED * (run.start_value - run.value):
+                break
+            before = run.value
     except ValueError:
         return None  # the look at all rows will say why
+    if not (run.w != w).any():
+        return None
+    return run.w - w, np.asarray(sample.rows.gram(run.scores.row_curvature()))

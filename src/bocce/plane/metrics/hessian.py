@@ -68,7 +68,7 @@ class HessianPolicy(IdentityPolicy):
         return can and self.quadratic and self.whole and self.regret >= self.price_of(self.rows)
 
     @property
-    def every_step(self) -> bool:  # type: ignore[override]
+    def every_step(self) -> bool:
         """Does the Hessian of all rows cost no more than a step? Then each step has its own: with
         Newton's direction errors are squared. (Not where rows are read or asked for elsewhere.)"""
         cheap = self.in_memory and not self.multi_output and self.whole

@@ -151,7 +151,7 @@ class RowSpacePolicy(HessianPolicy):
         return self.space.price
 
     @property
-    def every_step(self) -> bool:  # type: ignore[override]
+    def every_step(self) -> bool:
         """Does a metric cost little more than a step?"""
         return bool(self.space.price <= self.first * self.step)
 

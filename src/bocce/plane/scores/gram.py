@@ -3,7 +3,7 @@
 From then on f is a function of d numbers, f(w) = 1/2 w . H w - b . w + c/2, and no row is read
 again: steps cost d^2. Sums over many rows are rounded, so a gradient that is had from them is wrong
 by a little; ``error`` is a bound on that, and where it is too much the plane goes on with the rows
-themselves (``Plane.refresh``), in the metric that H is.
+themselves (``PlaneRun.refresh``), in the metric that H is.
 """
 
 from __future__ import annotations
