@@ -11,6 +11,7 @@ from bocce.plane import PlaneRun, policy_for
 from bocce.plane.metrics import FactorMetric, rowspace
 from bocce.plane.metrics.rowspace import RowMetric, RowSpace, RowSpacePolicy, kernel
 from bocce.problems import Problem
+from bocce.rows import Scaled
 from bocce.run import minimize
 
 
@@ -61,6 +62,14 @@ def test_the_kernel_is_that_of_all_columns_however_they_are_cut(sparse, monkeypa
         np.testing.assert_allclose(kernel(p.rows, ridge), X @ np.diag(1.0 / ridge) @ X.T)
     alike = np.full(30, 3.0)
     np.testing.assert_allclose(kernel(p.rows, alike), X @ X.T / 3.0, atol=1e-12)
+
+
+def test_the_kernel_of_scaled_rows_is_that_of_the_rows_they_stand_for():
+    rng = np.random.default_rng(0)
+    X, centre, scale = rng.standard_normal((8, 20)), rng.standard_normal(20), rng.random(20)
+    rows, ridge = Scaled(X, centre, scale, 2.0), np.append(np.linspace(0.5, 2.0, 20), np.inf)
+    made = (X - centre) * scale
+    np.testing.assert_allclose(kernel(rows, ridge), made / ridge[:20] @ made.T, atol=1e-12)
 
 
 def test_the_kernel_of_single_precision_is_summed_in_double():
@@ -117,7 +126,10 @@ def test_it_needs_rows_in_memory_fewer_than_columns_and_a_ridge(monkeypatch):
     X = np.ones((3, 5))
     assert not RowSpace.can(Problem(X, [1.0, 2.0, 3.0], "squared", l2=1.0))
     assert not isinstance(policy_for(Problem(X, [0, 1, 2], "softmax", l2=1.0)), RowSpacePolicy)
-    monkeypatch.setattr(rowspace, "MOST_ROWS", 11)
+    monkeypatch.setattr(rowspace, "SPARSE_ROWS", 11)
+    assert RowSpace.can(wide())
+    assert not RowSpace.can(wide(sparse=True))
+    monkeypatch.setattr(rowspace, "MOST_ENTRIES", 143)
     assert not RowSpace.can(wide())
 
 

@@ -73,7 +73,6 @@ class GramScores(Scores):
         return np.asarray(self.D[:k] @ self.U[rest].T)
 
     def gradient(self) -> Array:
-        """X^T slope at w."""
         self.product = self.sums.gram @ self.w
         return np.asarray(self.n * (self.product - self.sums.moment))
 
@@ -83,11 +82,9 @@ class GramScores(Scores):
         return np.asarray(self.sums.error(self.w) + 4.0 * EPS * pulls)
 
     def hessian(self, sample: Sample) -> Array:
-        """H, which is known."""
         return np.asarray(self.sums.gram)
 
     def hessian_diagonal(self) -> Array:
-        """The diagonal of H."""
         return np.asarray(self.sums.gram.diagonal())
 
     def row_curvature(self) -> Array:

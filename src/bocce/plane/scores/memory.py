@@ -64,7 +64,6 @@ class MemoryScores(Scores):
     # -- evaluations ---------------------------------------------------------------------------
 
     def start(self, w: Array) -> Evaluation:
-        """z = X w, and a look there."""
         for part in self.parts:
             self.z[part.place] = part.rows.times(w) if w.any() else 0.0
         return self.look()
