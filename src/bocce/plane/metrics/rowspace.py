@@ -20,12 +20,13 @@ from ..._types import Array
 from ...problems import Problem
 from ...rows import Csr, Dense, Rows, Scaled
 from .base import PRICES, Metric, View, outputs_of
-from .factor import Identity
+from .factor import FactorMetric, Identity
 from .hessian import HessianPolicy
 
 MOST_ENTRIES = 1 << 26  # An n x n factor has no more entries: 256 MB in float32.
 SPARSE_ROWS = 1024  # With more sparse rows, steps in the identity's or the diagonal's metric are
 # cheaper (benchmarks/wide.py).
+SAMPLED = 64  # So many rows say how large the entries of a column are.
 SINGLE = 0.5  # A multiplication in float32 costs this share of one in float64.
 SOFT = 1e-4  # of its curvature: the ridge, in the metric alone, of a column that has none
 COLUMNS = 512  # of X that are multiplied by their scales at a time
@@ -91,6 +92,17 @@ class RowSpace:
             return PRICES.sparse_gram * float(counts @ counts)
         return PRICES.gram * float(self.n) ** 2 * float(self.rows.d)
 
+    def ridge_metric(self) -> Metric:
+        """P = ridge, which is the identity where variables have been scaled so that their penalties
+        are alike; a column without ridge counts as much as the others do together."""
+        kept = self.given > 0.0
+        if np.ptp(self.given[kept]) == 0.0:
+            return Identity()
+        some = self.rows.take(np.arange(0, self.n, max(1, self.n // SAMPLED)))
+        squares = some.squares(np.ones(some.n))
+        level = float((squares[kept] / self.given[kept]).sum()) / self.n
+        return FactorMetric.diagonal(np.where(kept, self.given, squares / level), 0.0)
+
     @property
     def price(self) -> float:
         """Of the next metric."""
@@ -148,6 +160,9 @@ class RowSpacePolicy(HessianPolicy):
     def _first_rows(self) -> int:
         return self.n
 
+    def begin(self, ridge: Array) -> Metric:
+        return self.space.ridge_metric()
+
     def price_of(self, rows: int) -> float:
         """Of the next metric: of all rows, whatever is asked for."""
         return self.space.price
@@ -170,8 +185,8 @@ class RowSpacePolicy(HessianPolicy):
         """Go on from there; K is computed where it is first needed."""
         super().load_state_dict(state, {})
         self.space.rough = bool(state["rough"][0])
-        if not metric:
-            return Identity()
+        if "ridge" not in metric:
+            return FactorMetric.restored(metric)
         self.space.ridge = np.array(metric["ridge"], dtype=np.float64)
         return RowMetric(self.space.rows, self.space.ridge, metric["factor"], metric["root"])
 
