@@ -28,7 +28,7 @@ import numpy as np  # noqa: E402
 
 import bocce  # noqa: E402
 from bocce.engines import Goal  # noqa: E402
-from bocce.plane import Plane  # noqa: E402
+from bocce.plane import PlaneRun  # noqa: E402
 from bocce.plane.subspace import PlaneLimits  # noqa: E402
 
 KEPT = 1 << 32
@@ -74,7 +74,9 @@ def child(n: int, d: int, K: int, dtype: str, most: int) -> None:
         before = int(file.read().split()[1]) * getpagesize()
     p = bocce.Problem(X, y, "softmax", 1e-3, intercept=True)
     begin = time.process_time()
-    plane = Plane(p, np.zeros(p.shape), memory=1, inner=True, limits=PlaneLimits(score_bytes=most))
+    plane = PlaneRun(
+        p, np.zeros(p.shape), memory=1, inner=True, limits=PlaneLimits(score_bytes=most)
+    )
     most = 2 if float(n) * d * K > LONG else 12
     while (made := plane.k + plane.passes) < most:
         plane.step(Goal(passes=most - made))

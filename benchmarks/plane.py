@@ -28,7 +28,7 @@ import numpy as np  # noqa: E402
 from _peers_cells import MILLION, NAMES, REAL, load  # noqa: E402
 
 import plane_problems as given  # noqa: E402
-from bocce.plane import FactorMetric, Identity, IdentityPolicy, Plane, Sample, View  # noqa: E402
+from bocce.plane import FactorMetric, Identity, IdentityPolicy, PlaneRun, Sample, View  # noqa: E402
 from bocce.plane.metrics.hessian import MOST_COLUMNS  # noqa: E402
 
 TOL = 1e-6
@@ -90,10 +90,10 @@ class LowRank(Identity):
         return g + self.U @ (self.share * (self.U.T @ g))
 
 
-def made(column: str, p: Any, rank: int) -> Plane:
+def made(column: str, p: Any, rank: int) -> PlaneRun:
     w0, d, n = np.zeros(p.rows.d), p.rows.d, p.n
     if column in ("auto", "I"):
-        return Plane(p, w0, metric="auto" if column == "auto" else "identity")
+        return PlaneRun(p, w0, metric="auto" if column == "auto" else "identity")
     kind, rows, memory = {
         "H of 20 d": (FixedRule, min(n, 20 * d), 2),
         "H of all": (FixedRule, n, 2),
@@ -107,7 +107,7 @@ def made(column: str, p: Any, rank: int) -> Plane:
             rule.rank = rank
         return rule
 
-    return Plane(p, w0, memory=memory, metric=policy)
+    return PlaneRun(p, w0, memory=memory, metric=policy)
 
 
 def timed(column: str, p: Any, rank: int, budget: float) -> tuple[float, str]:

@@ -4,7 +4,8 @@
 
 CPU seconds of one thread until the gradient is 1e-5 of the first, and in brackets steps, by the
 plane in the identity's metric, in the diagonal's (taken anew when the mean second derivative has
-changed by half), and as it is ("auto", which compares the two). "words" are sparse rows with
+changed by half), and as it is ("auto": compares the two, or takes a factor of n x n numbers
+where dense rows are fewer than columns). "words" are sparse rows with
 columns as rare as words are, "one-hot" categories, "counts" words times whole numbers, "tf-idf"
 words weighted by how rare they are, "dense" 1,500 x 4,000 with columns of unlike size. Several
 classes are in text.py. Two minutes; sector and rcv1 subset need BOCCE_DATA.
@@ -26,8 +27,7 @@ import scipy.sparse as sp  # noqa: E402
 from _peers_cells import L2S, load, words  # noqa: E402
 
 import bocce  # noqa: E402
-from bocce.plane import FactorMetric, IdentityPolicy, Plane, View  # noqa: E402
-from bocce.plane.metrics import DiagonalPolicy  # noqa: E402
+from bocce.plane import FactorMetric, IdentityPolicy, PlaneRun, View  # noqa: E402
 
 TOL, MOST_STEPS, STALE = 1e-5, 600, 1.5
 Data = tuple[Any, np.ndarray]
@@ -97,24 +97,22 @@ class Scaled(IdentityPolicy):
         return FactorMetric.diagonal(view.hessian_diagonal(), view.ridge.reshape(-1))
 
 
-def identity(p: Any) -> Plane:
-    return Plane(p, np.zeros(p.rows.d), metric="identity")
+def identity(p: Any) -> PlaneRun:
+    return PlaneRun(p, np.zeros(p.rows.d), metric="identity")
 
 
-def diagonal(p: Any) -> Plane:
-    return Plane(p, np.zeros(p.rows.d), metric=Scaled)
+def diagonal(p: Any) -> PlaneRun:
+    return PlaneRun(p, np.zeros(p.rows.d), metric=Scaled)
 
 
-def auto(p: Any) -> Plane:
-    plane = Plane(p, np.zeros(p.rows.d))
-    assert isinstance(plane.policy, DiagonalPolicy)
-    return plane
+def auto(p: Any) -> PlaneRun:
+    return PlaneRun(p, np.zeros(p.rows.d))
 
 
 COLUMNS = {"identity": identity, "diagonal": diagonal, "auto": auto}
 
 
-def timed(p: Any, made: Callable[[Any], Plane]) -> tuple[float, str]:
+def timed(p: Any, made: Callable[[Any], PlaneRun]) -> tuple[float, str]:
     begin = time.process_time()
     plane = made(p)
     goal = TOL * plane.norm

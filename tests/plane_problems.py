@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from bocce.losses import Huber, Logistic, Poisson, Squared, SquaredHinge
 from bocce.losses.loss import _bend_products, _bender, _value_slope_bend
+from bocce.plane import Identity, IdentityPolicy
 from bocce.problems import Problem
 from bocce.rows import Csr, Dense
 
@@ -70,3 +71,22 @@ def gradient(p, w):
     slopes = p.loss.slope(p.rows.times(w), p.y)
     slopes = slopes if p.weight is None else (slopes.T * p.weight).T
     return p.rows.combine(slopes) / p.n + (np.asarray(p.ridge) * w.T).T
+
+
+class FixedPolicy(IdentityPolicy):
+    """One metric that is known beforehand, for all steps."""
+
+    def __init__(self, problem, metric):
+        super().__init__(problem)
+        self.metric = metric
+
+    def begin(self, ridge):
+        return self.metric
+
+    def load_state_dict(self, state, metric):
+        return self.metric if metric else Identity()
+
+
+def fixed(metric):
+    """What makes the policy of one metric."""
+    return lambda problem: FixedPolicy(problem, metric)

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import bocce
-from bocce.plane import METRICS, Plane, View, policy_for
+from bocce.plane import METRICS, PlaneRun, View, policy_for
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((120, 15)) * np.geomspace(3.0, 0.3, 15)
@@ -54,7 +54,7 @@ def view_of(plane):
 
 def test_a_metric_is_positive_definite_and_leaves_the_gradient_alone(suited):
     name, p = suited
-    plane = Plane(p, np.zeros(p.shape), metric=name, inner=True)
+    plane = PlaneRun(p, np.zeros(p.shape), metric=name, inner=True)
     for _ in range(4):
         if np.linalg.norm(plane.gradient) < 1e-9:
             break
@@ -85,7 +85,7 @@ def test_near_the_minimum_the_gap_is_what_f_falls_by_or_unknown(suited):
     name, p = suited
     best = bocce.minimize(p, "plane", tol=1e-10).w
     w = best + 1e-3 * np.random.default_rng(1).standard_normal(p.shape)
-    plane = Plane(p, w, metric=name, inner=True)
+    plane = PlaneRun(p, w, metric=name, inner=True)
     metric = plane.policy.update(view_of(plane)) or plane.metric
     gap, falls = metric.gap(plane.gradient), p.value(w) - p.value(best)
     assert gap > 0.0
@@ -96,11 +96,11 @@ def test_near_the_minimum_the_gap_is_what_f_falls_by_or_unknown(suited):
 def test_a_run_goes_on_from_its_state_bit_for_bit(suited):
     name, p = suited
     for stop in (1, 3):
-        whole = Plane(p, np.zeros(p.shape), metric=name, inner=True)
+        whole = PlaneRun(p, np.zeros(p.shape), metric=name, inner=True)
         for _ in range(stop):
             whole.step()
         state = {key: np.array(array) for key, array in whole.state_dict().items()}
-        resumed = Plane.from_state(p, state, name, inner=True)
+        resumed = PlaneRun.from_state(p, state, name, inner=True)
         for _ in range(3):
             one, other = whole.step(), resumed.step()
             np.testing.assert_array_equal(whole.w, resumed.w)
@@ -121,7 +121,7 @@ def test_a_checkpoint_goes_on_bit_for_bit(suited, tmp_path):
 
 def test_passes_for_metrics_are_counted(suited):
     name, p = suited
-    plane = Plane(p, np.zeros(p.shape), metric=name, inner=True)
+    plane = PlaneRun(p, np.zeros(p.shape), metric=name, inner=True)
     steps = 4
     for _ in range(steps):
         plane.step()
@@ -133,7 +133,7 @@ def test_passes_for_metrics_are_counted(suited):
 
 def test_the_product_with_the_hessian_that_a_view_offers_is_exact_and_counted():
     p = CASES["weighted Huber"]()
-    plane = Plane(p, RNG.standard_normal(15), metric="identity")
+    plane = PlaneRun(p, RNG.standard_normal(15), metric="identity")
     view, V = view_of(plane), RNG.standard_normal((15, 3))
     H = p.hessian(plane.w) + p.l2 * np.eye(15)
     np.testing.assert_allclose(view.hessian_times(V), H @ V, atol=1e-12)

@@ -174,10 +174,6 @@ def test_intercept_and_scales_are_those_of_one_machine(local_ray, monkeypatch, l
     options = {"l2": 0.01, "intercept": True}
     r = bocce.ray.minimize(parts, loss=loss, tol=1e-10, **options)
     monkeypatch.setattr("bocce.plane.choose.MemoryScores", PredictingScores)
-    monkeypatch.setattr(
-        "bocce.plane.choose.MatrixScores",
-        lambda p, memory, outputs, _: PredictingScores(p, memory, outputs),
-    )
     monkeypatch.setattr("bocce.plane.choose.in_memory", lambda problem: False)
     monkeypatch.setattr(NewtonPolicy, "suits", lambda problem: False)
     monkeypatch.setattr(HessianPolicy, "every_step", False)  # a Hessian is a round of messages

@@ -94,7 +94,7 @@ def test_nothing_as_long_as_the_data_leaves_the_device(monkeypatch):
     seen = []
     for module in ("bocce.rows.arrays", "bocce.plane.scores.array"):
         monkeypatch.setattr(f"{module}.to_host", lambda x: (seen.append(x.shape), host(x))[1])
-    plane = bocce.plane.Plane(q, np.zeros(q.shape), metric="identity")
+    plane = bocce.plane.PlaneRun(q, np.zeros(q.shape), metric="identity")
     for _ in range(5):
         plane.step()
     assert len(seen) > 10

@@ -7,9 +7,9 @@ import pytest
 
 import bocce
 from array_problems import DEVICES, LOSSES, SINGLE, design, on, pair, somewhere, targets
-from bocce.plane import Plane, scores_for
+from bocce.plane import PlaneRun, scores_for
 from bocce.plane.metrics import HessianPolicy
-from bocce.plane.scores import MatrixScores, MemoryScores
+from bocce.plane.scores import MemoryScores
 from bocce.plane.scores.array import EPS, ArrayScores
 from bocce.problems import Frame
 from bocce.rows import arrays, host
@@ -30,7 +30,7 @@ def planes(loss, make, **more):
     made = []
     for p in pair(loss, make, **more):
         inner = Frame.of(p).problem(p)
-        made.append(Plane(inner, somewhere(inner), memory=3))
+        made.append(PlaneRun(inner, somewhere(inner), memory=3))
     return made
 
 
@@ -38,7 +38,7 @@ def planes(loss, make, **more):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_step_is_that_on_numpy(loss, device, blocks):
     ours, theirs = planes(loss, on(device))
-    assert isinstance(ours.scores, MatrixScores if ours.w.ndim > 1 else MemoryScores)
+    assert isinstance(ours.scores, MemoryScores)
     assert isinstance(theirs.scores, ArrayScores)
     first = ours.norm
     for _ in range(STEPS):
@@ -83,9 +83,8 @@ def test_each_answer_is_that_of_numpy(loss, weighted, blocks):
     same(ours.hessian_diagonal(), theirs.hessian_diagonal())
     ours.accept(1, 0.5)
     theirs.accept(1, 0.5)
-    held = ours.store if isinstance(ours, MatrixScores) else ours
-    same(held.z, np.concatenate([host(z) for z in theirs.z]))
-    same(held.U[1], np.concatenate([host(U)[1] for U in theirs.U]))
+    same(ours.z, np.concatenate([host(z) for z in theirs.z]))
+    same(ours.U[1], np.concatenate([host(U)[1] for U in theirs.U]))
     alike(ours.look(), theirs.look())
 
 
@@ -94,7 +93,7 @@ def test_a_run_goes_on_bit_for_bit(loss, blocks):
     _, plane = planes(loss, on("device1"))
     for _ in range(3):
         plane.step()
-    again = Plane.from_state(plane.problem, plane.state_dict())
+    again = PlaneRun.from_state(plane.problem, plane.state_dict())
     assert (again.value, again.norm) == (plane.value, plane.norm)
     for _ in range(3):
         a, b = plane.step(), again.step()
@@ -143,7 +142,7 @@ def test_rows_brought_in_blocks_are_read_once_a_product(monkeypatch):
     part = rows.store.part
     monkeypatch.setattr(rows.store, "part", lambda rows: (read.append(rows), part(rows))[1])
     p = bocce.Problem(rows, targets("logistic", X), "logistic", 0.1)
-    plane = Plane(p, np.zeros(p.d), memory=2, metric="identity")
+    plane = PlaneRun(p, np.zeros(p.d), memory=2, metric="identity")
     assert len(read) == 3, "three blocks, once"
     plane.step()
     assert len(read) == 9

@@ -7,7 +7,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 import plane_problems as given
-from bocce.plane import Plane
+from bocce.plane import PlaneRun
 from bocce.plane.metrics import DiagonalPolicy, FactorMetric, Identity, View
 from bocce.problems import PathCache
 
@@ -65,7 +65,7 @@ def test_the_fall_along_a_direction_is_exact_on_least_squares(seed, ridge):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 4))
     p = given.problem(X, rng.standard_normal(30), SQUARED, ridge)
-    plane, d = Plane(p, rng.standard_normal(4), metric="identity"), rng.standard_normal(4)
+    plane, d = PlaneRun(p, rng.standard_normal(4), metric="identity"), rng.standard_normal(4)
     H = X.T @ X / 30 + ridge * np.eye(4)
     t = d @ plane.gradient / (d @ H @ d)
     fall = given.value(p, plane.w) - given.value(p, plane.w - t * d)
@@ -75,8 +75,8 @@ def test_the_fall_along_a_direction_is_exact_on_least_squares(seed, ridge):
 
 def test_rare_columns_take_a_third_of_the_steps():
     p = problem()
-    plain = steps_to(Plane(p, np.zeros(400), metric="identity"))
-    plane = Plane(p, np.zeros(400))
+    plain = steps_to(PlaneRun(p, np.zeros(400), metric="identity"))
+    plane = PlaneRun(p, np.zeros(400))
     assert isinstance(plane.policy, DiagonalPolicy)
     assert 3 * steps_to(plane) < plain
     assert plane.metric.root is not None
@@ -87,7 +87,7 @@ def test_columns_that_are_all_alike_stay_in_the_identity():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 200))
     p = given.problem(X, np.sign(X @ rng.standard_normal(200)), LOGISTIC, 1e-5)
-    plane = Plane(p, np.zeros(200))
+    plane = PlaneRun(p, np.zeros(200))
     steps_to(plane)
     assert isinstance(plane.metric, Identity)
     assert plane.policy.next_price > plane.policy.full_price  # it was tried all the same
@@ -115,7 +115,7 @@ def test_comparisons_in_vain_cost_no_more_than_was_lost(shrinks):
 @pytest.mark.parametrize("loss", [LOGISTIC, SQUARED, given.SquaredHinge(), given.Huber(0.5)])
 def test_f_never_rises_and_the_minimum_is_found(loss):
     p = problem(loss, ridge=1e-3, n=500, d=60)
-    plane = Plane(p, np.zeros(60))
+    plane = PlaneRun(p, np.zeros(60))
     values = [plane.value]
     while plane.norm > 1e-9 and plane.k < 400:
         plane.step()
@@ -127,10 +127,10 @@ def test_f_never_rises_and_the_minimum_is_found(loss):
 @pytest.mark.parametrize("stop", [2, 4, 6, 9])
 def test_a_run_goes_on_bit_for_bit(stop):
     p = problem()
-    straight = Plane(p, np.zeros(400))
+    straight = PlaneRun(p, np.zeros(400))
     for _ in range(stop):
         straight.step()
-    resumed = Plane.from_state(p, {k: np.array(v) for k, v in straight.state_dict().items()})
+    resumed = PlaneRun.from_state(p, {k: np.array(v) for k, v in straight.state_dict().items()})
     for _ in range(8):
         straight.step()
         resumed.step()
@@ -140,9 +140,9 @@ def test_a_run_goes_on_bit_for_bit(stop):
 
 def test_the_next_run_on_the_same_rows_begins_with_it():
     p = problem().with_fields(handed_on=PathCache())
-    first = Plane(p, np.zeros(400))
+    first = PlaneRun(p, np.zeros(400))
     steps = steps_to(first)
-    again = Plane(p, np.zeros(400))
+    again = PlaneRun(p, np.zeros(400))
     again.step()
     assert not isinstance(again.metric, Identity)
-    assert steps_to(Plane(p, np.zeros(400))) < steps
+    assert steps_to(PlaneRun(p, np.zeros(400))) < steps

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import bocce
-from bocce.plane import Plane
+import plane_problems as given
+from bocce.plane import PlaneRun
 from bocce.plane import plane as plane_module
-from bocce.plane.evaluate import Evaluation
 from bocce.plane.metrics import FactorMetric
-from bocce.plane.metrics.base import fixed
-from bocce.plane.scores import FileScores, MemoryScores
+from bocce.plane.scores import Evaluation, FileScores, MemoryScores
 from helpers import accepted
 
 N, D = 900, 6
@@ -77,12 +76,12 @@ def test_a_look_reads_once_and_a_step_twice_or_in_a_metric_once(pair):
     """And the Hessian of a sample reads no more blocks than hold so many rows."""
     problem = pair[0]
     blocks = reads_of(problem)
-    plane = Plane(problem, np.zeros(D), metric="identity")
+    plane = PlaneRun(problem, np.zeros(D), metric="identity")
     assert blocks == list(range(9))
     plane.step()
     assert len(blocks) == 3 * 9
     blocks.clear()
-    plane = Plane(problem, np.zeros(D))
+    plane = PlaneRun(problem, np.zeros(D))
     plane.policy.rows, blocks[:] = 150, []
     plane.policy.regret = np.inf
     plane.step()
@@ -123,7 +122,7 @@ def many(tmp_path, request):
 def test_the_first_step_goes_to_the_minimum_of_a_sample_and_reads_nothing(many):
     problem, _, pairs = many
     blocks = reads_of(problem)
-    plane = Plane(problem, np.zeros(D))
+    plane = PlaneRun(problem, np.zeros(D))
     assert blocks == [0, 16, *range(32)]
     blocks.clear()
     plane.step()
@@ -170,7 +169,7 @@ def test_a_sample_that_misleads_costs_a_step_and_no_more(many, monkeypatch, fact
 
 def test_a_start_that_is_given_is_believed(many):
     blocks = reads_of(many[0])
-    Plane(many[0], np.ones(D))
+    PlaneRun(many[0], np.ones(D))
     assert blocks == list(range(32))
 
 
@@ -178,7 +177,7 @@ def test_a_start_that_is_given_is_believed(many):
 def test_least_squares_takes_two_reads(many):
     """One for the gradient and the Gram matrix, one for the step, which is exact."""
     blocks = reads_of(many[0])
-    plane = Plane(many[0], np.zeros(D))
+    plane = PlaneRun(many[0], np.zeros(D))
     plane.step()
     assert blocks == 2 * list(range(32))
     np.testing.assert_allclose(plane.w, many[1].minimiser(), rtol=1e-9)
@@ -187,7 +186,9 @@ def test_least_squares_takes_two_reads(many):
 def test_a_step_that_ends_elsewhere_takes_a_second_read(pair):
     """In a metric ten times too steep Newton's step is ten times too short: the plane knows."""
     H = pair[1].hessian(np.zeros(D))
-    planes = [Plane(p, np.zeros(D), metric=fixed(FactorMetric.of(10.0 * H, 0.0))) for p in pair]
+    planes = [
+        PlaneRun(p, np.zeros(D), metric=given.fixed(FactorMetric.of(10.0 * H, 0.0))) for p in pair
+    ]
     blocks = reads_of(pair[0])
     steps = [plane.step() for plane in planes]
     assert blocks == 2 * list(range(9))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bocce
 import plane_problems as given
-from bocce.plane import IdentityPolicy, Plane, choose, sums_suffice
+from bocce.plane import IdentityPolicy, PlaneRun, choose, sums_suffice
 from bocce.plane.metrics import HessianPolicy, Identity
 from bocce.plane.scores import GramScores, MemoryScores
 from bocce.problems import Problem, norm
@@ -50,7 +50,7 @@ KINDS = ["dense", "sparse", "scaled", "copied"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_step_is_all_and_its_gradient_is_that_of_the_rows(kind, weighted):
     p = problem(kind, weighted)
-    plane = Plane(p, np.full(D, 0.5))
+    plane = PlaneRun(p, np.full(D, 0.5))
     assert isinstance(plane.scores, GramScores)
     assert plane.value == pytest.approx(p.value(plane.w), rel=1e-12)
     assert plane.gradient == pytest.approx(p.gradient(plane.w), rel=1e-11)
@@ -67,9 +67,9 @@ def test_one_step_is_all_and_its_gradient_is_that_of_the_rows(kind, weighted):
 def test_with_the_identity_steps_are_those_that_scores_take(memory):
     """A plane by sums and one by scores, both kept from buying the metric that ends it all."""
     p = problem(ridge=0.05)
-    by_sums = Plane(p, np.zeros(D), memory=memory)
+    by_sums = PlaneRun(p, np.zeros(D), memory=memory)
     assert isinstance(by_sums.scores, GramScores)
-    by_scores = Plane(p, np.zeros(D), memory=memory, metric="identity")
+    by_scores = PlaneRun(p, np.zeros(D), memory=memory, metric="identity")
     assert type(by_scores.scores) is MemoryScores
     by_sums.policy = IdentityPolicy(p)  # P = I
     for _ in range(D - 1):
@@ -84,7 +84,7 @@ def test_with_the_identity_steps_are_those_that_scores_take(memory):
 def test_f_never_rises(seed, powers):
     X, y, _ = data(seed)
     p = given.problem(X * 10.0 ** np.array(powers), y, given.Squared(), 0.0)
-    plane = Plane(p, np.zeros(D))
+    plane = PlaneRun(p, np.zeros(D))
     before = p.value(plane.w)
     for _ in range(4):
         slack = plane.slack
@@ -98,7 +98,7 @@ def test_refresh_goes_back_to_the_rows_with_the_metric_that_is_bought(monkeypatc
     grams, gram = [], Dense.gram
     monkeypatch.setattr(Dense, "gram", lambda *given: grams.append(1) or gram(*given))
     p = problem()
-    plane = Plane(p, np.zeros(D))
+    plane = PlaneRun(p, np.zeros(D))
     plane.step()
     plane.refresh()
     assert type(plane.scores) is MemoryScores
@@ -112,7 +112,7 @@ def test_refresh_goes_back_to_the_rows_with_the_metric_that_is_bought(monkeypatc
 
 def test_a_gradient_below_what_sums_can_tell_is_taken_from_the_rows():
     p = problem()
-    plane = Plane(p, np.zeros(D))
+    plane = PlaneRun(p, np.zeros(D))
     first = plane.norm
     for _ in range(4):
         plane.step()
@@ -125,7 +125,7 @@ def test_flat_directions_are_left_alone():
     where a further one would go."""
     rng = np.random.default_rng(0)
     p = given.problem(rng.standard_normal((8, 13)), rng.standard_normal(8), given.Squared(), 0.0)
-    plane = Plane(p, np.zeros(13))
+    plane = PlaneRun(p, np.zeros(13))
     assert isinstance(plane.scores, GramScores)
     for _ in range(6):
         plane.step()
@@ -135,14 +135,14 @@ def test_flat_directions_are_left_alone():
 
 def test_rows_of_zeros_are_no_doubt():
     p = given.problem(np.zeros((50, 3)), np.ones(50), given.Squared(), 0.0)
-    plane = Plane(p, np.zeros(3))
+    plane = PlaneRun(p, np.zeros(3))
     assert plane.norm == 0.0
     assert not plane.scores.gradient_error().any()
 
 
 def test_a_start_at_the_minimiser_is_seen_from_the_rows():
     p = problem()
-    plane = Plane(p, p.minimiser())
+    plane = PlaneRun(p, p.minimiser())
     assert plane.norm <= norm(plane.scores.gradient_error())
     plane.step()
     assert plane.scores.gradient_error() is None
@@ -151,11 +151,11 @@ def test_a_start_at_the_minimiser_is_seen_from_the_rows():
 
 @pytest.mark.parametrize("before", [1, 2, 4])
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(before):
-    plane = Plane(problem(seed=3), np.zeros(D))
+    plane = PlaneRun(problem(seed=3), np.zeros(D))
     for _ in range(before):
         plane.step()
     state = {name: value.copy() for name, value in plane.state_dict().items()}
-    other = Plane.from_state(problem(seed=3), state)
+    other = PlaneRun.from_state(problem(seed=3), state)
     assert type(other.scores) is type(plane.scores)
     for _ in range(3):
         plane.step()
@@ -177,7 +177,7 @@ def test_a_metric_that_does_not_pay_at_once_leaves_the_scores():
     wide = np.random.default_rng(0).standard_normal((N, 4 * N))
     p = given.problem(wide, y, given.Squared(), 0.1)
     assert not HessianPolicy(p).before_first_step
-    assert type(Plane(p, np.zeros(4 * N)).scores) is MemoryScores
+    assert type(PlaneRun(p, np.zeros(4 * N)).scores) is MemoryScores
 
 
 def test_other_targets_cost_no_gram_matrix():
@@ -186,7 +186,7 @@ def test_other_targets_cost_no_gram_matrix():
     other = p.with_encoded(p.y**2)
     assert other.sums.gram is p.sums.gram
     assert other.sums.gradient(np.zeros(D)) == pytest.approx(-other.moment)
-    assert Plane(other, np.zeros(D)).step().norm <= 1e-11 * norm(other.moment)
+    assert PlaneRun(other, np.zeros(D)).step().norm <= 1e-11 * norm(other.moment)
 
 
 def test_a_path_takes_one_pass_for_all_penalties(monkeypatch):

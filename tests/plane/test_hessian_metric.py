@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import bocce
 import plane_problems as given
-from bocce.plane import Plane, PlaneLimits, policy_for
+from bocce.plane import PlaneLimits, PlaneRun, policy_for
 from bocce.plane.metrics import DiagonalPolicy, FactorMetric, HessianPolicy, Identity
 from bocce.plane.metrics.base import View
 from bocce.plane.scores.sampled import hessian_of, sampled_hessian
@@ -153,7 +153,7 @@ def test_on_small_data_the_errors_are_squared():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((400, 5))
     y = np.sign(X @ np.ones(5) + rng.standard_normal(400))
-    plane = Plane(bocce.Logistic(X, y, l2=1e-3), np.zeros(5))
+    plane = PlaneRun(bocce.Logistic(X, y, l2=1e-3), np.zeros(5))
     norms = [plane.norm]
     while norms[-1] > 1e-14 * norms[0] and len(norms) < 9:
         norms.append(plane.step().norm)
@@ -223,7 +223,7 @@ def test_a_hessian_makes_a_badly_scaled_problem_short():
     p = given.problem(X, y, given.Logistic(), 1e-9)
     steps = {}
     for metric in ("identity", "auto"):
-        plane = Plane(p, np.zeros(15), metric=metric)
+        plane = PlaneRun(p, np.zeros(15), metric=metric)
         first = plane.norm
         while plane.norm > 1e-6 * first and plane.k < 300:
             plane.step()
@@ -238,13 +238,13 @@ def test_many_rows_begin_with_the_minimum_over_a_sample():
     y = X @ [2.0, -1.0, 0.5] + rng.logistic(size=4_000) > 0
     p = bocce.Logistic(X, y, l2=1e-3)
     few = PlaneLimits(sample_numbers=1000, sample_rows=100)
-    sampled, plain = (Plane(p, np.zeros(3), limits=limits) for limits in (few, PlaneLimits()))
+    sampled, plain = (PlaneRun(p, np.zeros(3), limits=limits) for limits in (few, PlaneLimits()))
     first, ahead = plain.step(), sampled.step()
     assert sampled.passes == plain.passes + 1  # the sample's steps, in passes over all rows
     assert max(ahead.value, first.value) < p.value(np.zeros(3))
     alone = p.on(np.arange(0, 4_000, 16)).minimiser()
     cosine = sampled.w @ alone / np.linalg.norm(sampled.w) / np.linalg.norm(alone)
     assert cosine > 0.9999  # the first step goes straight there
-    warm = Plane(p, alone, limits=few)  # a caller's own start is nearer than what a sample says
+    warm = PlaneRun(p, alone, limits=few)  # a caller's own start is nearer than what a sample says
     warm.step()
     assert warm.passes == plain.passes

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import bocce
 from bocce.plane import Sample, parts
-from bocce.plane.scores import MatrixScores
+from bocce.plane.scores import MemoryScores, RecomputedScores
 
 N, D, K = 1300, 6, 5  # three parts
 RNG = np.random.default_rng(1)
@@ -27,8 +27,8 @@ def case(request, monkeypatch):
     y = (X @ RNG.standard_normal((D, K)) + RNG.gumbel(size=(N, K))).argmax(axis=1)
     weight = RNG.uniform(0.5, 1.5, N) if weighted else None
     p = bocce.Problem(FORMS[form](X), y, "softmax", 0.1, sample_weight=weight)
-    scores = MatrixScores(p, 2, (K,), most)
-    assert scores.kept == (most > 0)
+    scores = (MemoryScores if most else RecomputedScores)(p, 2, (K,))
+    assert RecomputedScores.needed(p, 2, most) == (most == 0)
     assert len(scores.parts) == 3
     return scores, p
 
@@ -78,7 +78,9 @@ def test_answers_are_those_of_plain_formulas(case):
     assert scores.look().value == pytest.approx(mean_loss(p, point), rel=rough)
     third = np.vdot(p.predict(step), p.bend_times(z, p.predict(step))) / N / 16.0
     assert scores.curvature(3)[2, 2] == pytest.approx(third, rel=1e-4)
-    assert scores.max_score() == (pytest.approx(np.abs(z).max()) if scores.kept else np.inf)
+    assert scores.max_score() == (
+        pytest.approx(np.abs(z).max()) if type(scores) is MemoryScores else np.inf
+    )
     assert scores.gradient_error() is scores.first_direction() is None
     assert not scores.predicts_gradient(True)
 

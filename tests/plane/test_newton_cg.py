@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import bocce
 from bocce.engines import Goal
 from bocce.losses import Softmax
-from bocce.plane import Plane
+from bocce.plane import PlaneRun
 from bocce.plane.metrics import Identity
 from bocce.plane.metrics import newton_cg as newton
 from bocce.plane.metrics.hessian_operator import LIMITS, HessianOperator, HessianRows
@@ -156,12 +156,12 @@ def test_many_columns_take_plain_steps_with_one_displacement():
 
 def test_f_never_rises_and_a_run_goes_on_to_the_bit():
     p = classes(300, 8, 5, intercept=True)
-    plane = Plane(p, np.zeros(p.shape), memory=1, inner=True)
+    plane = PlaneRun(p, np.zeros(p.shape), memory=1, inner=True)
     values = [plane.value]
     for _ in range(3):
         plane.step()
         values.append(plane.value)
-    other = Plane.from_state(p, plane.state_dict(), inner=True)
+    other = PlaneRun.from_state(p, plane.state_dict(), inner=True)
     for _ in range(3):
         plane.step()
         other.step()
@@ -174,7 +174,7 @@ def test_f_never_rises_and_a_run_goes_on_to_the_bit():
 
 def test_what_f_does_not_depend_on_stays_where_it_is():
     p = classes(40, 3, 3, intercept=True)
-    plane = Plane(p, np.zeros(p.shape), memory=1, inner=True)
+    plane = PlaneRun(p, np.zeros(p.shape), memory=1, inner=True)
     for _ in range(30):  # on and on, where all that is left is rounding
         plane.step()
     assert plane.norm < 1e-14
@@ -257,11 +257,11 @@ def test_scores_that_are_not_kept_give_the_same_minimum_and_a_run_goes_on_to_the
     runs = []
     for most in (1 << 32, 0):
         limits = PlaneLimits(score_bytes=most)
-        plane = Plane(p, np.zeros(p.shape), memory=1, inner=True, limits=limits)
+        plane = PlaneRun(p, np.zeros(p.shape), memory=1, inner=True, limits=limits)
         assert plane.scores.kept == (most > 0)
         for _ in range(3):
             plane.step()
-        other = Plane.from_state(p, plane.state_dict(), inner=True, limits=limits)
+        other = PlaneRun.from_state(p, plane.state_dict(), inner=True, limits=limits)
         for _ in range(4):
             plane.step()
             other.step()

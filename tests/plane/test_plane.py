@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import plane_problems as given
 from bocce.plane.linalg import norm
 from bocce.plane.metrics import FactorMetric
-from bocce.plane.metrics.base import fixed
-from bocce.plane.plane import Plane, PlaneLimits
+from bocce.plane.plane import PlaneLimits, PlaneRun
 
 CLASSES = (given.Logistic(), given.SquaredHinge())
 LOSSES = (*CLASSES, given.Squared(), given.Huber(0.5), given.Poisson())
@@ -36,7 +35,7 @@ def problem(loss, n=60, d=5, seed=0, ridge=1e-3, weight=None, scale=1.0):
 
 def run(p, steps=200, tol=1e-9, w0=None, **options):
     """The plane after its last step, and all steps; it stops where ||g|| <= tol ||g_0||."""
-    plane = Plane(p, np.zeros(p.rows.d) if w0 is None else w0, **options)
+    plane = PlaneRun(p, np.zeros(p.rows.d) if w0 is None else w0, **options)
     first, taken = plane.norm, []
     while len(taken) < steps and plane.norm > tol * first:
         taken.append(plane.step())
@@ -78,10 +77,10 @@ def test_on_least_squares_it_is_conjugate_gradients(memory, kind, weighted):
     D = np.diag(np.diag(A))
     M, metric = {
         "identity": (np.eye(d), "identity"),
-        "diagonal": (D, fixed(FactorMetric.diagonal(np.diag(A) - ridge, ridge))),
-        "matrix": (A + 0.3 * D, fixed(FactorMetric.of(A + 0.3 * D, 0.0))),
+        "diagonal": (D, given.fixed(FactorMetric.diagonal(np.diag(A) - ridge, ridge))),
+        "matrix": (A + 0.3 * D, given.fixed(FactorMetric.of(A + 0.3 * D, 0.0))),
     }[kind]
-    plane = Plane(p, np.zeros(d), memory=memory, metric=metric)
+    plane = PlaneRun(p, np.zeros(d), memory=memory, metric=metric)
     exact = conjugate_gradients(A, X.T @ (c * p.y) / n, lambda g: np.linalg.solve(M, g), d)
     start, best = norm(exact[-1]), exact[-1]
     for point in exact:
@@ -120,7 +119,7 @@ def test_f_never_rises(loss, seed, power, n, d, memory, metric, weighted, ridge,
     weight = rng.uniform(0.0, 3.0, n) + 1e-3 if weighted else None
     p = given.problem(X * 10.0**power, targets(loss, y), loss, ridge, weight)
     w0 = start * rng.standard_normal(d) / 10.0**power
-    plane = Plane(p, w0, memory=memory, metric=metric)
+    plane = PlaneRun(p, w0, memory=memory, metric=metric)
     first = before = plane.value
     for _ in range(12):
         step = plane.step()
@@ -142,7 +141,7 @@ def test_where_the_scores_are_corrected_f_has_not_risen(seed):
     n, d = int(rng.integers(5, 60)), int(rng.integers(1, 12))
     X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-3, 3, d)
     p = given.problem(X, np.sign(rng.standard_normal(n)), given.SquaredHinge(), 1e-6)
-    plane = Plane(p, 100.0 * rng.standard_normal(d), metric="identity")
+    plane = PlaneRun(p, 100.0 * rng.standard_normal(d), metric="identity")
     before = given.value(p, plane.w)
     for _ in range(70):
         plane.step()
@@ -219,14 +218,14 @@ def test_fewer_rows_than_columns_and_columns_that_repeat(metric):
 def test_what_no_row_sees_is_left_to_the_penalty():
     X = np.array([[1.0, 0.0], [2.0, 0.0]])
     p = given.problem(X, np.zeros(2), given.Squared(), 0.5)
-    plane = Plane(p, np.array([0.0, 3.0]), metric="identity")
+    plane = PlaneRun(p, np.array([0.0, 3.0]), metric="identity")
     assert plane.step().norm <= 1e-9
     assert plane.w == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_the_oldest_displacement_makes_room():
     p = problem(given.Logistic(), d=9)
-    plane = Plane(p, np.zeros(9), memory=3, metric="identity")
+    plane = PlaneRun(p, np.zeros(9), memory=3, metric="identity")
     points = [plane.w.copy()]
     for _ in range(5):
         plane.step()
@@ -252,9 +251,9 @@ def test_softmax_is_a_matrix_of_scores():
 def test_blocks_of_rows_change_nothing_but_the_order_of_sums(monkeypatch):
     p = problem(given.Logistic(), n=300)
     whole = run(p, steps=5)[0]
-    monkeypatch.setattr("bocce.plane.evaluate.BLOCK", 64)
+    monkeypatch.setattr("bocce.plane.scores.memory.BLOCK", 64)
     parts = run(p, steps=5)[0]
-    assert len(parts.scores.loss.blocks) == 5
+    assert len(parts.scores.places) == 5
     assert parts.w == pytest.approx(whole.w, rel=1e-10)
     assert parts.value == pytest.approx(whole.value, rel=1e-14)
 
@@ -301,12 +300,12 @@ def test_separable_classes_without_penalty_run_away_and_it_says_so(metric, quasi
 def test_a_start_at_which_f_is_infinite_is_refused():
     p = problem(given.Poisson())
     with pytest.raises(ValueError, match=r"f\(w0\)=inf must be finite.*scale the data"):
-        Plane(p, np.full(5, 1e6))
+        PlaneRun(p, np.full(5, 1e6))
 
 
 def test_at_the_minimum_nothing_moves():
     p = given.problem(np.eye(3), np.zeros(3), given.Squared(), 0.0)
-    plane = Plane(p, np.zeros(3))
+    plane = PlaneRun(p, np.zeros(3))
     step = plane.step()
     assert (step.norm, step.verdict, step.predicted) == (0.0, "", 0.0)
 
@@ -314,7 +313,7 @@ def test_at_the_minimum_nothing_moves():
 def test_a_step_costs_two_products_and_foresees_its_fall():
     X, y = data(400, 5)
     p = given.problem(X, y, given.Squared(), 1e-3)
-    plane = Plane(p, np.zeros(5), metric="identity")
+    plane = PlaneRun(p, np.zeros(5), metric="identity")
     before, products = plane.value, plane.products
     step = plane.step()
     assert step.products - products == 2
@@ -329,11 +328,11 @@ def test_a_step_costs_two_products_and_foresees_its_fall():
 @pytest.mark.parametrize("stop", [0, 1, 3, 7])
 def test_a_run_goes_on_from_its_state_bit_for_bit(loss, metric, stop):
     p = problem(loss, n=3000, d=4, weight=np.linspace(1.0, 2.0, 3000))
-    straight = Plane(p, np.zeros(4), memory=3, metric=metric)
+    straight = PlaneRun(p, np.zeros(4), memory=3, metric=metric)
     for _ in range(stop):
         straight.step()
     state = {name: np.array(array) for name, array in straight.state_dict().items()}
-    resumed = Plane.from_state(p, state, metric)
+    resumed = PlaneRun.from_state(p, state, metric)
     assert resumed.value == straight.value
     assert (resumed.gradient == straight.gradient).all()
     for _ in range(4):
@@ -345,7 +344,7 @@ def test_a_run_goes_on_from_its_state_bit_for_bit(loss, metric, stop):
 
 def test_scores_are_computed_anew_now_and_then():
     p = problem(given.Logistic())
-    plane = Plane(p, np.zeros(5), metric="identity", limits=PlaneLimits(refresh_every=3))
+    plane = PlaneRun(p, np.zeros(5), metric="identity", limits=PlaneLimits(refresh_every=3))
     for _ in range(3):
         plane.step()
     plane.scores.z += 1e-3  # as if rounding had gathered

@@ -7,10 +7,11 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 import plane_problems as given
-from bocce.plane import Plane, policy_for
+from bocce.plane import PlaneRun, policy_for
 from bocce.plane.metrics import FactorMetric, rowspace
 from bocce.plane.metrics.rowspace import RowMetric, RowSpace, RowSpacePolicy, kernel
 from bocce.problems import Problem
+from bocce.rows import Scaled
 from bocce.run import minimize
 
 
@@ -61,6 +62,14 @@ def test_the_kernel_is_that_of_all_columns_however_they_are_cut(sparse, monkeypa
         np.testing.assert_allclose(kernel(p.rows, ridge), X @ np.diag(1.0 / ridge) @ X.T)
     alike = np.full(30, 3.0)
     np.testing.assert_allclose(kernel(p.rows, alike), X @ X.T / 3.0, atol=1e-12)
+
+
+def test_the_kernel_of_scaled_rows_is_that_of_the_rows_they_stand_for():
+    rng = np.random.default_rng(0)
+    X, centre, scale = rng.standard_normal((8, 20)), rng.standard_normal(20), rng.random(20)
+    rows, ridge = Scaled(X, centre, scale, 2.0), np.append(np.linspace(0.5, 2.0, 20), np.inf)
+    made = (X - centre) * scale
+    np.testing.assert_allclose(kernel(rows, ridge), made / ridge[:20] @ made.T, atol=1e-12)
 
 
 def test_the_kernel_of_single_precision_is_summed_in_double():
@@ -117,7 +126,10 @@ def test_it_needs_rows_in_memory_fewer_than_columns_and_a_ridge(monkeypatch):
     X = np.ones((3, 5))
     assert not RowSpace.can(Problem(X, [1.0, 2.0, 3.0], "squared", l2=1.0))
     assert not isinstance(policy_for(Problem(X, [0, 1, 2], "softmax", l2=1.0)), RowSpacePolicy)
-    monkeypatch.setattr(rowspace, "MOST_ROWS", 11)
+    monkeypatch.setattr(rowspace, "SPARSE_ROWS", 11)
+    assert RowSpace.can(wide())
+    assert not RowSpace.can(wide(sparse=True))
+    monkeypatch.setattr(rowspace, "MOST_ENTRIES", 143)
     assert not RowSpace.can(wide())
 
 
@@ -132,7 +144,7 @@ def test_the_kernel_is_paid_for_once():
 
 def test_beyond_any_number_of_columns():
     p = wide(40, 5000, ridge=1e-3)
-    plane = Plane(p, np.zeros(5000))
+    plane = PlaneRun(p, np.zeros(5000))
     first = plane.norm
     for _ in range(30):
         plane.step()
@@ -151,7 +163,7 @@ def test_every_step_is_the_one_by_a_factor_of_all_columns(sparse, free, monkeypa
     """The twin: the same plane with the d x d metric of the same Hessian and ridge."""
     ridge = np.append(np.full(29, 1e-2), 0.0) if free else 1e-2
     p = wide(sparse=sparse, ridge=ridge)
-    ours = Plane(p, np.zeros(30))
+    ours = PlaneRun(p, np.zeros(30))
 
     def by_columns(space, bend):
         space.ridge = space.positive(bend)
@@ -160,7 +172,7 @@ def test_every_step_is_the_one_by_a_factor_of_all_columns(sparse, free, monkeypa
         return FactorMetric.of(H, 0.0)
 
     monkeypatch.setattr(RowSpace, "metric", by_columns)
-    theirs = Plane(p, np.zeros(30))
+    theirs = PlaneRun(p, np.zeros(30))
     first = ours.norm
     for _ in range(12):
         if ours.norm <= 1e-7 * first:
@@ -195,11 +207,11 @@ def test_with_weights_and_an_intercept_the_minimum_is_found(loss):
 def test_a_run_goes_on_from_its_state_bit_for_bit(stop, free):
     ridge = np.append(np.full(29, 1e-3), 0.0) if free else 1e-3
     p = wide(ridge=ridge)
-    straight = Plane(p, np.zeros(30))
+    straight = PlaneRun(p, np.zeros(30))
     for _ in range(stop):
         straight.step()
     state = {name: np.array(array) for name, array in straight.state_dict().items()}
-    resumed = Plane.from_state(p, state)
+    resumed = PlaneRun.from_state(p, state)
     for _ in range(4):
         one, other = straight.step(), resumed.step()
         assert (resumed.w == straight.w).all()

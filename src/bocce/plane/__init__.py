@@ -14,7 +14,7 @@ from .metrics import (
     Sample,
     View,
 )
-from .plane import Plane as Plane
+from .plane import PlaneRun as PlaneRun
 from .scores import SCORES as SCORES
 from .scores import Scores as Scores
 from .subspace import PlaneLimits as PlaneLimits

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._types import Array
 from ..problems import ArrayProblem, FileProblem, PartedProblem, Problem
-from ..rows import Moments
 from .metrics import METRICS, HessianPolicy, MetricPolicy
-from .scores import ArrayScores, FileScores, GramScores, MatrixScores, MemoryScores, Scores
+from .scores import ArrayScores, FileScores, MemoryScores, RecomputedScores, Scores
 from .scores.presolve import Solve
 
 FEW = 20_000  # Passes over so few numbers cost less than to go over to scores for the last digits.
@@ -62,14 +60,9 @@ def scores_for(
         return FileScores(problem, memory, outputs, solve)
     if isinstance(problem, ArrayProblem):
         return ArrayScores(problem, memory, outputs)
-    if outputs:
-        return MatrixScores(problem, memory, outputs, score_bytes)
+    if outputs and RecomputedScores.needed(problem, memory, score_bytes):
+        return RecomputedScores(problem, memory, outputs)
     return MemoryScores(problem, memory, outputs)
-
-
-def gram_scores(problem: Problem, sums: Moments, w: Array, D: Array) -> Scores:
-    """Scores by sums over rows, of the plane's own ``w`` and ``D``."""
-    return GramScores(problem, sums, w, D)
 
 
 def sums_suffice(problem: Problem, policy: MetricPolicy | None = None) -> bool:

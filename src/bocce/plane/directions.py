@@ -101,7 +101,6 @@ class Directions:
             self.relative_error[slot] = error
 
     def state_dict(self) -> dict[str, Array]:
-        """All of it."""
         return {
             "D": self.D[1 : self.count].copy(),
             "wrong": np.stack([self.relative_error, self.max_entry, self.max_score]),
@@ -110,7 +109,6 @@ class Directions:
         }
 
     def load_state_dict(self, state: dict[str, Array]) -> None:
-        """Go on from there."""
         self.D[1 : len(state["D"]) + 1] = state["D"]
         self.n_stored = int(state["stored"][0])
         if self.n_stored < 0 or self.count != len(state["D"]) + 1:

@@ -12,7 +12,7 @@ from ..engines.base import ANY, Gap, Goal, Recorder, State, StepReport
 from ..problems import Look, Problem
 from ..rows import Array
 from .choose import Given
-from .plane import Plane
+from .plane import PlaneRun
 from .subspace import LIMITS, PlaneLimits
 
 ROUNDED = 1e-12  # Scores that differ from X w by this share of the largest score are as good.
@@ -26,7 +26,7 @@ class PlaneEngine:
     Parameters
     ----------
     problem : what is minimised.
-    memory, inner, metric, limits : as ``Plane`` has them.
+    memory, inner, metric, limits : as ``PlaneRun`` has them.
     """
 
     grain = 1
@@ -42,7 +42,7 @@ class PlaneEngine:
         self.problem, self.inner, self.metric, self.limits = problem, inner, metric, limits
         several = inner and len(problem.shape) > 1
         self.displacements = min(memory, ENOUGH) if several else memory
-        self.plane: Plane | None = None
+        self.plane: PlaneRun | None = None
         self.fell = math.inf  # f, by the last step
         self.given: Array | None = None  # a copy of the plane's w, handed to the run
 
@@ -59,11 +59,11 @@ class PlaneEngine:
         """Keep a measurement at w."""
         return recorder.keep(self.look(w))
 
-    def _at(self, w: Array) -> Plane:
+    def _at(self, w: Array) -> PlaneRun:
         """The plane at w: the one there is, or a new one."""
         known = self.plane is not None and (w is self.given or np.array_equal(self.plane.w, w))
         if self.plane is None or not known:
-            self.plane = Plane(
+            self.plane = PlaneRun(
                 self.problem, w, memory=self.displacements, metric=self.metric,
                 inner=self.inner, limits=self.limits,
             )  # fmt: skip
@@ -89,7 +89,7 @@ class PlaneEngine:
         look, error = Look(plane.value, plane.gradient), plane.scores.gradient_error()
         return StepReport(verdict, plane.passes - before, look, error)
 
-    def _drifted(self, plane: Plane) -> bool:
+    def _drifted(self, plane: PlaneRun) -> bool:
         """May the gradient be wrong by more than the rounding of its sums? It is assumed where a
         pass costs next to nothing, for one huge row can hide more rounding than ``drift`` bounds.
         (Not asked where the scores lie elsewhere.)"""
@@ -128,4 +128,6 @@ class PlaneEngine:
     def load_state_dict(self, state: dict[str, Array]) -> None:
         """Go on from a checkpoint, before the run says what the next step is for."""
         if state:
-            self.plane = Plane.from_state(self.problem, state, self.metric, self.inner, self.limits)
+            self.plane = PlaneRun.from_state(
+                self.problem, state, self.metric, self.inner, self.limits
+            )

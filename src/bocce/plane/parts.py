@@ -18,8 +18,13 @@ class RowPart(NamedTuple):
     rows: Rows
 
 
-def parts_of(rows: Rows, outputs: int) -> list[RowPart]:
-    """All rows, in parts that stay in the cache while they are used.
+def slices(n: int, step: int) -> list[slice]:
+    """0 .. n-1, ``step`` at a time."""
+    return [slice(k, min(k + step, n)) for k in range(0, n, step)]
+
+
+def parts_of(rows: Rows, outputs: int = 0) -> list[RowPart]:
+    """All rows; with several outputs, in parts that stay in the cache while they are used.
 
     >>> import numpy as np
     >>> from bocce.rows import Dense
@@ -29,7 +34,7 @@ def parts_of(rows: Rows, outputs: int) -> list[RowPart]:
     step = max(FEWEST, NUMBERS // max(outputs, 1 if rows.sparse else rows.d))
     if rows.sparse:
         step = max(step, int(ENTRIES * rows.d * rows.n / max(1.0, rows.cost)))
-    places = [slice(k, min(k + step, rows.n)) for k in range(0, rows.n, step)]
+    places = slices(rows.n, step if outputs else rows.n)
     if len(places) == 1:
         return [RowPart(places[0], rows)]
     return [RowPart(place, rows.part(place)) for place in places]

@@ -18,26 +18,29 @@ from ..control import RunVerdict
 from ..engines.base import ANY, Goal
 from ..problems import NotFinite, Problem
 from ..rows import Moments
-from .choose import Given, gram_scores, policy_for, sample_pays, scores_for, sums_suffice
+from .choose import Given, policy_for, sample_pays, scores_for, sums_suffice
 from .directions import Directions
-from .evaluate import Evaluation
 from .linalg import largest, length, norm
 from .metrics import HessianPolicy, Identity, Metric, View
-from .newton_step import Penalty, search
-from .scores.base import Scores
-from .scores.presolve import SHARE, walk
+from .scores import Evaluation, GramScores, Scores
+from .scores.presolve import SHARE
 from .state import check_finite, under
 from .subspace import LIMITS, PlaneLimits, PlanePoint, Step, Subspace
 
 EPS = float(np.finfo(np.float64).eps)
+ENOUGH = 0.2  # This share of the gradient on the plane may be left by a step,
+THOROUGH = 0.1  # this where the direction has taken many products,
+NEWTON = 0.03  # and this along Newton's direction, which ends nearly where f is least on its line.
 SLOW = 0.9  # Where a step has left this share of the gradient, the next one is not along one line.
 ROUNDING = 8.0  # A mean over blocks is wrong by so many units in the last place.
 FAR = 0.5  # A step that moves a score by as much, for next to nothing, may run away.
 NEXT_TO_NOTHING = 1e-6  # Next to nothing is this share of one row's part of what f has fallen by.
+SAMPLE_STEPS = 20  # So many steps are taken on a sample,
+SETTLED = 1e-4  # or until a step gains less than this share of what f has fallen by.
 MOST_MEMORY = 10  # No more displacements are kept.
 
 
-class Plane:
+class PlaneRun:
     """Minimises f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + 1/2 sum_j ridge_j w_j^2.
 
     Each step goes to the best point of the plane through w that -P^-1 g and the last ``memory``
@@ -65,7 +68,7 @@ class Plane:
 
     >>> from bocce.problems import LeastSquares
     >>> p = LeastSquares(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([2.0, 1.0]))
-    >>> plane = Plane(p, np.zeros(2), memory=1, metric="identity")
+    >>> plane = PlaneRun(p, np.zeros(2), memory=1, metric="identity")
     >>> for _ in range(2):
     ...     step = plane.step()
     >>> plane.w.round(9).tolist(), step.value < 1e-20
@@ -89,14 +92,14 @@ class Plane:
     ) -> None:
         self._lay_out(problem, np.array(w0, dtype=np.float64), memory, metric, inner, limits)
         if metric == "auto" and sums_suffice(problem, self.policy):
-            self.scores = gram_scores(problem, problem.sums, self.w, self.directions.D)
+            self.scores = GramScores(problem, problem.sums, self.w, self.directions.D)
         else:
             self.scores = self._scores_of_rows()
         self.metric: Metric = self.policy.begin(self.ridge)
         self.refresh()
         if not (math.isfinite(self.value) and math.isfinite(self.norm)):
             raise NotFinite(
-                f"Plane: f(w0)={self.value!r} must be finite, as its gradient; start nearer to 0, "
+                f"plane: f(w0)={self.value!r} must be finite, as its gradient; start nearer to 0, "
                 "or scale the data."
             )
         self.start_value, self.best_norm = self.value, self.norm
@@ -115,9 +118,9 @@ class Plane:
         self.policy = policy_for(p, metric, inner)
         self.directions = Directions(memory, w.shape, self.ridge, self.quadratic)
         self.goal: Goal = ANY
-        self.predicted_step = 0.0  # the multiple of direction 0 at which the gradient is known
+        # multiples of direction 0: where the gradient is known, and -P^-1 g itself
+        self.predicted_step = self.full_step = 0.0
         self.trusted = True  # was the last such prediction right?
-        self.thorough = False  # has the new direction taken many products?
         self.max_score_change = 0.0  # by the last step
         self.drift = 0.0  # a bound on what z differs from X w by, since it was computed from w
         self.ahead: Array | None = None  # from w0 to the minimum over a sample of the rows
@@ -178,16 +181,14 @@ class Plane:
             self.refresh()
         before = self.norm
         ahead = self.ahead is not None  # then the metric is that of the sample
-        fresh = not ahead and self.update_metric() and not self.gradient_ratio > SLOW
-        if fresh and (taken := self._newton_step()) is not None:
-            return self._arrived(*taken, before)
-        self._new_direction()
-        best = self._best_point()
+        newton = not ahead and self.update_metric() and not self.gradient_ratio > SLOW
+        share = self._new_direction()
+        best = self._best_point(share, newton)
         if best is None and self.directions.n_stored:
             self.directions.forget()
             self.evaluations += 1
             self.scores.look()
-            best = self._best_point()
+            best = self._best_point(share)
         if best is None:
             return self._nothing_fell()
         found, (displacement, error, drift) = best
@@ -206,15 +207,22 @@ class Plane:
         stepped = self.k > 0 and not isinstance(self.metric, Identity)
         return bool(self.norm <= norm(error) or stepped)
 
-    def _best_point(self) -> tuple[PlanePoint, tuple[Array, float, float]] | None:
-        """The best point of the plane, and the way there as ``Directions.displacement`` has it;
-        None where no fall can be measured, or rounding has the last word."""
+    def _best_point(
+        self, share: float, newton: bool = False
+    ) -> tuple[PlanePoint, tuple[Array, float, float]] | None:
+        """The best point of the plane, where ``share`` of the gradient on it may be left, or of
+        Newton's line; and the way there as ``Directions.displacement`` has it. None where no fall
+        can be measured, or rounding has the last word."""
         penalty_gradient = self.penalty_gradient if self.penalised else None
         plane = Subspace(
             self.scores, self.directions, self.value, self.slack,
-            self.gradient, self.penalty, penalty_gradient, self.limits,
+            self.gradient, self.penalty, penalty_gradient, 1 if newton else self.directions.count,
+            self.limits,
         )  # fmt: skip
-        found = plane.best_point(self.predicted_step, self.thorough)
+        if newton:
+            found = plane.best_point(NEWTON, newton_step=self.full_step)
+        else:
+            found = plane.best_point(share, self.predicted_step)
         self.evaluations += plane.evaluations
         if plane.trusted is not None:
             self.trusted = plane.trusted
@@ -256,32 +264,9 @@ class Plane:
             self.ahead, H = found
             self.metric = self.policy.known(H, self.ridge)
 
-    def _newton_step(self) -> tuple[Evaluation, float] | None:
-        """Go along -H^-1 g alone, if that will do: the evaluation there, and the fall foreseen."""
-        d = -self.metric.solve(self.gradient)
-        slope = float(self.gradient @ d)
-        if not slope < 0.0:
-            return None
-        self.scores.add_direction(0, d, float(self.scores.predicts_gradient(True)))
-        self.products += 1
-        along, bent = 0.0, 0.0
-        if self.penalised:
-            along, bent = float(self.penalty_gradient @ d), float(d @ (self.ridge * d))
-        penalty = Penalty(self.penalty, along, bent)
-        found = search(self.scores, slope, self.value, self.slack, penalty)
-        self.evaluations += found.evaluations
-        if found.length is None or found.evaluation is None:
-            self.evaluations += 1
-            self.scores.look()  # where the search on the plane begins
-            return None
-        self.w += found.length * d
-        # asked for only where w could run away
-        self.max_score_change = self.scores.max_change if self.free else 0.0
-        self.scores.accept(0, 1.0)
-        return found.evaluation, -0.5 * slope
-
-    def _new_direction(self) -> None:
-        """-P^-1 g becomes direction 0, or what the scores know of a better one."""
+    def _new_direction(self) -> float:
+        """-P^-1 g becomes direction 0, or what the scores know of a better one; returns the share
+        of the gradient that may be left on the plane."""
         first, before = self.scores.first_direction(), self.policy.passes
         if self.ahead is not None:
             first, self.ahead = self.ahead, None
@@ -291,16 +276,17 @@ class Plane:
             up = self.metric.solve(self.gradient)
             if isinstance(self.metric, Identity):  # without the rounding of entries that are zero
                 up = np.where(np.abs(up) > EPS * largest(up), up, 0.0)
-        self.thorough = self.policy.passes > before
         self.products += 1 + 2 * (self.policy.passes - before)
         step = largest(up)
         d = up / -step
         known = first is not None or self.metric.newton_like  # how far to go
-        step = step if known and self.scores.predicts_gradient(self.trusted) else 0.0
-        change = self.scores.add_direction(0, d, step)
-        self.scores.scale_direction(0, length(change, d))
-        self.predicted_step = step * length(change, d)
+        likely = step if known and self.scores.predicts_gradient(self.trusted) else 0.0
+        change = self.scores.add_direction(0, d, likely)
+        unit = length(change, d)
+        self.scores.scale_direction(0, unit)
+        self.predicted_step, self.full_step = likely * unit, step * unit
         self.directions.put(self.scores, 0, d, 1.0, change)
+        return THOROUGH if self.policy.passes > before else ENOUGH
 
     def _nothing_fell(self) -> Step:
         """From fresh scores by the plain gradient, and if that is tried, it is rounding."""
@@ -360,7 +346,7 @@ class Plane:
         metric: Given = "auto",
         inner: bool = False,
         limits: PlaneLimits = LIMITS,
-    ) -> Plane:
+    ) -> PlaneRun:
         """The run that ``state`` was taken of; ValueError or KeyError if it is of no run."""
         self = cls.__new__(cls)
         check_finite(state)
@@ -374,7 +360,7 @@ class Plane:
         if "gram" in state:
             known = float(state["summed"][0]), int(state["summed"][1])
             sums = Moments(np.array(state["gram"]), np.array(state["moment"]), *known)
-            self.scores = gram_scores(problem, sums, self.w, directions.D)
+            self.scores = GramScores(problem, sums, self.w, directions.D)
         else:
             self.scores = self._scores_of_rows()
         metric_state, policy_state = under(state, "metric."), under(state, "policy.")
@@ -392,8 +378,18 @@ class Plane:
 
 
 def minimum_of_sample(sample: Problem, w: Array) -> tuple[Array, Array] | None:
-    """From w to the minimum over a sample: the displacement, and the Hessian there."""
+    """From w to about the minimum over a sample: the displacement, and the Hessian there; None
+    where nothing moved."""
     try:
-        return walk(Plane(sample, w), sample.rows)
+        run = PlaneRun(sample, w)
+        before = math.inf
+        for _ in range(SAMPLE_STEPS):
+            verdict = run.step().verdict
+            if verdict or before - run.value <= SETTLED * (run.start_value - run.value):
+                break
+            before = run.value
     except ValueError:
         return None  # the look at all rows will say why
+    if not (run.w != w).any():
+        return None
+    return run.w - w, np.asarray(sample.rows.gram(run.scores.row_curvature()))

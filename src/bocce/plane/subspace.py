@@ -11,14 +11,11 @@ import numpy as np
 from .._types import Array
 from ..control import RunVerdict
 from .directions import Directions
-from .evaluate import Evaluation
 from .linalg import falls, largest, solve, units
-from .scores.base import Scores
+from .scores.base import Evaluation, Scores
 
 HOPELESS = 0.01  # A fall of f below this share of its rounding cannot be seen.
-ENOUGH = 0.2  # A gradient on the plane is small enough at this share of the first one,
-THOROUGH = 0.1  # and at this share where the direction has taken many products,
-PREDICTED = 1.5  # or at so many times as much where a product with X^T is saved.
+PREDICTED = 1.5  # Where a product with X^T is saved, a gradient so many times as large will do.
 SHORTEST = 1e-300  # No Newton step is cut to less than this share; rounding ends it before.
 SHARE = 0.1  # Without curvature a step fell enough by this share of what its slope promised.
 
@@ -67,7 +64,8 @@ class Step(NamedTuple):
 
 
 class Subspace:
-    """f(w + D c), where f, its rounding ``slack``, gradient and penalty at w are these.
+    """f(w + D c) for the first k directions; f, its rounding ``slack``, gradient and penalty at w
+    are these.
 
     ``evaluations`` counts what was spent; ``trusted`` is whether the predicted step was right, None
     where there was none.
@@ -82,11 +80,11 @@ class Subspace:
         gradient: Array,
         penalty: float,
         penalty_gradient: Array | None,
+        k: int,
         limits: PlaneLimits = LIMITS,
     ) -> None:
         self.scores, self.directions, self.limits = scores, directions, limits
         self.value, self.slack, self.penalty = value, slack, penalty
-        k = directions.count
         D = directions.rows(k)
         self.a = D @ gradient.reshape(-1)  # the gradient on the plane
         self.penalised = penalty_gradient is not None
@@ -96,15 +94,18 @@ class Subspace:
         self.evaluations = 0
         self.trusted: bool | None = None
 
-    def best_point(self, predicted_step: float = 0.0, thorough: bool = False) -> PlanePoint | None:
-        """c that makes f(w + D c) nearly as small as can be; None where no fall can be measured.
+    def best_point(
+        self, share: float, predicted_step: float = 0.0, newton_step: float = 0.0
+    ) -> PlanePoint | None:
+        """c that leaves ``share`` of the gradient on the plane; None where no fall can be measured.
 
-        ``predicted_step``: a multiple of direction 0 that is taken if it will do.
+        ``predicted_step``: a multiple of direction 0 that is taken if it will do. ``newton_step``:
+        the one that Newton's method takes, where direction 0 is Newton's and the only one.
         """
         a, k = self.a, self.a.size
-        H = self.directions.curvature(self.scores, k)
+        H = a[None] / -newton_step if newton_step else self.directions.curvature(self.scores, k)
         unit = units(H)
-        goal = (THOROUGH if thorough else ENOUGH) * largest(a * unit)
+        goal = share * largest(a * unit)
         if predicted_step and (there := self._predicted(predicted_step, unit, goal)) is not None:
             return there
         c, value, found, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..plane.evaluate import Evaluation
 from ..plane.metrics.base import Sample, is_sparse
 from ..plane.scores import FileScores, PredictingScores
+from ..plane.scores.base import Evaluation
 from ..plane.scores.sampled import part_of_hessian, set_right
 from ..problems import Problem
 from ..rows import Array

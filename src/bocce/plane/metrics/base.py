@@ -234,11 +234,13 @@ class MetricPolicy(Protocol):
     ``restarts``: are the directions of the identity of no use in its metrics?
     """
 
-    passes: int
-    each_point: ClassVar[bool]
-    restarts: ClassVar[bool]
+    problem: Problem
+    passes: int = 0
+    each_point: ClassVar[bool] = False
+    restarts: ClassVar[bool] = False
 
-    def __init__(self, problem: Problem) -> None: ...
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
@@ -253,9 +255,11 @@ class MetricPolicy(Protocol):
         -------
         bool
         """
+        return True
 
     @property
-    def every_step(self) -> bool: ...
+    def every_step(self) -> bool:
+        return False
 
     def begin(self, ridge: Array) -> Metric:
         """The metric of the first step: the identity, or one that is known already.
@@ -269,6 +273,7 @@ class MetricPolicy(Protocol):
         -------
         Metric
         """
+        return Identity()
 
     def update(self, view: View) -> Metric | None:
         """Decide before a step.
@@ -283,6 +288,7 @@ class MetricPolicy(Protocol):
         Metric or None
             Another metric, or None to keep the one in use.
         """
+        return None
 
     def state_dict(self) -> dict[str, Array]:
         """What later decisions depend on.
@@ -291,6 +297,7 @@ class MetricPolicy(Protocol):
         -------
         dict of str to ndarray
         """
+        return {}
 
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
         """Continue from a checkpoint.
@@ -305,45 +312,17 @@ class MetricPolicy(Protocol):
         Metric
             The metric whose arrays were ``metric``.
         """
+        return FactorMetric.restored(metric)
 
 
-class IdentityPolicy:
-    """What policies share; the policy of the identity, which is never replaced.
+class IdentityPolicy(MetricPolicy):
+    """The policy of the identity, which is never replaced; the base class of other policies.
 
     Parameters
     ----------
     problem : Problem
         The problem.
     """
-
-    passes: int = 0
-    each_point: ClassVar[bool] = False
-    restarts: ClassVar[bool] = False
-    every_step = False
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-
-    @classmethod
-    def suits(cls, problem: Problem) -> bool:
-        """For any problem."""
-        return True
-
-    def begin(self, ridge: Array) -> Metric:
-        """The identity."""
-        return Identity()
-
-    def update(self, view: View) -> Metric | None:
-        """No other metric."""
-        return None
-
-    def state_dict(self) -> dict[str, Array]:
-        """Nothing to remember."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
-        """A metric by its factor."""
-        return FactorMetric.restored(metric)
 
 
 def outputs_of(problem: Problem) -> int:
@@ -362,24 +341,3 @@ def cost_of_step(problem: Problem) -> float:
     entry = PRICES.sparse * outputs if is_sparse(rows) else max(PRICES.dense, PRICES.gram * outputs)
     scores = PRICES.row * float(problem.n) + PRICES.column * float(rows.d)
     return float(PRICES.call + 2.0 * entry * rows.cost + scores * outputs)
-
-
-class FixedPolicy(IdentityPolicy):
-    """One metric that is known beforehand, for all steps."""
-
-    def __init__(self, problem: Problem, metric: Metric) -> None:
-        super().__init__(problem)
-        self.metric = metric
-
-    def begin(self, ridge: Array) -> Metric:
-        """The metric."""
-        return self.metric
-
-    def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
-        """The metric, unless it was given up."""
-        return self.metric if metric else Identity()
-
-
-def fixed(metric: Metric) -> Callable[[Problem], FixedPolicy]:
-    """What makes the policy of one metric: ``Plane(p, w0, metric=fixed(P))``."""
-    return lambda problem: FixedPolicy(problem, metric)

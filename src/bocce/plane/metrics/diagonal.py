@@ -68,11 +68,9 @@ class DiagonalPolicy(IdentityPolicy):
         return diagonal
 
     def state_dict(self) -> dict[str, Array]:
-        """Plain numbers."""
         return {"numbers": np.array([self.regret, self.next_price, self.known])}
 
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
-        """Go on from there."""
         self.regret, self.next_price = state["numbers"][:2].tolist()
         self.known = bool(state["numbers"][2])
         return FactorMetric.restored(metric)

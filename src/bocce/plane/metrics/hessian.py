@@ -68,7 +68,7 @@ class HessianPolicy(IdentityPolicy):
         return can and self.quadratic and self.whole and self.regret >= self.price_of(self.rows)
 
     @property
-    def every_step(self) -> bool:  # type: ignore[override]
+    def every_step(self) -> bool:
         """Does the Hessian of all rows cost no more than a step? Then each step has its own: with
         Newton's direction errors are squared. (Not where rows are read or asked for elsewhere.)"""
         cheap = self.in_memory and not self.multi_output and self.whole
@@ -153,12 +153,10 @@ class HessianPolicy(IdentityPolicy):
         return FactorMetric.of(H, view.ridge.reshape(-1), 1.0 / self.rows)
 
     def state_dict(self) -> dict[str, Array]:
-        """Plain numbers."""
         numbers = [self.rows, self.regret, self.taken, self.age, self.trial, self.expected]
         return {"numbers": np.array(numbers, dtype=np.float64)}
 
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
-        """Go on from there."""
         numbers = state["numbers"].tolist()
         rows, self.regret, taken, age, self.trial, self.expected = numbers
         self.rows, self.taken, self.age = int(rows), int(taken), int(age)

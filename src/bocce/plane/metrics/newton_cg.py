@@ -320,7 +320,6 @@ class NewtonMetric:
         return self.policy.solve(g, self)
 
     def gap(self, g: Array) -> float:
-        """g . H^-1 g / 2, by what is known of H."""
         return self.policy.newton.still_to_fall(g, self.metric)
 
     def state_dict(self) -> dict[str, Array]:
@@ -346,7 +345,6 @@ class NewtonPolicy(IdentityPolicy):
         return here and len(problem.shape) > 1 and bool(problem.rows.d <= MOST_COLUMNS)
 
     def update(self, view: View) -> Metric | None:
-        """Newton's direction where the run stands."""
         self.newton.aim(view.goal)
         self.metric = self.newton.metric(view.scores, self.metric)
         return NewtonMetric(self, view.scores, self.metric, view.gradient_ratio)
@@ -358,11 +356,9 @@ class NewtonPolicy(IdentityPolicy):
         return x
 
     def state_dict(self) -> dict[str, Array]:
-        """The pairs, and plain numbers."""
         return self.newton.state()
 
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
-        """Go on from there."""
         shapes = [np.shape(state[name]) for name in ("S", "Y") if name in state]
         size = self.newton.ridge.size
         if any(len(shape) != 2 or shape != shapes[0] or shape[1] != size for shape in shapes):

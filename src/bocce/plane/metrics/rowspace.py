@@ -18,12 +18,16 @@ from scipy.linalg import lapack
 
 from ..._types import Array
 from ...problems import Problem
-from ...rows import Csr, Dense, Rows
+from ...rows import Csr, Dense, Rows, Scaled
 from .base import PRICES, Metric, View, outputs_of
-from .factor import Identity
+from .factor import FactorMetric, Identity
 from .hessian import HessianPolicy
 
-MOST_ROWS = 1024  # of an n x n factor
+MOST_ENTRIES = 1 << 26  # An n x n factor has no more entries: 256 MB in float32.
+SPARSE_ROWS = 1024  # With more sparse rows, steps in the identity's or the diagonal's metric are
+# cheaper (benchmarks/wide.py).
+SAMPLED = 64  # So many rows say how large the entries of a column are.
+SINGLE = 0.5  # A multiplication in float32 costs this share of one in float64.
 SOFT = 1e-4  # of its curvature: the ridge, in the metric alone, of a column that has none
 COLUMNS = 512  # of X that are multiplied by their scales at a time
 ENTRY = 2.0  # ns: an entry of an n x n matrix, scaled
@@ -40,18 +44,15 @@ class RowMetric:
         self.rows, self.ridge, self.factor, self.root = rows, ridge, factor, root
 
     def solve(self, g: Array) -> Array:
-        """P^-1 g: two products with X."""
         v = g / self.ridge
         solved = lapack.spotrs if self.factor.dtype == np.float32 else lapack.dpotrs
         x, _ = solved(self.factor, self.root * self.rows.times(v), lower=1)
         return np.asarray(v - self.rows.combine(self.root * x) / self.ridge)
 
     def gap(self, g: Array) -> float:
-        """g . P^-1 g / 2."""
         return 0.5 * float(np.vdot(g, self.solve(g)))
 
     def state_dict(self) -> dict[str, Array]:
-        """The factor, the diagonal of S, and the ridge."""
         return {"factor": self.factor, "root": self.root, "ridge": self.ridge}
 
 
@@ -65,9 +66,10 @@ class RowSpace:
         self.column = self.rows.times(np.where(self.given > 0.0, 0.0, 1.0))  # its entries
         self.ridge: Array | None = None  # that of the metric last taken
         self.K: Array | None = None  # computed where it is first needed, after a restart as well
-        self.rough = isinstance(self.rows, Dense) and self.n**2 * self.rows.d >= LARGE
-        each = PRICES.factor * self.n**3 / 3.0 + ENTRY * self.n**2 + PRICES.matrix
-        self.each, self.first = float(each), float(each + self._price_of_K())
+        self.rough = not self.rows.sparse and self.n**2 * self.rows.d >= LARGE
+        share = SINGLE if self.rough else 1.0
+        each = share * PRICES.factor * self.n**3 / 3.0 + ENTRY * self.n**2 + PRICES.matrix
+        self.each, self.first = float(each), float(each + share * self._price_of_K())
 
     @staticmethod
     def can(problem: Problem) -> bool:
@@ -75,7 +77,9 @@ class RowSpace:
         intercept's)? Not for a quadratic, whose Gram matrix is known by other ways, nor on a path,
         which hands a Hessian on."""
         rows = problem.rows
-        if not isinstance(rows, (Dense, Csr)) or not rows.n < rows.d or rows.n > MOST_ROWS:
+        if not isinstance(rows, (Dense, Csr, Scaled)) or not rows.n < rows.d:
+            return False
+        if rows.n**2 > MOST_ENTRIES or (rows.sparse and rows.n > SPARSE_ROWS):
             return False
         if problem.loss.quadratic or problem.handed_on is not None:
             return False
@@ -87,6 +91,17 @@ class RowSpace:
             counts = self.n * self.rows.shares
             return PRICES.sparse_gram * float(counts @ counts)
         return PRICES.gram * float(self.n) ** 2 * float(self.rows.d)
+
+    def ridge_metric(self) -> Metric:
+        """P = ridge, which is the identity where variables have been scaled so that their penalties
+        are alike; a column without ridge counts as much as the others do together."""
+        kept = self.given > 0.0
+        if np.ptp(self.given[kept]) == 0.0:
+            return Identity()
+        some = self.rows.take(np.arange(0, self.n, max(1, self.n // SAMPLED)))
+        squares = some.squares(np.ones(some.n))
+        level = float((squares[kept] / self.given[kept]).sum()) / self.n
+        return FactorMetric.diagonal(np.where(kept, self.given, squares / level), 0.0)
 
     @property
     def price(self) -> float:
@@ -140,23 +155,23 @@ class RowSpacePolicy(HessianPolicy):
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
-        """Where rows are few."""
         return RowSpace.can(problem) and outputs_of(problem) == 1
 
     def _first_rows(self) -> int:
         return self.n
+
+    def begin(self, ridge: Array) -> Metric:
+        return self.space.ridge_metric()
 
     def price_of(self, rows: int) -> float:
         """Of the next metric: of all rows, whatever is asked for."""
         return self.space.price
 
     @property
-    def every_step(self) -> bool:  # type: ignore[override]
-        """Does a metric cost little more than a step?"""
+    def every_step(self) -> bool:
         return bool(self.space.price <= self.first * self.step)
 
     def update(self, view: View) -> Metric | None:
-        """The Hessian of all rows where the run stands."""
         if not self.should_refresh(view.gradient_ratio):
             return None
         self.on_refresh()
@@ -170,8 +185,8 @@ class RowSpacePolicy(HessianPolicy):
         """Go on from there; K is computed where it is first needed."""
         super().load_state_dict(state, {})
         self.space.rough = bool(state["rough"][0])
-        if not metric:
-            return Identity()
+        if "ridge" not in metric:
+            return FactorMetric.restored(metric)
         self.space.ridge = np.array(metric["ridge"], dtype=np.float64)
         return RowMetric(self.space.rows, self.space.ridge, metric["factor"], metric["root"])
 
@@ -182,14 +197,19 @@ def kernel(rows: Rows, ridge: Array, dtype: Any = np.float64) -> Array:
         X = rows.X.astype(np.float64, copy=False)
         scaled = sp.csr_array((X.data / ridge[X.indices], X.indices, X.indptr), shape=X.shape)
         return np.asarray((scaled @ X.T).toarray())
-    if (ridge == ridge[0]).all():
+    if isinstance(rows, Dense) and (ridge == ridge[0]).all():
         X = rows.X.astype(dtype, copy=False)
         K = X @ X.T
         K /= ridge[0]
         return np.asarray(K)
-    K = np.zeros((rows.n, rows.n), dtype=dtype)
-    for start in range(0, rows.d, COLUMNS):
+    K, scale = np.zeros((rows.n, rows.n), dtype=dtype), ridge**-0.5
+    if isinstance(rows, Scaled):
+        scale = rows.scale * scale[: rows.scale.size]  # the column behind them has no ridge
+    for start in range(0, scale.size, COLUMNS):
         part = slice(start, start + COLUMNS)
-        scaled = (rows.X[:, part] / np.sqrt(ridge[part])).astype(dtype, copy=False)
+        x = rows.X[:, part]
+        if isinstance(rows, Scaled):
+            x = x - rows.centre[part]
+        scaled = (x * scale[part]).astype(dtype, copy=False)
         K += scaled @ scaled.T
     return K

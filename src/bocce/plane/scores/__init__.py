@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .array import ArrayScores
-from .base import Scores
+from .base import Evaluation, Scores
 from .file import FileScores
 from .gram import GramScores
-from .matrix import MatrixScores
-from .memory import MemoryScores
+from .memory import MemoryScores, RecomputedScores
 from .predicting import PredictingScores
 
 SCORES: dict[str, Callable[..., Scores]] = {
@@ -23,10 +22,11 @@ SCORES: dict[str, Callable[..., Scores]] = {
 __all__ = [
     "SCORES",
     "ArrayScores",
+    "Evaluation",
     "FileScores",
     "GramScores",
-    "MatrixScores",
     "MemoryScores",
     "PredictingScores",
+    "RecomputedScores",
     "Scores",
 ]

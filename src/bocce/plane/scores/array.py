@@ -14,19 +14,15 @@ from ..._types import Array, Foreign
 from ...problems import ArrayProblem
 from ...rows import ArrayRows
 from ...rows.backend import set_row, to_host
-from ..evaluate import Evaluation, infimum
-from ..metrics.base import Sample
-from .sampled import hessian_of
-
-EPS = float(np.finfo(np.float64).eps)
+from .base import EPS, Evaluation, Scores
 
 
-class ArrayScores:
+class ArrayScores(Scores):
     """Scores of an ``ArrayProblem``."""
 
     def __init__(self, problem: ArrayProblem, memory: int, outputs: tuple[int, ...]) -> None:
         assert isinstance(problem.rows, ArrayRows)
-        self.problem, self.n = problem, int(problem.n)
+        self.problem, self.n, self.y = problem, int(problem.n), problem.y
         self.rows, self.there = problem.rows, problem.there
         self.backend, self.xp = self.rows.backend, self.rows.backend.xp
         self.eps = self.backend.eps  # of a product, which scores are made of
@@ -40,9 +36,6 @@ class ArrayScores:
         self.slope: list[Foreign] = [None] * len(shapes)
         self.bend: list[Foreign] = [None] * len(shapes)
         self.total: Array | None = None  # X^T slope, where it is known already
-        self.max_change = 0.0
-
-    # -- looks -----------------------------------------------------------------------------------
 
     def start(self, w: Array) -> Evaluation:
         """z = X w, and a look there: one pass over the rows."""
@@ -60,12 +53,10 @@ class ArrayScores:
         return self._looked(sums)
 
     def look(self) -> Evaluation:
-        """The loss and its derivatives at z."""
         self.at, self.total = self.z, None
         return self._looked([self._derive(j, z) for j, z in enumerate(self.z)])
 
     def try_step(self, c: Array) -> Evaluation:
-        """The loss, its derivatives and its gradient in c at z + c U."""
         k, there = c.size, self.backend.put(c)
         self.moved, self.other, self.total = [], [], None
         sums = []
@@ -98,17 +89,7 @@ class ArrayScores:
             self.max_change = float(found[:, 2].max())
         return Evaluation(value, size * self.eps / EPS, plane)
 
-    # -- directions ------------------------------------------------------------------------------
-
-    def first_direction(self) -> Array | None:
-        """Nothing is known before the first step."""
-        return None
-
-    def predicts_gradient(self, trusted: bool) -> bool:
-        return False
-
     def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
-        """U[slot] = X d; returns its largest entry."""
         largest = []
         for j, u in enumerate(self.rows.scores(d)):
             self.U[j] = set_row(self.U[j], slot, u)
@@ -116,17 +97,14 @@ class ArrayScores:
         return float(to_host(self.xp.stack(largest)).max())
 
     def scale_direction(self, slot: int, factor: float) -> None:
-        """Divide U[slot]."""
         self.U = [set_row(U, slot, U[slot, ...] / factor) for U in self.U]
 
     def accept(self, slot: int, factor: float) -> None:
-        """Go to the point last tried, and U[slot] = c U / factor unless slot is 0."""
         self.z = self.other
         if slot:
             self.U = [set_row(U, slot, moved / factor) for U, moved in zip(self.U, self.moved)]
 
     def curvature(self, k: int, slot: int | None = None) -> Array:
-        """U diag(bend) U^T / n of the first k directions where last was looked, or its column."""
         total: Foreign = 0.0
         for j, held in enumerate(self.U):
             U = held[:k, ...]
@@ -138,15 +116,7 @@ class ArrayScores:
             total = total + self.there.loss.bend_products(self.at[j], y, c, U, V)
         return to_host(total).astype(np.float64) / self.n
 
-    # -- sums over rows --------------------------------------------------------------------------
-
-    def infimum(self) -> float:
-        """A number that the mean loss cannot fall below."""
-        p = self.problem
-        return infimum(p.loss, p.y, p.weight)
-
     def gradient(self) -> Array:
-        """X^T slope, where last was looked."""
         if self.total is None:
             self.total = np.asarray(self.rows.total(self.slope), dtype=np.float64)
         return self.total
@@ -165,26 +135,7 @@ class ArrayScores:
     def _weight(self, j: int) -> Foreign:
         return None if self.there.weight is None else self.there.weight[j]
 
-    def gradient_error(self) -> Array | None:
-        """Nothing beyond the rounding of sums."""
-        return None
-
-    def hessian(self, sample: Sample) -> Array:
-        """The Hessian where last was looked: its rows are drawn on the host, and summed there."""
-        return hessian_of(self.rows, self.row_curvature(), sample)
-
-    def max_score(self) -> float:
-        """Infinite: the scores stay on their device."""
-        return math.inf
-
-    def hessian_diagonal(self) -> Array:
-        """The diagonal of X^T diag(bend) X / n, where last was looked."""
-        return np.asarray(self.rows.squares(self.row_curvature()))
-
-    # -- to stop and go on -----------------------------------------------------------------------
-
     def state_dict(self, k: int) -> dict[str, Array]:
-        """What cannot be had from w and D to the last bit."""
         U = [to_host(U[1:k, ...]) for U in self.U]
         return {
             "z": np.concatenate([to_host(z) for z in self.z]),

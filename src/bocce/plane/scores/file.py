@@ -9,19 +9,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 
 from ..._types import Array
 from ...problems import FileProblem
-from ...rows import FileRows
-from ..evaluate import Evaluation, RowwiseLoss
+from ...rows import Dense, FileRows, Rows
 from ..linalg import largest
 from ..metrics.base import Sample
+from ..parts import parts_of
+from .base import Evaluation
 from .predicting import PredictingScores
 from .presolve import SampleSolution, Solve
 
@@ -43,52 +42,39 @@ class FileScores(PredictingScores):
         outputs: tuple[int, ...],
         solve: Solve | None = None,
     ) -> None:
-        self.solve = solve
         assert isinstance(problem.rows, FileRows)
-        self.problem, self.rows = problem, problem.rows
-        shape = (int(problem.n), *outputs)
-        y = np.empty(shape[0], dtype=problem.encoded(np.zeros(0))[0].dtype)
-        self.read_before = False  # targets come with the first read
-        blocks = [slice(a, b) for a, b in pairwise(self.rows.starts.tolist())]
-        given = SimpleNamespace(loss=problem.loss, y=y, weight=None)
-        self.loss = RowwiseLoss(given, shape, blocks)
-        self.z, self.other, self.moved = np.empty(shape), np.empty(shape), np.empty(shape)
-        self.U = np.zeros((memory + 1, *shape))
+        self.solve, self.read_before = solve, False  # targets come with the first read
+        y = np.empty(int(problem.n), dtype=problem.encoded(np.zeros(0))[0].dtype)
+        self._know(problem, outputs, y, None)
+        self.parts = parts_of(self.rows)
+        self.places = [slice(a, b) for a, b in pairwise(self.rows.starts.tolist())]
+        self._make_room(memory, np.dtype(np.float64))
         self.ahead: SampleSolution | None = None
-        self._know_nothing()
+        self._forget()
 
-    _in_blocks = True
-
-    def _blocks(self) -> Iterator[tuple[slice, Array]]:
-        for rows, (block, _) in zip(self.loss.blocks, self.rows.widened()):
-            yield rows, block
+    def _blocks(self) -> Iterator[tuple[slice, Rows]]:
+        for place, (block, _) in zip(self.places, self.rows.widened()):
+            yield place, Dense(block)
 
     def start(self, w: Array) -> Evaluation:
-        fresh = not self.read_before
-        solve = self.solve if fresh else None
+        solve = None if self.read_before else self.solve
         self.ahead = None if solve is None else SampleSolution.of(self.problem, w, solve)
         return self._read_all(w)
 
     def _read_all(self, w: Array) -> Evaluation:
         """z = X w and a look there; with a point ahead, its scores and gradient as well."""
-        self._know_nothing()
-        values, sizes, total = [], [], np.zeros(w.shape)
-        rowwise, ahead = self.loss, self.ahead
-        for rows, (block, y) in zip(rowwise.blocks, self.rows.widened()):
+        self._forget()
+        self.c, sums, total = None, [], np.zeros(w.shape)
+        for place, (block, y) in zip(self.places, self.rows.widened()):
             if not self.read_before:
-                rowwise.y[rows] = self.problem.encoded(y)[0]
-            np.dot(block, w, out=self.z[rows])
-            value, size = rowwise._derivatives(self.z[rows], rows)
-            total += block.T @ rowwise.slope[rows]
-            values.append(value)
-            sizes.append(size)
-            if ahead is not None:
-                ahead.add(block, self.z[rows], rowwise.y[rows], self.U[0, rows])
-        rowwise.stand_at(self.z)
+                self.y[place] = self.problem.encoded(y)[0]
+            np.dot(block, w, out=self.z[place])
+            sums.append(self._derive(self.z[place], place))
+            total += block.T @ self.slope[place]
+            if self.ahead is not None:
+                self.ahead.add(block, self.z[place], self.y[place], self.U[0, place])
         self.read_before, self.total = True, total
-        return Evaluation(
-            math.fsum(values) / self.rows.n, math.fsum(sizes) / self.rows.n, np.zeros(0)
-        )
+        return self._mean(sums, np.zeros(0))
 
     def predicts_gradient(self, trusted: bool) -> bool:
         return True  # a prediction is a product more, and may save a read
@@ -109,13 +95,12 @@ class FileScores(PredictingScores):
         """Of blocks spread over the file, others at each turn; or that of the point ahead."""
         if self.ahead is not None:
             return self.ahead.hessian
-        blocks = self.loss.blocks
-        M, most = len(blocks), max(rows.stop - rows.start for rows in blocks)
+        M, most = len(self.places), self.places[0].stop
         count = M if sample.whole else min(M, -(-sample.rows // most))
         named = sorted((sample.turn - 1 + i * M // count) % M for i in range(count))
         H, taken = np.zeros((self.rows.d, self.rows.d)), 0
         for i, (block, _) in zip(named, self.rows.widened(named)):
-            H += block.T @ (block * self.loss.bends_of(blocks[i])[:, None])
+            H += block.T @ (block * self._bends(self.places[i])[:, None])
             taken += len(block)
         return np.asarray(H / taken)
 

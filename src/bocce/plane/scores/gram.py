@@ -3,7 +3,7 @@
 From then on f is a function of d numbers, f(w) = 1/2 w . H w - b . w + c/2, and no row is read
 again: steps cost d^2. Sums over many rows are rounded, so a gradient that is had from them is wrong
 by a little; ``error`` is a bound on that, and where it is too much the plane goes on with the rows
-themselves (``Plane.refresh``), in the metric that H is.
+themselves (``PlaneRun.refresh``), in the metric that H is.
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ import numpy as np
 from ..._types import Array
 from ...problems import Problem
 from ...rows import Moments
-from ..evaluate import Evaluation
 from ..metrics.base import Sample
+from .base import EPS, Evaluation, Scores
 
-EPS = float(np.finfo(np.float64).eps)
-ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # what the plane takes ``Evaluation.scale`` times
+ROUNDING = 8.0 * EPS  # what the plane takes ``Evaluation.scale`` times
 
 
-class GramScores:
+class GramScores(Scores):
     """Scores in which H w stands for X w: of ``w`` and ``D``, which are the plane's own and
     change with it. How far a direction moves the scores is their root mean square here."""
 
-    eps = EPS
-
     def __init__(self, problem: Problem, sums: Moments, w: Array, D: Array) -> None:
+        self.problem, self.y = problem, problem.y
         self.n, self.w, self.D, self.sums = int(problem.n), w, D, sums
         self.ridge = np.asarray(problem.ridge, dtype=np.float64)
         self.U = np.zeros(D.shape)  # H D
@@ -36,7 +34,6 @@ class GramScores:
         self.moved = (np.zeros(w.size), np.zeros(w.size))  # the displacement last tried, H times it
 
     def start(self, w: Array) -> Evaluation:
-        """A look at w."""
         return self.look()
 
     def look(self) -> Evaluation:
@@ -49,20 +46,12 @@ class GramScores:
         # below 0 is rounding, where the data are fitted exactly
         return Evaluation(max(value, 0.0), sums.value_error(w) / ROUNDING, np.zeros(0))
 
-    def first_direction(self) -> Array | None:
-        """Nothing is known before the first step."""
-        return None
-
-    def predicts_gradient(self, trusted: bool) -> bool:
-        return False
-
     def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
         """U[slot] = H d; returns how far d moves the scores."""
         np.dot(self.sums.gram, d, out=self.U[slot])
         return _length(d, self.U[slot])
 
     def scale_direction(self, slot: int, factor: float) -> None:
-        """Divide U[slot]."""
         self.U[slot] /= factor
 
     def try_step(self, c: Array) -> Evaluation:
@@ -71,15 +60,10 @@ class GramScores:
         self.moved = c @ D, c @ U
         product = self.product + self.moved[1]
         looked = self._looked(self.w + self.moved[0], product)
+        self.max_change = _length(*self.moved)
         return looked._replace(plane_gradient=D @ (product - self.sums.moment))
 
-    @property
-    def max_change(self) -> float:
-        """How far what was last tried moves the scores."""
-        return _length(*self.moved)
-
     def accept(self, slot: int, factor: float) -> None:
-        """Go to the point last tried, and U[slot] = c U / factor unless slot is 0."""
         if slot:
             np.divide(self.moved[1], factor, out=self.U[slot])
 
@@ -88,34 +72,24 @@ class GramScores:
         rest = slice(k) if slot is None else slice(slot, slot + 1)
         return np.asarray(self.D[:k] @ self.U[rest].T)
 
-    def infimum(self) -> float:
-        return 0.0
-
     def gradient(self) -> Array:
-        """X^T slope at w."""
         self.product = self.sums.gram @ self.w
         return np.asarray(self.n * (self.product - self.sums.moment))
 
     def gradient_error(self) -> Array | None:
         """By how much an entry of the plane's gradient, with the penalty's, may be wrong."""
         pulls = np.abs(self.ridge * self.w)
-        return np.asarray(self.sums.error(self.w) + 4.0 * float(np.finfo(float).eps) * pulls)
+        return np.asarray(self.sums.error(self.w) + 4.0 * EPS * pulls)
 
     def hessian(self, sample: Sample) -> Array:
-        """H, which is known."""
         return np.asarray(self.sums.gram)
 
     def hessian_diagonal(self) -> Array:
-        """The diagonal of H."""
         return np.asarray(self.sums.gram.diagonal())
 
     def row_curvature(self) -> Array:
         """The second derivative of the squared loss, as one number for all rows."""
         return np.ones(self.n)
-
-    def max_score(self) -> float:
-        """Infinite: there are no scores to drift."""
-        return math.inf
 
     def state_dict(self, k: int) -> dict[str, Array]:
         """What cannot be had from w and D to the last bit, and the sums, which cost a pass."""

@@ -1,110 +1,280 @@
-"""The scores of rows in memory."""
+"""The scores of rows in memory, with one output or several.
+
+Scores of w and of the directions are kept. With one output the derivatives of all rows are kept as
+well; with several outputs that would be n x K numbers each, so they are computed a part of the rows
+at a time and forgotten. Where even the scores would be too many, they are products with X whenever
+they are asked for (``RecomputedScores``).
+"""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import numpy as np
 
 from ..._types import Array
 from ...problems import Problem
-from ..evaluate import Evaluation, RowwiseLoss, infimum
 from ..linalg import largest
-from ..metrics.base import Sample
-from .sampled import hessian_of
+from ..parts import parts_of, slices
+from .base import EPS, Evaluation, Scores
 
-EPS = float(np.finfo(np.float64).eps)
+BLOCK = 1 << 13  # numbers of one vector: a dozen such blocks stay in the second-level cache
+ROUNDING = 8.0 * EPS  # of a mean over blocks, and of its scores
 
 
-class MemoryScores:
-    """z = X w, U = X D (a row a direction), and the point z + c U that was last tried."""
+class MemoryScores(Scores):
+    """z = X w, U = X D, and the derivatives of the loss where the last evaluation was.
 
-    eps = EPS
+    ``places`` are the blocks of rows on which element-wise functions are computed; ``kept`` is
+    whether slopes, and the point last tried, are kept for all rows.
+    """
 
     def __init__(self, problem: Problem, memory: int, outputs: tuple[int, ...]) -> None:
-        shape = (int(problem.n), *outputs)
-        self.rows, self.loss = problem.rows, RowwiseLoss(problem, shape)
-        self.z, self.other, self.moved = np.empty(shape), np.empty(shape), np.empty(shape)
-        self.U = np.zeros((memory + 1, *shape))
+        self._know(problem, outputs, problem.y, problem.weight)
+        self.parts = parts_of(self.rows, *outputs)
+        self.places = [part.place for part in self.parts]
+        if not outputs:
+            self.places = slices(self.n, BLOCK)
+        self._make_room(memory, self.rows.dtype if outputs else np.dtype(np.float64))
+
+    def _know(
+        self, problem: Problem, outputs: tuple[int, ...], y: Array, weight: Array | None
+    ) -> None:
+        self.problem, self.rows, self.n = problem, problem.rows, int(problem.n)
+        self.loss, self.y, self.weight = problem.loss, y, weight
+        self.shape = (self.n, *outputs)
+        # what a squared score counts in the scale of an evaluation
+        self.rounding = 0.5 * ROUNDING * (problem.loss.curvature or 0.0)
+        self.c: Array | None = None  # the last evaluation was at z + c U
+
+    def _make_room(self, memory: int, dtype: np.dtype[Any]) -> None:
+        self.kept, self.eps = len(self.parts) == 1, float(np.finfo(dtype).eps)
+        self.z, self.U = np.empty(self.shape), np.zeros((memory + 1, *self.shape), dtype=dtype)
+        room = self.shape if self.kept else (self.places[0].stop, *self.shape[1:])
+        # the point last tried, the way there, and the slopes: of all rows, or of the last block
+        self.tried, self.moved = np.empty(room), np.empty(room)
+        self.slope = np.empty(self.shape if self.kept else 0)
+        self.bend = np.empty(self.n if len(self.shape) == 1 else 0)
+
+    def _room(self, place: slice) -> slice:
+        """Where in these arrays the rows of a block are."""
+        return place if self.kept else slice(place.stop - place.start)
+
+    # -- evaluations ---------------------------------------------------------------------------
 
     def start(self, w: Array) -> Evaluation:
-        """z = X w, and a look there."""
-        self.z[...] = self.rows.times(w) if w.any() else 0.0
+        for part in self.parts:
+            self.z[part.place] = part.rows.times(w) if w.any() else 0.0
         return self.look()
 
     def look(self) -> Evaluation:
-        """The loss and its derivatives at z."""
-        return self.loss.look(self.z)
-
-    def first_direction(self) -> Array | None:
-        """Where to go first, if that is known before any step: then also in which metric next."""
-        return None
-
-    def predicts_gradient(self, trusted: bool) -> bool:
-        """Does ``aim`` take the gradient at the end of the step as well, so that going there costs
-        no product of its own? ``trusted``: would the last such step have been right?"""
-        return False
-
-    def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
-        """U[slot] = X d; returns its largest entry. ``likely_step``: the multiple of d that will
-        most likely be taken (0: nobody knows)."""
-        self.U[slot] = self.rows.times(d)
-        return largest(self.U[slot])
-
-    def scale_direction(self, slot: int, factor: float) -> None:
-        """Divide U[slot]."""
-        self.U[slot] /= factor
+        return self._evaluate(None)
 
     def try_step(self, c: Array) -> Evaluation:
-        """The loss, its derivatives and its gradient in c at z + c U."""
-        return self.loss.move(self.z, self.U[: c.size], c, self.moved, self.other)
+        return self._evaluate(c)
 
-    @property
-    def max_change(self) -> float:
-        """The largest entry of c U where last was tried."""
-        return largest(self.moved)
+    def _evaluate(self, c: Array | None) -> Evaluation:
+        self.c, self.max_change = c, 0.0
+        sums, plane = [], np.zeros(0 if c is None else c.size)
+        for place in self.places:
+            z = self._move(place)
+            sums.append(self._derive(z, place))
+            if c is not None:
+                plane += self._along(place, self.slope[self._room(place)])
+        return self._mean(sums, plane)
+
+    def _mean(self, sums: list[tuple[float, float]], plane: Array) -> Evaluation:
+        value, size = (math.fsum(column) / self.n for column in zip(*sums))
+        return Evaluation(value, size, plane / self.n)
+
+    def _along(self, place: slice, slope: Array) -> Array:
+        """What a block adds to the gradient in c."""
+        assert self.c is not None
+        U = self.U[: self.c.size, place].reshape(self.c.size, -1)
+        return np.asarray(np.dot(U, slope.reshape(-1)))
+
+    def _move(self, place: slice) -> Array:
+        """The scores of a block at z + c U."""
+        z, c = self.z[place], self.c
+        if c is None:
+            return z
+        room, U = self._room(place), self.U[: c.size, place]
+        moved = self.moved[room]
+        np.dot(c, U.reshape(c.size, -1), out=moved.reshape(-1))
+        self.max_change = max(self.max_change, largest(moved))
+        return np.add(z, moved, out=self.tried[room])
+
+    def _derive(self, z: Array, place: slice) -> tuple[float, float]:
+        """The sum of the losses of a block, and its part of ``Evaluation.scale``; slopes and second
+        derivatives are kept."""
+        value, slope, bend = self.loss.value_slope_bend(z, self.y[place])
+        if self.weight is not None:
+            c = self.weight[place]
+            value, slope = value * c, (slope.T * c).T
+            bend = bend * c if self.bend.size else bend
+        if self.kept:
+            self.slope[place] = slope
+        else:
+            self.slope = slope
+        if self.bend.size:
+            self.bend[place] = bend
+        total = float(np.add.reduce(value))
+        size = total if np.minimum.reduce(value) >= 0.0 else float(np.add.reduce(np.abs(value)))
+        flat, scores = slope.reshape(-1), z.reshape(-1)
+        scores2 = float(scores @ scores)
+        size += self.rounding * scores2
+        return total, size + math.sqrt(float(flat @ flat)) * math.sqrt(scores2)
+
+    # -- directions ----------------------------------------------------------------------------
+
+    def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
+        most = 0.0
+        for part in self.parts:
+            u = part.rows.times(d)
+            self.U[slot, part.place] = u
+            most = max(most, largest(u))
+        return most
+
+    def scale_direction(self, slot: int, factor: float) -> None:
+        self.U[slot] /= factor
 
     def accept(self, slot: int, factor: float) -> None:
         """Go to the point last tried, and U[slot] = c U / factor unless slot is 0."""
-        self.z, self.other = self.other, self.z
-        if slot:
-            np.divide(self.moved, factor, out=self.U[slot])
+        if self.kept:
+            self.z, self.tried = self.tried, self.z
+            if slot:
+                np.divide(self.moved, factor, out=self.U[slot])
+        else:
+            for place in self.places:
+                self.z[place], room = self._move(place), self._room(place)
+                if slot:
+                    self.U[slot, place] = self.moved[room] / factor
+        self.c = None
+
+    def scores(self, place: slice) -> Array:
+        """x_i . w of some rows, where the last evaluation was."""
+        if self.c is None or self.kept:
+            return self.z[place] if self.c is None else self.tried[place]
+        return self._move(place)
+
+    def directions(self, place: slice, slots: slice) -> Array:
+        """U[slots] of some rows."""
+        return self.U[slots, place]
 
     def curvature(self, k: int, slot: int | None = None) -> Array:
-        """U diag(bend) U^T / n of the first k directions where last was looked, or its column."""
-        U = self.U[:k]
-        return self.loss.gram(U, U if slot is None else self.U[slot : slot + 1])
+        total = np.zeros(())
+        for place in self.places:
+            U = self.directions(place, slice(k))
+            V = U if slot is None else self.directions(place, slice(slot, slot + 1))
+            if self.bend.size:
+                total = total + np.dot(U, (V * self.bend[place]).T)
+                continue
+            c = None if self.weight is None else self.weight[place]
+            total = total + self.loss.bend_products(self.scores(place), self.y[place], c, U, V)
+        return np.asarray(total, dtype=np.float64) / self.n
 
-    def infimum(self) -> float:
-        """A number that the mean loss cannot fall below."""
-        return infimum(self.loss.loss, self.loss.y, self.loss.weight)
+    # -- sums over rows ------------------------------------------------------------------------
 
     def gradient(self) -> Array:
-        """X^T slope, where last was looked."""
-        return np.asarray(self.rows.combine(self.loss.slope), dtype=np.float64)
-
-    def gradient_error(self) -> Array | None:
-        """Nothing beyond the rounding of sums."""
-        return None
+        total = np.zeros(self.problem.shape)
+        for part in self.parts:
+            if not self.kept:
+                self._derive(self.scores(part.place), part.place)
+            total += part.rows.combine(self.slope[self._room(part.place)])
+        return total
 
     def row_curvature(self) -> Array:
-        """c_i loss''_i where last was looked; with several outputs the mean over them."""
-        return self.loss.row_bends()
+        return self.bend if self.bend.size else np.concatenate(list(map(self._bends, self.places)))
 
-    def hessian(self, sample: Sample) -> Array:
-        """sum_i c_i loss''_i x_i x_i^T / n, where last was looked."""
-        return hessian_of(self.rows, self.row_curvature(), sample)
+    def _bends(self, place: slice) -> Array:
+        if self.bend.size:
+            return self.bend[place]
+        bend = np.asarray(self.loss.bend(self.scores(place), self.y[place]).mean(axis=1))
+        return bend if self.weight is None else bend * self.weight[place]
 
     def max_score(self) -> float:
-        """The largest |x_i . w|."""
         return largest(self.z)
 
-    def hessian_diagonal(self) -> Array:
-        """The diagonal of X^T diag(bend) X / n, where last was looked."""
-        return np.asarray(self.rows.squares(self.row_curvature()))
-
     def state_dict(self, k: int) -> dict[str, Array]:
-        """What cannot be had from w and D to the last bit."""
         return {"z": self.z.copy(), "U": self.U[1:k].copy()}
 
     def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         self.z[...] = state["z"]
         self.U[1 : len(D) + 1] = state["U"]
+        self.c = None
+
+
+class RecomputedScores(MemoryScores):
+    """Only w and D are kept: their scores are products with X, made when they are asked for."""
+
+    def _make_room(self, memory: int, dtype: np.dtype[Any]) -> None:
+        self.kept, self.bend = False, np.empty(0)
+        shape = (int(self.rows.d), *self.shape[1:])
+        self.w, self.D = np.zeros(shape), np.zeros((memory + 1, *shape))
+        self.step, self.point = self.w, self.w  # D c and w + D c, where the last evaluation was
+        self.total: Array | None = None  # X^T slope there, where that is known
+        self.far = np.zeros(memory + 1)  # the largest entries of X D
+
+    @staticmethod
+    def needed(problem: Problem, memory: int, most_bytes: int) -> bool:
+        """Would the scores that ``MemoryScores`` keep have more bytes?"""
+        size = 8 + (memory + 1) * problem.rows.dtype.itemsize
+        return int(problem.n) * math.prod(problem.shape[1:]) * size > most_bytes
+
+    def start(self, w: Array) -> Evaluation:
+        self.w = w.copy()
+        return self.look()
+
+    def _evaluate(self, c: Array | None) -> Evaluation:
+        self.point, self.total = self.w, None
+        if c is not None:
+            self.step = (c @ self.D[: c.size].reshape(c.size, -1)).reshape(self.w.shape)
+            self.point = self.w + self.step
+        found = super()._evaluate(c)
+        self.max_change = 0.0 if c is None else float(np.abs(c) @ self.far[: c.size])
+        return found
+
+    def scores(self, place: slice) -> Array:
+        return self.rows.part(place).times(self.point)
+
+    def _move(self, place: slice) -> Array:
+        return self.scores(place)
+
+    def _along(self, place: slice, slope: Array) -> Array:
+        assert self.c is not None
+        total = self.rows.part(place).combine(slope)
+        self.total = total if self.total is None else self.total + total
+        return np.asarray(self.D[: self.c.size].reshape(self.c.size, -1) @ total.reshape(-1))
+
+    def directions(self, place: slice, slots: slice) -> Array:
+        rows = self.rows.part(place)
+        return np.stack([rows.times(d) for d in self.D[slots]])
+
+    def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
+        self.D[slot] = d
+        self.far[slot] = max(largest(part.rows.times(d)) for part in self.parts)
+        return float(self.far[slot])
+
+    def scale_direction(self, slot: int, factor: float) -> None:
+        self.D[slot] /= factor
+        self.far[slot] /= factor
+
+    def accept(self, slot: int, factor: float) -> None:
+        self.w, self.c = self.point, None
+        if slot:
+            self.D[slot], self.far[slot] = self.step / factor, self.max_change / factor
+
+    def gradient(self) -> Array:
+        return super().gradient() if self.total is None else self.total
+
+    def max_score(self) -> float:
+        return math.inf
+
+    def state_dict(self, k: int) -> dict[str, Array]:
+        return {"far": self.far.copy()}
+
+    def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
+        self.w = self.point = w.copy()
+        self.far, self.c = np.array(state["far"]), None
+        self.D[1 : len(D) + 1] = D

@@ -10,56 +10,21 @@ the Gram matrix instead.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
 from ..._types import Array
-from ...control.base import RunVerdict
 from ...losses import Loss
 from ...problems import FileProblem, Problem
-from ...rows import FileRows, Rows
+from ...rows import FileRows
 from ..metrics.hessian import MOST_COLUMNS, HessianPolicy
-from .base import Scores
 
 SHARE = 16  # one block of so many is solved ahead
 MOST_NUMBERS = 1 << 24  # of X, in memory for that: 64 MB of float32
-SAMPLE_STEPS = 20  # So many steps are taken on a sample,
-SETTLED = 1e-4  # or until a step gains less than this share of what f has fallen by.
 ROWS_A_COLUMN = 20  # fewer say too little about the whole
 
 # From w to the minimum over a sample: the displacement, and the Hessian there.
 Solve = Callable[[Problem, Array], "tuple[Array, Array] | None"]
-
-
-class Stepped(Protocol):
-    """What a step says: why no other one should follow, if that is so."""
-
-    @property
-    def verdict(self) -> RunVerdict: ...
-
-
-class Walker(Protocol):
-    """What ``Plane`` is here: it steps, and knows where it is."""
-
-    w: Array
-    value: float
-    scores: Scores
-
-    def step(self) -> Stepped: ...
-
-
-def walk(plane: Walker, rows: Rows) -> tuple[Array, Array] | None:
-    """The displacement to about the minimum, and the Hessian there; None where nothing moved."""
-    start, first, before = plane.w.copy(), plane.value, np.inf
-    for _ in range(SAMPLE_STEPS):
-        verdict = plane.step().verdict
-        if verdict or before - plane.value <= SETTLED * (first - plane.value):
-            break
-        before = plane.value
-    if not (plane.w != start).any():
-        return None
-    return plane.w - start, np.asarray(rows.gram(plane.scores.row_curvature()))
 
 
 class SampleSolution:
