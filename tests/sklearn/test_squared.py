@@ -46,6 +46,16 @@ def true_gradient(X, y, l2, w):
     return float(sum(e * e for e in entries)) ** 0.5
 
 
+def rounding(X, y, w):
+    """About how wrong the norm of a gradient is that is computed from rows: roundings of residuals
+    and of the sum over rows, as independent as Higham and Mary (2019) take them."""
+    n, d = X.shape
+    terms = np.abs(X) @ np.abs(w) + np.abs(y)
+    residuals = np.sqrt(d + 2.0) * np.linalg.norm(X * terms[:, None], axis=0)
+    sums = np.sqrt(n) * (np.abs(X).T @ np.abs(X @ w - y))
+    return 2.0**-53 / n * np.linalg.norm(residuals + sums)
+
+
 @pytest.mark.parametrize("tol", [1e-4, 1e-9, 1e-12])
 @pytest.mark.parametrize("l2", [0.0, 1e-3])
 @pytest.mark.parametrize("kind", ["plain", "scales", "collinear", "offset", "far targets"])
@@ -55,13 +65,17 @@ def test_a_tolerance_that_is_met_is_met_in_exact_arithmetic(kind, l2, tol):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(X, y)
-    exact = true_gradient(X, y, l2, model.coef_) / true_gradient(X, y, l2, np.zeros(D))
+    first = true_gradient(X, y, l2, np.zeros(D))
+    exact = true_gradient(X, y, l2, model.coef_) / first
+    if tol == 1e-4:  # by sums over the rows, whose rounding has a proved bound
+        assert model.n_iter_ == 1
+        assert exact <= model.optimality_ <= tol
+        return
+    slack = rounding(X, y, model.coef_) / first  # the last gradient may be of the rows
+    assert exact <= 1.01 * model.optimality_ + slack
     if said:  # no more than rounding allows, and that is told
         assert tol < 1e-9
-        assert exact <= model.optimality_ + 1e-9
     else:
-        assert exact <= tol
-        assert exact <= 1.5 * model.optimality_ + 1e-15
         assert model.optimality_ <= tol
 
 
