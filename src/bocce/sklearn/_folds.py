@@ -2,7 +2,8 @@
 
 At each penalty first all rows are fitted, then each fold without its test rows, which have weight
 zero there: so all share X, the frame and the curvature. A fold's points are its own: a start at the
-minimiser of all rows would know the test rows.
+minimiser of all rows would know the test rows. Where X is so large that no curvature is computed,
+there is nothing to share: folds are fitted alone, on the rows they have.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
+from ..plane.metrics.hessian import MOST_COLUMNS
+from ..plane.metrics.rowspace import MOST_ROWS
 from ..rows import Array
 from ..run.path import PathSolver
 from ._arrays import elsewhere, rows_at
@@ -21,6 +24,11 @@ from ._base import HeavyBall
 from ._errors import FIRST_TOL
 from ._quick_scores import Quick, quick_score, scored
 from ._run import TINY_TOL, dense_pays, tiny
+
+
+def curvature_is_shared(X: Any) -> bool:
+    """Is X so small that a path computes Hessians, which folds can use?"""
+    return bool(X.shape[1] <= MOST_COLUMNS or X.shape[0] <= MOST_ROWS)
 
 
 class Track:
@@ -83,17 +91,17 @@ class Fold:
         data: tuple[Any, Array, Array | None],
         fold: tuple[Any, Any],
         weakest: float,
-        leader: Track,
+        leader: Track | None,
     ) -> None:
         X, y, weights = data
         train, test = (np.arange(len(y))[rows] for rows in fold)
         self.X, self.y = rows_at(X, test), y[test]
         self.weights = None if weights is None else weights[test]
-        if leader.n == len(y) and model._like(leader.model, y[train]):
+        if leader and leader.n == len(y) and model._like(leader.model, y[train]):
             own = np.zeros(len(y))
             np.add.at(own, train, 1.0 if weights is None else weights[train])
             self.track = Track(model, X, y, own, weakest, test.size, leader)
-        else:  # rows are left out, or a class is not there
+        else:  # there is no leader, rows are left out, or a class is not there
             kept = None if weights is None else weights[train]
             self.track = Track(model, rows_at(X, train), y[train], kept, weakest, test.size)
 
