@@ -24,7 +24,6 @@ for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
 import numpy as np  # noqa: E402
 from sklearn.feature_extraction.text import HashingVectorizer  # noqa: E402
 from sklearn.linear_model import LogisticRegressionCV, RidgeCV  # noqa: E402
-
 from text import pieces  # noqa: E402
 
 from bocce.sklearn import HeavyBallClassifierCV, HeavyBallRegressorCV  # noqa: E402

@@ -19,8 +19,8 @@ from . import _ridge
 from ._arrays import elsewhere
 from ._base import HeavyBall
 from ._classifier import HeavyBallClassifier, LinearClassifier
+from ._display import PathDisplay
 from ._folds import Fold, Track, curvature_is_shared
-from ._path_display import PathDisplay
 from ._regressor import HeavyBallRegressor, LinearRegressor
 
 STRONGEST, WEAKEST = 10.0, 1e-7  # of a grid that is given by its length
@@ -243,19 +243,7 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
         random_state=None,
         verbose=0,
     ):
-        self.l2s = l2s
-        self.cv = cv
-        self.scoring = scoring
-        self.loss = loss
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty = penalty
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
 
 class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
@@ -323,21 +311,7 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         random_state=None,
         verbose=0,
     ):
-        self.l2s = l2s
-        self.cv = cv
-        self.scoring = scoring
-        self.loss = loss
-        self.delta = delta
-        self.quantile = quantile
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty = penalty
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     def _score_all(self, data: tuple[Any, Array, Array | None]) -> None:
         """In closed form where that can be had."""

@@ -240,21 +240,7 @@ class HeavyBallRegressor(LinearRegressor):
         random_state=None,
         verbose=0,
     ):
-        self.l2 = l2
-        self.loss = loss
-        self.delta = delta
-        self.quantile = quantile
-        self.smoothing = smoothing
-        self.method = method
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty = penalty
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None, offset=None):
