@@ -24,12 +24,8 @@ class HeavyBallState(NamedTuple):
 
     Attributes
     ----------
-    count : jax.Array
-        The number of steps taken.
-    velocity : pytree
-        w_k - w_{k-1}.
-    theta : jax.Array
-        The lookahead that the parameters hold.
+    count, velocity, theta : jax.Array, pytree and jax.Array
+        The number of steps taken, w_k - w_{k-1}, and the lookahead that the parameters hold.
     """
 
     count: jax.Array  # type: ignore[assignment]  # Optax's word, though tuples have a count too
@@ -171,16 +167,13 @@ def from_lr(
 def eval_params(state: Any, params: optax.Params) -> optax.Params:
     """The iterate w_k = y_k - theta_k v_k, for parameters that hold y_k.
 
-    ``state`` may be nested (chain, MultiSteps, inject_hyperparams, masked): every heavy ball in
-    it is found, and parameters that none of them moves come back as they are.
-
     Parameters
     ----------
     state : pytree
         The state of ``heavy_ball``. It may be nested (chain, MultiSteps, inject_hyperparams,
-        masked).
+        masked): every heavy ball in it is found.
     params : pytree
-        The parameters, which hold y_k.
+        The parameters, which hold y_k; those that no heavy ball moves come back as they are.
 
     Returns
     -------

@@ -155,10 +155,6 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         ----------
         X, offset : array-like
             As for ``decision_function``.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
         """
         places = _arrays.highest(self._decision(X, "predict", offset))
         return _arrays.labels_at(self.classes_, places)

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..losses import Gamma, Huber, Poisson, Quantile, Squared
 from ..losses.offset import with_offset
-from . import _arrays, _exact_stream, _newton_stream, _plain, _stream
+from . import _arrays, _exact_stream, _plain, _stream
 from ._base import HeavyBall
 from ._run import tiny
 
@@ -278,10 +278,10 @@ class HeavyBallRegressor(LinearRegressor):
         if first:
             self._one_output = y.ndim == 1
         if _exact_stream.serves(self, X.shape[1]):
-            _exact_stream.advance(self, X, y, weights)
+            _exact_stream.add_to_sums(self, X, y, weights)
             return self
         if self._log_link:
-            _newton_stream.advance(self, X, y, weights)
+            _exact_stream.renew(self, X, y, weights)
             return self
         _stream.advance(self, X, y.reshape(y.shape[0], -1).T, weights)
         return self
