@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _checks
-from ._adapters import AFTER, KAPPA, ended, from_rate, row
+from ._adapters import AFTER, KAPPA, from_rate, held, refused, row
 from ._extras import extra
 from .schedules import Schedule
 
@@ -129,10 +129,9 @@ def from_lr(
 
     Parameters
     ----------
-    lr : float
-        The first step; 1/L in the theory.
-    kappa : float, default 100.0
-        How far momentum reaches, about sqrt(kappa) steps; 100 is momentum 0.9025.
+    lr, kappa : float
+        The first step, 1/L in the theory; how far momentum reaches, about sqrt(kappa) steps (100 is
+        momentum 0.9025).
     T : int, optional
         The number of steps of the whole run; it must be given.
     method : str, default "shb"
@@ -140,8 +139,7 @@ def from_lr(
     after : {"hold", "restart", "stop", "raise"}, default "hold"
         As in ``heavy_ball``.
     decay : {"cosine", None}, default "cosine"
-        "cosine" multiplies the steps of a method whose own steps are constant by (1 + cos(pi
-        k/T))/2; None leaves them constant.
+        "cosine" multiplies constant steps by (1 + cos(pi k/T))/2; None leaves them constant.
 
     Returns
     -------
@@ -236,22 +234,14 @@ def _tell_the_end(schedule: Schedule, after: str, k: jax.Array) -> None:
 
         def refuse(k: Any) -> None:
             if int(k) >= schedule.T:
-                raise RuntimeError(
-                    f"{ended('heavy_ball', schedule)}; give a longer one, or pass after='hold', "
-                    "'restart' or 'stop'."
-                )
+                raise RuntimeError(refused("heavy_ball", schedule))
 
         if traced:
             jax.debug.callback(refuse, k)
         else:
             refuse(k)
     elif after == "hold" and not traced and int(k) == schedule.T:
-        warnings.warn(
-            f"{ended('heavy_ball', schedule)}; its last row is repeated from here on. Give a "
-            "longer one, or pass after='restart', 'stop' or 'raise'.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        warnings.warn(held("heavy_ball", schedule), RuntimeWarning, stacklevel=3)
 
 
 def _check(schedule: Any, lr: Any, after: Any) -> None:
