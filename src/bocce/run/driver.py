@@ -32,8 +32,6 @@ TIGHT = 1e-6  # a smaller tolerance is verified from w alone before it counts as
 NEARER_STEPS = 20  # steps on all rows that lead to where the noise of batches is judged
 LITTLE = 0.01  # of what f has fallen by: less may be left where a tolerance is met
 
-LOOSE = 100.0  # The bound on the gap by strong convexity may be so many times what is asked for.
-
 
 class Driver:
     """One run of ``problem``, in the variables of ``frame``, from ``start``."""
@@ -239,20 +237,12 @@ class Driver:
         return not met and self.stop.user_norm(report.look.gradient) <= self.stop.goal
 
     def _near(self, look: Look) -> bool:
-        """Is f as near to its minimum as was asked for?
-
-        Where no Hessian is known, the bound ||g||^2 / (2 min ridge) on f - f* says so, and what f
-        fell by at the last step, because an intercept has no penalty. The gap is usually less than
-        a hundredth of the bound: scores move by at most 2 % of their standard error.
-        """
+        """Is f as near to its minimum as was asked for, and can the engine tell?"""
         assert self.engine is not None
         if self.stop.max_gap == 0.0 or not self.free:
             return False
         gap, least = self.engine.gap(0.0), float(self.problem.ridges[: self.problem.d].min())
-        bounded = least > 0.0 and norm(look.gradient) ** 2 / (2.0 * least) <= (
-            LOOSE * self.stop.max_gap
-        )
-        return (gap.by_hessian or bounded) and gap.estimate <= self.stop.max_gap
+        return self.stop.near(gap.estimate, gap.by_hessian, norm(look.gradient), least)
 
     def _begins_at_end(self, first: Look, size: float) -> bool:
         """Is the run over before its first step? In a path the gradient at zero alone does not say

@@ -170,11 +170,12 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
     """:class:`HeavyBallClassifier` with its penalty chosen by cross-validation.
 
     Penalties go from the strongest to the weakest. All rows are fitted first, as a path
-    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. As
-    they only serve scores, these fits end when what f may still fall by is so small a share of the
-    variance of the rows' losses that it moves a mean loss by a few percent of its standard error;
-    a ``tol`` below 1e-4 makes them finer. The fit of the penalty with the best mean score
-    is gone on with until ``tol``. As l2 is per row, it means the same in a fold and on all rows.
+    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there.
+    (More than 1,024 rows of more than 2,048 columns have no such curvature: there the folds alone
+    are fitted.) As they only serve scores, these fits end when what f may still fall by moves a
+    mean loss by a few percent of its standard error; a ``tol`` below 1e-4 makes them finer. The
+    last fit, with the best penalty, goes on from there until ``tol``. As l2 is per row, it means
+    the same in a fold and on all rows.
 
     Parameters
     ----------
