@@ -22,7 +22,9 @@ for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
     os.environ[f"{_name}_NUM_THREADS"] = "1"  # before NumPy is loaded
 
 import numpy as np  # noqa: E402
+from sklearn.feature_extraction.text import HashingVectorizer  # noqa: E402
 from sklearn.linear_model import LogisticRegressionCV, RidgeCV  # noqa: E402
+from text import pieces  # noqa: E402
 
 from bocce.sklearn import HeavyBallClassifierCV, HeavyBallRegressorCV  # noqa: E402
 from sklearn import datasets  # noqa: E402
@@ -46,11 +48,19 @@ def classes(n: int, d: int, K: int) -> Data:
     return X, np.argmax(z + rng.gumbel(size=(n, K)), axis=1)
 
 
+def hashed_text() -> tuple[Any, np.ndarray]:
+    """Words and pairs of words of the standard library's sources; its folders are the classes."""
+    texts, y = pieces(fewest=10, most=300)
+    words = HashingVectorizer(n_features=21_744, ngram_range=(1, 2), token_pattern=r"\w+")
+    return words.transform(texts), y
+
+
 CLASSES: dict[str, Callable[[], Data]] = {
     "iris": lambda: datasets.load_iris(return_X_y=True),
     "wine": lambda: scaled(datasets.load_wine(return_X_y=True)),
     "digits": lambda: datasets.load_digits(return_X_y=True),
     "3,000 x 64 x 25": lambda: classes(3_000, 64, 25),
+    "hashed text": hashed_text,
 }
 NUMBERS: dict[str, Callable[[], Data]] = {
     "diabetes": lambda: datasets.load_diabetes(return_X_y=True),

@@ -43,7 +43,7 @@ LINES, FEWEST, MOST = 40, 40, 1000  # lines of a piece; pieces of a class
 DATA = ("tf-idf", "counts", "hashed", "sector")
 
 
-def pieces() -> tuple[list[str], np.ndarray]:
+def pieces(fewest: int = FEWEST, most: int = MOST) -> tuple[list[str], np.ndarray]:
     """Pieces of the standard library, and the folders that they are from."""
     root, found = pathlib.Path(sysconfig.get_path("stdlib")).resolve(), {}
     for file in sorted(root.rglob("*.py")):
@@ -52,7 +52,7 @@ def pieces() -> tuple[list[str], np.ndarray]:
             lines = file.read_text(errors="ignore").splitlines()
             cut = ["\n".join(lines[k : k + LINES]) for k in range(0, len(lines), LINES)]
             found.setdefault(folder, []).extend(cut)
-    kept = {k: v[:: -(-len(v) // MOST)] for k, v in found.items() if len(v) >= FEWEST}
+    kept = {k: v[:: -(-len(v) // most)] for k, v in found.items() if len(v) >= fewest}
     texts = [text for v in kept.values() for text in v]
     return texts, np.repeat(np.arange(len(kept)), [len(v) for v in kept.values()])
 

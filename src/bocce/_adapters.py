@@ -34,9 +34,20 @@ def row(schedule: Schedule, k: int, after: str) -> Row:
     return alpha, beta, 0.0 if k == T else theta
 
 
-def ended(where: str, schedule: Schedule) -> str:
-    """What a warning or an error says of a step beyond T."""
-    return f"{where}: the schedule {schedule.name!r} ended at T={schedule.T}"
+def held(where: str, schedule: Schedule) -> str:
+    """The warning at the first step beyond T, where ``after`` is "hold"."""
+    return (
+        f"{where}: the schedule {schedule.name!r} ended at T={schedule.T}; its last row is "
+        "repeated from here on. Give a longer one, or pass after='restart', 'stop' or 'raise'."
+    )
+
+
+def refused(where: str, schedule: Schedule) -> str:
+    """The error at a step beyond T, where ``after`` is "raise"."""
+    return (
+        f"{where}: the schedule {schedule.name!r} ended at T={schedule.T}; give a longer one, or "
+        "pass after='hold', 'restart' or 'stop'."
+    )
 
 
 def from_rate(

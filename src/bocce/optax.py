@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _checks
-from ._adapters import AFTER, KAPPA, ended, from_rate, row
+from ._adapters import AFTER, KAPPA, from_rate, held, refused, row
 from ._extras import extra
 from .schedules import Schedule
 
@@ -24,12 +24,8 @@ class HeavyBallState(NamedTuple):
 
     Attributes
     ----------
-    count : jax.Array
-        The number of steps taken.
-    velocity : pytree
-        w_k - w_{k-1}.
-    theta : jax.Array
-        The lookahead that the parameters hold.
+    count, velocity, theta : jax.Array, pytree and jax.Array
+        The number of steps taken, w_k - w_{k-1}, and the lookahead that the parameters hold.
     """
 
     count: jax.Array  # type: ignore[assignment]  # Optax's word, though tuples have a count too
@@ -133,10 +129,9 @@ def from_lr(
 
     Parameters
     ----------
-    lr : float
-        The first step; 1/L in the theory.
-    kappa : float, default 100.0
-        How far momentum reaches, about sqrt(kappa) steps; 100 is momentum 0.9025.
+    lr, kappa : float
+        The first step, 1/L in the theory; how far momentum reaches, about sqrt(kappa) steps (100 is
+        momentum 0.9025).
     T : int, optional
         The number of steps of the whole run; it must be given.
     method : str, default "shb"
@@ -144,8 +139,7 @@ def from_lr(
     after : {"hold", "restart", "stop", "raise"}, default "hold"
         As in ``heavy_ball``.
     decay : {"cosine", None}, default "cosine"
-        "cosine" multiplies the steps of a method whose own steps are constant by (1 + cos(pi
-        k/T))/2; None leaves them constant.
+        "cosine" multiplies constant steps by (1 + cos(pi k/T))/2; None leaves them constant.
 
     Returns
     -------
@@ -171,16 +165,13 @@ def from_lr(
 def eval_params(state: Any, params: optax.Params) -> optax.Params:
     """The iterate w_k = y_k - theta_k v_k, for parameters that hold y_k.
 
-    ``state`` may be nested (chain, MultiSteps, inject_hyperparams, masked): every heavy ball in
-    it is found, and parameters that none of them moves come back as they are.
-
     Parameters
     ----------
     state : pytree
         The state of ``heavy_ball``. It may be nested (chain, MultiSteps, inject_hyperparams,
-        masked).
+        masked): every heavy ball in it is found.
     params : pytree
-        The parameters, which hold y_k.
+        The parameters, which hold y_k; those that no heavy ball moves come back as they are.
 
     Returns
     -------
@@ -243,22 +234,14 @@ def _tell_the_end(schedule: Schedule, after: str, k: jax.Array) -> None:
 
         def refuse(k: Any) -> None:
             if int(k) >= schedule.T:
-                raise RuntimeError(
-                    f"{ended('heavy_ball', schedule)}; give a longer one, or pass after='hold', "
-                    "'restart' or 'stop'."
-                )
+                raise RuntimeError(refused("heavy_ball", schedule))
 
         if traced:
             jax.debug.callback(refuse, k)
         else:
             refuse(k)
     elif after == "hold" and not traced and int(k) == schedule.T:
-        warnings.warn(
-            f"{ended('heavy_ball', schedule)}; its last row is repeated from here on. Give a "
-            "longer one, or pass after='restart', 'stop' or 'raise'.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        warnings.warn(held("heavy_ball", schedule), RuntimeWarning, stacklevel=3)
 
 
 def _check(schedule: Any, lr: Any, after: Any) -> None:

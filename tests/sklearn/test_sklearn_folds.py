@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.special import log_softmax
 from sklearn.datasets import load_digits
 from sklearn.metrics import get_scorer
@@ -37,19 +38,56 @@ def test_scores_are_within_a_twentieth_of_their_standard_errors(rows):
     assert np.array_equal(again.scores_, model.scores_)
 
 
-@pytest.mark.parametrize("classes", [2, 6])
-@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss"])
-@pytest.mark.parametrize("weighted", [False, True])
+def wide():
+    """So many rows and columns that no Hessian is computed."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((1100, 2100), density=0.005, rng=rng, format="csr").ceil()
+    z = 3.0 * X @ rng.standard_normal((2100, 3)) + rng.gumbel(size=(1100, 3))
+    return X, z.argmax(axis=1)
+
+
+def test_folds_of_wide_data_are_fitted_alone():
+    X, y = wide()
+    l2s = [1e-1, 1e-2, 1e-3]
+    model = HeavyBallClassifierCV(l2s, cv=FOLDS, scoring="neg_log_loss").fit(X, y)
+    assert model.optimality_ <= 1e-4
+    for i, (train, test) in enumerate(FOLDS.split(X, y)):
+        for j, l2 in enumerate(l2s):
+            one = HeavyBallClassifier(l2, tol=1e-8).fit(X[train], y[train])
+            own = one.predict_log_proba(X[test])[np.arange(test.size), y[test]]
+            error = own.std() / np.sqrt(test.size)
+            assert abs(model.scores_[i, j] - own.mean()) <= 0.05 * error
+    assert model.l2_ == l2s[model.scores_.mean(axis=0).argmax()]
+
+
+def test_a_class_may_be_missing_from_a_fold_of_wide_data():
+    X, y = wide()
+    there, absent = np.flatnonzero(y < 2), np.flatnonzero(y == 2)
+    folds = [(there, absent), (np.arange(1100), there)]
+    model = HeavyBallClassifierCV([1e-1, 1e-2], cv=folds).fit(X, y)
+    assert model.scores_[0].tolist() == [0.0, 0.0]
+    assert model.coef_.shape == (3, 2100)
+
+
+@pytest.mark.parametrize(
+    ("classes", "scoring", "weighted"),
+    [
+        (2, "accuracy", True),
+        (2, "neg_log_loss", False),
+        (6, "accuracy", False),
+        (6, "neg_log_loss", True),
+    ],
+)
 def test_quick_scores_are_those_of_scikit_learn(classes, scoring, weighted):
     X, y = power_law()
-    X, y = 20.0 * X[:400], y[:400] % classes  # some probabilities are as good as 0
-    weights = np.random.default_rng(1).random(400) if weighted else None
+    X, y = 20.0 * X[:300, :16], y[:300] % classes  # some probabilities are as good as 0
+    weights = np.random.default_rng(1).random(300) if weighted else None
 
     def theirs(model, X, y, **more):
         return get_scorer(scoring)(model, X, y, **more)
 
-    quick = HeavyBallClassifierCV(L2S, cv=FOLDS, scoring=scoring).fit(X, y, weights)
-    slow = HeavyBallClassifierCV(L2S, cv=FOLDS, scoring=theirs).fit(X, y, weights)
+    quick = HeavyBallClassifierCV(L2S[:2], cv=FOLDS, scoring=scoring).fit(X, y, weights)
+    slow = HeavyBallClassifierCV(L2S[:2], cv=FOLDS, scoring=theirs).fit(X, y, weights)
     np.testing.assert_allclose(quick.scores_, slow.scores_, rtol=1e-9)
 
 

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import bocce
 import sklearn
-from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, HistoryDisplay, _compat
+from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, HistoryDisplay, _report
 from bocce.sklearn._report import Reporter
 
 matplotlib.use("Agg")
@@ -95,7 +95,7 @@ def test_bocce_does_not_import_scikit_learn():
 def test_scikit_learn_without_callbacks_will_do(monkeypatch, capsys):
     """As in versions before 1.9, where sklearn.callback is missing."""
     monkeypatch.setitem(sys.modules, "sklearn.callback", None)
-    spec = importlib.util.spec_from_file_location("compat", _compat.__file__)
+    spec = importlib.util.spec_from_file_location("compat", _report.__file__)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.CallbackSupportMixin.__module__ == "compat"

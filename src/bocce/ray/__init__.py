@@ -68,34 +68,14 @@ def minimize(
         machine can read; or a ``ray.data.Dataset`` whose last column is y. Parts may be empty.
     method : str, Schedule or Policy, default "auto"
         As in ``bocce.minimize``.
-    loss : Loss or str, default "squared"
-        A loss such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
-    l2 : float, default 0.0
-        The factor of the penalty l2/2 ||w||^2, >= 0.
-    intercept : bool, default False
-        Whether to add an unpenalised constant to every x_i . w; ``Result.intercept`` is its value.
-    T : int, optional
-        The number of steps, as in ``bocce.minimize``.
-    batch_size : int or float, optional
-        Rows of a batch, or a share of n, as in ``bocce.minimize``.
-    seed : int, default 0
-        The seed of the batches.
-    w0 : array-like, optional
-        The start; by default zeros.
-    tol : float or "auto", default 0.0
-        Stop when the norm of the full gradient is at most tol times the first one, or when
-        coefficients are certain, as in ``bocce.minimize``.
+    loss, l2, intercept : Loss or str, float and bool
+        As in ``bocce.Problem``: a loss such as ``bocce.losses.Huber(2.0)`` or its name, the factor
+        of the penalty, and whether to add an unpenalised constant (``Result.intercept``).
+    T, batch_size, seed, w0, tol, callback, checkpoint, passes, memory : various
+        As in ``bocce.minimize``.
     record_every : int or "auto", default 1
         Measure the full gradient every so many steps. In batches a record is a pass over all rows,
         unless the loss is squared and d <= 1024: take "auto".
-    callback : callable, optional
-        Called with a ``Progress`` at each recorded step.
-    checkpoint : path, optional
-        A file for the state of the run, which is resumed from it.
-    passes : float, optional
-        The most passes over the data where T is not given.
-    memory : int, default 5
-        The number of earlier displacements that "plane" remembers, 1 to 10.
     workers : int, optional
         The number of workers that a Dataset is split over; by default one a CPU.
     address : str, optional

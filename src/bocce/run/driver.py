@@ -208,7 +208,7 @@ class Driver:
     def _after_free_step(self, report: StepReport, met: bool, size: float) -> RunVerdict:
         look, verdict, every = report.look, report.verdict, self.settings.record_every
         assert look is not None
-        met = (met and self._little_is_left(look)) or self._near()
+        met = (met and self._little_is_left(look)) or self._near(look)
         if not (met or verdict) and self.stop.out_of_patience(size):
             verdict = RunVerdict.BUDGET
         due = met or verdict or every == "auto" or self.state.k % int(every) == 0
@@ -235,19 +235,19 @@ class Driver:
             return met
         return not met and self.stop.user_norm(report.look.gradient) <= self.stop.goal
 
-    def _near(self) -> bool:
+    def _near(self, look: Look) -> bool:
         """Is f as near to its minimum as was asked for, and can the engine tell?"""
         if self.stop.max_gap == 0.0 or not self.free:
             return False
-        gap = self.engine.gap(0.0)
-        return gap.by_hessian and gap.estimate <= self.stop.max_gap
+        gap, least = self.engine.gap(0.0), float(self.problem.ridges[: self.problem.d].min())
+        return self.stop.near(gap.estimate, gap.by_hessian, norm(look.gradient), least)
 
     def _begins_at_end(self, first: Look, size: float) -> bool:
         """Is the run over before its first step? In a path the gradient at zero alone does not say
         so: a huge column makes it large."""
         on_path = self.stop.zero_value > -math.inf
         met = self.stop.met(first.gradient, size)
-        return (met and (not on_path or self._little_is_left(first))) or self._near()
+        return (met and (not on_path or self._little_is_left(first))) or self._near(first)
 
     def _little_is_left(self, look: Look) -> bool:
         """The gradient is small; is what f would still fall by, too?

@@ -5,8 +5,7 @@ from .._extras import extra
 with extra("sklearn"):
     from ._classifier import HeavyBallClassifier
     from ._cv import HeavyBallClassifierCV, HeavyBallRegressorCV
-    from ._display import HistoryDisplay
-    from ._path_display import PathDisplay
+    from ._display import HistoryDisplay, PathDisplay
     from ._regressor import HeavyBallRegressor
 
 __all__ = [

@@ -32,11 +32,10 @@ from ..rows import Array, foreign, host, rows_of
 from ..run import Request, scaling
 from ..run.anytime import summed
 from . import _arrays, _columns, _words
-from ._compat import CallbackSupportMixin
 from ._display import HistoryDisplay
 from ._errors import FIRST_TOL, Seen, WithErrors, fit_until_certain
 from ._export import Exportable
-from ._report import Reporter
+from ._report import CallbackSupportMixin, Reporter
 from ._run import FitOutcome, asked, constant, dense_pays, descend, judged
 
 
@@ -44,16 +43,6 @@ from ._run import FitOutcome, asked, constant, dense_pays, descend, judged
 def _seed_of(random_state: int) -> int:
     """A generator takes as long to be seeded as small data to be fitted."""
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-@cache
-def _names_of(kind: type[BaseEstimator]) -> tuple[str, ...]:
-    return tuple(super(HeavyBall, kind)._get_param_names())
-
-
-PLAIN = frozenset({bool, int, float, str, type(None)})
-MOST_PASSED = 1000  # sets of parameters that are remembered
-_passed: set[tuple[Any, ...]] = set()
 
 
 class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
@@ -84,21 +73,11 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         tags.array_api_support = _arrays.SUPPORTED
         return tags
 
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        """As scikit-learn has it: by reading the signature, but once."""
-        return list(_names_of(cls))
-
-    def _validate_params(self) -> None:
-        """As scikit-learn has it; values that have passed before are not looked at again."""
-        values = tuple(getattr(self, name) for name in _names_of(type(self)))
-        kinds = tuple(map(type, values))
-        plain = PLAIN.issuperset(kinds)  # they never change, and are equal to no other kind's
-        if plain and (type(self), kinds, values) in _passed:
-            return
-        super()._validate_params()
-        if plain and len(_passed) < MOST_PASSED:
-            _passed.add((type(self), kinds, values))
+    def _set_parameters(self, given: dict[str, Any]) -> None:
+        """Keep the arguments of ``__init__``, which hands over its ``locals()``."""
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     # -- input -----------------------------------------------------------------------------------
 

@@ -155,10 +155,6 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         ----------
         X, offset : array-like
             As for ``decision_function``.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
         """
         places = _arrays.highest(self._decision(X, "predict", offset))
         return _arrays.labels_at(self.classes_, places)
@@ -292,19 +288,7 @@ class HeavyBallClassifier(LinearClassifier):
         random_state=None,
         verbose=0,
     ):
-        self.l2 = l2
-        self.loss = loss
-        self.method = method
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty = penalty
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):

@@ -19,8 +19,8 @@ from . import _ridge
 from ._arrays import elsewhere
 from ._base import HeavyBall
 from ._classifier import HeavyBallClassifier, LinearClassifier
-from ._folds import Fold, Track
-from ._path_display import PathDisplay
+from ._display import PathDisplay
+from ._folds import Fold, Track, curvature_is_shared
 from ._regressor import HeavyBallRegressor, LinearRegressor
 
 STRONGEST, WEAKEST = 10.0, 1e-7  # of a grid that is given by its length
@@ -92,28 +92,42 @@ class CrossValidated:
         return list(check_cv(self.cv, data[1], classifier=is_classifier(self)).split(*data[:2]))
 
     def _score_all(self, data: tuple[Any, Array, Array | None]) -> None:
-        """By a path of penalties on all rows, and one on each fold."""
+        """By a path of penalties on each fold, and where they share its curvature, on all rows."""
         folds = self._folds(data)
         scorer = check_scoring(self._model(), scoring=self.scoring)
         weakest = float(self.l2s_.min())
-        n_scored_rows = min(len(test) for _, test in folds)
-        leader = Track(self._model(), *data, weakest, n_scored_rows)
+        leader = None
+        if curvature_is_shared(data[0]) or not self._complete(data, folds):
+            leader = Track(self._model(), *data, weakest, min(len(test) for _, test in folds))
         others = [Fold(self._model(), data, fold, weakest, leader) for fold in folds]
         self.scores_ = np.full((len(folds), self.l2s_.size), np.nan)
         # threads: rows are shared, and products of matrices run side by side
         work = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        fitted: dict[int, dict[str, Any]] = {}
+        done: list[int] = []
         for place in np.argsort(-self.l2s_, kind="stable").tolist():
             l2 = float(self.l2s_[place])
-            fitted[place] = leader.fit(l2)
+            fitted = [leader.fit(l2)] if leader else []
             self.scores_[:, place] = work(
                 delayed(other.score)(l2, scorer, self.scoring) for other in others
             )
-            self._tell(l2, self.scores_[:, place], len(fitted))
-            if self._past_best(list(fitted)):
+            done.append(place)
+            self._tell(l2, self.scores_[:, place], len(done))
+            means = self.scores_[:, done].mean(axis=0)
+            if not (means[-1] <= means[:-1]).any():  # the best so far: where the last fit begins
+                fitted = fitted or [vars(other.track.model) for other in others]
+                for name in ("coef_", "intercept_"):
+                    setattr(self, name, sum(one[name] for one in fitted) / len(fitted))
+            if self._past_best(done):
                 break
-        for name, value in fitted[self._best()].items():
-            setattr(self, name, value)
+        self._best()
+
+    def _complete(self, data: tuple[Any, Array, Array | None], folds: Any) -> bool:
+        """Has each fold all classes, for certain?"""
+        _, y, weights = data
+        count = np.unique(y).size
+        return not is_classifier(self) or (
+            weights is None and all(np.unique(y[train]).size == count for train, _ in folds)
+        )
 
     def _past_best(self, done: list[int]) -> bool:
         """Have the mean scores been below the best for two penalties? Asked of a grid that is given
@@ -156,11 +170,12 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
     """:class:`HeavyBallClassifier` with its penalty chosen by cross-validation.
 
     Penalties go from the strongest to the weakest. All rows are fitted first, as a path
-    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there. As
-    they only serve scores, these fits end when what f may still fall by is so small a share of the
-    variance of the rows' losses that it moves a mean loss by a few percent of its standard error;
-    a ``tol`` below 1e-4 makes them finer. The fit of the penalty with the best mean score
-    is gone on with until ``tol``. As l2 is per row, it means the same in a fold and on all rows.
+    (``bocce.path``); then the folds, each on a path of its own, with the curvature found there.
+    (More than 1,024 rows of more than 2,048 columns have no such curvature: there the folds alone
+    are fitted.) As they only serve scores, these fits end when what f may still fall by moves a
+    mean loss by a few percent of its standard error; a ``tol`` below 1e-4 makes them finer. The
+    last fit, with the best penalty, goes on from there until ``tol``. As l2 is per row, it means
+    the same in a fold and on all rows.
 
     Parameters
     ----------
@@ -229,19 +244,7 @@ class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
         random_state=None,
         verbose=0,
     ):
-        self.l2s = l2s
-        self.cv = cv
-        self.scoring = scoring
-        self.loss = loss
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty = penalty
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
 
 class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
@@ -309,21 +312,7 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         random_state=None,
         verbose=0,
     ):
-        self.l2s = l2s
-        self.cv = cv
-        self.scoring = scoring
-        self.loss = loss
-        self.delta = delta
-        self.quantile = quantile
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty = penalty
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     def _score_all(self, data: tuple[Any, Array, Array | None]) -> None:
         """In closed form where that can be had."""

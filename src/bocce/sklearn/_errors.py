@@ -147,11 +147,11 @@ def fit_until_certain(
     def go(tol: float, before: FitOutcome | None) -> tuple[FitOutcome, bool]:
         w = start if before is None else before.w
         then = descend(p, inner, frame, w, replace(request, tol=tol), watch)
-        met = then.ratio <= tol and not then.ended.stopped
+        met = then.ratio <= tol and not then.stopped
         return (then if before is None else _joined(before, then)), met
 
     outcome, error = until_certain(go, lambda o: optimisation_error(p, o.w, count))
-    if error > SHARE and not outcome.ended.stopped:
+    if error > SHARE and not outcome.stopped:
         warnings.warn(
             f"fit: tol='auto' could not show that every coefficient is within {SHARE} standard "
             f"errors of the minimiser (the bound is {error:.3g}); raise l2, or leave out columns "
@@ -169,4 +169,4 @@ def _joined(first: FitOutcome, then: FitOutcome) -> FitOutcome:
         for name, values in then.history.items()
     }
     history = {name: np.concatenate([first.history[name], added[name][1:]]) for name in added}
-    return replace(then, ended=then.ended._replace(history=history))
+    return replace(then, history=history)

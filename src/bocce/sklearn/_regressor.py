@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..losses import Gamma, Huber, Poisson, Quantile, Squared
 from ..losses.offset import with_offset
-from . import _arrays, _exact_stream, _newton_stream, _plain, _stream
+from . import _arrays, _exact_stream, _plain, _stream
 from ._base import HeavyBall
 from ._run import tiny
 
@@ -240,21 +240,7 @@ class HeavyBallRegressor(LinearRegressor):
         random_state=None,
         verbose=0,
     ):
-        self.l2 = l2
-        self.loss = loss
-        self.delta = delta
-        self.quantile = quantile
-        self.smoothing = smoothing
-        self.method = method
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.penalty = penalty
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None, offset=None):
@@ -292,10 +278,10 @@ class HeavyBallRegressor(LinearRegressor):
         if first:
             self._one_output = y.ndim == 1
         if _exact_stream.serves(self, X.shape[1]):
-            _exact_stream.advance(self, X, y, weights)
+            _exact_stream.add_to_sums(self, X, y, weights)
             return self
         if self._log_link:
-            _newton_stream.advance(self, X, y, weights)
+            _exact_stream.renew(self, X, y, weights)
             return self
         _stream.advance(self, X, y.reshape(y.shape[0], -1).T, weights)
         return self

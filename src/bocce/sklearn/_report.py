@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks."""
+
+
+__all__ = ["CallbackSupportMixin", "Reporter"]
 WATCHED = ("_skl_callbacks", "_parent_callback_ctx")  # what a fit has that somebody follows
 TICKS = 20  # leaf tasks of a run: how far it is on the way to tol, in twentieths
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -76,31 +76,17 @@ def with_batch(request: Request, inner: Problem) -> Request:
     return replace(request, batch_size=accelerating_rows(inner, FIRST_SHARE**2))
 
 
-class Ended(NamedTuple):
-    """Where a run ended, and how it went."""
+@dataclass(frozen=True)
+class FitOutcome:
+    """A run that is over, as an estimator sees it."""
 
     w: Array  # and then the intercept, where there is one
     history: dict[str, Array]
     stages: list[StageRun]
     stopped: bool = False  # by a callback
-
-
-@dataclass
-class FitOutcome:
-    """A run that is over, as an estimator sees it."""
-
-    ended: Ended
-    ratio: float  # the gradient's norm over the first, in the caller's variables
-    separated: bool  # classes, without l2: there is no finite minimiser
-    first: float  # that first norm
-
-    @property
-    def w(self) -> Array:
-        return self.ended.w
-
-    @property
-    def history(self) -> dict[str, Array]:
-        return self.ended.history
+    ratio: float = math.nan  # the gradient's norm over the first, in the caller's variables
+    separated: bool = False  # classes, without l2: there is no finite minimiser
+    first: float = math.nan  # that first norm
 
     @property
     def passes(self) -> float:
@@ -153,7 +139,8 @@ def descend(
     last = float(ended.history["gradient_norm"][-1])
     last = _at_returned(p, frame, ended.w, last, goal * stop.first)
     ratio = last / stop.first if stop.first > 0 else 0.0
-    return FitOutcome(ended, ratio, _separated(inner, frame, ended.w), stop.first)
+    apart = _separated(inner, frame, ended.w)
+    return replace(ended, ratio=ratio, separated=apart, first=stop.first)
 
 
 def driven(
@@ -164,7 +151,7 @@ def driven(
     request: Request,
     stop: Stop,
     tell: Tell | None,
-) -> Ended:
+) -> FitOutcome:
     """The run by the driver."""
     stopped, b = False, request.batch_size
 
@@ -184,12 +171,12 @@ def driven(
     except NotFinite as error:
         raise ValueError(OVERFLOW) from error
     w = p.join_intercept(result.w, result.intercept)
-    return Ended(w, _columns(result, p.n), result.stages, stopped)
+    return FitOutcome(w, _columns(result, p.n), result.stages, stopped)
 
 
 def small(
     inner: Problem, frame: Frame, start: Array, request: Request, stop: Stop, tell: Tell | None
-) -> Ended | None:
+) -> FitOutcome | None:
     """The run by Newton's method alone; None where data are not small, or it does not lead there.
 
     The driver's rules hold: f falls at each step, the gradient is small in the caller's variables,
@@ -228,7 +215,7 @@ def small(
         "gradient_norm": np.array(norms),
     }
     stages = [StageRun(PLANE.name, steps, inner.n)] if steps else []
-    return Ended(frame.out(points[-1].w), history, stages, stopped)
+    return FitOutcome(frame.out(points[-1].w), history, stages, stopped)
 
 
 def _told(

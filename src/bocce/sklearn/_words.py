@@ -23,7 +23,7 @@ def plan(
     labels: list[str],
 ) -> str:
     """The paragraph for a practitioner."""
-    if not any(outcome.ended.stages for outcome in outcomes):
+    if not any(outcome.stages for outcome in outcomes):
         return "The objective does not depend on the coefficients, or is least where it began."
     d, used = estimator.n_features_in_, frame.scale.size
     columns = f"{d} columns" if used == d else f"{d} columns ({used} with entries)"
@@ -67,12 +67,12 @@ def _course(problem: Problem, outcome: FitOutcome, request: Request) -> str:
     text = f"Method {request.facts.name!r} took {_stages(problem, outcome)}; "
     text += f"the gradient's norm fell to {outcome.ratio:.2g} of the first"
     text += f" (tol = {request.tol:g})." if request.tol > 0 else "."
-    return text + (" It was stopped by a callback." if outcome.ended.stopped else "")
+    return text + (" It was stopped by a callback." if outcome.stopped else "")
 
 
 def _stages(problem: Problem, outcome: FitOutcome) -> str:
     told = []
-    for stage in outcome.ended.stages:
+    for stage in outcome.stages:
         steps = f"{stage.steps} step{'s' * (stage.steps != 1)}"
         if takes_all_rows(stage.method):
             told.append(f"{steps} on all rows, each the best on the plane of gradient and momentum")
@@ -105,7 +105,7 @@ def trouble(estimator: Any, outcomes: list[FitOutcome], request: Request, labels
             "no finite minimiser exists: the objective falls to 0 as coef_ grows, and "
             "probabilities tend to 0 and 1. Set l2 > 0, for example 1e-4."
         )
-    missed = [j for j, o in enumerate(outcomes) if not (o.ratio <= request.tol or o.ended.stopped)]
+    missed = [j for j, o in enumerate(outcomes) if not (o.ratio <= request.tol or o.stopped)]
     if request.tol == 0.0 or not missed:
         return ""
     worst = max(missed, key=lambda j: outcomes[j].ratio)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from .. import _checks
-from .._adapters import AFTER, ended
+from .._adapters import AFTER, refused
 from ..schedules import Schedule
 
 COLUMNS = ("alpha", "beta", "theta")
@@ -58,10 +58,7 @@ def check_ready(group: Group) -> None:
             f"SHB.step: lr={lr!r} must be a finite number >= 0; check what the scheduler set."
         )
     if group["after"] == "raise" and group["k"] >= group["schedule"].T:
-        raise RuntimeError(
-            f"{ended('SHB.step', group['schedule'])}; give a longer one, or pass after='hold', "
-            "'restart' or 'stop'."
-        )
+        raise RuntimeError(refused("SHB.step", group["schedule"]))
 
 
 def pack(schedule: Schedule) -> dict[str, Any]:

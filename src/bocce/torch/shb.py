@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import torch
 
-from .._adapters import KAPPA, ended, from_rate, row
+from .._adapters import KAPPA, from_rate, held, row
 from ..schedules import Schedule
 from . import groups
 from .update import (
@@ -240,10 +240,8 @@ class SHB(torch.optim.Optimizer):
 
         Parameters
         ----------
-        closure : callable, optional
-            Computes the loss again and returns it.
-        loss : object, optional
-            A loss to return where there is no closure.
+        closure, loss : callable and object, optional
+            Computes the loss again; a loss to return where there is no closure.
 
         Returns
         -------
@@ -284,19 +282,10 @@ class SHB(torch.optim.Optimizer):
 
     def _warn_at_the_end(self) -> None:
         """Once, at the first step beyond T of a schedule that is held."""
-        held = (
-            group["schedule"]
-            for group in self.param_groups
-            if group["after"] == "hold" and group["k"] == group["schedule"].T
-        )
-        for schedule in held:
-            warnings.warn(
-                f"{ended('SHB', schedule)}; its last row is repeated from here on. Give a longer "
-                "one, or pass after='restart', 'stop' or 'raise'.",
-                RuntimeWarning,
-                stacklevel=6,
-            )
-            return
+        for group in self.param_groups:
+            if group["after"] == "hold" and group["k"] == group["schedule"].T:
+                warnings.warn(held("SHB", group["schedule"]), RuntimeWarning, stacklevel=6)
+                return
 
     def _parameters(self) -> Iterator[torch.Tensor]:
         for group in self.param_groups:
