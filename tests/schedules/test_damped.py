@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bocce import schedules, theory
-from bocce.schedules.damped import SHAPE, Noise, damped_rule, damped_table
+from bocce.schedules.damped import SHAPE, SamplingNoise, damped_rule, damped_table
 
 logs = st.floats(0.0, 1.0)
 
 
 def noise_of(L, L_max, tilde, zeta2):
-    return Noise(zeta2 * L_max / L, zeta2 * tilde, tilde * L / L_max)
+    return SamplingNoise(zeta2 * L_max / L, zeta2 * tilde, tilde * L / L_max)
 
 
 @st.composite
@@ -62,7 +62,7 @@ def test_every_step_is_certified(world, T, place):
 
 def test_the_lookahead_is_the_one_that_allows_the_longest_step():
     """In the limit beta -> 1, where alpha L = 4/(1 + p) (sqrt(1 + q) - sqrt(q))^2."""
-    noise, slack = Noise(0.12, 0.8, 0.8 / 0.12), np.array(1e-9)
+    noise, slack = SamplingNoise(0.12, 0.8, 0.8 / 0.12), np.array(1e-9)
     theta = noise.lookahead(slack, SHAPE.bend)
     longest = noise.longest(slack, theta)
     assert longest == pytest.approx(4 / 1.8 * (math.sqrt(1.12) - math.sqrt(0.12)) ** 2, rel=1e-6)

@@ -41,7 +41,7 @@ class Shape(NamedTuple):
 SHAPE = Shape()
 
 
-class Noise(NamedTuple):
+class SamplingNoise(NamedTuple):
     """What sampling does: q = zeta0^2 L_max/L, p = zeta0^2 kappa~, and p/q = kappa~ L/L_max."""
 
     q: float
@@ -70,7 +70,7 @@ class Noise(NamedTuple):
 
         Examples
         --------
-        >>> few = Noise(q=0.1, p=0.5, ratio=5.0)
+        >>> few = SamplingNoise(q=0.1, p=0.5, ratio=5.0)
         >>> few.longest(np.array([0.1, 0.01]), np.array([0.3, 0.5])).round(2).tolist()
         [1.75, 1.46]
         """
@@ -98,15 +98,15 @@ class Damped(NamedTuple):
 
 
 def damped_rule(
-    L: float, mu: float, noise: Noise, least: float = 0.0, bend: float = SHAPE.bend
+    L: float, mu: float, noise: SamplingNoise, least: float = 0.0, bend: float = SHAPE.bend
 ) -> Damped:
-    """The longest step of ``Noise``, with 1 - beta = 1 - (1 - sqrt(alpha mu))^2, or ``least``.
+    """The longest certified step, with 1 - beta = 1 - (1 - sqrt(alpha mu))^2, or ``least``.
 
     That momentum damps the slowest direction critically. On all rows this is Polyak's heavy ball.
 
     Examples
     --------
-    >>> rule = damped_rule(100.0, 1.0, Noise(0.0, 0.0, 5.0))
+    >>> rule = damped_rule(100.0, 1.0, SamplingNoise(0.0, 0.0, 5.0))
     >>> round(rule.alpha, 6), round(1.0 - rule.slack, 6), rule.theta  # 4/121 and (9/11)^2
     (0.033058, 0.669421, 0.0)
     """
@@ -136,9 +136,9 @@ def damped_table(
 
         1 - beta = max(slack, 2/(k + 3), min(0.75, 3/(K - k))),
 
-    theta is that of ``Noise.lookahead``, and alpha the longest step for both. So the memory grows
-    to its size and shrinks again, and the noise of slow directions is gone at K. After K, with
-    t = k - K, L_m = L + 3 zeta0^2 L_max and s = max(1/L_m, 1/(2 mu t)),
+    theta is that of ``SamplingNoise.lookahead``, and alpha the longest step for both. So the memory
+    grows to its size and shrinks again, and the noise of slow directions is gone at K. After K,
+    with t = k - K, L_m = L + 3 zeta0^2 L_max and s = max(1/L_m, 1/(2 mu t)),
 
         alpha = 1/(L_m (1 + t/2)),   1 - beta = max(0.75/(1 + t/10)^2, alpha/s),
 
@@ -152,7 +152,7 @@ def damped_table(
     >>> (1 - beta).round(2)[[1, 20, 60, 70, 80, 99]].tolist()
     [0.5, 0.16, 0.22, 0.75, 0.29, 0.06]
     """
-    noise = Noise(zeta2 * L_max / L, zeta2 * kappa_tilde, kappa_tilde * L / L_max)
+    noise = SamplingNoise(zeta2 * L_max / L, zeta2 * kappa_tilde, kappa_tilde * L / L_max)
     more = noise._replace(q=how.margin * noise.q, p=how.margin * noise.p)
     rule = damped_rule(L, mu, more, min(1.0, how.run / T), how.bend)
     k = np.arange(T, dtype=np.float64)
