@@ -81,7 +81,8 @@ def test_the_accelerated_part_closes_and_becomes_an_average():
     T, L, mu, L_max, tilde, zeta2 = 400, 2.0, 0.02, 40.0, 100.0, 1e-3
     alpha, beta, theta = damped_table(T, L, mu, L_max, tilde, zeta2)
     rule = damped_rule(L, mu, noise_of(L, L_max, tilde, SHAPE.margin * zeta2))
-    ends = (2.0 * SHAPE.after / rule.slack + SHAPE.share * T, SHAPE.latest * T)
+    tau = 2.0 * (1.0 + 0.02 / 1.02) / rule.slack  # q = zeta0^2 L_max/L = 0.02
+    ends = (SHAPE.after * tau + SHAPE.share * T, SHAPE.latest * T)
     K = sum(x**-SHAPE.corner for x in ends) ** (-1.0 / SHAPE.corner)
     assert min(ends) > K
     before, after = np.arange(math.floor(K) - 5, math.floor(K)), np.arange(math.ceil(K), T)

@@ -31,7 +31,8 @@ function auto_damped(T, L, mu, L_max, kappa_tilde, z) {
     const root = Math.min(1, Math.sqrt(step * mu));
     next = 0.5 * (damping + Math.max(least, root * (2 - root)));
   }
-  const K = z > 0 ? ((16 / damping + 0.1 * T) ** -2.5 + (0.9 * T) ** -2.5) ** -0.4 : T;
+  const tau = 2 * (1 + q / (1 + q)) / damping;
+  const K = z > 0 ? ((7 * tau + 0.05 * T) ** -2.5 + (0.9 * T) ** -2.5) ** -0.4 : T;
   const most = Math.max(0.75, damping), L_m = L + 3 * z * L_max;
   const seen = (1 - Math.sqrt(1 - damping)) ** 2 / step;
   return table(T, (k) => {

@@ -25,8 +25,8 @@ class Shape(NamedTuple):
     margin: float = 1.2  # Accelerated steps are certified for so many times the sampling noise.
     bend: float = 8.0  # The lookahead is divided by 1 + 8 (1 - beta) sqrt(1 + theta_0).
     run: float = 6.0  # 1 - beta is at least this over T.
-    after: float = 8.0  # The accelerated part takes so many time constants
-    share: float = 0.1  # and this share of T,
+    after: float = 7.0  # The accelerated part takes so many time constants, twice as many if q is
+    share: float = 0.05  # large, and this share of T,
     latest: float = 0.9  # or this share of T, the smaller one;
     corner: float = 2.5  # the power with which the two are joined.
     closing: float = 3.0  # 1 - beta is at least this over the steps that are left of that part,
@@ -131,8 +131,9 @@ def damped_table(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The three columns of rule 3: an accelerated part that closes, then an average.
 
-    Let tau = 2/slack be the time constant of ``damped_rule``, and K the end of the accelerated
-    part, K^-2.5 = (8 tau + T/10)^-2.5 + (0.9 T)^-2.5, or T on all rows. At step k < K
+    Let tau = 2 (1 + q/(1 + q))/slack be the time constant of ``damped_rule`` (sampling halves the
+    rate where q is large), and K the end of the accelerated part, K^-2.5 = (7 tau + T/20)^-2.5 +
+    (0.9 T)^-2.5, or T on all rows. At step k < K
 
         1 - beta = max(slack, 2/(k + 3), min(0.75, 3/(K - k))),
 
@@ -150,7 +151,7 @@ def damped_table(
     --------
     >>> alpha, beta, theta = damped_table(100, 40.0, 0.1, 80.0, 3.0, zeta2=0.01)
     >>> (1 - beta).round(2)[[1, 20, 60, 70, 80, 99]].tolist()
-    [0.5, 0.16, 0.22, 0.75, 0.29, 0.06]
+    [0.5, 0.16, 0.33, 0.62, 0.17, 0.05]
     """
     noise = SamplingNoise(zeta2 * L_max / L, zeta2 * kappa_tilde, kappa_tilde * L / L_max)
     more = noise._replace(q=how.margin * noise.q, p=how.margin * noise.p)
@@ -158,7 +159,8 @@ def damped_table(
     k = np.arange(T, dtype=np.float64)
     most, K = max(how.reset, rule.slack), float(T)
     if zeta2 > 0.0:  # otherwise there is no noise to average out
-        ends = (2.0 * how.after / rule.slack + how.share * T, how.latest * T)
+        tau = 2.0 * (1.0 + noise.q / (1.0 + noise.q)) / rule.slack
+        ends = (how.after * tau + how.share * T, how.latest * T)
         K = sum(end**-how.corner for end in ends) ** (-1.0 / how.corner)
     left, t = np.maximum(K - k, EPS), np.maximum(k - K, EPS)
     slack = np.maximum(rule.slack, 2.0 / (k + 3.0))
