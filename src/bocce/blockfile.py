@@ -8,9 +8,8 @@ A block file is an Arrow IPC file (Feather), which pyarrow, polars and others op
     table       a last batch without rows; its metadata say where each block lies, two CRC-32 of
                 each (of its X and of its y), and the SHA-256 of the schema's line and this table
 
-n rows make M blocks whose sizes differ by at most one row, so no block is much smaller than the
-others. ``bocce.data.write_blocks`` writes such a file, shuffled; ``bocce.data.open`` makes a
-``BlockFile`` of any Parquet, Arrow, CSV or LIBSVM files, as they are.
+The sizes of blocks differ by at most one row. ``bocce.data.write_blocks`` writes such a file,
+shuffled; ``bocce.data.open`` makes a ``BlockFile`` of other files, as they are.
 """
 
 from __future__ import annotations
@@ -46,10 +45,7 @@ _REMEDY = "write the file again from its source."
 
 
 class Store(Protocol):
-    """Where blocks lie; a `BlockFile` reads ahead from it.
-
-    A store can be pickled: what comes out on another machine opens the files anew.
-    """
+    """Where blocks lie; a `BlockFile` reads ahead from it. A pickled one opens its files anew."""
 
     path: str  # for messages
     d: int
@@ -193,6 +189,11 @@ class BlockFile:
         -------
         tuple of (ndarray, ndarray)
             X and y.
+
+        Raises
+        ------
+        ValueError, MemoryError
+            If the block is truncated or corrupted, or does not fit into memory.
         """
         if not 0 <= i < self.n_blocks:
             raise IndexError(f"BlockFile: block {i} must be from 0 to {self.n_blocks - 1}.")
@@ -395,6 +396,4 @@ class ArrowStore:
 
 def _are(kind: type, values: Any) -> bool:
     """Is it a list of these, or None?"""
-    return values is None or (
-        isinstance(values, list) and all(isinstance(value, kind) for value in values)
-    )
+    return values is None or (isinstance(values, list) and all(isinstance(v, kind) for v in values))

@@ -82,7 +82,12 @@ def _for_predictions(names: list[str], options: ReadOptions, source: str) -> tup
             f"{source}: the column {unknown[0]!r} is not one of the fit, must be left out; drop "
             "it, or add --extra ignore."
         )
-    return None, [column_of(names, column, "columns", source) for column in options.columns]
+    for column in options.columns:
+        if column not in names:
+            raise ValueError(
+                f"{source}: has no column {column!r}, must have every column of the fit; add it."
+            )
+    return None, list(options.columns)
 
 
 def _chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, list[str]]:
