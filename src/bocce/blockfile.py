@@ -306,7 +306,7 @@ class ArrowStore:
         offset, length, *sums = self.table[i].tolist()
         skip, pa = offset % PAGE, arrow()
         room = np.empty(skip + length + 2 * PAGE, np.uint8)
-        view = memoryview(room)[-room.ctypes.data % PAGE :]  # direct input fills whole pages
+        view = room.data[-room.ctypes.data % PAGE :]  # direct input fills whole pages
         if read_at(self._file, view, offset - skip, skip + length) < skip + length:
             raise ValueError(
                 f"BlockFile: {self.path!r} is truncated at block {i} of {self.layout.blocks}; "
@@ -319,7 +319,7 @@ class ArrowStore:
             raise
         except (pa.ArrowException, OSError, ValueError, TypeError, IndexError, AttributeError):
             raise self._corrupted(i, "it is no record batch of this file") from None
-        if i not in self._verified and [zlib.crc32(X), zlib.crc32(y)] != sums:
+        if i not in self._verified and [zlib.crc32(X.data), zlib.crc32(y.data)] != sums:
             raise self._corrupted(i, "its checksum differs")
         self._verified.add(i)
         return X, y
