@@ -103,8 +103,7 @@ def bandwidth(file: bocce.BlockFile) -> None:
     take_steps()  # compiles
 
     def first_pass(order: np.ndarray) -> None:
-        file.store.forget()
-        read_stream(file, order)
+        read_stream(bocce.BlockFile(file.path, direct=True), order)
 
     ways = {
         "raw: one thread, the same bytes in the same order": lambda order: read_raw(file, order),

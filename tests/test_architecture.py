@@ -23,17 +23,16 @@ OF_OTHERS = {
     *("getattr(os, 'O_BINARY', 0)", "getattr(os, 'O_NOFOLLOW', 0)"),
     "getattr(os, 'sysconf_names', {})",
     *("hasattr(os, 'preadv')", "hasattr(os, 'O_DIRECT')", "hasattr(os, 'sched_getaffinity')"),
-    "getattr(error, 'errno', None)",
     # arrays of other libraries
     *("getattr(torch, 'Tensor', ())", "hasattr(type(X), '__array_namespace__')"),
     *("hasattr(X, 'detach')", "getattr(X, 'detach', lambda: X)", "getattr(X, 'layout', '')"),
     *("hasattr(U, 'at')", "hasattr(X, 'shape')", "getattr(chunks[0], 'ndim', 0)"),
     *("getattr(self.array, 'device', None)", "getattr(self.xp, name, None)"),
     # tables of pyarrow, pandas and polars
-    *("hasattr(source, 'get_fragments')", "hasattr(source, 'scanner')", "hasattr(source, 'iloc')"),
+    *("hasattr(source, 'get_fragments')", "hasattr(source, 'iloc')"),
     *("hasattr(source, '__arrow_c_stream__')", "hasattr(chunk, '__arrow_c_stream__')"),
     *("hasattr(chunk, 'column_names')", "hasattr(chunk, 'get_fragments')"),
-    *("hasattr(data, 'scanner')", "hasattr(fragment, 'row_groups')"),
+    "hasattr(fragment, 'row_groups')",
     # Python itself: a named tuple, a module, a function that is given a signature, typer's errors
     *("hasattr(arg, '_fields')", "hasattr(kind, '_fields')", "vars(taking_options)"),
     *("hasattr(error, 'exit_code')", "getattr(importlib.import_module(module), name, None)"),

@@ -1,4 +1,4 @@
-"""Reading at a place of a file, past the system's cache where that is wanted and can be done."""
+"""Reading at a place of a file, past the system's cache where wanted; how much memory there is."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import errno
 import mmap
 import os
 import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, TypeVar
 
 try:
     import resource
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
+T = TypeVar("T")
 PAGE = 4096
 LIBRARIES = 512 << 20  # bytes of addresses that NumPy, SciPy, Numba and pyarrow take, all loaded
 _SEEKING = threading.Lock()
@@ -66,6 +71,26 @@ def megabytes(size: int) -> str:
     return f"{size / 2**20:,.0f} MB"
 
 
+def read_ahead(
+    read: Callable[[Any], T], items: Iterable[Any], threads: int, depth: int
+) -> Iterator[T]:
+    """``map(read, items)`` by threads, in order, with at most ``depth`` results in memory."""
+    if threads < 2 or address_limit() is not None:  # a thread reserves 72 MB of addresses
+        yield from map(read, items)
+        return
+    ahead: deque[Future[T]] = deque()
+    readers = ThreadPoolExecutor(threads, thread_name_prefix="bocce block reader")
+    try:
+        for item in items:
+            ahead.append(readers.submit(read, item))
+            if len(ahead) >= depth:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        readers.shutdown(cancel_futures=True)
+
+
 def open_file(path: Path, direct: bool) -> int:
     """A descriptor for reading, past the cache where that is wanted and the file system can."""
     if direct and hasattr(os, "O_DIRECT") and hasattr(os, "preadv"):
@@ -85,10 +110,7 @@ def open_file(path: Path, direct: bool) -> int:
 def read_at(file: int, view: memoryview, offset: int, wanted: int) -> int:
     """Fill ``view`` from ``offset`` of the file, in whole pages; returns how many bytes came."""
     got, end = 0, -(-wanted // PAGE) * PAGE
-    while got < wanted:
-        count = _read_some(file, view[got:end], offset + got)
-        if count == 0:
-            break
+    while got < wanted and (count := _read_some(file, view[got:end], offset + got)):
         got += count
     return got
 

@@ -8,35 +8,33 @@ A block file is an Arrow IPC file (Feather), which pyarrow, polars and others op
     table       a last batch without rows; its metadata say where each block lies, two CRC-32 of
                 each (of its X and of its y), and the SHA-256 of the schema's line and this table
 
-n rows make M blocks whose sizes differ by at most one row, so no block is much smaller than the
-others. ``bocce.data.write_blocks`` writes such a file, shuffled; ``bocce.data.open`` makes a
-``BlockFile`` of any Parquet, Arrow, CSV or LIBSVM files, as they are.
+The sizes of blocks differ by at most one row. ``bocce.data.write_blocks`` writes such a file,
+shuffled; ``bocce.data.open`` makes a ``BlockFile`` of other files, as they are.
 """
 
 from __future__ import annotations
 
+import copy
 import errno
 import hashlib
 import json
-import mmap
 import os
 import weakref
 import zlib
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ._direct import PAGE, address_limit, machine_memory, no_memory, open_file, read_at
+from ._direct import PAGE, machine_memory, no_memory, open_file, read_ahead, read_at
 from ._extras import arrow
-from ._layout import Block, Layout, Store
 from ._types import Array
 
-__all__ = ["BlockFile", "Layout", "Store", "is_block_file"]
+__all__ = ["BlockFile", "Store", "is_block_file"]
 
+Block = tuple[Array, Array]
 KEY = b"bocce.blocks"
 MAGIC = b"ARROW1"
 LONGEST_SCHEMA = 1 << 26  # bytes: a million names of columns
@@ -44,6 +42,36 @@ DEPTH = 6  # blocks in memory while streaming: one in use, the others read ahead
 READERS = 3  # threads that read: two ask the disk while one compares checksums
 ENTRY = np.dtype([("offset", "<i8"), ("length", "<i8"), ("x", "<u4"), ("y", "<u4")])
 _REMEDY = "write the file again from its source."
+
+
+class Store(Protocol):
+    """Where blocks lie; a `BlockFile` reads ahead from it. A pickled one opens its files anew."""
+
+    path: str  # for messages
+    d: int
+    dtype: np.dtype[np.generic]
+    starts: Array  # the first row of each block, and n
+    labels: list[float] | None  # the different targets, sorted; None if there are too many
+    columns: list[str] | None
+    target: str | None
+    classes: list[str] | None  # what labels 0, 1, ... were called, where y is text
+    encoding: Any  # how text and dates became numbers, a `bocce.data.Encoding` or None
+    identity: str  # a hash of all rows
+    depth: int  # blocks that fit into memory
+
+    def read(self, i: int) -> Block:
+        """Read a block, in memory of its own and checked; several threads may read at once.
+
+        Parameters
+        ----------
+        i : int
+            The block.
+
+        Returns
+        -------
+        tuple of (ndarray, ndarray)
+            X (row-major) and y (float64), read-only.
+        """
 
 
 def is_block_file(path: str | os.PathLike[str]) -> bool:
@@ -161,18 +189,31 @@ class BlockFile:
         -------
         tuple of (ndarray, ndarray)
             X and y.
+
+        Raises
+        ------
+        ValueError, MemoryError
+            If the block is truncated or corrupted, or does not fit into memory.
         """
-        return self._fill(i, self._buffer())
+        if not 0 <= i < self.n_blocks:
+            raise IndexError(f"BlockFile: block {i} must be from 0 to {self.n_blocks - 1}.")
+        try:
+            return self.store.read(i)
+        except (MemoryError, OSError) as error:
+            if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+                raise
+            size = self.block_rows * (self.d * self.dtype.itemsize + 8)
+            said = f" ({error})" if str(error) else ""
+            place = f"BlockFile: a block of {str(self.path)!r}{said}"
+            raise MemoryError(no_memory(place, size)) from None
 
     def verify(self) -> None:
         """Read every block and compare its checksums, whether seen before or not."""
-        if isinstance(self.store, ArrowStore):
-            self.store.forget()
-        for _ in self.stream(range(self.n_blocks)):
+        for _ in BlockFile(copy.copy(self.store)).stream(range(self.n_blocks)):
             pass
 
     def stream(self, blocks: Iterable[int]) -> Iterator[Block]:
-        """Blocks, read ahead by threads; each is valid until the next one is taken.
+        """Blocks, read ahead by threads.
 
         Close it (``contextlib.closing``) when leaving early, so that the threads end at once.
 
@@ -181,50 +222,39 @@ class BlockFile:
         blocks : iterable of int
             Which blocks, in which order.
 
-        Yields
-        ------
-        tuple of (ndarray, ndarray)
-            X and y of a block.
+        Returns
+        -------
+        iterator of tuple of (ndarray, ndarray)
+            X and y of each block.
         """
-        if address_limit() is not None:  # a thread reserves 72 MB of addresses
-            buffer = self._buffer()
-            yield from (self._fill(int(block), buffer) for block in blocks)
-            return
-        free = [self._buffer() for _ in range(self.store.depth)]
-        ahead: deque[tuple[Any, Future[Block]]] = deque()
-        readers = ThreadPoolExecutor(READERS, thread_name_prefix="bocce block reader")
-        plan = iter(blocks)
-        try:
-            while True:
-                while free and (i := next(plan, None)) is not None:
-                    buffer = free.pop()
-                    ahead.append((buffer, readers.submit(self._fill, int(i), buffer)))
-                if not ahead:
-                    return
-                buffer, read = ahead.popleft()
-                yield read.result()
-                free.append(buffer)
-        finally:
-            readers.shutdown(cancel_futures=True)
-
-    def _buffer(self) -> Any:
-        try:
-            return self.store.buffer()
-        except (MemoryError, OSError) as error:
-            if isinstance(error, OSError) and error.errno != errno.ENOMEM:
-                raise
-            size = self.block_rows * (self.d * self.dtype.itemsize + 8)
-            raise MemoryError(
-                no_memory(f"BlockFile: a block of {str(self.path)!r}", size)
-            ) from None
-
-    def _fill(self, i: int, buffer: Any) -> Block:
-        if not 0 <= i < self.n_blocks:
-            raise IndexError(f"BlockFile: block {i} must be from 0 to {self.n_blocks - 1}.")
-        return self.store.fill(i, buffer)
+        return read_ahead(self.read, blocks, READERS, self.store.depth)
 
 
 # -- the file that write_blocks writes ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How n rows of d columns are cut into blocks.
+
+    >>> layout = Layout(n=10, d=3, dtype="float32", blocks=4)
+    >>> [layout.rows(i) for i in range(4)], layout.starts.tolist()
+    ([3, 3, 2, 2], [0, 3, 6, 8, 10])
+    """
+
+    n: int
+    d: int
+    dtype: str
+    blocks: int
+
+    def rows(self, i: int) -> int:
+        return self.n // self.blocks + (i < self.n % self.blocks)
+
+    @property
+    def starts(self) -> Array:
+        """The first row of each block, and n."""
+        i = np.arange(self.blocks + 1)
+        return i * (self.n // self.blocks) + np.minimum(i, self.n % self.blocks)
 
 
 def schema(layout: Layout, facts: dict[str, Any]) -> Any:
@@ -232,8 +262,7 @@ def schema(layout: Layout, facts: dict[str, Any]) -> Any:
     pa = arrow()
     number = pa.float32() if layout.dtype == "float32" else pa.float64()
     fields = [("x", pa.list_(number, layout.d)), ("y", pa.float64())]
-    line = json.dumps({**layout.__dict__, **facts})
-    return pa.schema(fields, metadata={KEY: line})
+    return pa.schema(fields, metadata={KEY: json.dumps({**asdict(layout), **facts})})
 
 
 def table_metadata(schema: Any, table: Array) -> dict[str, str]:
@@ -250,6 +279,7 @@ class ArrowStore:
     """The blocks of one file that `bocce.data.write_blocks` wrote."""
 
     encoding = None
+    depth = DEPTH
 
     def __init__(self, path: str | os.PathLike[str], direct: bool | None = None) -> None:
         self.path, self._asked = os.fspath(path), direct
@@ -258,81 +288,59 @@ class ArrowStore:
                 f"BlockFile: there is no file {self.path!r}; write one with "
                 "bocce.data.write_blocks."
             )
-        self.schema, facts, self.table, self.identity = self._header()
-        self.layout = Layout(*(facts[key] for key in ("n", "d", "dtype", "blocks")))
+        facts = self._open()
         self.d, self.dtype = self.layout.d, np.dtype(self.layout.dtype)
-        self.starts, self.depth = self.layout.starts, DEPTH
-        self.labels, self.columns = facts["labels"], facts["columns"]
-        self.target, self.classes = facts["target"], facts["classes"]
-        self._verified: dict[int, tuple[int, int]] = {}  # where X and y lie in such a block
-        self._room = int(self.table["length"].max()) // PAGE * PAGE + 3 * PAGE
-        size = os.path.getsize(path)
-        self._file = open_file(
-            Path(path), size > machine_memory() // 2 if direct is None else direct
+        self.starts, self.labels = self.layout.starts, facts["labels"]
+        self.columns, self.target, self.classes = (
+            facts[k] for k in ("columns", "target", "classes")
         )
+        self._verified = set[int]()
+        direct = os.path.getsize(path) > machine_memory() // 2 if direct is None else direct
+        self._file = open_file(Path(path), direct)
         self._close = weakref.finalize(self, os.close, self._file)
 
     def __reduce__(self) -> Any:
         return ArrowStore, (self.path, self._asked)
 
-    def forget(self) -> None:
-        self._verified.clear()
-
-    def buffer(self) -> mmap.mmap:
-        return mmap.mmap(-1, self._room)  # begins at a page, as direct input needs
-
-    def fill(self, i: int, buffer: mmap.mmap) -> Block:
-        entry = self.table[i]
-        offset, length = int(entry["offset"]), int(entry["length"])
-        skip, view = offset % PAGE, memoryview(buffer)
+    def read(self, i: int) -> Block:
+        offset, length, *sums = self.table[i].tolist()
+        skip, pa = offset % PAGE, arrow()
+        room = np.empty(skip + length + 2 * PAGE, np.uint8)
+        view = room.data[-room.ctypes.data % PAGE :]  # direct input fills whole pages
         if read_at(self._file, view, offset - skip, skip + length) < skip + length:
-            raise self._fault(i, "truncated")
-        if i not in self._verified:
-            self._verified[i] = self._verify(i, view[skip : skip + length])
-        at_x, at_y = self._verified[i]
-        rows = self.layout.rows(i)
-        X = np.frombuffer(buffer, self.dtype, rows * self.d, skip + at_x).reshape(rows, self.d)
-        y = np.frombuffer(buffer, np.float64, rows, skip + at_y)
-        X.flags.writeable = y.flags.writeable = False
-        return X, y
-
-    def _verify(self, i: int, message: memoryview) -> tuple[int, int]:
-        """Take a record batch apart, compare its checksums, and say where X and y begin in it."""
-        pa = arrow()
+            raise ValueError(
+                f"BlockFile: {self.path!r} is truncated at block {i} of {self.layout.blocks}; "
+                f"{_REMEDY}"
+            )
         try:
-            found = pa.ipc.read_message(pa.py_buffer(message))
-            X, y = self._buffers(i, pa.ipc.read_record_batch(found, self.schema))
-        except MemoryError:
+            message = pa.ipc.read_message(pa.py_buffer(view[skip : skip + length]))
+            X, y = self._arrays(i, pa.ipc.read_record_batch(message, self.schema))
+        except MemoryError:  # Arrow's is an ArrowException too, and says nothing of the file
             raise
         except (pa.ArrowException, OSError, ValueError, TypeError, IndexError, AttributeError):
-            raise self._fault(i, "corrupted (it is no record batch of this file)") from None
-        if (zlib.crc32(X), zlib.crc32(y)) != (self.table["x"][i], self.table["y"][i]):
-            raise self._fault(i, "corrupted (its checksum differs)")
-        first = np.frombuffer(message, np.uint8).ctypes.data
-        at_x, at_y = X.address - first, y.address - first
-        if not (0 <= at_x <= len(message) - X.size and 0 <= at_y <= len(message) - y.size):
-            raise self._fault(i, "corrupted (it is compressed)")
-        return at_x, at_y
+            raise self._corrupted(i, "it is no record batch of this file") from None
+        if i not in self._verified and [zlib.crc32(X.data), zlib.crc32(y.data)] != sums:
+            raise self._corrupted(i, "its checksum differs")
+        self._verified.add(i)
+        return X, y
 
-    def _buffers(self, i: int, batch: Any) -> tuple[Any, Any]:
-        """The bytes of X and of y. (``to_numpy`` would import pandas, which takes as long as
-        reading a gigabyte.)"""
-        rows, (x, y) = self.layout.rows(i), batch.columns
-        if batch.num_rows != rows or x.null_count or y.null_count or x.values.null_count:
+    def _arrays(self, i: int, batch: Any) -> Block:
+        """X and y without a copy. (``to_numpy`` would import pandas, which takes as long as reading
+        a gigabyte.)"""
+        rows, columns = self.layout.rows(i), (batch.column(0).values, batch.column(1))
+        if batch.num_rows != rows or any(c.null_count for c in (batch.column(0), *columns)):
             raise ValueError("another number of rows")
-        width = self.dtype.itemsize
-        return (
-            x.values.buffers()[1].slice(width * x.values.offset, width * rows * self.d),
-            y.buffers()[1].slice(8 * y.offset, 8 * rows),
+        X, y = (np.from_dlpack(column) for column in columns)
+        return X.reshape(rows, self.d), y
+
+    def _corrupted(self, i: int, why: str) -> ValueError:
+        return ValueError(
+            f"BlockFile: block {i} of {self.layout.blocks} of {self.path!r} is corrupted ({why}); "
+            f"{_REMEDY}"
         )
 
-    def _fault(self, i: int, what: str) -> ValueError:
-        of = f"of {self.layout.blocks}"
-        if what == "truncated":
-            return ValueError(f"BlockFile: {self.path!r} is truncated at block {i} {of}; {_REMEDY}")
-        return ValueError(f"BlockFile: block {i} {of} of {self.path!r} is {what}; {_REMEDY}")
-
-    def _header(self) -> tuple[Any, dict[str, Any], Array, str]:
+    def _open(self) -> dict[str, Any]:
+        """Read the header and the table of blocks; a forged one must at least be possible."""
         if not is_block_file(self.path):
             raise ValueError(
                 f"BlockFile: {self.path!r} is not a block file; write one with "
@@ -342,39 +350,25 @@ class ArrowStore:
         try:
             with pa.OSFile(self.path) as file, pa.ipc.open_file(file) as reader:
                 last = reader.get_batch_with_custom_metadata(reader.num_record_batches - 1)
-                found = dict(last.custom_metadata or {})
-                schema = reader.schema
-        except MemoryError:  # Arrow's is an ArrowException too, and says nothing of the file
+                found, self.schema = dict(last.custom_metadata or {}), reader.schema
+        except MemoryError:
             raise
         except (pa.ArrowException, OSError, IndexError):
             raise ValueError(
                 f"BlockFile: {self.path!r} is truncated, or its header or footer is corrupted; "
                 f"{_REMEDY}"
             ) from None
-        line, text = schema.metadata[KEY], found.get(b"table", b"").decode("ascii", "replace")
-        if _sum(line, text).encode() != found.get(b"sha256"):
+        line, text = self.schema.metadata[KEY], found.get(b"table", b"").decode("ascii", "replace")
+        self.identity = _sum(line, text)
+        if self.identity.encode() != found.get(b"sha256"):
             raise ValueError(
                 f"BlockFile: the header or the table of checksums of {self.path!r} is corrupted; "
                 f"{_REMEDY}"
             )
-        facts, table = json.loads(line), np.frombuffer(bytes.fromhex(text), ENTRY)
-        self._check_claims(schema, facts, table)
-        return schema, facts, table, found[b"sha256"].decode()
-
-    def _check_claims(self, found: Any, facts: dict[str, Any], table: Array) -> None:
-        """A header can be forged, sums and all: what it says must be possible."""
+        facts, self.table = json.loads(line), np.frombuffer(bytes.fromhex(text), ENTRY)
         try:
-            layout = Layout(*(facts[key] for key in ("n", "d", "dtype", "blocks")))
-            whole = all(type(facts[key]) is int and facts[key] > 0 for key in ("n", "d", "blocks"))
-            possible = whole and layout.dtype in ("float32", "float64")
-            possible = possible and found.equals(schema(layout, facts))
-            possible = possible and layout.blocks == len(table) and layout.blocks <= layout.n
-            possible = possible and _are(float, facts["labels"]) and _are(str, facts["columns"])
-            possible = possible and _are(str, facts["classes"])
-            possible = possible and isinstance(facts["target"], (str, type(None)))
-            ends, size = table["offset"] + table["length"], os.path.getsize(self.path)
-            possible = possible and bool((table["offset"] > 0).all() and (ends <= size).all())
-            possible = possible and bool((table["length"] > 0).all())
+            self.layout = Layout(*(facts[key] for key in ("n", "d", "dtype", "blocks")))
+            possible = self._is_possible(facts)
         except (KeyError, TypeError, ValueError, OverflowError):
             possible = False
         if not possible:
@@ -382,10 +376,24 @@ class ArrowStore:
                 f"BlockFile: the header of {self.path!r} says what cannot be (its numbers of rows, "
                 f"columns and blocks, its type, or where its blocks lie); {_REMEDY}"
             )
+        return dict(facts)
+
+    def _is_possible(self, facts: dict[str, Any]) -> bool:
+        layout, begins, lengths = self.layout, self.table["offset"], self.table["length"]
+        return (
+            all(type(facts[key]) is int and facts[key] > 0 for key in ("n", "d", "blocks"))
+            and layout.dtype in ("float32", "float64")
+            and self.schema.equals(schema(layout, facts))
+            and layout.n >= layout.blocks == len(self.table)
+            and _are(float, facts["labels"])
+            and _are(str, facts["columns"])
+            and _are(str, facts["classes"])
+            and isinstance(facts["target"], (str, type(None)))
+            and bool((begins > 0).all() and (lengths > 0).all())
+            and bool((begins + lengths <= os.path.getsize(self.path)).all())
+        )
 
 
 def _are(kind: type, values: Any) -> bool:
     """Is it a list of these, or None?"""
-    return values is None or (
-        isinstance(values, list) and all(isinstance(value, kind) for value in values)
-    )
+    return values is None or (isinstance(values, list) and all(isinstance(v, kind) for v in values))

@@ -59,7 +59,7 @@ def test_probabilities_have_a_column_for_each_class(fitted):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("age\n1\n2\n", "'height' must be a column of new.csv"),
+        ("age\n1\n2\n", "new.csv: has no column 'height', must have every"),
         ("age,height,weight\n1,2,3\n2,3,4\n", "'weight' is not one of the fit"),
         ("age,height\n1,tall\n2,3\n", "'tall' in column 'height' must be a number"),
     ],

@@ -111,7 +111,7 @@ def test_an_offset_is_that_of_the_estimators(tmp_path):
     (tmp_path / "without.csv").write_text("age,height\n1,2\n")
     without = run("predict", tmp_path / "fit", tmp_path / "without.csv")
     assert without.exit_code == 2
-    assert "'log_years' must be a column of without.csv" in without.stderr
+    assert "without.csv: has no column 'log_years', must" in without.stderr
 
 
 def test_held_out_rows_keep_their_weights_and_offsets(tmp_path):

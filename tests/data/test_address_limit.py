@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bocce
-from bocce import _direct, blockfile
+from bocce import _direct
 from bocce.cli import _terminal
 from bocce.data import write_blocks
 
@@ -45,14 +45,13 @@ def test_a_file_is_read_in_parts_without_threads(tmp_path):
 def test_a_buffer_that_cannot_be_had_says_what_is_needed(tmp_path, monkeypatch, error):
     file = write_blocks(tmp_path / "a", (np.ones((1 << 17, 7)), np.ones(1 << 17)), 1 << 17)
 
-    def full():
+    def full(i):
         raise error
 
-    monkeypatch.setattr(file.store, "buffer", full)
-    with pytest.raises(MemoryError, match=r"a block of '.*a': needs 8 MB more; close other pro"):
+    monkeypatch.setattr(file.store, "read", full)
+    with pytest.raises(MemoryError, match=r"a block of '.*a'.*: needs 8 MB more; close other pro"):
         file.read(0)
-    for module in (_direct, blockfile):
-        monkeypatch.setattr(module, "address_limit", lambda: 1 << 30)
+    monkeypatch.setattr(_direct, "address_limit", lambda: 1 << 30)
     said = r"needs 8 MB more, and the address limit of 1,024 MB \(ulimit -v\) has .* left\. Lib"
     with pytest.raises(MemoryError, match=said):
         list(file.stream([0]))
@@ -61,10 +60,10 @@ def test_a_buffer_that_cannot_be_had_says_what_is_needed(tmp_path, monkeypatch, 
 def test_an_error_of_the_disk_is_not_called_memory(tmp_path, monkeypatch):
     file = write_blocks(tmp_path / "a", (np.ones((4, 2)), np.ones(4)))
 
-    def broken():
+    def broken(i):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(file.store, "buffer", broken)
+    monkeypatch.setattr(file.store, "read", broken)
     with pytest.raises(OSError, match="Input/output error"):
         file.read(0)
 
@@ -83,14 +82,14 @@ def test_rows_that_find_no_memory_are_read_in_parts(tmp_path, monkeypatch):
     from bocce.data.read import parts, text
 
     monkeypatch.setattr(text, "CHUNK", 1500)
-    room = parts.Growing.room
+    add = parts.Growing.add
 
-    def short(self, count):
-        if self.n + count > 200:
+    def short(self, rows):
+        if self.n + len(rows) > 200:
             raise MemoryError
-        return room(self, count)
+        add(self, rows)
 
-    monkeypatch.setattr(parts.Growing, "room", short)
+    monkeypatch.setattr(parts.Growing, "add", short)
     path = tmp_path / "a.csv"
     path.write_text("".join(f"{i},{i + 1},{i + 2}\n" for i in range(1000)))
     file = bocce.data.open(path)

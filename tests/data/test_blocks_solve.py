@@ -74,8 +74,8 @@ def test_the_problem_equals_the_one_in_memory(tmp_path, loss, dtype):
 
 def test_one_pass_gives_all_constants_but_the_leverage(pair, monkeypatch):
     p, _ = pair
-    read, fill = [], type(p.X)._fill
-    monkeypatch.setattr(type(p.X), "_fill", lambda s, i, b: (read.append(i), fill(s, i, b))[1])
+    read, before = [], p.X.read
+    monkeypatch.setattr(p.X, "read", lambda i: (read.append(i), before(i))[1])
     assert p.gram.shape == (D, D)
     assert p.moment.shape == p._summary.column2.shape == (D,)
     assert p.largest_row2 > p.mean_row2 > 0
@@ -185,8 +185,8 @@ def test_only_the_blocks_that_matter_are_read(tmp_path, monkeypatch):
     p, _ = twins(tmp_path, "squared")
     schedule = bocce.schedules.shb(T=10, L=10.0, mu=1.0)
     p.constants()
-    read, fill = [], type(p.X)._fill
-    monkeypatch.setattr(type(p.X), "_fill", lambda s, i, b: (read.append(i), fill(s, i, b))[1])
+    read, before = [], p.X.read
+    monkeypatch.setattr(p.X, "read", lambda i: (read.append(i), before(i))[1])
     for b, most in ((N, 0), (0.9, 10), (0.1, 10)):  # of 11 blocks
         read.clear()
         bocce.minimize(p, schedule, batch_size=b)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bocce.data import read_table
 from bocce.data.read import libsvm as room
 from bocce.data.read import text as text_room
+from bocce.data.read.filesystem import File
 from bocce.data.read.libsvm import parse_fast, parse_plain
 from helpers import written
 
@@ -23,7 +24,9 @@ def libsvm(text, size=1 << 20):
     """Parse text given in pieces of ``size`` bytes."""
     stream = io.BytesIO(text)
     chunks = iter(lambda: stream.read(size), b"")
-    return room.whole_matrix(room.parsed_rows(chunks, "t.svm"), "t.svm")
+    found = room.Gathered()
+    found.add(text_room.line_blocks(chunks, File("t.svm")))
+    return found.matrix("t.svm")
 
 
 # ---------------------------------------------------------------- LIBSVM: what is right

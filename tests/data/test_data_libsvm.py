@@ -80,7 +80,7 @@ def test_parsed_once_then_read_from_the_cache(home, monkeypatch):
     (home / "data" / "tiny").write_bytes(TEXT)
     load("tiny")
     assert [path.suffix for path in (home / "cache").iterdir()] == [".npz"]
-    monkeypatch.setattr(libsvm, "whole_matrix", None)
+    monkeypatch.setattr(libsvm, "Gathered", None)
     assert is_tiny(load("tiny"))
 
 
@@ -143,6 +143,21 @@ def test_fetched_from_the_site_once(site, home):
     (site / "binary" / "tiny.bz2").unlink()
     assert is_tiny(load("tiny"))
     assert (home / "cache" / "tiny.bz2").is_file()
+
+
+def test_pooch_compares_the_hash_of_plain_text(site, home, monkeypatch):
+    """The hash of packed text is not known: there the text is hashed when it is parsed."""
+    pytest.importorskip("pooch", reason="the extra `data` is not installed")
+    assert libsvm.registry() == {"tiny.bz2": None}
+    known = libsvm.Known(3, 3, (-1, 1), "binary/tiny", SHA)
+    monkeypatch.setattr(libsvm, "KNOWN", {"tiny": known})
+    assert libsvm.registry() == {"tiny": f"sha256:{SHA}"}
+    (site / "binary" / "tiny").write_bytes(TEXT.replace(b"0.25", b"0.26"))
+    with pytest.raises(ValueError, match=r"hash of downloaded file \(tiny\) does not match"):
+        load("tiny")
+    assert libsvm.find("tiny") is None
+    (site / "binary" / "tiny").write_bytes(TEXT)
+    assert is_tiny(load("tiny"))
 
 
 BODIES = {"cut": bz2.compress(TEXT)[:-8], "short": bz2.compress(TEXT[:13]), "page": b"<html>"}

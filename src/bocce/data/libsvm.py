@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,9 @@ from .._atomic import atomic_write
 from .._checks import choice
 from .._extras import install
 from .read.filesystem import File
-from .read.libsvm import libsvm_chunks, parsed_rows, whole_matrix
+from .read.libsvm import Gathered, libsvm_chunks
 from .read.npz import read_npz
+from .read.text import line_blocks, suffix_of
 from .synthetic import FloatArray
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
@@ -35,6 +35,11 @@ class Known:
     labels: tuple[int, ...]
     page: str | None  # below `SITE`; None if the site has no such file
     sha256: str | None = None
+
+    @property
+    def packed(self) -> str:
+        """The suffix of the site's compression, or nothing."""
+        return suffix_of(self.page or "")
 
 
 SHA256 = {  # of the text, unpacked
@@ -134,99 +139,83 @@ def find(name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-# ---------------------------------------------------------------- checking, and parsing once
+def registry() -> dict[str, str | None]:
+    """The files that pooch fetches, with their SHA-256 where the site has the plain text."""
+    return {
+        name + known.packed: None if known.packed or not known.sha256 else f"sha256:{known.sha256}"
+        for name, known in KNOWN.items()
+        if known.page
+    }
+
+
+def _download(name: str) -> Path:
+    known, folder = KNOWN[name], cache_folder()
+    here = f"load: {name} is neither in the folder of BOCCE_DATA nor in {str(folder)!r}"
+    if known.page is None:
+        raise FileNotFoundError(f"{here}, and no site has it; set BOCCE_DATA to where it is.")
+    url, file = SITE + known.page, name + known.packed
+    try:
+        import pooch
+    except ImportError:
+        raise FileNotFoundError(
+            f"{here}; to fetch it, run {install('data')}, or put the file of {url} into a "
+            "folder and set BOCCE_DATA to it."
+        ) from None
+    pooch.get_logger().setLevel("WARNING")
+    site = pooch.create(folder, SITE, registry=registry(), urls={file: url})
+    try:
+        return Path(site.fetch(file))
+    except OSError as error:  # pooch passes on requests' errors, which are OSErrors
+        raise FileNotFoundError(
+            f"{here}, and {url} cannot be fetched ({error}); try again, or put that file "
+            "into a folder and set BOCCE_DATA to it."
+        ) from None
 
 
 def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
     """Parse and check a file, or take what was parsed and checked from the very same bytes."""
-    key = _file_hash(path)
-    parsed = cache_folder() / f"{name}-{_FORMAT}-{key[:32]}.npz"
-    table = _cached(parsed)
-    if table is None:
-        digest = hashlib.sha256()
-        chunks = _hashing(libsvm_chunks(File(str(path))), digest)
-        table = whole_matrix(parsed_rows(chunks, path.name), path.name)
-        _check(name, path, digest.hexdigest(), *table)
-        _keep(parsed, *table)
-    return table
-
-
-def _file_hash(path: Path) -> str:
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        key = hashlib.file_digest(stream, "sha256").hexdigest()
+    parsed = cache_folder() / f"{name}-{_FORMAT}-{key[:32]}.npz"
+    try:
+        return read_npz([File(str(parsed))])
+    except (OSError, ValueError):  # a damaged file is as good as none, for it can be made again
+        X, y = _parsed(name, File(str(path)))
+    try:
+        parsed.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(parsed) as to:
+            np.savez(to, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
+    except OSError:
+        pass  # a cache that cannot be written costs time, not the result
+    return X, y
 
 
-def _hashing(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]:
-    for chunk in chunks:
-        digest.update(chunk)
-        yield chunk
-
-
-def _check(name: str, path: Path, sha256: str, X: sparse.csr_array, y: FloatArray) -> None:
-    known = KNOWN[name]
+def _parsed(name: str, file: File) -> tuple[sparse.csr_array, FloatArray]:
+    """The rows of a file that is what the table says; or raise."""
+    known, digest, found = KNOWN[name], hashlib.sha256(), Gathered()
+    chunks = (digest.update(chunk) or chunk for chunk in libsvm_chunks(file))  # type: ignore[func-returns-value]
+    found.add(line_blocks(chunks, file))
+    X, y = found.matrix(file.name)
+    sha256 = digest.hexdigest()
     differences = [
-        f"{what} is {found}, not {wanted}"
-        for what, found, wanted in (
+        f"{what} is {seen}, not {wanted}"
+        for what, seen, wanted in (
             ("the number of rows", X.shape[0], known.n),
             ("the largest index", X.shape[1], known.d),
             ("the set of labels", _shown(np.unique(y)), _shown(known.labels)),
             ("the SHA-256 of the text", sha256, known.sha256 or sha256),
         )
-        if found != wanted
+        if seen != wanted
     ]
     if differences:
         raise ValueError(
-            f"load: {str(path)!r} is not {name}, or was truncated or altered: "
+            f"load: {file.path!r} is not {name}, or was truncated or altered: "
             f"{'; '.join(differences)}. Delete it, or put the right file in its place."
         )
+    return X, y
 
 
 def _shown(labels: Iterable[float]) -> str:
     texts = [f"{label:g}" for label in labels]
     text = ", ".join(texts)
     return text if len(texts) < 40 else f"{len(texts)} values {text}"
-
-
-def _cached(parsed: Path) -> tuple[sparse.csr_array, FloatArray] | None:
-    """What `_keep` wrote, or None: a damaged file is as good as none, for it can be made again."""
-    try:
-        return read_npz(File(str(parsed)))
-    except (OSError, ValueError):
-        return None
-
-
-def _keep(parsed: Path, X: sparse.csr_array, y: FloatArray) -> None:
-    """Write so that another process sees the whole file or none."""
-    try:
-        parsed.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(parsed) as stream:
-            np.savez(stream, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
-    except OSError:
-        pass  # a cache that cannot be written costs time, not the result
-
-
-# ---------------------------------------------------------------- fetching
-
-
-def _download(name: str) -> Path:
-    page = KNOWN[name].page
-    here = f"load: {name} is neither in the folder of BOCCE_DATA nor in {str(cache_folder())!r}"
-    if page is None:
-        raise FileNotFoundError(f"{here}, and no site has it; set BOCCE_DATA to where it is.")
-    try:
-        import pooch
-    except ImportError:
-        raise FileNotFoundError(
-            f"{here}; to fetch it, run {install('data')}, or put the file of {SITE}{page} into a "
-            "folder and set BOCCE_DATA to it."
-        ) from None
-    file_name = name + re.sub(r".*?(\.bz2)?$", r"\1", page)
-    pooch.get_logger().setLevel("WARNING")
-    try:
-        fetched = pooch.retrieve(SITE + page, known_hash=None, fname=file_name, path=cache_folder())
-    except (OSError, ValueError) as error:  # pooch passes on requests' errors, which are OSErrors
-        raise FileNotFoundError(
-            f"{here}, and {SITE}{page} cannot be fetched ({error}); try again, or put that file "
-            "into a folder and set BOCCE_DATA to it."
-        ) from None
-    return Path(fetched)

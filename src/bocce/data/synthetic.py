@@ -48,10 +48,8 @@ def regression(
 
     Parameters
     ----------
-    n : int
-        The number of rows of the data.
-    d : int
-        The number of columns.
+    n, d : int
+        The numbers of rows and of columns.
     kappa : float
         The condition number of A, the ratio of its largest and its smallest eigenvalue, at least 1.
     noise_var : float, default 0.0

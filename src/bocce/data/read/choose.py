@@ -13,14 +13,16 @@ from ..._checks import refused
 from ..._types import Arrow
 from .columns import ReadOptions, Selection
 from .encoding import MOST_CATEGORIES, Encoding, Feature, categories_in
+from .parts import Part
 
-Tables = Callable[[list[str]], Iterable[Arrow]]  # of some columns
 INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")  # of pandas, written beside the columns
 
 
-class ColumnSource:
-    """What the sources with named columns share: `parts.Source` says what it means."""
+class TableSource:
+    """A `parts.Source` of Arrow tables; a key is the number of a file and of a part in it."""
 
+    unit: str  # what a part is called
+    names: list[str]  # of files
     columns: list[str] | None
 
     def choose(self, schema: Arrow, name: str, options: ReadOptions) -> None:
@@ -31,19 +33,34 @@ class ColumnSource:
         self.text, self.d, self.dtype = self.chosen.text, self.chosen.d, self.chosen.dtype
         self.encoding = self.chosen.encoding
 
-    def tables(self, columns: list[str]) -> Iterator[Arrow]:
-        """All rows of some columns, as Arrow tables."""
+    def keys(self) -> Iterator[Any]:
         raise NotImplementedError
+
+    def table(self, key: Any, columns: list[str]) -> Arrow:
+        raise NotImplementedError
+
+    def tables(self, columns: list[str]) -> Iterator[Arrow]:
+        """All rows of some columns."""
+        return (self.table(key, columns) for key in self.keys())
+
+    def parts(self) -> Iterator[Part]:
+        return map(self.read_part, self.keys())
+
+    def read_part(self, key: Any) -> Part:
+        table = self.table(key, self.chosen.read)
+        return Part(key, *self.chosen.rows(table, lambda row: f"{self.place(key)}, row {row}"))
+
+    def place(self, key: Any) -> str:
+        return f"{self.names[key[0]]}, {self.unit} {key[1]}"
 
 
 def select(schema: Arrow, source: str, options: ReadOptions) -> Selection:
     """The target is the last column unless named; the features are all others unless named."""
     names = schema.names
     refuse_repeated(names, source)
-    if options.beside is not None:
-        goal, features = None, _for_predictions(names, source, options)
-    else:
-        goal, features = _chosen(names, options, source)
+    goal, features = (_chosen if options.beside is None else _for_predictions)(
+        names, options, source
+    )
     text = goal is not None and is_text_target(schema, goal, source)
     made = [_feature(schema.field(name).type, name, source, options.encode) for name in features]
     single = all(feature.single for feature in made)
@@ -57,15 +74,20 @@ def refuse_repeated(names: list[str], source: str) -> None:
         raise ValueError(f"{source}: has two columns named {repeated[0]!r}; rename one.")
 
 
-def _for_predictions(names: list[str], source: str, options: ReadOptions) -> list[str]:
-    assert options.beside is not None
-    unknown = [found for found in names if found not in {*options.columns, *options.beside}]
+def _for_predictions(names: list[str], options: ReadOptions, source: str) -> tuple[None, list[str]]:
+    known = {*options.columns, *(options.beside or ())}
+    unknown = [found for found in names if found not in known]
     if unknown and options.extra == "refuse":
         raise ValueError(
             f"{source}: the column {unknown[0]!r} is not one of the fit, must be left out; drop "
             "it, or add --extra ignore."
         )
-    return [column_of(names, column, "columns", source) for column in options.columns]
+    for column in options.columns:
+        if column not in names:
+            raise ValueError(
+                f"{source}: has no column {column!r}, must have every column of the fit; add it."
+            )
+    return None, list(options.columns)
 
 
 def _chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, list[str]]:
@@ -221,7 +243,7 @@ def check_agrees(chosen: Selection, first: Arrow, schema: Arrow, names: tuple[st
 
 
 def with_categories(
-    chosen: Selection, source: str, tables: Callable[[list[str]], Arrow]
+    chosen: Selection, source: str, tables: Callable[[list[str]], Iterable[Arrow]]
 ) -> Selection:
     """With the categories of text features, found in a pass over their columns."""
     wanted = [f.name for f in chosen.features if f.kind == "text" and not f.categories]

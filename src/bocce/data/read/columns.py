@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._types import Array, Arrow
+from ...blockfile import Block
 from .encoding import Encoding, Feature, as_days, as_dummies, as_text
-from .parts import NO_LIMIT, Chunk
+from .parts import NO_LIMIT
 
 Where = Callable[[int], str]  # the place of a row, in words
 CACHED = 1 << 19  # bytes of X that are filled column by column at a time
@@ -33,8 +34,15 @@ class ReadOptions(NamedTuple):
     exclude: Any = None  # columns that are no features
 
     def is_plain(self) -> bool:
-        asked = (self.target, self.columns, self.dtype, self.encode, self.exclude)
-        return all(v is None for v in asked)
+        return self.dtype is None and not self.asked()
+
+    def asked(self) -> str:
+        """What was asked for that only named columns have, in words."""
+        if self.target is not None or self.columns is not None:
+            return "target and columns"
+        return (
+            "encode" if self.encode is not None else "exclude" if self.exclude is not None else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -50,9 +58,8 @@ class Selection:
     @property
     def read(self) -> list[str]:
         """The columns to read, each once."""
-        return list(dict.fromkeys([f.name for f in self.features] + [self.target or ""]))[
-            : None if self.target else -1
-        ]
+        names = [feature.name for feature in self.features]
+        return list(dict.fromkeys([*names, self.target] if self.target else names))
 
     @property
     def columns(self) -> list[str]:
@@ -72,28 +79,23 @@ class Selection:
         """Bytes of X and y."""
         return rows * (self.d * self.dtype.itemsize + 8)
 
-    def rows(self, table: Arrow, where: Where, out: Array | None = None) -> Chunk:
-        """X, row-major, and y of a table, finite; ``out`` is memory for X."""
-        n = table.num_rows
-        X = np.empty((n, self.d), self.dtype) if out is None else out
-        start = 0
+    def rows(self, table: Arrow, where: Where) -> Block:
+        """X, row-major, and y of a table, finite."""
+        X, start = np.empty((table.num_rows, self.d), self.dtype), 0
         with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
-            for batch in table.to_batches(
-                max_chunksize=max(1, CACHED // (self.dtype.itemsize * max(1, self.d)))
-            ):
-                here = X[start : start + batch.num_rows]
-                place = 0
+            for batch in table.to_batches(max(1, CACHED // (self.dtype.itemsize * max(1, self.d)))):
+                here, place = X[start : start + batch.num_rows], 0
                 for feature in self.features:
-                    at = slice(place, place + feature.width)
-                    self._fill(here[:, at], feature, batch.column(feature.name), where, start)
+                    out = here[:, place : place + feature.width]
+                    self._fill(out, feature, batch.column(feature.name), where, start)
                     place += feature.width
                 start += batch.num_rows
-        y = np.zeros(n) if self.target is None else self._targets(table.column(self.target))
+        y = np.zeros(len(X)) if self.target is None else self._targets(table.column(self.target))
         bad_y = np.array([v is None for v in y], bool) if self.text else ~np.isfinite(y)
         if bad_y.any() or not _finite(X):
             keep = self._kept(X, y, bad_y, where)
             X, y = X[keep], y[keep]
-        return Chunk(X, y)
+        return X, y
 
     def _fill(self, out: Array, feature: Feature, column: Arrow, where: Where, start: int) -> None:
         if feature.kind == "text":

@@ -8,29 +8,27 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
 from ..._extras import arrow
-from .choose import ColumnSource, column_of, refuse_repeated
+from ...blockfile import Block
+from .choose import TableSource, column_of, refuse_repeated
 from .columns import ReadOptions
 from .encoding import Encoding
 from .filesystem import File
-from .parts import Part
-from .text import Lines, chunk_for, line_blocks, read_lines, text_chunks
+from .text import Lines, TextSource, chunk_for, line_blocks, text_chunks
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "?")
-TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
+TRUTH = {"true": True, "false": False, "1": True, "0": False}
 DELIMITERS = (",", ";", "\t")
 LONGEST_CELL = csv.field_size_limit()  # 131,072 characters
 SAMPLE = 1 << 17  # bytes of lines from which types are inferred
-BLOCK = 1 << 19  # bytes that a thread of pyarrow parses at once: the cells stay in the cache
+BLOCK = 1 << 19  # bytes that pyarrow parses at once: the cells stay in the cache
 MARK = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True)
-class CsvDialect:
+class CsvDialect(NamedTuple):
     """The delimiter, the names of the columns, and whether the first row holds them."""
 
     delimiter: str
@@ -38,133 +36,117 @@ class CsvDialect:
     header: bool
 
 
-class Csv(ColumnSource):
+class Csv(TextSource, TableSource):
     """CSV files, a few megabytes of text at a time; each is opened once."""
 
     def __init__(self, files: list[File], options: ReadOptions) -> None:
-        arrow()
+        pa = arrow()
         self.name, self.files = files[0].name, files
         self.chunk = chunk_for(options.limit)
         self.quick = True  # until a cell is quoted or missing
-        self.dialects: dict[int, CsvDialect] = {}
-        self._first: Iterator[Lines] | None = self._blocks(0)
-        block = next(self._first, None)
-        if block is None:
+        self.dialects: dict[File, CsvDialect] = {}
+        self._opened: Iterator[Lines] | None = self._all_lines()
+        first = next(self._opened, None)
+        if first is None:
             raise ValueError(f"{self.name}: holds no row of numbers.")
-        self._first = chain([block], self._first)
-        refuse_repeated(self.dialects[0].names, self.name)
-        self.types = self._types(block, options)
-        self.choose(arrow().schema(list(self.types.items())), self.name, options)
+        self._opened = chain([first], self._opened)
+        refuse_repeated(self.dialects[files[0]].names, self.name)
+        self.types = self._types(first, options)
+        self.choose(pa.schema(list(self.types.items())), self.name, options)
         self.types = {name: self.types[name] for name in self.chosen.read}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_first": None}
+        return {**self.__dict__, "_opened": None}
 
-    def parts(self) -> Iterator[Part]:
-        for number, file in enumerate(self.files):
-            blocks = self._first if number == 0 and self._first else self._blocks(number)
-            self._first = None
-            for lines in blocks:
-                yield self._part(lines.key(number, file), number, lines)
+    def lines(self) -> Iterator[Lines]:
+        lines, self._opened = self._opened or self._all_lines(), None
+        return lines
 
-    def read_part(self, key: Any) -> Part:
-        return self._part(key, key[0], read_lines(self.files, key))
-
-    def place(self, key: Any) -> str:
-        return f"{self.files[key[0]].name}, line {key[3]}"
-
-    def _part(self, key: Any, number: int, lines: Lines) -> Part:
-        name = self.files[number].name
-        table = self._table(lines, number, self.types)
-
+    def rows(self, lines: Lines) -> Block:
         def where(row: int) -> str:
-            return f"{name}, line {row_lines(lines)[row]}"
+            return f"{lines.file.name}, line {row_lines(lines)[row]}"
 
-        return Part(key, table.num_rows, lambda out: self.chosen.rows(table, where, out))
+        return self.chosen.rows(self._table(lines, self.types), where)
 
     def tables(self, columns: list[str]) -> Iterator[Any]:
         types = {name: self.types[name] for name in columns}
-        for number in range(len(self.files)):
-            for lines in self._blocks(number):
-                yield self._table(lines, number, types)
+        return (self._table(lines, types) for lines in self._all_lines())
 
-    def _blocks(self, number: int) -> Iterator[Lines]:
-        """The rows of a file without its header."""
-        file, dialect, todo = self.files[number], None, False
-        for text, line, offset in line_blocks(text_chunks(file, self.chunk), file.name):
-            if offset == 0 and text.startswith(MARK):
-                text, offset = text[len(MARK) :], len(MARK)
-            if dialect is None and text.strip():
-                dialect = self.dialects[number] = sniff(Lines(text, line, offset), file.name)
-                self._check_names(number)
-                todo = dialect.header
-            while todo and text:
-                first, _, text = text.partition(b"\n")
-                line, offset = line + 1, offset + len(first) + 1
-                todo = not first.strip()
-            if text.strip():
-                yield Lines(text, line, offset)
+    def _all_lines(self) -> Iterator[Lines]:
+        """The rows of all files without their headers."""
+        for file in self.files:
+            header = None
+            for text, line, offset, _ in line_blocks(text_chunks(file, self.chunk), file):
+                if offset == 0 and text.startswith(MARK):
+                    text, offset = text[len(MARK) :], len(MARK)
+                if header is None and text and not text.isspace():
+                    self.dialects[file] = self._sniffed(Lines(text, line, offset, file))
+                    header = self.dialects[file].header
+                while header and text:
+                    first, _, text = text.partition(b"\n")
+                    line, offset = line + 1, offset + len(first) + 1
+                    header = not first.strip()
+                if text and not text.isspace():
+                    yield Lines(text, line, offset, file)
 
-    def _check_names(self, number: int) -> None:
-        found, wanted = self.dialects[number].names, self.dialects[0].names
-        if found != wanted:
+    def _sniffed(self, lines: Lines) -> CsvDialect:
+        found = sniff(lines)
+        wanted = self.dialects.get(self.files[0], found).names
+        if found.names != wanted:
             raise ValueError(
-                f"{self.files[number].name}: has the columns {_few(found)}, must have those of "
+                f"{lines.file.name}: has the columns {_few(found.names)}, must have those of "
                 f"{self.name}, {_few(wanted)}; give the files of one table."
             )
+        return found
 
     def _types(self, block: Lines, options: ReadOptions) -> dict[str, Any]:
         """The type of each column, by the first lines: numbers, truth values, text or dates.
 
         Without an encoding text is read as numbers, so that its first cell is named.
         """
-        pa = arrow()
+        pa, encode = arrow(), options.encode
         end = block.text.find(b"\n", SAMPLE) + 1
-        sample = Lines(block.text[: end or None], block.line, block.offset)
         try:
-            found = self._read(sample, 0, None, False)
+            found = self._read(block._replace(text=block.text[: end or None]), None, False)
         except pa.ArrowInvalid:  # every cell is judged when it is read
-            return dict.fromkeys(self.dialects[0].names, pa.float64())
-        text = pa.string()
-        encode = options.encode
+            return dict.fromkeys(self.dialects[block.file].names, pa.float64())
         types = {}
-        for name, column in zip(found.column_names, found.columns):
-            kind = column.type
-            encoded = encode is not None and (kind == text or pa.types.is_temporal(kind))
+        for name, kind in zip(found.column_names, found.schema.types):
+            encoded = encode is not None and (kind == pa.string() or pa.types.is_temporal(kind))
             types[name] = kind if encoded or pa.types.is_boolean(kind) else pa.float64()
-            if isinstance(encode, Encoding):
-                types[name] = text if name in encode.categories else types[name]
+            if isinstance(encode, Encoding) and name in encode.categories:
+                types[name] = pa.string()
         if options.beside is None:  # the first target that is not missing decides
             last = -1 if options.target is None else options.target
             goal = column_of(found.column_names, last, "target", self.name)
             first = next((v for v in found.column(goal).to_pylist() if v is not None), "0")
-            types[goal] = pa.float64() if is_number(str(first)) else text
+            types[goal] = pa.float64() if is_number(str(first)) else pa.string()
         return types
 
-    def _table(self, lines: Lines, number: int, types: dict[str, Any]) -> Any:
+    def _table(self, lines: Lines, types: dict[str, Any]) -> Any:
         pa = arrow()
         if b'"' in lines.text or pa.string() in types.values():
             self.quick = False
         for quick in (True, False) if self.quick else (False,):
             try:
-                table = self._read(lines, number, types, quick)
+                table = self._read(lines, types, quick)
             except pa.ArrowInvalid:
                 continue
             self.quick = quick
             return table
-        return read_slowly(lines, self.dialects[number], types, self.files[number].name)
+        return read_slowly(lines, self.dialects[lines.file], types)
 
-    def _read(self, lines: Lines, number: int, types: Any, quick: bool) -> Any:
+    def _read(self, lines: Lines, types: Any, quick: bool) -> Any:
         """With pyarrow; ``quick`` looks for no quotes and no missing values."""
         pa = arrow()
         from pyarrow import csv as reader
 
-        dialect = self.dialects[number]
+        dialect = self.dialects[lines.file]
         return reader.read_csv(
             pa.BufferReader(lines.text),
             reader.ReadOptions(
                 column_names=dialect.names,
-                use_threads=pa.cpu_count() > 1,
+                use_threads=False,  # several blocks are read at once
                 block_size=max(BLOCK, 2 * lines.text.find(b"\n")),
             ),
             reader.ParseOptions(delimiter=dialect.delimiter, quote_char=False if quick else '"'),
@@ -177,15 +159,15 @@ class Csv(ColumnSource):
         )
 
 
-def sniff(lines: Lines, source: str) -> CsvDialect:
+def sniff(lines: Lines) -> CsvDialect:
     """Find out by looking at the first rows.
 
     The delimiter is the one of ``, ; tab`` that cuts the first row into most cells. The first row
     is a header if a cell of it is text where the second row has a number, or if all of it is text.
     """
-    rows = [row.rstrip("\r") for row in _decoded(lines, source).split("\n") if row.strip()][:2]
-    delimiter = max(DELIMITERS, key=lambda sign: _count(rows[0], sign))
-    first, *others = [_cells(row, delimiter, source, i) for i, row in enumerate(rows, 1)]
+    rows = [(line, row) for line, row in _numbered(lines) if row.strip()][:2]
+    delimiter = max(DELIMITERS, key=lambda sign: _count(rows[0][1], sign))
+    first, *others = [_cells(row, delimiter, f"{lines.file.name}, line {n}") for n, row in rows]
     text = [not is_number(cell) and cell.strip() not in MISSING for cell in first]
     below = [is_number(cell) for cell in others[0]] if others else []
     named = all(text) or (all(text[1:]) and len(text) > 1 and not first[0].strip())
@@ -194,13 +176,20 @@ def sniff(lines: Lines, source: str) -> CsvDialect:
     return CsvDialect(delimiter, names, header)
 
 
-def _decoded(lines: Lines, source: str) -> str:
+def _numbered(lines: Lines) -> Iterator[tuple[int, str]]:
+    """The rows as text with the numbers of their lines; blank lines are no rows."""
     try:
-        return lines.text.decode()
+        text = lines.text.decode()
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{source}: not UTF-8 text at byte {lines.offset + error.start}; save it so."
+            f"{lines.file.name}: not UTF-8 text at byte {lines.offset + error.start}; save it so."
         ) from None
+    rows = enumerate(text.split("\n"), lines.line)
+    return ((line, row.rstrip("\r")) for line, row in rows if row.strip("\r"))
+
+
+def row_lines(lines: Lines) -> list[int]:
+    return [line for line, _ in _numbered(lines)]
 
 
 def _count(row: str, delimiter: str) -> int:
@@ -211,13 +200,13 @@ def _count(row: str, delimiter: str) -> int:
         return 0
 
 
-def _cells(row: str, delimiter: str, source: str, line: int) -> list[str]:
+def _cells(row: str, delimiter: str, place: str) -> list[str]:
     try:
         return next(csv.reader([row], delimiter=delimiter))
     except csv.Error:
         raise ValueError(
-            f"{source}, line {line}: a cell is longer than {LONGEST_CELL} characters or breaks "
-            "off, must be a number; check its quotes."
+            f"{place}: a cell is longer than {LONGEST_CELL} characters or breaks off, must be a "
+            "number; check its quotes."
         ) from None
 
 
@@ -232,22 +221,20 @@ def is_number(cell: str) -> bool:
         return False
 
 
-def read_slowly(lines: Lines, dialect: CsvDialect, types: dict[str, Any], source: str) -> Any:
+def read_slowly(lines: Lines, dialect: CsvDialect, types: dict[str, Any]) -> Any:
     """Cell by cell; raise a `ValueError` that names file, line, column and cell."""
     pa = arrow()
     found: dict[str, list[Any]] = {name: [] for name in types}
-    for line, row in enumerate(_decoded(lines, source).split("\n"), lines.line):
-        if not row.strip("\r"):
-            continue
-        cells = _cells(row.rstrip("\r"), dialect.delimiter, source, line)
+    for line, row in _numbered(lines):
+        place = f"{lines.file.name}, line {line}"
+        cells = _cells(row, dialect.delimiter, place)
         if len(cells) != len(dialect.names):
             raise ValueError(
-                f"{source}, line {line}: has {len(cells)} cells where the first row has "
-                f"{len(dialect.names)}."
+                f"{place}: has {len(cells)} cells where the first row has {len(dialect.names)}."
             )
         for name, cell in zip(dialect.names, cells):
             if name in found:
-                found[name].append(_value(cell, types[name], name, f"{source}, line {line}"))
+                found[name].append(_value(cell, types[name], name, place))
     return pa.table({name: pa.array(found[name], kind) for name, kind in types.items()})
 
 
@@ -260,22 +247,12 @@ def _value(cell: str, kind: Any, name: str, place: str) -> Any:
     if kind == pa.float64() and is_number(cell):
         return float(cell)
     if kind == pa.bool_() and cell.strip().lower() in TRUTH:
-        return bool(TRUTH[cell.strip().lower()])
+        return TRUTH[cell.strip().lower()]
     if pa.types.is_temporal(kind):
         try:
             return pa.scalar(cell.strip()).cast(kind).as_py()
         except pa.ArrowInvalid:
             pass
-    return _refuse_cell(place, name, cell, kind)
-
-
-def row_lines(lines: Lines) -> list[int]:
-    """The number of each row's line: blank lines are no rows."""
-    texts = lines.text.split(b"\n")
-    return [number for number, text in enumerate(texts, lines.line) if text.strip(b"\r")]
-
-
-def _refuse_cell(place: str, name: str, cell: str, kind: Any) -> NoReturn:
     shown = cell if len(cell) <= 40 else cell[:40] + "..."
     wanted = {"bool": "True or False", "double": "a number"}.get(str(kind), f"a {kind}")
     remedy = (

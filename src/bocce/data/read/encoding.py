@@ -65,10 +65,8 @@ class Encoding:
 
         Parameters
         ----------
-        features : list of Feature
-            The columns of the source, in the order of X.
-        unknown : {"refuse", "ignore"}, default "refuse"
-            What to do with categories that are not among the features'.
+        features, unknown : list of Feature, {"refuse", "ignore"}
+            The columns of the source, in the order of X; what to do with other categories.
 
         Returns
         -------

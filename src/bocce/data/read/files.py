@@ -1,4 +1,4 @@
-"""Data where they lie: one call for Parquet, Arrow, CSV, LIBSVM and NPZ, here or behind a URL."""
+"""One call that reads Parquet, Arrow, CSV, LIBSVM and NPZ, here or behind a URL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .encoding import Encoding
 from .filesystem import File, files_of
 from .libsvm import Libsvm, read_libsvm
 from .npz import read_npz
-from .parts import NO_LIMIT, Parts, Source, survey
+from .parts import NO_LIMIT, Growing, Parts, Source, survey
 from .tables import Arrow, Parquet, Scan
 from .text import suffix_of
 
@@ -29,6 +29,7 @@ SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv"), "CSV"),
     ".npz": "NPZ",
 }
+UNNAMED = ("NPZ", "LIBSVM")  # formats whose columns have no names
 BEGINNINGS = {b"PAR1": "Parquet", MAGIC: "Arrow", b"PK\x03\x04": "NPZ"}
 
 
@@ -37,14 +38,10 @@ class Table(tuple[Any, Any]):
 
     Parameters
     ----------
-    X : array or sparse matrix
-        The features, of shape (n, d).
-    y : ndarray
-        The targets, of shape (n,).
-    columns : list of str, optional
-        The names of the features.
-    target : str, optional
-        The name of the target.
+    X, y : array or sparse matrix, ndarray
+        The features, of shape (n, d), and the targets, of shape (n,).
+    columns, target : list of str, str, optional
+        The names of the features and of the target.
     encoding : Encoding, optional
         How text and dates became numbers.
     """
@@ -114,10 +111,10 @@ def open(
         knows (``s3://``, ``https://``, ...). Also a ``pyarrow.dataset.Dataset``, or a table of
         Arrow, pandas or polars.
     target : str or int, optional
-        The column of the target, by name or number; by default the last one. The target may be
-        text.
-    columns : list of str or int, optional
-        The columns of the features; by default all other columns.
+        The column of the target, by name or number; by default the last one. It may be text.
+    columns, exclude : list of str or int, optional
+        The columns of the features, by default all others; or the columns that are neither features
+        nor target.
     memory : int, optional
         The bytes that X and y may take; by default half of the machine's memory. Larger data come
         in parts.
@@ -133,8 +130,6 @@ def open(
     unknown : {"refuse", "ignore"}, optional
         What to do with a category that the given `Encoding` lacks: an error that names it, or 0 in
         the columns of all categories. By default what the `Encoding` says, else "refuse".
-    exclude : list of str or int, optional
-        Columns that are neither features nor target, where ``columns`` is not given.
 
     Returns
     -------
@@ -165,18 +160,18 @@ def open(
     ...
     ValueError: open: columns='heigth' must be a column of people.csv: 'age', 'height', 'sport'.
     """
-    limit = _limit(memory)
     _checks.choice("open", "missing", missing, ["refuse", "drop", "keep"])
-    known = isinstance(encode, Encoding)
-    if encode is not None and not known:
+    known = encode if isinstance(encode, Encoding) else None
+    if encode is not None and known is None:
         _checks.choice("open", "encode", encode, ["onehot"])
-    unknown = unknown or (encode.unknown if known else "refuse")
+    unknown = unknown or (known.unknown if known else "refuse")
     _checks.choice("open", "unknown", unknown, ["refuse", "ignore"])
     kind = None
     if dtype is not None:
         kind = np.dtype(_checks.choice("open", "dtype", dtype, ["float32", "float64"]))
     if known and columns is None:
-        columns = encode.features
+        columns = known.features
+    limit = _limit(memory)
     options = ReadOptions(target, columns, kind, missing, limit, encode, unknown, exclude=exclude)
     if not _is_path(source) and not are_paths(source):
         return _finished(table_source(source, options), limit)
@@ -196,7 +191,7 @@ def features(source: Any, model: Any, *, extra: str, missing: str, unknown: str 
     ``unknown``: categories that the fit lacks, by default as the fit says."""
     files, names = files_of(source), model.columns
     options = ReadOptions(missing=missing, limit=_limit(None))
-    if names is not None and one_format(files) not in ("NPZ", "LIBSVM"):
+    if names is not None and one_format(files) not in UNNAMED:
         encoding = model.encoding
         names = names if encoding is None else encoding.features
         options = options._replace(
@@ -212,31 +207,21 @@ def features(source: Any, model: Any, *, extra: str, missing: str, unknown: str 
 
 def _opened(files: list[File], options: ReadOptions) -> Table | BlockFile:
     format_, limit = one_format(files, options), options.limit
-    if format_ == "NPZ":
-        if len(files) > 1:
-            raise ValueError(
-                f"open: {len(files)} NPZ files must be one; join them, or open them one by one."
-            )
-        X, y = read_npz(files[0], limit)
-        return Table(X if options.dtype is None else X.astype(options.dtype), y)
-    if format_ == "LIBSVM":
-        found = read_libsvm(files, limit)
-        if not isinstance(found, Libsvm):
-            X, y = found
-            return Table(X if options.dtype is None else X.astype(options.dtype), y)
-        found.dtype = options.dtype or found.dtype
-        return _finished(found, limit, keep=False)
+    if format_ in UNNAMED:
+        found = (read_npz if format_ == "NPZ" else read_libsvm)(files, limit, options.dtype)
+        return _finished(found, limit, False) if isinstance(found, Libsvm) else Table(*found)
     plain = options.is_plain() and len(files) == 1 and not files[0].remote
     if plain and is_block_file(files[0].path):
-        return _block_file(files[0].path, limit)
+        return _block_file(BlockFile(files[0].path), limit)
     return _finished(source_of(files, format_, options), limit)
 
 
 def _limit(given: Any) -> int:
-    remedy = "or None for half of the machine's memory"
     if given is None:
         return max(1 << 24, machine_memory() // 2)
-    return _checks.integer("open", "memory", given, remedy=remedy)
+    return _checks.integer(
+        "open", "memory", given, remedy="or None for half of the machine's memory"
+    )
 
 
 def _is_path(source: Any) -> bool:
@@ -249,10 +234,10 @@ def are_paths(source: Any) -> bool:
 
 def format_of(file: File) -> str:
     """By the last suffix that is not a compression's; by its first bytes if that says nothing."""
-    name = file.name
-    stem = name[: len(name) - len(suffix_of(name))]
-    known = SUFFIXES.get(PurePosixPath(stem).suffix.lower())
-    if known is None and not suffix_of(name):
+    name, packed = file.name, suffix_of(file.name)
+    plain = PurePosixPath(name[: len(name) - len(packed)])
+    known = SUFFIXES.get(plain.suffix.lower())
+    if known is None and not packed:
         with file.open() as stream:
             head = stream.read(8)
         known = next((kind for mark, kind in BEGINNINGS.items() if head.startswith(mark)), None)
@@ -273,15 +258,11 @@ def one_format(files: list[File], options: ReadOptions | None = None) -> str:
                 f"open: {file.name} is {kind} and {files[0].name} {kinds[0]}, must be of one "
                 "format; name the files with a glob such as '*.parquet'."
             )
-    if kinds[0] in ("NPZ", "LIBSVM") and options is not None:
-        asked = ("target", "columns", "encode", "exclude")
-        found = [name for name in asked if getattr(options, name) is not None]
-        if found:
-            which = "target and columns" if found[0] in asked[:2] else found[0]
-            raise ValueError(
-                f"open: {which} must be left out for {kinds[0]}, whose columns have no names "
-                f"({files[0].name})."
-            )
+    if kinds[0] in UNNAMED and options is not None and (asked := options.asked()):
+        raise ValueError(
+            f"open: {asked} must be left out for {kinds[0]}, whose columns have no names "
+            f"({files[0].name})."
+        )
     return kinds[0]
 
 
@@ -301,15 +282,14 @@ def _finished(source: Source, limit: int, keep: bool = True) -> Table | BlockFil
 
 def table_source(source: Any, options: ReadOptions) -> Source:
     """A table or data set that was given directly: by row groups where it has them."""
-    name = type(source).__name__
-    if hasattr(source, "get_fragments") and hasattr(source, "scanner"):
+    name, pa = type(source).__name__, arrow()
+    if hasattr(source, "get_fragments"):
         fragments = list(source.get_fragments())
         if fragments and all(hasattr(fragment, "row_groups") for fragment in fragments):
             return Parquet(fragments, source.schema, options)
         return Scan("the data set", source, options)
     if name == "LazyFrame":
         raise TypeError("open: source=LazyFrame must be collected first; give source.collect().")
-    pa = arrow()
     if isinstance(source, pa.RecordBatch):
         return Scan("the record batch", pa.Table.from_batches([source]), options)
     if isinstance(source, pa.Table):
@@ -337,20 +317,20 @@ def _from_pandas(frame: Any) -> Any:
 
 def table_rows(table: Any) -> tuple[Any, Any]:
     """X and y of an Arrow table or record batch; its last column is the target."""
-    found = table_source(table, ReadOptions())
-    return survey(found, NO_LIMIT)  # type: ignore[return-value]
+    return survey(table_source(table, ReadOptions()), NO_LIMIT)  # type: ignore[return-value]
 
 
-def _block_file(path: str, limit: int) -> Table | BlockFile:
-    file = BlockFile(path)
+def _block_file(file: BlockFile, limit: int) -> Table | BlockFile:
     if file.n * (file.d * file.dtype.itemsize + 8) > limit:
         return file
-    X, y = np.empty((file.n, file.d), file.dtype), np.empty(file.n)
-    for i, (part_X, part_y) in enumerate(file.stream(range(file.n_blocks))):
-        here = slice(file.start(i), file.start(i) + file.rows(i))
-        X[here], y[here] = part_X, part_y
-    labels = y if file.classes is None else np.array(file.classes)[y.astype(np.int64)]
-    return Table(X, labels, file.columns, file.target)
+    X, y = Growing(file.dtype, file.d), Growing(np.float64)
+    for rows, targets in file.stream(range(file.n_blocks)):
+        X.add(rows)
+        y.add(targets)
+    labels = y.whole()
+    if file.classes is not None:
+        labels = np.array(file.classes)[labels.astype(np.int64)]
+    return Table(X.whole(), labels, file.columns, file.target)
 
 
 def read_table(path: str | os.PathLike[str]) -> tuple[Any, Any]:

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from scipy import sparse
 
+from ..._direct import read_ahead
 from ..._types import Array
-from . import parts
+from ...blockfile import Block
 from .filesystem import File
-from .parts import NO_LIMIT, Growing, Part, check_size
-from .text import Lines, chunk_for, line_blocks, read_lines, text_chunks
+from .parts import NO_LIMIT, Growing, check_size
+from .text import Lines, TextSource, chunk_for, line_blocks, text_chunks, threads
 
 Matrix = tuple[sparse.csr_array, Array]
 
@@ -52,14 +53,14 @@ class ParsedRows(NamedTuple):
         return sparse.csr_array(triple, shape=(len(self.labels), d))
 
 
-def parse(lines: Lines, source: str) -> ParsedRows:
+def parse(lines: Lines) -> ParsedRows:
     text = lines.text
     if b"#" in text:
         text = _COMMENT.sub(b"", text)
     if b"qid:" in text:
         text = _QUERY.sub(rb"\1", text)
     rows = parse_fast(text)
-    return parse_plain(text, source, lines.line) if rows is None else rows
+    return parse_plain(text, lines.file.name, lines.line) if rows is None else rows
 
 
 # -- line by line ----------------------------------------------------------------------------------
@@ -172,108 +173,79 @@ def libsvm_chunks(file: File, limit: int = NO_LIMIT) -> Iterator[bytes]:
     return text_chunks(file, max(1, chunk_for(limit) // 4))
 
 
-def parsed_rows(chunks: Iterable[bytes], source: str) -> Iterator[ParsedRows]:
-    """The rows of LIBSVM text, chunk by chunk; chunks may end anywhere in a line."""
-    for lines in line_blocks(chunks, source):
-        yield parse(lines, source)
-
-
-def whole_matrix(pieces: Iterable[ParsedRows], source: str) -> Matrix:
-    """CSR features and labels."""
-    found = _Gathered()
-    for rows in pieces:
-        found.add(rows)
-    return found.matrix(source)
-
-
-class _Gathered:
+class Gathered:
     """Rows as they come, and the smallest and largest index."""
 
     def __init__(self) -> None:
         self.lowest, self.highest = 1, -1
         self.arrays = [Growing(kind) for kind in (np.float64, np.int64, np.int32, np.float64)]
 
-    def add(self, rows: ParsedRows, keep: bool = True) -> None:
-        if rows.indices.size:
-            self.lowest = min(self.lowest, int(rows.indices.min()))
-            self.highest = max(self.highest, int(rows.indices.max()))
-        for array, new in zip(self.arrays, rows):
-            if keep:
+    def add(self, lines: Iterable[Lines], limit: int = NO_LIMIT) -> bool:
+        """Do the rows of all lines fit into ``limit`` bytes? Others are only looked at."""
+        fits = True
+        for rows in read_ahead(parse, lines, threads(), 1 + threads()):
+            if rows.indices.size:
+                self.lowest = min(self.lowest, int(rows.indices.min()))
+                self.highest = max(self.highest, int(rows.indices.max()))
+            taken = sum(array.array.nbytes for array in self.arrays)
+            fits = fits and taken + sum(array.nbytes for array in rows) <= limit
+            for array, new in zip(self.arrays, rows if fits else ()):
                 array.add(new)
+        return fits
 
     @property
-    def size(self) -> int:
-        return sum(array.array.nbytes for array in self.arrays)
+    def d(self) -> int:
+        return self.highest + 1 - self.lowest
 
-    def matrix(self, source: str) -> Matrix:
+    def matrix(self, source: str, dtype: Any = None) -> Matrix:
         rows = ParsedRows(*(array.whole() for array in self.arrays))
         for what, found in (("row", rows.labels), ("feature", rows.indices)):
             if not found.size:
                 raise ValueError(
                     f"{source}: holds no {what}; expected lines of label index:value ..."
                 )
-        return rows.matrix(self.lowest, self.highest + 1 - self.lowest), rows.labels
+        X = rows.matrix(self.lowest, self.d)
+        return X if dtype is None else X.astype(dtype, copy=False), rows.labels
 
 
-def read_libsvm(files: list[File], limit: int) -> Matrix | Libsvm:
+def read_libsvm(files: list[File], limit: int, dtype: Any = None) -> Matrix | Libsvm:
     """The files as one matrix if it fits into ``limit`` bytes, else a source of dense parts."""
-    found, fits = _Gathered(), True
-    for file in files:
-        for rows in parsed_rows(libsvm_chunks(file), file.name):
-            fits = fits and found.size + sum(array.nbytes for array in rows) <= limit
-            found.add(rows, fits)
-    if fits:
-        return found.matrix(files[0].name)
-    return Libsvm(files, found.lowest, found.highest + 1 - found.lowest, limit)
+    found = Gathered()
+    lines = (block for file in files for block in line_blocks(libsvm_chunks(file), file))
+    if found.add(lines, limit):
+        return found.matrix(files[0].name, dtype)
+    return Libsvm(files, found.lowest, found.d, limit, dtype)
 
 
-class Libsvm:
+class Libsvm(TextSource):
     """LIBSVM text whose width is known, as dense rows: a part is a few megabytes of text."""
 
-    text = False
-    encoding = None
+    text, encoding = False, None
+    columns: list[str] | None = None
+    target: str | None = None
 
-    def __init__(self, files: list[File], base: int, d: int, limit: int) -> None:
+    def __init__(self, files: list[File], base: int, d: int, limit: int, dtype: Any) -> None:
         self.name, self.files, self.base, self.d = files[0].name, files, base, d
-        self.limit, self.dtype = limit, np.dtype(np.float64)
-        self.columns: list[str] | None = None
-        self.target: str | None = None
+        self.limit, self.dtype = limit, np.dtype(dtype or np.float64)
         if not 0 < 8 * d <= DENSE_ROW:
             raise ValueError(
                 f"{self.name}: has {d} columns, must have from 1 to {DENSE_ROW // 8} to be read in "
                 "dense parts; raise memory, or drop the columns that are hardly used."
             )
 
+    def lines(self) -> Iterator[Lines]:
+        for file in self.files:
+            yield from line_blocks(libsvm_chunks(file, self.limit), file)
+
     def matrices(self) -> Iterator[Matrix]:
         """The same rows as they are written: sparse."""
-        for file in self.files:
-            for rows in parsed_rows(libsvm_chunks(file), file.name):
-                if rows.labels.size:
-                    yield rows.matrix(self.base, self.d), rows.labels
+        for rows in map(parse, self.lines()):
+            if rows.labels.size:
+                yield rows.matrix(self.base, self.d), rows.labels
 
-    def parts(self) -> Iterator[Part]:
-        for number, file in enumerate(self.files):
-            for lines in line_blocks(libsvm_chunks(file, self.limit), file.name):
-                part = self._part(lines.key(number, file), file.name, lines)
-                if part.n:
-                    yield part
-
-    def read_part(self, key: Any) -> Part:
-        return self._part(key, self.files[key[0]].name, read_lines(self.files, key))
-
-    def place(self, key: Any) -> str:
-        return f"{self.files[key[0]].name}, line {key[3]}"
-
-    def _part(self, key: Any, name: str, lines: Lines) -> Part:
-        rows = parse(lines, name)
-        n = rows.labels.size
-        check_size(f"{name}, line {lines.line} and on", 8 * n * (self.d + 1), self.limit)
-
-        def dense(out: Array | None) -> parts.Chunk:
-            X = rows.matrix(self.base, self.d).toarray()
-            if out is None or out.dtype != X.dtype:
-                return parts.Chunk(X.astype(self.dtype, copy=False), rows.labels)
-            out[:] = X
-            return parts.Chunk(out, rows.labels)
-
-        return Part(key, n, dense)
+    def rows(self, lines: Lines) -> Block:
+        found = parse(lines)
+        needed = 8 * found.labels.size * (self.d + 1)
+        check_size(f"{lines.file.name}, line {lines.line} and on", needed, self.limit)
+        X = found.matrix(self.base, self.d).toarray()
+        return X.astype(self.dtype, copy=False), found.labels

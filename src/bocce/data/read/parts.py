@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..._layout import Block
 from ..._types import Array
-from ...blockfile import DEPTH
+from ...blockfile import DEPTH, Block
 
 MOST_LABELS = 100  # more different targets than this are not listed
 NO_LIMIT = int(np.iinfo(np.int64).max)  # bytes
-
-
-class Chunk(NamedTuple):
-    X: Array
-    y: Array  # float64, or strings
 
 
 class Part(NamedTuple):
     """Some rows of a source."""
 
     key: Any  # what `Source.read_part` takes; None if the part cannot be read alone
-    n: int
-    rows: Callable[[Array | None], Chunk]  # given memory for X, or None
+    X: Array
+    y: Array  # float64, or strings
 
 
 class Source(Protocol):
@@ -86,59 +80,52 @@ class Growing:
     def __init__(self, dtype: Any, *shape: int) -> None:
         self.n, self.array = 0, np.empty((0, *shape), dtype)
 
-    def room(self, count: int) -> Array:
-        """Memory for so many rows after the last one; valid until the next call."""
-        if self.n + count > len(self.array):
-            size = max(self.n + count, self.n + self.n // 16)
-            self.array.resize((size, *self.array.shape[1:]), refcheck=False)
-        return self.array[self.n : self.n + count]
-
-    def room_or_none(self, count: int) -> Array | None:
-        try:
-            return self.room(count)
-        except MemoryError:  # under an address limit
-            return None
-
     def add(self, rows: Array) -> None:
-        self.room(len(rows))[:] = rows
-        self.n += len(rows)
+        end = self.n + len(rows)
+        if end > len(self.array):
+            self._resize(max(end, self.n + self.n // 16))
+        self.array[self.n : end] = rows
+        self.n = end
+
+    def _resize(self, n: int) -> None:
+        self.array.resize((n, *self.array.shape[1:]), refcheck=False)
 
     def whole(self) -> Array:
-        self.array.resize((self.n, *self.array.shape[1:]), refcheck=False)
+        self._resize(self.n)
         return self.array
 
 
-def survey(source: Source, limit: int, keep: bool = True) -> Chunk | Parts:
+def survey(source: Source, limit: int, keep: bool = True) -> Block | Parts:
     """Read and check all rows once: keep them while they fit, else only how to read them again."""
-    X, ys = Growing(source.dtype, source.d), list[Array]()
-    parts, fits = Parts(source), keep
-    keys, counts = list[Any](), list[int]()
-    for part in source.parts():
-        size = (X.n + part.n) * (source.d * X.array.itemsize + 8)
-        room = X.room_or_none(part.n) if fits and size <= limit else None
-        if fits and room is None:
-            fits = False
-            for key, end, y in zip(keys, np.cumsum(counts), ys):
-                parts.add(key, Chunk(X.array[end - len(y) : end], y), limit)
-            X, ys = Growing(source.dtype, source.d), []
-        found = part.rows(room)
-        if not len(found.y):
-            continue
+    X, kept, fits = Growing(source.dtype, source.d), list[tuple[Any, Array]](), keep
+    parts = Parts(source)
+    for key, rows, y in source.parts():
+        if fits and not _added(X, rows, limit):
+            fits, end = False, 0
+            for old, old_y in kept:
+                end += len(old_y)
+                parts.add(old, X.array[end - len(old_y) : end], old_y, limit)
+            X, kept = Growing(source.dtype, source.d), []
         if fits:
-            if not np.may_share_memory(found.X, X.array):  # rows were left out
-                X.room(len(found.y))[:] = found.X
-            X.n += len(found.y)
-            ys.append(found.y)
-            keys.append(part.key)
-            counts.append(len(found.y))
-        else:
-            parts.add(part.key, found, limit)
-    if not (counts or parts.counts):
+            kept.append((key, y))
+        elif len(y):
+            parts.add(key, rows, y, limit)
+    if not (X.n or parts.counts):
         raise ValueError(f"{source.name}: holds no row; check what was written there.")
     if not fits:
         return parts.sized(limit)
-    y = np.concatenate(ys)
-    return Chunk(X.whole(), y.astype(str) if source.text else y)
+    y = np.concatenate([y for _, y in kept])
+    return X.whole(), y.astype(str) if source.text else y
+
+
+def _added(X: Growing, rows: Array, limit: int) -> bool:
+    if (X.n + len(rows)) * (rows.shape[1] * X.array.itemsize + 8) > limit:
+        return False
+    try:
+        X.add(rows)
+    except MemoryError:  # under an address limit
+        return False
+    return True
 
 
 class Parts:
@@ -155,17 +142,17 @@ class Parts:
         self.keys, self.counts, self.sums = list[Any](), list[int](), list[int]()
         self._labels = Labels()
 
-    def add(self, key: Any, found: Chunk, limit: int) -> None:
+    def add(self, key: Any, X: Array, y: Array, limit: int) -> None:
         if key is None:
             raise ValueError(
                 f"{self.path}: is larger than memory={limit} and can only be read from its "
                 "beginning; unpack it, raise memory, or write it once with "
                 "bocce.data.write_blocks."
             )
-        self._labels.add(found.y)
+        self._labels.add(y)
         self.keys.append(key)
-        self.counts.append(len(found.y))
-        self.sums.append(checksum(*found))
+        self.counts.append(len(y))
+        self.sums.append(checksum(X, y))
 
     def sized(self, limit: int) -> Parts:
         """Finished; refused if two parts do not fit into memory."""
@@ -186,19 +173,14 @@ class Parts:
             )
         return self
 
-    def buffer(self) -> Array:
-        return np.empty((max(self.counts), self.d), self.dtype)
-
-    def fill(self, i: int, buffer: Array) -> Block:
-        part = self.source.read_part(self.keys[i])
-        X, y = part.rows(buffer[: part.n] if part.n <= len(buffer) else None)
+    def read(self, i: int) -> Block:
+        _, X, y = self.source.read_part(self.keys[i])
         if len(y) != self.counts[i] or checksum(X, y) != self.sums[i]:
             raise ValueError(
                 f"{self.source.place(self.keys[i])}: is not what it was when the data were opened; "
                 "open them again."
             )
-        if self.classes is not None:
-            y = codes_of(y, self.classes)
+        y = y if self.classes is None else codes_of(y, self.classes)
         X.flags.writeable = y.flags.writeable = False
         return X, y
 

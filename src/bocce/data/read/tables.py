@@ -12,7 +12,7 @@ from typing import Any
 
 from ..._direct import machine_memory
 from ..._extras import arrow
-from .choose import ColumnSource, check_agrees
+from .choose import TableSource, check_agrees
 from .columns import ReadOptions
 from .filesystem import File
 from .parts import Part, check_size
@@ -30,7 +30,7 @@ def named(place: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         asked = re.search(r"\d+", str(error)) if isinstance(error, MemoryError) else None
         honest = asked is not None and int(asked[0]) <= machine_memory()
-        if getattr(error, "errno", None) is not None or honest:
+        if (isinstance(error, OSError) and error.errno is not None) or honest:
             raise  # the disk failed, or memory is short; a forged length asks for terabytes
         first = str(error).strip().split("\n")[0]
         raise ValueError(
@@ -39,42 +39,7 @@ def named(place: str) -> Iterator[None]:
         ) from None
 
 
-class PartedTable(ColumnSource):
-    """What the sources of this file share: a part is a number of a home and a number in it."""
-
-    unit = "row"  # what a part is called
-
-    names: list[str]
-
-    def keys(self) -> Iterator[Any]:
-        raise NotImplementedError
-
-    def table(self, key: Any, columns: list[str]) -> Any:
-        raise NotImplementedError
-
-    def tables(self, columns: list[str]) -> Iterator[Any]:
-        for key in self.keys():
-            yield self.table(key, columns)
-
-    def parts(self) -> Iterator[Part]:
-        for key in self.keys():
-            part = self.read_part(key)
-            if part.n:
-                yield part
-
-    def read_part(self, key: Any) -> Part:
-        table = self.table(key, self.chosen.read)
-
-        def where(row: int) -> str:
-            return f"{self.place(key)}, row {row}"
-
-        return Part(key, table.num_rows, lambda out: self.chosen.rows(table, where, out))
-
-    def place(self, key: Any) -> str:
-        return f"{self.names[key[0]]}, {self.unit} {key[1]}"
-
-
-class Parquet(PartedTable):
+class Parquet(TableSource):
     """Row groups of Parquet files, or of the fragments of a ``pyarrow.dataset.Dataset``.
 
     A data set has one schema, and fits its files to it; files alone must agree with the first.
@@ -128,7 +93,7 @@ def _parquet_fragment(file: File) -> Any:
     return kind.make_fragment(*file.for_arrow())
 
 
-class Arrow(PartedTable):
+class Arrow(TableSource):
     """Record batches of Arrow IPC (Feather) files."""
 
     unit = "record batch"
@@ -149,23 +114,18 @@ class Arrow(PartedTable):
             yield pa.ipc.open_file(stream)
 
     def keys(self) -> Iterator[Any]:
+        from pyarrow import dataset
+
         for number, file in enumerate(self.files):
             with self._opened(number) as reader:
                 count, schema = reader.num_record_batches, reader.schema
+                rows = dataset.IpcFileFormat().make_fragment(*file.for_arrow()).count_rows()
             check_agrees(self.chosen, self.schema, schema, (file.name, self.name))
-            self._check_sizes(number, count)
+            # refused before any memory is taken: compressed batches that no memory holds
+            check_inflation(file.name, self.chosen.room(rows), file.size())
+            least = self.chosen.room(-(-rows // max(1, count)))  # of the largest batch
+            check_size(self.place((number, 0)), least, self.limit)
             yield from ((number, batch) for batch in range(count))
-
-    def _check_sizes(self, number: int, batches: int) -> None:
-        """Refuse, before any memory is taken, compressed batches that no memory holds."""
-        from pyarrow import dataset
-
-        file = self.files[number]
-        with named(file.name):
-            rows = dataset.IpcFileFormat().make_fragment(*file.for_arrow()).count_rows()
-        check_inflation(file.name, self.chosen.room(rows), file.size())
-        largest = self.chosen.room(-(-rows // max(1, batches)))  # at least
-        check_size(self.place((number, 0)), largest, self.limit)
 
     def table(self, key: Any, columns: list[str]) -> Any:
         pa, place = arrow(), self.place(key)
@@ -176,35 +136,31 @@ class Arrow(PartedTable):
             return pa.Table.from_batches([batch]).select(columns)
 
 
-class Scan(PartedTable):
+class Scan(TableSource):
     """Any other ``pyarrow.dataset.Dataset``, and tables in memory: from the first row to the last.
 
     A part cannot be read alone.
     """
 
     def __init__(self, name: str, data: Any, options: ReadOptions) -> None:
-        self.data = data
-        self.in_memory = not hasattr(data, "scanner")
-        self.names = [name]
+        self.data, self.in_memory = data, isinstance(data, arrow().Table)
         self.choose(data.schema, name, options)
 
     def tables(self, columns: list[str]) -> Iterator[Any]:
         pa = arrow()
         with named(self.name):
             if self.in_memory:
-                whole = self.data.select(columns)
-                starts = range(0, whole.num_rows, BATCH_ROWS)
-                yield from (whole.slice(start, BATCH_ROWS) for start in starts)
+                batches = self.data.select(columns).to_batches(max_chunksize=BATCH_ROWS)
             else:
-                for batch in self.data.to_batches(columns=columns, batch_size=BATCH_ROWS):
-                    yield pa.Table.from_batches([batch])
+                batches = self.data.to_batches(columns=columns, batch_size=BATCH_ROWS)
+            yield from (pa.Table.from_batches([batch]) for batch in batches)
 
     def parts(self) -> Iterator[Part]:
         start = 0
         for table in self.tables(self.chosen.read):
 
-            def rows(out: Any, table: Any = table, start: int = start) -> Any:
-                return self.chosen.rows(table, lambda row: f"{self.name}, row {start + row}", out)
+            def where(row: int, start: int = start) -> str:
+                return f"{self.name}, row {start + row}"
 
-            yield Part(None, table.num_rows, rows)
+            yield Part(None, *self.chosen.rows(table, where))
             start += table.num_rows

@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from ... import _checks, sampling
 from ..._atomic import atomic_write
 from ..._direct import PAGE
 from ..._extras import arrow
-from ..._types import Array
-from ...blockfile import ENTRY, BlockFile, Layout, schema, table_metadata
+from ..._types import Array, Arrow, Json
+from ...blockfile import ENTRY, Block, BlockFile, Layout, schema, table_metadata
 from ..read.parts import Labels, codes_of
 from .chunks import WHERE, ChunkReader
 from .shuffle import Buckets, keyed, record
@@ -50,7 +50,9 @@ def write_blocks(
 
     The file appears under its name only when it is whole and on disk; a link of that name is
     replaced, not followed. Of two that write the same file at the same time, the last one to finish
-    wins whole. Temporary files have no names, so a crash leaves none of them behind.
+    wins whole. Temporary files have no names, so a crash leaves none of them behind; a call that
+    was killed is not resumed: the same call starts again from the first row, and writes the same
+    file.
 
     Parameters
     ----------
@@ -64,14 +66,12 @@ def write_blocks(
         blocks where n allows. The sizes of blocks differ by at most one row.
     seed : int, default 0
         The seed of the shuffle.
-    target : str or int, optional
-        The column of the target in files and tables, as in ``bocce.data.open``.
-    columns : list of str or int, optional
-        The columns of the features in files and tables, as in ``bocce.data.open``.
+    target, columns : str or int, list of str or int, optional
+        The columns of the target and of the features of files and tables, as in `open`.
     dtype : {"float32", "float64"}, optional
         The type of X (y is float64); by default the type of the first chunk.
     missing : {"refuse", "drop"}, default "refuse"
-        What to do with rows that have a missing value, as in ``bocce.data.open``.
+        What to do with rows that have a missing value, as in `open`.
     progress : callable, optional
         Called with (stage, rows done, rows in all or None); stage is "read" or "write".
 
@@ -108,31 +108,42 @@ def write_blocks(
     _checks.choice(WHERE, "missing", missing, ["refuse", "drop"])
     kind = None if dtype is None else _checks.choice(WHERE, "dtype", dtype, ["float32", "float64"])
     arrow()  # or the remedy, before any work
-    chunks = ChunkReader(chunks, None if kind is None else np.dtype(kind), target, columns, missing)
+    reader = ChunkReader(chunks, None if kind is None else np.dtype(kind), target, columns, missing)
     tell = progress or (lambda stage, done, total: None)
     try:
         with Buckets(path.parent) as buckets:
-            rows = _dealt_out(chunks, buckets, seed, tell)
-            _written(path, chunks, rows, buckets, block_rows, seed, tell)
+            rows = _Dealt(reader, buckets, seed, tell)
+            layout = Layout(rows.n, *rows.shape, _block_count(rows.n, *rows.shape, block_rows))
+            with atomic_write(path) as file:
+                facts = {**rows.facts(), "seed": seed}
+                _write(file, layout, facts, rows.in_blocks(buckets, layout), tell)
+        _settle_folder(path.parent)
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
         raise OSError(
             error.errno,
             f"{WHERE}: there is no room left for {str(path)!r} ({os.strerror(error.errno)}); free "
-            "some and call again",
+            "some and call again, which starts from the first row",
         ) from error
     return BlockFile(path)
 
 
 class _Dealt:
-    """What is known of the rows when all have been read: their number, record type and labels."""
+    """All rows, dealt out to buckets, and what is known of them."""
 
-    def __init__(self) -> None:
-        self.n, self.kind, self.labels = 0, np.dtype("V1"), Labels()
+    def __init__(self, reader: ChunkReader, buckets: Buckets, seed: int, tell: Progress) -> None:
+        self.n, self.labels, self.reader = 0, Labels(), reader
         self.names: list[str] = []  # of text labels, in the order in which they came
+        for X, y in reader:
+            if len(y):
+                buckets.add(keyed(X, self._encoded(y), seed, self.n))
+                self.n, self.shape = self.n + len(y), (X.shape[1], X.dtype.name)
+                tell("read", self.n, None)
+        if not self.n:
+            raise ValueError(f"{WHERE}: chunks hold no row, must hold at least one.")
 
-    def encoded(self, y: Array, target: str | None) -> Array:
+    def _encoded(self, y: Array) -> Array:
         """Targets as numbers: text is counted in the order in which it comes."""
         text = y.dtype == object
         if self.n and text != bool(self.names):
@@ -140,57 +151,31 @@ class _Dealt:
         self.labels.add(y)
         if not text:
             return y
-        self.labels.classes(target)  # or too many
+        self.labels.classes(self.reader.target)  # or too many
         self.names += [name for name in dict.fromkeys(y) if name not in self.names]
         return codes_of(y, self.names)
 
-    def sorted_codes(self, y: Array) -> Array:
-        """The same in the order of the alphabet."""
-        if not self.names:
-            return y
-        places = [sorted(self.names).index(name) for name in self.names]
-        return np.array(places, np.float64)[y.astype(np.int64)]
+    def facts(self) -> dict[str, Any]:
+        classes = sorted(self.names) or None
+        codes = [float(code) for code in range(len(self.names))]
+        return {
+            "labels": codes if classes else self.labels.all,
+            "columns": self.reader.columns,
+            "target": self.reader.target,
+            "classes": classes,
+        }
 
-
-def _dealt_out(chunks: ChunkReader, buckets: Buckets, seed: int, tell: Progress) -> _Dealt:
-    found = _Dealt()
-    for X, y in chunks:
-        if len(y):
-            records = keyed(X, found.encoded(y, chunks.target), seed, found.n)
-            found.n, found.kind = found.n + len(y), records.dtype
-            buckets.add(records)
-            tell("read", found.n, None)
-    if not found.n:
-        raise ValueError(f"{WHERE}: chunks hold no row, must hold at least one.")
-    return found
-
-
-def _written(
-    path: Path,
-    chunks: ChunkReader,
-    rows: _Dealt,
-    buckets: Buckets,
-    block_rows: int | None,
-    seed: int,
-    tell: Progress,
-) -> None:
-    x = rows.kind["x"]
-    n, d, kind = rows.n, x.shape[0], x.base.name
-    classes = sorted(rows.names) or None
-    facts = {
-        "labels": [float(code) for code in range(len(classes))] if classes else rows.labels.all,
-        "seed": seed,
-        "columns": chunks.columns,
-        "target": chunks.target,
-        "classes": classes,
-    }
-    with atomic_write(path) as file:
-        writer = _Writer(file, Layout(n, d, kind, _block_count(n, d, kind, block_rows)), facts)
-        for records in buckets.in_order(record(d, kind)):
-            writer.append(records["x"], rows.sorted_codes(records["y"]))
-            tell("write", writer.placed, n)
-        writer.finish()
-    _settle_folder(path.parent)
+    def in_blocks(self, buckets: Buckets, layout: Layout) -> Iterator[Block]:
+        """All rows in their new order; text is now counted in the order of the alphabet."""
+        places = np.argsort(np.argsort(self.names)).astype(np.float64)
+        rest = np.empty(0, record(layout.d, layout.dtype))
+        sorted_rows = buckets.in_order(rest.dtype)
+        for i in range(layout.blocks):
+            while len(rest) < layout.rows(i):
+                rest = np.concatenate([rest, next(sorted_rows)])
+            here, rest = rest[: layout.rows(i)], rest[layout.rows(i) :]
+            y = places[here["y"].astype(np.int64)] if self.names else here["y"]
+            yield np.ascontiguousarray(here["x"]), np.ascontiguousarray(y)
 
 
 def _block_count(n: int, d: int, kind: str, block_rows: int | None) -> int:
@@ -201,60 +186,35 @@ def _block_count(n: int, d: int, kind: str, block_rows: int | None) -> int:
     return -(-n // block_rows)
 
 
-class _Writer:
-    """Gathers rows into blocks, writes each as a record batch, and keeps its checksums."""
+def _write(
+    file: BinaryIO, layout: Layout, facts: Json, blocks: Iterable[Block], tell: Progress
+) -> None:
+    """Each block as a record batch, and their checksums in a last one without rows."""
+    pa, form, table = arrow(), schema(layout, facts), np.zeros(layout.blocks, ENTRY)
 
-    def __init__(self, file: Any, layout: Layout, facts: dict[str, Any]) -> None:
-        self.file, self.layout, self.schema = file, layout, schema(layout, facts)
-        self.writer = arrow().ipc.new_file(self.file, self.schema)
-        self.table = np.zeros(layout.blocks, ENTRY)
-        self.placed = self.block = 0
-        self._start()
+    def batch(X: Array, y: Array) -> Arrow:
+        x = pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), type=form.field("x").type)
+        return pa.record_batch([x, pa.array(y)], schema=form)
 
-    def _start(self) -> None:
-        rows = self.layout.rows(self.block) if self.block < self.layout.blocks else 0
-        self.X = np.empty((rows, self.layout.d), self.layout.dtype)
-        self.y = np.empty(rows)
-        self.filled = 0
-
-    def append(self, X: Array, y: Array) -> None:
-        done = 0
-        while done < len(y):
-            count = min(len(self.y) - self.filled, len(y) - done)
-            here, there = slice(self.filled, self.filled + count), slice(done, done + count)
-            self.X[here], self.y[here] = X[there], y[there]
-            self.filled, done, self.placed = self.filled + count, done + count, self.placed + count
-            if self.filled == len(self.y):
-                self._flush()
-
-    def _flush(self) -> None:
-        pa = arrow()
-        batch = _batch(pa, self.X, self.y, self.schema)
-        self.writer.write_batch(batch)
-        length = pa.ipc.get_record_batch_size(batch)
-        begin = self.file.tell() - length  # before the first one there is the schema
-        self.table[self.block] = begin, length, zlib.crc32(self.X.data), zlib.crc32(self.y.data)
-        self.block += 1
-        self._start()
-
-    def finish(self) -> None:
-        pa = arrow()
-        last = _batch(pa, self.X[:0], self.y[:0], self.schema)
-        self.writer.write_batch(last, custom_metadata=table_metadata(self.schema, self.table))
-        self.writer.close()
-
-
-def _batch(pa: Any, X: Array, y: Array, schema: Any) -> Any:
-    x = pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), type=schema.field("x").type)
-    return pa.record_batch([x, pa.array(y)], schema=schema)
+    done = 0
+    with pa.ipc.new_file(file, form) as writer:
+        for i, (X, y) in enumerate(blocks):
+            made = batch(X, y)
+            writer.write_batch(made)
+            length = pa.ipc.get_record_batch_size(made)
+            begin = file.tell() - length  # before the first one there is the schema
+            table[i] = begin, length, zlib.crc32(X.data), zlib.crc32(y.data)
+            done += len(y)
+            tell("write", done, layout.n)
+        empty = batch(np.empty(0, layout.dtype), np.empty(0))
+        writer.write_batch(empty, custom_metadata=table_metadata(form, table))
 
 
 def _settle_folder(folder: Path) -> None:
     """Have the new name on disk; Windows does so by itself."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    if os.name != "nt":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -10,13 +10,12 @@ import numpy as np
 from scipy import sparse
 
 from ..._types import Array
-from ...blockfile import BlockFile
+from ...blockfile import Block, BlockFile
 from ..read.columns import ReadOptions
 from ..read.files import are_paths, format_of, one_format, source_of, table_source
 from ..read.filesystem import files_of
 from ..read.libsvm import Libsvm, read_libsvm
 from ..read.npz import read_npz
-from ..read.parts import Chunk
 
 PIECE_BYTES = 1 << 23  # dense rows handled at once
 WHERE = "write_blocks"
@@ -35,7 +34,7 @@ class ChunkReader:
         self.columns: list[str] | None = None
         self.target: str | None = None
 
-    def __iter__(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[Block]:
         kind, width, row = self.dtype, None, 0
         for number, (X, y) in enumerate(self._pairs()):
             X, y = _checked(number, X, y, width)
@@ -52,9 +51,9 @@ class ChunkReader:
                 part = X[start : start + step]
                 dense = part.toarray() if sparse.issparse(part) else part
                 with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
-                    piece = Chunk(np.asarray(dense, kind), y[start : start + step])
+                    piece = np.asarray(dense, kind), y[start : start + step]
                 _finite(number, row, piece)
-                row += piece.X.shape[0]
+                row += len(piece[1])
                 yield piece
 
     def _pairs(self) -> Iterator[tuple[Any, Any]]:
@@ -93,7 +92,7 @@ class ChunkReader:
         for group in [files] if alike else [[file] for file in files]:
             format_ = one_format(group, self.options._replace(dtype=None))
             if format_ == "NPZ":
-                yield from (read_npz(file) for file in group)
+                yield from (read_npz([file]) for file in group)
             elif format_ == "LIBSVM":
                 found = read_libsvm(group, 0)  # its width is that of all files
                 yield from found.matrices() if isinstance(found, Libsvm) else [found]
@@ -103,7 +102,7 @@ class ChunkReader:
     def _rows(self, source: Any) -> Iterator[tuple[Any, Any]]:
         self.columns, self.target = source.columns, source.target
         for part in source.parts():
-            yield part.rows(None)
+            yield part.X, part.y
 
 
 def _named(y: Array, classes: list[str]) -> Array:
@@ -152,7 +151,7 @@ def _checked(number: int, X: Any, y: Any, width: int | None) -> tuple[Any, Array
     return X, y.astype(np.float64, copy=False)
 
 
-def _finite(number: int, row: int, piece: Chunk) -> None:
+def _finite(number: int, row: int, piece: Block) -> None:
     for name, array in zip("Xy", piece):
         if array.dtype != object and not np.isfinite(array).all():
             wrong = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
