@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from .results import View
+from .results import FigureView
 
 OBSERVATION, STATEMENT, OURS = "observation", "statement", "ours"
 KINDS = (OBSERVATION, STATEMENT, OURS)
@@ -83,7 +83,7 @@ class Finding:
         return "mostly-not" if missed >= MOSTLY * self.evaluated else "mixed"
 
 
-Judge = Callable[[View], Finding]
+Judge = Callable[[FigureView], Finding]
 
 
 @dataclass(frozen=True)
