@@ -274,9 +274,10 @@ def tally() -> tuple[Cases, Numbers]:
 
 
 def span(values: Iterable[float]) -> str:
-    """
-    >>> span([3.0, 0.25])
-    '0.25 to 3'
+    """The least and the largest; where every run diverged there is none.
+
+    >>> span([3.0, 0.25]), span([])
+    ('0.25 to 3', 'unknown')
     """
     found = list(values)
-    return f"{min(found):.2g} to {max(found):.2g}"
+    return f"{min(found):.2g} to {max(found):.2g}" if found else "unknown"
