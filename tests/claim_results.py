@@ -17,7 +17,7 @@ from bocce.paper.exhibits import (
 from bocce.paper.exhibits import misestimation as mis
 from bocce.paper.exhibits import thresholds as thresholds_exhibit
 from bocce.paper.exhibits._synthetic import panel_name
-from bocce.paper.results import Results, View
+from bocce.paper.results import FigureView, Results
 from bocce.paper.specs import Outcome
 from bocce.paper.texts import STATEMENTS
 from bocce.paper.verdicts import Verdict
@@ -32,7 +32,7 @@ FIGURE = {claim.id: label for label, exhibit in EXHIBITS.items() for claim in ex
 
 def finding(name, results, setting="paper"):
     """What a claim finds in these results."""
-    return BY_NAME[name].judge(View(results, FIGURE[name], setting))
+    return BY_NAME[name].judge(FigureView(results, FIGURE[name], setting))
 
 
 def word(name, results):

@@ -10,7 +10,7 @@ from bocce.cli import app
 from bocce.paper import EXHIBITS, report, runner
 from bocce.paper.erratum import erratum, summary
 from bocce.paper.exhibits import theorems
-from bocce.paper.results import Results, View
+from bocce.paper.results import FigureView, Results
 from bocce.paper.texts import OTHER, STATEMENTS
 from bocce.paper.verdicts import CLASSES, OURS, STATEMENT, Verdict
 
@@ -84,7 +84,7 @@ def test_the_evidence_for_a_class_is_found(claim):
     """Computed here, not read: each inequality that the verdict rests on."""
     outcome = theorems.lemma(claim.id)
     results = Results({("theorems", "paper", claim.id, "test", "table"): outcome})
-    finding = claim.judge(View(results, "theorems"))
+    finding = claim.judge(FigureView(results, "theorems"))
     assert [name for name, case in finding.cases.items() if case is not True] == []
     assert Verdict(claim, "theorems", {"paper": finding}).word == claim.verdict
     printed = [name for name in finding.cases if re.search("printed|gap|rounded|too small", name)]

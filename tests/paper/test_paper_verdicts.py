@@ -8,7 +8,7 @@ import pytest
 
 import claim_results as made
 from bocce.paper.judge import as_json, as_markdown, bottom_line, judge_all
-from bocce.paper.results import Results, Trajectory, View, interval
+from bocce.paper.results import FigureView, Results, Trajectory, interval
 from bocce.paper.specs import PROFILES, Outcome
 from bocce.paper.verdicts import (
     CLASSES,
@@ -104,11 +104,11 @@ def test_below_the_critical_batch_the_runs_decide():
     exact = made.quad()
     place = ("kappa=1000, r=1e-02", "SHB")
     whole = ("shb_quad", "paper", *place)
-    right = View(exact, "shb_quad").curve(*place)
+    right = FigureView(exact, "shb_quad").curve(*place)
     wild = {(*whole, "exact"): made.outcome(1e6 * right.exact)}
     sampled = {(*whole, "0"): made.outcome(right.exact)}
     results = made.joined(exact, Results(wild), Results(sampled))
-    assert View(results, "shb_quad").curve(*place).last == 1e6 * right.last
+    assert FigureView(results, "shb_quad").curve(*place).last == 1e6 * right.last
     for critical, wanted in ((1.01, right.last), (0.99, 1e6 * right.last)):
         stable = made.table("shb_quad", "kappa=1000", "stability", {"SHB": [critical]})
         judged = finding("quad_i_floor", made.joined(results, stable)).numbers
@@ -175,10 +175,10 @@ def test_a_diverged_run_is_infinite_from_where_it_stopped():
     short = made.outcome([1.0, 5.0], np.array([0, 10]), status="diverged")
     long = made.outcome([1.0, 2.0, 0.5], np.array([0, 10, 20]))
     place = ("f", "paper", "p", "m")
-    both = View(Results({(*place, "0"): short, (*place, "1"): long}), "f").curve("p", "m")
+    both = FigureView(Results({(*place, "0"): short, (*place, "1"): long}), "f").curve("p", "m")
     assert both.runs.tolist() == [[1.0, 5.0, np.inf], [1.0, 2.0, 0.5]]
     assert both.diverged
-    alone = View(Results({(*place, "0"): short}), "f").curve("p", "m")
+    alone = FigureView(Results({(*place, "0"): short}), "f").curve("p", "m")
     assert alone.runs.tolist() == [[1.0, 5.0, np.inf]]
     assert alone.last == np.inf
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .results import Trajectory, View
+from .results import FigureView, Trajectory
 
 DECADES = 17.0
 HEADROOM = 1e3  # a curve that grows beyond so many times the start leaves the panel
@@ -194,7 +194,7 @@ class Picture:
 
 
 def runs_picture(
-    view: View, columns: int, panels: list[Panel], notes: tuple[str, ...] = ()
+    view: FigureView, columns: int, panels: list[Panel], notes: tuple[str, ...] = ()
 ) -> Picture:
     """A picture of sampled curves, which says how many runs they are the mean of."""
     return Picture(columns=columns, panels=tuple(panels), seeds=view.seed_count, notes=notes)
@@ -248,7 +248,7 @@ def method_lines(
     return made
 
 
-def curve_panels(view: View, methods: tuple[str, ...]) -> list[Panel]:
+def curve_panels(view: FigureView, methods: tuple[str, ...]) -> list[Panel]:
     """A panel for each (kappa, r): every method against the iterations."""
     panels = []
     for panel in view.panels:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .canvas import SETTING_WORDS, Picture
-from .results import Results, View
+from .results import FigureView, Results
 from .specs import Cell, Profile
 from .texts import read
 from .verdicts import Claim
@@ -31,7 +31,7 @@ class Exhibit:
 
     label: str
     cells: Callable[[str, Profile], list[Cell]]
-    picture: Callable[[View], Picture]
+    picture: Callable[[FigureView], Picture]
     claims: tuple[Claim, ...]
     tables: tuple[Callable[..., Any], ...] = ()
 
@@ -64,7 +64,7 @@ class Exhibit:
 
     def drawn(self, results: Results, setting: str) -> Picture:
         """The picture; where there are several settings, its name and title say which it shows."""
-        picture = self.picture(View(results, self.label, setting))
+        picture = self.picture(FigureView(results, self.label, setting))
         name, title = self.label, picture.title or self.title
         if len(self.settings) > 1:
             name, title = f"{name}-{setting}", f"{title} ({SETTING_WORDS[setting]})"

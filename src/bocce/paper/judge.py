@@ -12,7 +12,7 @@ from .._types import Json
 from . import EXHIBITS
 from .erratum import summary
 from .exhibit import Exhibit
-from .results import Results, View
+from .results import FigureView, Results
 from .specs import Profile
 from .verdicts import CLASSES, KINDS, OBSERVATION, OBSERVED, OURS, STATEMENT, Verdict
 
@@ -35,7 +35,7 @@ def judge_all(results: Results, profile: Profile) -> list[Verdict]:
         data = _data(exhibit, results, profile)
         for claim in exhibit.claims if settings else ():
             readings = claim.readings or settings
-            findings = {s: claim.judge(View(results, exhibit.label, s)) for s in readings}
+            findings = {s: claim.judge(FigureView(results, exhibit.label, s)) for s in readings}
             verdicts.append(Verdict(claim, exhibit.label, findings, f"{claim.judged_on}; {data}"))
     return verdicts
 

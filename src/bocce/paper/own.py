@@ -13,7 +13,7 @@ from .canvas import curve_panels
 from .compute import expected, prepared, told
 from .draw import save
 from .exhibit import Exhibit
-from .results import Results, View
+from .results import FigureView, Results
 from .specs import EXACT, Cell, Run
 
 WHERE = "reproduce"
@@ -81,7 +81,7 @@ def draw(results: Results, figure: Exhibit, method: Method, folder: Path) -> lis
     """The figure with one more line in each panel, for each setting that is there."""
     written = []
     for setting in results.settings(figure.label):
-        view = View(results, figure.label, setting)
+        view = FigureView(results, figure.label, setting)
         there = [m for panel in view.panels for m in view.methods(panel)]
         names = (*(m for m in dict.fromkeys(there) if m != method.name), method.name)
         picture = figure.drawn(results, setting)
@@ -96,7 +96,7 @@ def compared(results: Results, cells: list[Cell], method: Method) -> list[tuple[
     rows: list[tuple[str, ...]] = []
     for cell in cells:
         label, setting, panel = cell.key[:3]
-        curves = View(results, label, setting).curves(panel)
+        curves = FigureView(results, label, setting).curves(panel)
         ends = {name: curve.last for name, curve in curves.items()}
         mine = ends.pop(method.name)
         best = min(ends, key=lambda name: ends[name])

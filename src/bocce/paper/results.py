@@ -123,7 +123,7 @@ class Results:
 
 
 @dataclass(frozen=True)
-class View:
+class FigureView:
     """The results of one figure under one setting: what its claims and its picture ask for."""
 
     results: Results

@@ -58,7 +58,7 @@ def run_cells(folder: Path, cells: list[Cell]) -> Done:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CellPlan:
     """``cells`` were asked for; ``whole`` is what the folder holds when they are done, and
     ``held`` the settings of each figure in it."""
 
@@ -76,7 +76,7 @@ def plan(
     profile: Profile,
     settings: tuple[str, ...],
     only: str = "",
-) -> Plan:
+) -> CellPlan:
     """The cells of these figures and settings, or ``only`` those whose path begins so."""
     before = noted(folder)
     held = before["figures"] if before.get("profile") == profile.name else {}
@@ -91,11 +91,11 @@ def plan(
         for cell in whole
         if cell.figure in labels and cell.setting in settings and cell.path.startswith(only)
     ]
-    return Plan(folder, profile, held, cells if only else whole, cells, only)
+    return CellPlan(folder, profile, held, cells if only else whole, cells, only)
 
 
 def reproduce(
-    plan: Plan,
+    plan: CellPlan,
     jobs: int = 1,
     fresh: bool = False,
     tell: Tell = lambda what, share, left: None,

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from .results import View
+from .results import FigureView
 
 OBSERVATION, STATEMENT, OURS = "observation", "statement", "ours"
 KINDS = (OBSERVATION, STATEMENT, OURS)
@@ -83,7 +83,7 @@ class Finding:
         return "mostly-not" if missed >= MOSTLY * self.evaluated else "mixed"
 
 
-Judge = Callable[[View], Finding]
+Judge = Callable[[FigureView], Finding]
 
 
 @dataclass(frozen=True)
@@ -274,9 +274,10 @@ def tally() -> tuple[Cases, Numbers]:
 
 
 def span(values: Iterable[float]) -> str:
-    """
-    >>> span([3.0, 0.25])
-    '0.25 to 3'
+    """The least and the largest; where every run diverged there is none.
+
+    >>> span([3.0, 0.25]), span([])
+    ('0.25 to 3', 'unknown')
     """
     found = list(values)
-    return f"{min(found):.2g} to {max(found):.2g}"
+    return f"{min(found):.2g} to {max(found):.2g}" if found else "unknown"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import exact
 from ..compute import prepared
-from ..results import Trajectory, View
+from ..results import FigureView, Trajectory
 from ..specs import Cell, Data, Outcome, Profile, Run, run_cells, table, table_cell
 
 VARIANTS = ("Multi-SHB", "Multi-SHB-CNST", "2P-SHB")
@@ -93,7 +93,7 @@ def stability(
     return Outcome.of(**numbers)
 
 
-def judged_curves(view: View) -> dict[str, dict[str, Trajectory]]:
+def judged_curves(view: FigureView) -> dict[str, dict[str, Trajectory]]:
     """Every curve by panel and method, as claims are judged: of unstable methods, on the runs."""
     found = {}
     for panel in view.panels:

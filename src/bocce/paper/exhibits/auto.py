@@ -6,7 +6,7 @@ import numpy as np
 
 from ..canvas import Line, Panel, Picture, words_of
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import EXACT, Cell, Data, Profile, Run
 from ..texts import claims
 from ..verdicts import Finding, below, counted, tally
@@ -34,11 +34,11 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return cells
 
 
-def _error(view: View, panel: str, method: str, share: float) -> np.ndarray:
+def _error(view: FigureView, panel: str, method: str, share: float) -> np.ndarray:
     return view.curve(panel, f"{method}, b={share:g} n").error
 
 
-def auto_near_best(view: View) -> Finding:
+def auto_near_best(view: FigureView) -> Finding:
     cases, numbers = tally()
     for panel in view.panels:
         for share in SHARES:
@@ -64,7 +64,7 @@ def _title(panel: str) -> str:
     return f"{ {'haar': 'Haar rows', 'heavy': 'the released rows'}[design] }, {words_of(rest)}"
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     panels = []
     for panel in view.panels:
         lines = []

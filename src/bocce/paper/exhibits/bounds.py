@@ -16,7 +16,7 @@ from ... import LeastSquares, exact, schedules, theory
 from ..canvas import Line, Panel, Picture, visible
 from ..compute import problem
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import Cell, Data, Outcome, Profile, table, table_cell
 from ..texts import STATEMENTS
 from ..verdicts import OURS, Claim, Finding, below, first_false, span, tally
@@ -149,7 +149,7 @@ def _beside(p: LeastSquares, theorem: str, T: int) -> dict[str, float]:
     }
 
 
-def _holds(theorem: str, view: View) -> Finding:
+def _holds(theorem: str, view: FigureView) -> Finding:
     cases, numbers = tally()
     for mu in UNITS:
         columns = view.numbers(f"{theorem}, mu={mu:g}", "bounds")
@@ -181,7 +181,7 @@ def _claim(theorem: str, promise: Promise) -> Claim:
     )
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     """A panel a theorem: bound over exact error against the unit mu, at the longest common T; and
     one for how Theorem 1's bound changes with T."""
     panels = []
@@ -207,7 +207,7 @@ def _picture(view: View) -> Picture:
     return Picture(columns=4, panels=tuple(panels), notes=notes)
 
 
-def _ratio(view: View, theorem: str, mu: float, which: str) -> float:
+def _ratio(view: FigureView, theorem: str, mu: float, which: str) -> float:
     """Bound over exact error at the longest T of `HORIZONS` whose error is above rounding."""
     columns = view.numbers(f"{theorem}, mu={mu:g}", "bounds")
     exact, bound = (columns[name][: len(HORIZONS)] for name in ("exact", which))

@@ -8,7 +8,7 @@ from ... import schedules
 from .. import authors
 from ..canvas import ITERATION, Line, Panel, Picture
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import Cell, Outcome, Profile, table, table_cell
 from ..texts import claims
 from ..verdicts import Finding
@@ -34,7 +34,7 @@ def alpha_beta(T: int, L: float, mu: float, setting: str) -> Outcome:
     return Outcome.of(k=np.arange(T), alpha=s.alpha, beta=s.beta)
 
 
-def alpha_falls(view: View) -> Finding:
+def alpha_falls(view: FigureView) -> Finding:
     numbers = view.numbers("parameters", "SHB-EXP")
     alpha, T = numbers["alpha"], numbers["k"].size
     slope = float(np.log(alpha[-1] / alpha[T // 2]) / np.log((T - 1) / (T // 2)))
@@ -49,7 +49,7 @@ def alpha_falls(view: View) -> Finding:
     )
 
 
-def beta_rises(view: View) -> Finding:
+def beta_rises(view: FigureView) -> Finding:
     beta = view.numbers("parameters", "SHB-EXP")["beta"]
     shown = {"beta_1": beta[1], "beta_{T-1}": beta[-1]}
     if view.setting == "authors":
@@ -59,7 +59,7 @@ def beta_rises(view: View) -> Finding:
     return Finding({"beta_k": rises}, shown, said)
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     numbers = view.numbers("parameters", "SHB-EXP")
     k, alpha = numbers["k"], numbers["alpha"]
     standard = Line("1/k", k[1:], alpha[0] / k[1:], "guide")

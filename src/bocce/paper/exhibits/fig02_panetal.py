@@ -9,7 +9,7 @@ from ... import exact, sampling
 from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, visible
 from ..compute import prepared
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import Cell, Data, Outcome, Profile, Run, table, table_cell
 from ..texts import claims
 from ..verdicts import Finding, counted, tally
@@ -60,7 +60,7 @@ def first_stage_rate(setting: str, T: int) -> Outcome:
     return Outcome.of(rate=exact.mean_square_rate(p, float(s.alpha[1]), float(s.beta[1]), b))
 
 
-def panetal_diverges(view: View) -> Finding:
+def panetal_diverges(view: FigureView) -> Finding:
     runs = [run.numbers["grad_norm"] for run in view.seeds(PANEL, METHOD)]
     rate = float(view.numbers(PANEL, "first stage")["rate"][0])
     cases, _ = tally()
@@ -76,7 +76,7 @@ def panetal_diverges(view: View) -> Finding:
     )
 
 
-def panetal_variance(view: View) -> Finding:
+def panetal_variance(view: FigureView) -> Finding:
     """On the diagonal problem at b = 1 the variance is (n - 1) ||grad f||^2, exactly."""
     cases, numbers = tally()
     for i, run in enumerate(view.seeds(PANEL, METHOD)):
@@ -94,7 +94,7 @@ def panetal_variance(view: View) -> Finding:
     )
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     curve = view.curve(PANEL, METHOD)
     with np.errstate(invalid="ignore", over="ignore"):
         runs = Line(METHOD, *visible(curve.k, curve.mean, 1e300), "runs")

@@ -11,7 +11,7 @@ from ... import exact, schedules, theory
 from ..canvas import Picture, curve_panels, runs_picture
 from ..compute import prepared, problem, told
 from ..exhibit import Exhibit
-from ..results import Trajectory, View
+from ..results import FigureView, Trajectory
 from ..specs import Cell, Outcome, Profile, Run, table, table_cell
 from ..texts import claims
 from ..verdicts import Case, Finding, all_of, below, counted, ratio, span, tally, within
@@ -79,7 +79,7 @@ def _settled(curve: Trajectory) -> Case:
     return drift < math.log(2.0)
 
 
-def quad_i_floor(view: View) -> Finding:
+def quad_i_floor(view: FigureView) -> Finding:
     curves = judged_curves(view)
     cases, _ = tally()
 
@@ -103,7 +103,7 @@ def quad_i_floor(view: View) -> Finding:
     )
 
 
-def quad_i_faster(view: View) -> Finding:
+def quad_i_faster(view: FigureView) -> Finding:
     cases, numbers = tally()
     shares = []
     for panel, methods in judged_curves(view).items():
@@ -116,7 +116,7 @@ def quad_i_faster(view: View) -> Finding:
     return Finding(cases, numbers, said)
 
 
-def quad_ii_variants(view: View) -> Finding:
+def quad_ii_variants(view: FigureView) -> Finding:
     curves = judged_curves(view)
     cases, _ = tally()
     for panel, methods in curves.items():
@@ -134,7 +134,7 @@ def quad_ii_variants(view: View) -> Finding:
     )
 
 
-def _beats(view: View, a: str, b: str, kappas: tuple[int, ...]) -> Finding:
+def _beats(view: FigureView, a: str, b: str, kappas: tuple[int, ...]) -> Finding:
     cases, ratios = tally()
     for panel, methods in judged_curves(view).items():
         if kappa_of(panel) in kappas:
@@ -143,17 +143,17 @@ def _beats(view: View, a: str, b: str, kappas: tuple[int, ...]) -> Finding:
     return Finding(cases, ratios, f"{a} ends at {span(ratios.values())} times {b}.")
 
 
-def quad_iii_cnst(view: View) -> Finding:
+def quad_iii_cnst(view: FigureView) -> Finding:
     found = _beats(view, "Multi-SHB-CNST", "Multi-SHB", (min(KAPPAS),))
     same = all(value == 1.0 for value in found.numbers.values())
     return replace(found, because="Both are constant SHB: I = 0.") if same else found
 
 
-def quad_iv_two_phase(view: View) -> Finding:
+def quad_iv_two_phase(view: FigureView) -> Finding:
     return _beats(view, "2P-SHB", "Multi-SHB", KAPPAS)
 
 
-def quad_v_nesterov(view: View) -> Finding:
+def quad_v_nesterov(view: FigureView) -> Finding:
     """ "Similar convergence" is both: the level at T, and the steps to the neighbourhood."""
     levels, numbers = tally()
     paces, _ = tally()
@@ -179,7 +179,7 @@ def quad_v_nesterov(view: View) -> Finding:
     )
 
 
-def quad_stages(view: View) -> Finding:
+def quad_stages(view: FigureView) -> Finding:
     """How many stages Multi-SHB has at the paper's T and the kappa that it is told."""
     printed = view.setting in ("paper", "released-rows")
     counts = {}
@@ -199,7 +199,7 @@ def quad_stages(view: View) -> Finding:
     )
 
 
-def quad_batch_accelerates(view: View) -> Finding:
+def quad_batch_accelerates(view: FigureView) -> Finding:
     cases, numbers = tally()
     shares = []
     for panel in (f"kappa={kappa}" for kappa in KAPPAS):
@@ -211,7 +211,7 @@ def quad_batch_accelerates(view: View) -> Finding:
     return Finding(cases, numbers, said)
 
 
-def quad_batch_covered(view: View) -> Finding:
+def quad_batch_covered(view: FigureView) -> Finding:
     n = round(PAPER_N * (0.8 if view.setting in ("authors", "released-rows") else 1.0))
     needed = {k: theory.batch_threshold(n, float(k)) for k in KAPPAS}
     return Finding(
@@ -222,7 +222,7 @@ def quad_batch_covered(view: View) -> Finding:
     )
 
 
-def quad_stochasticity(view: View) -> Finding:
+def quad_stochasticity(view: FigureView) -> Finding:
     """The highest level at T over the lowest, of the six methods."""
     cases, numbers = tally()
     for panel, methods in judged_curves(view).items():
@@ -234,7 +234,7 @@ def quad_stochasticity(view: View) -> Finding:
     return Finding(cases, numbers, said)
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     return runs_picture(view, 3, curve_panels(view, METHODS))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, method_lines, runs_picture, words_of
 from ..exhibit import Exhibit
-from ..results import Trajectory, View
+from ..results import FigureView, Trajectory
 from ..specs import Cell, Profile, Run, run_cells
 from ..texts import claims
 from ..verdicts import Finding, all_of, below, counted, span, tally, within
@@ -57,7 +57,7 @@ def speed(curve: Trajectory, late: bool = False) -> float:
     return float(-np.log(values[at] / values[since]) / (k[at] - k[since]))
 
 
-def _speeds(view: View, late: bool = False) -> dict[float, dict[str, float]]:
+def _speeds(view: FigureView, late: bool = False) -> dict[float, dict[str, float]]:
     """Exact on the paper's rows; on runs with heavy rows, like with like."""
     exact = view.setting == "paper"
     return {
@@ -74,7 +74,7 @@ def _shares(speeds: dict[str, float]) -> list[float]:
     return [speeds[f"SHB-{share}"] for share in SHARES]
 
 
-def sweep_i_divergence(view: View) -> Finding:
+def sweep_i_divergence(view: FigureView) -> Finding:
     cases, numbers = tally()
     for kappa, methods in _speeds(view).items():
         lost = [share for share, s in zip(SHARES, _shares(methods)) if s <= 0.0]
@@ -89,7 +89,7 @@ def sweep_i_divergence(view: View) -> Finding:
     )
 
 
-def sweep_ii_threshold(view: View) -> Finding:
+def sweep_ii_threshold(view: FigureView) -> Finding:
     """The smallest xi from which on SHB has half the speed that it has with the full batch."""
     least = {}
     cases, _ = tally()
@@ -108,7 +108,7 @@ def sweep_ii_threshold(view: View) -> Finding:
     )
 
 
-def sweep_ii_extent(view: View) -> Finding:
+def sweep_ii_extent(view: FigureView) -> Finding:
     cases, numbers = tally()
     diverging, _ = tally()
     monotone = 0
@@ -129,7 +129,7 @@ def sweep_ii_extent(view: View) -> Finding:
     )
 
 
-def sweep_iii_slow(view: View) -> Finding:
+def sweep_iii_slow(view: FigureView) -> Finding:
     """Similar "across problems", at every kappa; slower "when kappa is large"."""
     similar, numbers = tally()
     slower, _ = tally()
@@ -157,7 +157,7 @@ def sweep_iii_slow(view: View) -> Finding:
 
 
 def _follows(
-    view: View, methods: tuple[str, ...], root: float, baseline: str, late: bool = True
+    view: FigureView, methods: tuple[str, ...], root: float, baseline: str, late: bool = True
 ) -> Finding:
     """The rate is the slope past the transient; ``late = False`` measures from the start."""
     cases, numbers = tally()
@@ -172,20 +172,20 @@ def _follows(
     return Finding(cases, numbers, said or "All diverge.")
 
 
-def sweep_iv_sqrt(view: View) -> Finding:
+def sweep_iv_sqrt(view: FigureView) -> Finding:
     """ "Larger" is not "largest": 0.9 n, the batch of the other figures, is judged beside n."""
     full = _follows(view, LARGE_BATCHES[-1:], 0.5, "SQRT-KAP")
     found = _follows(view, LARGE_BATCHES, 0.5, "SQRT-KAP")
     return replace(found, also={"the full batch alone": full})
 
 
-def sweep_v_kappa(view: View) -> Finding:
+def sweep_v_kappa(view: FigureView) -> Finding:
     whole = _follows(view, ("SGD",), 1.0, "KAP", late=False)
     found = _follows(view, ("SGD",), 1.0, "KAP")
     return replace(found, also={"from the first step on": whole})
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     panels = []
     for panel in view.panels:
         lines = [x for m, curve in view.curves(panel).items() for x in method_lines(m, curve)]

@@ -11,7 +11,7 @@ from ... import exact, schedules, theory
 from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, Surface, method_lines, words_of
 from ..compute import prepared, problem
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import Cell, Data, Outcome, Profile, Run, run_cells, table, table_cell
 from ..texts import claims
 from ..verdicts import Cases, Finding, Judge, below, counted, tally
@@ -54,8 +54,8 @@ def diagonal_rates(n: int, kappa: float, b: int) -> Outcome:
 def _diverges_while_sgd_converges(panel: str) -> Judge:
     """The paper does not say which step SGD takes: both readings are judged."""
 
-    def judge(view: View) -> Finding:
-        reading, view = view.setting, View(view.results, view.figure)
+    def judge(view: FigureView) -> Finding:
+        reading, view = view.setting, FigureView(view.results, view.figure)
         sgd = "SGD, 1/L_max" if reading == READINGS[0] else "SGD"
         rate = {m: float(view.numbers(panel, "rates")[m][0]) for m in METHODS}
         runs = {m: view.curve(panel, m).on_runs() for m in METHODS}
@@ -77,7 +77,7 @@ def _diverges_while_sgd_converges(panel: str) -> Judge:
     return judge
 
 
-def _pictured(view: View, columns: int, runs: str, *panels: Panel) -> Picture:
+def _pictured(view: FigureView, columns: int, runs: str, *panels: Panel) -> Picture:
     """These panels, and the one of the runs, each with its legend."""
     lines: list[Line] = []
     for method in METHODS:
@@ -109,7 +109,7 @@ def psi_two_samples(points: int) -> Outcome:
     )
 
 
-def two_samples_monotone(view: View) -> Finding:
+def two_samples_monotone(view: FigureView) -> Finding:
     numbers = view.numbers("psi", "Psi")
     derivative, beta = numbers["derivative"], numbers["beta"]
     inner = derivative[:, beta > 0.0]
@@ -123,7 +123,7 @@ def two_samples_monotone(view: View) -> Finding:
     )
 
 
-def _two_picture(view: View) -> Picture:
+def _two_picture(view: FigureView) -> Picture:
     numbers = view.numbers("psi", "Psi")
     theta = numbers["theta"]
     surface = Surface(numbers["beta"], theta, numbers["derivative"], "∂Ψ/∂β")
@@ -198,7 +198,7 @@ def polyak_critical(n: int) -> Outcome:
     return Outcome.of(kappa=POLYAK_KAPPAS, critical=critical, printed=printed)
 
 
-def n_samples_monotone(view: View) -> Finding:
+def n_samples_monotone(view: FigureView) -> Finding:
     numbers = view.numbers("all b", "Psi")
     least = numbers["least_derivative"]
     cases: Cases = {f"b={b}": bool(x > 0.0) for b, x in zip(numbers["b"], least)}
@@ -209,7 +209,7 @@ def n_samples_monotone(view: View) -> Finding:
     )
 
 
-def n_samples_line(view: View) -> Finding:
+def n_samples_line(view: FigureView) -> Finding:
     numbers = view.numbers("all b", "Psi")
     slope, intercept = numbers["line"]
     inside = numbers["kappa_star"] > 1.0
@@ -230,7 +230,7 @@ def n_samples_line(view: View) -> Finding:
     )
 
 
-def n_samples_polyak(view: View) -> Finding:
+def n_samples_polyak(view: FigureView) -> Finding:
     columns = view.numbers("Polyak", "critical")
     cases, shown = tally()
     for kappa, critical, printed in zip(*(columns[k] for k in ("kappa", "critical", "printed"))):
@@ -247,7 +247,7 @@ def n_samples_polyak(view: View) -> Finding:
     )
 
 
-def _many_picture(view: View) -> Picture:
+def _many_picture(view: FigureView) -> Picture:
     numbers, every = view.numbers("b=70", "Psi"), view.numbers("all b", "Psi")
     beta, star = numbers["beta"], float(numbers["beta_star"][0])
     surface = Surface(beta, numbers["theta"], numbers["derivative"], "∂Ψ/∂β")

@@ -11,7 +11,7 @@ from ... import theory
 from ..._extras import install
 from ..canvas import Formula, Grid, Picture, Sum
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import Cell, Outcome, Profile, table, table_cell
 from ..texts import claims
 from ..verdicts import Finding
@@ -65,7 +65,7 @@ def _rows(sympy: Any, expression: Any, n: int) -> list[tuple[int, int, int, int]
     return sorted(rows, key=lambda row: (row[0], row[1], -row[2]))
 
 
-def psi_expression(view: View) -> Finding:
+def psi_expression(view: FigureView) -> Finding:
     outcome = view.table("Psi", "Psi")
     if "missing" in outcome.notes:
         return Finding({"36 points": None}, {}, outcome.notes["missing"])
@@ -77,7 +77,7 @@ def psi_expression(view: View) -> Finding:
     )
 
 
-def _psi_picture(view: View) -> Picture:
+def _psi_picture(view: FigureView) -> Picture:
     outcome = view.table("Psi", "Psi")
     if "missing" in outcome.notes:
         return Picture(formula=Formula("", (), outcome.notes["missing"]))
@@ -110,7 +110,7 @@ def misprinted(values: np.ndarray) -> np.ndarray:
     return off
 
 
-def table_der_beta(view: View) -> Finding:
+def table_der_beta(view: FigureView) -> Finding:
     ours = view.numbers("b=70", "Psi")["derivative"]
     off = np.abs(ours - PRINTED)
     count = int(misprinted(ours).sum())
@@ -121,7 +121,7 @@ def table_der_beta(view: View) -> Finding:
     )
 
 
-def _table_picture(view: View) -> Picture:
+def _table_picture(view: FigureView) -> Picture:
     numbers = view.numbers("b=70", "Psi")
     values = numbers["derivative"]
     off = misprinted(values)

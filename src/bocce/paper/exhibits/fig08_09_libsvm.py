@@ -10,7 +10,7 @@ import numpy as np
 
 from ..canvas import GRADIENT, Line, Panel, Picture, method_lines, runs_picture
 from ..exhibit import Exhibit
-from ..results import View, interval
+from ..results import FigureView, interval
 from ..specs import Cell, Data, Profile, Run, run_cells
 from ..texts import claims
 from ..verdicts import OURS, Case, Claim, Finding, Judge, Numbers, span, tally
@@ -58,7 +58,7 @@ def _cells(
 # ---------------------------------------------------------------- claims
 
 
-def _log_ratios(view: View, pairs: tuple[tuple[str, str], ...]) -> dict[str, np.ndarray]:
+def _log_ratios(view: FigureView, pairs: tuple[tuple[str, str], ...]) -> dict[str, np.ndarray]:
     """ln(last value of a / last value of b), seed by seed, for each pair on each data set."""
     found = {}
     for panel in (panel for panel in view.panels if not view.note(panel, "missing")):
@@ -90,7 +90,7 @@ def _judge(pairs: tuple[tuple[str, str], ...], better: bool) -> Judge:
         # one seed has no interval: its sign decides
         return bool((values[0] if values.size == 1 else interval(values)[1]) < 0.0)
 
-    def judge(view: View) -> Finding:
+    def judge(view: FigureView) -> Finding:
         ratios = _log_ratios(view, pairs)
         if not ratios:
             absent = all(view.note(panel, "missing") for panel in view.panels)
@@ -119,7 +119,7 @@ def _claims(label: str, ours: bool = False) -> tuple[Claim, ...]:
 # ---------------------------------------------------------------- pictures
 
 
-def _panel(view: View, panel: str) -> Panel:
+def _panel(view: FigureView, panel: str) -> Panel:
     lines: list[Line] = []
     title = NAMES.get(panel, panel)
     for method in (m for m in METHODS if m in view.methods(panel)):
@@ -131,7 +131,7 @@ def _panel(view: View, panel: str) -> Panel:
     return Panel(title, "number of gradient evaluations", GRADIENT, tuple(lines))
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     """A panel for each data set; those that cannot be had are said below, without a frame."""
     there = [name for name in view.panels if not view.note(name, "missing")]
     absent = {view.note(n, "wanted") or n: None for n in view.panels if n not in there}

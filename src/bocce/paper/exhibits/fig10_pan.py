@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..canvas import Picture, curve_panels, runs_picture
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import Cell, Profile
 from ..texts import claims
 from ..verdicts import Case, Finding, all_of, below, counted, ratio, span, tally, within
@@ -29,7 +29,7 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return noisy_cells(LABEL, setting, profile, panels, METHODS)
 
 
-def pan_converges(view: View) -> Finding:
+def pan_converges(view: FigureView) -> Finding:
     curves = judged_curves(view)
     cases, _ = tally()
     worst = []
@@ -41,7 +41,7 @@ def pan_converges(view: View) -> Finding:
     return Finding(cases, lasts(curves, EXTREMES), said)
 
 
-def pan_similar(view: View) -> Finding:
+def pan_similar(view: FigureView) -> Finding:
     cases, numbers = tally()
     first, _ = tally()
     apart = []
@@ -63,7 +63,7 @@ def pan_similar(view: View) -> Finding:
     )
 
 
-def pan_between(view: View) -> Finding:
+def pan_between(view: FigureView) -> Finding:
     curves = judged_curves(view)
     cases, _ = tally()
     near, _ = tally()
@@ -86,7 +86,7 @@ def _inside(low: float, last: float, high: float, slack: float) -> Case:
     return all_of(below(low, last, slack), below(last, high, slack))
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     return runs_picture(view, 4, curve_panels(view, METHODS))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..canvas import HEADROOM, ITERATION, Line, Panel, Picture, visible
 from ..exhibit import Exhibit
-from ..results import NONE, View
+from ..results import NONE, FigureView
 from ..specs import EXACT, Cell, Data, Profile, Run
 from ..texts import claims
 from ..verdicts import Finding, all_of, below, counted, ratio, span, tally
@@ -46,7 +46,7 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return cells
 
 
-def _errors(view: View, panel: str, nu: float) -> tuple[np.ndarray, np.ndarray]:
+def _errors(view: FigureView, panel: str, nu: float) -> tuple[np.ndarray, np.ndarray]:
     curve = view.curve(panel, f"nu={nu:g}")
     return curve.exact_k, curve.error
 
@@ -56,7 +56,7 @@ def _steps_to(k: np.ndarray, error: np.ndarray, level: float) -> float:
     return float(k[hit[0]]) if hit.size else math.inf
 
 
-def mis_L_converges(view: View) -> Finding:
+def mis_L_converges(view: FigureView) -> Finding:
     cases, numbers = tally()
     for nu in MIS_L:
         _, error = _errors(view, PANEL_L, nu)
@@ -70,7 +70,7 @@ def mis_L_converges(view: View) -> Finding:
     )
 
 
-def mis_L_diverges_first(view: View) -> Finding:
+def mis_L_diverges_first(view: FigureView) -> Finding:
     cases, numbers = tally()
     for nu in (value for value in MIS_L if value > 1.0):
         _, error = _errors(view, PANEL_L, nu)
@@ -85,7 +85,7 @@ def mis_L_diverges_first(view: View) -> Finding:
     )
 
 
-def mis_L_slows(view: View) -> Finding:
+def mis_L_slows(view: FigureView) -> Finding:
     """Over-estimates of L: time to a tenth of the first error."""
     low = sorted((nu for nu in MIS_L if nu <= 1.0), reverse=True)
     times = {nu: _steps_to(*_errors(view, PANEL_L, nu), TENTH) for nu in low}
@@ -102,7 +102,7 @@ def mis_L_slows(view: View) -> Finding:
     )
 
 
-def mis_mu_slows(view: View) -> Finding:
+def mis_mu_slows(view: FigureView) -> Finding:
     """Slower "to the minimizer": the error at T, which the theorem bounds, is larger."""
     cases, numbers = tally()
     either, _ = tally()
@@ -134,7 +134,7 @@ def mis_mu_slows(view: View) -> Finding:
     )
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     titles = {PANEL_L: "wrong L, κ = 100, r = 1e-2"} | {
         panel: panel.replace("mu", "wrong μ").replace("kappa", "κ").replace("=", " = ")
         for panel in REGIMES

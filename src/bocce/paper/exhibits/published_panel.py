@@ -8,7 +8,7 @@ import numpy as np
 
 from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, method_lines
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import Cell, Profile
 from ..texts import claims
 from ..verdicts import Finding, tally, within
@@ -37,7 +37,7 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return noisy_cells(LABEL, setting, profile, [(KAPPA, R)], METHODS)
 
 
-def _typical(view: View, method: str, k: int) -> float:
+def _typical(view: FigureView, method: str, k: int) -> float:
     """The geometric mean of the runs' gradient norms around step k."""
     curve = view.curve(PANEL, method)
     near = (curve.k >= k - 150) & (curve.k <= k + 150)
@@ -45,7 +45,7 @@ def _typical(view: View, method: str, k: int) -> float:
         return float(np.exp(np.log(curve.mean[near]).mean())) if near.any() else math.nan
 
 
-def _levels(view: View) -> dict[str, tuple[float, float]]:
+def _levels(view: FigureView) -> dict[str, tuple[float, float]]:
     """(ours, theirs) by case: over SHB at the same k while they lie together, then its floor.
 
     SGD is left out: where it stands at a given k depends on the minimiser that was drawn.
@@ -66,7 +66,7 @@ def _levels(view: View) -> dict[str, tuple[float, float]]:
     return found
 
 
-def published_panel(view: View) -> Finding:
+def published_panel(view: FigureView) -> Finding:
     cases, numbers = tally()
     ran = int(view.curve(PANEL, "SHB").k[-1])
     pairs = _levels(view)
@@ -81,7 +81,7 @@ def published_panel(view: View) -> Finding:
     return Finding(cases, numbers, said if ran == T else f"T = {ran} is not the notebook's {T}.")
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     ours = tuple(line for m in METHODS for line in method_lines(m, view.curve(PANEL, m))[:1])
     theirs = tuple(
         Line(m, np.array(READ_K)[np.isfinite(v)], np.array(v)[np.isfinite(v)], "runs")

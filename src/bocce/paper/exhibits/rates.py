@@ -10,7 +10,7 @@ from ... import exact, schedules
 from ..canvas import ITERATION, Line, Panel, Picture, visible
 from ..compute import prepared, problem
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import EXACT, Cell, Data, Outcome, Profile, Run, table, table_cell
 from ..texts import claims
 from ..verdicts import Finding, below, counted, tally
@@ -80,7 +80,7 @@ def slope_in_T(numbers: dict[str, np.ndarray]) -> float:
     return float(np.polyfit(x, y, 1)[0])
 
 
-def noise_falls(view: View) -> Finding:
+def noise_falls(view: FigureView) -> Finding:
     slope, (low, high) = slope_in_T(view.numbers("noise", "SHB-EXP")), SLOPES
     return Finding(
         {"SHB-EXP": bool(low <= slope <= high)},
@@ -90,7 +90,7 @@ def noise_falls(view: View) -> Finding:
     )
 
 
-def two_phase_faster(view: View) -> Finding:
+def two_phase_faster(view: FigureView) -> Finding:
     cases, numbers = tally()
     for panel in view.panels:
         last = {m: float(view.curve(panel, m).error[-1]) for m in ("2P-SHB", *RIVALS)}
@@ -102,7 +102,7 @@ def two_phase_faster(view: View) -> Finding:
     return Finding(cases, numbers, said)
 
 
-def pan_feasible(view: View) -> Finding:
+def pan_feasible(view: FigureView) -> Finding:
     numbers = view.numbers("feasible", "errors")
     falls = {m: -np.log(numbers[m][numbers[m] > RESOLVED]) for m in FEASIBLE}
     gains = {m: float(values[-1] / values[-2]) for m, values in falls.items()}
@@ -119,7 +119,7 @@ def pan_feasible(view: View) -> Finding:
     )
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     noise, feasible = view.numbers("noise", "SHB-EXP"), view.numbers("feasible", "errors")
     T, error2 = noise["T"], noise["error2"]
     lines = (Line("SHB-EXP", T, error2), Line("1/T", T, error2[0] * T[0] / T, "guide"))

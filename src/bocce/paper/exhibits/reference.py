@@ -8,7 +8,7 @@ import numpy as np
 
 from ..canvas import Grid, Picture
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import EXACT, Cell, Data, Profile, Run
 from ..texts import claims
 from ..verdicts import Finding, counted, tally, within
@@ -55,11 +55,11 @@ def _cells(setting: str, profile: Profile) -> list[Cell]:
     return cells
 
 
-def _ran(view: View) -> int:
+def _ran(view: FigureView) -> int:
     return int(view.curve("haar, kappa=1000", "SGD").exact_k[-1])
 
 
-def reference_values(view: View) -> Finding:
+def reference_values(view: FigureView) -> Finding:
     """Haar rows as they are; heavy rows relative to SHB, for 20 residuals decide their floor."""
     cases, numbers = tally()
     comparable = _ran(view) == T
@@ -85,7 +85,7 @@ def reference_values(view: View) -> Finding:
     )
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     same = _ran(view) == T
     cells, marked = [], []
     for method in METHODS:

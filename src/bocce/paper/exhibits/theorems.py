@@ -11,7 +11,7 @@ import numpy as np
 from ... import theory
 from ..canvas import Grid, Picture
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import Cell, Outcome, Profile, table, table_cell
 from ..texts import HORIZON, STATEMENTS, Statement, claims
 from ..verdicts import STATEMENT, Claim, Finding, below, first_false, tally
@@ -39,13 +39,13 @@ def lemma(statement: str) -> Outcome:
 # ---------------------------------------------------------------- statements
 
 
-def _columns(view: View, name: str) -> tuple[list[str], list[float], list[float]]:
+def _columns(view: FigureView, name: str) -> tuple[list[str], list[float], list[float]]:
     outcome = view.table(name, "test")
     sides = (outcome.numbers[side].tolist() for side in ("left", "right"))
     return outcome.notes["cases"].split("\n"), *sides
 
 
-def _judge(row: Statement, view: View) -> Finding:
+def _judge(row: Statement, view: FigureView) -> Finding:
     """Every inequality that the class rests on."""
     cases, numbers = tally()
     for case, a, b in zip(*_columns(view, row.id)):
@@ -78,7 +78,7 @@ def _claim(row: Statement) -> Claim:
 CLAIMS = tuple(_claim(row) for row in STATEMENTS)
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     cells, marked = [], []
     for row, claim in zip(STATEMENTS, CLAIMS):
         finding = claim.judge(view)
@@ -95,7 +95,7 @@ def _picture(view: View) -> Picture:
     return Picture(grid=Grid(columns, rows, tuple(cells), np.array(marked), note))
 
 
-def _tightest(view: View, name: str) -> tuple[str, float]:
+def _tightest(view: FigureView, name: str) -> tuple[str, float]:
     """The check with the largest left / right among those with positive sides."""
     names, left, right = _columns(view, name)
     ratios = [a / b if a > 0.0 < b else -math.inf for a, b in zip(left, right)]
@@ -109,7 +109,7 @@ def _tightest(view: View, name: str) -> tuple[str, float]:
 C = theory.batch_threshold(10**18, 1.0, interpolation=True)  # 15,552: b* of many rows at kappa = 1
 
 
-def batch_share_falls(view: View) -> Finding:
+def batch_share_falls(view: FigureView) -> Finding:
     cases, numbers = tally()
     for kappa in (10.0, 100.0, 1000.0):
         for n in (10**3, 10**4, 10**5, 10**6, 10**7):
@@ -124,7 +124,7 @@ def batch_share_falls(view: View) -> Finding:
     )
 
 
-def horizon_proportional(view: View) -> Finding:
+def horizon_proportional(view: FigureView) -> Finding:
     """T = psi n with psi = 1 and kappa = 10: the two parts of b* over n."""
     numbers, parts = {}, {}
     for n in (10**6, 10**9, 10**12):
@@ -148,7 +148,7 @@ def horizon_proportional(view: View) -> Finding:
     )
 
 
-def batch_compared_bollapragada(view: View) -> Finding:
+def batch_compared_bollapragada(view: FigureView) -> Finding:
     kappa = 100.0
     just_above = 2.0 * kappa**0.5  # columns, above the stated sqrt(kappa)
     return Finding(
@@ -163,7 +163,7 @@ def batch_compared_bollapragada(view: View) -> Finding:
     )
 
 
-def batch_compared_lee(view: View) -> Finding:
+def batch_compared_lee(view: FigureView) -> Finding:
     average, kappa = 1.0, 1.0
     share = average / kappa**0.5
     return Finding(

@@ -11,7 +11,7 @@ from ...run import thresholds
 from ..canvas import Line, Panel, Picture
 from ..compute import problem
 from ..exhibit import Exhibit
-from ..results import View
+from ..results import FigureView
 from ..specs import Cell, Data, Outcome, Profile, table, table_cell
 from ..texts import claims
 from ..verdicts import Finding, below, counted, span
@@ -73,13 +73,13 @@ def observed_batch(n: int, kappa: float, design: str, T: int, seed: int) -> Outc
     return Outcome.of(observed=high)
 
 
-def _rows(view: View) -> dict[str, dict[str, float]]:
+def _rows(view: FigureView) -> dict[str, dict[str, float]]:
     """The numbers of each panel."""
     rows = {panel: view.numbers(panel, "rules") for panel in view.panels}
     return {panel: {name: float(x[0]) for name, x in row.items()} for panel, row in rows.items()}
 
 
-def certificate_safe(view: View) -> Finding:
+def certificate_safe(view: FigureView) -> Finding:
     rows = _rows(view)
     cases = {panel: below(row["exact"], row["certified"], 1 + 1e-9) for panel, row in rows.items()}
     numbers = {f"{p}: certified / exact": r["certified"] / r["exact"] for p, r in rows.items()}
@@ -87,7 +87,7 @@ def certificate_safe(view: View) -> Finding:
     return Finding(cases, numbers, said)
 
 
-def threshold_tight(view: View) -> Finding:
+def threshold_tight(view: FigureView) -> Finding:
     """How much of b* is needed: the exact critical batch size beside it."""
     rows = _rows(view)
     alike = {panel: r for panel, r in rows.items() if panel.startswith(("haar", "gaussian"))}
@@ -101,7 +101,7 @@ def threshold_tight(view: View) -> Finding:
     )
 
 
-def _picture(view: View) -> Picture:
+def _picture(view: FigureView) -> Picture:
     panels = []
     for design, words in DESIGNS.items():
         rows = {p: row for p, row in _rows(view).items() if p.startswith(f"{design},")}
