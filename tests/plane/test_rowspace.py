@@ -229,3 +229,19 @@ def test_an_intercept_keeps_up_where_classes_are_apart(seed):
     found = minimize(p, "plane", tol=1e-9)
     assert found.status == "converged"
     assert found.n_iter < 40
+
+
+def test_with_unlike_penalties_a_run_begins_in_the_ridges_metric_and_can_be_resumed():
+    p = wide(40, 5000, ridge=np.append(np.geomspace(1e-3, 1e-1, 4999), 0.0))
+    run = PlaneRun(p, np.zeros(5000))
+    assert isinstance(run.metric, FactorMetric)
+    assert not run.metric.newton_like
+    root = run.metric.root
+    np.testing.assert_allclose(root[:-1] ** 2, p.ridge[:-1])
+    assert root[-1] > 0.0
+    again = PlaneRun.from_state(p, run.state_dict())
+    assert (again.metric.root == root).all()
+    for _ in range(3):
+        run.step()
+        again.step()
+        assert (again.w == run.w).all()
