@@ -8,6 +8,7 @@ holds the weights of the rows, or nothing where all are 1.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from ...rows import Array
-from .entry import FAST
+from .bound import SUM, addressed, store
+from .entry import FAST, Entry
 from .loss import slope as slope_of
 from .loss import value as value_of
 
@@ -272,3 +274,21 @@ def _sparse_rows(rows, source, start, count, listed, w, g, want_loss):
         for q in range(indptr[a], indptr[a + np.uint64(1)]):
             g[indices[q]] += slope * data[q]
     return total
+
+
+def _sum(load):
+    def total(room, source, start, count, listed, w, g, want_loss):
+        return accumulate(load(room), source, start, count, listed, w, g, want_loss)
+
+    return total
+
+
+_sum_address = addressed(_sum, SUM)
+
+
+def _bind(rows, room):
+    store(rows, room)
+    return (_sum_address(rows),)
+
+
+bind = Entry(_bind, attrgetter("loss"))
