@@ -8,6 +8,7 @@ that read them (a sum of row gradients, for example) are known to a loop by thei
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,17 +86,27 @@ def loading(kind: Any) -> Any:
     return load
 
 
-def addressed(made: Any, signature: Any) -> Any:
+def _label(kind: Any) -> str:
+    """A name for a type of rows: the classes, of losses too, with their modules."""
+    held = getattr(kind, "instance_class", None)
+    own = str(kind) if held is None else f"{held.__module__}.{held.__qualname__}"
+    return own + "".join(map(_label, getattr(kind, "types", ())))
+
+
+def addressed(name: str, made: Any, signature: Any) -> Any:
     """The function of rows that returns the address of a compiled function.
 
     ``made(load)`` is the Python function to compile, whose first argument is a room that ``load``
-    reads; ``signature`` is its signature.
+    reads; ``signature`` is its signature. The function's name holds the type of the rows, for two
+    functions of one name and signature, kept on disk by two processes, would be taken for one.
     """
 
     @intrinsic
     def address_of(typingctx, rows):  # pragma: no cover - runs in the compiler
         def codegen(context, builder, own, args):
             body = made(loading(own.args[0]))
+            label = hashlib.sha256(_label(own.args[0]).encode()).hexdigest()
+            body.__qualname__ = f"{name}_{label}"
             compiled = context.compile_subroutine(builder, body, signature, caching=False)
             function = context.declare_function(builder.module, compiled.fndesc)
             return builder.ptrtoint(function, cgutils.intp_t)

@@ -82,7 +82,6 @@ class CompiledEngine(_Packed):
         few = self.objective.odd.size <= scaled.MOST_ODD
         if few and 2 * b <= problem.n and touched < scaled.PAYS_BELOW * d:
             self.kernel, self.grain = scaled.advance_scaled, scaled.GRAIN
-            self.called = bound(scaled.bind_sparse, self.rows)
             self.scratch: tuple[Array, ...] = (
                 np.zeros((d, 2)),
                 np.zeros(b),
@@ -95,7 +94,7 @@ class CompiledEngine(_Packed):
         """Change every coordinate at each step: what the sparse form is compared with."""
         n, b = self.objective.n, self.stream.b
         listed = 2 * b > n and not self.objective.has_gram
-        self.kernel, self.grain, self.called = loop.advance, 1, self.bound
+        self.kernel, self.grain = loop.advance, 1
         self.scratch = (np.zeros(n + 1 if listed else 1, dtype=np.int64),)
 
     def advance(
@@ -103,8 +102,9 @@ class CompiledEngine(_Packed):
     ) -> StepReport:
         """Steps state.k .. stop-1."""
         point = self._start(state)
+        rows = (self.bound,) if self.kernel is loop.advance else (self.rows, self.bound)
         k, verdict = self.kernel(
-            self.called,
+            *rows,
             self.objective,
             self.stream,
             loop.KernelTable(steps.alpha, steps.beta, steps.theta),

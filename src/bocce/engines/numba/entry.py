@@ -56,8 +56,10 @@ class Entry:
     outside the package may be changed by its author unseen, so it is compiled in each process.
     """
 
-    def __init__(self, body: Callable[..., Any], named: Callable[[Any], Any]) -> None:
-        self._body, self._named = body, named
+    def __init__(
+        self, body: Callable[..., Any], named: Callable[[Any], Any], options: Any = KERNEL
+    ) -> None:
+        self._body, self._named, self._options = body, named, options
 
     def __call__(self, first: Any, *args: Any) -> Any:
         ours = type(self._named(first)).__module__.startswith("bocce.")
@@ -66,10 +68,10 @@ class Entry:
     @cached_property
     def kept(self) -> Any:
         """Compiled once."""
-        return on_disk(self._body, **KERNEL)
+        return on_disk(self._body, **self._options)
 
     @cached_property
     def fresh(self) -> Any:
         """Compiled in each process."""
         _compiled.tell_when_compiling()
-        return njit(**KERNEL)(self._body)
+        return njit(**self._options)(self._body)

@@ -137,7 +137,7 @@ def _address(function):
 
         return listed
 
-    return addressed(made, LISTED)
+    return addressed(function.__name__, made, LISTED)
 
 
 _times_at, _combine_at, _slopes_at, _values_at = map(_address, (times, combine, slopes, values))

@@ -283,7 +283,7 @@ def _sum(load):
     return total
 
 
-_sum_address = addressed(_sum, SUM)
+_sum_address = addressed("sum", _sum, SUM)
 
 
 def _bind(rows, room):

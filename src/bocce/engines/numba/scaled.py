@@ -20,14 +20,11 @@ from __future__ import annotations
 from operator import attrgetter
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
-from .bound import INDEX, ROOM, VECTOR, Bound, addressed, caller, store
-from .entry import SPARSE, Entry, on_disk
+from .entry import SPARSE, Entry
 from .loop import DIVERGED, DONE, due, measure, record_here
 from .loss import slope as slope_of
-from .rows import _sum_address
 from .stream import draw, forget
 
 GRAIN = 1024
@@ -83,68 +80,14 @@ def _touch(pair, tally, j, change, to_p, to_q, past):
         tally[j] -= past * change
 
 
-@njit(**SPARSE)
-def _touch_rows(rows, source, start, count, scale, slopes, pair, tally, to_p, to_q, past):
-    """Add scale * slope_i x_i to w (and v) for the rows of the batch."""
-    for i in range(count):
-        a = np.uint64(source[start + i])
-        factor = scale * slopes[i]
-        for q in range(rows.indptr[a], rows.indptr[a + np.uint64(1)]):
-            _touch(pair, tally, rows.indices[q], factor * rows.data[q], to_p, to_q, past)
-
-
-PAIRS, NUMBER = types.Array(types.float64, 2, "C"), types.float64
-BATCH = (ROOM, INDEX, types.intp, types.intp)
-SLOPES = types.boolean(*BATCH, NUMBER, NUMBER, PAIRS, VECTOR)
-TOUCH = types.void(*BATCH, NUMBER, VECTOR, PAIRS, VECTOR, NUMBER, NUMBER, NUMBER)
-
-
-def _made_slopes(load):
-    def slopes(room, source, start, count, e0, e1, pair, made):
-        return _slopes(load(room), source, start, count, e0, e1, pair, made)
-
-    return slopes
-
-
-def _made_touch(load):
-    def touch(room, source, start, count, scale, slopes, pair, tally, to_p, to_q, past):
-        _touch_rows(
-            load(room), source, start, count, scale, slopes, pair, tally, to_p, to_q, past
-        )
-
-    return touch
-
-
-_slopes_at, _touch_at = addressed(_made_slopes, SLOPES), addressed(_made_touch, TOUCH)
-
-
-def _bind(rows, room):
-    store(rows, room)
-    return _sum_address(rows), _slopes_at(rows), _touch_at(rows)
-
-
-bind_sparse = Entry(_bind, attrgetter("loss"))
-
-
-@intrinsic
-def call_slopes(typingctx, address, room, source, start, count, e0, e1, pair, made):
-    """``_slopes`` by its address."""
-    return SLOPES.return_type(types.intp, *SLOPES.args), caller(SLOPES)
-
-
-@intrinsic
-def call_touch(
-    typingctx, address, room, source, start, count, scale, slopes, pair, tally, to_p, to_q, past
+def _advance(
+    rows, sums, objective, stream, table, point, record, k, row, stop, pair, slopes, pulls
 ):
-    """``_touch_rows`` by its address."""
-    return TOUCH.return_type(types.intp, *TOUCH.args), caller(TOUCH)
+    """Steps k .. stop-1; the same contract as ``loop.advance``.
 
-
-def _advance(rows, objective, stream, table, point, record, k, row, stop, pair, slopes, pulls):
-    """Steps k .. stop-1; the same contract as ``loop.advance``."""
+    A step takes half a microsecond, so the loop is compiled for its rows, which are not bound.
+    """
     d, l2, b = objective.d, objective.ridge[0], stream.b  # one l2 for all columns
-    room, (_, slopes_at, touch_at) = rows.room, rows.functions
-    sums = Bound(room, rows.functions[:1])
     T = table.alpha.size
     c = np.array([1.0, 0.0, 0.0, 1.0])
     e = np.zeros(2)
@@ -167,7 +110,7 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, pair, 
                 break
         source, start, count = draw(stream, k)
         e0, e1 = c[0] + theta * c[2], c[1] + theta * c[3]
-        fine = call_slopes(slopes_at, room, source, start, count, e0, e1, pair, slopes)
+        fine = _slopes(rows, source, start, count, e0, e1, pair, slopes)
         forget(stream, count)
         if not fine:
             verdict = DIVERGED
@@ -191,9 +134,11 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, pair, 
         det = c[0] * c[3] - c[1] * c[2]
         to_p, to_q = (c[3] - to_v * c[1]) / det, (to_v * c[0] - c[2]) / det
         past = e[0] * to_p + e[1] * to_q if averaging else 0.0
-        call_touch(
-            touch_at, room, source, start, count, -alpha / b, slopes, pair, tally, to_p, to_q, past
-        )
+        for i in range(count):
+            a = np.uint64(source[start + i])
+            scale = -alpha * slopes[i] / b
+            for q in range(rows.indptr[a], rows.indptr[a + np.uint64(1)]):
+                _touch(pair, tally, rows.indices[q], scale * rows.data[q], to_p, to_q, past)
         for i in range(objective.odd.size):
             _touch(pair, tally, objective.odd[i], -alpha * pulls[i], to_p, to_q, past)
         e[0] += c[0]
@@ -206,4 +151,4 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, pair, 
     return k, verdict
 
 
-advance_scaled = on_disk(_advance, **SPARSE)
+advance_scaled = Entry(_advance, attrgetter("loss"), SPARSE)
