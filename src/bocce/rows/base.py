@@ -118,7 +118,7 @@ class Rows:
 
     def projections2(self, directions: Array) -> Array:
         """||x_i^T D||^2 for the columns of D."""
-        rotated = (block @ directions for block in self.blocks())
+        rotated = (block @ directions for block in self.in_cache())
         return np.concatenate([np.einsum("ij,ij->i", block, block) for block in rotated])
 
     def gram(self, weights: Array | None = None) -> Array:
