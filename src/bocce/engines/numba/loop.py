@@ -77,11 +77,15 @@ def accumulate(rows, source, start, count, listed, w, g, want_loss):
 
 
 @njit(**KERNEL)
-def total_gradient(rows, objective, at, total):
-    """total = sum over all rows of slope_i x_i; returns the mean loss."""
+def total_gradient(rows, objective, at, total, want_loss):
+    """total = sum over all rows of slope_i x_i; returns the mean loss, if wanted.
+
+    The sum is the same, to the bit, whether the loss is wanted or not (a test compares them): a run
+    may be cut between a record and its step.
+    """
     n, d = objective.n, objective.d
     if not objective.has_gram:
-        return accumulate(rows, objective.odd, 0, n, False, at, total, True) / n
+        return accumulate(rows, objective.odd, 0, n, False, at, total, want_loss) / n
     quadratic = 0.0
     linear = 0.0
     for i in range(d):
@@ -97,7 +101,7 @@ def total_gradient(rows, objective, at, total):
 
 def _measure(rows, objective, at, total, per_unit):
     """(value, squared gradient norm times per_unit^2); ``total`` is left as the row sum."""
-    mean_loss = total_gradient(rows, objective, at, total)
+    mean_loss = total_gradient(rows, objective, at, total, True)
     n, ridge = objective.n, objective.ridge
     grad2 = 0.0
     penalty = 0.0
@@ -167,8 +171,7 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
             accumulate(rows, source, start, count, True, at, g, False)
         if subtract:
             if not have_total or theta != 0.0:
-                # the same sum, whoever measured: a run may be cut between record and step
-                total_gradient(rows, objective, at, total)
+                total_gradient(rows, objective, at, total, False)
             for j in range(d):
                 g[j] = total[j] - g[j]
         forget(stream, count)
