@@ -9,7 +9,7 @@ from .arrays import ArrayRows as ArrayRows
 from .arrays import HostView as HostView
 from .backend import foreign as foreign
 from .backend import host as host
-from .base import Rows
+from .base import Rows as Rows
 from .base import digest as digest
 from .csr import Csr as Csr
 from .dense import Copied as Copied

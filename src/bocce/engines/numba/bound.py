@@ -53,7 +53,7 @@ def _without_owners(context: Any, builder: Any, kind: Any, value: Any) -> Any:
             owner = value.type.elements[field]
             value = builder.insert_value(value, owner(None), field)
     elif isinstance(kind, types.BaseTuple):
-        for i, inner in enumerate(kind.types):
+        for i, inner in enumerate(kind.types):  # type: ignore[attr-defined]
             element = builder.extract_value(value, i)
             element = _without_owners(context, builder, inner, element)
             value = builder.insert_value(value, element, i)

@@ -133,7 +133,9 @@ class RuleEngine(_Packed):
         }
         self.products, self.quadratic = bound(bind_products, self.rows), problem.loss.quadratic
         weight = read_only(np.zeros(0) if problem.weight is None else problem.weight)
-        self.lot = rule.Lot(np.zeros(b, dtype=np.int64), *np.zeros((6, b)), weight)
+        z, u, slope, before, score, after = np.zeros((6, b))
+        batch = np.zeros(b, dtype=np.int64)
+        self.lot = rule.Lot(batch, z, u, slope, before, score, after, weight)
 
     def advance(
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY

@@ -73,7 +73,9 @@ class KernelRecord(NamedTuple):
 def accumulate(rows, source, start, count, listed, w, g, want_loss):
     """``rows.accumulate`` of bound rows."""
     function, room = rows.functions[0], rows.room
-    return call_sum(function, room, source, start, count, listed, w, g, want_loss)
+    return call_sum(  # type: ignore[call-arg]
+        function, room, source, start, count, listed, w, g, want_loss
+    )
 
 
 @njit(**KERNEL)

@@ -144,7 +144,7 @@ _times_at, _combine_at, _slopes_at, _values_at = map(_address, (times, combine, 
 
 
 def _bind(rows, room):
-    store(rows, room)
+    store(rows, room)  # type: ignore[call-arg]
     return _times_at(rows), _combine_at(rows), _slopes_at(rows), _values_at(rows)
 
 

@@ -303,7 +303,7 @@ _sum_address = addressed("sum", _sum, SUM)
 
 
 def _bind(rows, room):
-    store(rows, room)
+    store(rows, room)  # type: ignore[call-arg]
     return (_sum_address(rows),)
 
 

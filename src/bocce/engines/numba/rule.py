@@ -91,7 +91,8 @@ def _decrease(line, s):
 @njit(error_model="numpy")
 def product(rows, function, batch, given, made):
     """A function of ``products.py``."""
-    call_listed(rows.functions[function], rows.room, batch, given, made)
+    address, room = rows.functions[function], rows.room
+    call_listed(address, room, batch, given, made)  # type: ignore[call-arg]
 
 
 def _fall(line, s):

@@ -16,7 +16,6 @@ from .pack import at_vector, pack, read_only
 from .rows import DenseRows, bind
 from .stream import draw, forget, make_stream
 
-
 NOTHING = np.zeros(1, dtype=np.int64)
 
 
