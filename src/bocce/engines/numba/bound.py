@@ -25,17 +25,17 @@ INDEX = types.Array(types.int64, 1, "C")
 VECTOR = types.Array(types.float64, 1, "C")
 
 
-class Bound(NamedTuple):
+class BoundRows(NamedTuple):
     """Stored rows, and the addresses of functions of them; the rows' arrays must be kept alive."""
 
     room: Array
     functions: tuple[int, ...]
 
 
-def bound(bind: Any, rows: Any) -> Bound:
+def bound(bind: Any, rows: Any) -> BoundRows:
     """Rows with the functions whose addresses the kernel ``bind(rows, room)`` returns."""
     room = np.zeros(ROOM_BYTES, dtype=np.uint8)
-    return Bound(room, bind(rows, room))
+    return BoundRows(room, bind(rows, room))
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, room: Any) -> Any:
@@ -88,9 +88,11 @@ def loading(kind: Any) -> Any:
 
 def _label(kind: Any) -> str:
     """A name for a type of rows: the classes, of losses too, with their modules."""
-    held = getattr(kind, "instance_class", None)
-    own = str(kind) if held is None else f"{held.__module__}.{held.__qualname__}"
-    return own + "".join(map(_label, getattr(kind, "types", ())))
+    if not isinstance(kind, (types.NamedTuple, types.NamedUniTuple)):
+        return str(kind)
+    held: Any = kind.instance_class
+    own = f"{held.__module__}.{held.__qualname__}"
+    return own + "".join(map(_label, kind.types))
 
 
 def addressed(name: str, made: Any, signature: Any) -> Any:

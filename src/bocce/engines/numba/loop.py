@@ -1,6 +1,6 @@
 """The one update, compiled: a table of steps, a stream of batches, rows, and a record.
 
-``reference.py`` is its readable twin; tests compare them at every step. The rows are ``Bound``:
+``reference.py`` is its readable twin; tests compare them at every step. The rows are ``BoundRows``:
 the loop is compiled once for all kinds of rows and all losses.
 """
 

@@ -17,7 +17,7 @@ from numba import njit, types
 from numba.extending import overload, overload_method
 
 from ...rows import Array
-from .bound import Bound, call_listed
+from .bound import BoundRows, call_listed
 from .entry import KERNEL, Entry
 from .loop import DIVERGED, DONE, LARGEST, due, measure, record_here
 from .stream import take
@@ -43,7 +43,7 @@ class BatchLine(NamedTuple):
 
     value: float
     slope2: float
-    rows: Bound
+    rows: BoundRows
     quadratic: bool
     lot: Lot
     g: Array
