@@ -98,9 +98,10 @@ def reach_of(X):
 @njit
 def ask_ahead(X, y, row, reach):
     """Have a row and its target fetched that will be read soon."""
-    for j in range(0, reach, LINE_BYTES // X.itemsize):
-        _prefetch(X, row, j)  # type: ignore[call-arg]
+    _prefetch(X, row, 0)  # type: ignore[call-arg]
     if reach > 1:
+        for j in range(LINE_BYTES // X.itemsize, reach, LINE_BYTES // X.itemsize):
+            _prefetch(X, row, j)  # type: ignore[call-arg]
         _prefetch(y, row, 0)  # type: ignore[call-arg]
 
 
