@@ -34,7 +34,7 @@ OF_OTHERS = {
     *("hasattr(chunk, 'column_names')", "hasattr(chunk, 'get_fragments')"),
     "hasattr(fragment, 'row_groups')",
     # Python itself: a named tuple, a module, a function that is given a signature, typer's errors
-    *("hasattr(arg, '_fields')", "hasattr(kind, '_fields')", "vars(taking_options)"),
+    *("hasattr(kind, '_fields')", "vars(taking_options)"),
     *("hasattr(error, 'exit_code')", "getattr(importlib.import_module(module), name, None)"),
     # a class that becomes a loss
     *("hasattr(kind, need)", "vars(kind)"),

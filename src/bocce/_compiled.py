@@ -11,9 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 LOG = logging.getLogger("bocce")
-TELLING = (
-    "bocce: compiling once for this kind of data (10 to 20 seconds); the result is kept on disk"
-)
+TELLING = "bocce: compiling once for this kind of data (some seconds); the result is kept on disk"
 QUIET_SECONDS = 60.0  # kernels that are compiled so soon after another are not told again
 _warned: list[str] = []  # a process warns once
 

@@ -20,6 +20,7 @@ import bocce
 from bocce.engines.numba import CompiledEngine, scaled
 from bocce.engines.numba.loss import slope as compiled_slope_of
 from bocce.engines.numba.loss import value as compiled_value_of
+from bocce.engines.numba.sums import RowSums, sum_rows
 from bocce.losses import REGISTRY
 from bocce.problems import Frame, Line, Problem
 from bocce.rows import Scaled
@@ -360,6 +361,19 @@ def test_compiled_steps_where_the_rows_lie(name, b, monkeypatch):
     monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 0)
     p = problem(name, **EXTRAS["weights"])
     assert_same_steps(p, schedule("shb", 7, values(p, b)), b)
+
+
+@each
+@pytest.mark.parametrize("stored", ["dense", "float32", "csr"])
+def test_the_sum_of_row_gradients_is_the_same_with_and_without_the_losses(name, stored):
+    """To the bit, for the engine sums losses only where it records."""
+    for n, d in ((3, 1), (N, D), (200, 9), (321, 37)):
+        p = problem(name, design(stored, n, d))
+        sums, w = RowSums(p), np.random.default_rng(n).standard_normal(d)
+        sums.at[:d] = w
+        with_losses = sums.everything(w)[1]
+        sum_rows(sums.bound, np.zeros(1, np.int64), n, False, sums.at, sums.g, False)
+        assert np.array_equal(sums.g[:d], with_losses)
 
 
 # -- runs ----------------------------------------------------------------------------------------

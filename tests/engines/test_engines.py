@@ -44,6 +44,22 @@ def test_steps_are_those_of_the_reference(name, b, kind, loss, mode, l2):
     assert_same_steps(p, schedule(name, 9, constants(p, b)), b, mode)
 
 
+@settings(max_examples=60)
+@given(
+    name=st.sampled_from(sorted(REGISTRY)),
+    b=st.integers(1, N),
+    kind=st.sampled_from(KINDS),
+    loss=st.sampled_from(["squared", "logistic"]),
+    mode=st.sampled_from(["independent", "reshuffle"]),
+    l2=st.floats(0.0, 1.0),
+    seed=st.integers(0, 2**63),
+)
+def test_any_steps_are_those_of_the_reference(name, b, kind, loss, mode, l2, seed):
+    """Drawn from all combinations, where the test above takes pairs."""
+    p = problem(loss, design(kind, seed=seed % 97), l2=l2)
+    assert_same_steps(p, schedule(name, 9, constants(p, b)), b, mode, seed)
+
+
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_memory_mapped_rows(tmp_path, loss):
     X = design("dense")

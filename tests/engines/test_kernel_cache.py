@@ -86,3 +86,23 @@ def test_a_compiled_run_follows_an_edited_loss_and_survives_a_removed_one(packag
     kernels = sorted(package.rglob("*.nbc"))
     assert gradients(package, "huber") == (after, readable)
     assert sorted(package.rglob("*.nbc")) == kernels  # found on disk, not compiled again
+
+
+KINDS = """
+import sys
+import numpy as np, scipy.sparse as sp
+from bocce import Problem
+from bocce.engines.numba.sums import RowSums
+
+X, w, y = np.array([[1.0, 2.0], [-1.0, 0.5], [2.0, 0.0]]), np.array([3.0, -1.0]), np.ones(3)
+for kind in sys.argv[1:]:
+    p = Problem(X if kind == "dense" else sp.csr_array(X), y, "huber")
+    np.testing.assert_allclose(RowSums(p).everything(w)[1] / 3, p.gradient(w), rtol=1e-12)
+"""
+
+
+def test_functions_that_two_processes_compiled_are_not_confused_in_a_third(tmp_path):
+    """Both were the first of their process, and have the same signature."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    for kinds in (["dense"], ["csr"], ["dense", "csr"]):
+        subprocess.run([sys.executable, "-c", KINDS, *kinds], env=environment, check=True)

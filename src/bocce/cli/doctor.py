@@ -127,7 +127,7 @@ def _kernels() -> Section:
     seconds = time.perf_counter() - started
     twin = minimize(problem, "shb", T=5, batch_size=2, engine="reference")
     agree = np.allclose(run.w, twin.w, rtol=1e-12)
-    cache, hits = Path(loop.advance.kept.stats.cache_path), loop.advance.kept.stats.cache_hits
+    cache, hits = Path(loop.advance.stats.cache_path), loop.advance.stats.cache_hits
     how = "taken from the cache" if hits else "compiled"
     verdict = "agrees" if agree else "DISAGREES"
     return {

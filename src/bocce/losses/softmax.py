@@ -58,22 +58,7 @@ class Softmax(NamedTuple):
         return p * (1.0 - p)
 
     def bend_times(loss, z: Any, y: Any, u: Any) -> Any:
-        """(diag(p) - p p^T) u for each row; u may hold several directions, one behind the other.
-
-        Parameters
-        ----------
-        z : ndarray
-            The scores x_i . w; with several outputs, a column for each class.
-        y : ndarray
-            The targets, as ``targets`` gives them.
-        u : ndarray
-            The directions.
-
-        Returns
-        -------
-        ndarray
-            As u.
-        """
+        """(diag(p) - p p^T) u for each row; u may hold several directions, one behind the other."""
         p = _softmax(z)
         bent = p * u
         bent -= p * _sum(bent)[..., None]
@@ -83,20 +68,6 @@ class Softmax(NamedTuple):
         """u -> (diag(p) - p p^T) u, in ``dtype``: for many u at the same scores.
 
         u counts from that of the likeliest class: nothing is lost where its p is nearly 1.
-
-        Parameters
-        ----------
-        z : ndarray
-            The scores x_i . w; with several outputs, a column for each class.
-        y : ndarray
-            The targets, as ``targets`` gives them.
-        dtype : dtype
-            The type of the result.
-
-        Returns
-        -------
-        callable
-            The function of u.
         """
         p = _softmax((z - z.max(axis=1, keepdims=True)).astype(dtype))
         here, top = np.arange(len(p)), p.argmax(axis=1)
@@ -110,26 +81,7 @@ class Softmax(NamedTuple):
         return times
 
     def bend_products(loss, z: Any, y: Any, c: Any, U: Any, V: Any) -> Any:
-        """sum_i c_i u_i^T (diag(p) - p p^T) v_i, for all pairs of directions of U and V.
-
-        Parameters
-        ----------
-        z : ndarray
-            The scores x_i . w; with several outputs, a column for each class.
-        y : ndarray
-            The targets, as ``targets`` gives them.
-        c : ndarray
-            One weight a row.
-        U : ndarray
-            Directions.
-        V : ndarray
-            Directions.
-
-        Returns
-        -------
-        ndarray
-            The matrix of all pairs.
-        """
+        """sum_i c_i u_i^T (diag(p) - p p^T) v_i, for all pairs of directions of U and V."""
         p = _softmax(z)
         bent = p * V
         along = _sum(bent)

@@ -7,7 +7,6 @@ from .line import Line
 from .look import Look, NotFinite, norm
 from .minimum import Noise
 from .named import LeastSquares, Logistic
-from .objective import Objective
 from .parts import FileProblem as FileProblem
 from .parts import PartedProblem as PartedProblem
 from .parts import Summary as Summary
@@ -25,7 +24,6 @@ __all__ = [
     "Look",
     "Noise",
     "NotFinite",
-    "Objective",
     "Problem",
     "norm",
 ]

@@ -108,30 +108,36 @@ def lanczos_top(problem: Problem, steps: int = LANCZOS_STEPS) -> tuple[float, fl
     return float(values[-1]), float(off[used - 1] * abs(vectors[-1, -1]))
 
 
-def _largest_leverage(problem: Problem, eigenvalues: Array, vectors: Array) -> float | None:
-    """max_i h c_i x_i^T A^-1 x_i, given the eigenvalues and vectors of A."""
-    usable = eigenvalues > problem.width * np.finfo(float).eps * eigenvalues[-1]
-    if not usable.all() and problem.l2 > 0:
-        return None
-    root = vectors[:, usable] / np.sqrt(eigenvalues[usable])
-    return bound(problem) * problem.largest_projection2(root)
+def _row_constants(
+    problem: Problem, whole: Array, vectors: Array
+) -> tuple[float | None, float | None, float | None]:
+    """kappa~ = max_i h c_i x_i^T A^-1 x_i, R2 and R2~, given the eigenvalues and vectors of A."""
+    usable = whole > problem.width * np.finfo(float).eps * whole[-1]
+    kept, basis = whole[usable], vectors[:, usable]
+    root, h = basis / np.sqrt(kept), bound(problem)
+    flat = problem.l2 > 0 and not usable.all()
+    if problem.in_parts:
+        return None if flat else h * problem.largest_projection2(root), None, None
+    dear = 4.0 * problem.n * problem.width**2 > ROW_MOMENT_FLOPS
+    if flat and dear:
+        return None, None, None
+    leverages = problem.rows.projections2(root)  # one pass for all of them
+    kappa_tilde = None if flat else h * float(problem.weighted(leverages).max())
+    moments = (None, None) if dear else _row_moments(problem, usable, kept, basis, leverages)
+    return kappa_tilde, *moments
 
 
 def _row_moments(
-    problem: Problem, whole: Array, vectors: Array
+    problem: Problem, usable: Array, whole: Array, basis: Array, leverages: Array
 ) -> tuple[float | None, float | None]:
     """R2 and R2_tilde, as the largest eigenvalues of whitened second moments of the A_i.
 
     A_i = h c x x^T + R with R = l2 diag(r), so with A_0 = A - R
     E[A_i M A_i] = h^2 E[c^2 (x^T M x) x x^T] + R M A_0 + A_0 M R + R M R
-    for M = I and M = A^-1; ``whole`` and ``vectors`` are the eigenvalues and vectors of A.
+    for M = I and M = A^-1; ``whole`` and ``basis`` are the eigenvalues and vectors of A that are
+    ``usable``, and ``leverages`` are x^T A^-1 x.
     """
-    dear = 4.0 * problem.n * problem.width**2 > ROW_MOMENT_FLOPS
-    if problem.in_parts or dear:
-        return None, None
     h, l2 = bound(problem), problem.l2
-    usable = whole > problem.width * np.finfo(float).eps * whole[-1]
-    basis, whole = vectors[:, usable], whole[usable]
     root = basis / np.sqrt(whole)
     ridge = l2 * np.eye(whole.size)
     if problem.penalty is not None:
@@ -141,7 +147,7 @@ def _row_moments(
     # where no row reaches, A_i = l2 I
     cases = (
         (problem.rows.norms2, np.ones(whole.size), l2),
-        (problem.rows.projections2(root), 1.0 / whole, 1.0),
+        (leverages, 1.0 / whole, 1.0),
     )
     found = []
     for sizes, inverse, elsewhere in cases:
@@ -226,10 +232,10 @@ def constants(problem: Problem) -> Constants:
     if problem.gram_fits:
         whole, vectors, mu = _spectrum(problem)
         L = float(whole[-1])
-        kappa_tilde = _largest_leverage(problem, whole, vectors) if L > 0 else None
-        R2, R2_tilde = _row_moments(problem, whole, vectors) if L > 0 else (None, None)
+        found = _row_constants(problem, whole, vectors) if L > 0 else (None, None, None)
+        kappa_tilde, R2, R2_tilde = found
         R2 = None if R2 is None else min(max(R2, L), max(L, L_max))  # but for rounding
-        reads = 3 if R2 is None else 6  # row norms, Gram, leverages, and again with two weights
+        reads = 3 if R2 is None else 5  # row norms, Gram, leverages, and Gram with two weights
         return Constants(L, mu, max(L, L_max), kappa_tilde, True, R2, R2_tilde, reads)
     return _by_lanczos(problem, L_max, LANCZOS_STEPS)
 

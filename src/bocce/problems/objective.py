@@ -14,7 +14,11 @@ from .variables import Variables, by_row
 
 
 class Objective(Immutable, Variables):
-    """1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2, as a function of w."""
+    """1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2, as a function of w.
+
+    In all methods ``rows`` are the numbers of some rows (None: all rows), and z are their scores
+    x_i . w: one score a row, or with softmax one for each class.
+    """
 
     given: Rows  # as they were given
     has_column = False  # is the intercept's column part of them?
@@ -42,62 +46,25 @@ class Objective(Immutable, Variables):
         return self.given.in_parts
 
     def fingerprint(self) -> str:
-        """The identity of the problem for a checkpoint: a hash of the data, the loss and l2.
-
-        Returns
-        -------
-        str
-        """
+        """The identity of the problem for a checkpoint: a hash of the data, the loss and l2."""
         extras = (np.zeros(0) if a is None else a for a in (self.weight, self.penalty))
         data = digest(self.y, *extras)
         name, rows = self.loss.problem_name, self.given.fingerprint()
         return f"{name} {self.loss!r} {rows} {data} l2={self.l2!r}"
 
     def weighted(self, values: Array, rows: Index | slice | None = None) -> Array:
-        """c_i times the value of row i.
-
-        Parameters
-        ----------
-        values, rows : ndarray
-            Values by row, and the numbers of these rows (None: all).
-
-        Returns
-        -------
-        ndarray
-        """
+        """c_i times the value of row i."""
         if self.weight is None:
             return values
         weight = self.weight if rows is None else self.weight[rows]
         return values * weight.reshape(-1, *(1,) * (values.ndim - 1))
 
     def predict(self, w: Array, rows: Index | None = None) -> Array:
-        """The scores x_i . w.
-
-        Parameters
-        ----------
-        w, rows : ndarray
-            The point, and the numbers of the rows (None: all).
-
-        Returns
-        -------
-        ndarray
-            One score a row; with softmax, one for each class.
-        """
+        """The scores x_i . w."""
         return self.rows.times(w, rows)
 
     def combine(self, coefficients: Array, rows: Index | None = None) -> Array:
-        """The sum of c_i x_i over rows.
-
-        Parameters
-        ----------
-        coefficients, rows : ndarray
-            One coefficient a row, and the numbers of these rows (None: all).
-
-        Returns
-        -------
-        ndarray
-            One number a variable.
-        """
+        """The sum of c_i x_i over rows."""
         return self.rows.combine(coefficients, rows)
 
     @property
@@ -122,31 +89,11 @@ class Objective(Immutable, Variables):
         return float(self.weighted(self.y.real).mean())
 
     def gram_times(self, v: Array) -> Array:
-        """sum_i c_i x_i x_i^T v / n.
-
-        Parameters
-        ----------
-        v : ndarray
-            A vector, or a matrix of columns.
-
-        Returns
-        -------
-        ndarray
-        """
+        """sum_i c_i x_i x_i^T v / n."""
         return self.combine(self.weighted(self.predict(v))) / self.n
 
     def largest_projection2(self, directions: Array) -> float:
-        """max_i c_i ||x_i^T D||^2 for the columns of D.
-
-        Parameters
-        ----------
-        directions : ndarray
-            The matrix D, one row a variable.
-
-        Returns
-        -------
-        float
-        """
+        """max_i c_i ||x_i^T D||^2 for the columns of D."""
         return float(self.weighted(self.rows.projections2(directions)).max())
 
     @property
@@ -155,119 +102,38 @@ class Objective(Immutable, Variables):
         return self.n
 
     def units_in(self, b: int) -> int:
-        """The number of units, rows or blocks, of a batch of b rows.
-
-        Parameters
-        ----------
-        b : int
-            The batch size in rows.
-
-        Returns
-        -------
-        int
-        """
+        """The number of units, rows or blocks, of a batch of b rows."""
         return b
 
     def whole_batch(self, b: int) -> int:
-        """The batch size nearest to b that can be drawn.
-
-        Parameters
-        ----------
-        b : int
-            The batch size in rows.
-
-        Returns
-        -------
-        int
-        """
+        """The batch size nearest to b that can be drawn."""
         return b
 
     def batch_gradient(self, w: Array, units: Index) -> Array:
-        """The unbiased estimate of the gradient from the units drawn.
-
-        Parameters
-        ----------
-        w, units : ndarray
-            The point, and the numbers of the rows or blocks that were drawn.
-
-        Returns
-        -------
-        ndarray
-        """
+        """The unbiased estimate of the gradient from the units drawn."""
         return self.gradient(w, units)
 
     def losses(self, z: Array, rows: Index | None = None) -> Array:
-        """c_i loss(z_i, y_i).
-
-        Parameters
-        ----------
-        z, rows : ndarray
-            The scores x_i . w, and the numbers of their rows (None: all).
-
-        Returns
-        -------
-        ndarray
-            One number a row.
-        """
+        """c_i loss(z_i, y_i)."""
         return self.weighted(self.loss.value(z, self._of(rows)), rows)
 
     def slopes(self, z: Array, rows: Index | None = None) -> Array:
-        """c_i times the derivative of the loss at z_i.
-
-        Parameters
-        ----------
-        z, rows : ndarray
-            The scores x_i . w, and the numbers of their rows (None: all).
-
-        Returns
-        -------
-        ndarray
-        """
+        """c_i times the derivative of the loss at z_i."""
         return self.weighted(self.loss.slope(z, self._of(rows)), rows)
 
     def bends(self, z: Array, rows: Index | None = None) -> Array:
-        """c_i times the second derivative of the loss at z_i.
-
-        Parameters
-        ----------
-        z, rows : ndarray
-            The scores x_i . w, and the numbers of their rows (None: all).
-
-        Returns
-        -------
-        ndarray
-        """
+        """c_i times the second derivative of the loss at z_i."""
         return self.weighted(self.loss.bend(z, self._of(rows)), rows)
 
     def bend_times(self, z: Array, u: Array) -> Array:
-        """c_i times the second derivative of the loss at z_i, times u_i.
-
-        Parameters
-        ----------
-        z, u : ndarray
-            The scores x_i . w of all rows, and the direction.
-
-        Returns
-        -------
-        ndarray
-        """
+        """c_i times the second derivative of the loss at z_i, times u_i."""
         return self.weighted(self.loss.bend_times(z, self.y, u))
 
     def _of(self, rows: Index | None) -> Array:
         return self.y if rows is None else self.y[rows]
 
     def look(self, w: Array, rows: Index | None = None) -> Look:
-        """The objective and its gradient, over all rows or the mean over some, plus the l2 term.
-
-        Parameters
-        ----------
-        w, rows : ndarray
-            The point, and the numbers of the rows (None: all).
-
-        Returns
-        -------
-        Look
-        """
+        """The objective and its gradient, over all rows or the mean over some, plus the l2 term."""
         z = self.predict(w, rows)
         slopes = self.slopes(z, rows)
         value = float(self.losses(z, rows).mean()) + self.ridge_value(w)
@@ -305,17 +171,7 @@ class Objective(Immutable, Variables):
         return np.asarray(self.combine(slopes, rows) / slopes.shape[0] + self.penalty_gradient(w))
 
     def row_gradient_mean2(self, w: Vector) -> float:
-        """mean_i ||grad f_i(w)||^2, f_i with its l2 term.
-
-        Parameters
-        ----------
-        w : array-like
-            The point: one number a variable.
-
-        Returns
-        -------
-        float
-        """
+        """mean_i ||grad f_i(w)||^2, f_i with its l2 term."""
         w = self.point(w)
         z, pull = self.predict(w), self.penalty_gradient(w)
         slopes = self.slopes(z)

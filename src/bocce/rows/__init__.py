@@ -2,12 +2,15 @@
 
 import scipy.sparse as sp
 
-from .._types import Array, Design, Index
+from .._types import Array as Array
+from .._types import Design
+from .._types import Index as Index
 from .arrays import ArrayRows as ArrayRows
 from .arrays import HostView as HostView
 from .backend import foreign as foreign
 from .backend import host as host
-from .base import Rows, digest
+from .base import Rows as Rows
+from .base import digest as digest
 from .csr import Csr as Csr
 from .dense import Copied as Copied
 from .dense import Dense as Dense
@@ -19,17 +22,7 @@ from .moments import Moments as Moments
 
 
 def rows_of(X: Design | Rows) -> Rows:
-    """The rows of a checked array (NumPy's or another library's), SciPy CSR array, or rows.
-
-    Parameters
-    ----------
-    X : array, csr_array or Rows
-        The data, checked.
-
-    Returns
-    -------
-    Rows
-    """
+    """The rows of a checked array (NumPy's or another library's), SciPy CSR array, or rows."""
     if isinstance(X, Rows):
         return X
     if foreign(X):
@@ -37,5 +30,4 @@ def rows_of(X: Design | Rows) -> Rows:
     return Csr(X) if sp.issparse(X) else Dense(X)
 
 
-# Names that are imported "as" themselves are for other rooms only.
-__all__ = ["Array", "Index", "Rows", "digest", "rows_of"]
+__all__: list[str] = []  # all names are for other rooms: users give their data to ``Problem``

@@ -23,6 +23,8 @@ class Rows:
 
     ``X`` is what the caller gave. ``in_parts``: are the rows read from elsewhere, a part at a time?
     ``foreign``: are they an array of another library than NumPy, perhaps on another device?
+    In all methods ``rows`` are the numbers of some rows (None: all rows), w and D have a row for
+    each of the d columns of X, and ``weights`` and y have one number a row.
     """
 
     X: Design
@@ -39,83 +41,23 @@ class Rows:
         return ""
 
     def blocks(self, rows: Index | None = None) -> Iterator[Design]:
-        """The rows, a block at a time, as float64 where they are dense.
-
-        Parameters
-        ----------
-        rows : ndarray of int, optional
-            The numbers of the rows; by default all.
-
-        Returns
-        -------
-        array or sparse matrix
-
-        Raises
-        ------
-        NotImplementedError
-            A kind of rows must define it.
-        """
+        """The rows, a block at a time, as float64 where they are dense."""
         raise NotImplementedError
 
     def take(self, rows: Index) -> Rows:
-        """Some of the rows, in memory.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            The numbers of the rows.
-
-        Returns
-        -------
-        Rows
-
-        Raises
-        ------
-        NotImplementedError
-            A kind of rows must define it.
-        """
+        """Some of the rows, in memory."""
         raise NotImplementedError
 
     def part(self, rows: slice) -> Rows:
-        """Consecutive rows, without a copy where they are in memory.
-
-        Parameters
-        ----------
-        rows : slice
-            From the first row to the one behind the last.
-
-        Returns
-        -------
-        Rows
-        """
+        """Consecutive rows, without a copy where they are in memory."""
         return self.take(np.arange(self.n)[rows])
 
     def arrays(self) -> tuple[Array, ...]:
-        """The arrays that hold the rows.
-
-        Returns
-        -------
-        tuple of ndarray
-
-        Raises
-        ------
-        NotImplementedError
-            A kind of rows must define it.
-        """
+        """The arrays that hold the rows."""
         raise NotImplementedError
 
     def with_column(self) -> Rows:
-        """The rows with a 1 appended to each, so that the last variable is the intercept.
-
-        Returns
-        -------
-        Rows
-
-        Raises
-        ------
-        NotImplementedError
-            A kind of rows must define it.
-        """
+        """The rows with a 1 appended to each, so that the last variable is the intercept."""
         raise NotImplementedError
 
     @property
@@ -134,32 +76,12 @@ class Rows:
         return (self.cost / max(1, self.n)) ** 2
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
-        """x_i . w for all rows, or those named.
-
-        Parameters
-        ----------
-        w, rows : ndarray
-            A vector of d numbers or a matrix of d rows; the numbers of the rows (None: all).
-
-        Returns
-        -------
-        ndarray
-        """
+        """x_i . w for all rows, or those named."""
         parts = [block @ w for block in self.blocks(rows)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def combine(self, c: Array, rows: Index | None = None) -> Array:
-        """sum_i c_i x_i over all rows, or those named.
-
-        Parameters
-        ----------
-        c, rows : ndarray
-            One coefficient a row; the numbers of the rows (None: all).
-
-        Returns
-        -------
-        ndarray
-        """
+        """sum_i c_i x_i over all rows, or those named."""
         total, start = np.zeros((self.d, *c.shape[1:])), 0
         for block in self.blocks(rows):
             total += block.T @ c[start : start + block.shape[0]]
@@ -172,18 +94,7 @@ class Rows:
         return np.concatenate([np.einsum("ij,ij->i", block, block) for block in self.blocks()])
 
     def squares(self, weights: Array | None = None) -> Array:
-        """1/n sum_i s_i x_ij^2 for each column, s_i the weights (1 unless given).
-
-        Parameters
-        ----------
-        weights : ndarray, optional
-            One weight a row.
-
-        Returns
-        -------
-        ndarray
-            One number a column.
-        """
+        """1/n sum_i s_i x_ij^2 for each column, s_i the weights (1 unless given)."""
         total, start = np.zeros(self.d), 0
         for block in self.blocks():
             part = slice(start, start + block.shape[0])
@@ -193,18 +104,7 @@ class Rows:
         return total / self.n
 
     def column_moments(self, weights: Array | None = None) -> tuple[Array, Array]:
-        """The mean and the variance of each column, without cancellation.
-
-        Parameters
-        ----------
-        weights : ndarray, optional
-            One weight a row, 1 on average.
-
-        Returns
-        -------
-        tuple of (ndarray, ndarray)
-            Means and variances, one number a column.
-        """
+        """The mean and the variance of each column, without cancellation."""
         mean, squares, before, start = np.zeros(self.d), np.zeros(self.d), 0.0, 0
         for block in self.in_cache():
             part = slice(start, start + block.shape[0])
@@ -217,83 +117,32 @@ class Rows:
         return mean, squares / before
 
     def projections2(self, directions: Array) -> Array:
-        """||x_i^T D||^2 for the columns of D.
-
-        Parameters
-        ----------
-        directions : ndarray
-            The matrix D, of shape (d, m).
-
-        Returns
-        -------
-        ndarray
-            One number a row.
-        """
-        rotated = (block @ directions for block in self.blocks())
+        """||x_i^T D||^2 for the columns of D."""
+        rotated = (block @ directions for block in self.in_cache())
         return np.concatenate([np.einsum("ij,ij->i", block, block) for block in rotated])
 
     def gram(self, weights: Array | None = None) -> Array:
-        """1/n sum_i s_i x_i x_i^T, s_i >= 0 the weights (1 unless given).
-
-        Parameters
-        ----------
-        weights : ndarray, optional
-            One weight a row.
-
-        Returns
-        -------
-        ndarray
-        """
+        """1/n sum_i s_i x_i x_i^T, s_i >= 0 the weights (1 unless given)."""
         return gram_of(self.in_cache(), weights, self.n, self.d)
 
     def moments(self, y: Array, weights: Array | None = None) -> Moments:
-        """The Gram matrix and 1/n sum_i s_i y_i x_i, 1/n sum_i s_i y_i^2, in one pass.
-
-        Parameters
-        ----------
-        y, weights : ndarray
-            One target and one weight a row; without weights they are 1.
-
-        Returns
-        -------
-        Moments
-        """
+        """The Gram matrix and 1/n sum_i s_i y_i x_i, 1/n sum_i s_i y_i^2, in one pass."""
         return of_blocks(self.in_cache(), y, weights, self.n, self.d)
 
     def in_cache(self) -> Iterator[Array]:
         """All rows as float64, in blocks small enough for the processor's cache.
 
         A block is valid until the next one.
-
-        Returns
-        -------
-        ndarray
         """
         return self.blocks()
 
     def fingerprint(self) -> str:
-        """A hash of the shape, the type and every number.
-
-        Returns
-        -------
-        str
-        """
+        """A hash of the shape, the type and every number."""
         return digest(*self.arrays())
 
 
 def digest(*arrays: Array) -> str:
-    """A hash of shapes, types and contents, taken a block at a time.
-
-    Parameters
-    ----------
-    *arrays : ndarray
-        The arrays.
-
-    Returns
-    -------
-    str
-        In hexadecimal.
-    """
+    """A hash of shapes, types and contents, taken a block at a time."""
     sha = hashlib.sha256()
     for array in arrays:
         sha.update(f"{array.shape}{array.dtype}".encode())

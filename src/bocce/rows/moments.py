@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.linalg import blas
@@ -21,8 +21,6 @@ from .._types import Array
 
 CACHED = 1 << 16  # numbers of a block
 LARGEST = 1 << 20  # where columns are many
-FEW_COLUMNS = 64  # up to these, and this many multiplications, a product of matrices is small
-SMALL = 1_000_000
 UNIT = 0.5 * float(np.finfo(np.float64).eps)  # a product, or a sum, is wrong by this share
 BEYOND = 20  # roundings of a term that are not additions: weights, centres, means
 UNDERFLOW = 1e-280  # what terms too small for a double come to, on average
@@ -100,33 +98,18 @@ class Moments:
 
 
 class Squares:
-    """sum_i x_i x_i^T of rows that come as dense blocks of float64.
-
-    By products of matrices so small that BLAS has a way of its own with them where columns are few
-    (twice to three times as fast as its symmetric product), else by symmetric ones.
-    """
+    """sum_i x_i x_i^T of rows that come as dense blocks of float64."""
 
     def __init__(self, d: int) -> None:
         self.total = np.zeros((d, d), order="F")
-        self.step = _small(d)
         self.count = self.longest = 0  # blocks, and the rows of the longest
 
     def add(self, x: Array, weights: Array | None = None) -> None:
         """Rows, times their weights."""
-        if not self.step:
-            x = x if weights is None else x * np.sqrt(weights)[:, None]
-            with threads_for(0.5 * x.size * x.shape[1]):  # the upper triangle
-                blas.dsyrk(1.0, x.T, beta=1.0, c=self.total, overwrite_c=1)
-            self._count(len(x))
-            return
-        left = x if weights is None else x * weights[:, None]
-        for start in range(0, len(x), self.step):
-            a, b = (part[start : start + self.step].T for part in (left, x))
-            blas.dgemm(1.0, a, b, beta=1.0, c=self.total, trans_b=1, overwrite_c=1)
-            self._count(b.shape[1])
-
-    def _count(self, rows: int) -> None:
-        self.count, self.longest = self.count + 1, max(self.longest, rows)
+        x = x if weights is None else x * np.sqrt(weights)[:, None]
+        with threads_for(0.5 * x.size * x.shape[1]):  # the upper triangle
+            blas.dsyrk(1.0, x.T, beta=1.0, c=self.total, overwrite_c=1)
+        self.count, self.longest = self.count + 1, max(self.longest, len(x))
 
     def result(self) -> Array:
         """All of it: what is below the diagonal is what is above."""
@@ -183,16 +166,7 @@ def of_blocks(
     return Moments(H, b, float(across[0]) / n, most + squares.count + squares.longest)
 
 
-@cache
 def rows_in_cache(d: int) -> int:
     """How many rows a block has: few enough to stay in the cache, but several times as many as
     there are columns, for H is read and written with each."""
-    if small := _small(d):  # whole products
-        return small * (CACHED // (d * small))
     return max(1, min(max(CACHED // d, 4 * d), LARGEST // d))
-
-
-@cache
-def _small(d: int) -> int:
-    """The rows of a small product; 0 where columns are too many for it."""
-    return min(SMALL // d**2, CACHED // d) if d <= FEW_COLUMNS else 0

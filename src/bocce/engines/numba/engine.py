@@ -12,7 +12,10 @@ from ...rows import Array
 from ...schedules import Schedule
 from ..base import ANY, Goal, Recorder, State, StepReport, TableEngine
 from . import loop, rule, scaled
+from .bound import bound
 from .pack import at_vector, objective, pack, read_only
+from .products import bind_products
+from .rows import bind
 from .stream import make_stream
 
 VERDICTS = (RunVerdict.RUNNING, RunVerdict.DIVERGED, RunVerdict.CONVERGED)
@@ -23,6 +26,7 @@ class _Packed(TableEngine):
 
     def __init__(self, problem: Problem, fold: bool) -> None:
         self.rows, self.objective = pack(problem, fold), objective(problem)
+        self.bound = bound(bind, self.rows)
         d = problem.width
         at = at_vector(self.rows, d)
         self.point = loop.KernelPoint(
@@ -33,15 +37,14 @@ class _Packed(TableEngine):
         """The objective and its full gradient."""
         at, total, d = self.point.at, self.point.total, w.size
         at[:d] = w
-        value, _ = loop.look(self.rows, self.objective, at, total, 1.0)
+        value, _ = loop.measure(self.bound, self.objective, at, total, 1.0)
         return Look(float(value), total[:d] / self.objective.n + self.objective.ridge * w)
 
     def record(self, w: Array, recorder: Recorder) -> RunVerdict:
         """Keep a measurement at w, to the bit what ``advance`` would record there."""
         self.point.at[: w.size] = w
-        found = loop.look(
-            self.rows, self.objective, self.point.at, self.point.total, 1.0 / recorder.unit
-        )
+        at, total = self.point.at, self.point.total
+        found = loop.measure(self.bound, self.objective, at, total, 1.0 / recorder.unit)
         return recorder.keep_measured(float(found[0]), float(found[1]))
 
     def _start(self, state: State) -> loop.KernelPoint:
@@ -99,8 +102,9 @@ class CompiledEngine(_Packed):
     ) -> StepReport:
         """Steps state.k .. stop-1."""
         point = self._start(state)
+        rows = (self.bound,) if self.kernel is loop.advance else (self.rows, self.bound)
         k, verdict = self.kernel(
-            self.rows,
+            *rows,
             self.objective,
             self.stream,
             loop.KernelTable(steps.alpha, steps.beta, steps.theta),
@@ -127,15 +131,11 @@ class RuleEngine(_Packed):
             "same": make_stream(seed, n, b, mode),
             "independent": make_stream(seed, n, b, "search"),
         }
-        weight = np.zeros(0) if problem.weight is None else problem.weight
-        z, u, c, slope, before = np.zeros((5, b))
-        y = np.zeros(b, dtype=problem.y.dtype)
-        self.lot = rule.Lot(
-            np.zeros(b, dtype=np.int64),
-            *(z, u, y, c, slope, before),
-            read_only(problem.y),
-            read_only(weight),
-        )
+        self.products, self.quadratic = bound(bind_products, self.rows), problem.loss.quadratic
+        weight = read_only(np.zeros(0) if problem.weight is None else problem.weight)
+        z, u, slope, before, score, after = np.zeros((6, b))
+        batch = np.zeros(b, dtype=np.int64)
+        self.lot = rule.Lot(batch, z, u, slope, before, score, after, weight)
 
     def advance(
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
@@ -144,9 +144,11 @@ class RuleEngine(_Packed):
         point = self._start(state)
         memory = state.memory.get("policy", steps.begin())
         k, verdict, memory = rule.advance(
-            self.rows,
-            self.objective,
             steps.rule,
+            self.products,
+            self.bound,
+            self.objective,
+            self.quadratic,
             self.streams["same"],
             self.streams[steps.search],
             steps.search != "same",

@@ -37,34 +37,6 @@ def _digest_of_sources() -> str:
 DIGEST = _digest_of_sources()
 
 
-class Entry:
-    """A kernel whose first argument are rows with a loss.
-
-    A kernel with the package's own losses and rules is kept on disk. A loss or a rule from outside
-    the package may be changed by its author unseen, so a kernel with one of those is compiled in
-    each process.
-    """
-
-    def __init__(self, body: Callable[..., Any], **options: Any) -> None:
-        self._body, self._options = body, options
-
-    def __call__(self, rows: Any, *args: Any) -> Any:
-        named = [arg for arg in args if hasattr(arg, "_fields")]
-        ours = all(type(arg).__module__.startswith("bocce.") for arg in [rows.loss, *named])
-        return (self.kept if ours else self.fresh)(rows, *args)
-
-    @cached_property
-    def kept(self) -> Any:
-        """Compiled once, for losses and rules of the package."""
-        return on_disk(self._body, **self._options)
-
-    @cached_property
-    def fresh(self) -> Any:
-        """Compiled in each process."""
-        _compiled.tell_when_compiling()
-        return njit(**self._options)(self._body)
-
-
 def on_disk(body: Callable[..., Any], **options: Any) -> Any:
     """Compiled, and kept on disk where a folder can be written.
 
@@ -75,3 +47,31 @@ def on_disk(body: Callable[..., Any], **options: Any) -> Any:
     """
     body.__qualname__ = f"{body.__name__}-{DIGEST}"  # Numba names the files after it
     return _compiled.on_disk(body, **options)
+
+
+class Entry:
+    """A kernel that is compiled for a loss or a rule, which ``named(first argument)`` returns.
+
+    A kernel with one of the package's own losses and rules is kept on disk. A loss or a rule from
+    outside the package may be changed by its author unseen, so it is compiled in each process.
+    """
+
+    def __init__(
+        self, body: Callable[..., Any], named: Callable[[Any], Any], options: Any = KERNEL
+    ) -> None:
+        self._body, self._named, self._options = body, named, options
+
+    def __call__(self, first: Any, *args: Any) -> Any:
+        ours = type(self._named(first)).__module__.startswith("bocce.")
+        return (self.kept if ours else self.fresh)(first, *args)
+
+    @cached_property
+    def kept(self) -> Any:
+        """Compiled once."""
+        return on_disk(self._body, **self._options)
+
+    @cached_property
+    def fresh(self) -> Any:
+        """Compiled in each process."""
+        _compiled.tell_when_compiling()
+        return njit(**self._options)(self._body)

@@ -1,6 +1,7 @@
 """The one update, compiled: a table of steps, a stream of batches, rows, and a record.
 
-``reference.py`` is its readable twin; tests compare them at every step.
+``reference.py`` is its readable twin; tests compare them at every step. The rows are ``BoundRows``:
+the loop is compiled once for all kinds of rows and all losses.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from ...rows import Array
-from .entry import KERNEL, Entry
-from .rows import accumulate
+from .bound import call_sum
+from .entry import KERNEL, on_disk
 from .stream import draw, forget
 
 DONE, DIVERGED, CONVERGED = 0, 1, 2
@@ -69,11 +70,24 @@ class KernelRecord(NamedTuple):
 
 
 @njit(**KERNEL)
+def accumulate(rows, source, start, count, listed, w, g, want_loss):
+    """``rows.accumulate`` of bound rows."""
+    function, room = rows.functions[0], rows.room
+    return call_sum(  # type: ignore[call-arg]
+        function, room, source, start, count, listed, w, g, want_loss
+    )
+
+
+@njit(**KERNEL)
 def total_gradient(rows, objective, at, total, want_loss):
-    """total = sum over all rows of slope_i x_i; returns the mean loss if wanted."""
+    """total = sum over all rows of slope_i x_i; returns the mean loss, if wanted.
+
+    The sum is the same, to the bit, whether the loss is wanted or not (a test compares them): a run
+    may be cut between a record and its step.
+    """
     n, d = objective.n, objective.d
     if not objective.has_gram:
-        return accumulate(rows, NOTHING, 0, n, False, at, total, want_loss) / n
+        return accumulate(rows, objective.odd, 0, n, False, at, total, want_loss) / n
     quadratic = 0.0
     linear = 0.0
     for i in range(d):
@@ -85,9 +99,6 @@ def total_gradient(rows, objective, at, total, want_loss):
         total[i] = n * (s - objective.moment[i])
     loss = 0.5 * quadratic - linear + 0.5 * objective.y2
     return 0.0 if loss < 0.0 else loss  # rounding, where the data are fitted exactly
-
-
-NOTHING = np.zeros(1, dtype=np.int64)
 
 
 def _measure(rows, objective, at, total, per_unit):
@@ -103,7 +114,7 @@ def _measure(rows, objective, at, total, per_unit):
     return mean_loss + 0.5 * penalty, grad2
 
 
-measure = njit(**KERNEL)(_measure)
+measure = on_disk(_measure, **KERNEL)
 
 
 @njit(**KERNEL)
@@ -152,14 +163,7 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
             at[j] = w[j] + theta * v[j]
         source, start, count = draw(stream, k)
         subtract = leave_out and (objective.has_gram or NEARLY * count <= n)
-        if subtract:
-            if not have_total or theta != 0.0:
-                # the same sum, whoever measured: a run may be cut between record and step
-                total_gradient(rows, objective, at, total, True)
-            accumulate(rows, source, start, count, True, at, g, False)
-            for j in range(d):
-                g[j] = total[j] - g[j]
-        elif leave_out:
+        if leave_out and not subtract:
             size = 0
             for i in range(n):
                 kept[size] = i
@@ -167,6 +171,11 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
             accumulate(rows, kept, 0, b, True, at, g, False)
         else:
             accumulate(rows, source, start, count, True, at, g, False)
+        if subtract:
+            if not have_total or theta != 0.0:
+                total_gradient(rows, objective, at, total, False)
+            for j in range(d):
+                g[j] = total[j] - g[j]
         forget(stream, count)
         grad2 = 0.0
         for j in range(d):
@@ -185,5 +194,4 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
     return k, DONE
 
 
-advance = Entry(_advance, **KERNEL)
-look = Entry(_measure, **KERNEL)
+advance = on_disk(_advance, **KERNEL)

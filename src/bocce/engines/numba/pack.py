@@ -141,7 +141,7 @@ def objective(problem: Problem) -> KernelObjective:
         problem.width,
         ridge,
         np.flatnonzero(ridge != ridge[0]),
-        problem.gram if has_gram else np.zeros((1, 1)),
+        np.ascontiguousarray(problem.gram) if has_gram else np.zeros((1, 1)),
         problem.moment if has_gram else np.zeros(1),
         problem.target2,
         has_gram,

@@ -1,15 +1,22 @@
-"""Rows times a vector, and sums of rows, over a list of rows, compiled.
+"""Functions of the rows of a batch, compiled: what a line search needs beside a gradient.
 
-``accumulate`` (``rows.py``) does both in one pass and keeps no score; who needs the scores of a
-batch, as a line search does, takes these. The readable twins are ``Rows.times`` and
-``Rows.combine``.
+``accumulate`` (``rows.py``) sums row gradients in one pass and keeps no score. Here a batch's
+scores, row sums, slopes and losses are separate functions of (rows, batch, given numbers, made
+numbers). The readable twins are ``Rows.times``, ``Rows.combine``, ``Problem.slopes`` and
+``Problem.losses``.
 """
 
 from __future__ import annotations
 
+from operator import attrgetter
+
+from numba import njit
 from numba.extending import overload
 
-from .entry import FAST
+from .bound import LISTED, addressed, store
+from .entry import FAST, Entry
+from .loss import slope as slope_of
+from .loss import value as value_of
 from .rows import DenseRows, ScaledRows, SparseRows, rescaled, unscaled
 
 
@@ -91,3 +98,54 @@ def _combine_sparse(rows, batch, factors, g):
     for i in range(batch.size):
         for q in range(indptr[batch[i]], indptr[batch[i] + 1]):
             g[indices[q]] += factors[i] * data[q]
+
+
+def plain(rows):
+    """The rows that hold targets and weights: rows in other units hold those of the caller."""
+    raise NotImplementedError
+
+
+@overload(plain, inline="always")
+def _plain(rows):
+    return (lambda rows: rows.rows) if rows.instance_class is ScaledRows else (lambda rows: rows)
+
+
+@njit(error_model="numpy")
+def slopes(rows, batch, z, made):
+    """The weighted slope of each row of the batch at its score."""
+    held = plain(rows)
+    for i in range(batch.size):
+        a = batch[i]
+        c = 1.0 if held.weight.size == 0 else held.weight[a]
+        made[i] = c * slope_of(held.loss, z[i], held.y[a])
+
+
+@njit(error_model="numpy")
+def values(rows, batch, z, made):
+    """The weighted loss of each row of the batch at its score."""
+    held = plain(rows)
+    for i in range(batch.size):
+        a = batch[i]
+        c = 1.0 if held.weight.size == 0 else held.weight[a]
+        made[i] = c * value_of(held.loss, z[i], held.y[a])
+
+
+def _address(function):
+    def made(load):
+        def listed(room, batch, given, made):
+            function(load(room), batch, given, made)
+
+        return listed
+
+    return addressed(function.__name__, made, LISTED)
+
+
+_times_at, _combine_at, _slopes_at, _values_at = map(_address, (times, combine, slopes, values))
+
+
+def _bind(rows, room):
+    store(rows, room)  # type: ignore[call-arg]
+    return _times_at(rows), _combine_at(rows), _slopes_at(rows), _values_at(rows)
+
+
+bind_products = Entry(_bind, attrgetter("loss"))

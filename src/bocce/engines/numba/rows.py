@@ -8,6 +8,7 @@ holds the weights of the rows, or nothing where all are 1.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +18,15 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from ...rows import Array
-from .entry import FAST
+from .bound import SUM, addressed, store
+from .entry import FAST, Entry
 from .loss import slope as slope_of
 from .loss import value as value_of
 
 AHEAD = 16  # rows between a prefetch and its use
 BLOCK = 64  # rows whose slopes are taken together, where a slope is dear
+LINE_BYTES = 64
+CACHE_BYTES = 1 << 25  # rows that take more do not stay in the last cache of usual processors
 
 
 class DenseRows(NamedTuple):
@@ -66,16 +70,14 @@ class SparseRows(NamedTuple):
 
 
 @intrinsic
-def _prefetch(typingctx, X, row):  # pragma: no cover - runs in the compiler
-    """Ask for the first cache line of a row; the processor follows with the rest."""
+def _prefetch(typingctx, X, row, column):  # pragma: no cover - runs in the compiler
+    """Ask for the cache line of an entry of a matrix, or of a vector, which has no columns."""
 
     def codegen(context, builder, signature, args):
         kind = signature.args[0]
         array = context.make_array(kind)(context, builder, args[0])
-        start = context.get_constant(types.intp, 0)
-        where = cgutils.get_item_pointer(
-            context, builder, kind, array, [args[1], start], wraparound=False
-        )
+        place = list(args[1 : 1 + kind.ndim])
+        where = cgutils.get_item_pointer(context, builder, kind, array, place, wraparound=False)
         address = builder.bitcast(where, ir.IntType(8).as_pointer())
         i32 = ir.IntType(32)
         shape = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
@@ -83,7 +85,24 @@ def _prefetch(typingctx, X, row):  # pragma: no cover - runs in the compiler
         builder.call(function, [address, i32(0), i32(3), i32(1)])
         return context.get_dummy_value()
 
-    return types.void(X, types.uint64), codegen
+    return types.void(X, types.uint64, types.intp), codegen
+
+
+@njit
+def reach_of(X):
+    """How many columns of a row to ask for ahead: of rows that lie in a cache the first cache line
+    does, for the processor follows with the rest; of rows in memory it does not follow in time."""
+    return X.shape[1] if X.size * X.itemsize > CACHE_BYTES else 1
+
+
+@njit
+def ask_ahead(X, y, row, reach):
+    """Have a row and its target fetched that will be read soon."""
+    _prefetch(X, row, 0)  # type: ignore[call-arg]
+    if reach > 1:
+        for j in range(LINE_BYTES // X.itemsize, reach, LINE_BYTES // X.itemsize):
+            _prefetch(X, row, j)  # type: ignore[call-arg]
+        _prefetch(y, row, 0)  # type: ignore[call-arg]
 
 
 @njit
@@ -116,7 +135,7 @@ def _half_squares(weight, a, b, c, d, ta, tb, tc, td):
 def _fused_rows(rows, source, start, count, listed, w, g, want_loss):
     """The squared loss, four rows at a time: a slope is a subtraction."""
     X, y, weight, link, folded, _ = rows
-    p = X.shape[1]
+    p, reach = X.shape[1], reach_of(X)
     for j in range(p):
         g[j] = 0.0
     loss = 0.0
@@ -130,7 +149,7 @@ def _fused_rows(rows, source, start, count, listed, w, g, want_loss):
         d = _row(source, listed, i + 3)
         if i + AHEAD + 4 <= stop:
             for s in range(i + AHEAD, i + AHEAD + 4):
-                _prefetch(X, _row(source, listed, s))  # type: ignore[call-arg]
+                ask_ahead(X, y, _row(source, listed, s), reach)
         ta = tb = tc = td = link[0]
         for j in range(p):
             wj = w[j]
@@ -174,7 +193,7 @@ def _fused_rows(rows, source, start, count, listed, w, g, want_loss):
 def _blocked_rows(rows, source, start, count, listed, w, g, want_loss):
     """Any loss, 64 rows at a time, so that the slopes are a loop of their own that vectorises."""
     X, y, weight, link, folded, loss = rows
-    p = X.shape[1]
+    p, reach = X.shape[1], reach_of(X)
     for j in range(p):
         g[j] = 0.0
     total = 0.0
@@ -188,7 +207,7 @@ def _blocked_rows(rows, source, start, count, listed, w, g, want_loss):
         for i in range(size):
             a = _row(source, listed, first + i)
             if first + i + AHEAD < stop:
-                _prefetch(X, _row(source, listed, first + i + AHEAD))  # type: ignore[call-arg]
+                ask_ahead(X, y, _row(source, listed, first + i + AHEAD), reach)
             t = link[0]
             for j in range(p):
                 t += X[a, j] * w[j]
@@ -272,3 +291,21 @@ def _sparse_rows(rows, source, start, count, listed, w, g, want_loss):
         for q in range(indptr[a], indptr[a + np.uint64(1)]):
             g[indices[q]] += slope * data[q]
     return total
+
+
+def _sum(load):
+    def total(room, source, start, count, listed, w, g, want_loss):
+        return accumulate(load(room), source, start, count, listed, w, g, want_loss)
+
+    return total
+
+
+_sum_address = addressed("sum", _sum, SUM)
+
+
+def _bind(rows, room):
+    store(rows, room)  # type: ignore[call-arg]
+    return (_sum_address(rows),)
+
+
+bind = Entry(_bind, attrgetter("loss"))

@@ -2,7 +2,8 @@
 
 The rule's own ``decide`` is compiled, found by the rule's type as a loss's functions are
 (``loss.py``): nothing here knows how alpha or beta come about. The readable twin is
-``reference.py`` with ``problems.Line``; tests compare them at every step.
+``reference.py`` with ``problems.Line``; tests compare them at every step. Rows and losses are
+known by the addresses of their functions (``bound.py``), so a rule is compiled once for all.
 """
 
 from __future__ import annotations
@@ -16,26 +17,25 @@ from numba import njit, types
 from numba.extending import overload, overload_method
 
 from ...rows import Array
+from .bound import BoundRows, call_listed
 from .entry import KERNEL, Entry
 from .loop import DIVERGED, DONE, LARGEST, due, measure, record_here
-from .loss import slope as slope_of
-from .loss import value as value_of
-from .products import combine, times
 from .stream import take
+
+TIMES, COMBINE, SLOPES, VALUES = range(4)  # places among the functions of ``bind_products``
 
 
 class Lot(NamedTuple):
-    """The rows of a batch, and room for one number of each: scores, targets, weights, losses."""
+    """The rows of a batch, and room for one number of each."""
 
     batch: Array
     z: Array  # x_i . w
     u: Array  # x_i . g
-    y: Array
-    c: Array
     slope: Array
-    before: Array  # the losses at w
-    all_y: Array
-    all_c: Array  # the weights of all rows, or nothing where all are 1
+    before: Array  # the weighted losses at w
+    score: Array  # x_i . (w - s g)
+    after: Array  # the weighted losses there
+    weight: Array  # of all rows, or nothing where all are 1
 
 
 class BatchLine(NamedTuple):
@@ -43,7 +43,8 @@ class BatchLine(NamedTuple):
 
     value: float
     slope2: float
-    rows: Any
+    rows: BoundRows
+    quadratic: bool
     lot: Lot
     g: Array
     pull: float  # (ridge w) . g
@@ -84,80 +85,57 @@ def _decide(rule, k, memory, line):
 
 @overload_method(types.NamedTuple, "decrease")
 def _decrease(line, s):
-    if line.instance_class is not BatchLine:
-        return None
-    rows = line.types[line.fields.index("rows")]
-    while "loss" not in rows.fields:  # rows in other units hold those in the caller's
-        rows = rows.types[rows.fields.index("rows")]
-    quadratic = rows.types[rows.fields.index("loss")].instance_class.quadratic
-    return _parabola if quadratic else _difference
+    return _fall if line.instance_class is BatchLine else None
 
 
 @njit(error_model="numpy")
-def _aim(line):
-    """x_i . g of the batch, once."""
+def product(rows, function, batch, given, made):
+    """A function of ``products.py``."""
+    address, room = rows.functions[function], rows.room
+    call_listed(address, room, batch, given, made)  # type: ignore[call-arg]
+
+
+def _fall(line, s):
+    """Of the squared loss, f_B along g is known by its slope and its curvature. Of others the
+    decrease is a sum of differences, row by row, so that small ones keep their digits."""
+    lot, b = line.lot, line.lot.batch.size
     if not line.known[0]:
-        times(line.rows, line.lot.batch, line.g, line.lot.u)
+        product(line.rows, TIMES, lot.batch, line.g, lot.u)
         line.known[0] = True
-
-
-def _parabola(line, s):
-    """Of the squared loss, f_B along g is known by its slope and its curvature."""
-    _aim(line)
-    u, c = line.lot.u, line.lot.c
-    bend = 0.0
-    for i in range(u.size):
-        bend += c[i] * u[i] * u[i]
-    return s * line.slope2 - 0.5 * s * s * (bend / u.size + line.bend)
-
-
-def _difference(line, s):
-    """By differences, row by row, so that small decreases keep their digits."""
-    _aim(line)
-    lot, loss = line.lot, loss_of(line.rows)
+    if line.quadratic:
+        bend = 0.0
+        for i in range(b):
+            c = 1.0 if lot.weight.size == 0 else lot.weight[lot.batch[i]]
+            bend += c * lot.u[i] * lot.u[i]
+        return s * line.slope2 - 0.5 * s * s * (bend / b + line.bend)
+    for i in range(b):
+        lot.score[i] = lot.z[i] - s * lot.u[i]
+    product(line.rows, VALUES, lot.batch, lot.score, lot.after)
     fall = 0.0
-    for i in range(lot.z.size):
-        after = value_of(loss, lot.z[i] - s * lot.u[i], lot.y[i])
-        fall += lot.c[i] * (lot.before[i] - after)
-    return fall / lot.z.size + (s * line.pull - 0.5 * s * s * line.bend)
-
-
-def loss_of(rows):
-    """The loss that rows hold."""
-    raise NotImplementedError
-
-
-@overload(loss_of, inline="always")
-def _loss_of(rows):
-    if "loss" in rows.fields:
-        return lambda rows: rows.loss
-    return lambda rows: rows.rows.loss
+    for i in range(b):
+        fall += lot.before[i] - lot.after[i]
+    return fall / b + (s * line.pull - 0.5 * s * s * line.bend)
 
 
 @njit(**KERNEL)
 def _gradient(rows, objective, lot, at, g):
-    """g of the batch at ``at``; its scores and targets stay in the lot."""
-    loss, b = loss_of(rows), lot.batch.size
-    times(rows, lot.batch, at, lot.z)
-    for i in range(b):
-        a = lot.batch[i]
-        lot.y[i] = lot.all_y[a]
-        lot.c[i] = 1.0 if lot.all_c.size == 0 else lot.all_c[a]
-        lot.slope[i] = lot.c[i] * slope_of(loss, lot.z[i], lot.y[i])
-    combine(rows, lot.batch, lot.slope, g)
+    """g of the batch at ``at``; its scores stay in the lot."""
+    product(rows, TIMES, lot.batch, at, lot.z)
+    product(rows, SLOPES, lot.batch, lot.z, lot.slope)
+    product(rows, COMBINE, lot.batch, lot.slope, g)
     for j in range(objective.d):
-        g[j] = g[j] / b + objective.ridge[j] * at[j]
+        g[j] = g[j] / lot.batch.size + objective.ridge[j] * at[j]
 
 
 @njit(**KERNEL)
-def _look(rows, objective, lot, at, g, known):
+def _look(rows, objective, quadratic, lot, at, g, known):
     """The line at ``at``, along minus its gradient g."""
     _gradient(rows, objective, lot, at, g)
-    loss, b, ridge = loss_of(rows), lot.batch.size, objective.ridge
+    product(rows, VALUES, lot.batch, lot.z, lot.before)
+    b, ridge = lot.batch.size, objective.ridge
     total = 0.0
     for i in range(b):
-        lot.before[i] = value_of(loss, lot.z[i], lot.y[i])
-        total += lot.c[i] * lot.before[i]
+        total += lot.before[i]
     slope2 = pull = bend = penalty = 0.0
     for j in range(objective.d):
         slope2 += g[j] * g[j]
@@ -165,14 +143,17 @@ def _look(rows, objective, lot, at, g, known):
         bend += ridge[j] * g[j] * g[j]
         penalty += ridge[j] * at[j] * at[j]
     known[0] = False
-    return BatchLine(total / b + 0.5 * penalty, slope2, rows, lot, g, pull, bend, known)
+    value = total / b + 0.5 * penalty
+    return BatchLine(value, slope2, rows, quadratic, lot, g, pull, bend, known)
 
 
 def _advance(
-    rows, objective, rule, stream, searched, apart, lot, point, record, k, row, stop, memory
-):
+    rule, rows, sums, objective, quadratic, stream, searched, apart, lot, point, record,
+    k, row, stop, memory,
+):  # fmt: skip
     """Steps k .. stop-1 as the rule decides; the same contract as ``loop.advance``.
 
+    ``rows`` and ``sums``: the rows with the functions of ``products.py`` and of ``rows.py``.
     ``searched``: the stream of the batches that the rule looks at; ``apart``: is it another one?
     Returns (k reached, DONE | DIVERGED | CONVERGED, what the rule remembers).
     """
@@ -182,12 +163,12 @@ def _advance(
         for j in range(d):
             at[j] = w[j]
         if due(record, k):
-            value, grad2 = measure(rows, objective, at, point.total, record.per_unit)
+            value, grad2 = measure(sums, objective, at, point.total, record.per_unit)
             verdict = record_here(record, k, value, grad2)
             if verdict != DONE:
                 return k, verdict, memory
         take(searched, k, lot.batch)
-        line = _look(rows, objective, lot, at, g, known)
+        line = _look(rows, objective, quadratic, lot, at, g, known)
         (alpha, beta, theta), memory = decide(rule, row, memory, line)
         if apart:
             take(stream, k, lot.batch)
@@ -210,4 +191,4 @@ def _advance(
     return k, DONE, memory
 
 
-advance = Entry(_advance, **KERNEL)
+advance = Entry(_advance, lambda rule: rule)

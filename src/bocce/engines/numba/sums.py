@@ -9,11 +9,14 @@ import numpy as np
 
 from ...problems import Problem
 from ...rows import Array, Index
-from .entry import KERNEL, Entry
-from .loop import NOTHING
+from .bound import bound
+from .entry import KERNEL, on_disk
+from .loop import accumulate
 from .pack import at_vector, pack, read_only
-from .rows import DenseRows, accumulate
+from .rows import DenseRows, bind
 from .stream import draw, forget, make_stream
+
+NOTHING = np.zeros(1, dtype=np.int64)
 
 
 def _sum_rows(rows, source, count, listed, at, g, want_loss):
@@ -21,7 +24,7 @@ def _sum_rows(rows, source, count, listed, at, g, want_loss):
     return accumulate(rows, source, 0, count, listed, at, g, want_loss)
 
 
-sum_rows = Entry(_sum_rows, **KERNEL)
+sum_rows = on_disk(_sum_rows, **KERNEL)
 
 
 class RowSums:
@@ -30,6 +33,7 @@ class RowSums:
     def __init__(self, problem: Problem) -> None:
         self.n, self.d = problem.n, problem.width
         self.rows = pack(problem)
+        self.bound = bound(bind, self.rows)
         self.at = at_vector(self.rows, self.d)
         self.g = np.zeros(self.at.size)
 
@@ -43,7 +47,7 @@ class RowSums:
 
     def _sum(self, at: Array, source: Array, count: int, listed: bool) -> tuple[float, Array]:
         self.at[: self.d] = at
-        loss = sum_rows(self.rows, source, count, listed, self.at, self.g, not listed)
+        loss = sum_rows(self.bound, source, count, listed, self.at, self.g, not listed)
         return float(loss), self.g[: self.d].copy()
 
 
@@ -69,7 +73,8 @@ class BlockSums:
         for X, y in blocks:
             X = self._with_column(X) if p.intercept else X
             rows = DenseRows(X, read_only(p.encoded(y)[0]), self.none, self.link, False, p.loss)
-            loss += sum_rows(rows, NOTHING, y.size, False, at, self.g, want_loss)
+            of_block = bound(bind, rows)
+            loss += sum_rows(of_block, NOTHING, y.size, False, at, self.g, want_loss)
             total += self.g
         return float(loss), total
 
