@@ -19,7 +19,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.extmath import safe_sparse_dot
 
 from ..plane.metrics.hessian import MOST_COLUMNS
-from ..plane.metrics.rowspace import MOST_ROWS
+from ..plane.metrics.rowspace import SPARSE_ROWS
 from ..rows import Array
 from ..run.path import PathSolver
 from ._arrays import elsewhere, rows_at
@@ -30,7 +30,7 @@ from ._run import TINY_TOL, dense_pays, tiny
 
 def curvature_is_shared(X: Any) -> bool:
     """Is X so small that a path computes Hessians, which folds can use?"""
-    return bool(X.shape[1] <= MOST_COLUMNS or X.shape[0] <= MOST_ROWS)
+    return bool(X.shape[1] <= MOST_COLUMNS or X.shape[0] <= SPARSE_ROWS)
 
 
 Quick = Callable[[Array, Array], Array]
