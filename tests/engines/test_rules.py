@@ -178,6 +178,38 @@ def test_a_loss_from_outside():
         del bocce.losses.REGISTRY["cosh for a rule"]
 
 
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_a_loss_that_is_defined_again_is_compiled_again(kind):
+    """In a notebook the second class has the first one's name: its slope must be its own."""
+
+    def scaled(size):
+        class Again(NamedTuple):
+            curvature = size
+
+            def value(loss, z, y):
+                return size * 0.5 * (z - y) ** 2
+
+            def slope(loss, z, y):
+                return size * (z - y)
+
+            def bend(loss, z, y):
+                return size + 0.0 * z
+
+        return bocce.losses.loss("defined again")(Again)()
+
+    try:
+        for size in (1.0, 0.25):
+            p = made(scaled(size), design(kind))
+            compare(p, POLICIES["shb"], 8)
+            found = [
+                bocce.minimize(p, "sgd", T=5, batch_size=8, engine=engine).w
+                for engine in ("compiled", "reference")
+            ]
+            np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-12)
+    finally:
+        del bocce.losses.REGISTRY["defined again"]
+
+
 @pytest.mark.parametrize("rows", ["dense", "csr"])
 def test_cut_runs_records_and_averages(rows):
     p, policy = ROWS[rows]("logistic"), POLICIES["shb, a batch of its own"]

@@ -17,6 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ...rows import Array
+from .entry import is_ours
 
 ROOM_BYTES = 4096  # of rows and their loss, as LLVM lays them out; some 500 are used
 
@@ -87,11 +88,14 @@ def loading(kind: Any) -> Any:
 
 
 def _label(kind: Any) -> str:
-    """A name for a type of rows: the classes, of losses too, with their modules."""
+    """A name for a type of rows: the classes, of losses too, with their modules.
+
+    Two losses from outside the package may have one name; the class's id tells them apart.
+    """
     if not isinstance(kind, (types.NamedTuple, types.NamedUniTuple)):
         return str(kind)
     held: Any = kind.instance_class
-    own = f"{held.__module__}.{held.__qualname__}"
+    own = f"{held.__module__}.{held.__qualname__}" + ("" if is_ours(held) else str(id(held)))
     return own + "".join(map(_label, kind.types))
 
 

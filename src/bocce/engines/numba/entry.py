@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib.resources import files
 from typing import Any
 
-from numba import njit
+from numba import njit, typeof
 
 from ... import _compiled
 
@@ -49,6 +49,11 @@ def on_disk(body: Callable[..., Any], **options: Any) -> Any:
     return _compiled.on_disk(body, **options)
 
 
+def is_ours(kind: type) -> bool:
+    """Is this class of a loss or a rule part of the package?"""
+    return kind.__module__.startswith("bocce.")
+
+
 class Entry:
     """A kernel that is compiled for a loss or a rule, which ``named(first argument)`` returns.
 
@@ -62,8 +67,11 @@ class Entry:
         self._body, self._named, self._options = body, named, options
 
     def __call__(self, first: Any, *args: Any) -> Any:
-        ours = type(self._named(first)).__module__.startswith("bocce.")
-        return (self.kept if ours else self.fresh)(first, *args)
+        if is_ours(type(self._named(first))):
+            return self.kept(first, *args)
+        # A call would take two classes of one name, as a notebook defines them, for one.
+        kernel = self.fresh.compile(tuple(map(typeof, (first, *args))))
+        return kernel(first, *args)
 
     @cached_property
     def kept(self) -> Any:
