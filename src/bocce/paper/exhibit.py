@@ -57,13 +57,37 @@ class Exhibit:
         return bool(self._text("ours", False))
 
     def caption(self, profile: Profile) -> str:
-        """What a profile shows."""
+        """What a profile shows.
+
+        Parameters
+        ----------
+        profile : Profile
+            The sizes that are run.
+
+        Returns
+        -------
+        str
+            The caption, with these sizes.
+        """
         T = {T: profile.steps(T) for T in HORIZONS}
         runs = {wanted: profile.counted(wanted) for wanted in (3, 5)}
         return str(self._text("caption")).format(p=profile, T=T, runs=runs)
 
     def drawn(self, results: Results, setting: str) -> Picture:
-        """The picture; where there are several settings, its name and title say which it shows."""
+        """The picture; where there are several settings, its name and title say which it shows.
+
+        Parameters
+        ----------
+        results : Results
+            The stored cells.
+        setting : str
+            The name of the setting.
+
+        Returns
+        -------
+        Picture
+            Panels, name and title.
+        """
         picture = self.picture(FigureView(results, self.label, setting))
         name, title = self.label, picture.title or self.title
         if len(self.settings) > 1:
