@@ -27,7 +27,7 @@ def test_the_time_of_workers_is_counted():
     assert reading["processor"] >= here + 0.5 - 0.1  # the system counts in hundredths
     assert reading["elapsed"] >= 0.2
     burn(0.15)
-    assert watch.read()["processor"] >= reading["processor"] + 0.1
+    assert watch.read()["processor"] >= reading["processor"] + 0.09  # readings are rounded
 
 
 def test_the_page_and_the_folder_tell_it(tmp_path):
