@@ -16,12 +16,15 @@ import numpy as np
 from .._types import Array
 from ..problems import Problem
 from ..rows import Dense
-from .linalg import falls
+from .linalg import falls, norm
 from .metrics.base import PRICES
 from .metrics.factor import FactorMetric, Identity
 from .metrics.hessian_operator import bender
 
 EPS = float(np.finfo(np.float64).eps)
+# With several outputs, a Hessian serves another step if its last one left at most this share of the
+# gradient: 1,000 x 20 with five classes takes 0.79 of the time, 2,000 x 20 with three 0.86.
+REUSED = 0.05
 ROUNDING = 8.0  # A mean is wrong by so many units in the last place.
 
 
@@ -80,6 +83,7 @@ class SmallNewton:
         # In a softmax the mean over classes counts for nothing where there is no ridge.
         self.free = problem.loss.shift_invariant & (self.ridge == 0.0)
         self.metric: FactorMetric | Identity = Identity()
+        self.shrank = math.inf  # the gradient's norm after the last step over the one before
         self.gap = math.inf  # what f was above its minimum by before the last step, roughly
 
     @staticmethod
@@ -111,7 +115,8 @@ class SmallNewton:
 
     def step(self, at: NewtonPoint) -> NewtonPoint | None:
         """The Newton step from a point, or a part of it; None where f does not fall."""
-        if isinstance(self.metric, Identity) or not self.problem.loss.quadratic:
+        did_well = self.problem.loss.quadratic or (self.outputs and self.shrank <= REUSED)
+        if isinstance(self.metric, Identity) or not did_well:
             self.metric = FactorMetric.of(self.hessian(at), self.ridges)
         d = self.solve(at.gradient)
         slope = float(np.vdot(at.gradient, d))
@@ -123,6 +128,7 @@ class SmallNewton:
             there = self.look(at.w - t * d)
             after = -float(np.vdot(there.gradient, d))
             if falls(there.value - at.value, at.slack, after, -slope):
+                self.shrank = norm(there.gradient) / norm(at.gradient)
                 return there
             t *= 0.5
         return None
