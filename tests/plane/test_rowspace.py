@@ -245,3 +245,15 @@ def test_with_unlike_penalties_a_run_begins_in_the_ridges_metric_and_can_be_resu
         run.step()
         again.step()
         assert (again.w == run.w).all()
+
+
+def test_least_squares_with_more_columns_than_a_gram_matrix_has_room_for():
+    """Columns of unlike size: conjugate gradients alone take thousands of steps."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 2100)) * 10.0 ** rng.uniform(-2.0, 2.0, 2100)
+    p = Problem(X, rng.standard_normal(150), "squared", l2=1e-2)
+    assert not p.gram_fits
+    result = minimize(p, "plane", tol=1e-8, passes=300)
+    assert result.status == "converged"
+    exact = X.T @ np.linalg.solve(X @ X.T + 150 * 1e-2 * np.eye(150), p.y)
+    np.testing.assert_allclose(p.predict(result.w), X @ exact, atol=1e-6)
