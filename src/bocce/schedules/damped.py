@@ -59,9 +59,9 @@ class SamplingNoise(NamedTuple):
     def longest(self, slack: FloatArray, theta: FloatArray) -> FloatArray:
         """The longest alpha L at 1 - slack and theta, certified for all data with q and p.
 
-        With h = 2 - slack and w = 1 + 2 theta, the noise gain of the certificate is a sum of two
-        partial fractions, with the numerators A = (h - w slack)/(2 h + w slack/theta) and B = h
-        w^2/(w slack + 2 h theta). The largest value of each gives the sufficient condition
+        Let h = 2 - slack and w = 1 + 2 theta. The noise gain of the certificate is a sum of two
+        partial fractions. Their numerators are A = (h - w slack)/(2 h + w slack/theta) and
+        B = h w^2/(w slack + 2 h theta). The largest value of each gives the sufficient condition
 
             A/(slack/(q X) + theta/p) + q X B/(D - w X) <= 1,   X = alpha L,
 
@@ -131,9 +131,9 @@ def damped_table(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The three columns of rule 3: an accelerated part that closes, then an average.
 
-    Let tau = 2 (1 + q/(1 + q))/slack be the time constant of ``damped_rule`` (sampling halves the
-    rate where q is large), and K the end of the accelerated part, K^-2.5 = (7 tau + T/20)^-2.5 +
-    (0.9 T)^-2.5, or T on all rows. At step k < K
+    Let tau = 2 (1 + q/(1 + q))/slack be the time constant of ``damped_rule``: sampling halves the
+    rate where q is large. The accelerated part ends at K, which is T on all rows, and else
+    K^-2.5 = (7 tau + T/20)^-2.5 + (0.9 T)^-2.5. At step k < K
 
         1 - beta = max(slack, 2/(k + 3), min(0.75, 3/(K - k))),
 
