@@ -48,6 +48,9 @@ from bocce.exact import Gaussian, best_schedule, expected  # noqa: E402
 from bocce.schedules import REGISTRY  # noqa: E402
 
 ACCURACY = 1e-6
+LOST = (
+    1e6  # times f(w_0) - f*: a curve that rises so far has diverged, and rounding decides its end
+)
 LEAST = 1e-9  # of f(w_0) - f*: a gap below counts as this one
 NEAR = 0.05  # of a horizon: so close to a known one no other is searched
 CLOSER = 4  # horizons that are searched, besides T, for the goal of auto
@@ -75,8 +78,11 @@ def curves(cell: Cell, built: list[bocce.Schedule]) -> np.ndarray:
     """E f(w_k) - f*, a column for each schedule."""
     with np.errstate(all="ignore"):
         if isinstance(cell.model, Gaussian) or cell.b == cell.model.n:
-            return np.array([expected(cell.model, s, cell.b).gap for s in built]).T
-        return evolve(cell.model, built, cell.b)[0]
+            found = np.array([expected(cell.model, s, cell.b).gap for s in built]).T
+        else:
+            found = evolve(cell.model, built, cell.b)[0]
+        peaks = np.maximum.accumulate(np.where(np.isnan(found), np.inf, found), axis=0)
+        return np.where(peaks > LOST * found[0], np.inf, found)
 
 
 def noisy(cell: Cell) -> bool:

@@ -51,14 +51,14 @@ def test_parameters_are_auto_s(haar):
 @pytest.mark.parametrize("kind", ["haar", "gaussian", "heavy"])
 @pytest.mark.parametrize("b", [5, 60, 450])
 def test_the_steps_come_true(kind, noise, b):
-    """Exact expectations of auto for the steps planned: within a factor 10 of the accuracy."""
+    """Exact expectations of auto for the steps planned: within a factor 5 of the accuracy."""
     X, y, _ = bocce.data.regression(500, 4, 30.0, noise_var=noise, design=kind)
     p = bocce.LeastSquares(X, y)
     plan = bocce.plan(p, batch_size=b, accuracy=1e-4)
     c = p.constants()
     table = bocce.schedules.auto(plan.steps, c.L, c.mu, c.L_max, 500, b, c.kappa_tilde)
     gap = expected(p, table, b).gap
-    assert gap[-1] <= 1e-3 * gap[0]
+    assert gap[-1] <= 5e-4 * gap[0]
 
 
 @settings(max_examples=15, deadline=None)

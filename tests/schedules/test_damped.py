@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bocce import schedules, theory
-from bocce.schedules.damped import SHAPE, SamplingNoise, damped_rule, damped_table
+from bocce.schedules.damped import SHAPE, SamplingNoise, damped_rule, damped_table, suits
 
 logs = st.floats(0.0, 1.0)
 
@@ -81,8 +81,7 @@ def test_the_accelerated_part_closes_and_becomes_an_average():
     T, L, mu, L_max, tilde, zeta2 = 400, 2.0, 0.02, 40.0, 100.0, 1e-3
     alpha, beta, theta = damped_table(T, L, mu, L_max, tilde, zeta2)
     rule = damped_rule(L, mu, noise_of(L, L_max, tilde, SHAPE.margin * zeta2))
-    tau = 2.0 * (1.0 + 0.02 / 1.02) / rule.slack  # q = zeta0^2 L_max/L = 0.02
-    ends = (SHAPE.after * tau + SHAPE.share * T, SHAPE.latest * T)
+    ends = (SHAPE.after * 2.0 / rule.slack + SHAPE.share * T, SHAPE.latest * T)
     K = sum(x**-SHAPE.corner for x in ends) ** (-1.0 / SHAPE.corner)
     assert min(ends) > K
     before, after = np.arange(math.floor(K) - 5, math.floor(K)), np.arange(math.ceil(K), T)
@@ -114,10 +113,18 @@ def test_a_run_too_short_for_mu_is_damped_for_its_length():
     assert (1.0 - tables[0][1]).min() == pytest.approx(SHAPE.run / 200, rel=0.5)
 
 
-def test_other_losses_take_rule_two():
+@pytest.mark.parametrize(
+    ("T", "b", "quadratic"), [(100, 200, False), (49, 200, True), (100, 20, True)]
+)
+def test_other_losses_and_short_runs_and_small_batches_take_rule_two(T, b, quadratic):
+    """At b = 20 zeta0^2 L_max is 2.5 L."""
     known = {"L": 1.0, "mu": 0.01, "L_max": 50.0, "n": 1000, "kappa_tilde": 60.0}
-    s = schedules.auto(100, b=20, **known)
-    general = schedules.auto(100, b=20, **known, quadratic=False)
-    columns = schedules.adaptive.lookahead_table(100, 1.0, 0.01, 50.0, 60.0, theory.zeta2(1000, 20))
-    assert s != general
-    np.testing.assert_array_equal(general.alpha, columns[0])
+    s = schedules.auto(T, b=b, **known, quadratic=quadratic)
+    columns = schedules.adaptive.lookahead_table(T, 1.0, 0.01, 50.0, 60.0, theory.zeta2(1000, b))
+    np.testing.assert_array_equal([s.alpha, s.beta, s.theta], columns)
+    assert s != schedules.auto(T, b=200, **known) or T < 50
+
+
+def test_a_short_run_on_all_rows_is_damped_if_it_has_five_time_constants():
+    assert [suits(T, 16.0, 1.0, 90.0, zeta2=0.0) for T in (14, 15)] == [False, True]
+    assert [suits(T, 16.0, 1.0, 90.0, zeta2=1e-6) for T in (49, 50)] == [False, True]

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _checks
 from . import _rules
 from .bernstein import Number
-from .damped import damped_table
+from .damped import damped_table, suits
 from .minimax import minimax_heavy_ball
 from .schedule import FloatArray, Schedule
 
@@ -202,12 +202,14 @@ def auto(
     at most 1/L, and the momentum of the smallest certified rate (``minimax.minimax_heavy_ball``)
     for the curvatures that T steps can see (``visible_curvature``).
 
-    Lookahead is used where kappa~ is known. On quadratics it is rule 3 (``damped.damped_table``):
-    the slowest direction is critically damped, the steepest has the longest step that is certified
-    with a margin. Towards the end of the accelerated part the momentum falls to 0.25; then noise is
-    averaged out. On other losses it is rule 2, MaSS with 1/b replaced by z (``lookahead_rule``),
-    which is partly accelerated even at b = 1. Rule 2 remembers c = sqrt(kappa_m L_m/mu) steps, and
-    c_k = min(c, k + 2) at step k, so that fast directions need not wait for slow ones.
+    Lookahead is used where kappa~ is known. On quadratics with z L_max <= L/2 and T >= 50 it is
+    rule 3 (``damped.damped_table``): the slowest direction is critically damped, the steepest has
+    the longest step that is certified with a margin. Towards the end of the accelerated part the
+    momentum falls to 0.25; then noise is averaged out. (On all rows T may also be below 50, but at
+    least 5 + 2.5 sqrt(L/mu).) Elsewhere it is rule 2, MaSS with 1/b replaced by z
+    (``lookahead_rule``), which is partly accelerated even at b = 1. Rule 2 remembers
+    c = sqrt(kappa_m L_m/mu) steps, and c_k = min(c, k + 2) at step k, so that fast directions need
+    not wait for slow ones.
 
     With rule 2 and heavy ball the first part takes K = min(3.5 tau, T/2) steps, where tau is the
     time constant (2c, or 1/(1 - rate)). The second part exists only if b < n. Heavy ball then
@@ -223,7 +225,7 @@ def auto(
     with s = 1/(2 L_m) and c = 1, 2, 3 .. the iterates are exactly these averages.
 
     Guarantee: on least squares with L >= lambda_max the schedule is mean-square stable at every
-    batch size. At every step zeta0^2 is inside
+    batch size (with rule 2, from c_k = c on). At every step zeta0^2 is inside
     ``theory.certificate`` (heavy ball) or ``theory.lookahead_certificate``. ``theory.certify``
     bounds the error at T. A mu that is too small costs speed, never stability.
 
@@ -245,7 +247,7 @@ def auto(
     family : {"shb"}, optional
         "shb" forces heavy ball, theta = 0, even where kappa_tilde is known.
     quadratic : bool
-        Is the loss quadratic? If not, lookahead is rule 2 at every batch.
+        Is the loss quadratic? If not, lookahead is rule 2 at every batch and T.
 
     Returns
     -------
@@ -270,7 +272,8 @@ def auto(
     name = "auto-shb" if family == "shb" else "auto"
     if kappa_tilde is not None:
         known = (T, L, mu, L_max, kappa_tilde, zeta2)
-        table = damped_table if quadratic else lookahead_table
+        closes = quadratic and suits(T, L, mu, L_max, zeta2)
+        table = damped_table if closes else lookahead_table
         return Schedule(*table(*known), name)
     seen = visible_curvature(T, L, mu, L_max, zeta2)
     alpha, beta, rate = minimax_heavy_ball(zeta2, L_max, seen, L, longest=1.0 / L)

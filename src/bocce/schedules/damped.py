@@ -23,12 +23,12 @@ class Shape(NamedTuple):
     """The numbers of rule 3; chosen by exact dynamics, see docs/auto.md."""
 
     margin: float = 1.2  # Accelerated steps are certified for so many times the sampling noise.
-    bend: float = 8.0  # The lookahead is divided by 1 + 8 (1 - beta) sqrt(1 + theta_0).
+    bend: float = 6.0  # The lookahead is divided by 1 + 6 (1 - beta) sqrt(1 + theta_0).
     run: float = 6.0  # 1 - beta is at least this over T.
-    after: float = 7.0  # The accelerated part takes so many time constants, twice as many if q is
-    share: float = 0.05  # large, and this share of T,
-    latest: float = 0.9  # or this share of T, the smaller one;
-    corner: float = 2.5  # the power with which the two are joined.
+    after: float = 8.0  # The accelerated part takes about so many time constants,
+    share: float = 0.05  # and this share of T,
+    latest: float = 0.8  # or this share of T, the smaller one;
+    corner: float = 4.0  # the power with which the two are joined.
     closing: float = 3.0  # 1 - beta is at least this over the steps that are left of that part,
     reset: float = 0.75  # but at most this.
     weight: float = 3.0  # Then L_m = L + 3 zeta0^2 L_max is the unit:
@@ -39,6 +39,24 @@ class Shape(NamedTuple):
 
 
 SHAPE = Shape()
+MOST_NOISE = 0.5  # of L: where zeta0^2 L_max is larger, rule 2 needs fewer steps.
+CLOSING_STEPS = 50  # In fewer steps a run cannot close and then average.
+
+
+def suits(T: int, L: float, mu: float, L_max: float, zeta2: float) -> bool:
+    """Is rule 3 the one to take: is there little sampling noise, and is T long enough?
+
+    Fewer than 50 steps are enough on all rows, where nothing is averaged, if they are five time
+    constants of Polyak's heavy ball.
+
+    Examples
+    --------
+    >>> [suits(T, L=100.0, mu=1.0, L_max=900.0, zeta2=0.01) for T in (40, 60)]
+    [False, True]
+    """
+    if zeta2 > 0.0:
+        return zeta2 * L_max <= MOST_NOISE * L and T >= CLOSING_STEPS
+    return min(CLOSING_STEPS, 5.0 + 2.5 * math.sqrt(L / mu)) <= T
 
 
 class SamplingNoise(NamedTuple):
@@ -59,9 +77,9 @@ class SamplingNoise(NamedTuple):
     def longest(self, slack: FloatArray, theta: FloatArray) -> FloatArray:
         """The longest alpha L at 1 - slack and theta, certified for all data with q and p.
 
-        With h = 2 - slack and w = 1 + 2 theta, the noise gain of the certificate is a sum of two
-        partial fractions, with the numerators A = (h - w slack)/(2 h + w slack/theta) and B = h
-        w^2/(w slack + 2 h theta). The largest value of each gives the sufficient condition
+        Let h = 2 - slack and w = 1 + 2 theta. The noise gain of the certificate is a sum of two
+        partial fractions. Their numerators are A = (h - w slack)/(2 h + w slack/theta) and
+        B = h w^2/(w slack + 2 h theta). The largest value of each gives the sufficient condition
 
             A/(slack/(q X) + theta/p) + q X B/(D - w X) <= 1,   X = alpha L,
 
@@ -131,9 +149,8 @@ def damped_table(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The three columns of rule 3: an accelerated part that closes, then an average.
 
-    Let tau = 2 (1 + q/(1 + q))/slack be the time constant of ``damped_rule`` (sampling halves the
-    rate where q is large), and K the end of the accelerated part, K^-2.5 = (7 tau + T/20)^-2.5 +
-    (0.9 T)^-2.5, or T on all rows. At step k < K
+    Let tau = 2/slack be the time constant of ``damped_rule``. The accelerated part ends at K, which
+    is T on all rows, and else K^-4 = (8 tau + T/20)^-4 + (0.8 T)^-4. At step k < K
 
         1 - beta = max(slack, 2/(k + 3), min(0.75, 3/(K - k))),
 
@@ -151,7 +168,7 @@ def damped_table(
     --------
     >>> alpha, beta, theta = damped_table(100, 40.0, 0.1, 80.0, 3.0, zeta2=0.01)
     >>> (1 - beta).round(2)[[1, 20, 60, 70, 80, 99]].tolist()
-    [0.5, 0.16, 0.33, 0.62, 0.17, 0.05]
+    [0.5, 0.16, 0.21, 0.75, 0.29, 0.06]
     """
     noise = SamplingNoise(zeta2 * L_max / L, zeta2 * kappa_tilde, kappa_tilde * L / L_max)
     more = noise._replace(q=how.margin * noise.q, p=how.margin * noise.p)
@@ -159,8 +176,7 @@ def damped_table(
     k = np.arange(T, dtype=np.float64)
     most, K = max(how.reset, rule.slack), float(T)
     if zeta2 > 0.0:  # otherwise there is no noise to average out
-        tau = 2.0 * (1.0 + noise.q / (1.0 + noise.q)) / rule.slack
-        ends = (how.after * tau + how.share * T, how.latest * T)
+        ends = (2.0 * how.after / rule.slack + how.share * T, how.latest * T)
         K = sum(end**-how.corner for end in ends) ** (-1.0 / how.corner)
     left, t = np.maximum(K - k, EPS), np.maximum(k - K, EPS)
     slack = np.maximum(rule.slack, 2.0 / (k + 3.0))

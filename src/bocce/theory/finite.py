@@ -104,7 +104,7 @@ def certify(
     >>> known = dict(n=5000, b=500, L_max=300.0, kappa_tilde=20.0, error0=1.0, chi2=0.01)
     >>> bound = certify(s, spectrum=[1.0, 10.0, 100.0], **known)
     >>> f"{bound.total:.1e}", f"{certify(s, mu=1.0, lam_max=100.0, **known).total:.1e}"
-    ('2.0e-08', '4.4e-08')
+    ('2.0e-08', '3.0e-08')
     """
     where = "certify"
     _checks.choice(where, "of", of, ["error", "gap"])
