@@ -1,14 +1,14 @@
 """Softmax regression on text: CPU seconds and memory to the same f as scikit-learn's lbfgs.
 
-    python benchmarks/text.py [--data NAME ...] [--l2 1e-4 ...] [--newton] [--cv]
+    python benchmarks/text.py [--data NAME ...] [--l2 1e-4 ...] [--cv]
 
 The rows are pieces of 40 lines of the standard library's sources, the classes their folders.
 "tf-idf" and "counts" (raw) are words hashed to 2^15 columns, "hashed" words and pairs of words
 hashed to 2^18, "sector" the data set of 105 classes (it needs BOCCE_DATA). Each solver has its own
 process, one thread, and an intercept. bocce runs to the tolerance 1e-5; lbfgs runs until f is as
 low as bocce left it, to 1e-10 of itself. Memory is
-the peak of the process less what the data and the imports took. --newton: the same in the metric
-"newton-cg", as if X had few columns. --cv: three folds of six penalties instead of one fit.
+the peak of the process less what the data and the imports took. --cv: three folds of six penalties
+instead of one fit.
 Ten minutes, most of them lbfgs's on "hashed" and "sector".
 """
 
@@ -36,7 +36,6 @@ import sklearn.linear_model._logistic as scikit  # noqa: E402
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer  # noqa: E402
 
 import bocce  # noqa: E402
-from bocce.plane.metrics import newton_cg  # noqa: E402
 from bocce.sklearn import HeavyBallClassifierCV  # noqa: E402
 
 LINES, FEWEST, MOST = 40, 40, 1000  # lines of a piece; pieces of a class
@@ -70,9 +69,7 @@ def load(name: str) -> tuple[Any, np.ndarray]:
     return (TfidfTransformer().fit_transform(X) if name == "tf-idf" else X), y
 
 
-def fit(X: Any, y: np.ndarray, l2: float, newton: bool) -> tuple[float, Any]:
-    if newton:
-        newton_cg.MOST_COLUMNS = X.shape[1] + 1
+def fit(X: Any, y: np.ndarray, l2: float) -> tuple[float, Any]:
     p = bocce.Problem(X, y, "softmax", l2, intercept=True)
     begin = time.process_time()
     run = bocce.minimize(p, tol=1e-5)
@@ -124,7 +121,7 @@ def child(who: str, name: str, l2: float, cv: bool, goal: float) -> None:
     if cv:
         spent, found = cross_validation(X, y, who)
     else:
-        spent, found = lbfgs(X, y, l2, goal) if who == "lbfgs" else fit(X, y, l2, who == "newton")
+        spent, found = lbfgs(X, y, l2, goal) if who == "lbfgs" else fit(X, y, l2)
     memory = (getrusage(RUSAGE_SELF).ru_maxrss - before) / 1024
     shown = [*X.shape, int(np.unique(y).size)]
     print(json.dumps({"s": spent, "found": found, "MB": memory, "shape": shown}))
@@ -153,7 +150,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", choices=DATA, default=DATA)
     parser.add_argument("--l2", nargs="+", type=float, default=[1e-4])
-    parser.add_argument("--newton", action="store_true")
     parser.add_argument("--cv", action="store_true")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--goal", type=float, help=argparse.SUPPRESS)
@@ -171,7 +167,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|---|")
     for name in asked.data:
         for l2 in asked.l2:
-            race(name, l2, "newton" if asked.newton else "bocce")
+            race(name, l2, "bocce")
     return None
 
 
