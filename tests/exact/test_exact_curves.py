@@ -274,10 +274,12 @@ def test_the_kernel_walks_as_its_readable_twin(n, d, share, l2, multiple, step, 
         plain, compiled = curves.plain_walk(*given), curves.compiled_walk(*given)
         for want, got in zip(plain, compiled):
             largest = np.where(np.isfinite(want), np.abs(want), np.inf).max(axis=1, keepdims=True)
-            seen = np.isfinite(largest[:, 0])
+            seen = largest[:, 0] < 1e300  # above, rounding decides which of the two overflows first
             tolerance = 1e-9 * np.maximum.accumulate(largest)[seen]
             assert (np.abs(got - want)[seen] <= tolerance).all()
-            assert not np.isfinite(got[~seen]).all(axis=1).any()
+            gone = ~np.isfinite(largest[:, 0])
+            gone[1:] &= gone[:-1]  # for two steps
+            assert not np.isfinite(got[gone]).all(axis=1).any()
 
 
 def test_a_long_curve_is_the_kernels_and_the_same(monkeypatch):
