@@ -19,7 +19,7 @@ from bocce.paper.results import Results, Trajectory
 from bocce.paper.specs import PROFILES, SETTINGS, Outcome, Profile
 from bocce.paper.styles import CYCLE, NAMED, SYMBOLS, style_of
 
-TINY = Profile("paper", rows=60, columns=6, share=0.004, seeds=1, passes=1.0)
+TINY = Profile("paper", rows=60, columns=20, share=0.004, seeds=1, passes=1.0)
 
 
 def small_data(name):
@@ -33,9 +33,9 @@ def tiny(monkeypatch):
     monkeypatch.setitem(PROFILES, "paper", TINY)
     monkeypatch.setattr(compute, "real_data", small_data)
     fewer = {
-        fig03_quad: {"KAPPAS": (1000,), "NOISES": (1e-2, 1e-4)},
-        fig04_batch_sizes: {"KAPPAS": (2048,)},
-        fig10_pan: {"KAPPAS": (2000,), "NOISES": (1e-2,)},
+        fig03_quad: {"KAPPAS": (1000, 200), "NOISES": (1e-2, 1e-4)},
+        fig04_batch_sizes: {"KAPPAS": (2048, 8)},
+        fig10_pan: {"KAPPAS": (2000, 100), "NOISES": (1e-2,)},
         auto: {"METHODS": ("sgd", "mass", "auto")},
         fig02_panetal: {"SEEDS": 2},
     }

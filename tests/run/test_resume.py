@@ -232,11 +232,11 @@ def run_script(tmp_path, name, T, cut, deadly, half, *more):
 
 
 def test_kill_9_and_resume_bit_for_bit(tmp_path):
-    """SIGKILL at random steps: once after a write, once in the middle of one."""
+    """SIGKILL at random steps, every other time in the middle of a write."""
     whole = run_script(tmp_path, "whole", 300, 1, 0, 0)
     assert whole.wait() == 0
     rng = np.random.default_rng(0)
-    for death in range(2):
+    for death in range(4):
         child = run_script(tmp_path, "parts", 300, 0, int(rng.integers(2, 60)), death % 2)
         assert child.wait() == -signal.SIGKILL
         child.stderr.close()

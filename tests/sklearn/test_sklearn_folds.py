@@ -74,15 +74,9 @@ def test_a_class_may_be_missing_from_a_fold_of_wide_data():
     assert model.coef_.shape == (3, 2100)
 
 
-@pytest.mark.parametrize(
-    ("classes", "scoring", "weighted"),
-    [
-        (2, "accuracy", True),
-        (2, "neg_log_loss", False),
-        (6, "accuracy", False),
-        (6, "neg_log_loss", True),
-    ],
-)
+@pytest.mark.parametrize("classes", [2, 6])
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss"])
+@pytest.mark.parametrize("weighted", [False, True])
 def test_quick_scores_are_those_of_scikit_learn(classes, scoring, weighted):
     X, y = power_law()
     X, y = 20.0 * X[:300, :16], y[:300] % classes  # some probabilities are as good as 0

@@ -23,7 +23,7 @@ from .metrics.hessian_operator import bender
 
 EPS = float(np.finfo(np.float64).eps)
 # With several outputs, a Hessian serves another step if its last one left at most this share of the
-# gradient: 1,000 x 20 with five classes takes 0.79 of the time, 2,000 x 20 with three 0.86.
+# gradient: 1,000 x 20 with five classes takes 0.86 of the time (benchmarks/small.py).
 REUSED = 0.05
 ROUNDING = 8.0  # A mean is wrong by so many units in the last place.
 
