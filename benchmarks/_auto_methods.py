@@ -56,7 +56,7 @@ def ours(p: Any, b: int, T: int) -> dict[str, bocce.Schedule]:
     alpha, beta, theta = adaptive.lookahead_table(
         T, c.L, c.mu, c.L_max, c.kappa_tilde, z, adaptive.Averaging(latest=1.0, after=np.inf)
     )
-    tau = 2.0 * adaptive.memory(c.L, c.mu, c.L_max, c.kappa_tilde, z)
+    tau = 2.0 * adaptive.batch_constants(c.L, c.mu, c.L_max, c.kappa_tilde, z)[2]
     shape = adaptive.decay(T, min(3.5 * tau / T, 0.5)) if b < p.n else np.ones(T)
     return {
         "auto": make(**given, L_max=R2, kappa_tilde=tilde),

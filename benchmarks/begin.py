@@ -98,7 +98,7 @@ def seconds(X: np.ndarray, y: np.ndarray, repeats: int) -> dict[str, dict[float,
 def forced(way: str) -> AbstractContextManager[object]:
     if way == "auto":
         return nullcontext()
-    return mock.patch("bocce.run.anytime.batches_pay", return_value=True)
+    return mock.patch("bocce.run.controllers.batches_pay", return_value=True)
 
 
 def main() -> None:

@@ -116,7 +116,7 @@ def timed(column: str, p: Any, rank: int, budget: float) -> tuple[float, str]:
     run = made(column, p, rank)
     goal = TOL * run.norm
     while run.norm > goal:
-        verdict = run.step().verdict
+        verdict = run.step()
         spent = time.process_time() - begin
         if verdict or run.k >= MOST_STEPS or spent > budget:
             return np.inf, "-"

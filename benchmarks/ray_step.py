@@ -68,18 +68,18 @@ def milliseconds(rows: int, d: int, workers: int, kind: str, steps: int = STEPS)
         rng, times = np.random.default_rng(0), []
         scores.start(np.zeros(d))
         for slot in range(1, HELD):
-            scores.scale(slot, scores.aim(slot, rng.standard_normal(d)))
+            scores.scale_direction(slot, scores.add_direction(slot, rng.standard_normal(d)))
         before = [spent for _, spent in problem.over(processor_time)]
         for k in range(steps + WARM):
             direction = rng.standard_normal(d)
             begin = time.perf_counter()
-            far = scores.aim(0, direction, 1e-3 if kind == KINDS[0] else 0.0)
-            scores.scale(0, far)
-            scores.gram(HELD)
+            far = scores.add_direction(0, direction, 1e-3 if kind == KINDS[0] else 0.0)
+            scores.scale_direction(0, far)
+            scores.curvature(HELD)
             c = np.zeros(HELD)
             c[0] = 1e-3 * far
-            scores.move(c)
-            scores.keep(1 + k % (HELD - 1), 1.0)
+            scores.try_step(c)
+            scores.accept(1 + k % (HELD - 1), 1.0)
             scores.gradient()
             times.append(1e3 * (time.perf_counter() - begin))
         after = [spent for _, spent in problem.over(processor_time)]

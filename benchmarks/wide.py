@@ -94,7 +94,7 @@ class Scaled(IdentityPolicy):
         if self.bend / STALE <= bend <= self.bend * STALE:
             return None
         self.bend = bend
-        return FactorMetric.diagonal(view.hessian_diagonal(), view.ridge.reshape(-1))
+        return FactorMetric.of(view.hessian_diagonal(), view.ridge.reshape(-1))
 
 
 def identity(p: Any) -> PlaneRun:

@@ -13,13 +13,13 @@ from bocce.paper.exhibits import (
     fig08_09_libsvm,
     fig10_pan,
     published_panel,
+    theorems,
 )
 from bocce.paper.exhibits import misestimation as mis
 from bocce.paper.exhibits import thresholds as thresholds_exhibit
 from bocce.paper.exhibits._synthetic import panel_name
 from bocce.paper.results import FigureView, Results
 from bocce.paper.specs import Outcome
-from bocce.paper.texts import STATEMENTS
 from bocce.paper.verdicts import Verdict
 
 CLAIMS = [claim for exhibit in EXHIBITS.values() for claim in exhibit.claims]
@@ -210,7 +210,7 @@ def statements(factor):
                 {"left": np.array([factor, factor]), "right": np.ones(2)},
                 {"cases": "first\nsecond"},
             )
-            for row in STATEMENTS
+            for row in theorems.CLAIMS
         }
     )
 

@@ -117,7 +117,9 @@ def misjudged(p, factor):
         R2=max(L, c.R2 / factor),
         R2_tilde=max(1.0, c.R2_tilde / factor),
     )
-    return bocce.Problem(p.X, p.y, p.loss, p.l2).knowing("_constants", wrong)
+    q = bocce.Problem(p.X, p.y, p.loss, p.l2)
+    q.cache[type(q)._constants.aspects] = {"_constants": wrong}
+    return q
 
 
 def accepted(loss, n: int = 30, seed: int = 1):

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from bocce.losses import Huber, Logistic, Poisson, Squared, SquaredHinge
-from bocce.losses.loss import _bend_products, _bender, _value_slope_bend
+from bocce.losses import Huber, Logistic, Loss, Poisson, Squared, SquaredHinge
 from bocce.plane import Identity, IdentityPolicy
 from bocce.problems import Problem
 from bocce.rows import Csr, Dense
@@ -20,7 +19,8 @@ class Softmax(NamedTuple):
     shift_invariant = True
     attains_minimum = False
     curvature = 0.5
-    value_slope_bend, bend_products, bender = _value_slope_bend, _bend_products, _bender
+    value_slope_bend = Loss.value_slope_bend
+    bend_products, bender = Loss.bend_products, Loss.bender
 
     def value(loss, z, y):
         top = z.max(axis=1)
@@ -42,6 +42,11 @@ class Softmax(NamedTuple):
     def bend_times(loss, z, y, u):
         p = loss._shares(z)
         return p * (u - (p * u).sum(axis=-1, keepdims=True))
+
+
+def second_derivatives_times(p, z, u):
+    """c_i loss''(z_i) u_i for each row of a problem with several outputs."""
+    return p.weighted(p.loss.bend_times(z, p.y, u))
 
 
 def problem(X, y, loss, ridge, weight=None):

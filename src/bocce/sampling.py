@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _checks
+from .schedules._rules import batch_rows as batch_rows
 
 __all__ = ["batch"]
 
@@ -128,23 +129,6 @@ def held_out(seed: int, share: float, groups: npt.ArrayLike) -> npt.NDArray[np.b
     place = np.empty(group.size, dtype=np.int64)  # of a row among those of its group
     place[order] = np.arange(group.size) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.asarray(place < np.minimum(np.round(share * counts), counts - 1)[group])
-
-
-def batch_rows(where: str, batch_size: object, n: int) -> int:
-    """The batch size in rows: an int is rows, a float in (0, 1] a share of n (at least one row).
-
-    Examples
-    --------
-    >>> batch_rows("minimize", 0.9, 50), batch_rows("minimize", 7, 50)
-    (45, 7)
-    """
-    remedy = f"give rows (1 to n={n}), or a share of n above 0 and at most 1, such as 0.5"
-    if isinstance(batch_size, (float, np.floating)):
-        share = _checks.real(
-            where, "batch_size", float(batch_size), above=0.0, most=1.0, remedy=remedy
-        )
-        return max(1, round(share * n))
-    return _checks.integer(where, "batch_size", batch_size, least=1, most=n, remedy=remedy)
 
 
 def batches_per_epoch(n: int, b: int) -> int:

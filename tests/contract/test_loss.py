@@ -261,7 +261,7 @@ def test_gradient_is_the_derivative_of_value(name, stored, extras):
 @pytest.mark.parametrize("extras", EXTRAS)
 @pytest.mark.parametrize("columns", [1024, 0], ids=["solve", "CG"])
 def test_the_minimiser_is_stationary(name, extras, columns, monkeypatch):
-    monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", columns)
+    monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", columns)
     p = problem(name, **EXTRAS[extras])
     first = np.linalg.norm(p.gradient(np.zeros(p.width)))
     assert np.linalg.norm(p.gradient(p.minimiser())) <= 1e-9 * first
@@ -358,7 +358,7 @@ def test_compiled_steps_that_touch_few_columns(name, b, intercept):
 def test_compiled_steps_where_the_rows_lie(name, b, monkeypatch):
     """What large data take: no padded copy, no Gram matrix."""
     monkeypatch.setattr("bocce.engines.numba.pack.OWN_BYTES", 0)
-    monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 0)
+    monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
     p = problem(name, **EXTRAS["weights"])
     assert_same_steps(p, schedule("shb", 7, values(p, b)), b)
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bocce
-from bocce.control.anytime import Anytime, Design, accelerating_batch
+from bocce.control import Anytime, Limits, PlaneSteps
+from bocce.control.anytime import Design
 from bocce.engines import State
 from bocce.engines.numba import CompiledEngine
 from bocce.engines.reference import ReferenceEngine
@@ -45,8 +46,8 @@ def test_the_tolerance_is_reached(loss, kind, mode, tol):
 def test_batches_first_then_all_rows(monkeypatch, gram, b):
     """Where a Gram matrix is out of reach: Lanczos, rule 1; noise makes way for the plane."""
     if not gram:
-        monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 0)
-        monkeypatch.setattr("bocce.run.anytime.batches_pay", lambda p: True)
+        monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
+        monkeypatch.setattr("bocce.run.controllers.batches_pay", lambda p: True)
     X, y = regression(noise=1.0)
     p = bocce.LeastSquares(X, y, l2=0.1)
     seen = []
@@ -236,7 +237,7 @@ def test_rounding_of_the_curvature_hardly_changes_the_time_constant(kappa):
     assert max(times) <= (1.0 + 1e-3) * min(times)
 
 
-def deciding(at, *, wants_tol, fixed_batch, look_rows=1000.0):
+def deciding(at, *, wants_tol, look_rows=1000.0):
     return Anytime(
         at,
         name="auto",
@@ -245,19 +246,13 @@ def deciding(at, *, wants_tol, fixed_batch, look_rows=1000.0):
         quadratic=True,
         look_rows=look_rows,
         budget=10**9,
-        fixed_batch=fixed_batch,
+        plane=PlaneSteps(),
+        limits=Limits(),
     )
 
 
 def test_decisions():
-    at = Design(1000, 100.0, 900.0, None, 0.01, 100 / 30, 20)
-    run = deciding(at, wants_tol=True, fixed_batch=False)
-    run._proceed(noisy=True, left=10**9)
-    grown = accelerating_batch(1000, 100.0, 100 / 120, 900.0)
-    assert (run.design.b, run.design.mu) == (grown, 100 / 120)
-    run = deciding(
-        Design(1000, 100.0, 900.0, 20.0, 0.01, 100 / 30, 20), wants_tol=True, fixed_batch=True
-    )
+    run = deciding(Design(1000, 100.0, 900.0, 20.0, 0.01, 100 / 30, 20), wants_tol=True)
     run._proceed(noisy=True, left=10**9)
     assert (run.design.b, run.design.cuts) == (80, 0)
     run._proceed(noisy=False, left=10)  # no budget for a longer memory
@@ -267,7 +262,6 @@ def test_decisions():
     budget = deciding(
         Design(1000, 100.0, 900.0, 20.0, 0.01, 1.0, 20),
         wants_tol=False,
-        fixed_batch=True,
         look_rows=6.0,
     )
     for cuts in (1, 2, 2):
@@ -278,7 +272,7 @@ def test_decisions():
 def test_a_long_run_costs_its_steps_alone():
     """A stage has a table of its own: its rows are counted from the stage's beginning."""
     at = Design(1000, 100.0, 900.0, 20.0, 0.01, 1.0, 20)
-    run = deciding(at, wants_tol=False, fixed_batch=True)
+    run = deciding(at, wants_tol=False)
     run.place.began = 10**6
     stage = run._stage(10**6, 0, None)
     assert stage.row == 0

@@ -76,7 +76,7 @@ def test_memory_mapped_rows(tmp_path, loss):
 def test_rows_where_they_lie_and_no_gram(monkeypatch, kind, loss, b):
     """What large data take: no padded copy, no Gram matrix."""
     monkeypatch.setattr(pack, "OWN_BYTES", 0)
-    monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 0)
+    monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
     p = problem(loss, design(kind), l2=0.1)
     engine = CompiledEngine(p, b, 0, "independent")
     assert np.shares_memory(engine.rows.X, p.X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -41,4 +42,7 @@ def _process(rank: int, work: Work, folder: Path, port: int, world: int) -> None
     meeting = f"tcp://127.0.0.1:{port}"
     dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=world)
     work(rank, folder)
+    dist.barrier()
     dist.destroy_process_group()
+    # A thread of gloo may outlive its group; the end of the interpreter would then abort.
+    os._exit(0)

@@ -17,7 +17,7 @@ from bocce.data import write_blocks
 from bocce.inference import infer
 from bocce.plane.metrics import HessianPolicy
 from bocce.plane.metrics.newton_cg import NewtonPolicy
-from bocce.plane.scores import PredictingScores
+from bocce.plane.scores import MemoryScores
 from ray_rows import KINDS, D, N, T, data, on_rows, parts_of, replayed, schedule
 
 pytestmark = pytest.mark.frameworks
@@ -173,7 +173,7 @@ def test_intercept_and_scales_are_those_of_one_machine(local_ray, monkeypatch, l
     parts = [(X[:50], y[:50]), (X[50:], y[50:])]
     options = {"l2": 0.01, "intercept": True}
     r = bocce.ray.minimize(parts, loss=loss, tol=1e-10, **options)
-    monkeypatch.setattr("bocce.plane.choose.MemoryScores", PredictingScores)
+    monkeypatch.setattr(MemoryScores, "predicts_gradient", lambda self, trusted: trusted)
     monkeypatch.setattr("bocce.plane.choose.in_memory", lambda problem: False)
     monkeypatch.setattr(NewtonPolicy, "suits", lambda problem: False)
     monkeypatch.setattr(HessianPolicy, "every_step", False)  # a Hessian is a round of messages

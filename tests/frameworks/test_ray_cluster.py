@@ -19,7 +19,7 @@ import bocce.ray
 import bocce.ray.scores
 import bocce.ray.workers
 from bocce.plane.metrics import HessianPolicy
-from bocce.plane.scores import PredictingScores
+from bocce.plane.scores import MemoryScores
 
 pytestmark = pytest.mark.frameworks
 
@@ -49,7 +49,7 @@ def cluster():
 @pytest.fixture(autouse=True)
 def one_machine_guesses(monkeypatch):
     """What workers do with the rows of a part, one machine does here with all of them."""
-    monkeypatch.setattr("bocce.plane.choose.MemoryScores", PredictingScores)
+    monkeypatch.setattr(MemoryScores, "predicts_gradient", lambda self, trusted: trusted)
     monkeypatch.setattr("bocce.plane.choose.in_memory", lambda problem: False)
     monkeypatch.setattr(HessianPolicy, "every_step", False)  # a Hessian is a round of messages
 
@@ -120,7 +120,7 @@ def test_a_step_that_ends_where_expected_is_one_message(cluster, monkeypatch):
     r = bocce.ray.minimize(parts_of(*data("logistic")), loss="logistic", l2=0.1, tol=1e-6)
     assert r.status == "converged"
     assert sent[:2] == ["start", "gradient"]
-    assert sent.count("aim") == r.n_iter
+    assert sent.count("add_direction") == r.n_iter
     assert sent.count("gradient") <= r.n_iter  # one at the start, and none for one of the steps
 
 
@@ -148,10 +148,10 @@ def watched(monkeypatch, tmp_path):
             (tmp_path / f"{os.getpid()}.pid").write_text(node)
             super().__init__(*args)
 
-        def plane(self, key, made, todo):
+        def plane(self, made, key, todo):
             if made[2] == 1 and key[1] % 5 == 0:
                 time.sleep(0.2)
-            return super().plane(key, made, todo)
+            return super().plane(made, key, todo)
 
     monkeypatch.setattr(bocce.ray.workers, "Worker", Watched)
     return tmp_path

@@ -42,11 +42,11 @@ def test_a_worker_that_never_stays_is_given_up(local_ray, monkeypatch):
     """As one that the system ends for its memory, each time it is started again."""
 
     class Short(bocce.ray.workers.Worker):
-        def plane(self, key, made, todo):
+        def plane(self, made, key, todo):
             os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr(bocce.ray.workers, "Worker", Short)
-    monkeypatch.setattr(bocce.ray.workers, "RESTARTS", 2)
+    monkeypatch.setattr(bocce.ray.problem, "RESTARTS", 2)
     with pytest.raises(RuntimeError, match=r"ended .* times, .* give smaller parts"):
         bocce.ray.minimize(parts_of(*data("squared"), [90]), l2=0.01)
 

@@ -155,7 +155,7 @@ def test_their_stages_have_no_restart_and_one_step_more_at_first():
 
 
 def test_the_authors_problem_is_what_their_code_makes():
-    data = synthetic("authors", FULL, 1000.0, 1e-2)
+    data = synthetic("authors", FULL.rows, FULL.columns, 1000.0, 1e-2)
     p = problem(data)
     c = p.constants()
     assert p.n == 8000
@@ -165,13 +165,13 @@ def test_the_authors_problem_is_what_their_code_makes():
     _, schedule, b, _ = prepared(run)
     assert b == 7200
     assert schedule.alpha[0] * c.L == pytest.approx(1.25, rel=0.01)  # told L before the split
-    literal = problem(synthetic("paper", FULL, 1000.0, 1e-2)).constants()
+    literal = problem(synthetic("paper", FULL.rows, FULL.columns, 1000.0, 1e-2)).constants()
     assert literal.kappa == pytest.approx(1000.0, rel=1e-9)
 
 
 def test_the_published_setting_is_a_mixture():
     """SHB and phase 1 as printed, stages and phase 2 as released, all rows, true constants."""
-    data = synthetic("published", FULL, 512.0, 1e-2)
+    data = synthetic("published", FULL.rows, FULL.columns, 512.0, 1e-2)
     assert (data.design, data.keep, data.nominal) == ("heavy", 1.0, False)
     assert data.noise_var == pytest.approx(1e-4)
     told = Told(T=7000, n=10_000, b=9000, L=5120.0, mu=13.7, L_max=1e7, kappa_tilde=None)
@@ -196,7 +196,7 @@ def test_captions_say_what_was_run():
 
 
 def test_constants_can_be_told_wrong():
-    data = synthetic("paper", PROFILES["smoke"], 100.0, 0.0)
+    data = synthetic("paper", 60, 20, 100.0, 0.0)
     true, wrong = (
         prepared(Run(data, "SGD", "paper", 0.5, T=2, wrong_L=f))[1].alpha[0] for f in (1.0, 0.1)
     )

@@ -10,12 +10,13 @@ from bocce.cli import app
 from bocce.paper import EXHIBITS, report, runner
 from bocce.paper.erratum import erratum, summary
 from bocce.paper.exhibits import theorems
+from bocce.paper.exhibits.theorems import OTHER
 from bocce.paper.results import FigureView, Results
-from bocce.paper.texts import OTHER, STATEMENTS
 from bocce.paper.verdicts import CLASSES, OURS, STATEMENT, Verdict
 
 ROOT = Path(__file__).parents[2]
 PAPERS = [place / "shared/paper/paper.tex" for place in (ROOT.parent, ROOT.parent.parent)]
+STATEMENTS = theorems.CLAIMS
 PAPER = next((path for path in PAPERS if path.exists()), None)
 CLAIMS = [claim for exhibit in EXHIBITS.values() for claim in exhibit.claims]
 needs_paper = pytest.mark.skipif(PAPER is None, reason="the paper's LaTeX is not beside the repo")
@@ -27,9 +28,9 @@ def plain(text):
 
 
 def test_every_statement_has_one_row_and_one_class():
-    assert len(STATEMENTS) == len({row.label for row in STATEMENTS}) == 22
+    assert len(STATEMENTS) == len({row.source for row in STATEMENTS}) == 22
     rows = [claim for claim in CLAIMS if claim.kind == STATEMENT]
-    assert sorted(claim.source for claim in rows) == sorted(row.label for row in STATEMENTS)
+    assert sorted(claim.source for claim in rows) == sorted(row.source for row in STATEMENTS)
     for row in STATEMENTS:
         assert row.verdict in CLASSES
         assert row.verdict != "not-tested"
@@ -49,7 +50,7 @@ def test_the_rows_are_the_statements_of_the_paper():
     )
     assert (begun.count("theorem"), begun.count("corollary"), begun.count("lemma")) == (11, 4, 7)
     for row in STATEMENTS:
-        assert rf"\label{{{row.label}}}" in text
+        assert rf"\label{{{row.source}}}" in text
 
 
 @needs_paper

@@ -17,7 +17,6 @@ from bocce.paper.verdicts import (
     OBSERVED,
     OURS,
     STATEMENT,
-    Change,
     Claim,
     Finding,
     Verdict,
@@ -82,12 +81,6 @@ def test_a_claim_of_ours_is_proved_or_judged_by_its_share():
     assert judged(OURS, (3, 3), proof="p").word == "proved"
     assert judged(OURS, (2, 3), proof="p").word == "mixed"
     assert judged(OURS, (3, 3)).word == "holds"
-
-
-def test_the_first_change_is_the_main_one():
-    change = Change(3, "a", "b", "c")
-    assert claim_of(STATEMENT, changes=(change, Change(4, "d", "e", "f"))).change == change
-    assert claim_of(STATEMENT).change is None
 
 
 def test_what_cannot_be_compared_is_not_counted():

@@ -47,7 +47,7 @@ def steps_to(plane, tol=1e-5, most=500):
 def test_it_solves_as_the_matrix_does(seed, d, ridge):
     rng = np.random.default_rng(seed)
     squares, g = rng.random(d) + 1e-3, rng.standard_normal((d, 2))
-    metric = FactorMetric.diagonal(squares, ridge)
+    metric = FactorMetric.of(squares, ridge)
     assert not metric.newton_like
     np.testing.assert_allclose(metric.solve(g), (g.T / (squares + ridge)).T, rtol=1e-14)
     np.testing.assert_allclose(
@@ -56,7 +56,7 @@ def test_it_solves_as_the_matrix_does(seed, d, ridge):
 
 
 def test_a_column_that_no_row_has_is_as_curved_as_the_others():
-    found = FactorMetric.diagonal(np.array([1.0, 0.0, 3.0]), 0.0).solve(np.ones(3))
+    found = FactorMetric.of(np.array([1.0, 0.0, 3.0]), 0.0).solve(np.ones(3))
     np.testing.assert_allclose(found, [1.0, 0.5, 1.0 / 3.0])
 
 
@@ -69,7 +69,7 @@ def test_the_fall_along_a_direction_is_exact_on_least_squares(seed, ridge):
     H = X.T @ X / 30 + ridge * np.eye(4)
     t = d @ plane.gradient / (d @ H @ d)
     fall = given.value(p, plane.w) - given.value(p, plane.w - t * d)
-    view = View(p, plane.scores, plane.ridge, plane.gradient, np.nan, plane.metric)
+    view = View(plane)
     assert view.fall_along(d) == pytest.approx(fall, rel=1e-8, abs=1e-12)
 
 

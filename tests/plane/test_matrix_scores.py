@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import bocce
 from bocce.plane import Sample, parts
 from bocce.plane.scores import MemoryScores, RecomputedScores
+from plane_problems import second_derivatives_times
 
 N, D, K = 1300, 6, 5  # three parts
 RNG = np.random.default_rng(1)
@@ -63,7 +64,7 @@ def test_answers_are_those_of_plain_formulas(case):
     most = np.abs(p.predict(step)).max()
     assert (1.0 - rough) * most <= scores.max_change <= 3.0 * most
     z = p.predict(point)
-    bent = [p.bend_times(z, p.predict(v)) for v in directions]
+    bent = [second_derivatives_times(p, z, p.predict(v)) for v in directions]
     curved = [[np.vdot(p.predict(u), b) / N for b in bent] for u in directions]
     np.testing.assert_allclose(scores.curvature(2), curved, atol=rough)
     np.testing.assert_allclose(scores.curvature(2, 1)[:, 0], np.array(curved)[:, 1], atol=rough)
@@ -76,7 +77,7 @@ def test_answers_are_those_of_plain_formulas(case):
     np.testing.assert_allclose(scores.gradient(), slope(p, point), atol=N * rough)
     np.testing.assert_allclose(scores.scores(slice(3, 9)), z[3:9], atol=10.0 * rough)
     assert scores.look().value == pytest.approx(mean_loss(p, point), rel=rough)
-    third = np.vdot(p.predict(step), p.bend_times(z, p.predict(step))) / N / 16.0
+    third = np.vdot(p.predict(step), second_derivatives_times(p, z, p.predict(step))) / N / 16.0
     assert scores.curvature(3)[2, 2] == pytest.approx(third, rel=1e-4)
     assert scores.max_score() == (
         pytest.approx(np.abs(z).max()) if type(scores) is MemoryScores else np.inf

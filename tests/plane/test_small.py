@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bocce import Problem, minimize
 from bocce.losses.softmax import Softmax
-from bocce.plane.small import SmallLimits, SmallNewton, minimiser
+from bocce.plane.small import NewtonBySums, SmallLimits, SmallNewton, minimiser
 
 LOSSES = ["squared", "logistic", "softmax", "huber", "poisson", "squared_hinge"]
 
@@ -61,10 +61,33 @@ def test_the_hessian_is_the_derivative_of_the_gradient(loss, weights):
     p = problem(loss, weights=weights)
     newton = SmallNewton(p)
     w = 0.1 * np.random.default_rng(1).standard_normal(p.shape)
-    H = newton.hessian(newton.look(w)) + np.diag(newton.ridges)
+    ridges = np.tile(newton.ridges, newton.outputs)
+    H = newton.hessian(newton.look(w)) + np.diag(ridges)
     step = np.random.default_rng(2).standard_normal(p.shape)
     change = (p.gradient(w + 1e-6 * step) - p.gradient(w - 1e-6 * step)) / 2e-6
     np.testing.assert_allclose(H @ step.T.reshape(-1), change.T.reshape(-1), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_sums_over_the_rows_give_the_same_points_as_the_rows(weights):
+    p = problem("squared", weights=weights)
+    w = np.random.default_rng(1).standard_normal(p.shape)
+    by_rows, by_sums = SmallNewton(p).look(w), NewtonBySums(p).look(w)
+    assert by_sums.value == pytest.approx(by_rows.value, rel=1e-12)
+    assert (np.abs(by_sums.gradient - by_rows.gradient) <= 2.0 * by_sums.error).all()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_a_kept_hessian_with_corrections_leads_to_the_same_minimum(loss):
+    p = problem(loss, n=400, d=12)
+    newton = SmallNewton(p)
+    newton.relative_price = 1e9  # a second Hessian never pays
+    at = newton.look(np.zeros(p.shape))
+    for _ in range(12):
+        before, at = at, newton.step(at, 1e-4)
+        assert at.value <= before.value + before.slack
+    assert newton.steps == newton.taken == 12
+    assert np.linalg.norm(at.gradient) < 1e-4 * np.linalg.norm(p.gradient(np.zeros(p.shape)))
 
 
 def test_what_is_not_small_or_could_run_away_is_left_to_the_plane():

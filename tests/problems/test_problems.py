@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize_scalar
 
 from bocce import LeastSquares, Logistic
-from bocce.problems import problem as room
+from bocce.problems import objective as room
 from bocce.rows import dense
 
 FEW = settings(max_examples=40, deadline=None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bocce import LeastSquares, Logistic
 from bocce.problems import curvature
-from bocce.problems import problem as room
+from bocce.problems import objective as room
 
 FEW = settings(max_examples=60, deadline=None)
 ROUNDING = 1e-12

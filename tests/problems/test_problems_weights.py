@@ -85,7 +85,7 @@ def test_engines_agree(kind, loss, b, weight):
 @pytest.mark.parametrize("kind", ["dense", "float32"])
 def test_engines_agree_where_the_rows_lie(monkeypatch, kind, loss, b):
     monkeypatch.setattr(pack, "OWN_BYTES", 0)
-    monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 0)
+    monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
     p = made(loss, design(kind))
     assert_same_steps(p, schedule("nesterov-exp", 7, constants(p, b)), b)
 
@@ -94,7 +94,7 @@ def test_engines_agree_where_the_rows_lie(monkeypatch, kind, loss, b):
 def test_engines_agree_on_scaled_rows(monkeypatch, loss, b, gram, weight, intercept):
     monkeypatch.setattr("bocce.problems.frame.COPIED_BYTES", 0)
     if not gram:
-        monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 0)
+        monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
     X = 5.0 + design("float32") * np.float32(30.0)
     outer = made(loss, X, penalty=None, weight=weight, intercept=intercept)
     p = Frame.of(outer).problem(outer)

@@ -72,7 +72,8 @@ def test_what_does_not_depend_on_the_difference_is_computed_once():
 
 
 def test_every_result_names_aspects_that_exist():
-    found = {n: c for n, c in vars(Problem).items() if isinstance(c, Computed)}
+    members = {name: part for kind in Problem.__mro__ for name, part in vars(kind).items()}
+    found = {n: c for n, c in members.items() if isinstance(c, Computed)}
     assert {"gram", "sums", "_constants", "_minimiser"} <= set(found)
     assert all(computed.aspects <= set(ASPECTS.values()) for computed in found.values())
 

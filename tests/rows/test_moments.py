@@ -116,7 +116,7 @@ def test_squares_in_any_number_of_blocks_are_x_x(d):
     squares = Squares(d)
     for block in np.array_split(X, 5):
         squares.add(np.ascontiguousarray(block))
-    assert np.array_equal(squares.result(), X.T @ X)  # integers: nothing is rounded
+    assert np.array_equal(squares.total, X.T @ X)  # integers: nothing is rounded
 
 
 def test_what_is_not_finite_shows_in_the_sums():

@@ -114,7 +114,7 @@ def test_on_few_rows_the_plan_is_the_run(loss, intercept):
 @pytest.mark.parametrize("loss", ["logistic", "huber", "squared_hinge"])
 def test_on_many_rows_batches_come_first_and_as_planned(loss, intercept, monkeypatch):
     """As if the data did not fit into memory: what is small enough for a test."""
-    monkeypatch.setattr("bocce.run.anytime.batches_pay", lambda p: True)
+    monkeypatch.setattr("bocce.run.controllers.batches_pay", lambda p: True)
     monkeypatch.setattr("bocce.run.forecast.TRIAL_NUMBERS", 5000)
     p = bocce.Problem(*rows_for(loss), loss, 1e-3, intercept=intercept)
     plan, run = bocce.plan(p, tol=1e-6), bocce.minimize(p, tol=1e-6)
@@ -280,7 +280,7 @@ def test_the_page_speaks_to_a_practitioner(haar):
 
 
 def test_large_columns_without_a_gram_matrix(monkeypatch):
-    monkeypatch.setattr("bocce.problems.problem.GRAM_COLUMNS", 0)
+    monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
     plan = bocce.plan(problem("squared", design("csr"), l2=0.1))
     assert "Lanczos" in plan.how
     assert plan.theta == 0.0

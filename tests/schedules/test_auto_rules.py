@@ -15,11 +15,10 @@ from bocce import schedules, theory
 from bocce.exact import mean_square_rate
 from bocce.schedules.adaptive import (
     AVERAGING,
-    certified_lookahead_rule,
+    batch_constants,
     design,
     lookahead_rule,
     lookahead_table,
-    memory,
 )
 from helpers import design as rows_of
 from mean_square import mean_square_radius, random_rows
@@ -63,7 +62,7 @@ def test_lookahead_rule_is_certified_also_for_a_mu_that_is_too_large(world, shar
 def test_every_step_of_the_average_is_certified(world, long, place):
     """From step K on, also where T is too short for the memory to have grown to c."""
     L, mu, L_max, tilde, zeta2 = world
-    c = memory(L, mu, L_max, tilde, zeta2)
+    _, _, c = batch_constants(L, mu, L_max, tilde, zeta2)
     T = min(20_000, math.ceil(3 * (100 * c) ** long))
     alpha, beta, theta = lookahead_table(T, L, mu, L_max, tilde, zeta2)
     K = min(math.floor(AVERAGING.start(2 * c, T)) + 1, T - 1)
@@ -73,15 +72,13 @@ def test_every_step_of_the_average_is_certified(world, long, place):
 
 
 def test_rule_two_as_published_is_not_certified_at_one_row():
-    """Why certified_lookahead_rule differs at b = 1."""
+    """Why the rule of design differs at b = 1."""
     L, mu, L_max, tilde = 2000.0, 1.0, 2000.0, 1.25
     plain = lookahead_rule(L, mu, L_max, tilde, 1.0)
     assert theory.lookahead_certificate(*plain, L_max, tilde, mu, L) < 0.9
-    ours = certified_lookahead_rule(L, mu, L_max, tilde, 1.0)
+    ours = design(L, mu, L_max, tilde, 1.0)
     assert theory.lookahead_certificate(*ours, L_max, tilde, mu, L) >= 1.0
-    assert lookahead_rule(L, mu, L_max, tilde, 0.4) == certified_lookahead_rule(
-        L, mu, L_max, tilde, 0.4
-    )
+    assert lookahead_rule(L, mu, L_max, tilde, 0.4) == design(L, mu, L_max, tilde, 0.4)
 
 
 @settings(max_examples=30, deadline=None)

@@ -63,7 +63,7 @@ def test_every_step_is_certified(world, T, place):
 def test_the_lookahead_is_the_one_that_allows_the_longest_step():
     """In the limit beta -> 1, where alpha L = 4/(1 + p) (sqrt(1 + q) - sqrt(q))^2."""
     noise, slack = SamplingNoise(0.12, 0.8, 0.8 / 0.12), np.array(1e-9)
-    theta = noise.lookahead(slack, SHAPE.bend)
+    theta = noise.lookahead(slack)
     longest = noise.longest(slack, theta)
     assert longest == pytest.approx(4 / 1.8 * (math.sqrt(1.12) - math.sqrt(0.12)) ** 2, rel=1e-6)
     assert noise.longest(np.full(400, slack), np.linspace(0.41, 5.0, 400)).max() <= longest * (

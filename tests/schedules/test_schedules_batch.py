@@ -12,7 +12,6 @@ from bocce import LeastSquares, exact, schedules, theory
 from bocce.schedules.adaptive import (
     heavy_ball_rule,
     lookahead_rule,
-    memory,
     visible_curvature,
     with_step,
 )
@@ -156,7 +155,7 @@ def test_lookahead_averages_after_a_few_time_constants(T):
     s = schedules.auto(T, **constants, kappa_tilde=90.0, quadratic=False)
     zeta2 = theory.zeta2(1000, 100)
     L_m, kappa_m = (1 - zeta2) * 100 + zeta2 * 300, (1 - zeta2) + zeta2 * 90
-    c = memory(100.0, 1.0, 300.0, 90.0, zeta2)
+    c = math.sqrt(kappa_m * L_m)
     K = min(7 * c, T / 2)
     for k in range(T):
         t, grown = max(0.0, k - K), min(c, (K if k > K else k) + 2)

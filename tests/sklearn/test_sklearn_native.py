@@ -21,6 +21,7 @@ import bocce
 import sklearn
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, HistoryDisplay, _report
 from bocce.sklearn._report import Reporter
+from sklearn import datasets
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -256,3 +257,13 @@ def test_progress_bars_and_scoring(capsys):
     losses = frame.loc[frame["task_name"] == "progress", "neg_log_loss"].to_numpy()
     assert losses[-1] >= losses[0]
     assert model.n_iter_ >= 1
+
+
+def test_a_run_that_newton_does_not_end_goes_on_by_the_driver():
+    X, y = datasets.load_digits(n_class=3, return_X_y=True)
+    model = HeavyBallClassifier(l2=1.0 / len(y)).fit(X, y)
+    assert model.optimality_ <= 1e-4
+    value, passes = model.history_["value"], model.history_["passes"]
+    assert (np.diff(passes) > 0.0).all()
+    assert (np.diff(value) <= 1e-12).all()
+    assert model.n_iter_ == round(passes[-1])

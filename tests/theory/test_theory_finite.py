@@ -270,10 +270,10 @@ def test_compiled_and_plain_python_agree():
     columns = (np.full(9, 0.05), rng.random(9) * 0.9, rng.random(9))
     lam, start = np.array([7.0, 3.0, 1.0]), rng.random(3)
     for apart in (True, False):
-        given_ = (columns, lam, start, apart, 20.0, 4.0, 0.1, 0.3)
+        given_ = (columns, lam, start, apart, 20.0, 4.0)
         for ours, theirs in zip(_sweep.means(*given_), _sweep.compiled(_sweep.means)(*given_)):
             np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-    _, fed, _ = _sweep.means(columns, lam, start, True, 20.0, 4.0, 0.1, 0.3)
+    _, fed = _sweep.means(columns, lam, start, True, 20.0, 4.0)
     for reach in (np.empty((0, 2)), 1.0 + rng.random((9, 2))):
         for aim in (np.full(9, 0.2), np.full(9, np.inf), rng.random(9) * 2):
             given_ = (columns, lam, np.ones(3), fed, aim, reach, 20.0, 4.0, 0.1, 1.0, 0.3)

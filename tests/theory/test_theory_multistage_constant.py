@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bocce
 from bocce.theory import bound_multistage_constant, certified_rate, zeta2
-from bocce.theory.multistage_constant import stage_constant
+from bocce.theory.multistage import stage_constant
 
 
 @pytest.mark.parametrize("kappa", [5.0, 60.0])

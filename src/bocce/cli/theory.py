@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 OTHER_LOSS = (
     "Theorem 1 covers this loss. The other results are for least squares with the same curvature."
 )
+EXTREMES = (
+    "The thresholds depend on L_max/L, the steepest row over the mean. Two extremes are shown: "
+    "equal rows (alike, L_max/L = 1) and one row with all curvature (L_max/L = n). Give --ratio or "
+    "a FILE for one column, and for bounds and rates."
+)
+ENDS = ("alike", "one row")
 HOLDS = {True: "yes", False: "no", None: ""}
 
 
@@ -59,14 +65,16 @@ def theory(
       bocce theory -n 2000 --plot batch.png
     """
     from .. import _pictures
+    from .._checks import choice
     from ..run import thresholds
+    from ..schedules import REGISTRY
 
     check_plot(plot)
     numbers = {"n": n, "kappa": kappa, "ratio": ratio}
     given: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
     _check_use(file, given, [*reading.given(), *["--l2"] * (l2 is not None)])
     if method is not None:
-        thresholds.check_method(method)
+        choice("theory", "method", method, REGISTRY)
     with progress("reading" if file is None else f"reading {file}") as tell:
         if file is None:
             settings = thresholds.settings(T=steps, b=batch_size, **given)
@@ -88,14 +96,16 @@ def theory(
             first = settings[0]
             save_figure(_pictures.thresholds(thresholds.sweep(first), first.n), plot)
     if json:
-        _show_json(settings, tables)
-    elif len(settings) == 1:
-        if file is not None and chosen.why:
-            say(fill(f"loss: {chosen.name} ({chosen.why}). {OTHER_LOSS}"))
-        _show(settings[0], tables[0])
-    else:
-        _show_ends(settings, tables)
-    if plot is not None and not json:
+        found = [
+            {"setting": _plain(setting), "rows": [asdict(row) for row in rows]}
+            for setting, rows in zip(settings, tables)
+        ]
+        show_json(found[0] if len(found) == 1 else {"ends": found})
+        return
+    if file is not None and chosen.why:
+        say(fill(f"loss: {chosen.name} ({chosen.why}). {OTHER_LOSS}"))
+    _show(settings, tables)
+    if plot is not None:
         say(f"\nwrote {plot}")
 
 
@@ -109,73 +119,58 @@ def _check_use(file: str | None, given: dict[str, float], about_file: list[str])
         raise ValueError(f"FILE decides what {options} would; give it or them, not both.")
 
 
-def _show_json(settings: list[Setting], tables: list[list[Row]]) -> None:
-    """One setting as it is; without a ratio, both ends of what it may be."""
-    found = [
-        {
-            "setting": {
-                f.name: getattr(setting, f.name) for f in fields(setting) if f.name != "problem"
-            },
-            "rows": [asdict(row) for row in rows],
-        }
-        for setting, rows in zip(settings, tables)
+def _plain(setting: Setting) -> dict[str, Any]:
+    """The numbers of a setting, for programs."""
+    return {f.name: getattr(setting, f.name) for f in fields(setting) if f.name != "problem"}
+
+
+def _show(settings: list[Setting], tables: list[list[Row]]) -> None:
+    """The thresholds in one column, with bounds and rates; or in two, for both extremes."""
+    first, one = settings[0], len(settings) == 1
+    letters = ("L", "mu", "L_max", "D", "chi2", "sigma2") if one else ("L", "mu")
+    say(f"n={first.n} b={first.b} T={first.T}")
+    say(fill(" ".join(f"{letter}={number(getattr(first, letter))}" for letter in letters)))
+    if not one:
+        say("\n" + fill(EXTREMES))
+    lines = list(zip(*tables))  # the same row of each setting
+    for group in dict.fromkeys(row.group for row in tables[0]):
+        members = [line for line in lines if line[0].group == group]
+        if any(line[0].quantity for line in members):
+            _show_bounds(group, members, first.T)
+        elif one or not group.startswith("rate"):
+            say("")
+            held = any(line[0].valid is not None for line in members) and one
+            head = (group, "", "holds" if held else "") if one else (group, *ENDS)
+            cells = [
+                (rows[0].name, *(number(row.value) for row in rows))
+                + ((HOLDS[rows[0].valid],) if one else ())
+                + (_note(rows),)
+                for rows in members
+            ]
+            show_table((*head, ""), cells, whole=(1, 2))
+
+
+def _show_bounds(group: str, members: list[tuple[Row, ...]], T: int) -> None:
+    """Bounds and their reasons; of both extremes only what is certified of a method."""
+    if len(members[0]) > 1:
+        certified = [rows for rows in members if rows[0].name.startswith("certified, ")]
+        if certified:
+            say("")
+            cells = [(r[0].name, *(number(row.value) for row in r), _note(r)) for r in certified]
+            show_table((f"E||w_T - w*||^2, T={T}", *ENDS, ""), cells, whole=(1, 2))
+        return
+    # reasons are long and repeat: each is printed once, below
+    rows = [member[0] for member in members]
+    reasons = list(dict.fromkeys(row.note for row in rows))
+    cells5 = [
+        (r.name, r.quantity, number(r.value), HOLDS[r.valid], f"({reasons.index(r.note) + 1})")
+        for r in rows
     ]
-    show_json(found[0] if len(found) == 1 else {"ends": found})
-
-
-def _show(setting: Setting, rows: list[Row]) -> None:
-    say(f"n={setting.n} b={setting.b} T={setting.T}")
-    letters = ("L", "mu", "L_max", "D", "chi2", "sigma2")
-    say(fill(" ".join(f"{letter}={number(getattr(setting, letter))}" for letter in letters)))
-    for group, members in _groups(rows):
-        say("")
-        if not any(row.quantity for row in members):
-            cells = [(r.name, number(r.value), HOLDS[r.valid], r.note) for r in members]
-            head = (group, "", "holds" if any(c[2] for c in cells) else "", "")
-            show_table(head, cells, whole=(1, 2))
-            continue
-        # reasons are long and repeat: each is printed once, below
-        reasons = list(dict.fromkeys(row.note for row in members))
-        cells5 = [
-            (r.name, r.quantity, number(r.value), HOLDS[r.valid], f"({reasons.index(r.note) + 1})")
-            for r in members
-        ]
-        show_table((group, "of", "", "holds", "why"), cells5, whole=(2, 3, 4))
-        show_table(("", ""), [(f"({i})", reason) for i, reason in enumerate(reasons, 1)])
-
-
-def _show_ends(settings: list[Setting], tables: list[list[Row]]) -> None:
-    """What depends on the steepest row, at both ends of what that may be."""
-    low = settings[0]
-    say(f"n={low.n} b={low.b} T={low.T} L={number(low.L)} mu={number(low.mu)}")
     say("")
-    say(
-        fill(
-            "The thresholds depend on L_max/L, the steepest row over the mean. Two extremes are "
-            "shown: equal rows (alike, L_max/L = 1) and one row with all curvature (L_max/L = n). "
-            "Give --ratio or a FILE for one column, and for bounds and rates."
-        )
-    )
-    others = {(row.group, row.name): row for row in tables[1]}
-    for group, members in _groups(tables[0]):
-        if any(row.quantity for row in members) or group.startswith("rate"):
-            continue
-        say("")
-        cells = [_pair(row, others[group, row.name]) for row in members]
-        show_table((group, "alike", "one row", ""), cells, whole=(1, 2))
-    certified = [row for row in tables[0] if row.name.startswith("certified, ")]
-    if certified:
-        say("")
-        cells = [_pair(row, others[row.group, row.name]) for row in certified]
-        show_table((f"E||w_T - w*||^2, T={low.T}", "alike", "one row", ""), cells, whole=(1, 2))
+    show_table((group, "of", "", "holds", "why"), cells5, whole=(2, 3, 4))
+    show_table(("", ""), [(f"({i})", reason) for i, reason in enumerate(reasons, 1)])
 
 
-def _pair(one: Row, other: Row) -> tuple[str, str, str, str]:
-    """A line of both ends, with the note where it is about both."""
-    note = one.note if one.note == other.note else ""
-    return (one.name, number(one.value), number(other.value), note)
-
-
-def _groups(rows: list[Row]) -> list[tuple[str, list[Row]]]:
-    names = dict.fromkeys(row.group for row in rows)
-    return [(name, [row for row in rows if row.group == name]) for name in names]
+def _note(rows: tuple[Row, ...]) -> str:
+    """The note, where it is about all settings."""
+    return rows[0].note if len({row.note for row in rows}) == 1 else ""

@@ -13,18 +13,19 @@ from ..schedules import Schedule
 from ..schedules.adaptive import decay, design, sampling_noise
 from .base import Best, Limits, RunVerdict, Stage, StageReport
 from .guard import VALUE_FACTOR
-from .policy import MetricChoice, PlaneSteps
+from .policy import PlaneSteps
 
-FIRST_SHARE = 1.0 / 30.0  # the first stage is designed for mu = L/30,
-LOWER = 4.0  # each further one for a quarter of it,
-TIME_CONSTANTS = 2.0  # after so many time constants
-MOST_CUTS = 2  # of the step, on the squared loss (to a quarter); on others it has no limit
-MOST_HALVINGS = 1100  # of a double, before nothing is left of it
-GROW = 4  # the batch, when noise keeps the run from its tolerance
-SHORTEST = 16  # steps of a stage
-MOST_PASSES = 32  # in batches of a given size, before all rows are taken to reach a tolerance
-PASSES_A_LOOK = 4.0  # steps between looks touch so many times the rows a look does,
-PASSES_TO_TOL = 2.0  # and so many where a tolerance may be met
+FIRST_SHARE = 1.0 / 30.0  # The first stage is designed for mu = L/30.
+LOWER = 4.0  # Each further stage is designed for a mu this many times smaller.
+TIME_CONSTANTS = 2.0  # A stage lasts at least this many time constants.
+MOST_CUTS = 2  # The step is halved at most so often on the squared loss; on others without limit.
+MOST_HALVINGS = 1100  # After so many halvings nothing is left of a double.
+GROW = 4  # The batch grows by this factor when noise keeps the run from its tolerance.
+SHORTEST = 16  # A stage has at least this many steps.
+MOST_PASSES = 32  # After so many passes in batches all rows are taken to reach a tolerance.
+# The steps between two looks touch this many times the rows that a look touches.
+PASSES_A_LOOK = 4.0
+PASSES_TO_TOL = 2.0  # The same, where a tolerance may be met.
 
 
 def accelerating_batch(n: int, L: float, mu: float, L_max: float) -> int:
@@ -95,10 +96,11 @@ class Place:
 class Anytime:
     """Stages of batches, then ``plane``.
 
-    ``brief``: one pass in batches with ``auto``'s decay, and the mean of its second half is where
-    the plane begins. Otherwise stages of constant parameters; after each the last iterate and two
-    averages are measured, and the best point ever is kept. When an average wins, noise dominates:
-    the step is cut, or where a tolerance is wanted, the batch grows until the plane takes over.
+    ``brief``, where the run chooses the batch: one pass in batches with the decay of ``auto``; the
+    plane begins at the mean of the second half of the pass. Otherwise, with the batch of the
+    caller: stages of constant parameters. After each stage the last iterate and two averages are
+    measured, and the best point ever is kept. When an average wins, noise dominates: the step is
+    cut, or where a tolerance is wanted, the batch grows until the plane takes over.
     """
 
     open_ended = True
@@ -113,17 +115,13 @@ class Anytime:
         quadratic: bool,
         look_rows: float,
         budget: int,
-        fixed_batch: bool,
-        memory: int = 5,
-        metric: MetricChoice = "auto",
-        limits: Limits | None = None,
+        plane: PlaneSteps,
+        limits: Limits,
     ) -> None:
         self.design, self.name = start, name
         self.brief, self.wants_tol = brief, wants_tol
         self.quadratic, self.look_rows, self.budget = quadratic, look_rows, budget
-        self.fixed_batch = fixed_batch  # the caller chose the batch
-        self.plane = PlaneSteps(memory, inner=True, metric=metric)
-        self.limits = limits or Limits()
+        self.plane, self.limits = plane, limits
         self.place = Place()
         self.before = np.zeros(0)  # the mean over the first half of the stage
 
@@ -255,9 +253,6 @@ class Anytime:
         lower = max(at.floor, at.mu / LOWER)
         if lower < at.mu and TIME_CONSTANTS * at.time_constant(lower) <= left:
             at = replace(at, mu=lower)
-            if at.kappa_tilde is None and not self.fixed_batch:
-                wanted = accelerating_batch(at.n, at.L, at.mu, at.L_max)
-                at = replace(at, b=max(at.b, wanted if 2 * wanted <= at.n else at.n))
         self.design = at
 
     def _retreat(self, seen: StageReport) -> Stage | RunVerdict:

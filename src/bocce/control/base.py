@@ -129,9 +129,8 @@ class Fixed:
     retreats = 0
     open_ended = False
 
-    def __init__(self, steps: Steps, batch: int, name: str = "") -> None:
-        self.steps, self.batch = steps, batch
-        self.name = name or steps.name or "schedule"
+    def __init__(self, steps: Steps, batch: int) -> None:
+        self.steps, self.batch, self.name = steps, batch, steps.name or "schedule"
 
     def begin(self, w: Array, first: Look) -> None:
         """Nothing depends on the start."""

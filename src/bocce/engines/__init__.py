@@ -16,8 +16,8 @@ from .base import unit_of as unit_of
 
 
 def _has_kernels(problem: Problem) -> bool:
-    """Are there Numba kernels for the problem's rows? (A loss on several classes has none: its
-    batches are products of matrices.)"""
+    """Are there Numba kernels for the problem's rows? (Not for several classes: their batches are
+    matrix products.)"""
     if problem.loss.multi_output or problem.in_parts or problem.engine is not None:
         return False
     from .numba.pack import PACKERS
@@ -26,7 +26,7 @@ def _has_kernels(problem: Problem) -> bool:
 
 
 def _compiled(problem: Problem, b: int, seed: int, mode: str) -> Engine:
-    """By Numba kernels, where there are some."""
+    """The engine with Numba kernels, if there are any."""
     if problem.in_parts and not problem.loss.multi_output:
         from .blocks import BlockEngine
 
@@ -36,13 +36,6 @@ def _compiled(problem: Problem, b: int, seed: int, mode: str) -> Engine:
     from .numba import CompiledEngine
 
     return CompiledEngine(problem, b, seed, mode)
-
-
-def _by_rule(problem: Problem, b: int, seed: int, mode: str) -> Engine:
-    """A policy's rule, compiled."""
-    from .numba import RuleEngine
-
-    return RuleEngine(problem, b, seed, mode)
 
 
 def _reference(problem: Problem, b: int, seed: int, mode: str) -> Engine:
@@ -55,20 +48,21 @@ REGISTRY: dict[str, MakeEngine] = {"compiled": _compiled, "reference": _referenc
 
 
 def check_engine(where: str, engine: Any) -> Any:
-    """A name of ``REGISTRY``, or what makes an engine: called with (problem, b, seed, sampling)."""
+    """A name of ``REGISTRY``, or a function of (problem, b, seed, sampling) that returns one."""
     if isinstance(engine, str) or not callable(engine):
         return _checks.choice(where, "engine", engine, REGISTRY)
     return engine
 
 
 def make(engine: Any, problem: Problem, steps: Any, b: int, seed: int, mode: str) -> Engine:
-    """The engine for a stage: the one asked for, unless the problem brings its own.
-
-    Engines take steps from tables. Policies, which look at each batch, have their own.
-    """
+    """The engine for a stage: the requested one, unless the problem brings its own. Policies, which
+    look at each batch, have their own engines."""
     if not isinstance(steps, Schedule):
-        compiled = engine == "compiled" and isinstance(steps, Policy) and _has_kernels(problem)
-        return (_by_rule if compiled else _reference)(problem, b, seed, mode)
+        if engine == "compiled" and isinstance(steps, Policy) and _has_kernels(problem):
+            from .numba import RuleEngine
+
+            return RuleEngine(problem, b, seed, mode)
+        return _reference(problem, b, seed, mode)
     if not callable(engine):
         engine = problem.engine or REGISTRY[engine]
     made: Engine = engine(problem, b, seed, mode)

@@ -1,10 +1,10 @@
-"""What an engine is: somebody who takes steps."""
+"""The contract of an engine, which takes steps, and the records that engines share."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..control import RunVerdict
 from ..problems import Look, Problem
 from ..rows import Array
 
-DIVERGENCE_FACTOR = 1e8
+DIVERGENCE_FACTOR = 1e8  # A run has diverged if its gradient's norm has grown by this factor.
 
 
 @dataclass
@@ -54,28 +54,19 @@ class State:
         """
         return cls(w.copy(), np.zeros_like(w), k)
 
-    def move(self, w: Array, v: Array) -> None:
-        """Count a step.
+    def move(self, w: Array, v: Array, steps: int = 1, tally: Array | None = None) -> None:
+        """Count steps.
 
         Parameters
         ----------
         w, v : ndarray
             The new iterate and displacement.
+        steps, tally : int, ndarray or None
+            How many steps led there, and the new sum of the iterates after several steps.
         """
-        self.w, self.v, self.k, self.row = w, v, self.k + 1, self.row + 1
+        self.w, self.v, self.k, self.row = w, v, self.k + steps, self.row + steps
         if self.tally is not None:
-            self.tally = self.tally + w
-
-    def arrive(self, w: Array, v: Array, k: int, tally: Array | None) -> None:
-        """Be where the steps up to step k have led.
-
-        Parameters
-        ----------
-        w, v, k, tally : ndarray, ndarray, int, ndarray or None
-            As the attributes.
-        """
-        self.w, self.v, self.row, self.k = w, v, self.row + k - self.k, k
-        self.tally = tally if self.tally is not None else None
+            self.tally = self.tally + w if tally is None else tally
 
     def copy(self) -> State:
         """A state that can change without this one: arrays are replaced, never written to.
@@ -84,12 +75,12 @@ class State:
         -------
         State
         """
-        return State(self.w, self.v, self.k, self.row, dict(self.memory), self.tally)
+        return replace(self, memory=dict(self.memory))
 
 
 @dataclass
 class Recorder:
-    """What is measured, decided before the run: the loop steps, the recorder looks.
+    """What is measured is decided before the run: the loop steps, the recorder looks.
 
     Parameters
     ----------
@@ -116,16 +107,6 @@ class Recorder:
         """How many measurements have been kept."""
         return int(self.cursor[0])
 
-    def aim(self, goal2: float) -> None:
-        """Have another squared norm count as convergence.
-
-        Parameters
-        ----------
-        goal2 : float
-            As the attribute.
-        """
-        self.goal2 = goal2
-
     def due(self, k: int) -> bool:
         """Whether step k is measured.
 
@@ -140,37 +121,23 @@ class Recorder:
         """
         return self.count < self.when.size and int(self.when[self.count]) == k
 
-    def keep(self, look: Look) -> RunVerdict:
+    def keep(self, look: Look, grad2: float | None = None) -> RunVerdict:
         """Keep a measurement.
 
         Parameters
         ----------
-        look : Look
-            The objective and its full gradient.
+        look, grad2 : Look, float or None
+            The objective and its full gradient; the squared norm over ``unit`` squared, if known.
 
         Returns
         -------
         str
             "", "diverged" (not kept) or "converged".
         """
-        return self.keep_measured(look.value, norm2(look.gradient, self.unit))
-
-    def keep_measured(self, value: float, grad2: float) -> RunVerdict:
-        """Keep a measurement whose squared norm is known.
-
-        Parameters
-        ----------
-        value, grad2 : float
-            The objective, and the squared gradient norm divided by ``unit`` squared.
-
-        Returns
-        -------
-        str
-            As for ``keep``.
-        """
-        if not (math.isfinite(value) and grad2 <= self.limit2):
+        grad2 = norm2(look.gradient, self.unit) if grad2 is None else grad2
+        if not (math.isfinite(look.value) and grad2 <= self.limit2):
             return RunVerdict.DIVERGED
-        self.value[self.count], self.grad2[self.count] = value, grad2
+        self.value[self.count], self.grad2[self.count] = look.value, grad2
         self.cursor[0] += 1
         return RunVerdict.CONVERGED if grad2 <= self.goal2 else RunVerdict.RUNNING
 
@@ -281,11 +248,10 @@ class Engine(Protocol):
     """Takes steps on one problem, with batches of one size.
 
     ``engine(problem, b, seed, sampling)`` makes one. A run may be interrupted where k is a multiple
-    of ``grain``, and where it records, without changing a bit. An engine that takes steps from
-    tables inherits all but ``advance`` from ``TableEngine``.
+    of ``grain``, and where it records, without changing a bit.
     """
 
-    grain: int
+    grain: int = 1
 
     def look(self, w: Array) -> Look:
         """The objective and its full gradient; looking changes nothing.
@@ -313,6 +279,7 @@ class Engine(Protocol):
         str
             The verdict of ``Recorder.keep``.
         """
+        return recorder.keep(self.look(w))
 
     def advance(
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
@@ -351,6 +318,7 @@ class Engine(Protocol):
         Gap
             0 if the engine does not know.
         """
+        return Gap(0.0, False)
 
     def state_dict(self) -> dict[str, Array]:
         """What a checkpoint needs beside the state.
@@ -359,6 +327,7 @@ class Engine(Protocol):
         -------
         dict of str to ndarray
         """
+        return {}
 
     def load_state_dict(self, state: dict[str, Array]) -> None:
         """Continue from a checkpoint.
@@ -368,33 +337,17 @@ class Engine(Protocol):
         state : dict of str to ndarray
             What ``state_dict`` returned.
         """
+        return
 
 
-class TableEngine:
-    """What engines for tables share: they know nothing beside the state."""
+class TableEngine(Engine, Protocol):
+    """The base class of engines that take steps from tables: they know nothing beside the state."""
 
-    grain = 1
     problem: Problem
 
     def look(self, w: Array) -> Look:
-        """The objective and its full gradient."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self.problem.look(w)
-
-    def record(self, w: Array, recorder: Recorder) -> RunVerdict:
-        """Keep a measurement at w."""
-        return recorder.keep(self.look(w))
-
-    def gap(self, enough: float) -> Gap:
-        """Not known."""
-        return Gap(0.0, False)
-
-    def state_dict(self) -> dict[str, Array]:
-        """Nothing."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Array]) -> None:
-        """Nothing to go on from."""
 
 
 MakeEngine = Callable[[Problem, int, int, str], Engine]

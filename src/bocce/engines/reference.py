@@ -10,13 +10,13 @@ import numpy as np
 from .. import sampling
 from ..control import RunVerdict
 from ..problems import Line, Problem
-from ..rows import Index
+from ..rows import Array, Index
 from ..schedules import Schedule
 from .base import ANY, Goal, Recorder, State, StepReport, TableEngine, norm2
 
 
 class ReferenceEngine(TableEngine):
-    """Takes steps with NumPy, one batch gradient at a time; also the one that asks policies."""
+    """Takes steps with NumPy, one batch gradient at a time; also the engine that asks policies."""
 
     def __init__(self, problem: Problem, b: int, seed: int, mode: str) -> None:
         self.problem, self.b, self.seed, self.mode = problem, b, seed, mode
@@ -25,22 +25,29 @@ class ReferenceEngine(TableEngine):
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
     ) -> StepReport:
         """Steps state.k .. stop-1."""
-        p = self.problem
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(state.k, stop):
                 w, v = state.w, state.v
                 if recorder.due(k) and (verdict := recorder.keep(self.look(w))):
                     return StepReport(verdict)
-                units = sampling.batch(self.seed, k, p.units, p.units_in(self.b), self.mode)
-                alpha, beta, theta = self._decide(state, steps, units)
-                g = p.batch_gradient(w + theta * v, units)
+                alpha, beta, theta = self._decide(state, steps)
+                g = self.batch_gradient(w + theta * v, k)
                 if not math.isfinite(norm2(g, recorder.unit)):
                     return StepReport(RunVerdict.DIVERGED)
                 v = beta * v - alpha * g
                 state.move(w + v, v)
         return StepReport()
 
-    def _decide(self, state: State, steps: Any, units: Index) -> tuple[float, float, float]:
+    def batch(self, k: int) -> Index:
+        """The rows, or the blocks of a file, that step k takes."""
+        p = self.problem
+        return sampling.batch(self.seed, k, p.units, p.units_in(self.b), self.mode)
+
+    def batch_gradient(self, at: Array, k: int) -> Array:
+        """The gradient that step k takes."""
+        return self.problem.batch_gradient(at, self.batch(k))
+
+    def _decide(self, state: State, steps: Any) -> tuple[float, float, float]:
         """A schedule knows its three numbers; a policy looks at the batch first."""
         row = state.row
         if isinstance(steps, Schedule):
@@ -48,8 +55,9 @@ class ReferenceEngine(TableEngine):
 
         def look(search: str) -> Line:
             if search == "independent":
-                units_ = sampling.search_batch(self.seed, state.k, self.problem.n, self.b)
-                return Line(self.problem, state.w, units_)
+                units = sampling.search_batch(self.seed, state.k, self.problem.n, self.b)
+            else:
+                units = self.batch(state.k)
             return Line(self.problem, state.w, units)
 
         memory = tuple(state.memory.get("policy", steps.begin()))

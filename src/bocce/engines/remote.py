@@ -1,24 +1,20 @@
-"""The one update where gradients come from farther away than memory: disk, or other machines."""
+"""Steps whose gradients come from disk or from other machines."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from ..control import RunVerdict
 from ..problems import Look, Problem
 from ..rows import Array
-from ..schedules import Schedule
-from .base import ANY, Goal, Recorder, State, StepReport, TableEngine, norm2
+from .reference import ReferenceEngine
 
 
-class RemoteEngine(TableEngine):
+class RemoteEngine(ReferenceEngine):
     """Holds w, v and the schedule; ``unit_sum`` and ``row_sum`` fetch sums of row gradients.
 
     A batch is m of the problem's M units (rows or blocks), and the gradient is estimated by M/(m n)
-    times the sum over their rows. Where the squared loss has a Gram matrix the full gradient needs
-    no data, and of more than half the units only those left out are fetched.
+    times the sum over their rows. If the squared loss has a Gram matrix, the full gradient needs no
+    data, and of a batch of more than half the units only the units left out are fetched.
     """
 
     def __init__(self, problem: Problem, b: int) -> None:
@@ -44,7 +40,7 @@ class RemoteEngine(TableEngine):
             return loss / p.n, total / p.n
         product = p.gram @ at
         value = float(0.5 * at @ product - p.moment @ at + 0.5 * p.target2)
-        return max(value, 0.0), product - p.moment  # rounding, where the data are fitted exactly
+        return max(value, 0.0), product - p.moment  # below 0 is rounding of an exact fit
 
     def look(self, w: Array) -> Look:
         """The objective and its gradient."""
@@ -52,25 +48,9 @@ class RemoteEngine(TableEngine):
             loss, mean = self._whole(w)
             return Look(loss + self.problem.ridge_value(w), mean + self.problem.ridge * w)
 
-    def _batch_gradient(self, at: Array, k: int) -> Array:
+    def batch_gradient(self, at: Array, k: int) -> Array:
         p = self.problem
         total = self.unit_sum(at, k) if self.fetched else np.zeros(p.width)
         if self.leave_out:
             total = p.n * self._whole(at)[1] - total
         return np.asarray(total * (self.units / (self.taken * p.n)) + p.ridge * at)
-
-    def advance(
-        self, state: State, steps: Schedule, stop: int, recorder: Recorder, goal: Goal = ANY
-    ) -> StepReport:
-        """Steps state.k .. stop-1."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            for k in range(state.k, stop):
-                if recorder.due(k) and (verdict := recorder.keep(self.look(state.w))):
-                    return StepReport(verdict)
-                row = state.row
-                g = self._batch_gradient(state.w + steps.theta[row] * state.v, k)
-                if not math.isfinite(norm2(g, recorder.unit)):
-                    return StepReport(RunVerdict.DIVERGED)
-                v = steps.beta[row] * state.v - steps.alpha[row] * g
-                state.move(state.w + v, v)
-        return StepReport()

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from ..problems import Problem
 from ..sampling import batch_rows
-from ..theory._arguments import lookahead, step
+from ..schedules import _rules
 from ..theory.batch import zeta2
 from .gaussian import Gaussian, batch_at, critical_strength, loop_gain
 from .moments import Eigenframe, FloatArray, RowNoise, frame_of, noise_of
@@ -280,7 +280,7 @@ def _gaussian_stationary(
 
 
 def _update(where: str, alpha: float, beta: float, theta: float) -> _Update:
-    return _Update(*step(where, alpha, beta), lookahead(where, theta))
+    return _Update(*_rules.given(where, alpha=alpha, beta=beta, theta=theta))
 
 
 def _prepared(where: str, p: Problem, update: _Update) -> Eigenframe:

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _checks
 from ..problems import Problem
 from ..sampling import batch, batch_rows
-from ..theory._arguments import lookahead, step
+from ..schedules import _rules
 from .moments import frame_of
 
 WARM_UP = 0.1  # of the steps: until the direction of the error is typical
@@ -77,8 +77,7 @@ def typical_rate(
     where = "typical_rate"
     frame_of(where, p)  # refuses what is not plain least squares
     b = batch_rows(where, batch_size, p.n)
-    alpha, beta = step(where, alpha, beta)
-    theta = lookahead(where, theta)
+    alpha, beta, theta = _rules.given(where, alpha=alpha, beta=beta, theta=theta)
     steps = _checks.integer(where, "steps", steps, least=10 * BLOCKS, remedy="20,000 is usual")
     seed = _checks.integer(where, "seed", seed, least=0)
     growth = _growth(p, alpha, beta, theta, b, steps, seed)

@@ -6,19 +6,20 @@ A loss is a named tuple (its fields are its parameters) under the decorator ``lo
     class LogCosh(NamedTuple):
         curvature = 1.0                           # an upper bound on ``bend``, or None
 
-        def value(loss, z, y): ...                # what a row costs whose prediction is z
-        def slope(loss, z, y): ...                # its derivative in z
+        def value(loss, z, y): ...                # the loss of a row whose score is z
+        def slope(loss, z, y): ...                # the derivative of value in z
         def bend(loss, z, y): ...                 # the second derivative
 
-The functions are made of NumPy's element-wise functions (``np.exp``, ``np.maximum``, ...): those
-mean the same on an array and on one number, so the same lines are the readable form and the body of
-the compiled kernels. The first argument is the loss itself, for its parameters.
+The functions use NumPy's element-wise functions (``np.exp``, ``np.maximum``, ...) only. Such
+functions take an array or one number, so the same lines are the readable form and the body of the
+compiled kernels. The first argument is the loss itself, for its parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,127 +34,77 @@ Body: TypeAlias = Callable[..., Any]
 Three: TypeAlias = tuple[Array, Array, Any]
 
 
-class Loss(Protocol):
-    """What the rest of the package may ask of a loss."""
+class LossFunctions(ABC):
+    """The functions of a loss, and what follows from them unless a loss knows a quicker way.
+
+    z are the scores x_i . w (with several outputs, a column for each class), y are the targets.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def value(self, z: Array, y: Array) -> Array:
+        """The loss of each row."""
+
+    @abstractmethod
+    def slope(self, z: Array, y: Array) -> Array:
+        """The derivative of the loss in z."""
+
+    @abstractmethod
+    def bend(self, z: Array, y: Array) -> Array:
+        """The second derivative of the loss in z; with several outputs, its diagonal."""
+
+    def value_slope_bend(self, z: Array, y: Array) -> Three:
+        """Value, slope and bend at once, where they share work."""
+        return self.value(z, y), self.slope(z, y), self.bend(z, y)
+
+    def bend_times(self, z: Array, y: Array, u: Array) -> Array:
+        """The second derivative times u, for each row."""
+        return self.bend(z, y) * u
+
+    def bend_products(self, z: Array, y: Array, c: Array | None, U: Array, V: Array) -> Array:
+        """sum_i c_i u_i^T bend_i v_i for all pairs of directions of U and V, of several outputs."""
+        bent = self.bend_times(z, y, V)
+        bent = bent if c is None else bent * c[:, None]
+        return U.reshape(len(U), -1) @ bent.reshape(len(V), -1).T
+
+    def bender(self, z: Array, y: Array, dtype: npt.DTypeLike) -> Body:
+        """u -> bend u for each row, prepared at z, in ``dtype``; of several outputs."""
+        return lambda u: np.asarray(self.bend_times(z, y, u), dtype=dtype)
+
+
+class Loss(LossFunctions):
+    """The facts of a loss, with the values that hold unless a loss says otherwise."""
+
+    __slots__ = ()
 
     name: ClassVar[str]
-    problem_name: ClassVar[str]  # what a problem with this loss calls itself in messages
     description: ClassVar[str]  # the model, for a sentence
-    quadratic: ClassVar[bool]  # is slope = z - y, so that second moments close?
-    margin: ClassVar[bool]  # is value a function of y z alone, with y = -1 or 1?
-    multi_output: ClassVar[bool]  # has a row a score for each class (z is a matrix)? See Softmax
-    shift_invariant: ClassVar[bool]  # do only the differences of a row's scores count?
-    attains_minimum: ClassVar[bool]  # is every row's loss least at a finite score?
-    curvature: ClassVar[float | None]  # bend is at most this; None where it has no bound
+    problem_name: ClassVar[str] = "Problem"  # the name of a problem with this loss in messages
+    quadratic: ClassVar[bool] = False  # is slope = z - y, so that second moments close?
+    margin: ClassVar[bool] = False  # is value a function of y z alone, with y = -1 or 1?
+    multi_output: ClassVar[bool] = False  # has a row a score for each class (z is a matrix)?
+    shift_invariant: ClassVar[bool] = False  # do only the differences of a row's scores count?
+    attains_minimum: ClassVar[bool] = False  # is every row's loss least at a finite score?
+    curvature: ClassVar[float | None]  # an upper bound on bend; None where bend has no bound
     # What standard errors may assume: "likelihood" (slopes vary as the bend says), "scaled" (the
     # expected bend is 1, slopes have one unknown variance), "residuals" (slopes and bends depend on
     # residuals that have the same law at every row), or "none".
-    model: ClassVar[str]
-    log_link: ClassVar[bool]  # are predictions exp(z)?
-    Plain: ClassVar[type[Loss]]  # this loss for scores that are complete ...
-    WithOffset: ClassVar[type[Loss]]  # ... and for targets that carry offsets (losses/offset.py)
-    self_concordance: ClassVar[float | None]  # |third derivative| <= this times bend; or None
+    model: ClassVar[str] = "none"
+    log_link: ClassVar[bool] = False  # are predictions exp(z)?
+    self_concordance: ClassVar[float | None] = None  # |third derivative| <= this times bend
+    Plain: ClassVar[type[Loss]]  # the class of this loss for targets without offsets
+    WithOffset: ClassVar[type[Loss]]  # the class for targets that carry offsets (offset.py)
 
-    def __init__(self, *parameters: float) -> None: ...
+    def __init_subclass__(cls, carries_offset: bool = False) -> None:
+        if not carries_offset:
+            cls.Plain, cls.WithOffset = cls, class_with_offset(cls)
 
-    def __iter__(self) -> Iterator[float]:
-        """The parameters, for a loss is a named tuple."""
-
-    def value(self, z: Array, y: Array) -> Array:
-        """The loss of each row.
-
-        Parameters
-        ----------
-        z, y : ndarray
-            The scores x_i . w (with several outputs, a column for each class), and the targets.
-
-        Returns
-        -------
-        ndarray
-            One number a row.
-        """
-
-    def slope(self, z: Array, y: Array) -> Array:
-        """The derivative of the loss in z.
-
-        Parameters
-        ----------
-        z, y : ndarray
-            The scores and the targets, as for ``value``.
-
-        Returns
-        -------
-        ndarray
-        """
-
-    def bend(self, z: Array, y: Array) -> Array:
-        """The second derivative of the loss in z; with several outputs, its diagonal.
-
-        Parameters
-        ----------
-        z, y : ndarray
-            The scores and the targets, as for ``value``.
-
-        Returns
-        -------
-        ndarray
-        """
-
-    def value_slope_bend(self, z: Array, y: Array) -> Three:
-        """Value, slope and bend at once, where they share work.
-
-        Parameters
-        ----------
-        z, y : ndarray
-            The scores and the targets, as for ``value``.
-
-        Returns
-        -------
-        tuple of (ndarray, ndarray, ndarray)
-        """
-
-    def bend_times(self, z: Array, y: Array, u: Array) -> Array:
-        """The second derivative times u, for each row.
-
-        Parameters
-        ----------
-        z, y, u : ndarray
-            The scores and the targets, as for ``value``, and the directions.
-
-        Returns
-        -------
-        ndarray
-        """
-
-    def bend_products(self, z: Array, y: Array, c: Array | None, U: Array, V: Array) -> Array:
-        """sum_i c_i u_i^T bend_i v_i, for all pairs of directions of U and V; of several outputs.
-
-        Parameters
-        ----------
-        z, y : ndarray
-            The scores and the targets, as for ``value``.
-        c : ndarray or None
-            The weights of the rows (None: 1).
-        U, V : ndarray
-            The directions, one behind the other.
-
-        Returns
-        -------
-        ndarray
-        """
-
-    def bender(self, z: Array, y: Array, dtype: npt.DTypeLike) -> Body:
-        """u -> bend u for each row, prepared at z; of several outputs.
-
-        Parameters
-        ----------
-        z, y, dtype : ndarray, ndarray, dtype
-            The scores and the targets, as for ``value``, and the type of u.
-
-        Returns
-        -------
-        callable
-        """
+    def __getattr__(self, name: str) -> Any:
+        if name not in RENAMED:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+        _renamed.warn(type(self).__name__, name, RENAMED[name])
+        return getattr(self, RENAMED[name])
 
     def infimum(self, y: Array) -> Array:
         """The infimum of ``value`` over z.
@@ -168,9 +119,10 @@ class Loss(Protocol):
         ndarray
             One number a row.
         """
+        return np.zeros(np.shape(y))
 
     def best_constant(self, mean: Any) -> Any:
-        """The best constant prediction for all rows; 0 where it is not known in closed form.
+        """The best constant prediction for all rows; 0 where there is no closed form.
 
         Parameters
         ----------
@@ -181,6 +133,7 @@ class Loss(Protocol):
         -------
         float or ndarray
         """
+        return 0.0
 
     @staticmethod
     def targets(where: str, y: Array, labels: Vector | None = None) -> tuple[Array, Array | None]:
@@ -198,19 +151,20 @@ class Loss(Protocol):
         tuple of (ndarray, ndarray or None)
             The targets and the sorted labels.
         """
+        return real_targets(where, y)
 
     @staticmethod
     def compiled() -> dict[str, Body]:
-        """Functions that compiled kernels use in place of the ones above; called only with Numba.
+        """Functions that compiled kernels use in place of the readable ones; needs Numba.
 
         Returns
         -------
         dict of callables
         """
+        return {}
 
 
 REGISTRY: dict[str, type[Loss]] = {}
-_KINDS: list[type] = []  # every class that ``loss`` has made a loss
 ALIASES = {"log_loss": "logistic"}  # scikit-learn's names
 NEEDED = ("value", "slope", "bend", "curvature")
 RENAMED = {  # names of 0.2
@@ -225,71 +179,12 @@ RENAMED = {  # names of 0.2
 L = TypeVar("L", bound=type)
 
 
-def _infimum(loss: Loss, y: Array) -> Array:
-    return np.zeros(np.shape(y))
-
-
-def _best_constant(loss: Loss, mean: float) -> float:
-    return 0.0
-
-
-def _value_slope_bend(loss: Loss, z: Array, y: Array) -> Three:
-    return loss.value(z, y), loss.slope(z, y), loss.bend(z, y)
-
-
-def _bend_times(loss: Loss, z: Array, y: Array, u: Array) -> Array:
-    return loss.bend(z, y) * u
-
-
-def _bend_products(loss: Loss, z: Array, y: Array, c: Array | None, U: Array, V: Array) -> Array:
-    bent = loss.bend_times(z, y, V)
-    bent = bent if c is None else bent * c[:, None]
-    return U.reshape(len(U), -1) @ bent.reshape(len(V), -1).T
-
-
-def _bender(loss: Loss, z: Array, y: Array, dtype: npt.DTypeLike) -> Body:
-    return lambda u: np.asarray(loss.bend_times(z, y, u), dtype=dtype)
-
-
-def _by_old_name(loss: Loss, name: str) -> object:
-    if name not in RENAMED:
-        raise AttributeError(f"{type(loss).__name__} has no attribute {name!r}.")
-    _renamed.warn(type(loss).__name__, name, RENAMED[name])
-    return getattr(loss, RENAMED[name])
-
-
-def _nothing_of_its_own() -> dict[str, Body]:
-    return {}
-
-
-def _defaults() -> dict[str, object]:
-    return {
-        "problem_name": "Problem",
-        "quadratic": False,
-        "margin": False,
-        "multi_output": False,
-        "shift_invariant": False,
-        "model": "none",
-        "log_link": False,
-        "self_concordance": None,
-        "attains_minimum": False,
-        "infimum": _infimum,
-        "best_constant": _best_constant,
-        "value_slope_bend": _value_slope_bend,
-        "bend_times": _bend_times,
-        "bend_products": _bend_products,
-        "bender": _bender,
-        "targets": staticmethod(real_targets),
-        "compiled": staticmethod(_nothing_of_its_own),
-    }
-
-
 def loss(name: str) -> Callable[[L], L]:
     """A decorator that makes a loss of a named tuple.
 
-    The decorator checks the functions that a loss must have, fills in the facts that it may leave
-    out, and registers the loss under ``name``. See docs/extend for an example that runs on every
-    engine.
+    The decorator checks the functions that a loss must have, adds the usual facts that the class
+    leaves out, and registers the loss under ``name``. See docs/extend for an example that runs on
+    every engine.
 
     Parameters
     ----------
@@ -324,7 +219,8 @@ def loss(name: str) -> Callable[[L], L]:
     """
 
     def register(kind: L) -> L:
-        needed = (*NEEDED, "bend_times") if "multi_output" in vars(kind) else NEEDED
+        own = vars(kind)
+        needed = (*NEEDED, "bend_times") if "multi_output" in own else NEEDED
         missing = [need for need in needed if not hasattr(kind, need)]
         if missing or not hasattr(kind, "_fields"):
             raise TypeError(
@@ -338,18 +234,15 @@ def loss(name: str) -> Callable[[L], L]:
                 f"loss: {kind.__name__} has the field {bare[0]} without a default, must have one, "
                 f"for a loss may be asked for by name; write {bare[0]}: float = 1.0, for example."
             )
-        named.name = name
-        for old in RENAMED.keys() & vars(kind).keys():
+        facts = {"name": name, "description": own.get("description", f"the {name} loss")}
+        facts |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+        facts |= {"__doc__": kind.__doc__, "__slots__": ()}
+        for old in RENAMED.keys() & own.keys():
             _renamed.warn(kind.__name__, old, RENAMED[old])
-            setattr(kind, RENAMED[old], vars(kind)[old])
-        named.__getattr__ = _by_old_name
-        for fact, usual in {**_defaults(), "description": f"the {name} loss"}.items():
-            if fact not in vars(kind):
-                setattr(kind, fact, usual)
-        named.Plain, named.WithOffset = kind, class_with_offset(kind)
-        REGISTRY[name] = named
-        _KINDS.append(kind)
-        return kind
+            facts[RENAMED[old]] = own[old]
+        made: Any = type(kind.__name__, (kind, Loss), facts)
+        REGISTRY[name] = made
+        return made
 
     return register
 
@@ -369,12 +262,12 @@ def loss_of(where: str, given: Loss | str) -> Loss:
     Raises
     ------
     TypeError, ValueError
-        It is neither a loss nor a known name.
+        The argument is neither a loss nor a known name.
     """
     if isinstance(given, str):
         given = ALIASES.get(given, given)
         return REGISTRY[_checks.choice(where, "loss", given, REGISTRY)]()
-    if not isinstance(given, tuple(_KINDS)):
+    if not isinstance(given, Loss):
         raise TypeError(
             f"{where}: loss={given!r} must be a loss such as bocce.losses.Huber(1.0), or a name: "
             f"{', '.join(REGISTRY)}."

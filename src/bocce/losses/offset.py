@@ -7,7 +7,7 @@ only the loss takes the two apart. Problems without an offset have real targets.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,7 +42,8 @@ def class_with_offset(kind: type[Loss]) -> type[Loss]:
     facts["__qualname__"] = f"{kind.__qualname__}.WithOffset"  # where a pickle finds it
     functions = (value, slope, bend, value_slope_bend, infimum, best_constant)
     facts |= {f.__name__: f for f in functions}
-    return type(f"{kind.__name__}WithOffset", (kind,), facts)
+    make: Any = type(kind)  # whose keywords go to ``Loss.__init_subclass__``
+    return make(f"{kind.__name__}WithOffset", (kind,), facts, carries_offset=True)  # type: ignore[no-any-return]
 
 
 def with_offset(loss: Loss, y: Array, offset: Array | None) -> tuple[Loss, Array]:
@@ -65,11 +66,11 @@ def with_offset(loss: Loss, y: Array, offset: Array | None) -> tuple[Loss, Array
     return loss_for(loss, y), y
 
 
-def loss_for(loss: Loss, y: Array) -> Loss:
+def loss_for(loss: Any, y: Array) -> Loss:
     """The loss for these targets, which may carry offsets."""
-    return loss.WithOffset(*loss) if np.iscomplexobj(y) else loss
+    return loss.WithOffset(*loss) if np.iscomplexobj(y) else loss  # type: ignore[no-any-return]
 
 
-def without_offset(loss: Loss) -> Loss:
-    """The loss of scores that have their offsets already."""
-    return loss.Plain(*loss)
+def without_offset(loss: Any) -> Loss:
+    """The same loss for targets that carry no offsets."""
+    return loss.Plain(*loss)  # type: ignore[no-any-return]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from .. import _checks
 from .exhibit import Exhibit
-from .exhibits import ALL
+from .exhibits import EXHIBITS
 
-EXHIBITS: dict[str, Exhibit] = {exhibit.label: exhibit for exhibit in ALL}
-ALIASES = {exhibit.alias: exhibit.label for exhibit in ALL}
+__all__ = ["ALIASES", "EXHIBITS", "chosen"]
+
+ALIASES = {exhibit.alias: label for label, exhibit in EXHIBITS.items()}
 
 
 def chosen(names: list[str]) -> list[Exhibit]:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from ..schedules import Schedule, stage_count
-from ..schedules._rules import heavy_ball, momentum
+from ..schedules._rules import momentum
 
 
 def step_factor(n: int, b: int, kappa: float) -> float:
@@ -31,7 +31,7 @@ def shb(T: int, L: float, mu: float, n: int, b: int) -> Schedule:
     0.316
     """
     alpha = step_factor(n, b, L / mu) / L
-    return heavy_ball(np.full(T, alpha), np.full(T, momentum(alpha, mu)), "SHB (authors)")
+    return Schedule(np.full(T, alpha), np.full(T, momentum(alpha, mu)), name="SHB (authors)")
 
 
 def _averaged(
@@ -59,7 +59,7 @@ def shb_exponential(T: int, L: float, mu: float) -> Schedule:
     steps = gamma ** np.maximum(k, 1) / (2.0 * L)
     coming = gamma ** (k + 1.0) / (2.0 * L)
     alpha, beta = _averaged(steps, coming, k + 1.0, mu, 1.0 - gamma)
-    return heavy_ball(alpha, beta, "SHB-EXP (authors)")
+    return Schedule(alpha, beta, name="SHB-EXP (authors)")
 
 
 def shb_constant(T: int, L: float, mu: float) -> Schedule:
@@ -69,7 +69,7 @@ def shb_constant(T: int, L: float, mu: float) -> Schedule:
     >>> s.alpha.tolist(), s.beta.tolist()
     ([0.5, 0.5, 0.5], [0.0, 0.0, 0.0])
     """
-    return heavy_ball(np.full(T, 0.5 / L), np.zeros(T), "SGD with 1/(2L)")
+    return Schedule(np.full(T, 0.5 / L), np.zeros(T), name="SGD with 1/(2L)")
 
 
 def sgd_exponential(T: int, L: float, mu: float) -> Schedule:
@@ -79,7 +79,7 @@ def sgd_exponential(T: int, L: float, mu: float) -> Schedule:
     [0.25, 0.1768]
     """
     gamma = (5.0 * L / mu / T) ** (1.0 / T)
-    return heavy_ball(gamma ** np.arange(T) / L, np.zeros(T), "K-EXP (authors)")
+    return Schedule(gamma ** np.arange(T) / L, np.zeros(T), name="K-EXP (authors)")
 
 
 def two_phase(T: int, L: float, mu: float) -> Schedule:
@@ -97,7 +97,7 @@ def two_phase(T: int, L: float, mu: float) -> Schedule:
     coming = gamma ** (s + 1.0) / (2.0 * L)
     tail = _averaged(gamma**s / (2.0 * L), coming, s + 1.0, mu, 1.0 - gamma)
     alpha[first:], beta[first:] = tail
-    return heavy_ball(alpha, beta, "2P-SHB (authors)")
+    return Schedule(alpha, beta, name="2P-SHB (authors)")
 
 
 def published_two_phase(T: int, L: float, mu: float) -> Schedule:
@@ -111,7 +111,7 @@ def published_two_phase(T: int, L: float, mu: float) -> Schedule:
     first = min(T, math.ceil(0.5 * T) + 1)
     alpha, beta = released.alpha.copy(), released.beta.copy()
     alpha[:first], beta[:first] = 1.0 / L, momentum(1.0 / L, mu)
-    return heavy_ball(alpha, beta, "2P-SHB (published)")
+    return Schedule(alpha, beta, name="2P-SHB (published)")
 
 
 def _stage_of(ends: list[int], T: int) -> np.ndarray:
@@ -134,7 +134,8 @@ def multistage(T: int, L: float, mu: float, constant_momentum: bool = False) -> 
     ends[-1] = T
     alpha = 0.5 ** _stage_of(ends, T) / L
     beta = (1.0 - 0.5 * np.sqrt((np.full(T, 1.0 / L) if constant_momentum else alpha) * mu)) ** 2
-    return heavy_ball(alpha, beta, "Multi-SHB-CNST (authors)" if constant_momentum else "Multi-SHB")
+    name = "Multi-SHB-CNST (authors)" if constant_momentum else "Multi-SHB"
+    return Schedule(alpha, beta, name=name)
 
 
 def pan(T: int, L: float, mu: float, C: float | None = 2.0) -> Schedule:
@@ -148,4 +149,4 @@ def pan(T: int, L: float, mu: float, C: float | None = 2.0) -> Schedule:
     length = math.ceil(T / (math.log(span) / math.log(base)))
     ends = [*range(length, T + 1, length), T]
     alpha = base ** -_stage_of(ends, T).astype(np.float64) / L
-    return heavy_ball(alpha, np.full(T, (1.0 - math.sqrt(mu / L)) ** 2), "Multi-SHB-PAN (authors)")
+    return Schedule(alpha, (1.0 - math.sqrt(mu / L)) ** 2, name="Multi-SHB-PAN (authors)")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from .results import FigureView, Trajectory
+from .styles import style_of
 
-DECADES = 17.0
-HEADROOM = 1e3  # a curve that grows beyond so many times the start leaves the panel
-ONE_CURVE = 1e-3  # lines that are so close, relatively, are called one
-PLACES = ((0.98, 0.97), (0.98, 0.03), (0.02, 0.03), (0.02, 0.97), (0.98, 0.5))  # for words
+DECADES = 17.0  # A logarithmic axis shows at most this many decades.
+HEADROOM = 1e3  # A curve that grows beyond this many times its start leaves the panel.
+ONE_CURVE = 1e-3  # Lines within this relative distance are called one curve.
+PLACES = ((0.98, 0.97), (0.98, 0.03), (0.02, 0.03), (0.02, 0.97), (0.98, 0.5))  # Places for words.
 GRADIENT = "gradient norm (log)"
 ITERATION = "iteration"
 SETTING_WORDS = {
@@ -36,14 +38,32 @@ class Line:
     high: np.ndarray | None = None
 
     def lies_on(self, other: Line) -> bool:
-        """Can the two not be told apart?"""
-        if self.x.shape != other.x.shape or not np.array_equal(self.x, other.x):
+        """Whether the two lines look like one."""
+        if not np.array_equal(self.x, other.x):
             return False
         return bool(np.allclose(self.y, other.y, rtol=ONE_CURVE, atol=0.0))
 
     def thinned(self, points: int) -> np.ndarray:
-        """Which of its points to draw where so many are enough."""
+        """The indices of about so many of the points."""
         return np.unique(np.linspace(0, self.x.size - 1, min(points, self.x.size)).astype(int))
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """How a line is drawn, in print and on the screen.
+
+    ``dash`` is a pattern of lengths, empty for a solid line. ``marker`` is matplotlib's letter.
+    ``place`` is the place of the line's name among all names. The legend has the ``first`` stroke
+    of each name.
+    """
+
+    line: Line
+    colour: str
+    marker: str
+    dash: tuple[int, ...]
+    thin: bool
+    place: int
+    first: bool
 
 
 @dataclass(frozen=True)
@@ -61,28 +81,27 @@ class Panel:
     title: str
     xlabel: str = ""
     ylabel: str = ""
-    lines: tuple[Line, ...] = ()
+    lines: Sequence[Line] = ()
     xlog: bool = False
     ylog: bool = True
     surface: Surface | None = None
-    decades: float = DECADES  # that a log axis shows at most
+    decades: float = DECADES
 
     def span(self) -> tuple[float, float]:
-        """The least and the largest y that a log axis shows."""
+        """The smallest and the largest y that a logarithmic axis shows."""
         values = np.concatenate([line.y for line in self.lines if line.y.size] or [np.ones(1)])
         top = float(values.max())
         return max(float(values.min()), top * 10.0**-self.decades), top
 
-    def empty_place(self) -> tuple[float, float]:
-        """The place (x, y), in shares of the panel, near which the fewest lines pass."""
-        drawn = [line for line in self.lines if line.x.size]
-        if not drawn:
-            return PLACES[0]
-        wide = np.concatenate([line.x for line in drawn])
-        wide = wide[wide > 0.0] if self.xlog else wide
-        y = np.concatenate([line.y for line in drawn])
-        low, high = self.span() if self.ylog else (float(y.min()), float(y.max()))
+    def empty_place(self) -> tuple[float, float, str, str]:
+        """The place near which the fewest lines pass: x and y in shares of the panel, and the
+        horizontal and vertical alignment of words there."""
         passing = dict.fromkeys(PLACES, 0)
+        drawn = [line for line in self.lines if line.x.size]
+        wide = np.concatenate([line.x for line in drawn] or [np.ones(1)])
+        wide = wide[wide > 0.0] if self.xlog else wide
+        y = np.concatenate([line.y for line in drawn] or [np.ones(1)])
+        low, high = self.span() if self.ylog else (float(y.min()), float(y.max()))
         for line in drawn:
             u = _share(line.x, float(wide.min()), float(wide.max()), self.xlog)
             v = _share(line.y, low, high, self.ylog)
@@ -91,10 +110,17 @@ class Panel:
             for place in PLACES:
                 near = (np.abs(at - place[0]) < 0.5) & (np.abs(height - place[1]) < 0.2)
                 passing[place] += int(near.sum())
-        return min(PLACES, key=lambda place: passing[place])
+        across, up = min(PLACES, key=lambda place: passing[place])
+        down = "top" if up > 0.9 else "bottom" if up < 0.1 else "middle"
+        return across, up, "right" if across > 0.5 else "left", down
+
+    def over_runs(self, line: Line) -> bool:
+        """Whether the line is the expectation of a curve that is sampled in this panel."""
+        sampled = {other.name for other in self.lines if other.role == "runs"}
+        return line.role == "exact" and line.name in sampled
 
     def same(self) -> list[str]:
-        """Lines that lie on one another, as "a = b = c"."""
+        """The names of lines that lie on one another, in the form "a = b = c"."""
         groups: list[list[Line]] = []
         for line in self.lines:
             if line.role != "guide" and line.y.size > 2:
@@ -107,7 +133,7 @@ class Panel:
 
 
 def _share(values: np.ndarray, low: float, high: float, log: bool) -> np.ndarray:
-    """Where values lie on an axis from ``low`` to ``high``: 0 at its beginning, 1 at its end."""
+    """The places of values on an axis from ``low`` (0) to ``high`` (1)."""
     if log:
         values, low, high = np.log(np.clip(values, low, high)), math.log(low), math.log(high)
     return (values - low) / max(high - low, 1e-300)
@@ -115,33 +141,30 @@ def _share(values: np.ndarray, low: float, high: float, log: bool) -> np.ndarray
 
 @dataclass(frozen=True)
 class Sum:
-    """P_j = x^power (c beta^p + ...); ``j`` is 0 where the line before goes on."""
+    """P_j = x^power (c beta^p + ...), with a pair (c, p) for each of ``terms``. ``j`` is 0 if the
+    line before goes on."""
 
     j: int
     power: int
-    terms: tuple[tuple[int, int], ...]  # coefficient and exponent of beta
+    terms: tuple[tuple[int, int], ...]
 
     @property
     def latex(self) -> str:
         r"""
         >>> Sum(1, 0, ((2, 3), (-1, 0))).latex, Sum(0, 2, ((-1, 1), (4, 0))).latex
-        ('P_{1} = 2 \\beta^{3} - 1', '+ x^{2} (-\\beta + 4)')
+        ('P_{1} = 2\\beta^{3} - 1', '+ x^{2} (- \\beta + 4)')
         """
         inner = ""
-        for place, (coefficient, exponent) in enumerate(self.terms):
-            sign = "-" if coefficient < 0 else "+"
-            shown = "" if place == 0 and sign == "+" else f"{sign} " if place else sign
+        for coefficient, exponent in self.terms:
             letter = {0: "", 1: r"\beta"}.get(exponent, rf"\beta^{{{exponent}}}")
-            size = abs(coefficient)
-            number = "" if size == 1 and letter else str(size)
-            inner += f"{' ' * bool(place)}{shown}{number}{' ' * bool(number and letter)}{letter}"
+            number = "" if abs(coefficient) == 1 and letter else str(abs(coefficient))
+            inner += f" {'-' if coefficient < 0 else '+'} {number}{letter}"
+        inner = inner.removeprefix(" + ").strip()
         name = f"P_{{{self.j}}} = " if self.j else "+ "
         if self.power == 0:
             return name + inner
         x = "x" if self.power == 1 else f"x^{{{self.power}}}"
-        if len(self.terms) == 1 and self.terms[0][0] > 0:
-            return name + (f"{x} {inner}" if inner != "1" else x)
-        return name + f"{x} ({inner})"
+        return name + (x if inner == "1" else f"{x} ({inner})")
 
 
 @dataclass(frozen=True)
@@ -149,7 +172,7 @@ class Formula:
     """A line of mathematics and the sums that it names."""
 
     head: str  # LaTeX
-    lines: tuple[Sum, ...]
+    lines: Sequence[Sum]
     note: str
 
 
@@ -157,56 +180,76 @@ class Formula:
 class Grid:
     """A table of numbers with words on top and at the side; ``marked`` cells stand out."""
 
-    columns: tuple[str, ...]
-    rows: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
+    columns: Sequence[str]
+    rows: Sequence[str]
+    cells: Sequence[Sequence[str]]
     marked: np.ndarray
     note: str
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure under one setting: ``name`` is its file's, ``seeds`` how many runs are averaged."""
+    """A figure under one setting.
+
+    ``name`` is the name of its file. ``seeds`` is the number of runs that are averaged. ``notes``
+    stand below; without panels the notes say why there are none. With ``own_legends`` the panels
+    show different things, and each panel has its own legend.
+    """
 
     name: str = ""
     title: str = ""
     columns: int = 1
-    panels: tuple[Panel, ...] = ()
+    panels: Sequence[Panel] = ()
     grid: Grid | None = None
     formula: Formula | None = None
     seeds: int = 0
-    notes: tuple[str, ...] = field(default_factory=tuple)  # without panels: why there are none
-    own_legends: bool = False  # panels show different things: each has a legend of its own
-
-    @property
-    def dashed(self) -> bool:
-        """Are exact expectations drawn beside runs?"""
-        return any(over_runs(panel, line) for panel in self.panels for line in panel.lines)
+    notes: tuple[str, ...] = ()
+    own_legends: bool = False
 
     @property
     def legend(self) -> str:
-        """What lines, bands and dashes mean."""
+        """The meaning of lines, bands and dashes."""
         if not self.seeds:
             return ""
-        many = self.seeds > 1
-        runs = f"mean of {self.seeds} runs, band: one standard deviation" if many else "one run"
-        return f"solid: {runs}" + ("; dashed: exact root mean square" if self.dashed else "")
+        runs = f"mean of {self.seeds} runs, band: one standard deviation"
+        dashed = any(panel.over_runs(line) for panel in self.panels for line in panel.lines)
+        exact = "; dashed: exact root mean square" * dashed
+        return f"solid: {runs if self.seeds > 1 else 'one run'}{exact}"
+
+    @property
+    def names(self) -> list[str]:
+        """The name of every line, once."""
+        return list(dict.fromkeys(line.name for panel in self.panels for line in panel.lines))
+
+    def strokes(self) -> list[list[Stroke]]:
+        """The lines of each panel as they are drawn."""
+        names = self.names
+        seen: set[str] = set()
+        found: list[list[Stroke]] = []
+        for panel in self.panels:
+            if self.own_legends:
+                seen = set()
+            found.append([])
+            for line in (line for line in panel.lines if line.x.size):
+                place, guide = names.index(line.name), line.role == "guide"
+                style, over = style_of(line.name, place), panel.over_runs(line)
+                dash = style.dash or ((4, 2) if over else (2, 2) if guide else ())
+                colour = _darker(style.colour) if over else style.colour
+                marker = "" if guide or over else style.marker
+                first = line.name not in seen
+                found[-1].append(Stroke(line, colour, marker, dash, over or guide, place, first))
+                seen.add(line.name)
+        return found
 
 
-def runs_picture(
-    view: FigureView, columns: int, panels: list[Panel], notes: tuple[str, ...] = ()
-) -> Picture:
-    """A picture of sampled curves, which says how many runs they are the mean of."""
-    return Picture(columns=columns, panels=tuple(panels), seeds=view.seed_count, notes=notes)
-
-
-def names_of(picture: Picture) -> list[str]:
-    """Every line's name once: its place decides the style of one without a style of its own."""
-    return list(dict.fromkeys(line.name for panel in picture.panels for line in panel.lines))
+def _darker(colour: str) -> str:
+    """Two thirds of a colour's light, so that a dashed line over its own solid line is seen."""
+    parts = [int(int(colour[i : i + 2], 16) * 0.66) for i in (1, 3, 5)]
+    return "#" + "".join(f"{part:02x}" for part in parts)
 
 
 def in_legend_order(names: list[str]) -> list[str]:
-    """As they come, unless all are values of one letter.
+    """The names in their order; names that are values of one letter are sorted by value.
 
     >>> in_legend_order(["ν=0.1", "ν=10", "ν=0.01"]), in_legend_order(["SHB", "SGD"])
     (['ν=0.01', 'ν=0.1', 'ν=10'], ['SHB', 'SGD'])
@@ -217,14 +260,8 @@ def in_legend_order(names: list[str]) -> list[str]:
     return sorted(names, key=lambda name: float(name.partition("=")[2]))
 
 
-def over_runs(panel: Panel, line: Line) -> bool:
-    """Is it the expectation of a curve that is sampled in the same panel?"""
-    sampled = {other.name for other in panel.lines if other.role == "runs"}
-    return line.role == "exact" and line.name in sampled
-
-
-def visible(x: np.ndarray, y: np.ndarray, top: float) -> tuple[np.ndarray, np.ndarray]:
-    """Up to where a curve leaves the panel, and no zeros on a log axis."""
+def visible(x: np.ndarray, y: np.ndarray, top: float = 1e300) -> tuple[np.ndarray, np.ndarray]:
+    """A curve up to the point at which it leaves the panel or is not positive."""
     good = np.isfinite(y) & (y > 0.0) & (y <= top)
     stop = int(np.argmin(np.append(good, False)))
     return x[:stop], y[:stop]
@@ -248,6 +285,16 @@ def method_lines(
     return made
 
 
+def error_lines(view: FigureView, panel: str, headroom: float = math.inf) -> list[Line]:
+    """The exact root mean square error of every method of a panel."""
+    return [
+        Line(
+            name.replace("nu", "ν"), *visible(c.exact_k, c.error, min(1e300, headroom * c.error[0]))
+        )
+        for name, c in view.curves(panel).items()
+    ]
+
+
 def curve_panels(view: FigureView, methods: tuple[str, ...]) -> list[Panel]:
     """A panel for each (kappa, r): every method against the iterations."""
     panels = []
@@ -255,7 +302,7 @@ def curve_panels(view: FigureView, methods: tuple[str, ...]) -> list[Panel]:
         curves = view.curves(panel)
         lines = [x for m in methods if m in curves for x in method_lines(m, curves[m])]
         if lines:
-            panels.append(Panel(words_of(panel), ITERATION, GRADIENT, tuple(lines)))
+            panels.append(Panel(words_of(panel), ITERATION, GRADIENT, lines))
     return panels
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .texts import OTHER, STATEMENTS
+from .exhibits.theorems import CLAIMS, OTHER
 from .verdicts import MEANINGS, STATEMENT, Change, Verdict
 
 HEAD = """# Erratum
@@ -38,15 +38,15 @@ def erratum(found: Iterable[Verdict] | None = None) -> str:
         for v in found or ()
         if v.claim.kind == STATEMENT and v.word != v.claim.verdict
     ]
-    parts = [HEAD.format(summary=summary([row.verdict for row in STATEMENTS]))]
-    for row in STATEMENTS:
+    parts = [HEAD.format(summary=summary([row.verdict for row in CLAIMS]))]
+    for row in CLAIMS:
         if row.changes:
-            title = f"## {row.name} (`{row.label}`, line {row.line}): {row.verdict}"
+            title = f"## {row.name} (`{row.source}`, line {row.line}): {row.verdict}"
             parts.append(f"{title}\n\n{row.because}{_proof(row.proof)}\n")
             parts += [_change(change, row.proof) for change in row.changes]
     parts.append("## Outside the statements\n")
     parts += [_change(change) for change in OTHER]
-    right = ", ".join(f"{row.name} (`{row.label}`)" for row in STATEMENTS if not row.changes)
+    right = ", ".join(f"{row.name} (`{row.source}`)" for row in CLAIMS if not row.changes)
     parts.append(f"## Without a change\n\n{right}.\n")
     words = "\n".join(f"- **{word}**: {MEANINGS[word]}." for word in MEANINGS if _used(word))
     parts.append(f"## The words\n\n{words}\n")
@@ -56,7 +56,7 @@ def erratum(found: Iterable[Verdict] | None = None) -> str:
 
 
 def _used(word: str) -> bool:
-    return any(row.verdict == word for row in STATEMENTS)
+    return any(row.verdict == word for row in CLAIMS)
 
 
 def _change(change: Change, said: str = "") -> str:
@@ -109,7 +109,7 @@ def summary(classes: list[str]) -> str:
         if count:
             said = f"{in_words(count)} {single if count == 1 else plural}"
             parts.append(said + (_one_line() if word == "constants" and count > 1 else ""))
-    rates = all(change.rate_survives for row in STATEMENTS for change in row.changes)
+    rates = all(change.rate_survives for row in CLAIMS for change in row.changes)
     first = "Every rate that the paper claims survives; " if rates else ""
     if len(parts) < 2:
         return first + "".join(parts) + "."
@@ -118,6 +118,6 @@ def summary(classes: list[str]) -> str:
 
 def _one_line() -> str:
     """How many of the wrong constants come from one line."""
-    roots = [row.root for row in STATEMENTS if row.verdict == "constants" and row.root]
+    roots = [row.root for row in CLAIMS if row.verdict == "constants" and row.root]
     most = max((roots.count(root) for root in roots), default=0)
     return f" ({in_words(most)} of them because of one line)" if most > 1 else ""

@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .canvas import SETTING_WORDS, Picture
 from .results import FigureView, Results
-from .specs import Cell, Profile
-from .texts import read
-from .verdicts import Claim
+from .specs import Cell, Part, Profile
+from .texts import claims, read
+from .verdicts import Claim, Finding
 
-HORIZONS = (2000, 7000, 10_000, 16_000, 32_000, 1_000_000)  # that captions name
+HORIZONS = (2000, 7000, 10_000, 16_000, 32_000, 1_000_000)  # The values of T in captions.
 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """What one figure computes under a setting and a profile, shows, and claims.
+    """What one figure computes under a setting and a profile, what it shows and what it claims.
 
-    Attributes
-    ----------
-    label : str
-        The paper's LaTeX label without "fig:"; claims.toml has the text of the exhibit under it.
-    cells, picture : callable
-        What a setting and a profile compute, and how the results are drawn.
-    claims, tables : tuple
-        The claims; the functions that `NamedTable` cells name.
+    ``label`` is the paper's LaTeX label without "fig:". The texts of the exhibit stand in
+    claims.toml under its label. ``parts`` gives the cells of a setting and a profile.
     """
 
     label: str
-    cells: Callable[[str, Profile], list[Cell]]
+    parts: Callable[[str, Profile], Iterable[Part]]
     picture: Callable[[FigureView], Picture]
     claims: tuple[Claim, ...]
-    tables: tuple[Callable[..., Any], ...] = ()
+
+    def cells(self, setting: str, profile: Profile) -> list[Cell]:
+        return [Cell(self.label, setting, *part) for part in self.parts(setting, profile)]
 
     def _text(self, name: str, default: Any = "") -> Any:
         return read("claims.toml")["exhibits"][self.label].get(name, default)
 
     @property
     def alias(self) -> str:
-        """Its number in the paper, such as "fig3"."""
+        """The number of the exhibit in the paper, such as "fig3"."""
         return str(self._text("alias"))
 
     @property
@@ -53,43 +49,32 @@ class Exhibit:
 
     @property
     def ours(self) -> bool:
-        """Is the figure not in the paper?"""
+        """Whether the figure is not in the paper."""
         return bool(self._text("ours", False))
 
     def caption(self, profile: Profile) -> str:
-        """What a profile shows.
-
-        Parameters
-        ----------
-        profile : Profile
-            The sizes that are run.
-
-        Returns
-        -------
-        str
-            The caption, with these sizes.
-        """
+        """The caption, with the sizes of a profile."""
         T = {T: profile.steps(T) for T in HORIZONS}
         runs = {wanted: profile.counted(wanted) for wanted in (3, 5)}
         return str(self._text("caption")).format(p=profile, T=T, runs=runs)
 
     def drawn(self, results: Results, setting: str) -> Picture:
-        """The picture; where there are several settings, its name and title say which it shows.
-
-        Parameters
-        ----------
-        results : Results
-            The stored cells.
-        setting : str
-            The name of the setting.
-
-        Returns
-        -------
-        Picture
-            Panels, name and title.
-        """
+        """The picture. With several settings, the name and the title of the picture say which."""
         picture = self.picture(FigureView(results, self.label, setting))
         name, title = self.label, picture.title or self.title
         if len(self.settings) > 1:
             name, title = f"{name}-{setting}", f"{title} ({SETTING_WORDS[setting]})"
         return replace(picture, name=name, title=title)
+
+
+def exhibit(
+    label: str,
+    parts: Callable[[str, Profile], Iterable[Part]],
+    picture: Callable[[FigureView], Picture],
+    *judges: Callable[[FigureView], Finding],
+    **others: Callable[[FigureView], Finding],
+) -> Exhibit:
+    """An exhibit whose claims stand in claims.toml. The name of a judge is the id of its claim;
+    ``others`` are judges under another name."""
+    named = {judge.__name__: judge for judge in judges} | others
+    return Exhibit(label, parts, picture, claims(read("claims.toml")[label], named))

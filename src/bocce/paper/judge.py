@@ -9,9 +9,9 @@ from dataclasses import asdict
 from typing import Any
 
 from .._types import Json
-from . import EXHIBITS
 from .erratum import summary
 from .exhibit import Exhibit
+from .exhibits import EXHIBITS
 from .results import FigureView, Results
 from .specs import Profile
 from .verdicts import CLASSES, KINDS, OBSERVATION, OBSERVED, OURS, STATEMENT, Verdict

@@ -8,10 +8,11 @@ from pathlib import Path
 from .. import __version__
 from .._atomic import atomic_write
 from .._types import Json
-from . import EXHIBITS, judge, runner, verdicts
-from .canvas import SETTING_WORDS, Picture, names_of
+from . import judge, runner, verdicts
+from .canvas import SETTING_WORDS, Picture
 from .contributions import Contribution, contributions
 from .exhibit import Exhibit
+from .exhibits import EXHIBITS
 from .interactive import chart
 from .results import Results
 from .specs import SETTINGS, Profile, slug
@@ -177,7 +178,7 @@ def _alt(picture: Picture) -> str:
     """What the picture shows, in words."""
     if not picture.panels:
         return picture.title
-    names = names_of(picture)
+    names = picture.names
     panels = "; ".join(panel.title for panel in picture.panels)
     lines = f" Lines: {', '.join(names)}." if names else ""
     return f"{picture.title}. {len(picture.panels)} panels: {panels}.{lines}"

@@ -14,10 +14,10 @@ from typing import Any
 from .._atomic import atomic_write
 from .._extras import install
 from .._types import Json
-from . import EXHIBITS
 from .compute import compute
 from .costs import cost, shares
 from .exhibit import Exhibit
+from .exhibits import EXHIBITS
 from .results import Results
 from .specs import PROFILES, SETTINGS, Cell, Key, Outcome, Profile
 from .stopwatch import in_words, minutes

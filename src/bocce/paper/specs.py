@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-# How the experiments are read: the text's methods on the text's rows; the same methods on the rows
-# that the released code makes; what the released code does; what its one published panel shows.
+# The four ways to read the experiments: the text's methods on the text's rows; the same methods on
+# the rows that the released code makes; the released code; its one published panel.
 SETTINGS = ("paper", "released-rows", "authors", "published")
-EXACT = "exact"  # in the place of a seed: expectations computed, not sampled
-TABLE = "table"  # in the place of a seed: numbers without any randomness
-FORMAT = 1  # raise it when the meaning of stored numbers changes: old cells are then run again
-POINTS = 700  # recorded of a sampled run
-Key = tuple[str, str, str, str, str]  # figure, setting, panel, method, seed
+EXACT = "exact"  # The seed of a cell with expectations, which are computed and not sampled.
+TABLE = "table"  # The seed of a cell with numbers that have no randomness.
+FORMAT = 1  # A larger number makes every stored cell invalid: the cells are computed again.
+POINTS = 700  # A sampled run records about this many points.
+Key = tuple[str, str, str, str, str]  # Figure, setting, panel, method and seed.
 
 
 @dataclass(frozen=True)
 class Data:
     """A problem, in full: equal values are the same problem to the last bit.
 
-    source: "regression" (synthetic design), "diagonal" (the lower bound's) or "libsvm" (``name``).
-    keep: the share of the rows that is used; of a synthetic design the first, of real data a
-    random one. nominal: methods are told L = mu_nominal kappa and mu = mu_nominal, true or not.
+    ``source`` is "regression" (synthetic design), "diagonal" (problem of the lower bound) or
+    "libsvm" (``name``). ``keep`` is the share of the rows that is used: the first rows of a
+    synthetic design, random rows of real data. With ``nominal``, methods get L = mu kappa and mu
+    of the design, whatever the constants of the rows are.
     """
 
     source: str
@@ -47,9 +48,9 @@ class Data:
 class Run:
     """One method on one problem: sampled with a seed, or its exact expectation.
 
-    ``batch`` is rows if an int, a share of n if a float. ``T`` is steps; ``passes``, where it is
-    not 0, stands for as many passes over the data instead. ``wrong_L`` and ``wrong_mu`` multiply
-    the constants that the method is told.
+    ``batch`` is a number of rows (int) or a share of n (float). ``T`` is the number of steps; a
+    positive ``passes`` replaces ``T`` by that many passes over the data. ``wrong_L`` and
+    ``wrong_mu`` multiply the constants that the method gets.
     """
 
     data: Data
@@ -66,19 +67,28 @@ class Run:
 
 
 @dataclass(frozen=True)
-class NamedTable:
-    """Numbers from a function of an exhibit (`Exhibit.tables`), called with these arguments."""
+class Outcome:
+    """Numbers, and words about them: "status", "data" (a stand-in), "missing" (no data)."""
 
-    name: str
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, **columns: Any) -> Outcome:
+        """Columns of numbers. A single number is a column of length one."""
+        return cls({name: np.atleast_1d(values) for name, values in columns.items()})
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """Numbers from a function of an exhibit, called with these arguments."""
+
+    function: Callable[..., Outcome]
     arguments: tuple[tuple[str, Any], ...] = ()
 
-
-def table(name: str, **arguments: Any) -> NamedTable:
-    """
-    >>> table("psi_grid", n=100, b=70).arguments
-    (('n', 100), ('b', 70))
-    """
-    return NamedTable(name, tuple(arguments.items()))
+    @property
+    def name(self) -> str:
+        return self.function.__name__
 
 
 @dataclass(frozen=True)
@@ -100,65 +110,67 @@ class Cell:
     def path(self) -> str:
         """Where it is stored, below the folder of cells, without the ending.
 
-        >>> Cell("shb_quad", "paper", "kappa=200, r=0.01", "2P-SHB", "0", NamedTable("t")).path
+        >>> Cell("shb_quad", "paper", "kappa=200, r=0.01", "2P-SHB", "0", NamedTable(slug)).path
         'shb_quad/paper/kappa-200_r-0.01/2p-shb/0'
         """
         return "/".join([self.figure, self.setting, slug(self.panel), slug(self.method), self.seed])
 
     def identity(self) -> str:
         """The whole specification as one line of JSON: what a stored cell must agree with."""
-        content = dataclasses.asdict(self) | {"kind": type(self.job).__name__, "format": FORMAT}
+        content = asdict(self) | {"kind": type(self.job).__name__, "format": FORMAT}
+        if isinstance(self.job, NamedTable):
+            content["job"] = {"name": self.job.name, "arguments": self.job.arguments}
         return json.dumps(content, sort_keys=True)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Numbers, and words about them: "status", "data" (a stand-in), "missing" (no data)."""
-
-    numbers: dict[str, np.ndarray] = field(default_factory=dict)
-    notes: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, **columns: Any) -> Outcome:
-        """Columns of numbers; a single number is a column of length one.
-
-        >>> Outcome.of(T=7).numbers
-        {'T': array([7])}
-        """
-        return cls({name: np.atleast_1d(values) for name, values in columns.items()})
+Part = tuple[str, str, str, Run | NamedTable]  # A cell of some exhibit: panel, method, seed, job.
 
 
-def table_cell(figure: str, setting: str, panel: str, method: str, job: NamedTable) -> Cell:
-    return Cell(figure, setting, panel, method, TABLE, job)
+def table(panel: str, method: str, function: Callable[..., Outcome], **arguments: Any) -> Part:
+    """The cell of a function's numbers. A function that takes a ``seed`` is sampled.
+
+    >>> table("b=70", "Psi", slug, text="A")[:3], table("b=1", "PAN", slug, seed=4)[:3]
+    (('b=70', 'Psi', 'table'), ('b=1', 'PAN', '4'))
+    """
+    seed = str(arguments.get("seed", TABLE))
+    return panel, method, seed, NamedTable(function, tuple(arguments.items()))
 
 
-def run_cells(
-    figure: str, setting: str, panel: str, method: str, run: Run, seeds: int, exact: bool
-) -> list[Cell]:
-    """The cells of one curve: its seeds, and its expectation where there is one."""
+def curve(panel: str, method: str, run: Run, seeds: int = 0, exact: bool = True) -> list[Part]:
+    """The cells of one curve: a sampled run for each seed, and the exact expectation."""
     names = [str(seed) for seed in range(seeds)] + [EXACT] * exact
-    return [Cell(figure, setting, panel, method, seed, run) for seed in names]
+    return [(panel, method, seed, run) for seed in names]
 
 
 @dataclass(frozen=True)
 class Profile:
-    """How much of each experiment is done. Claims about the paper are judged at its own sizes."""
+    """How much of each experiment is done. Claims about the paper are judged at its own sizes.
+
+    ``rows`` and ``columns`` are of the synthetic designs, ``share`` is of the paper's T, ``seeds``
+    is the largest number of runs, ``passes`` are over the LIBSVM data. A profile that ``judges`` is
+    large enough to say something about the paper.
+    """
 
     name: str
-    rows: int  # of the synthetic designs
+    rows: int
     columns: int
-    share: float  # of the paper's T
-    seeds: int  # at most
-    passes: float  # over the LIBSVM data
-    judges: bool = True  # is it large enough to say something about the paper?
+    share: float
+    seeds: int
+    passes: float
+    judges: bool = True
 
     @property
     def few_rows(self) -> int:
-        """Of designs on which many methods are compared exactly."""
+        """The rows of designs on which many methods are compared exactly."""
         return min(2000, self.rows)
 
+    def regression(self, kappa: float, noise_var: float, design: str = "haar") -> Data:
+        """The synthetic design of this profile."""
+        size = (self.rows, self.columns)
+        return Data("regression", "", *size, kappa=kappa, noise_var=noise_var, design=design)
+
     def steps(self, T: int) -> int:
-        """The paper's T, cut to this profile.
+        """The paper's T, shortened for this profile.
 
         >>> PROFILES["paper"].steps(7000), PROFILES["smoke"].steps(7000)
         (7000, 28)
@@ -176,7 +188,7 @@ class Profile:
         return f"{self.runs(wanted)} run{'s' * (self.runs(wanted) > 1)}"
 
     def every(self, T: int) -> int:
-        """A recorded run keeps about `POINTS` points."""
+        """A run of T steps is recorded at every so many steps."""
         return max(1, T // POINTS)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .results import FigureView
 
@@ -44,15 +44,20 @@ Numbers = dict[str, float]
 
 @dataclass(frozen=True)
 class Finding:
-    """What one setting shows, case by case, in numbers, and in one sentence: what decides.
+    """What one setting shows: case by case, in numbers, and in one sentence (``because``).
 
-    ``also``: the cases of other readings of the sentence, where its reading can be disputed.
+    ``also`` has the cases of other readings of the sentence, where its reading can be disputed. A
+    judge starts with an empty finding, fills ``cases`` and ``numbers``, and ends with `said`.
     """
 
-    cases: Cases
+    cases: Cases = field(default_factory=dict)
     numbers: Numbers = field(default_factory=dict)
     because: str = ""
     also: dict[str, Finding] = field(default_factory=dict)
+
+    def said(self, because: str, also: dict[str, Finding] | None = None) -> Finding:
+        """The same finding with its sentence, and with other readings."""
+        return replace(self, because=because, also=also or {})
 
     @property
     def evaluated(self) -> int:
@@ -64,7 +69,16 @@ class Finding:
 
     @property
     def score(self) -> str:
+        """
+        >>> Finding({"a": True, "b": False, "c": None}).score
+        '1 of 2'
+        """
         return f"{self.met} of {self.evaluated}"
+
+    @property
+    def first_false(self) -> str:
+        """The name of the first case that is not met, or nothing."""
+        return next((name for name, case in self.cases.items() if case is False), "")
 
     @property
     def word(self) -> str:
@@ -106,15 +120,16 @@ class Change:
 class Claim:
     """A sentence of the paper (or of ours), a criterion for it, and a function that applies it.
 
-    ``text`` says it in our words; ``quote`` is verbatim LaTeX of the paper or empty. ``verdict`` is
-    the class of a statement. ``root`` is the label of the statement whose slip causes this one.
-    ``readings`` are names that the judge is given in the place of settings, where the paper leaves
-    open what was run; the first one gives the headline.
+    ``source`` is the paper's label. ``text`` says the sentence in our words; ``quote`` is verbatim
+    LaTeX of the paper or empty. ``verdict`` is the class of a statement, ``because`` the reason for
+    it, ``root`` the label of the statement whose slip causes this one. ``readings`` are names that
+    the judge gets in the place of settings, where the paper leaves open what was run; the first
+    reading gives the headline.
     """
 
     id: str
     kind: str
-    source: str  # the paper's label
+    source: str
     text: str
     criterion: str
     judge: Judge
@@ -123,14 +138,15 @@ class Claim:
     line: int = 0
     proof: str = ""
     verdict: str = ""
+    because: str = ""
     changes: tuple[Change, ...] = ()
     root: str = ""
     readings: tuple[str, ...] = ()
 
     @property
-    def change(self) -> Change | None:
-        """The main change, if there is one."""
-        return self.changes[0] if self.changes else None
+    def name(self) -> str:
+        """The name of a statement, such as "Theorem 1"."""
+        return self.text.partition(":")[0]
 
 
 @dataclass(frozen=True)
@@ -234,7 +250,7 @@ def within(a: float, b: float, factor: float) -> Case:
 
 
 def ratio(a: float, b: float) -> float:
-    """a / b for the tables of numbers: NaN where it has no meaning.
+    """a / b for the tables of numbers; NaN if both are 0.
 
     >>> ratio(1.0, 4.0), ratio(1.0, 0.0), ratio(math.inf, math.inf)
     (0.25, inf, nan)
@@ -255,26 +271,8 @@ def all_of(*cases: Case) -> Case:
     return None if any(case is None for case in cases) else True
 
 
-def counted(cases: Cases, what: str = "cases") -> str:
-    """
-    >>> counted({"a": True, "b": False, "c": None})
-    '1 of 2 cases'
-    """
-    judged = [case for case in cases.values() if case is not None]
-    return f"{sum(judged)} of {len(judged)} {what}"
-
-
-def first_false(cases: Cases) -> str:
-    return next((name for name, case in cases.items() if case is False), "")
-
-
-def tally() -> tuple[Cases, Numbers]:
-    """No cases and no numbers yet: a judge fills them."""
-    return {}, {}
-
-
 def span(values: Iterable[float]) -> str:
-    """The least and the largest; where every run diverged there is none.
+    """The smallest and the largest value; "unknown" without values (every run diverged).
 
     >>> span([3.0, 0.25]), span([])
     ('0.25 to 3', 'unknown')

@@ -7,25 +7,18 @@ from collections.abc import Callable
 from ..problems import ArrayProblem, FileProblem, PartedProblem, Problem
 from .metrics import METRICS, HessianPolicy, MetricPolicy
 from .scores import ArrayScores, FileScores, MemoryScores, RecomputedScores, Scores
-from .scores.presolve import Solve
+from .scores.file import Solve
 
-FEW = 20_000  # Passes over so few numbers cost less than to go over to scores for the last digits.
+# With at most this many numbers of X, sums do not pay: the last digits need the rows anyway.
+FEW = 20_000
 Given = str | Callable[[Problem], MetricPolicy]
 
 
 def policy_for(problem: Problem, metric: Given = "auto", inner: bool = False) -> MetricPolicy:
-    """The policy that was asked for, or the usual one of the problem.
+    """The policy that ``metric`` names or makes, or the usual one of the problem.
 
-    Parameters
-    ----------
-    problem : what is minimised.
-    metric : "auto", a name of ``METRICS``, or what makes a policy of a problem.
-    inner : may a step make more passes than one to find its direction?
-
-    Raises
-    ------
-    ValueError
-        The policy is not for this problem.
+    ``inner``: may a step make several passes to find its direction? ValueError if the policy is not
+    for this problem.
     """
     if callable(metric):
         return metric(problem)
@@ -50,9 +43,8 @@ def in_memory(problem: Problem) -> bool:
 def scores_for(
     problem: Problem, memory: int, outputs: tuple[int, ...], solve: Solve | None, score_bytes: int
 ) -> Scores:
-    """The scores of all rows. Rows that live elsewhere bring their own; rows in a file are read a
-    block at a time; the scores of another library's arrays stay on their device. ``score_bytes``:
-    more scores of several outputs are not kept."""
+    """The scores of all rows, where the rows lie: on workers, in a file, on a device, in memory.
+    Scores of several outputs that take more than ``score_bytes`` are not stored."""
     if isinstance(problem, PartedProblem) and problem.scores is not None:
         own: Scores = problem.scores(problem, memory, outputs)
         return own
@@ -66,8 +58,8 @@ def scores_for(
 
 
 def sums_suffice(problem: Problem, policy: MetricPolicy | None = None) -> bool:
-    """Is f had from sums over all rows, computed once, and are they finite? ``policy``: who decides
-    on the metric, where that is known."""
+    """Can sums over all rows, computed once, replace the rows, and are the sums finite? ``policy``:
+    the policy of the metric, if known."""
     if not problem.loss.quadratic or not in_memory(problem) or problem.n * problem.d <= FEW:
         return False
     policy = policy or policy_for(problem)
@@ -76,8 +68,8 @@ def sums_suffice(problem: Problem, policy: MetricPolicy | None = None) -> bool:
 
 
 def sample_pays(problem: Problem, policy: MetricPolicy, numbers: int, a_column: int) -> bool:
-    """Does a sample of the rows in memory say where the minimum is, for less than a step costs?
-    ``numbers`` of X and rows ``a_column`` are enough for it."""
+    """Is it worth solving a sample of the rows in memory first? Yes with at least ``numbers``
+    numbers of X and ``a_column`` rows a column."""
     rows = problem.rows
     if not in_memory(problem) or problem.handed_on is not None:
         return False

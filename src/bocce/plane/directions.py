@@ -10,17 +10,17 @@ from .._types import Array
 from .linalg import largest, length
 from .scores.base import Scores
 
-APART = 1e-8  # More than this share of a displacement U may not differ from X D.
+APART = 1e-8  # U may differ from X D by this share of a displacement, in float64.
 EPS = float(np.finfo(np.float64).eps)
 
 
 class Directions:
-    """Row 0 of ``D`` is the new direction, the others hold displacements; ``scores`` keep X D.
+    """Row 0 of ``D`` is the new direction, the other rows are displacements; ``scores`` keep X D.
 
-    A direction is as long as moves the farthest score by 1, so that squares neither vanish nor
-    overflow, however short the steps have become. ``max_entry`` and ``max_score`` are the largest
-    entries of D_j and X D_j; ``relative_error`` is by how much X D_j, as kept, may differ.
-    ``penalty_gram`` is D^T ridge D, ``loss_gram`` U^T U / n, kept for quadratics only.
+    A direction is scaled so that it changes no score by more than 1: squares neither underflow nor
+    overflow, however short the steps are. ``max_entry`` and ``max_score`` are the largest entries
+    of D_j and X D_j; ``relative_error`` bounds the error of the stored X D_j. ``penalty_gram`` is
+    D^T ridge D; ``loss_gram`` is U^T U / n, stored for quadratics only.
     """
 
     def __init__(self, memory: int, shape: tuple[int, ...], ridge: Array, quadratic: bool) -> None:
@@ -47,8 +47,8 @@ class Directions:
         return self.D[:k].reshape(k, -1)
 
     def put(self, scores: Scores, slot: int, d: Array, size: float, change: float) -> None:
-        """Put a direction into a row; its scores, of which ``change`` is the largest, are there
-        already. ``size`` is its largest entry."""
+        """Put a direction, whose largest entry is ``size``, into a row. The scores know it already;
+        ``change`` is the largest change of a score."""
         unit = length(change, d)
         np.divide(d, unit, out=self.D[slot])
         self.max_entry[slot], self.max_score[slot] = size / unit, change / unit
@@ -56,10 +56,10 @@ class Directions:
         self._weigh(scores, slot)
 
     def _weigh(self, scores: Scores, slot: int) -> None:
-        """Products of one direction with all."""
+        """Compute the products of one direction with all directions."""
         k = self.count
         if self.penalised:
-            alike = self.ridge.ndim == 0  # then nothing as long as a direction is made
+            alike = self.ridge.ndim == 0  # then no temporary vector is needed
             d = self.D[slot] if alike else self.ridge * self.D[slot]
             row = self.rows(k) @ d.reshape(-1)
             row = self.ridge * row if alike else row
@@ -69,16 +69,15 @@ class Directions:
             self.loss_gram[slot, :k] = self.loss_gram[:k, slot] = row
 
     def curvature(self, scores: Scores, k: int) -> Array:
-        """The Hessian of f on the plane, where the last evaluation was."""
-        bent = self.loss_gram[:k, :k] if self.quadratic else scores.curvature(k)
-        return bent + self.penalty_gram[:k, :k] if self.penalised else bent
+        """The Hessian of f on the plane, at the last evaluation."""
+        H = self.loss_gram[:k, :k] if self.quadratic else scores.curvature(k)
+        return H + self.penalty_gram[:k, :k] if self.penalised else H
 
     def displacement(self, scores: Scores, c: Array) -> tuple[Array, float, float] | None:
-        """D c, its relative error, and a bound on the error of its scores; None if rounding made
-        the step in w and in X w inconsistent.
+        """D c, its relative error, and a bound on the error of its scores.
 
-        That is so where a step is a small difference of large displacements; the error is carried
-        from them to the next ones.
+        None if rounding made the step in w and in X w inconsistent, because the step is a small
+        difference of large displacements. The error of displacements is carried on to later ones.
         """
         k, change = c.size, scores.max_change
         displacement = (c @ self.rows(k)).reshape(self.D.shape[1:])
@@ -92,7 +91,7 @@ class Directions:
         return displacement, max(by_scores / (change or 1.0), by_w / size), by_scores
 
     def keep(self, scores: Scores, displacement: Array, change: float, error: float) -> None:
-        """Accept the step last tried, and keep its displacement in the place of the oldest one."""
+        """Accept the step last tried; its displacement replaces the oldest one."""
         slot = 1 + self.n_stored % self.memory if self.memory else 0
         scores.accept(slot, length(change, displacement))
         if slot:

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from ..control import RunVerdict
-from ..engines.base import ANY, Gap, Goal, Recorder, State, StepReport
+from ..engines.base import ANY, Engine, Gap, Goal, Recorder, State, StepReport
 from ..problems import Look, Problem
 from ..rows import Array
 from .choose import Given
 from .plane import PlaneRun
 from .subspace import LIMITS, PlaneLimits
 
-ROUNDED = 1e-12  # Scores that differ from X w by this share of the largest score are as good.
-FEW = 20_000  # A pass over no more numbers costs next to nothing.
-ENOUGH = 1  # So many displacements are kept beside a direction that is nearly Newton's.
+ROUNDED = 1e-12  # Scores may differ from X w by this share of the largest score.
+FEW = 20_000  # A pass over at most this many numbers of X costs little beside the rest of a step.
+ENOUGH = 1  # Displacements that are stored beside a direction that is nearly Newton's.
 
 
-class PlaneEngine:
+class PlaneEngine(Engine):
     """Takes the best steps on a plane, and knows the gradient where a step ends.
 
     Parameters
@@ -28,8 +28,6 @@ class PlaneEngine:
     problem : what is minimised.
     memory, inner, metric, limits : as ``PlaneRun`` has them.
     """
-
-    grain = 1
 
     def __init__(
         self,
@@ -47,20 +45,16 @@ class PlaneEngine:
         self.given: Array | None = None  # a copy of the plane's w, handed to the run
 
     def look(self, w: Array) -> Look:
-        """The objective and its full gradient: known where the plane stands, and the first look
-        puts it there; elsewhere they take a pass."""
+        """The objective and its full gradient: known at the plane's own point (the first look
+        sets it), computed in a pass elsewhere."""
         plane = self.plane if self.plane is not None else self._at(w)
         if w is self.given or np.array_equal(plane.w, w):
             return Look(plane.value, plane.gradient)
         with np.errstate(over="ignore", invalid="ignore"):
             return self.problem.look(w)
 
-    def record(self, w: Array, recorder: Recorder) -> RunVerdict:
-        """Keep a measurement at w."""
-        return recorder.keep(self.look(w))
-
     def _at(self, w: Array) -> PlaneRun:
-        """The plane at w: the one there is, or a new one."""
+        """The plane at w: the present one, or a new one."""
         known = self.plane is not None and (w is self.given or np.array_equal(self.plane.w, w))
         if self.plane is None or not known:
             self.plane = PlaneRun(
@@ -72,15 +66,15 @@ class PlaneEngine:
     def advance(
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
     ) -> StepReport:
-        """Steps state.k .. stop-1; with stop = state.k what is known is computed from w alone, if
-        rounding may matter."""
+        """Steps state.k .. stop-1. With stop = state.k, value and gradient are computed from w
+        alone if rounding may matter."""
         plane, verdict = self._at(state.w), RunVerdict.RUNNING
         before = plane.passes
         if stop == state.k and (goal.tight or self._drifted(plane)):
             plane.refresh()
         for _ in range(state.k, stop):
             value = plane.value
-            verdict = plane.step(goal).verdict
+            verdict = plane.step(goal)
             self.fell = value - plane.value
             self.given = w = plane.w.copy()
             state.move(w, w - state.w)
@@ -90,9 +84,9 @@ class PlaneEngine:
         return StepReport(verdict, plane.passes - before, look, error)
 
     def _drifted(self, plane: PlaneRun) -> bool:
-        """May the gradient be wrong by more than the rounding of its sums? It is assumed where a
-        pass costs next to nothing, for one huge row can hide more rounding than ``drift`` bounds.
-        (Not asked where the scores lie elsewhere.)"""
+        """May the gradient be wrong by more than the rounding of its sums? Yes if a pass costs next
+        to nothing, because one huge row can hide more rounding than ``drift`` bounds. (No if the
+        largest score is not known here.)"""
         if plane.scores.gradient_error() is not None:
             return True
         largest = plane.scores.max_score()
@@ -100,15 +94,15 @@ class PlaneEngine:
         return few or plane.drift > ROUNDED * largest
 
     def gap(self, enough: float) -> Gap:
-        """An estimate by Newton's method, or the bound ||g||^2 / (2 min ridge) if it is <= enough.
+        """An estimate by Newton's method, or the bound ||g||^2 / (2 min ridge) if <= enough.
 
-        The estimate is at least half of what f fell by the last step, because a metric may have
-        seen one huge row alone. Without a metric it is all of that.
+        The estimate is at least half of the fall of f in the last step, because a metric may know
+        one huge row only. Without a metric the estimate is the whole fall.
         """
         plane = self.plane
         assert plane is not None
         least, size = float(plane.ridge.min()), plane.norm
-        # in this order, for squares of very small and large numbers are none
+        # in this order, because squares of very small and large numbers underflow and overflow
         if least > 0.0 and (bound := size * (size / (2.0 * least))) <= enough:
             return Gap(bound, True)
         if plane.policy.each_point:
@@ -121,12 +115,12 @@ class PlaneEngine:
         return Gap(max(estimate, 0.5 * float(self.fell)), True)
 
     def state_dict(self) -> dict[str, Array]:
-        """What a checkpoint needs beside the state to go on bit for bit: before the first step w
-        says everything."""
+        """What a checkpoint needs beside the state to go on bit for bit; nothing before the first
+        step."""
         return {} if self.plane is None or self.plane.k == 0 else self.plane.state_dict()
 
     def load_state_dict(self, state: dict[str, Array]) -> None:
-        """Go on from a checkpoint, before the run says what the next step is for."""
+        """Go on from a checkpoint."""
         if state:
             self.plane = PlaneRun.from_state(
                 self.problem, state, self.metric, self.inner, self.limits

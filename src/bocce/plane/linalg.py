@@ -1,4 +1,4 @@
-"""Numbers of any size: the largest of many, and the small systems of Newton on the plane."""
+"""Overflow-safe norms, and the small linear systems of Newton's method on the plane."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ def largest(v: Array) -> float:
     return abs(float(flat[blas.idamax(flat)]))
 
 
-def length(far: float, d: Array) -> float:
-    """What a direction is divided by that moves the farthest score by ``far``."""
-    return far if 0.0 < far < math.inf else largest(d)
+def length(max_change: float, d: Array) -> float:
+    """The number by which a direction is divided that changes scores by at most ``max_change``."""
+    return max_change if 0.0 < max_change < math.inf else largest(d)
 
 
 def falls(change: float, slack: float, after: float, before: float) -> bool:
-    """Does f fall? And where that is rounding, is the slope at the end such that it must?
+    """Does f fall? If the change is below rounding, do the slopes say that f falls?
 
     ``before`` < 0 and ``after`` are the slopes along the step at its ends. A convex f falls if
-    after <= 0, and a nearly quadratic one, as f is wherever rounding matters, if after < -before.
+    after <= 0. A nearly quadratic f (and f is nearly quadratic where rounding matters) falls if
+    after < -before.
     """
     if change < -slack:
         return True
@@ -42,7 +43,7 @@ def units(H: Array) -> Array:
 
 
 def solve(H: Array, a: Array, unit: Array) -> Array:
-    """H^-1 a, by H scaled to a unit diagonal, to which a little is added where it is singular."""
+    """H^-1 a. H is scaled to a unit diagonal, to which a little is added if H is singular."""
     scaled = H * unit
     scaled *= unit[:, None]
     more = 1e-13

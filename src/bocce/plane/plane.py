@@ -2,9 +2,9 @@
 
     w+ = w - alpha P^-1 g + beta_1 v_1 + ... + beta_m v_m
 
-v_j are the last m displacements. The scores X w and X v_j are kept. So f on the plane that the
-directions span is a function of m + 1 numbers that costs no product with X. Newton's method finds
-the best ones. A step takes one product with X and one with X^T, whatever the loss.
+v_j are the last m displacements. The scores X w and X v_j are stored, so f on the plane that the
+directions span is a function of m + 1 numbers that needs no product with X. Newton's method finds
+the best numbers. A step takes one product with X and one with X^T, whatever the loss.
 """
 
 from __future__ import annotations
@@ -23,21 +23,20 @@ from .directions import Directions
 from .linalg import largest, length, norm
 from .metrics import HessianPolicy, Identity, Metric, View
 from .scores import Evaluation, GramScores, Scores
-from .scores.presolve import SHARE
-from .state import check_finite, under
-from .subspace import LIMITS, PlaneLimits, PlanePoint, Step, Subspace
+from .scores.file import SHARE
+from .subspace import LIMITS, PlaneLimits, PlanePoint, Subspace
 
 EPS = float(np.finfo(np.float64).eps)
-ENOUGH = 0.2  # This share of the gradient on the plane may be left by a step,
-THOROUGH = 0.1  # this where the direction has taken many products,
-NEWTON = 0.03  # and this along Newton's direction, which ends nearly where f is least on its line.
-SLOW = 0.9  # Where a step has left this share of the gradient, the next one is not along one line.
-ROUNDING = 8.0  # A mean over blocks is wrong by so many units in the last place.
-FAR = 0.5  # A step that moves a score by as much, for next to nothing, may run away.
-NEXT_TO_NOTHING = 1e-6  # Next to nothing is this share of one row's part of what f has fallen by.
-SAMPLE_STEPS = 20  # So many steps are taken on a sample,
-SETTLED = 1e-4  # or until a step gains less than this share of what f has fallen by.
-MOST_MEMORY = 10  # No more displacements are kept.
+ENOUGH = 0.2  # A step may leave this share of the gradient on the plane (benchmarks/plane.py).
+THOROUGH = 0.1  # The same share for a direction that took several passes (benchmarks/probe.py).
+NEWTON = 0.03  # The same share along Newton's direction alone, where one trial nearly always does.
+SLOW = 0.9  # After a step that left more of the gradient's norm, the whole plane is searched.
+ROUNDING = 8.0  # A mean over blocks is wrong by at most this many units in the last place.
+FAR = 0.5  # A step that moves some score this far, for next to nothing, may lead to infinity.
+NEXT_TO_NOTHING = 1e-6  # f gains next to nothing below this share of one row's part of its fall.
+SAMPLE_STEPS = 20  # At most this many steps are taken on a sample of the rows.
+SETTLED = 1e-4  # Steps on a sample end when one gains less than this share of the fall of f.
+MOST_MEMORY = 10  # A checkpoint with more displacements than this is refused.
 
 
 class PlaneRun:
@@ -48,11 +47,10 @@ class PlaneRun:
 
     Parameters
     ----------
-    problem : what is minimised.
-    w0 : where to begin.
-    memory : how many displacements are kept.
-    metric : "auto", a name of ``METRICS``, or what makes a ``MetricPolicy`` of a problem.
-    inner : may a step make more passes than one to find its direction (several outputs)?
+    problem, w0 : what is minimised, and the start.
+    memory : how many displacements are stored.
+    metric : "auto", a name of ``METRICS``, or a function that makes a policy for a problem.
+    inner : may a step make several passes to find its direction (several outputs)?
     limits : how often something is done.
 
     Raises
@@ -70,8 +68,8 @@ class PlaneRun:
     >>> p = LeastSquares(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([2.0, 1.0]))
     >>> plane = PlaneRun(p, np.zeros(2), memory=1, metric="identity")
     >>> for _ in range(2):
-    ...     step = plane.step()
-    >>> plane.w.round(9).tolist(), step.value < 1e-20
+    ...     verdict = plane.step()
+    >>> plane.w.round(9).tolist(), plane.value < 1e-20
     ([1.0, 1.0], True)
     """
 
@@ -112,20 +110,21 @@ class PlaneRun:
         if self.ridge.ndim:
             self.ridge = self.ridge.reshape(-1, *(1,) * (w.ndim - 1))
         self.penalised = bool(self.ridge.any())
-        # Can w run away? Not where the loss is least at finite scores.
-        self.free = not (p.loss.attains_minimum or bool((self.ridge > 0.0).all()))
+        # Can the minimum be at infinity? Not if the loss of a row has a minimum at a finite score.
+        self.may_escape = not (p.loss.attains_minimum or bool((self.ridge > 0.0).all()))
         self.quadratic = bool(p.loss.quadratic)
         self.policy = policy_for(p, metric, inner)
         self.directions = Directions(memory, w.shape, self.ridge, self.quadratic)
         self.goal: Goal = ANY
-        # multiples of direction 0: where the gradient is known, and -P^-1 g itself
+        # multiples of direction 0: the point where the gradient is known, and -P^-1 g itself
         self.predicted_step = self.full_step = 0.0
-        self.trusted = True  # was the last such prediction right?
-        self.max_score_change = 0.0  # by the last step
-        self.drift = 0.0  # a bound on what z differs from X w by, since it was computed from w
-        self.ahead: Array | None = None  # from w0 to the minimum over a sample of the rows
+        self.trusted = True  # was the last predicted step taken?
+        # of the last step: how far it moved a score at most, and the predicted fall of f
+        self.max_score_change = self.predicted = 0.0
+        self.drift = 0.0  # a bound on |z - X w| since z was computed from w
+        self.sample_step: Array | None = None  # from w0 to the minimum over a sample of the rows
         self.k = self.products = self.evaluations = self.stalls = self.escapes = 0
-        self.seen_passes = 0  # by views
+        self.view_passes = 0  # over the data, made by views
         self.gradient_ratio = math.nan
 
     def _scores_of_rows(self) -> Scores:
@@ -136,11 +135,11 @@ class PlaneRun:
     @property
     def passes(self) -> int:
         """Passes over the data for metrics, beside the one of each step."""
-        return self.seen_passes + self.policy.passes
+        return self.view_passes + self.policy.passes
 
     def refresh(self) -> None:
-        """Compute scores, value and gradient from w and the rows alone; call it before convergence
-        is declared, for the scores are otherwise sums of what the steps have added."""
+        """Compute scores, value and gradient from w and the rows alone. The scores are otherwise
+        sums over all steps, so a run does this before it declares convergence."""
         with np.errstate(all="ignore"):
             if self.products and self.scores.gradient_error() is not None:
                 self.update_metric()  # reuse the Gram matrix as the metric
@@ -152,7 +151,7 @@ class PlaneRun:
             self._settle(self.scores.start(self.w))
 
     def _settle(self, found: Evaluation) -> None:
-        """Value and gradient at w, where the loss was last evaluated."""
+        """Set value and gradient at w, where the loss was evaluated last."""
         g = self.scores.gradient() / self.problem.n
         self.products += 1
         self.penalty = 0.0
@@ -164,26 +163,26 @@ class PlaneRun:
         self.slack = ROUNDING * EPS * (found.scale + self.penalty)
         self.gradient, self.norm = g, norm(g)
 
-    def step(self, goal: Goal = ANY) -> Step:
+    def step(self, goal: Goal = ANY) -> RunVerdict:
         """Go to the best point of the plane. ``goal``: what the run is for."""
         self.goal = goal
-        with np.errstate(all="ignore"):  # a trial too far overflows, and is not taken
+        with np.errstate(all="ignore"):  # a trial too far away overflows, and is rejected
             return self._take_step()
 
-    def _take_step(self) -> Step:
+    def _take_step(self) -> RunVerdict:
         if self.k == self.stalls == 0:
             self._solve_sample()
         if self._sums_are_used_up():
             self.refresh()
         if self.norm == 0.0:
-            return self._step(0.0, RunVerdict.RUNNING)
+            return RunVerdict.RUNNING
         if self.k and self.k % self.limits.refresh_every == 0:
             self.refresh()
         before = self.norm
-        ahead = self.ahead is not None  # then the metric is that of the sample
-        newton = not ahead and self.update_metric() and not self.gradient_ratio > SLOW
+        sampled = self.sample_step is not None  # then the metric is the sample's Hessian
+        newton = not sampled and self.update_metric() and not self.gradient_ratio > SLOW
         share = self._new_direction()
-        best = self._best_point(share, newton)
+        best = self._best_point(share, newton or sampled)
         if best is None and self.directions.n_stored:
             self.directions.forget()
             self.evaluations += 1
@@ -196,11 +195,15 @@ class PlaneRun:
         self.drift += drift
         self.w += displacement
         self.directions.keep(self.scores, displacement, self.max_score_change, error)
-        return self._arrived(found.evaluation, found.predicted, before)
+        self._settle(found.evaluation)
+        self.k += 1
+        self.gradient_ratio = self.norm / before
+        self.predicted = found.predicted
+        return self._verdict()
 
     def _sums_are_used_up(self) -> bool:
-        """Have sums over rows, if they are what is kept, said all they can? One step in their own
-        metric is all: along flat directions what is left then is rounding."""
+        """Are the scores sums over rows (``GramScores``) that can improve w no more? They allow one
+        step in their own metric; along flat directions the rest is rounding."""
         error = self.scores.gradient_error()
         if error is None:
             return False
@@ -210,9 +213,9 @@ class PlaneRun:
     def _best_point(
         self, share: float, newton: bool = False
     ) -> tuple[PlanePoint, tuple[Array, float, float]] | None:
-        """The best point of the plane, where ``share`` of the gradient on it may be left, or of
-        Newton's line; and the way there as ``Directions.displacement`` has it. None where no fall
-        can be measured, or rounding has the last word."""
+        """The best point of the plane (or of Newton's line), where ``share`` of the gradient on the
+        plane may be left, and ``Directions.displacement`` to it. None if no fall of f can be
+        measured, or if rounding spoils the step."""
         penalty_gradient = self.penalty_gradient if self.penalised else None
         plane = Subspace(
             self.scores, self.directions, self.value, self.slack,
@@ -229,22 +232,12 @@ class PlaneRun:
         moved = None if found is None else self.directions.displacement(self.scores, found.c)
         return None if found is None or moved is None else (found, moved)
 
-    def _arrived(self, found: Evaluation, predicted: float, before: float) -> Step:
-        """All that is known at the new point. ``before``: the gradient's norm at the last one."""
-        self._settle(found)
-        self.k += 1
-        self.gradient_ratio = self.norm / before
-        return self._step(predicted, self._verdict(predicted))
-
     def update_metric(self) -> bool:
-        """Ask the policy; returns True where the metric is the Hessian of all rows at w."""
-        view = View(
-            self.problem, self.scores, self.ridge, self.gradient,
-            self.gradient_ratio, self.metric, self.goal,
-        )  # fmt: skip
+        """Ask the policy; returns True if the metric is the Hessian of all rows at w."""
+        view = View(self)
         metric = self.policy.update(view)
         self.products += view.products
-        self.seen_passes += view.passes
+        self.view_passes += view.passes
         if metric is None:
             return False
         if self.policy.restarts and isinstance(self.metric, Identity):
@@ -259,27 +252,27 @@ class PlaneRun:
             return
         sample = self.problem.on(np.arange(0, self.problem.n, SHARE))
         found = minimum_of_sample(sample, self.w)
-        self.seen_passes += 1
+        self.view_passes += 1
         if found is not None and isinstance(self.policy, HessianPolicy):
-            self.ahead, H = found
+            self.sample_step, H = found
             self.metric = self.policy.known(H, self.ridge)
 
     def _new_direction(self) -> float:
-        """-P^-1 g becomes direction 0, or what the scores know of a better one; returns the share
+        """Direction 0 becomes -P^-1 g, or the step to the minimum over a sample; returns the share
         of the gradient that may be left on the plane."""
         first, before = self.scores.first_direction(), self.policy.passes
-        if self.ahead is not None:
-            first, self.ahead = self.ahead, None
+        if self.sample_step is not None:
+            first, self.sample_step = self.sample_step, None
         if first is not None:
             up = -first
         else:
             up = self.metric.solve(self.gradient)
-            if isinstance(self.metric, Identity):  # without the rounding of entries that are zero
+            if isinstance(self.metric, Identity):  # entries that are only rounding become zero
                 up = np.where(np.abs(up) > EPS * largest(up), up, 0.0)
         self.products += 1 + 2 * (self.policy.passes - before)
         step = largest(up)
         d = up / -step
-        known = first is not None or self.metric.newton_like  # how far to go
+        known = first is not None or self.metric.newton_like  # is the length of the step known?
         likely = step if known and self.scores.predicts_gradient(self.trusted) else 0.0
         change = self.scores.add_direction(0, d, likely)
         unit = length(change, d)
@@ -288,42 +281,35 @@ class PlaneRun:
         self.directions.put(self.scores, 0, d, 1.0, change)
         return THOROUGH if self.policy.passes > before else ENOUGH
 
-    def _nothing_fell(self) -> Step:
-        """From fresh scores by the plain gradient, and if that is tried, it is rounding."""
+    def _nothing_fell(self) -> RunVerdict:
+        """Go on from fresh scores with the plain gradient; if that was tried, stop."""
         tried = self.directions.n_stored == 0 and isinstance(self.metric, Identity)
         self.directions.forget()
         self.metric, self.gradient_ratio = Identity(), math.nan
         self.stalls += 1
         self.refresh()
         over = tried or self.stalls >= self.limits.stalls
-        return self._step(0.0, RunVerdict.STALLED if over else RunVerdict.RUNNING)
+        return RunVerdict.STALLED if over else RunVerdict.RUNNING
 
-    def _verdict(self, predicted: float) -> RunVerdict:
+    def _verdict(self) -> RunVerdict:
         if self.norm < 0.98 * self.best_norm:
             self.best_norm, self.stalls = self.norm, 0
-        elif predicted <= self.slack:
+        elif self.predicted <= self.slack:
             self.stalls += 1
-        self.escapes = self.escapes + 1 if self._escapes(predicted) else 0
+        # Does some score still move far, though f gains less than a row could matter?
+        little = NEXT_TO_NOTHING / self.problem.n * (self.start_value - self.value)
+        escaping = self.may_escape and not self.quadratic and self.predicted <= little
+        escaping = escaping and self.max_score_change >= FAR
+        self.escapes = self.escapes + 1 if escaping else 0
         if self.escapes >= self.limits.escapes:
             return RunVerdict.UNBOUNDED
         return RunVerdict.STALLED if self.stalls >= self.limits.stalls else RunVerdict.RUNNING
 
-    def _escapes(self, predicted: float) -> bool:
-        """Does some score still move far, though f gains less than a row could matter?"""
-        little = NEXT_TO_NOTHING / self.problem.n * (self.start_value - self.value)
-        if not self.free or self.quadratic or predicted > little:
-            return False
-        return self.max_score_change >= FAR
-
-    def _step(self, predicted: float, verdict: RunVerdict) -> Step:
-        counted = self.products, self.evaluations
-        return Step(self.value, self.gradient, self.norm, predicted, *counted, verdict)
-
     def state_dict(self) -> dict[str, Array]:
-        """All that the next steps depend on: a run that goes on from here takes the same ones."""
+        """All that the next steps depend on: a run continues from here with the same steps."""
         counts = [
             self.directions.memory, self.k, self.products, self.evaluations, self.stalls,
-            self.escapes, self.trusted, self.seen_passes,
+            self.escapes, self.trusted, self.view_passes,
         ]  # fmt: skip
         numbers = [self.gradient_ratio, self.start_value, self.best_norm, self.drift]
         kept = self.scores.state_dict(self.directions.count)
@@ -347,9 +333,11 @@ class PlaneRun:
         inner: bool = False,
         limits: PlaneLimits = LIMITS,
     ) -> PlaneRun:
-        """The run that ``state`` was taken of; ValueError or KeyError if it is of no run."""
+        """The run whose ``state_dict`` was ``state``; ValueError or KeyError if there is none."""
         self = cls.__new__(cls)
-        check_finite(state)
+        for name, array in state.items():  # NaN would fail many steps later
+            if name != "numbers" and not np.isfinite(array).all():
+                raise ValueError(f"its array {name!r} has NaN or infinity")
         memory, *counts = (int(count) for count in state["counts"])
         if min(memory, *counts) < 0 or memory > MOST_MEMORY:
             raise ValueError("its counters are not those of a run")
@@ -363,13 +351,16 @@ class PlaneRun:
             self.scores = GramScores(problem, sums, self.w, directions.D)
         else:
             self.scores = self._scores_of_rows()
-        metric_state, policy_state = under(state, "metric."), under(state, "policy.")
-        self.metric = self.policy.load_state_dict(policy_state, metric_state)
+        of_policy, of_metric = (
+            {n.removeprefix(kind): a for n, a in state.items() if n.startswith(kind)}
+            for kind in ("policy.", "metric.")
+        )
+        self.metric = self.policy.load_state_dict(of_policy, of_metric)
         self.scores.load_state_dict(state, self.w, directions.D[1 : directions.count])
         with np.errstate(all="ignore"):
             self._settle(self.scores.look())
         self.k, self.products, self.evaluations, self.stalls, self.escapes = counts[:5]
-        self.trusted, self.seen_passes = bool(counts[5]), counts[6]
+        self.trusted, self.view_passes = bool(counts[5]), counts[6]
         numbers = (float(x) for x in state["numbers"])
         self.gradient_ratio, self.start_value, self.best_norm, self.drift = numbers
         if np.shape(self.metric.solve(self.gradient)) != self.w.shape:
@@ -379,17 +370,17 @@ class PlaneRun:
 
 def minimum_of_sample(sample: Problem, w: Array) -> tuple[Array, Array] | None:
     """From w to about the minimum over a sample: the displacement, and the Hessian there; None
-    where nothing moved."""
+    if w did not move."""
     try:
         run = PlaneRun(sample, w)
         before = math.inf
         for _ in range(SAMPLE_STEPS):
-            verdict = run.step().verdict
+            verdict = run.step()
             if verdict or before - run.value <= SETTLED * (run.start_value - run.value):
                 break
             before = run.value
     except ValueError:
-        return None  # the look at all rows will say why
+        return None  # the evaluation of all rows will say why
     if not (run.w != w).any():
         return None
     return run.w - w, np.asarray(sample.rows.gram(run.scores.row_curvature()))

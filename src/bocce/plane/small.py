@@ -1,14 +1,16 @@
-"""Newton's method for small data: no driver, no memory, nothing that can be stopped and resumed.
+"""Newton's method for small data: no driver, no state that can be stopped and resumed.
 
-On a few thousand numbers a step of the plane takes longer to organise than to compute. Here a step
-is the Newton step with the Hessian of all variables, also of several outputs, where f falls along
-it. Where it does not, there is no answer, and the plane is asked.
+On a few thousand numbers a step of the plane takes longer to organise than to compute. A step here
+is the Newton step with the Hessian of all variables, those of several outputs too. The Hessian is
+kept for further steps while these are cheaper than a new Hessian; the changes of the gradient since
+then correct it (L-BFGS). Where f does not fall there is no answer, and the caller asks the plane.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,37 +21,114 @@ from ..rows import Dense
 from .linalg import falls, norm
 from .metrics.base import PRICES
 from .metrics.factor import FactorMetric, Identity
-from .metrics.hessian_operator import bender
+from .metrics.hessian_operator import curvature_of
 
 EPS = float(np.finfo(np.float64).eps)
-# With several outputs, a Hessian serves another step if its last one left at most this share of the
-# gradient: 1,000 x 20 with five classes takes 0.86 of the time (benchmarks/small.py).
-REUSED = 0.05
-ROUNDING = 8.0  # A mean is wrong by so many units in the last place.
+# Above this price of a Hessian (in evaluations of f) the Kronecker product is made in less time.
+PRODUCT_PAYS = 2.0
+ROUNDING = 8.0  # The mean of n values is wrong by at most this many units in the last place.
 
 
 @dataclass(frozen=True)
 class SmallLimits:
-    """``price``: nanoseconds that a Newton step may take (see ``Prices``); ``steps`` in all, and
-    ``halvings`` of one of them, before the plane is asked."""
+    """When to give up, and what an evaluation of f and its gradient costs.
+
+    Attributes
+    ----------
+    price : float
+        Nanoseconds that a Newton step may take (see ``Prices``).
+    steps, halvings : int
+        The most steps of a run, and the most halvings of one step.
+    pairs : int
+        The number of steps whose changes of the gradient correct the Hessian.
+    call, score, product : float
+        Nanoseconds of an evaluation in Python, for each score, and for each multiplication with X
+        in the cache, measured with benchmarks/small.py.
+    look, later : float
+        Nanoseconds that an evaluation, and a Hessian after the first, may take.
+    """
 
     price: float = 7e5
+    later: float = 1.8e6
+    look: float = 4e5
     steps: int = 25
     halvings: int = 4
+    pairs: int = 3
+    call: float = 4e4
+    score: float = 8.0
+    product: float = 0.2
 
 
 LIMITS = SmallLimits()
 
 
+def hessian_price(problem: Problem) -> float:
+    """Nanoseconds of a Hessian of all variables and its Cholesky factor."""
+    count, variables = float(problem.n), float(math.prod(problem.shape))
+    products = PRICES.gram * variables * count + PRICES.factor * variables**2 / 3.0
+    return (products + PRICES.touch * count + PRICES.square * variables) * variables
+
+
+def gram_price(problem: Problem) -> float:
+    """Nanoseconds of the Gram matrix and a Cholesky factor for each output."""
+    d, outputs = float(problem.shape[0]), float(math.prod(problem.shape[1:]))
+    return (PRICES.gram * problem.n + outputs * PRICES.factor * d / 3.0) * d**2
+
+
+def look_price(problem: Problem, limits: SmallLimits) -> float:
+    """Nanoseconds of f and its gradient."""
+    scores = float(problem.n) * math.prod(problem.shape[1:])
+    return limits.call + scores * (limits.score + limits.product * problem.shape[0])
+
+
 class NewtonPoint(NamedTuple):
-    """f at w: its value, rounding error and gradient, and the scores and second derivatives."""
+    """f at w: its value, rounding error and gradient, and the scores and second derivatives.
+    ``error`` bounds the rounding errors of the gradient, where it matters."""
 
     w: Array
     value: float
     slack: float
     gradient: Array
-    scores: Array
-    bend: Array
+    scores: Array = np.zeros(0)
+    bend: Array = np.zeros(0)
+    error: Array | None = None
+
+
+class KroneckerMetric:
+    """B (x) G + ridge, where all rows have the same second derivative B over the outputs."""
+
+    def __init__(self, B: Array, G: Array, ridge: Array) -> None:
+        values, self.vectors = np.linalg.eigh(B)
+        self.metrics = [FactorMetric.of(max(value, 0.0) * G, ridge) for value in values]
+
+    def solve(self, g: Array) -> Array:
+        """P^-1 g; g has a column for each output."""
+        rotated = (g @ self.vectors).T
+        solved = [metric.solve(column) for metric, column in zip(self.metrics, rotated)]
+        return np.asarray(np.stack(solved, axis=1) @ self.vectors.T)
+
+
+class StackedMetric:
+    """A matrix over the variables of all outputs, one output after the other."""
+
+    def __init__(self, H: Array, ridges: Array) -> None:
+        self.metric = FactorMetric.of(H, ridges)
+
+    def solve(self, g: Array) -> Array:
+        """P^-1 g; g has a column for each output."""
+        return np.ascontiguousarray(self.metric.solve(g.T.reshape(-1)).reshape(g.T.shape).T)
+
+
+SmallMetric = FactorMetric | Identity | KroneckerMetric | StackedMetric
+
+
+class Correction(NamedTuple):
+    """A step since the last Hessian P, and the change y of the gradient along it."""
+
+    step: Array
+    change: Array
+    solved: Array  # P^-1 y
+    curvature: float  # step . y
 
 
 class SmallNewton:
@@ -70,35 +149,60 @@ class SmallNewton:
     """
 
     def __init__(self, problem: Problem, limits: SmallLimits = LIMITS) -> None:
-        rows = problem.rows
-        assert isinstance(rows, Dense)
-        self.X = np.asarray(rows.X, dtype=np.float64)
-        self.columns = np.ascontiguousarray(self.X.T)
-        self.rooted = np.empty_like(self.columns)  # the columns times the roots of the bends
         self.problem, self.limits = problem, limits
-        self.outputs = len(problem.shape) > 1
-        ridge = np.broadcast_to(np.asarray(problem.ridge, dtype=np.float64), self.X.shape[1])
-        self.ridge = ridge.reshape(-1, *(1,) * (len(problem.shape) - 1))
-        self.ridges = np.tile(ridge, problem.shape[1]) if self.outputs else ridge
-        # In a softmax the mean over classes counts for nothing where there is no ridge.
+        self.outputs = problem.shape[1] if len(problem.shape) > 1 else 1
+        self.several = len(problem.shape) > 1
+        self.ridges = np.broadcast_to(np.asarray(problem.ridge, dtype=np.float64), problem.width)
+        self.ridge = self.ridges[:, None] if self.several else self.ridges
+        # A softmax without a ridge does not change when all classes get the same number more.
         self.free = problem.loss.shift_invariant & (self.ridge == 0.0)
-        self.metric: FactorMetric | Identity = Identity()
-        self.shrank = math.inf  # the gradient's norm after the last step over the one before
-        self.gap = math.inf  # what f was above its minimum by before the last step, roughly
+        price = hessian_price(problem)
+        self.affordable = price * (2.0 if self.several else 1.0) <= limits.later
+        self.relative_price = price / look_price(problem, limits)
+        self.metric: SmallMetric | None = None
+        self.corrections: list[Correction] = []
+        self.last: tuple[NewtonPoint, Array] | None = None  # with P^-1 g there
+        self.taken = 0  # steps in all
+        self.steps = 0  # since the last Hessian
+        self.size = math.inf  # the gradient's norm after the first of these steps
+        self.rate = math.inf  # by how much each of these steps multiplied the gradient's norm
+        self.gap = math.inf  # about how far f was above its minimum before the last step
+
+    @cached_property
+    def X(self) -> Array:
+        """The rows."""
+        rows = self.problem.rows
+        assert isinstance(rows, Dense)
+        return np.asarray(rows.X, dtype=np.float64)
+
+    @cached_property
+    def columns(self) -> Array:
+        """X, column by column."""
+        return np.ascontiguousarray(self.X.T)
+
+    @cached_property
+    def scaled_columns(self) -> Array:
+        """Memory for the columns times one number a row."""
+        return np.empty_like(self.columns)
 
     @staticmethod
-    def suits(problem: Problem, limits: SmallLimits = LIMITS) -> bool:
-        """Dense rows in memory, of which a Hessian costs next to nothing, and no w that could run
-        away for want of a penalty?"""
+    def suits(problem: Problem, limits: SmallLimits = LIMITS, constant: bool = False) -> bool:
+        """Are the rows dense, in memory and so few that a Hessian costs next to nothing, and does a
+        penalty or the loss keep w from running away?
+
+        ``constant``: does the run begin at a constant prediction, where the Hessian is made of the
+        Gram matrix, and may the run end before the goal?
+        """
         bounded = problem.l2 > 0.0 or problem.loss.attains_minimum
         if problem.in_parts or not isinstance(problem.rows, Dense) or not bounded:
             return False
-        count, variables = float(problem.n), math.prod(problem.shape)
-        products = PRICES.gram * variables * count + PRICES.factor * variables**2 / 3.0
-        entries = PRICES.touch * count + PRICES.square * variables
-        return bool((products + entries) * variables <= limits.price)
+        if constant and not problem.loss.quadratic:
+            prices = gram_price(problem), look_price(problem, limits)
+            return prices[0] <= limits.price and prices[1] <= limits.look
+        return hessian_price(problem) <= limits.price
 
     def look(self, w: Array) -> NewtonPoint:
+        """f at w."""
         p, z = self.problem, self.X @ w
         value, slope, bend = p.loss.value_slope_bend(z, p.y)
         if p.weight is not None:
@@ -113,12 +217,24 @@ class SmallNewton:
         gradient += pull
         return NewtonPoint(w, mean + penalty, slack, gradient, z, bend)
 
-    def step(self, at: NewtonPoint) -> NewtonPoint | None:
-        """The Newton step from a point, or a part of it; None where f does not fall."""
-        did_well = self.problem.loss.quadratic or (self.outputs and self.shrank <= REUSED)
-        if isinstance(self.metric, Identity) or not did_well:
-            self.metric = FactorMetric.of(self.hessian(at), self.ridges)
-        d = self.solve(at.gradient)
+    def step(self, at: NewtonPoint, remaining: float = EPS) -> NewtonPoint | None:
+        """The Newton step from a point, or a part of it; None where f does not fall.
+
+        ``remaining``: the factor by which the gradient is still to shrink.
+        """
+        if self.metric is None or self._new_hessian_pays(remaining):
+            if self.metric is not None and not self.affordable:
+                return None
+            self.metric = self._metric(at)
+            self.corrections, self.last, self.steps = [], None, 0
+        there = self._search(at, self.direction(at))
+        if there is None and self.steps > 0:  # f falls along the Newton step, if along any
+            self.metric = None
+            return self.step(at, remaining)
+        return there
+
+    def _search(self, at: NewtonPoint, d: Array) -> NewtonPoint | None:
+        """The first of w - d, w - d/2, w - d/4, ... where f falls."""
         slope = float(np.vdot(at.gradient, d))
         self.gap = 0.5 * slope
         if not 0.0 < slope < math.inf:
@@ -128,46 +244,134 @@ class SmallNewton:
             there = self.look(at.w - t * d)
             after = -float(np.vdot(there.gradient, d))
             if falls(there.value - at.value, at.slack, after, -slope):
-                self.shrank = norm(there.gradient) / norm(at.gradient)
+                self._measure(norm(at.gradient), norm(there.gradient))
                 return there
             t *= 0.5
         return None
 
-    def solve(self, g: Array) -> Array:
-        """P^-1 g, where P is the Hessian that was last taken."""
-        if not self.outputs:
-            return self.metric.solve(g)
-        d = self.metric.solve(g.T.reshape(-1)).reshape(g.T.shape).T
-        return np.asarray(d - self.free * d.mean(axis=1, keepdims=True))
+    def _measure(self, before: float, after: float) -> None:
+        """Note by how much a step multiplied the gradient's norm. Of the first step with a Hessian
+        the square root counts, because later steps with the same Hessian do less."""
+        self.taken += 1
+        self.steps += 1
+        if self.steps == 1:
+            self.size, self.rate = after, math.sqrt(after / before)
+        else:
+            self.rate = (after / self.size) ** (1.0 / (self.steps - 1))
+
+    def _new_hessian_pays(self, remaining: float) -> bool:
+        """Is the goal nearer with a new Hessian at each step than with the one at hand?
+
+        Steps with the Hessian at hand multiply the gradient by ``rate`` each. Newton steps double
+        the number of correct digits; one more is needed to get near.
+        """
+        if self.problem.loss.quadratic:
+            return False
+        if not self.rate < 1.0:
+            return True
+        digits = -math.log10(min(max(remaining, EPS), 0.5))
+        newton_steps = 1.0 + math.log2(1.0 + digits)
+        steps = digits / -math.log10(max(self.rate, EPS))
+        if not self.affordable:
+            return self.taken + steps > self.limits.steps
+        h = self.relative_price
+        return steps > min(newton_steps * (1.0 + h), h + 2.0 * digits)
+
+    def direction(self, at: NewtonPoint) -> Array:
+        """H^-1 g, where H is the last Hessian P with its corrections (the two loops of L-BFGS)."""
+        assert self.metric is not None
+        solved = self.metric.solve(at.gradient)
+        if self.last is not None:
+            before, solved_before = self.last
+            step, change = at.w - before.w, at.gradient - before.gradient
+            curvature = float(np.vdot(step, change))
+            if curvature > at.slack:  # less is rounding
+                pair = Correction(step, change, solved - solved_before, curvature)
+                self.corrections = [*self.corrections, pair][-self.limits.pairs :]
+        self.last = at, solved
+        if self.corrections:
+            solved = self._corrected(at.gradient, solved)
+        return solved - self.free * solved.mean(axis=1, keepdims=True) if self.several else solved
+
+    def _corrected(self, g: Array, solved: Array) -> Array:
+        """H^-1 g from g and P^-1 g."""
+        shares = []
+        for step, change, own, curvature in reversed(self.corrections):
+            share = float(np.vdot(step, g)) / curvature
+            g, solved = g - share * change, solved - share * own
+            shares.append(share)
+        newest = self.corrections[-1]
+        solved = solved * (newest.curvature / float(np.vdot(newest.change, newest.solved)))
+        for (step, change, _, curvature), share in zip(self.corrections, reversed(shares)):
+            solved += (share - float(np.vdot(change, solved)) / curvature) * step
+        return solved
+
+    def _metric(self, at: NewtonPoint) -> SmallMetric:
+        """The Hessian at a point, with the ridge, ready to be solved for. Without coefficients all
+        rows have the same scores."""
+        if not self.several:
+            return FactorMetric.of(self.hessian(at), self.ridges)
+        if self.relative_price > PRODUCT_PAYS and not at.w[: self.problem.d].any():
+            p, eye = self.problem, np.eye(self.outputs)
+            B = p.loss.bend_times(np.tile(at.scores[0], (self.outputs, 1)), p.y, eye)
+            return KroneckerMetric(B, self._gram(p.weight), self.ridges)
+        return StackedMetric(self.hessian(at), np.tile(self.ridges, self.outputs))
+
+    def _gram(self, c: Array | None) -> Array:
+        """sum_i c_i x_i x_i^T / n, with all c_i = 1 where c is None."""
+        n = self.problem.n
+        if c is None:
+            return np.asarray(np.dot(self.X.T, self.X) / n)
+        # The product of a matrix with its own transpose takes half the multiplications.
+        np.multiply(self.columns, np.sqrt(c / n), out=self.scaled_columns)
+        return np.asarray(np.dot(self.scaled_columns, self.scaled_columns.T))
 
     def hessian(self, at: NewtonPoint) -> Array:
-        """Of the loss, over all variables; of several outputs, one after the other."""
+        """The Hessian of the loss over all variables, one output after the other."""
         p = self.problem
-        if not self.outputs:
+        if not self.several:
             if p.loss.quadratic:
                 return p.gram
-            # a product with its own transpose takes half the multiplications
-            np.multiply(self.columns, np.sqrt(at.bend / p.n), out=self.rooted)
-            return np.asarray(np.dot(self.rooted, self.rooted.T))
+            if not at.w[: p.d].any() and at.bend.min() == at.bend.max():
+                return float(at.bend[0]) * self._gram(None)
+            return self._gram(at.bend)
         d, K = p.shape
-        times = bender(p.loss, at.scores, p.y, p.weight, np.dtype(np.float64))
+        times = curvature_of(p.loss, at.scores, p.y, p.weight, np.dtype(np.float64))
         H, unit = np.zeros((K, d, K, d)), np.zeros((p.n, K))
-        # where only differences of scores count, the blocks of a row of H add up to zero
+        # Where only differences of scores count, the blocks of a row of H add up to zero.
         known = p.loss.shift_invariant
         for k in range(1 if known else 0, K):
             unit[:, k] = 1.0
             bent = times(unit) / p.n
             unit[:, k] = 0.0
             for j in range(k if known else k + 1):
-                H[k, :, j] = H[j, :, k] = np.dot(self.columns * bent[:, j], self.columns.T)
+                np.multiply(self.columns, bent[:, j], out=self.scaled_columns)
+                H[k, :, j] = H[j, :, k] = np.dot(self.scaled_columns, self.columns.T)
         if known:
             for k in range(K):
                 H[k, :, k] = -H[k].sum(axis=1)
         return H.reshape(d * K, d * K)
 
     def still_to_fall(self, at: NewtonPoint, fell: float) -> float:
-        """About how far f is above its minimum, where the last step made it fall by so much."""
-        return max(0.5 * float(np.vdot(at.gradient, self.solve(at.gradient))), 0.5 * fell)
+        """About how far f is above its minimum, where the last step made f fall by ``fell``."""
+        gap = 0.5 * float(np.vdot(at.gradient, self.direction(at)))
+        return gap if self.problem.loss.quadratic else max(gap, 0.5 * fell)
+
+
+class NewtonBySums(SmallNewton):
+    """The same for the squared loss, by the sums over all rows of ``Problem.sums``."""
+
+    def look(self, w: Array) -> NewtonPoint:
+        sums, pull = self.problem.sums, self.ridge * w
+        product = sums.gram @ w
+        value = max(0.0, float(w @ (0.5 * product - sums.moment)) + 0.5 * sums.target2)
+        error = sums.error(w) + 4.0 * EPS * np.abs(pull)
+        gradient = product - sums.moment + pull
+        value += 0.5 * float(w @ pull)
+        return NewtonPoint(w, value, sums.value_error(w), gradient, error=error)
+
+    def hessian(self, at: NewtonPoint) -> Array:
+        return self.problem.sums.gram
 
 
 def minimiser(problem: Problem, w: Array, share: float) -> Array | None:
@@ -176,12 +380,12 @@ def minimiser(problem: Problem, w: Array, share: float) -> Array | None:
     None if Newton's method does not get there.
     """
     newton = SmallNewton(problem)
-    at = newton.look(w)
+    at, remaining = newton.look(w), EPS
     for _ in range(newton.limits.steps):
-        there = newton.step(at)
+        there = newton.step(at, remaining)
         if there is None:
             return None
         if newton.gap <= share * abs(at.value):
             return there.w
-        at = there
+        at, remaining = there, math.sqrt(share * abs(there.value) / newton.gap)
     return None

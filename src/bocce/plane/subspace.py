@@ -9,27 +9,26 @@ from typing import NamedTuple
 import numpy as np
 
 from .._types import Array
-from ..control import RunVerdict
 from .directions import Directions
 from .linalg import falls, largest, solve, units
 from .scores.base import Evaluation, Scores
 
-HOPELESS = 0.01  # A fall of f below this share of its rounding cannot be seen.
-PREDICTED = 1.5  # Where a product with X^T is saved, a gradient so many times as large will do.
-SHORTEST = 1e-300  # No Newton step is cut to less than this share; rounding ends it before.
-SHARE = 0.1  # Without curvature a step fell enough by this share of what its slope promised.
+HOPELESS = 0.01  # A fall of f below this share of its rounding error cannot be measured.
+PREDICTED = 1.5  # A predicted step, which saves a pass, may leave this many times the gradient.
+SHORTEST = 1e-300  # A Newton step is cut to no less than this share; rounding ends it before.
+SHARE = 0.1  # Without curvature, f must fall by this share of what the slope promises.
 
 
 @dataclass(frozen=True)
 class PlaneLimits:
-    """How often something is done: ``refresh_every`` steps scores are computed from w;
-    ``newton_steps`` are taken on one plane at most; ``stalls`` steps may gain nothing, and
-    ``escapes`` may move a score far for nothing, before a run is over. Of several outputs no more
-    than ``score_bytes`` of scores are kept.
+    """How often something is done: scores are computed from w every ``refresh_every`` steps; at
+    most ``newton_steps`` are taken on one plane; a run ends after ``stalls`` steps that gain
+    nothing, or ``escapes`` steps that move a score far for nothing. Scores of several outputs are
+    stored up to ``score_bytes``.
 
-    A sample is solved first where X has ``sample_numbers`` in memory, and ``sample_rows`` for each
-    column. On covtype that takes 0.5 to 0.7 of the time, on a million rows 0.9; with fewer rows the
-    sample's metric is too rough, and 100,000 x 200 takes 1.2 to 1.4 times as long."""
+    A sample is solved first if X has ``sample_numbers`` in memory and ``sample_rows`` for each
+    column. Runs on covtype then take 0.5 to 0.7 of the time, on a million rows 0.9. With fewer rows
+    the sample's metric is too rough, and 100,000 x 200 takes 1.2 to 1.4 times as long."""
 
     refresh_every: int = 50
     newton_steps: int = 30
@@ -44,31 +43,19 @@ LIMITS = PlaneLimits()
 
 
 class PlanePoint(NamedTuple):
-    """The best point of a plane: its coordinates, what was evaluated, and the fall foreseen."""
+    """The best point of a plane: coordinates, evaluation, and the predicted fall of f."""
 
     c: Array
     evaluation: Evaluation
     predicted: float
 
 
-class Step(NamedTuple):
-    """What a step of the plane found, at the new point."""
-
-    value: float
-    gradient: Array
-    norm: float  # of the gradient
-    predicted: float  # by how much f falls, as the first Newton step on the plane sees it
-    products: int  # with X and X^T, so far
-    evaluations: int  # of the loss of all rows, so far
-    verdict: RunVerdict
-
-
 class Subspace:
-    """f(w + D c) for the first k directions; f, its rounding ``slack``, gradient and penalty at w
-    are these.
+    """f(w + D c) for the first k directions, given f, its rounding error ``slack``, its gradient
+    and its penalty at w.
 
-    ``evaluations`` counts what was spent; ``trusted`` is whether the predicted step was right, None
-    where there was none.
+    ``evaluations`` counts evaluations of the loss; ``trusted``: was the predicted step taken (None
+    if there was none)?
     """
 
     def __init__(
@@ -97,10 +84,11 @@ class Subspace:
     def best_point(
         self, share: float, predicted_step: float = 0.0, newton_step: float = 0.0
     ) -> PlanePoint | None:
-        """c that leaves ``share`` of the gradient on the plane; None where no fall can be measured.
+        """c that leaves ``share`` of the gradient on the plane; None if no fall can be measured.
 
-        ``predicted_step``: a multiple of direction 0 that is taken if it will do. ``newton_step``:
-        the one that Newton's method takes, where direction 0 is Newton's and the only one.
+        ``predicted_step``: a multiple of direction 0 that is taken if it is good enough.
+        ``newton_step``: the multiple that Newton's method takes, if direction 0 is Newton's and the
+        only one.
         """
         a, k = self.a, self.a.size
         H = a[None] / -newton_step if newton_step else self.directions.curvature(self.scores, k)
@@ -113,7 +101,7 @@ class Subspace:
             p = solve(H, a, unit)
             p *= -stretch
             slope = float(a @ p)
-            if not math.isfinite(slope):  # hardly any curvature: then by the gradient alone
+            if not math.isfinite(slope):  # hardly any curvature: follow the gradient
                 p, slope = -a, -float(a @ a)
             if not slope < 0.0:
                 break
@@ -130,14 +118,14 @@ class Subspace:
             if largest(a * unit) <= goal:
                 break
             if t == 1.0 and float(a @ p) < 0.5 * slope:
-                stretch *= 4.0  # f bends less than its second derivative says: Huber's loss, far
+                stretch *= 4.0  # less curvature than at w: Huber's loss, far from the targets
                 continue
             stretch, H = 1.0, self.directions.curvature(self.scores, k)
             unit = units(H)
         return None if found is None else PlanePoint(c, found, predicted)
 
     def _predicted(self, step: float, unit: Array, goal: float) -> PlanePoint | None:
-        """The point where the scores know the gradient, if it will do."""
+        """The point at which the scores know the gradient, if it is good enough."""
         c = np.zeros(self.a.size)
         c[0] = step
         slope = float(self.a @ c)
@@ -147,9 +135,9 @@ class Subspace:
         return PlanePoint(c, found, -0.5 * slope) if self.trusted else None
 
     def _reach(self, slope: float, value: float) -> float:
-        """The share of a Newton step to try first; 1 unless the step promises a fall of f below its
-        infimum. Then second derivatives say nothing (Huber's loss far from the targets, the Poisson
-        loss at a very negative score), and a straight line is followed down to the infimum."""
+        """The share of a Newton step to try first: 1 unless the step promises a value below the
+        infimum of f. Then second derivatives mean nothing (Huber's loss far from the targets, the
+        Poisson loss at a very negative score), and a straight line is followed to the infimum."""
         if -0.5 * slope <= abs(value):
             return 1.0
         room = max(value - self.scores.infimum(), self.slack)
@@ -167,7 +155,7 @@ class Subspace:
             if enough and falls(new - value, self.slack, float(a @ p), slope):
                 return t, found, new, a
             if -slope * t < HOPELESS * self.slack:
-                return None  # what a shorter step could gain is rounding
+                return None  # a shorter step can gain no more than rounding
             t *= 0.25
         return None
 

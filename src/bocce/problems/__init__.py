@@ -7,13 +7,11 @@ from .line import Line
 from .look import Look, NotFinite, norm
 from .minimum import Noise
 from .named import LeastSquares, Logistic
+from .objective import GRAM_COLUMNS as GRAM_COLUMNS
 from .parts import FileProblem as FileProblem
 from .parts import PartedProblem as PartedProblem
-from .parts import Summary as Summary
 from .path_cache import PathCache as PathCache
-from .problem import GRAM_COLUMNS as GRAM_COLUMNS
 from .problem import Problem
-from .variables import Variables as Variables
 
 # Names that are imported "as" themselves are for other rooms only.
 __all__ = [

@@ -9,7 +9,6 @@ from ..losses.lifted import derivatives
 from ..losses.offset import without_offset
 from ..rows import Array, ArrayRows, Index, foreign
 from .cache import depends_on
-from .kinds import serves
 from .look import Look
 from .problem import Problem
 
@@ -32,7 +31,7 @@ class OnDevice:
         self.loss, self.three = loss, derivatives(loss, backend.xp, backend.wide)
 
     def at(self, j: int, z: Foreign) -> tuple[Foreign, Foreign, Foreign]:
-        """Value, slope and bend of block j at the scores z, times the weights."""
+        """Value, slope and bend of the rows of block j at the scores z, times the weights."""
         z = z if self.offset is None else z + self.offset[j]
         value, slope, bend = self.three(z, self.y[j])
         if self.weight is None:
@@ -42,17 +41,14 @@ class OnDevice:
         return c * value, slope, None if bend is None else c * bend
 
 
-@serves(lambda X: isinstance(X, ArrayRows) or foreign(X))
-class ArrayProblem(Problem):
-    """``Problem`` on an array of another library, used where it lies.
+class ArrayProblem(Problem, serves=lambda X: isinstance(X, ArrayRows) or foreign(X)):
+    """``Problem`` on an array of another library, which stays on its device.
 
-    Values and gradients over all rows are computed there; those of batches, and what a problem
-    can say of its constants, make their products there and the rest on the host.
+    Values and gradients over all rows are computed on the device. For batches, constants and the
+    minimiser only the products with X are computed there.
     """
 
-    @depends_on("rows", "weights", "targets")
-    def there(self) -> OnDevice:
-        return OnDevice(self)
+    there = depends_on("rows", "weights", "targets")(OnDevice)
 
     def look(self, w: Array, rows: Index | None = None) -> Look:
         if rows is not None:
@@ -70,15 +66,7 @@ class ArrayProblem(Problem):
         return Look(value + self.ridge_value(w), gradient + self.penalty_gradient(w))
 
     def value(self, w: Vector, rows: Index | None = None) -> float:
-        if rows is not None:
-            return super().value(w, rows)
-        w, total = self.point(w), 0.0
-        assert isinstance(self.rows, ArrayRows)
-        for j, z in enumerate(self.rows.scores(w)):
-            total += float(self.there.backend.xp.sum(self.there.at(j, z)[0]))
-        return total / self.n + self.ridge_value(w)
+        return super().value(w, rows) if rows is not None else self.look(self.point(w)).value
 
     def gradient(self, w: Vector, rows: Index | None = None) -> Array:
-        if rows is not None:
-            return super().gradient(w, rows)
-        return self.look(self.point(w)).gradient
+        return super().gradient(w, rows) if rows is not None else self.look(self.point(w)).gradient

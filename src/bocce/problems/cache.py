@@ -1,16 +1,15 @@
-"""What was computed of a problem, by what it depends on.
+"""Results that were computed for a problem, by the aspects of the problem that they depend on.
 
 A problem never changes. ``Problem.replace`` makes another one, and both share every result that
-depends on nothing that was replaced, whichever of the two computes it first.
+depends on nothing that was replaced, whichever of the two problems computes it first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Literal, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
-Aspect = Literal["rows", "weights", "targets", "penalty"]
 
 # The aspect of a problem that each of its fields belongs to: where a field is replaced, results
 # that depend on its aspect are computed again. Fields that are not listed change no result.
@@ -24,26 +23,6 @@ ASPECTS = {
     "penalty": "penalty",
 }
 _known: set[frozenset[str]] = set()  # the sets of aspects that some result depends on
-
-
-class Cache:
-    """Results by the aspects of a problem that they depend on."""
-
-    def __init__(self, tables: dict[frozenset[str], dict[str, object]] | None = None) -> None:
-        self.tables = {} if tables is None else tables
-
-    def table(self, aspects: frozenset[str]) -> dict[str, Any]:
-        """The results that depend on exactly these aspects, by name."""
-        return self.tables.setdefault(aspects, {})
-
-    def without(self, changed: set[str]) -> Cache:
-        """The cache of a problem in which these aspects are others; the rest is shared."""
-        kept = {aspects: self.table(aspects) for aspects in _known if not aspects & changed}
-        return Cache(kept)
-
-    def knowing(self, aspects: frozenset[str], name: str, result: object) -> Cache:
-        """The same cache, but with this result, which other problems do not see."""
-        return Cache({**self.tables, aspects: {**self.table(aspects), name: result}})
 
 
 class Computed(Generic[T]):
@@ -69,7 +48,7 @@ class Computed(Generic[T]):
     def __get__(self, problem: Immutable | None, owner: type) -> Computed[T] | T:
         if problem is None:
             return self
-        table = problem.cache.table(self.aspects)
+        table = problem.cache.setdefault(self.aspects, {})
         if self.name not in table:
             table[self.name] = self.compute(problem)
         result: T = table[self.name]
@@ -77,19 +56,19 @@ class Computed(Generic[T]):
         return result
 
 
-def depends_on(*aspects: Aspect) -> Callable[[Callable[[Any], T]], Computed[T]]:
+def depends_on(*aspects: str) -> Callable[[Callable[[Any], T]], Computed[T]]:
     """A property that is computed once for all problems in which these aspects are the same."""
     return lambda compute: Computed(compute, frozenset(aspects))
 
 
 class Immutable:
-    """Fields that are given once, and a cache of what was computed from them."""
+    """Fields that are given once, and a cache of results that were computed from them."""
 
-    cache: Cache
+    cache: dict[frozenset[str], dict[str, Any]]  # results by their aspects, then by their names
 
     def _set(self, **fields: object) -> None:
         """Give an object that is being made its fields."""
-        self.__dict__.update({"cache": Cache(), **fields})
+        self.__dict__.update({"cache": {}, **fields})
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
@@ -98,26 +77,16 @@ class Immutable:
         )
 
     def with_fields(self, **fields: object) -> Self:
-        """The same object with other fields, which are known to be right.
-
-        What was computed, and does not depend on them, is shared.
-        """
+        """The same object with other fields, unchecked; other results are shared."""
         changed = {ASPECTS[name] for name in fields if name in ASPECTS}
-        computed = {name for table in self.cache.tables.values() for name in table}
+        computed = {name for table in self.cache.values() for name in table}
         kept = {name: x for name, x in self.__dict__.items() if name not in computed}
+        shared = {a: self.cache.setdefault(a, {}) for a in _known if not a & changed}
         other: Self = object.__new__(type(self))
-        other._set(**{**kept, "cache": self.cache.without(changed), **fields})
+        other._set(**{**kept, "cache": shared, **fields})
         return other
 
     def known(self, name: str) -> Any:
         """The result of that name, if it was computed; else None."""
-        return self.cache.table(self._aspects(name)).get(name)
-
-    def knowing(self, name: str, result: object) -> Self:
-        """The same object, for which the result of that name is this."""
-        other = self.with_fields()
-        return other.with_fields(cache=other.cache.knowing(self._aspects(name), name, result))
-
-    def _aspects(self, name: str) -> frozenset[str]:
         computed: Computed[Any] = getattr(type(self), name)
-        return computed.aspects
+        return self.cache.get(computed.aspects, {}).get(name)

@@ -11,7 +11,7 @@ import numpy as np
 from ..rows import Array
 
 if TYPE_CHECKING:
-    from .problem import Problem
+    from .objective import Objective
 
 LANCZOS_STEPS = 16
 LANCZOS_MARGIN = 1.1
@@ -69,7 +69,7 @@ class Constants:
         return self.L / self.mu if self.mu > 0 else math.inf
 
 
-def bound(problem: Problem) -> float:
+def bound(problem: Objective) -> float:
     """The loss's bound on its second derivative, which every constant rests on."""
     if problem.loss.curvature is None:
         raise ValueError(
@@ -80,7 +80,7 @@ def bound(problem: Problem) -> float:
     return problem.loss.curvature
 
 
-def lanczos_top(problem: Problem, steps: int = LANCZOS_STEPS) -> tuple[float, float]:
+def lanczos_top(problem: Objective, steps: int = LANCZOS_STEPS) -> tuple[float, float]:
     """The largest Ritz value of X^T X/n and its residual norm, from a fixed random start.
 
     Costs two passes over the data a step; the basis is kept orthogonal.
@@ -109,7 +109,7 @@ def lanczos_top(problem: Problem, steps: int = LANCZOS_STEPS) -> tuple[float, fl
 
 
 def _row_constants(
-    problem: Problem, whole: Array, vectors: Array
+    problem: Objective, whole: Array, vectors: Array
 ) -> tuple[float | None, float | None, float | None]:
     """kappa~ = max_i h c_i x_i^T A^-1 x_i, R2 and R2~, given the eigenvalues and vectors of A."""
     usable = whole > problem.width * np.finfo(float).eps * whole[-1]
@@ -128,7 +128,7 @@ def _row_constants(
 
 
 def _row_moments(
-    problem: Problem, usable: Array, whole: Array, basis: Array, leverages: Array
+    problem: Objective, usable: Array, whole: Array, basis: Array, leverages: Array
 ) -> tuple[float | None, float | None]:
     """R2 and R2_tilde, as the largest eigenvalues of whitened second moments of the A_i.
 
@@ -163,7 +163,7 @@ def _row_moments(
     return found[0], found[1]
 
 
-def _spectrum(problem: Problem) -> tuple[Array, Array, float]:
+def _spectrum(problem: Objective) -> tuple[Array, Array, float]:
     """Eigenvalues and vectors of A = h sum_i c_i x_i x_i^T / n + R, and mu."""
     h, l2 = bound(problem), problem.l2
     if not np.isfinite(problem.gram).all():
@@ -184,7 +184,7 @@ def _spectrum(problem: Problem) -> tuple[Array, Array, float]:
     return whole, vectors, smallest if above and problem.loss.quadratic else least
 
 
-def mu_with_intercept(problem: Problem) -> float:
+def mu_with_intercept(problem: Objective) -> float:
     """The least curvature of f with an intercept that has no penalty, at the best constant model.
 
     Write the Hessian, in the coefficients u and the intercept t, as [[B + l2 I, m], [m^T, s]]. The
@@ -226,7 +226,7 @@ def mu_with_intercept(problem: Problem) -> float:
     return least * s / (least + s * (1.0 + r * r))
 
 
-def constants(problem: Problem) -> Constants:
+def constants(problem: Objective) -> Constants:
     h, ridge = bound(problem), float(np.max(problem.ridge))
     L_max = h * problem.largest_row2 + ridge
     if problem.gram_fits:
@@ -240,7 +240,7 @@ def constants(problem: Problem) -> Constants:
     return _by_lanczos(problem, L_max, LANCZOS_STEPS)
 
 
-def _by_lanczos(problem: Problem, L_max: float, steps: int) -> Constants:
+def _by_lanczos(problem: Objective, L_max: float, steps: int) -> Constants:
     """L from above but for bad luck with the start; mu is what l2 gives."""
     h, ridge = bound(problem), problem.ridge
     ritz, residual = lanczos_top(problem, steps)
@@ -249,7 +249,7 @@ def _by_lanczos(problem: Problem, L_max: float, steps: int) -> Constants:
     return Constants(min(L, L_max), float(np.min(ridge)), L_max, None, exact=False, reads=reads)
 
 
-def estimated(problem: Problem) -> Constants:
+def estimated(problem: Objective) -> Constants:
     """Constants from a sample of the rows, or few Lanczos steps, where all would take long."""
     sample = problem.sample(SAMPLE_FLOPS)
     if not sample.gram_fits:

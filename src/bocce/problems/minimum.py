@@ -11,7 +11,7 @@ import numpy as np
 from ..rows import Array
 
 if TYPE_CHECKING:
-    from .problem import Problem
+    from .objective import Objective
 
 NEWTON_STEPS = 100
 FLATTEST = 1e-22  # of the rows' size: the least curvature that Newton's method believes
@@ -31,14 +31,14 @@ class Noise:
     sigma2: float
 
 
-def minimiser(p: Problem) -> Array:
+def minimiser(p: Objective) -> Array:
     """w*: least squares by eigenvalues (LSQR where d is large), other losses by Newton's method."""
     if not p.loss.quadratic:
         return _by_newton(p)
     return _by_eigenvalues(p) if p.gram_fits else _by_lsqr(p)
 
 
-def _by_eigenvalues(p: Problem) -> Array:
+def _by_eigenvalues(p: Objective) -> Array:
     """Of least norm when there are several."""
     eigenvalues, vectors = np.linalg.eigh(p.gram + np.diag(p.ridges))
     usable = eigenvalues > p.width * np.finfo(float).eps * max(eigenvalues[-1], 0.0)
@@ -49,7 +49,7 @@ def _by_eigenvalues(p: Problem) -> Array:
     return np.asarray(w)
 
 
-def _by_lsqr(p: Problem) -> Array:
+def _by_lsqr(p: Objective) -> Array:
     """Rows times sqrt(c_i), then sqrt(n l2 r_j) on the diagonal: an ordinary least squares."""
     from scipy.sparse.linalg import LinearOperator, lsqr
 
@@ -65,7 +65,7 @@ def _by_lsqr(p: Problem) -> Array:
     return np.asarray(lsqr(operator, target, atol=1e-14, btol=1e-14, iter_lim=10_000)[0])
 
 
-def _by_newton(p: Problem) -> Array:
+def _by_newton(p: Objective) -> Array:
     w = np.zeros(p.shape)
     value, g = p.look(w)
     scale = np.sqrt(p.row_gradient_mean2(w))
@@ -90,7 +90,7 @@ def _by_newton(p: Problem) -> Array:
     return w
 
 
-def _escapes(p: Problem, w: Array, g: Array) -> bool:
+def _escapes(p: Objective, w: Array, g: Array) -> bool:
     """Would Newton's method still move some x_i . w by a good part of 1?
 
     On the way to infinity the gradient vanishes but the steps do not.
@@ -101,7 +101,7 @@ def _escapes(p: Problem, w: Array, g: Array) -> bool:
     return p.largest_projection2(step.reshape(p.width, -1)) > 0.01**2
 
 
-def _newton_direction(p: Problem, w: Array, g: Array) -> Array:
+def _newton_direction(p: Objective, w: Array, g: Array) -> Array:
     if p.gram_fits and not p.loss.multi_output:
         H = p.hessian(w)
         level = 1e-14 * float(np.trace(H))
@@ -114,14 +114,16 @@ def _newton_direction(p: Problem, w: Array, g: Array) -> Array:
 
     def multiply(v: Array) -> Array:
         v = v.reshape(p.shape)
-        bent = p.combine(p.bend_times(z, p.predict(v))) / p.n + p.penalty_gradient(v)
+        bent = p.combine(
+            p.weighted(p.loss.bend_times(z, p.y, p.predict(v)))
+        ) / p.n + p.penalty_gradient(v)
         return np.asarray(bent.ravel())
 
     H = LinearOperator((w.size, w.size), matvec=multiply, dtype=np.float64)
     return np.asarray(cg(H, -g.ravel(), rtol=1e-6, maxiter=500)[0].reshape(p.shape))
 
 
-def noise_at(p: Problem, w: Array) -> Noise:
+def noise_at(p: Objective, w: Array) -> Noise:
     if p.penalty is not None:
         raise ValueError(
             f"{p.loss.problem_name}: penalty and intercept must be left out for noise, which is "
@@ -137,7 +139,7 @@ def noise_at(p: Problem, w: Array) -> Noise:
     return Noise(p.row_gradient_mean2(w), sigma2)
 
 
-def _lowest(p: Problem) -> Array:
+def _lowest(p: Objective) -> Array:
     """min over w of f_i, which is the minimum over z = x_i . w of c_i loss(z) + l2 z^2/(2 |x_i|^2).
 
     A row of zeros cannot be fitted at all; without l2 any other one can.

@@ -1,34 +1,142 @@
-"""The objective of a problem: its value and gradient, over all rows or a batch of them."""
+"""The objective of a problem: its variables, its value and its gradient."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from .. import _renamed
 from .._types import Design, Vector
-from ..rows import Array, Index, Rows, digest
+from ..losses import Loss
+from ..rows import Array, Index, Moments, Rows, digest
+from . import curvature, minimum
+from ._input import check_point
 from .cache import Immutable, depends_on
+from .curvature import Constants
 from .look import Look
-from .variables import Variables, by_row
+from .minimum import Noise
+from .path_cache import PathCache
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+GRAM_COLUMNS = 1024  # A d x d matrix is formed for at most this many columns.
+GRAM_FLOPS = 1e11  # A d x d matrix is formed with at most this many multiplications.
 
 
-class Objective(Immutable, Variables):
+class Objective(Immutable):
     """1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2, as a function of w.
 
-    In all methods ``rows`` are the numbers of some rows (None: all rows), and z are their scores
+    The variables are d coefficients, one more for an intercept, a column of them for each class. In
+    all methods ``rows`` are the numbers of some rows (None: all rows), and z are their scores
     x_i . w: one score a row, or with softmax one for each class.
     """
 
-    given: Rows  # as they were given
-    has_column = False  # is the intercept's column part of them?
-    y: Array  # as the loss wants them
-    weight: Array | None
+    given: Rows  # the rows that the caller gave
+    has_column: bool  # is the intercept's column part of the given rows?
     n: int
+    d: int
+    y: Array  # the targets, as the loss needs them
+    loss: Loss
+    l2: float
+    intercept: bool
+    weight: Array | None = None
+    penalty: Array | None = None  # one factor a variable, the intercept among them
+    classes: Any = None
+    offset: Array | None = None  # the caller's; y and loss count it already
+    engine: Any = None  # the engine for steps on rows in other processes
+    handed_on: PathCache | None = None  # results that runs on the same rows leave to the next one
+    shared_gram: Moments | None = None  # the sums of a problem with the same rows, other targets
+    avoid_gram = False  # would a Gram matrix cost more than the one pass that is made?
+    kinds: ClassVar[list[tuple[Callable[[object], bool], type[Problem]]]] = []
+
+    def __init_subclass__(cls, serves: Callable[[object], bool] | None = None) -> None:
+        """``serves``: the class is for the problems whose ``X`` passes this test."""
+        if serves is not None:
+            Objective.kinds.append((serves, cls))  # type: ignore[arg-type]
+
+    def __new__(cls, X: Design = None, *args: object, **kwargs: object) -> Any:
+        return object.__new__(next((kind for serves, kind in cls.kinds if serves(X)), cls))
+
+    @classmethod
+    def of(
+        cls, rows: Rows, y: Array, loss: Loss, l2: float, *, has_column: bool = True, **more: Any
+    ) -> Problem:
+        """A problem of rows and encoded targets that are known to be right.
+
+        ``has_column``: is the intercept's column, if there is one, part of the rows? ``more`` are
+        other fields.
+        """
+        self: Problem = cls.__new__(cls, rows)
+        has_column = has_column and more.get("intercept", False)
+        self._fill(rows, loss, l2, has_column=has_column, y=y, **more)
+        return self
+
+    def _fill(self, rows: Rows, loss: Loss, l2: float, **more: Any) -> None:
+        """Give a problem that is being made its fields."""
+        fields: dict[str, Any] = {"given": rows, "loss": loss, "l2": l2, "intercept": False}
+        fields |= {"has_column": False, **more}
+        self._set(n=rows.n, d=rows.d - fields["has_column"], **fields)
+
+    # -- the variables ---------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """The number of variables: d, and one more for an intercept."""
+        return self.d + self.intercept
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of w: a vector, or a column for each class where a row has a score for each."""
+        return (self.width, len(self.classes)) if self.loss.multi_output else (self.width,)
+
+    @property
+    def ridge(self) -> Any:
+        """l2, or where there is a penalty, l2 r_j."""
+        return self.l2 if self.penalty is None else self.l2 * self.penalty
+
+    @property
+    def ridges(self) -> Array:
+        """l2 r_j for every variable."""
+        return np.array(np.broadcast_to(self.ridge, self.width), dtype=np.float64)
+
+    def penalty_gradient(self, w: Array) -> Array:
+        """The gradient of the penalty: l2 r_j w_j, for the variables of column j."""
+        return np.asarray((self.ridge * w.T).T)
+
+    def ridge_value(self, w: Array) -> float:
+        """l2/2 sum_j r_j w_j^2."""
+        return 0.5 * float(np.vdot(self.penalty_gradient(w), w))
+
+    def point(self, w: Vector, name: str = "w") -> Array:
+        """``w`` as a float64 array, one number a variable, checked."""
+        more = " and the intercept is one more variable" if self.intercept else ""
+        more += f"; y has {len(self.classes)} classes" if self.loss.multi_output else ""
+        return check_point(
+            self.loss.problem_name, name, w, self.shape, f"X has {self.d} columns{more}"
+        )
+
+    def split_intercept(self, u: Array) -> tuple[Array, Any]:
+        """The variables as (w, intercept): a number, or one for each class."""
+        if not self.intercept:
+            return u, 0.0
+        return u[:-1], (u[-1].copy() if self.loss.multi_output else float(u[-1]))
+
+    def join_intercept(self, w: Array, intercept: Any) -> Array:
+        """The variables, from w and the intercept."""
+        return np.concatenate([w, np.asarray(intercept)[None]]) if self.intercept else w
+
+    pull = _renamed.method("Problem", "pull", "penalty_gradient")
+    parted = _renamed.method("Problem", "parted", "split_intercept")
+    joined = _renamed.method("Problem", "joined", "join_intercept")
+
+    # -- the rows --------------------------------------------------------------------------------
 
     @depends_on("rows")
     def rows(self) -> Rows:
-        """One number a variable: the rows that were given, with a 1 behind for an intercept."""
+        """One number a variable: the given rows, with a 1 appended for an intercept."""
         return self.given.with_column() if self.intercept > self.has_column else self.given
 
     @property
@@ -52,6 +160,13 @@ class Objective(Immutable, Variables):
         name, rows = self.loss.problem_name, self.given.fingerprint()
         return f"{name} {self.loss!r} {rows} {data} l2={self.l2!r}"
 
+    def __repr__(self) -> str:
+        kind = "CSR " if self.sparse else self.given.library
+        name = self.loss.problem_name
+        shown = f"{self.loss.name}, " if name == "Problem" else ""
+        end = ", intercept" * self.intercept + ", offset" * (self.offset is not None)
+        return f"{name}({shown}{kind}{self.n} x {self.d} {self.given.dtype}, l2={self.l2:g}{end})"
+
     def weighted(self, values: Array, rows: Index | slice | None = None) -> Array:
         """c_i times the value of row i."""
         if self.weight is None:
@@ -64,7 +179,7 @@ class Objective(Immutable, Variables):
         return self.rows.times(w, rows)
 
     def combine(self, coefficients: Array, rows: Index | None = None) -> Array:
-        """The sum of c_i x_i over rows."""
+        """The sum of coefficient times x_i over rows."""
         return self.rows.combine(coefficients, rows)
 
     @property
@@ -88,6 +203,35 @@ class Objective(Immutable, Variables):
             return np.bincount(self.y, self.weight, minlength=len(self.classes)) / self.n
         return float(self.weighted(self.y.real).mean())
 
+    @depends_on("rows", "weights", "targets")
+    def moment(self) -> Array:
+        """sum_i c_i y_i x_i / n."""
+        return self.combine(self.weighted(self.y)) / self.n
+
+    @depends_on("rows", "weights")
+    def gram(self) -> Array:
+        """sum_i c_i x_i x_i^T / n."""
+        with np.errstate(over="ignore", invalid="ignore"):  # The caller reports an overflow.
+            return self.rows.gram(self.weight)
+
+    @depends_on("rows", "weights", "targets")
+    def sums(self) -> Moments:
+        """The sums of a squared loss, in one pass, or with a Gram matrix that is known."""
+        with np.errstate(all="ignore"):  # The caller, who needs finite sums, reports an overflow.
+            if self.shared_gram is None:
+                return self.rows.moments(self.y, self.weight)
+            return self.shared_gram.with_targets(self.moment, self.target2, self.n)
+
+    @property
+    def gram_fits(self) -> bool:
+        """Is the matrix of all pairs of columns cheap enough to form?"""
+        return self.width <= GRAM_COLUMNS and 2.0 * self.rows.cost * self.width <= GRAM_FLOPS
+
+    @property
+    def has_gram(self) -> bool:
+        """Does a Gram matrix give the full gradient without touching the rows?"""
+        return self.loss.quadratic and self.gram_fits and not self.avoid_gram
+
     def gram_times(self, v: Array) -> Array:
         """sum_i c_i x_i x_i^T v / n."""
         return self.combine(self.weighted(self.predict(v))) / self.n
@@ -96,41 +240,28 @@ class Objective(Immutable, Variables):
         """max_i c_i ||x_i^T D||^2 for the columns of D."""
         return float(self.weighted(self.rows.projections2(directions)).max())
 
-    @property
-    def units(self) -> int:
-        """How many things a batch is drawn from: the rows (in a block file, the blocks)."""
-        return self.n
-
-    def units_in(self, b: int) -> int:
-        """The number of units, rows or blocks, of a batch of b rows."""
-        return b
-
-    def whole_batch(self, b: int) -> int:
-        """The batch size nearest to b that can be drawn."""
-        return b
-
-    def batch_gradient(self, w: Array, units: Index) -> Array:
-        """The unbiased estimate of the gradient from the units drawn."""
-        return self.gradient(w, units)
+    # -- losses ----------------------------------------------------------------------------------
 
     def losses(self, z: Array, rows: Index | None = None) -> Array:
         """c_i loss(z_i, y_i)."""
-        return self.weighted(self.loss.value(z, self._of(rows)), rows)
+        return self.weighted(self.loss.value(z, self._targets(rows)), rows)
 
     def slopes(self, z: Array, rows: Index | None = None) -> Array:
         """c_i times the derivative of the loss at z_i."""
-        return self.weighted(self.loss.slope(z, self._of(rows)), rows)
+        return self.weighted(self.loss.slope(z, self._targets(rows)), rows)
 
     def bends(self, z: Array, rows: Index | None = None) -> Array:
         """c_i times the second derivative of the loss at z_i."""
-        return self.weighted(self.loss.bend(z, self._of(rows)), rows)
+        return self.weighted(self.loss.bend(z, self._targets(rows)), rows)
 
-    def bend_times(self, z: Array, u: Array) -> Array:
-        """c_i times the second derivative of the loss at z_i, times u_i."""
-        return self.weighted(self.loss.bend_times(z, self.y, u))
-
-    def _of(self, rows: Index | None) -> Array:
+    def _targets(self, rows: Index | None) -> Array:
         return self.y if rows is None else self.y[rows]
+
+    def hessian(self, w: Array) -> Array:
+        """The Hessian of f at w, without the l2 term; for one score a row."""
+        if self.loss.quadratic:
+            return self.gram
+        return self.rows.gram(self.bends(self.predict(w)))
 
     def look(self, w: Array, rows: Index | None = None) -> Look:
         """The objective and its gradient, over all rows or the mean over some, plus the l2 term."""
@@ -160,7 +291,7 @@ class Objective(Immutable, Variables):
         Parameters
         ----------
         w, rows : array-like
-            The point (one number a variable), and the numbers of the rows (None: all).
+            As for ``value``.
 
         Returns
         -------
@@ -176,5 +307,78 @@ class Objective(Immutable, Variables):
         z, pull = self.predict(w), self.penalty_gradient(w)
         slopes = self.slopes(z)
         across = self.l2 * z if self.penalty is None else self.predict(pull)
-        squares = by_row(slopes**2) * self.rows.norms2 + 2 * by_row(slopes * across)
+        squares = _row_sums(slopes**2) * self.rows.norms2 + 2 * _row_sums(slopes * across)
         return float(max(0.0, squares.mean() + np.vdot(pull, pull)))
+
+    @depends_on("rows", "weights", "penalty")
+    def _constants(self) -> Constants:
+        return curvature.constants(self)
+
+    def estimated(self) -> Constants:
+        """The constants, from a sample of rows where all would take long: for guarded runs."""
+        return self.known("_constants") or self._estimated
+
+    @depends_on("rows", "weights", "penalty")
+    def _estimated(self) -> Constants:
+        return curvature.estimated(self)
+
+    def noise_at(self, w: Array) -> Noise:
+        """The gradient noise at w."""
+        return minimum.noise_at(self, w)
+
+    # -- batches ---------------------------------------------------------------------------------
+
+    @property
+    def units(self) -> int:
+        """The number of units that a batch is drawn from: rows, or the blocks of a file."""
+        return self.n
+
+    def units_in(self, b: int) -> int:
+        """The number of units of a batch of b rows."""
+        return b
+
+    def whole_batch(self, b: int) -> int:
+        """The batch size nearest to b that can be drawn."""
+        return b
+
+    def batch_gradient(self, w: Array, units: Index) -> Array:
+        """The unbiased estimate of the gradient from the units drawn."""
+        return self.gradient(w, units)
+
+    # -- other problems --------------------------------------------------------------------------
+
+    def with_encoded(self, y: Array) -> Self:
+        """The same problem with other encoded targets; the Gram matrix in its sums is shared."""
+        gram = self.known("sums") or self.shared_gram
+        cache = self.handed_on and self.handed_on.copy()
+        return self.with_fields(y=y, shared_gram=gram, handed_on=cache)
+
+    def sample(self, flops: float) -> Problem:
+        """The problem on rows spread over the data, so many that a Gram matrix costs ``flops``.
+
+        The sample has at least 20 d rows; where these are most rows, the problem itself is
+        returned.
+        """
+        rows = int(max(20 * self.width, flops * self.n / max(2.0 * self.rows.gram_cost, 1.0)))
+        if 2 * rows >= self.n:
+            return self  # type: ignore[return-value]
+        return self.on(np.sort(np.random.default_rng(0).choice(self.n, rows, replace=False)))
+
+    def on(self, chosen: Index) -> Problem:
+        """The problem on the chosen rows; the weights stay as they are."""
+        usual = self.kinds[0][1]
+        return usual.of(
+            self.rows.take(chosen),
+            self.y[chosen],
+            self.loss,
+            self.l2,
+            weight=None if self.weight is None else self.weight[chosen],
+            penalty=self.penalty,
+            classes=self.classes,
+            intercept=self.intercept,
+        )
+
+
+def _row_sums(values: Array) -> Array:
+    """The sums over the scores of a row."""
+    return np.asarray(values.reshape(values.shape[0], -1).sum(axis=1))

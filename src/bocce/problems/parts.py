@@ -1,29 +1,28 @@
-"""A problem in parts: the mean of smaller ones, looked at one at a time.
+"""A problem in parts: the mean of smaller problems, of which one is in use at a time.
 
-f = sum_p (n_p/n) f_p, so every pass over the data is a weighted mean (or a maximum) of what the
-parts answer, and batches need no array as long as the data. Parts are the blocks of a file
-(``FileProblem``), or live on other machines (``bocce.ray``).
+f = sum_p (n_p/n) f_p, so every pass over the data is a weighted mean (or a maximum) of the answers
+of the parts, and batches need no array as long as the data. Parts are the blocks of a file
+(``FileProblem``), or the rows of Ray actors (``bocce.ray``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._types import Vector
 from ..losses import Loss, loss_of
 from ..losses.offset import with_offset, without_offset
-from ..rows import Array, Dense, FileRows, InBlocks, Index, OffsetBlocks, Rows, digest
-from ._input import check_l2
+from ..rows import Array, Dense, FileRows, InBlocks, Index, OffsetBlocks, digest
+from ._input import check_l2, penalty_factors
 from .cache import depends_on
 from .curvature import Constants
-from .kinds import serves
 from .look import Look
 from .minimum import Noise
-from .penalties import penalty_factors
-from .problem import GRAM_COLUMNS, Problem
+from .objective import GRAM_COLUMNS
+from .problem import Problem
 
 if TYPE_CHECKING:
     from .frame import Frame
@@ -31,40 +30,18 @@ if TYPE_CHECKING:
 Ask = Callable[..., Any]  # a function of a part, such as Problem.value
 
 
-class Summary(NamedTuple):
-    """What one pass over the rows gives: means, and the largest ||x_i||^2."""
-
-    gram: Array  # X^T X / n, or 0 x 0 where it is not wanted
-    moment: Array  # X^T y / n
-    target2: float  # the mean of y^2
-    column2: Array  # the mean square of each column
-    largest_row2: float
-
-    @classmethod
-    def of(cls, p: Problem, with_gram: bool) -> Summary:
-        gram = p.gram if with_gram else np.zeros((0, 0))
-        column2 = np.diag(gram) if with_gram else p.rows.squares()
-        return cls(gram, p.moment, p.target2, column2, p.largest_row2)
+def _sums(part: Problem, with_gram: bool) -> list[Any]:
+    """X^T X/n (or 0), X^T y/n, the mean of y^2, of every column's squares, and max ||x_i||^2."""
+    gram = part.gram if with_gram else np.zeros(())
+    column2 = np.diag(gram) if with_gram else part.rows.squares()
+    return [gram, part.moment, part.target2, column2, part.largest_row2]
 
 
 class PartedProblem(Problem):
-    """What is asked of a whole problem, asked of its parts; ``over`` is where they are."""
+    """A problem that asks its parts; ``over`` says where the parts are."""
 
-    # What a run on the plane keeps, of rows that live elsewhere.
+    # The scores of a run on the plane, for rows in other processes.
     scores: Callable[..., Any] | None = None
-
-    weight = None
-
-    def _begin(self, rows: Rows, loss: Loss, l2: float, intercept: bool, **fields: Any) -> None:
-        """Give a problem that is being made its fields: an intercept has no penalty."""
-        known = {"given": rows, "n": rows.n, "d": rows.d, "loss": loss, "l2": l2}
-        known["penalty"] = np.append(np.ones(rows.d), 0.0) if intercept else None
-        self._set(**{**known, "intercept": bool(intercept), **fields})
-
-    def _settings(self) -> str:
-        """What a fingerprint says besides the data and the loss."""
-        extras = "" if self.penalty is None else f" penalty {digest(self.penalty)}"
-        return f"l2={self.l2!r}{extras}{' intercept' * self.intercept}"
 
     def columns_seen(self) -> tuple[Array, Array, Array] | None:
         """Centre, mean square about it, and share of entries other than zero of each column; None
@@ -76,12 +53,25 @@ class PartedProblem(Problem):
         raise NotImplementedError
 
     def over(self, ask: Ask, *args: Any) -> Iterator[tuple[int, Any]]:
-        """(rows, answer) of each part: what ``ask(part, *args)`` gives."""
+        """(rows, answer) of each part: the result of ``ask(part, *args)``."""
+        raise NotImplementedError
+
+    def named(self, rows: Index) -> Iterator[tuple[Problem, Index]]:
+        """The parts that hold these rows, and the numbers of the rows there."""
         raise NotImplementedError
 
     def mean(self, ask: Ask, *args: Any) -> Any:
         """The mean over rows of the parts' own means."""
         return sum(rows * answer for rows, answer in self.over(ask, *args)) / self.n
+
+    @depends_on()
+    def _identity(self) -> str:
+        return self.given.fingerprint()
+
+    def fingerprint(self) -> str:
+        extras = "" if self.penalty is None else f" penalty {digest(self.penalty)}"
+        settings = f"l2={self.l2!r}{extras}{' intercept' * self.intercept}"
+        return f"{self.loss.problem_name} {self.loss!r} {self._identity} {settings}"
 
     def units_in(self, b: int) -> int:
         return max(1, round(b * self.units / self.n))
@@ -95,20 +85,14 @@ class PartedProblem(Problem):
         return self.d <= GRAM_COLUMNS
 
     @depends_on("rows", "targets")
-    def _summary(self) -> Summary:
-        """All that one pass gives."""
+    def _summary(self) -> list[Any]:
+        """``_sums`` of all parts together, in one pass."""
         means: list[Any] = [0.0] * 4
         largest = 0.0
-        for rows, part in self.over(Summary.of, self.gram_fits):
-            means = [mean + rows / self.n * theirs for mean, theirs in zip(means, part[:4])]
-            largest = max(largest, part.largest_row2)
-        return Summary(means[0], means[1], means[2], means[3], largest)
-
-    @property
-    def gram(self) -> Array:
-        """X^T X / n."""
-        self._needs_gram()
-        return self._summary.gram
+        for rows, part in self.over(_sums, self.gram_fits):
+            means = [mean + rows / self.n * theirs for mean, theirs in zip(means, part)]
+            largest = max(largest, part[4])
+        return [*means, largest]
 
     def _needs_gram(self) -> None:
         if not self.gram_fits:
@@ -117,35 +101,25 @@ class PartedProblem(Problem):
                 "matrix of data in parts; use minimize, which needs none."
             )
 
+    @property
+    def gram(self) -> Array:
+        self._needs_gram()
+        return np.asarray(self._summary[0])
+
     def minimiser(self) -> Array:
-        """w*, of least norm when there are several; for d up to 1024."""
         self._needs_gram()
         return self._minimiser.copy()
 
-    @property
-    def moment(self) -> Array:
-        """X^T y / n."""
-        return self._summary.moment
-
-    @property
-    def target2(self) -> float:
-        return self._summary.target2
-
-    @property
-    def largest_row2(self) -> float:
-        return self._summary.largest_row2
-
-    @property
-    def mean_row2(self) -> float:
-        return float(self._summary.column2.sum())
+    moment = property(lambda self: self._summary[1])
+    target2 = property(lambda self: self._summary[2])
+    mean_row2 = property(lambda self: float(self._summary[3].sum()))
+    largest_row2 = property(lambda self: self._summary[4])
 
     def gram_times(self, v: Array) -> Array:
         return np.asarray(self.mean(Problem.gram_times, v))
 
     def largest_projection2(self, directions: Array) -> float:
-        return max(
-            float(answer) for _, answer in self.over(Problem.largest_projection2, directions)
-        )
+        return max(float(size) for _, size in self.over(Problem.largest_projection2, directions))
 
     def row_gradient_mean2(self, w: Vector) -> float:
         return float(self.mean(Problem.row_gradient_mean2, self.point(w)))
@@ -162,6 +136,19 @@ class PartedProblem(Problem):
             value += count / self.n * part.value
             gradient += count / self.n * part.gradient
         return Look(value, gradient)
+
+    def value(self, w: Vector, rows: Index | None = None) -> float:
+        w = self.point(w)
+        if rows is None:
+            return float(self.mean(Problem.value, w))
+        return float(sum(p.value(w, i) * i.size for p, i in self.named(rows)) / len(rows))
+
+    def gradient(self, w: Vector, rows: Index | None = None) -> Array:
+        w = self.point(w)
+        if rows is None:
+            return np.asarray(self.mean(Problem.gradient, w))
+        total = sum(p.gradient(w, i) * i.size for p, i in self.named(rows))
+        return np.asarray(total / len(rows))
 
     def noise_at(self, w: Array) -> Noise:
         chi2 = sigma2 = 0.0
@@ -183,8 +170,7 @@ def _offset_column(where: str, X: Any, offset: Any) -> int:
     return int(names.index(offset))
 
 
-@serves(lambda X: isinstance(X, InBlocks))
-class FileProblem(PartedProblem):
+class FileProblem(PartedProblem, serves=lambda X: isinstance(X, InBlocks)):
     """A problem whose rows lie in a block file; a batch is made of whole blocks.
 
     m of M blocks, uniformly without replacement, estimate the gradient by Horvitz and Thompson:
@@ -232,12 +218,11 @@ class FileProblem(PartedProblem):
         factors = penalty_factors(
             kind.problem_name, rows, penalty, standardize, intercept=intercept
         )
-        facts = {"labels": labels, "classes": classes, "penalty": factors}
-        facts["offset_column"] = offset
-        self._begin(rows, kind, l2, intercept, **facts)
+        facts = {"labels": labels, "classes": classes, "offset_column": offset}
+        self._fill(rows, kind, l2, intercept=bool(intercept), penalty=factors, **facts)
 
     def encoded(self, y: Array) -> tuple[Array, Array | None]:
-        """Stored targets as the loss wants them; no labels stand for more than were counted."""
+        """Stored targets as the loss needs them; no labels stand for more than were counted."""
         encoded, classes = self.loss.targets(self.loss.problem_name, y.real, self.labels or ())
         if self.offset_column is not None:
             encoded = with_offset(without_offset(self.loss), encoded, y.imag)[1]
@@ -245,12 +230,8 @@ class FileProblem(PartedProblem):
 
     @depends_on("rows")
     def y(self) -> Array:  # type: ignore[override]
-        """All targets, as the loss wants them: n numbers in memory."""
+        """All targets, as the loss needs them: n numbers in memory."""
         return self.encoded(self.given.targets())[0]
-
-    def fingerprint(self) -> str:
-        name, rows = self.loss.problem_name, self.given.fingerprint()
-        return f"{name} {self.loss!r} {rows} {self._settings()}"
 
     def parts(self, blocks: Iterable[int] | None = None) -> Iterator[Problem]:
         """The problem of each block (all, or those named), valid until the next is taken."""
@@ -258,31 +239,15 @@ class FileProblem(PartedProblem):
             yield self._part(X, y)
 
     def _part(self, X: Array, y: Array) -> Problem:
-        return Problem.of(
-            Dense(X), self.encoded(y)[0], self.loss, self.l2, penalty=self.penalty,
-            classes=self.classes, intercept=self.intercept, has_column=False,
-        )  # fmt: skip
+        facts = {"classes": self.classes, "intercept": self.intercept, "penalty": self.penalty}
+        encoded = self.encoded(y)[0]
+        return Problem.of(Dense(X), encoded, self.loss, self.l2, has_column=False, **facts)
 
     def over(self, ask: Ask, *args: Any) -> Iterator[tuple[int, Any]]:
         for part in self.parts():
             yield part.n, ask(part, *args)
 
-    def value(self, w: Vector, rows: Index | None = None) -> float:
-        """f(w), or the mean over ``rows`` plus the l2 term."""
-        w = self.point(w)
-        if rows is None:
-            return float(self.mean(Problem.value, w))
-        return float(sum(p.value(w, i) * i.size for p, i in self._named(rows)) / len(rows))
-
-    def gradient(self, w: Vector, rows: Index | None = None) -> Array:
-        """The gradient of f, or of the mean over ``rows`` plus the l2 term."""
-        w = self.point(w)
-        if rows is None:
-            return np.asarray(self.mean(Problem.gradient, w))
-        total = sum(p.gradient(w, i) * i.size for p, i in self._named(rows))
-        return np.asarray(total / len(rows))
-
-    def _named(self, rows: Index) -> Iterator[tuple[Problem, Index]]:
+    def named(self, rows: Index) -> Iterator[tuple[Problem, Index]]:
         for X, y, local in self.given.named(rows):
             yield self._part(X, y), local
 

@@ -24,7 +24,6 @@ from ..inference import Inference
 from ..losses import loss_of
 from ..run import Progress, Request, Result
 from ..run.certain import solve_as_asked
-from ..run.request import tolerance
 
 with _extras.extra("ray"):
     from .cluster import WHERE, connected
@@ -101,15 +100,13 @@ def minimize(
     >>> r.w.round(6)
     array([ 1., -1.])
     """
-    goal, certain = tolerance(tol)
     request = Request(
         method=method,
         T=T,
         batch_size=batch_size,
         seed=seed,
         w0=w0,
-        tol=goal,
-        certain=certain,
+        tol=tol,  # type: ignore[arg-type]
         record_every=record_every,
         callback=callback,
         checkpoint=checkpoint,

@@ -11,11 +11,11 @@ from typing import Any
 import ray
 
 WHERE = "ray.minimize"
-LOCAL = "local"  # Ray's word for: start one here
-REACHED_WITHIN = 3.0  # seconds; a cluster that runs answers in milliseconds
-PARTS_A_CPU = 8  # a worker is a process of 100 MB: more of them take turns
-RESTARTS = 100  # of one worker: more are no accident
-TRIES = 10  # of a round whose answers were lost with a machine
+LOCAL = "local"  # Ray's name for a cluster that is started on this machine
+REACHED_WITHIN = 3.0  # Seconds to wait for a cluster; one that runs answers in milliseconds.
+PARTS_A_CPU = 8  # The most workers a CPU; a worker is a process of 100 MB.
+RESTARTS = 100  # The most times that one worker is started again: more are no accident.
+TRIES = 10  # The most times that a message is sent whose answers were lost with a machine.
 
 
 @contextmanager

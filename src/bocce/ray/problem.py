@@ -1,4 +1,4 @@
-"""A problem whose rows live in actors, and who steps on it in batches."""
+"""A problem whose rows live in actors, and the engine of its batches."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import ray
 from .. import sampling
 from ..engines.remote import RemoteEngine
 from ..problems import PartedProblem, Problem
-from ..problems.cache import depends_on
 from ..rows import Array, Index, Rows
-from .cluster import WHERE, insist
+from . import workers
+from .cluster import RESTARTS, WHERE, check_parts, insist
 from .columns import Seen, seen
 from .scores import ActorScores
 from .sources import Survey
-from .workers import reduced, shared, started
+from .workers import reduced, shared
 
 
 class ActorRows(Rows):
-    """Rows in actors: nothing as long as the data is ever had in one place."""
+    """Rows in actors; the driver never holds an array as long as the data."""
 
     in_parts = True
     X = None
@@ -39,12 +39,10 @@ class ActorRows(Rows):
 
     @property
     def cost(self) -> float:
-        """Multiplications of one product with a vector."""
         return self.found.cost + (self.d - self.found.d) * self.n
 
     @property
     def pairs(self) -> float:
-        """Multiplications of a row's part of a Gram matrix, on average."""
         if self.found.pairs is None:
             return super().pairs
         more = self.d - self.found.d
@@ -56,7 +54,7 @@ class ActorRows(Rows):
         return wider
 
     def fingerprint(self) -> str:
-        """A hash of those of the parts."""
+        """A hash of the fingerprints of the parts."""
         asked = [actor.ask.remote(None, Problem.fingerprint) for actor in self.actors.values()]
         whole = repr((self.found.rows, insist(lambda: ray.get(asked))))
         return hashlib.sha256(whole.encode()).hexdigest()
@@ -65,35 +63,21 @@ class ActorRows(Rows):
 class ActorProblem(PartedProblem):
     """f is the mean over the parts, and every part lives in an actor.
 
-    ``frame``: the variables that the workers are asked in, [a reference to a ``Frame``], or None
-    for the caller's own.
+    ``frame``: the variables of the questions to the workers, [a reference to a ``Frame``], or None
+    for the caller's variables.
     """
 
     given: ActorRows
     frame: list[Any] | None = None
 
     def __init__(self, rows: ActorRows, loss: Any, l2: float, intercept: bool) -> None:
-        self._begin(
-            rows,
-            loss,
-            l2,
-            intercept,
-            classes=rows.found.classes,
-            engine=ActorEngine,
-            scores=ActorScores,
-        )
+        penalty = np.append(np.ones(rows.d), 0.0) if intercept else None
+        places = {"engine": ActorEngine, "scores": ActorScores, "classes": rows.found.classes}
+        self._fill(rows, loss, l2, intercept=intercept, penalty=penalty, **places)
 
     @property
     def units(self) -> int:
-        """What a batch is drawn from: the rows, or the blocks, of all parts."""
         return sum(self.given.found.units)
-
-    @depends_on()
-    def _identity(self) -> str:
-        return self.given.fingerprint()
-
-    def fingerprint(self) -> str:
-        return f"{self.loss.problem_name} {self.loss!r} {self._identity} {self._settings()}"
 
     def columns_seen(self) -> Seen | None:
         return None if self.given.found.in_files else seen(self)
@@ -112,32 +96,36 @@ class ActorProblem(PartedProblem):
 
         yield from zip((self.given.found.rows[part] for part in actors), insist(answers))
 
-    def value(self, w: Any, rows: Index | None = None) -> float:
-        """f(w)."""
-        self._all(rows)
-        return float(self.mean(Problem.value, self.point(w)))
-
-    def gradient(self, w: Any, rows: Index | None = None) -> Array:
-        """The gradient of f."""
-        self._all(rows)
-        return np.asarray(self.mean(Problem.gradient, self.point(w)))
-
-    def _all(self, rows: Index | None) -> None:
-        if rows is not None:
-            raise ValueError(
-                f"{self.loss.problem_name}: rows must be left out for rows in Ray actors, which "
-                "are numbered part by part; ask for all of them."
-            )
+    def named(self, rows: Index) -> Iterator[tuple[Problem, Index]]:
+        raise ValueError(
+            f"{self.loss.problem_name}: rows must be left out for rows in Ray actors, which "
+            "are numbered part by part; ask for all of them."
+        )
 
 
 @contextmanager
 def placed(
     found: Survey, loss: Any, l2: float, intercept: bool, seed: int
 ) -> Iterator[ActorProblem]:
-    """The problem, its parts in actors that end with it; a part keeps its number when others
-    are empty."""
-    with started(found, loss, l2, intercept, seed) as actors:
+    """The problem, whose parts are in actors that end with the block.
+
+    An empty part has no actor, and the other parts keep their numbers.
+    """
+    check_parts(sum(count > 0 for count in found.rows))
+    remote = ray.remote(workers.Worker).options(
+        max_restarts=RESTARTS, max_task_retries=-1, scheduling_strategy="SPREAD"
+    )
+    held = [[ray.put(source)] for source in found.sources]  # for as long as they may be reloaded
+    actors: dict[int, Any] = {
+        part: remote.remote(source, loss, l2, intercept, sampling.part_seed(seed, part))
+        for part, source in enumerate(held)
+        if found.rows[part]
+    }
+    try:
         yield ActorProblem(ActorRows(found, actors), loss, l2, intercept)
+    finally:
+        for actor in actors.values():
+            ray.kill(actor)
 
 
 class ActorEngine(RemoteEngine):
@@ -174,17 +162,10 @@ class ActorEngine(RemoteEngine):
         return np.asarray(insist(total))[1:]
 
     def row_sum(self, at: Array) -> tuple[float, Array]:
-        sent = shared(at)
-
-        def total() -> Array:
-            frame = self.problem.frame
-            asked = [
-                (part, actor.row_sum.remote(frame, sent)) for part, actor in self.actors.items()
-            ]
-            return np.asarray(reduced(self.actors, asked))
-
-        _, loss, *_ = found = insist(total)
-        return float(loss), found[2:]
+        p, found = self.problem, self.problem.look(at)
+        return p.n * (found.value - p.ridge_value(at)), p.n * (
+            found.gradient - p.penalty_gradient(at)
+        )
 
     def _counts(self, k: int) -> Array:
         if self.split[0] == k:

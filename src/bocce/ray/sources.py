@@ -1,8 +1,10 @@
-"""Where the rows come from, and what the driver knows of them before any worker has started."""
+"""The sources of the rows, and the facts that the driver knows before a worker has started."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,16 +16,17 @@ from .. import _checks
 from ..blockfile import BlockFile
 from ..data.read.files import table_rows
 from ..problems import FileProblem, Problem
-from ..rows import Array, Rows, rows_of
+from ..rows import Array, Rows
 from .cluster import WHERE, processors
 
-MakePart = Any  # called with (loss, l2, intercept) by a worker, to have its problem
+# A worker calls its source with (loss, l2, intercept) and gets its problem; an empty part has none.
+Source = Callable[[Any, float, bool], Problem]
 
 
 class Survey(NamedTuple):
-    """The parts: how a worker has its own, and how many rows and units (rows, or blocks) it has."""
+    """The parts: the source, the rows and the units (rows, or blocks) of each of them."""
 
-    sources: list[MakePart]
+    sources: Sequence[Source | None]
     rows: list[int]
     units: list[int]
     d: int
@@ -69,17 +72,15 @@ def _ends(n: int, parts: int) -> list[tuple[int, int]]:
 
 def survey(parts: Any, loss: Any, workers: int | None) -> Survey:
     if hasattr(parts, "iter_batches"):
-        found = _of_dataset(parts, loss, workers)
-    elif not isinstance(parts, (list, tuple)) or not parts:
+        return _of_dataset(parts, loss, workers)
+    if not isinstance(parts, (list, tuple)) or not parts:
         raise TypeError(
             f"{WHERE}: parts={type(parts).__name__} must be a list of pairs (X, y) or of paths of "
             "block files with at least one entry, or a ray.data.Dataset."
         )
-    elif all(isinstance(part, (str, os.PathLike)) for part in parts):
-        found = _of_files([BlockFile(part) for part in parts], loss)
-    else:
-        found = _of_arrays(parts, loss)
-    return found
+    if all(isinstance(part, (str, os.PathLike)) for part in parts):
+        return _of_files([BlockFile(part) for part in parts], loss)
+    return _of_arrays(parts, loss)
 
 
 def _some(rows: int) -> None:
@@ -102,24 +103,21 @@ def _one_width(widths: list[int]) -> int:
 
 def _of_arrays(parts: Any, loss: Any) -> Survey:
     pairs = [_pair(part, given) for part, given in enumerate(parts)]
-    rows = [X.shape[0] for X, _ in pairs]
-    _some(sum(rows))
+    counts = [X.shape[0] for X, _ in pairs]
+    _some(sum(counts))
     d = _one_width([X.shape[1] for X, _ in pairs])
     held = [(X, y) for X, y in pairs if X.shape[0]]
-    # as one problem would judge them: every row finite, and labels counted over all parts
-    checked = [Problem(X, np.zeros(X.shape[0])) for X, _ in held]
-    targets = _checked_targets(held)
-    encoded, classes = loss.targets(loss.problem_name, targets)
-    shares = iter(np.split(encoded, np.cumsum([X.shape[0] for X, _ in held])[:-1]))
-    problems = iter(checked)
-    sources: list[MakePart] = [
-        _Arrays(next(problems).X, next(shares), classes) if count else _nothing for count in rows
-    ]
-    cost = sum(problem.given.cost for problem in checked)
-    sparse = checked[0].given.sparse
-    pairs = sum(problem.n * problem.given.pairs for problem in checked) / sum(rows)
-    dtype = checked[0].given.dtype
-    return Survey(sources, rows, rows, d, classes, dtype, cost, sparse=sparse, pairs=pairs)
+    # All parts are checked as one problem: every row is finite, and labels are counted over all.
+    rows = [Problem(X, np.zeros(X.shape[0])).given for X, _ in held]
+    encoded, classes = loss.targets(loss.problem_name, _checked_targets(held))
+    targets = np.split(encoded, np.cumsum([part.n for part in rows])[:-1])
+    made = (partial(_part, part, y, classes) for part, y in zip(rows, targets))
+    sources = [next(made) if count else None for count in counts]
+    numbers = sum(part.n * part.pairs for part in rows) / sum(counts)
+    cost, first = sum(part.cost for part in rows), rows[0]
+    return Survey(
+        sources, counts, counts, d, classes, first.dtype, cost, sparse=first.sparse, pairs=numbers
+    )
 
 
 def _pair(part: int, given: Any) -> tuple[Any, Array]:
@@ -148,46 +146,23 @@ def _checked_targets(held: list[tuple[Any, Array]]) -> Array:
     return np.concatenate([y for _, y in held])
 
 
-def _nothing(loss: Any, l2: float, intercept: bool) -> Problem:
-    raise AssertionError("an empty part has no worker")
-
-
-class _Arrays(NamedTuple):
-    """Rows, targets as the loss wants them, and the classes of all parts."""
-
-    X: Any
-    y: Array
-    classes: Any
-
-    def __call__(self, loss: Any, l2: float, intercept: bool) -> Problem:
-        return _part(rows_of(self.X), self.y, loss, l2, intercept, self.classes)
-
-
-def _part(rows: Rows, y: Array, loss: Any, l2: float, intercept: bool, classes: Any) -> Problem:
+def _part(rows: Rows, y: Array, classes: Any, loss: Any, l2: float, intercept: bool) -> Problem:
     """The problem of one part; an intercept is the last variable, without a penalty."""
     penalty = np.append(np.ones(rows.d), 0.0) if intercept else None
-    return Problem.of(
-        rows,
-        y,
-        loss,
-        l2,
-        penalty=penalty,
-        classes=classes,
-        intercept=intercept,
-        has_column=False,
-    )
+    facts = {"penalty": penalty, "classes": classes, "intercept": intercept}
+    return Problem.of(rows, y, loss, l2, has_column=False, **facts)
 
 
 # -- block files -----------------------------------------------------------------------------------
 
 
 def _of_files(files: list[BlockFile], loss: Any) -> Survey:
-    labels: list[float] | None = sorted({x for file in files for x in file.labels or ()})
+    labels = sorted({x for file in files for x in file.labels or ()})
     if any(file.labels is None for file in files):
-        labels = []  # more than were counted
+        labels = []  # there are more labels than were counted
     classes = loss.targets(loss.problem_name, np.zeros(0), labels)[1]
     return Survey(
-        [_Opened(str(file.path), labels) for file in files],
+        [partial(_opened, str(file.path), labels) for file in files],
         [file.n for file in files],
         [file.n_blocks for file in files],
         _one_width([file.d for file in files]),
@@ -198,13 +173,10 @@ def _of_files(files: list[BlockFile], loss: Any) -> Survey:
     )
 
 
-class _Opened(NamedTuple):
-    path: str
-    labels: Any  # those of all parts
-
-    def __call__(self, loss: Any, l2: float, intercept: bool) -> Problem:
-        file = BlockFile(Path(self.path))
-        return FileProblem(file, None, loss, l2, intercept=intercept, labels=self.labels)
+def _opened(path: str, labels: Any, loss: Any, l2: float, intercept: bool) -> Problem:
+    """The problem of one file; ``labels`` are those of all parts."""
+    file = BlockFile(Path(path))
+    return FileProblem(file, None, loss, l2, intercept=intercept, labels=labels)
 
 
 # -- Ray Datasets ----------------------------------------------------------------------------------
@@ -215,22 +187,19 @@ def _of_dataset(dataset: Any, loss: Any, workers: int | None) -> Survey:
     count = workers or processors()
     rows_here = dataset.materialize()  # in the cluster's object store, block by block
     columns = rows_here.schema().names
-    labels = rows_here.unique(columns[-1]) if _has_classes(loss) else None
+    has_classes = loss.targets(loss.problem_name, np.zeros(0), (0.0, 1.0))[1] is not None
+    labels = rows_here.unique(columns[-1]) if has_classes else None
     classes = loss.targets(loss.problem_name, np.zeros(0), labels)[1]
     blocks = rows_here.to_arrow_refs()
-    length = ray.remote(_length)
+    length = ray.remote(lambda table: int(table.num_rows))
     starts = np.cumsum([0, *ray.get([length.remote(block) for block in blocks])])
     n = int(starts[-1])
     _some(n)
     ends = _ends(n, min(count, n))
-    sources: list[MakePart] = [_Shares(_shares(blocks, starts, *end), labels) for end in ends]
+    sources = [partial(_fetched, _shares(blocks, starts, *end), labels) for end in ends]
     rows = [b - a for a, b in ends]
     d = len(columns) - 1
     return Survey(sources, rows, rows, d, classes, np.dtype(np.float64), float(n * d))
-
-
-def _length(table: Any) -> int:
-    return int(table.num_rows)
 
 
 def _shares(blocks: list[Any], starts: Array, a: int, b: int) -> list[tuple[Any, int, int]]:
@@ -243,21 +212,13 @@ def _shares(blocks: list[Any], starts: Array, a: int, b: int) -> list[tuple[Any,
     return found
 
 
-def _has_classes(loss: Any) -> bool:
-    return loss.targets(loss.problem_name, np.zeros(0), (0.0, 1.0))[1] is not None
-
-
-class _Shares(NamedTuple):
-    """Rows of a Ray Dataset; where they are lost, Ray reads them again."""
-
-    blocks: list[tuple[Any, int, int]]
-    labels: Any
-
-    def __call__(self, loss: Any, l2: float, intercept: bool) -> Problem:
-        tables = (ray.get(block).slice(first, rows) for block, first, rows in self.blocks)
-        pairs = [table_rows(table) for table in tables]
-        X, y = (np.concatenate(columns) for columns in zip(*pairs))
-        rows = Problem(X, np.zeros(len(y))).given  # checked
-        _checked_targets([(X, y)])
-        encoded, classes = loss.targets(loss.problem_name, y, self.labels)
-        return _part(rows, encoded, loss, l2, intercept, classes)
+def _fetched(
+    blocks: list[tuple[Any, int, int]], labels: Any, loss: Any, l2: float, intercept: bool
+) -> Problem:
+    """The problem of some rows of a Ray Dataset; Ray reads lost blocks again."""
+    tables = (ray.get(block).slice(first, rows) for block, first, rows in blocks)
+    X, y = (np.concatenate(columns) for columns in zip(*map(table_rows, tables)))
+    rows = Problem(X, np.zeros(len(y))).given  # checked
+    _checked_targets([(X, y)])
+    encoded, classes = loss.targets(loss.problem_name, y, labels)
+    return _part(rows, encoded, classes, loss, l2, intercept)

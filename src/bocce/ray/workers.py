@@ -2,27 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import ray
 
-from .. import sampling
+from ..plane.scores import FileScores, MemoryScores
+from ..plane.scores.base import Evaluation
+from ..plane.scores.sampled import part_of_hessian
 from ..problems import Problem
 from ..rows import Array
-from .cluster import RESTARTS, check_parts
-from .sources import Survey
 
-FAN_IN = 8  # sums that are added at one place of the tree
-PUT_BYTES = 100_000  # a larger w is stored once a step, a smaller one travels with each call
-Key = tuple[int, int]
-Made = tuple[Any, int, int]  # the frame (or None), the plane's memory, and which part it is
+FAN_IN = 8  # The number of answers that one worker of the tree joins.
+PUT_BYTES = 100_000  # Larger arrays are stored once a message; smaller ones travel with each call.
+Key = tuple[int, int]  # the number of the run, and the number of its message
+Made = tuple[Any, int, int]  # the frame (or None), the plane's memory, and the part's place
+
+
+class PartScores:
+    """The scores of one part: ``Scores`` whose answers are arrays that can be added up."""
+
+    def __init__(self, problem: Problem, memory: int, place: int) -> None:
+        kind = FileScores if problem.in_parts else MemoryScores
+        self.scores, self.problem = kind(problem, memory, problem.shape[1:]), problem
+        self.n, self.place = problem.n, place
+
+    def start(self, w: Array) -> Array:
+        return self._sums(self.scores.start(w))
+
+    def look(self) -> Array:
+        return self._sums(self.scores.look())
+
+    def add_direction(self, slot: int, d: Array, k: int, step: float = 0.0) -> Array:
+        """The curvature of the first k directions, and where ``step`` is not 0, value and gradient
+        at z + step U[slot]."""
+        change = self.scores.add_direction(slot, d, step)
+        parts = [[change], self.n * self.scores.curvature(k).reshape(-1)]
+        if step:
+            found = self.scores.try_step(step * np.eye(k)[slot])
+            parts += [self._sums(found)[1:], self.scores.gradient().reshape(-1)]
+        return np.concatenate(parts)
+
+    def scale_direction(self, slot: int, factor: float) -> None:
+        self.scores.scale_direction(slot, factor)
+
+    def try_step(self, c: Array) -> Array:
+        return self._sums(self.scores.try_step(c), self.scores.max_change)
+
+    def accept(self, slot: int, factor: float) -> None:
+        self.scores.accept(slot, factor)
+
+    def curvature(self, k: int) -> Array:
+        return np.append(0.0, self.n * self.scores.curvature(k).reshape(-1))
+
+    def gradient(self) -> Array:
+        return np.append(0.0, self.scores.gradient().reshape(-1))
+
+    def infimum(self) -> Array:
+        return np.array([0.0, self.n * self.scores.infimum()])
+
+    def row_curvature(self) -> Array:
+        """The largest second derivative, and the sum of all."""
+        bend = self.scores.row_curvature()
+        return np.array([bend.max(), bend.sum()])
+
+    def hessian_diagonal(self) -> Array:
+        return np.append(0.0, self.n * self.scores.hessian_diagonal())
+
+    def hessian(self, of: tuple[int, int, int, list[float]] | None, with_squares: bool) -> Array:
+        """Of all rows, or of those drawn: (n, rows, turn, sums of the bends of all parts)."""
+        rows, bend = self.problem.rows, self.scores.row_curvature()
+        if of is None:
+            H = self.n * rows.gram(bend)
+        else:
+            n, drawn, turn, sums = of
+            before = float(sum(sums[: self.place]))
+            H = n * part_of_hessian(rows, bend, drawn, turn, (n, before, float(sum(sums))))
+        squares = self.n * rows.squares(bend) if with_squares else np.zeros(0)
+        return np.concatenate([[0.0], H.reshape(-1), squares])
+
+    def _sums(self, found: Evaluation, change: float = 0.0) -> Array:
+        sums = self.n * np.array([found.value, found.scale, *found.plane_gradient])
+        return np.append(change, sums)
 
 
 class Worker:
-    """One part: rows from their source, and sums over them. Killed, it is made anew the same."""
+    """One part: rows from their source, and sums over them. A killed worker is made again."""
 
     def __init__(self, source: Any, loss: Any, l2: float, intercept: bool, seed: int) -> None:
         self.own: Problem = ray.get(source[0])(loss, l2, intercept)
@@ -42,24 +108,18 @@ class Worker:
         return self.framed[1]
 
     def ask(self, frame: Any, ask: Callable[..., Any], *args: Any) -> Any:
-        """The part's answer to a function of a problem, in the part's own way if it has one."""
-        problem, name = self.problem(frame), getattr(ask, "__name__", "")
-        if vars(Problem).get(name) is ask:
-            return getattr(problem, name)(*args)
-        return ask(problem, *args)
+        """The part's answer to a function of a problem; of a method, the part's own version."""
+        problem, name = self.problem(frame), ask.__name__
+        own = getattr(Problem, name, None) is ask
+        return getattr(problem, name)(*args) if own else ask(problem, *args)
 
     def unit_sum(self, frame: Any, at: Array, k: int, count: int) -> Array:
         """0, and the sum of row gradients over ``count`` units of step k."""
         sums, draws = self._compiled(frame)
         return np.append(0.0, sums.of(at, draws.units(k, count)))
 
-    def row_sum(self, frame: Any, at: Array) -> Array:
-        """0, the sum of all losses, and that of all row gradients."""
-        loss, total = self._compiled(frame)[0].everything(at)
-        return np.concatenate([[0.0, loss], total])
-
     def _compiled(self, frame: Any) -> Any:
-        """Sums and draws by compiled kernels: made for batches only, the plane needs neither."""
+        """Sums and draws by compiled kernels, which only batches need."""
         p = self.problem(frame)
         if self.kernels is None or self.kernels[0] is not p:
             from ..engines.numba.sums import BlockSums, Draws, RowSums
@@ -70,39 +130,37 @@ class Worker:
 
     # -- the plane's scores ----------------------------------------------------------------------
 
-    def plane(self, key: Key, made: Made, todo: list[Any]) -> Array | None:
-        """Do operations on the scores, the answer to the last; None where the scores are lost.
+    def plane(self, made: Made, key: Key, todo: list[Any]) -> Array | None:
+        """Do operations on the scores; the answer to the last, or None where scores are lost.
 
-        ``key``: which run, and which of its messages this is. A message that comes again finds the
-        answer it had. ``made``: how the scores are made.
+        ``made`` says how scores are made. ``key`` is the number of the run and of its message: a
+        message that comes again gets the same answer.
         """
         if key != self.key:
             if key[1] == 1:
-                self._begin(made)
+                self.scores = self._scores(made)
             elif self.key != (key[0], key[1] - 1):
                 return None
             self.answer, self.key = self._do(todo), key
         return self.answer
 
-    def catch_up(self, before: Key, now: Key, made: Made, lost: list[Any]) -> None:
-        """Compute lost scores anew, unless they are where they should be."""
+    def catch_up(self, made: Made, before: Key, now: Key, lost: list[Any]) -> None:
+        """Compute lost scores again, unless this worker has its scores."""
         if self.key not in (before, now):
-            self._begin(made)
-            if lost:
-                self._do(lost)
+            self.scores = self._scores(made)
+            self._do(lost)
             self.key = before
 
-    def _begin(self, made: Made) -> None:
-        from .scores import PartScores
-
+    def _scores(self, made: Made) -> PartScores:
         frame, memory, place = made
-        self.scores = PartScores(self.problem(frame), memory, place)
+        return PartScores(self.problem(frame), memory, place)
 
     def _do(self, todo: list[Any]) -> Array | None:
-        with np.errstate(all="ignore"):  # a trial too far overflows, and is not taken
+        answer = None
+        with np.errstate(all="ignore"):  # A trial step too far overflows and is not taken.
             for name, *args in todo:
                 fetched = (ray.get(a) if isinstance(a, ray.ObjectRef) else a for a in args)
-                answer: Array | None = getattr(self.scores, name)(*fetched)
+                answer = getattr(self.scores, name)(*fetched)
         return answer
 
     def join(self, *answers: Array | None) -> Array | None:
@@ -122,35 +180,13 @@ def joined(answers: Sequence[Array | None]) -> Array | None:
     return total
 
 
-@contextmanager
-def started(
-    found: Survey, loss: Any, l2: float, intercept: bool, seed: int
-) -> Iterator[dict[int, Any]]:
-    """One actor a part that has rows, by the part's number; they end with the block."""
-    check_parts(sum(count > 0 for count in found.rows))
-    remote = ray.remote(Worker).options(
-        max_restarts=RESTARTS, max_task_retries=-1, scheduling_strategy="SPREAD"
-    )
-    held = [[ray.put(source)] for source in found.sources]  # for as long as they may be reloaded
-    actors: dict[int, Any] = {
-        part: remote.remote(source, loss, l2, intercept, sampling.part_seed(seed, part))
-        for part, source in enumerate(held)
-        if found.rows[part]
-    }
-    try:
-        yield actors
-    finally:
-        for actor in actors.values():
-            ray.kill(actor)
-
-
 def shared(at: Array) -> Any:
-    """What is sent to every worker."""
+    """The form in which an array is sent to every worker."""
     return ray.put(at) if at.nbytes > PUT_BYTES else at
 
 
 def reduced(actors: dict[int, Any], pending: list[tuple[int, Any]]) -> Array | None:
-    """(part, answer) joined, in an order that depends on which parts take part alone."""
+    """The answers joined in a tree, whose order depends only on the parts that take part."""
     while len(pending) > FAN_IN:
         groups = [pending[i : i + FAN_IN] for i in range(0, len(pending), FAN_IN)]
         pending = [

@@ -6,7 +6,7 @@ from .._types import Array as Array
 from .._types import Design
 from .._types import Index as Index
 from .arrays import ArrayRows as ArrayRows
-from .arrays import HostView as HostView
+from .arrays import Held as Held
 from .backend import foreign as foreign
 from .backend import host as host
 from .base import Rows as Rows

@@ -1,20 +1,19 @@
-"""Rows of an array of another library, used where they lie: a tensor on a GPU, for example.
+"""Rows of an array of another library, used on their device: a tensor on a GPU, for example.
 
-Products with all rows are made on the device, a block at a time: X is never copied as a whole, and
-where it does not fit on the device its blocks are brought there one after the other. Sums over rows
-are float64 where the device has it, whatever the type of X. Vectors as long as w come from the host
-and go back to it.
+Products with all rows are computed on the device, a block at a time. X is never copied as a whole;
+an X that does not fit on the device stays on the host, and its blocks go to the device one after
+the other. Sums over rows are float64 where the device has float64, whatever the type of X. Vectors
+as long as w come from the host and go back to the host.
 
-Columns may be centred and scaled and have a constant behind them (see ``Frame``): that is done to
-w, and to sums, so no row changes.
+Columns may be centred and scaled and have a constant behind them (see ``Frame``): this is done to w
+and to sums, so no row changes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -22,53 +21,40 @@ from .._types import Array, Foreign, Index
 from .backend import Backend, numpy_type, to_host
 from .base import Rows, digest
 
-NUMBERS = 1 << 24  # of X, or of its scores, in a block
-FAR_OFF = 4.0  # spreads that a centre may be from 0 where rounding is coarse
-
-
-class RowStore(Protocol):
-    """Where rows are had from."""
-
-    X: Foreign
-    backend: Backend
-    most: int | None  # rows of a block; None where the device has room for any
-
-    def part(self, part: slice) -> Foreign:
-        """Some rows, on the device."""
-
-    def picked(self, rows: Index) -> Foreign:
-        """Those rows, on the device."""
-
-    def seen(self, rows: slice, columns: Index | None) -> Array:
-        """Some rows and columns, on the host."""
+NUMBERS = 1 << 24  # The most numbers of X, or of its scores, in a block.
+FAR_OFF = 4.0  # The most spreads that the centre of a float32 column may be from 0.
 
 
 class Held:
     """Rows on the device."""
 
+    most: int | None = None  # rows of a block; None where the device has room for any
+
     def __init__(self, X: Foreign, backend: Backend) -> None:
-        self.X, self.backend = X, backend
-        self.most: int | None = None
+        self.X, self.backend, self.shape = X, backend, X.shape
 
     def part(self, part: slice) -> Foreign:
+        """Some rows, on the device."""
         return self.X[part, :]
 
     def picked(self, rows: Index) -> Foreign:
+        """The rows with these numbers, on the device."""
         return self.backend.xp.take(self.X, self.backend.indices(rows), axis=0)
 
-    def seen(self, rows: slice, columns: Index | None) -> Array:
-        X = self.X
-        if columns is not None:
-            X = self.backend.xp.take(X, self.backend.indices(columns), axis=1)
-        return to_host(X[rows, :])
+    def __getitem__(self, key: slice | tuple[slice, Array]) -> Array:
+        """Some rows, or some rows and the columns of a mask, on the host."""
+        if not isinstance(key, tuple):
+            return to_host(self.X[key, :])
+        columns = self.backend.indices(np.flatnonzero(key[1]))
+        return to_host(self.backend.xp.take(self.X, columns, axis=1)[key[0], :])
 
 
-class Ferried:
-    """Rows in the host's memory (or mapped from a file), brought to the device in blocks."""
+class Ferried(Held):
+    """Rows in the host's memory (or mapped from a file) that go to the device in blocks."""
 
     def __init__(self, X: Array, backend: Backend, most: int | None) -> None:
-        self.X, self.backend = X, backend
-        self.most: int | None = most or max(1, NUMBERS // X.shape[1])
+        super().__init__(X, backend)
+        self.most = most or max(1, NUMBERS // X.shape[1])
 
     def part(self, part: slice) -> Foreign:
         return self.backend.put(self.X[part], self.backend.real)
@@ -76,18 +62,18 @@ class Ferried:
     def picked(self, rows: Index) -> Foreign:
         return self.backend.put(self.X[rows], self.backend.real)
 
-    def seen(self, rows: slice, columns: Index | None) -> Array:
-        return np.asarray(self.X[rows] if columns is None else self.X[rows, columns])
+    def __getitem__(self, key: slice | tuple[slice, Array]) -> Array:
+        return np.asarray(self.X[key])
 
 
 class ArrayRows(Rows):
-    """n rows in a ``RowStore``, with columns (x - centre) * scale, and ``unit`` behind if not 0."""
+    """n rows, with columns (x - centre) * scale, and ``unit`` behind them if it is not 0."""
 
     foreign = True
 
     def __init__(
         self,
-        store: RowStore,
+        store: Held,
         centre: Array | None = None,
         scale: Array | None = None,
         unit: float = 0.0,
@@ -108,7 +94,6 @@ class ArrayRows(Rows):
 
     @property
     def library(self) -> str:
-        """Its name, to be shown."""
         return f"{self.backend.name} "
 
     def framed(self, centre: Array, scale: Array, unit: float) -> ArrayRows:
@@ -125,22 +110,23 @@ class ArrayRows(Rows):
     # -- blocks on the device --------------------------------------------------------------------
 
     def parts(self, outputs: int = 1) -> list[slice]:
-        """The blocks; ``outputs``: numbers that are kept for a row."""
+        """The rows of each block; ``outputs``: numbers that are kept for a row."""
         step = max(1, NUMBERS // max(self.columns, outputs))
         step = min(step, self.store.most or step)
         return [slice(a, min(a + step, self.n)) for a in range(0, self.n, step)]
 
     @cached_property
     def moved(self) -> Foreign:
-        """The centre on the device, where x - centre must be formed before it is multiplied: x is
+        """The centre on the device, where x - centre must be computed before the product: x is
         float32, and the difference of two products would lose its digits. Else None."""
         spread = FAR_OFF * (self.unit or 1.0)  # the intercept's unit is the largest column's
         if self.dtype == np.float64 or np.max(np.abs(self.centre * self.scale)) <= spread:
             return None
         return self._frame[0]
 
-    def _plain(self, X: Foreign) -> Foreign:
-        """Rows that are to be multiplied."""
+    def _plain(self, rows: slice | Index) -> Foreign:
+        """Rows for a product, on the device."""
+        X = self.store.part(rows) if isinstance(rows, slice) else self.store.picked(rows)
         return X if self.moved is None else X - self.moved
 
     def _made(self, X: Foreign) -> Foreign:
@@ -170,7 +156,7 @@ class ArrayRows(Rows):
         return self.backend.put(inner, self.backend.real), self.backend.put(offset)
 
     def _out(self, total: Array, slopes: Array) -> Array:
-        """sum_i s_i x_i in the variables, from that of the plain rows and from sum_i s_i."""
+        """sum_i s_i x_i in the variables, from the sum of the plain rows and from sum_i s_i."""
         if self.moved is None:
             total = total - np.multiply.outer(self.centre, slopes)
         total = (self.scale * total.T).T
@@ -178,63 +164,65 @@ class ArrayRows(Rows):
 
     def scores(self, w: Array) -> Iterator[Foreign]:
         """X w on the device, a block at a time."""
-        v, offset = self._into(w)
+        score = self._score_of(w)
         for part in self.parts(w[:1].size):
-            yield self._score(self._plain(self.store.part(part)), v, offset)
+            yield score(self._plain(part))
 
-    def _score(self, X: Foreign, v: Foreign, offset: Foreign) -> Foreign:
-        return self.backend.to(self.backend.wide, X @ v) + offset
+    def _score_of(self, w: Array) -> Callable[[Foreign], Foreign]:
+        """The function of plain rows that gives their scores."""
+        v, offset = self._into(w)
+        return lambda X: self.backend.to(self.backend.wide, X @ v) + offset
 
     def total(self, slopes: list[Foreign]) -> Array:
-        """sum_i s_i x_i, of slopes on the device that lie in blocks as scores do."""
+        """sum_i s_i x_i, of slopes on the device in the blocks of the scores."""
         parts = self.parts(math.prod(slopes[0].shape[1:]))
-        adding = _Sum(self)
-        for part, slope in zip(parts, slopes):
-            adding.add(self._plain(self.store.part(part)), slope)
-        return adding.result()
+        return self._sum((self._plain(part), slope) for part, slope in zip(parts, slopes))
 
     def both(self, w: Array, slopes_at: Callable[[int, Foreign], Foreign]) -> Array:
-        """sum_i s_i x_i where block j of the slopes is ``slopes_at(j, scores of w)``: rows are
-        brought to the device once."""
-        v, offset = self._into(w)
-        adding = _Sum(self)
-        for j, part in enumerate(self.parts(w[:1].size)):
-            X = self._plain(self.store.part(part))
-            adding.add(X, slopes_at(j, self._score(X, v, offset)))
-        return adding.result()
+        """sum_i s_i x_i where block j of the slopes is ``slopes_at(j, scores of w)``: every row
+        goes to the device once."""
+        score = self._score_of(w)
+        blocks = (self._plain(part) for part in self.parts(w[:1].size))
+        return self._sum((X, slopes_at(j, score(X))) for j, X in enumerate(blocks))
 
-    # -- what is asked of all rows: from the host, and back to it ----------------------------------
+    def _sum(self, blocks: Iterable[tuple[Foreign, Foreign]]) -> Array:
+        """sum_i s_i x_i of (rows, slopes): products in the type of X, sums in the widest type."""
+        backend, x, s = self.backend, 0.0, 0.0
+        for X, slope in blocks:
+            x = x + backend.to(backend.wide, X.T @ backend.to(backend.real, slope))
+            s = s + backend.xp.sum(slope, axis=0)
+        return self._out(to_host(x).astype(np.float64), to_host(s).astype(np.float64))
+
+    # -- the contract of ``Rows``: from the host, and back to it -----------------------------------
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
         if rows is not None:
-            v, offset = self._into(w)
-            return to_host(self._score(self._plain(self.store.picked(rows)), v, offset))
+            return to_host(self._score_of(w)(self._plain(rows)))
         return np.concatenate([to_host(z) for z in self.scores(w)])
 
     def combine(self, c: Array, rows: Index | None = None) -> Array:
-        adding = _Sum(self)
         if rows is not None:
-            adding.add(self._plain(self.store.picked(rows)), self.backend.put(c))
-            return adding.result()
-        for part in self.parts(c[:1].size):
-            adding.add(self._plain(self.store.part(part)), self.backend.put(c[part]))
-        return adding.result()
+            return self._sum([(self._plain(rows), self.backend.put(c))])
+        parts = self.parts(c[:1].size)
+        return self._sum((self._plain(part), self.backend.put(c[part])) for part in parts)
 
-    def _each(self) -> Iterator[tuple[slice, Foreign]]:
+    def _each(self, weights: Array | None = None) -> Iterator[Foreign]:
+        """The rows in the variables, times the roots of the weights, a block at a time."""
         for part in self.parts():
-            yield part, self._made(self.store.part(part))
+            X = self._made(self.store.part(part))
+            if weights is not None:
+                X = X * self.backend.put(np.sqrt(weights[part])[:, None], self.backend.real)
+            yield X
 
     @cached_property
     def norms2(self) -> Array:
         xp, wide = self.backend.xp, self.backend.wide
-        sums = [to_host(xp.sum(X * X, axis=1, dtype=wide)) for _, X in self._each()]
+        sums = [to_host(xp.sum(X * X, axis=1, dtype=wide)) for X in self._each()]
         return np.concatenate(sums).astype(np.float64)
 
     def squares(self, weights: Array | None = None) -> Array:
         xp, total = self.backend.xp, np.zeros(self.d)
-        for part, X in self._each():
-            if weights is not None:
-                X = X * self._roots(weights[part])
+        for X in self._each(weights):
             total += to_host(xp.sum(X * X, axis=0, dtype=self.backend.wide))
         return total / self.n
 
@@ -242,35 +230,21 @@ class ArrayRows(Rows):
         mean = self.combine(np.ones(self.n) if weights is None else weights) / self.n
         return mean, self.framed(mean, np.ones(self.d), 0.0).squares(weights)
 
-    def _roots(self, weights: Array) -> Foreign:
-        return self.backend.put(np.sqrt(weights)[:, None], self.backend.real)
-
     def projections2(self, directions: Array) -> Array:
         xp = self.backend.xp
         return np.concatenate([to_host(xp.sum(z * z, axis=1)) for z in self.scores(directions)])
 
     def gram(self, weights: Array | None = None) -> Array:
         total: Foreign = 0.0
-        for part, X in self._each():
-            if weights is not None:
-                X = X * self._roots(weights[part])
+        for X in self._each(weights):
             total = total + self.backend.to(self.backend.wide, X.T @ X)
         return to_host(total).astype(np.float64) / self.n
 
-    # -- the rows themselves -----------------------------------------------------------------------
-
     def blocks(self, rows: Index | None = None) -> Iterator[Array]:
-        """On the host: for what is computed there."""
-        if rows is not None:
-            yield to_host(self._made(self.store.picked(rows))).astype(np.float64)
-            return
-        for _, X in self._each():
+        """The rows on the host."""
+        made = self._each() if rows is None else [self._made(self.store.picked(rows))]
+        for X in made:
             yield to_host(X).astype(np.float64)
-
-    @property
-    def seen(self) -> HostView:
-        """The rows that were given, as NumPy would show them."""
-        return HostView(self.store)
 
     def not_finite(self) -> int | None:
         """The first row that has NaN or infinity."""
@@ -282,37 +256,7 @@ class ArrayRows(Rows):
         return None
 
     def fingerprint(self) -> str:
-        """A block at a time, for they may be many."""
+        """A hash of the frame and of the hashes of all blocks."""
         frame = np.concatenate([self.centre, self.scale, [self.unit]])
         said = [digest(to_host(self.store.part(part))) for part in self.parts()]
         return digest(frame, np.frombuffer("".join(said).encode(), dtype=np.uint8))
-
-
-class _Sum:
-    """sum_i s_i x_i, block by block: products in the type of X, added up in the widest."""
-
-    def __init__(self, rows: ArrayRows) -> None:
-        self.rows, self.backend = rows, rows.backend
-        self.x: Foreign = 0.0
-        self.s: Foreign = 0.0
-
-    def add(self, X: Foreign, slope: Foreign) -> None:
-        backend = self.backend
-        self.x = self.x + backend.to(backend.wide, X.T @ backend.to(backend.real, slope))
-        self.s = self.s + backend.xp.sum(slope, axis=0)
-
-    def result(self) -> Array:
-        x, s = (to_host(total).astype(np.float64) for total in (self.x, self.s))
-        return self.rows._out(x, s)
-
-
-class HostView:
-    """What a look at an array's rows and columns gives: on the host."""
-
-    def __init__(self, store: RowStore) -> None:
-        self.store, self.shape = store, store.X.shape
-
-    def __getitem__(self, key: slice | tuple[slice, Array]) -> Array:
-        if isinstance(key, tuple):
-            return self.store.seen(key[0], np.flatnonzero(key[1]))
-        return self.store.seen(key, None)

@@ -1,8 +1,7 @@
-"""Arrays of other libraries: whose they are, where they lie, and the way there and back.
+"""Arrays of other libraries: their library, their device, and the way to NumPy and back.
 
-NumPy's arrays are used directly everywhere. Others (PyTorch, CuPy, JAX, ...) are reached through
-the array API standard, for which ``array_api_compat`` fills the gaps; it is imported when the first
-such array is met.
+Arrays of other libraries than NumPy (PyTorch, CuPy, JAX, ...) are used through the array API
+standard. ``array_api_compat`` fills the gaps; it is imported with the first such array.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class Backend:
 
     @classmethod
     def of(cls, X: Foreign) -> Backend:
-        """Where the array is; ``real`` is float32 or float64, as near as may be to its own type."""
+        """The backend of an array; ``real`` is float32 or float64, the nearest to its own type."""
         xp = namespace(X)
         from array_api_compat import device as device_of
 
@@ -90,7 +89,7 @@ class Backend:
         return cls(xp, device, real, wide)
 
     def put(self, values: Foreign, dtype: Library = None) -> Foreign:
-        """NumPy's numbers, on the device: of type ``wide`` unless another is asked for."""
+        """Numbers of NumPy on the device, of type ``wide`` unless another is given."""
         dtype = self.wide if dtype is None else dtype
         made = np.array(values, dtype=numpy_type(dtype), order="C")  # may be written to
         return self.xp.asarray(made, device=self.device)
@@ -106,14 +105,12 @@ class Backend:
 
     @property
     def eps(self) -> float:
-        """The rounding of a product."""
-        return float(
-            np.finfo(np.float32 if numpy_type(self.real) == np.float32 else np.float64).eps
-        )
+        """The relative rounding error of a product."""
+        return float(np.finfo(numpy_type(self.real)).eps)  # type: ignore[type-var]
 
     @property
     def name(self) -> str:
-        """Of the library."""
+        """The name of the library."""
         return str(self.xp.__name__.removeprefix("array_api_compat.").split(".")[0])
 
 

@@ -21,23 +21,24 @@ SPARSE_COST = 8.0  # A sparse multiplication in a Gram matrix costs as much as t
 
 @dataclass(frozen=True)
 class GramPrices:
-    """What a Gram matrix costs, in nanoseconds, and how it is laid out.
+    """The cost of a Gram matrix in nanoseconds, and the size of its dense blocks.
 
-    Laid out densely it is 4.2 times faster on ijcnn1 and 1.5 times on mushrooms. Marks that are
-    counted in float32 make least squares 1.55 times faster on a9a and 1.7 times on mushrooms.
+    Dense blocks make a Gram matrix 4.2 times faster on ijcnn1 and 1.5 times on mushrooms. Entries
+    of one size that are counted in float32 make least squares 1.55 times faster on a9a and 1.7
+    times on mushrooms.
     """
 
     sparse_pair: float = 2.1  # a multiplication of two sparse entries
     product: float = 0.004  # a dense multiplication, for each byte of a number
     laying: float = 0.4  # writing a number into a dense block
-    # The numbers of a dense block; None is 2^19, or as many rows as stay in the cache if those are
-    # more.
+    # The numbers of a dense block. None is 2^18 (1 MB of float32: a9a takes 0.83 of the time
+    # of 2^19), or as many rows as stay in the cache if those are more.
     block: int | None = None
 
     def rows_of_block(self, d: int) -> int:
         if self.block is not None:
             return max(1, self.block // d)
-        return max((1 << 19) // d, rows_in_cache(d))
+        return max((1 << 18) // d, rows_in_cache(d))
 
 
 PRICES = GramPrices()
@@ -52,10 +53,6 @@ class Csr(Rows):
         self.X, self.prices = X, prices
         self.n, self.d = (int(size) for size in X.shape)
         self.dtype = X.dtype
-
-    @cached_property
-    def _exact(self) -> sp.csr_array:
-        return self.X.astype(np.float64, copy=False)
 
     def blocks(self, rows: Index | None = None) -> Iterator[sp.csr_array]:
         yield self.X if rows is None else self.X[rows]
@@ -91,7 +88,8 @@ class Csr(Rows):
 
     @cached_property
     def norms2(self) -> Array:
-        return np.asarray(self._exact.multiply(self._exact).sum(axis=1)).ravel()
+        exact = self.X.astype(np.float64, copy=False)
+        return np.asarray(exact.multiply(exact).sum(axis=1)).ravel()
 
     def squares(self, weights: Array | None = None) -> Array:
         if weights is None and self._sizes is not None:
@@ -118,7 +116,7 @@ class Csr(Rows):
         step = max(1, entries * self.n // max(1, self.X.nnz))
         for start in range(0, self.n, step):
             rows = slice(start, min(self.n, start + step))
-            yield rows, self.part(rows).X.astype(np.float64, copy=False)
+            yield rows, self._cut(rows, self.X.data).astype(np.float64, copy=False)
 
     def projections2(self, directions: Array) -> Array:
         rotated = self.X @ directions
@@ -144,14 +142,11 @@ class Csr(Rows):
 
     def _dense_blocks(self, data: Array) -> Iterator[Array]:
         """Rows with these entries, laid out in the same memory one block after the other."""
-        X, step = self.X, self.prices.rows_of_block(self.d)
+        step = self.prices.rows_of_block(self.d)
         room = np.empty((min(step, self.n), self.d), dtype=data.dtype)
         for start in range(0, self.n, step):
-            ends = X.indptr[start : start + step + 1]
-            of = slice(ends[0], ends[-1])
-            shape = (ends.size - 1, self.d)
-            part = sp.csr_array((data[of], X.indices[of], ends - ends[0]), shape=shape)
-            yield part.toarray(out=room[: shape[0]])
+            part = self._cut(slice(start, start + step), data)
+            yield part.toarray(out=room[: part.shape[0]])
 
     @cached_property
     def _sizes(self) -> Array | None:
@@ -190,11 +185,14 @@ class Csr(Rows):
         return Csr(self.X[rows], self.prices)
 
     def part(self, rows: slice) -> Csr:
+        return Csr(self._cut(rows, self.X.data), self.prices)
+
+    def _cut(self, rows: slice, data: Array) -> sp.csr_array:
+        """Consecutive rows with these entries, without a copy."""
         ends = self.X.indptr[rows.start : rows.stop + 1]
         of = slice(ends[0], ends[-1])
-        shape = (ends.size - 1, self.d)
-        entries = self.X.data[of], self.X.indices[of], ends - ends[0]
-        return Csr(sp.csr_array(entries, shape=shape), self.prices)
+        entries = data[of], self.X.indices[of], ends - ends[0]
+        return sp.csr_array(entries, shape=(ends.size - 1, self.d))
 
     def arrays(self) -> tuple[Array, ...]:
         return self.X.data, self.X.indices, self.X.indptr

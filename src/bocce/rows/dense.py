@@ -100,7 +100,8 @@ class Scaled(Rows):
     def made(self, rows: slice | Index, dtype: npt.DTypeLike = np.float64) -> Array:
         """The rows named, as an array of their own."""
         x = np.asarray(self.X[rows], dtype=dtype if self.dtype == dtype else np.float64)
-        made = np.full((x.shape[0], self.d), self.unit, dtype=dtype)
+        made = np.empty((x.shape[0], self.d), dtype=dtype)
+        made[:, x.shape[1] :] = self.unit
         inner = made[:, : x.shape[1]]
         np.subtract(x, self.centre.astype(x.dtype, copy=False), out=inner, casting="same_kind")
         if (self.scale != 1.0).any():

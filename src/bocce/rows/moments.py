@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import blas
 
 from .._threads import threads_for
 from .._types import Array
@@ -101,25 +100,15 @@ class Squares:
     """sum_i x_i x_i^T of rows that come as dense blocks of float64."""
 
     def __init__(self, d: int) -> None:
-        self.total = np.zeros((d, d), order="F")
+        self.total = np.zeros((d, d))
         self.count = self.longest = 0  # blocks, and the rows of the longest
 
     def add(self, x: Array, weights: Array | None = None) -> None:
         """Rows, times their weights."""
         x = x if weights is None else x * np.sqrt(weights)[:, None]
         with threads_for(0.5 * x.size * x.shape[1]):  # the upper triangle
-            blas.dsyrk(1.0, x.T, beta=1.0, c=self.total, overwrite_c=1)
+            self.total += x.T @ x
         self.count, self.longest = self.count + 1, max(self.longest, len(x))
-
-    def result(self) -> Array:
-        """All of it: what is below the diagonal is what is above."""
-        np.copyto(self.total, self.total.T, where=_below(len(self.total)))
-        return self.total
-
-
-@lru_cache(maxsize=4)
-def _below(d: int) -> Array:
-    return np.tri(d, k=-1, dtype=bool)
 
 
 def gram_of(blocks: Iterable[Array], weights: Array | None, n: int, d: int) -> Array:
@@ -129,9 +118,8 @@ def gram_of(blocks: Iterable[Array], weights: Array | None, n: int, d: int) -> A
         part = slice(start, start + len(x))
         squares.add(x, None if weights is None else weights[part])
         start = part.stop
-    total = squares.result()
-    total /= n
-    return total
+    squares.total /= n
+    return squares.total
 
 
 def of_blocks(
@@ -157,11 +145,11 @@ def of_blocks(
         across += pulls @ y[part]
         squares.add(x, c)
         start, most = part.stop, max(most, len(x))
-    H, b = squares.result() / n, sums[0] / n
+    H, b = np.empty((d + count - 1,) * 2), sums[0] / n
+    np.divide(squares.total, n, out=H[:d, :d])
     if unit > 0.0:
-        last = unit / n * sums[1]
-        share = 1.0 if weights is None else float(weights.mean())
-        H = np.block([[H, last[:, None]], [last, unit**2 * share]])
+        H[d, :d] = H[:d, d] = unit / n * sums[1]
+        H[d, d] = unit**2 * (1.0 if weights is None else float(weights.mean()))
         b = np.append(b, unit / n * across[1])
     return Moments(H, b, float(across[0]) / n, most + squares.count + squares.longest)
 

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..control import Decider, RunVerdict
-from ..engines import State
+from ..control import Decider, RunVerdict, Stage
 from ..rows import Array
 from .checkpoint_file import read, unreadable, write
-from .result import History, StageRun
 
 if TYPE_CHECKING:
     from .driver import Driver
@@ -50,11 +48,9 @@ class Keeper:
             return self
         self.identity, self.saved = self.run.identity(), time.monotonic()
         if self.path.exists():
-            arrays = read(self.path, self.identity)
+            saved = read(self.path, self.identity)
             try:
-                self._put_back(arrays)
-                self.whole = self._taken()
-                same_again(arrays, self._arrays())
+                self._put_back(saved)
             except Exception as error:  # whatever a forged file makes of it
                 raise unreadable(self.path, error) from error
             self.found = True
@@ -114,58 +110,28 @@ class Keeper:
             self.failed = True
 
     def _taken(self) -> dict[str, Any]:
-        """References, for arrays are replaced and not written to; lists by their length."""
-        run, state = self.run, self.run.state
-        memory = state.memory | run.engine.state_dict()
-        counts = [state.k, state.row, run.evaluations, run.end, int(run.stage is not None)]
-        taken = {
-            "w": state.w,
-            "v": state.v,
-            "counts": np.array(counts, dtype=np.int64),
-            "history": len(run.history),
-            "norms": len(run.norms),
-            "stages": list(run.stages),
-            "stop": np.array([run.stop.first, run.stop.inner_tol]),
-            "ended": np.array(GOES_ON if self.ended is None else str(self.ended)),
-        }
-        if state.tally is not None:
-            taken["tally"] = state.tally
-        taken |= {f"memory.{name}": array for name, array in memory.items()}
-        return taken | {f"control.{name}": a for name, a in run.controller.state().items()}
+        ended = np.array(GOES_ON if self.ended is None else str(self.ended))
+        return self.run.state_dict() | {"ended": ended}
 
     def _arrays(self) -> dict[str, Array]:
-        whole, run = dict(self.whole), self.run
-        stages = whole.pop("stages")
-        whole["history"] = run.history.table(whole["history"])
-        whole["norms"] = np.concatenate([np.zeros(0), *run.norms[: whole["norms"]]])
-        whole["stage_names"] = np.array([s.method for s in stages], dtype=np.str_)
-        sizes = [(s.steps, s.batch) for s in stages]
-        whole["stage_sizes"] = np.array(sizes, dtype=np.int64).reshape(-1, 2)
-        return whole
+        norms, size = self.whole["norms"]
+        return self.whole | {"norms": np.concatenate([np.zeros(0), *norms[:size]])}
 
     def _put_back(self, saved: dict[str, Array]) -> None:
-        run = self.run
-        k, row, run.evaluations, run.end, under_way = (int(x) for x in saved["counts"])
-        run.state = State(saved["w"], saved["v"], k, row, _of(saved, "memory."), saved.get("tally"))
-        run.history = History(saved["history"])
-        run.norms = [saved["norms"]]
-        sizes = saved["stage_sizes"].tolist()
-        run.stages = [StageRun(str(n), *size) for n, size in zip(saved["stage_names"], sizes)]
-        run.stop.first, run.stop.inner_tol = (float(x) for x in saved["stop"])
-        ended = str(saved["ended"])
+        """Load and check: compiled steps do not look whether counters fit their tables."""
+        run, ended = self.run, str(saved["ended"])
+        run.load_state_dict(saved)
         check_numbers(run, ended)
-        run.controller.load(_of(saved, "control."))
+        if run.stage is not None:
+            check_counters(run, run.stage)
         self.ended = RunVerdict(ended) if ended in OVER and ended != RunVerdict.BUDGET else None
-        if under_way:
-            run.resume(run.controller.current())
-            check_counters(run)
-            run.engine.load_state_dict(run.state.memory)
-            run.state.memory = {n: a for n, a in run.state.memory.items() if n == "policy"}
+        self.whole = self._taken()
+        same_again(saved, self._arrays())
 
 
 def check_numbers(run: Driver, ended: str) -> None:
     """Is everything that was measured a number, at steps that were taken?"""
-    state, table = run.state, run.history.table()
+    state, table = run.state, run.history.view()
     if ended not in (GOES_ON, RunVerdict.STOPPED, *OVER):
         raise ValueError(f"its end is {ended!r}")
     if state.w.shape != run.start.shape or state.v.shape != run.start.shape:
@@ -178,19 +144,23 @@ def check_numbers(run: Driver, ended: str) -> None:
         known += [state.w, state.v]
     if not (len(table) and all(np.isfinite(array).all() for array in known)):
         raise ValueError("it holds NaN or infinity, or no record")
+    taken = [stage.steps for stage in run.stages]
+    if sum(taken) != state.k or min(taken, default=0) < 0:
+        raise ValueError("its stages are not of the steps that were taken")
     if steps[0] < 0 or steps[-1] > state.k or (np.diff(steps) < 0).any() or run.evaluations < 0:
         raise ValueError("its records are not of the steps that were taken")
 
 
-def check_counters(run: Driver) -> None:
-    """Does the stage under way end within its table? Compiled steps do not look."""
-    state, stage = run.state, run.stage
-    assert stage is not None
+def check_counters(run: Driver, stage: Stage) -> None:
+    """Does the stage under way end within its table?"""
+    state = run.state
     left = run.end - state.k
     if not (state.k >= 0 and state.row >= 0 and 0 <= left <= stage.count and stage.batch >= 1):
         raise ValueError("its counters are not those of a run")
     if not state.row + left <= stage.row + stage.count <= stage.steps.T:
         raise ValueError("it counts more steps than its table has")
+    if not run.stages or run.stages[-1].batch != stage.batch:
+        raise ValueError("its last stage is not the stage under way")
     if stage.average == (state.tally is None):
         raise ValueError("its sum of iterates is missing, or was not asked for")
     policy, decider = state.memory.get("policy"), stage.steps
@@ -217,7 +187,3 @@ def same_again(saved: dict[str, Array], again: dict[str, Array]) -> None:
         same = here.dtype == there.dtype and here.shape == there.shape
         if not (same and here.tobytes() == there.tobytes()):
             raise ValueError(f"the array {name!r} is not one of this run")
-
-
-def _of(saved: dict[str, Array], prefix: str) -> dict[str, Array]:
-    return {n.removeprefix(prefix): a for n, a in saved.items() if n.startswith(prefix)}

@@ -9,21 +9,36 @@ from typing import Any
 
 import numpy as np
 
-from ..control import Controller, Fixed, Guarded, GuardedRun, Levels, PlaneSteps, Recipe, registry
-from ..control.anytime import accelerating_batch
+from ..control import (
+    Anytime,
+    Controller,
+    Fixed,
+    Guarded,
+    GuardedRun,
+    Levels,
+    Limits,
+    PlaneSteps,
+    Recipe,
+    registry,
+)
+from ..control.anytime import FIRST_SHARE, Design, accelerating_batch
 from ..losses import Loss
-from ..problems import Frame, Problem
+from ..plane import sums_suffice
+from ..problems import Constants, Frame, Problem
 from ..problems.curvature import mu_with_intercept
 from ..problems.frame import identity as own_variables
 from ..rows import Array
 from ..schedules import Method
 from ..schedules.adaptive import sampling_noise
-from .anytime import anytime, check_curvature, usual_passes
 from .request import Request
 
-ROUNDING = 1e-12  # of the rows' gradients: smaller full gradients are not judged
-FLAT = 1e-13  # of f: smaller differences are rounding
-LEAST_STEPS = 1000  # of a named method where neither T nor passes are given
+ROUNDING = 1e-12  # The guard does not judge gradients below this share of the rows' gradients.
+FLAT = 1e-13  # Differences of f below this share of f are rounding.
+LEAST_STEPS = 1000  # A method without T and passes may take at least this many steps.
+SMALLEST, LARGEST = 1e-140, 1e140  # Products of curvatures L in this range do not overflow.
+# With more rows in parts, the scores of the plane (a hundred bytes a row) do not fit into memory.
+MOST_SCORES = 1 << 24
+UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
 
 
 def frame_of(p: Problem, request: Request) -> Frame:
@@ -40,7 +55,7 @@ def controller_of(p: Problem, request: Request, start: Array) -> Controller:
         return anytime(p, facts, request)
     steps, b, recipe = _resolve(p, request)
     if not facts.guarded or facts.looks_at_batch:
-        return Fixed(steps, b, steps.name)
+        return Fixed(steps, b)
     levels = guard_levels(p, b, start)
     return GuardedRun(steps, b, steps.name or "schedule", levels, recipe, request.limits)
 
@@ -142,3 +157,78 @@ def accelerating_rows(p: Problem, least: float = 0.0) -> int:
         if mu > 0.0:
             return p.whole_batch(accelerating_batch(p.n, c.L, mu, max(c.L_max, c.L)))
     return p.whole_batch(max(1, p.n // 2))
+
+
+# ---------------------------------------------------------------- without a number of steps
+
+
+def usual_passes(tol: float, limits: Limits) -> int:
+    """Over the data, where the caller sets no limit."""
+    return limits.passes_to_tol if tol > 0 else limits.passes
+
+
+def anytime(p: Problem, method: Method, request: Request) -> Anytime:
+    """Batches first where the caller gave their size, or where ``batches_pay``."""
+    b, tol, passes, limits = request.rows, request.tol, request.passes, request.limits
+    straight = b is None and not batches_pay(p)
+    c = UNKNOWN if straight else p.estimated()
+    check_curvature(p, c.L)
+    # the longest certified steps: here averages and batches take care of the noise
+    R2, tilde = c.sharpest
+    tilde = None if "family" in method.preset or not p.loss.quadratic else tilde
+    L = c.L if c.L > 0 else 1.0  # f does not depend on w: the first look ends the run
+    mu = min(L, max(c.mu, L * FIRST_SHARE))
+    first = p.n if straight else b
+    if first is None:
+        first = p.whole_batch(accelerating_batch(p.n, L, mu, max(c.L_max, L)))
+        first = p.n if 2 * first > p.n else first
+    usual = max(usual_passes(tol, limits) * p.n, LEAST_STEPS * first)
+    return Anytime(
+        Design(p.n, L, max(R2, L), tilde, c.mu, mu, first),
+        name=method.name,
+        brief=b is None,
+        wants_tol=tol > 0,
+        quadratic=p.loss.quadratic,
+        look_rows=float(p.width if p.has_gram else p.n),
+        budget=usual if passes is None else max(1, math.ceil(passes * p.n)),
+        plane=PlaneSteps(request.memory, inner=True, metric=request.metric),
+        limits=limits,
+    )
+
+
+def usable(L: float) -> bool:
+    """Do products of such curvatures have a place in a double?"""
+    return SMALLEST < L < LARGEST
+
+
+def check_curvature(p: Problem, L: float, where: str = "minimize") -> None:
+    """Refuse a curvature whose products have no place in a double."""
+    empty = L == 0.0 and not any(abs(block).max() > 0.0 for block in p.rows.blocks())
+    if not (usable(L) or empty):
+        raise ValueError(
+            f"{where}: the curvature of f, {L:.3g}, must be between {SMALLEST:g} and {LARGEST:g} "
+            "for steps that are computed from it; multiply X by a constant, or use method "
+            '"plane".'
+        )
+
+
+def summed(p: Problem, name: str, b: float | None) -> bool:
+    """Does a run without a number of steps need no more of the rows than sums over all of them,
+    and are those finite? They are computed then, in the one pass that it takes."""
+    method = registry()[name]
+    at_once = method.all_rows or (not method.needs_T and b is None and not batches_pay(p))
+    return at_once and sums_suffice(p)
+
+
+def batches_pay(p: Problem) -> bool:
+    """Does a run without T begin with a pass in batches?
+
+    Only where the data are in parts and the scores of all rows do not fit into memory. In memory
+    the plane alone is faster, before a compiler is even loaded (benchmarks/begin.py).
+    """
+    return (
+        p.in_parts
+        and p.n > MOST_SCORES
+        and p.loss.curvature is not None
+        and not p.loss.multi_output
+    )

@@ -20,12 +20,13 @@ nearer to the minimiser only if it would explain the rise there. See docs/reliab
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from ..control import Policy
 from ..control.base import Steps
+from ..engines import Recorder, State
+from ..plane import PlaneEngine
 from ..problems import Problem
 from ..rows import Array
 from ..schedules import Schedule
@@ -36,21 +37,14 @@ ROUNDING = 1e-12  # A rise by this share of f(0) may be rounding.
 NOISE_FACTOR = 100.0  # Noise explains this many times s zeta0^2 V.
 # Tables with more steps are past their transient: it lasts about sqrt(kappa) steps.
 TRANSIENT_STEPS = 10_000
+NEARER_STEPS = 20  # So many steps on all rows lead to a point near the minimiser.
 CURVATURES = 400  # The transient is looked for at this many curvatures between 0 and L.
 
 
 def diverged(
-    problem: Problem,
-    start: Array,
-    nearer: Callable[[], Array],
-    steps: Steps,
-    batch: int,
-    ends: tuple[float, float],
+    problem: Problem, start: Array, steps: Steps, batch: int, ends: tuple[float, float]
 ) -> bool:
-    """Has a run of these steps from ``start`` diverged? ``ends``: f at the start and at the end.
-
-    ``nearer`` finds a point near the minimiser, where noise at the start would explain the rise.
-    """
+    """Has a run of these steps from ``start`` diverged? ``ends``: f at the start and at the end."""
     first, last = ends
     rise = last - first
     if rise <= RELATIVE * abs(first):
@@ -60,7 +54,10 @@ def diverged(
         return False
     if rise > explained(problem, start, steps, batch):
         return True
-    return rise > explained(problem, nearer(), steps, batch)
+    nearer = State.at_rest(start)
+    nobody = Recorder(np.zeros(0, dtype=np.int64))
+    PlaneEngine(problem, memory=5).advance(nearer, None, NEARER_STEPS, nobody)
+    return rise > explained(problem, nearer.w, steps, batch)
 
 
 def explained(problem: Problem, at: Array, steps: Steps, batch: int) -> float:

@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from .. import engines
-from ..control import Controller, Fixed, PlaneSteps, RunVerdict, Stage, StageReport
+from ..control import Controller, PlaneSteps, RunVerdict, Stage, StageReport
 from ..engines import Engine, Goal, Recorder, State, StepReport
 from ..plane import PlaneEngine
 from ..problems import Frame, Look, NotFinite, Problem, norm
@@ -27,9 +28,8 @@ from .request import Request
 from .result import History, Progress, Record, StageRun
 from .stop import Stop
 
-TIGHT = 1e-6  # a smaller tolerance is verified from w alone before it counts as met
-NEARER_STEPS = 20  # steps on all rows that lead to where the noise of batches is judged
-LITTLE = 0.01  # of what f has fallen by: less may be left where a tolerance is met
+TIGHT = 1e-6  # A smaller tolerance is verified from w alone before it counts as met.
+LITTLE = 0.01  # Where a tolerance is met, f may still fall by this share of its fall so far.
 
 
 class Driver:
@@ -55,7 +55,6 @@ class Driver:
         self.end = 0  # the step at which the stage under way is over
         self.norms: list[Array] = []  # recorded in the stage
         self.engine: Engine
-        self.batch = 0  # of the stage
         self.made_for: tuple[int, object] | None = None  # what the engine was made for
 
     # -- beginning and ending ----------------------------------------------------------------------
@@ -72,18 +71,23 @@ class Driver:
                 "both must be finite: start nearer to zero, or scale X and y."
             )
         self.unit = engines.unit_of(first.gradient)
-        shown = self._outer(first) if self.controller.open_ended else first
-        self.controller.begin(self.state.w, shown)
+        self.controller.begin(self.state.w, self._shown(first))
         size = self.stop.begin(first.gradient)
         with Keeper(self) as keeper:
             if keeper.ended is not None:
                 return keeper.ended
             if not (keeper.found and self.stages):  # else it goes on where it was
-                told_to_stop = not keeper.found and self._record(self.state.w, first, size)
-                if self._begins_at_end(first, size):
+                told = RunVerdict.RUNNING
+                if not keeper.found:
+                    self._note(first.value, size)
+                    told = self._tell(self.state.w, first)
+                over = self.stop.met(first.gradient, size)
+                if self.stop.zero_value > -math.inf:  # on a path a huge column hides what is left
+                    over = over and self._little_is_left(first)
+                if over or self._near(first):
                     return keeper.end(RunVerdict.CONVERGED)
-                if told_to_stop:
-                    return RunVerdict.STOPPED
+                if told:
+                    return told
                 self._enter(answer)
             return keeper.end(self._loop(keeper))
 
@@ -110,7 +114,7 @@ class Driver:
                 if told == RunVerdict.CONVERGED or (told and isinstance(answer, Stage)):
                     return told
                 if isinstance(answer, RunVerdict):
-                    return self._judged(answer or self._last_record())
+                    return answer or self._judged()
             # A callback may have stopped the run at the last step of the stage.
             verdict = self._stretch() if self.state.k < self.end else RunVerdict.RUNNING
             if verdict in (RunVerdict.CONVERGED, RunVerdict.STOPPED):
@@ -122,8 +126,14 @@ class Driver:
         state, taken = self.state, self.stages[-1].steps
         mean = None if state.tally is None or taken == 0 else state.tally / taken
         norms = np.concatenate([np.zeros(0), *self.norms])
-        look = self._outer_look if self.controller.open_ended else self.engine.look
-        return StageReport(state.w, state.k, mean, look, norms, verdict, self.evaluations)
+        seen = (state.w, state.k, mean, lambda w: self._shown(self.engine.look(w)))
+        return StageReport(*seen, norms, verdict, self.evaluations)
+
+    def _shown(self, look: Look) -> Look:
+        """What a controller sees: of an open-ended run, the gradient in the caller's variables."""
+        if not self.controller.open_ended:
+            return look
+        return Look(look.value, self.frame.gradient_out(look.gradient))
 
     def _enter(self, stage: Stage) -> None:
         if stage.start is not None:
@@ -136,7 +146,7 @@ class Driver:
 
     def resume(self, stage: Stage) -> None:
         """Go on with a stage from where the state is."""
-        self.stage, self.batch = stage, stage.batch
+        self.stage = stage
         self._use_engine_of(stage)
         self.recorder = self._recorder(stage)
         self.pace = 16
@@ -179,12 +189,28 @@ class Driver:
         goal, work, steps = self._goal(), self.state.copy(), self.stage.steps
         report = self.engine.advance(work, steps, work.k + 1, self.recorder, goal)
         self._took(work, report)
-        met, size = self._met(report)
-        if self._to_verify(report, met):
-            sure = self.engine.advance(work, steps, work.k, self.recorder, goal)
-            report = replace(sure, verdict=report.verdict)
-            met, size = self._met(report)
-        return self._after_free_step(report, met, size)
+        look, verdict, every = report.look, report.verdict, self.settings.record_every
+        assert look is not None
+        size = self.stop.user_norm(look.gradient, report.gradient_error)
+        met = self.stop.met(look.gradient, size)
+        unsure = met  # updated scores gather rounding
+        if report.gradient_error is not None:  # its bound alone may keep the run from the tolerance
+            unsure = not met and self.stop.user_norm(look.gradient) <= self.stop.goal
+        if unsure:
+            report = self.engine.advance(work, steps, work.k, self.recorder, goal)
+            look = report.look
+            assert look is not None
+            size = self.stop.user_norm(look.gradient, report.gradient_error)
+            met = self.stop.met(look.gradient, size)
+        met = (met and self._little_is_left(look)) or self._near(look)
+        if not (met or verdict) and self.stop.out_of_patience(size):
+            verdict = RunVerdict.BUDGET
+        told = RunVerdict.RUNNING
+        if met or verdict or every == "auto" or self.state.k % int(every) == 0:
+            self._note(look.value, size)
+            told = self._tell(self.state.w, look)
+        # A run that is over is over, whatever the callback says: a resumed run takes no more steps.
+        return RunVerdict.CONVERGED if met else verdict or told
 
     @property
     def free(self) -> bool:
@@ -200,40 +226,10 @@ class Driver:
         """The steps are complete."""
         steps, stage = state.k - self.state.k, self.stages[-1]
         self.state = state
-        self.evaluations += (steps + report.passes) * self.batch
+        self.evaluations += (steps + report.passes) * stage.batch
         self.end = max(state.k, self.end - report.passes)
         self.stages[-1] = stage._replace(steps=stage.steps + steps)
         self._harvest()
-
-    def _after_free_step(self, report: StepReport, met: bool, size: float) -> RunVerdict:
-        look, verdict, every = report.look, report.verdict, self.settings.record_every
-        assert look is not None
-        met = (met and self._little_is_left(look)) or self._near(look)
-        if not (met or verdict) and self.stop.out_of_patience(size):
-            verdict = RunVerdict.BUDGET
-        due = met or verdict or every == "auto" or self.state.k % int(every) == 0
-        told_to_stop = False
-        if due:
-            self._note(look.value, size)
-            told_to_stop = self._tell(self.state.w, look)
-        # A run that is over is over, whatever the callback says: a resumed run takes no more steps.
-        if met or verdict:
-            return RunVerdict.CONVERGED if met else verdict
-        return _unless(told_to_stop)
-
-    def _met(self, report: StepReport) -> tuple[bool, float]:
-        """Is the tolerance met for certain, and the most that the gradient's norm can be."""
-        assert report.look is not None
-        gradient = report.look.gradient
-        size = self.stop.user_norm(gradient) + self.stop.gradient_error(report.gradient_error)
-        return self.stop.met(gradient, size), size
-
-    def _to_verify(self, report: StepReport, met: bool) -> bool:
-        """Is it worth making sure? Where the tolerance is met by scores that gather rounding, or
-        would be met but for the bound on what is wrong with the gradient."""
-        if report.gradient_error is None or report.look is None:
-            return met
-        return not met and self.stop.user_norm(report.look.gradient) <= self.stop.goal
 
     def _near(self, look: Look) -> bool:
         """Is f as near to its minimum as was asked for, and can the engine tell?"""
@@ -241,13 +237,6 @@ class Driver:
             return False
         gap, least = self.engine.gap(0.0), float(self.problem.ridges[: self.problem.d].min())
         return self.stop.near(gap.estimate, gap.by_hessian, norm(look.gradient), least)
-
-    def _begins_at_end(self, first: Look, size: float) -> bool:
-        """Is the run over before its first step? In a path the gradient at zero alone does not say
-        so: a huge column makes it large."""
-        on_path = self.stop.zero_value > -math.inf
-        met = self.stop.met(first.gradient, size)
-        return (met and (not on_path or self._little_is_left(first))) or self._near(first)
 
     def _little_is_left(self, look: Look) -> bool:
         """The gradient is small; is what f would still fall by, too?
@@ -292,7 +281,7 @@ class Driver:
             return
         k = recorder.when[new]
         norms = self.unit * np.sqrt(recorder.grad2[new])
-        done = self.evaluations - (self.state.k - k) * self.batch
+        done = self.evaluations - (self.state.k - k) * self.stages[-1].batch
         self.history.extend(np.column_stack([k, recorder.value[new], norms, done]))
         self.norms.append(norms)
         rest = recorder.when[recorder.count :]
@@ -300,11 +289,11 @@ class Driver:
 
     def _checked(self, verdict: RunVerdict) -> RunVerdict:
         """Is a run that has converged in its own variables over in the caller's?"""
-        if verdict != RunVerdict.CONVERGED or self.stop.met(
-            self.engine.look(self.state.w).gradient
-        ):
+        if verdict != RunVerdict.CONVERGED:
             return verdict
-        self.recorder.aim(self._goal2())
+        if self.stop.met(self.engine.look(self.state.w).gradient):
+            return verdict
+        self.recorder = replace(self.recorder, goal2=self._goal2())
         return RunVerdict.RUNNING
 
     def _record_here(self) -> RunVerdict:
@@ -317,25 +306,21 @@ class Driver:
             record = self.history.last
             self.history.drop_last()
             self.history.add(record._replace(norm=self.stop.user_norm(look.gradient)))
-        told_to_stop = self._tell(self.state.w, look)
-        return self._checked(verdict) or _unless(told_to_stop)
+        told = self._tell(self.state.w, look)
+        return self._checked(verdict) or told
 
     def _note(self, value: float, size: float) -> None:
         self.history.add(Record(self.state.k, value, size, self.evaluations))
 
-    def _record(self, w: Array, look: Look, size: float) -> bool:
-        """A record of its own; returns True if the callback says stop."""
-        self._note(look.value, size)
-        return self._tell(w, look)
-
-    def _tell(self, w: Array, look: Look) -> bool:
+    def _tell(self, w: Array, look: Look) -> RunVerdict:
+        """Call the callback: the run goes on, unless the callback stops it."""
         callback = self.settings.callback
         if callback is None:
-            return False
+            return RunVerdict.RUNNING
         coef, intercept = self.problem.split_intercept(self.frame.out(w))
         gradient = self.frame.gradient_out(look.gradient)
         shown = Progress(self.state.k, coef.copy(), norm(gradient), look.value, gradient, intercept)
-        return bool(callback(shown))
+        return RunVerdict.STOPPED if callback(shown) else RunVerdict.RUNNING
 
     def _tell_best(self) -> RunVerdict:
         """Runs without a number of steps record the best point where their controller looks."""
@@ -344,53 +329,71 @@ class Driver:
         if (best.value, best.norm) == self.history.last[1:3]:
             return RunVerdict.RUNNING
         self._note(best.value, best.norm)
-        told_to_stop = bool(self.settings.callback) and self._tell(best.w, self.engine.look(best.w))
+        told = RunVerdict.RUNNING
+        if self.settings.callback is not None:  # a look reads all rows
+            told = self._tell(best.w, self.engine.look(best.w))
         if best.norm > self.stop.goal:
-            return _unless(told_to_stop)
+            return told
         self.state = State.at_rest(best.w, self.state.k)
         return RunVerdict.CONVERGED
 
-    def _last_record(self) -> RunVerdict:
-        """All steps are taken: the last record is of where they led."""
-        if self.history.last.k == self.state.k or self.controller.open_ended:
+    def _judged(self) -> RunVerdict:
+        """All steps are taken: record where they led, and judge whether they diverged."""
+        if self.controller.open_ended:
             return RunVerdict.RUNNING
-        w = self.controller.answer(self.state.w, RunVerdict.RUNNING)
-        look = self.engine.look(w)
-        beyond = engines.norm2(look.gradient, self.unit) > self._limit2
-        if beyond or not math.isfinite(look.value):
-            return RunVerdict.DIVERGED
-        stopped = self._record(w, look, self.stop.user_norm(look.gradient))
-        if self.stop.tol > 0.0 and self.stop.met(look.gradient):
-            return RunVerdict.CONVERGED
-        return _unless(stopped)
-
-    def _judged(self, verdict: RunVerdict) -> RunVerdict:
-        """All steps are taken: is f above its start by more than noise explains?"""
-        if verdict or self.controller.best is not None:
-            return verdict  # a controller that keeps the best point returns that
+        if self.history.last.k < self.state.k:
+            w = self.controller.answer(self.state.w, RunVerdict.RUNNING)
+            look = self.engine.look(w)
+            beyond = engines.norm2(look.gradient, self.unit) > self._limit2
+            if beyond or not math.isfinite(look.value):
+                return RunVerdict.DIVERGED
+            self._note(look.value, self.stop.user_norm(look.gradient))
+            told = self._tell(w, look)
+            if self.stop.tol > 0.0 and self.stop.met(look.gradient):
+                return RunVerdict.CONVERGED
+            if told:
+                return told
+        if self.controller.best is not None:
+            return RunVerdict.RUNNING  # a controller that keeps the best point returns that
         stage, ends = self.controller.current(), (self.history.first.value, self.history.last.value)
-        rose = divergence.diverged(
-            self.problem, self.start, self._nearer, stage.steps, stage.batch, ends
-        )
+        rose = divergence.diverged(self.problem, self.start, stage.steps, stage.batch, ends)
         return RunVerdict.DIVERGED if rose else RunVerdict.RUNNING
 
-    def _nearer(self) -> Array:
-        """A point near the minimiser: a few steps on all rows from the start."""
-        steps, stop = Fixed(PlaneSteps(T=NEARER_STEPS), self.problem.n), Stop(0.0, self.frame)
-        run = Driver(self.problem, self.frame, self.start, steps, stop, Request(), dict)
-        run.go()
-        return run.state.w
+    # -- on disk -----------------------------------------------------------------------------------
 
-    # -- looking -----------------------------------------------------------------------------------
+    def state_dict(self) -> dict[str, Any]:
+        """References, because arrays are replaced and not written to; lists with their lengths."""
+        state = self.state
+        counts = [state.k, state.row, self.evaluations, self.end, int(self.stage is not None)]
+        found = {
+            "w": state.w,
+            "v": state.v,
+            "counts": np.array(counts, dtype=np.int64),
+            "history": self.history.view(),
+            "norms": (self.norms, len(self.norms)),
+            "stage_names": np.array([s.method for s in self.stages], dtype=np.str_),
+            "stage_sizes": np.array([s[1:] for s in self.stages], dtype=np.int64).reshape(-1, 2),
+            "stop": self.stop.state(),
+        }
+        found |= {} if state.tally is None else {"tally": state.tally}
+        memory = state.memory | self.engine.state_dict()
+        found |= {f"memory.{name}": array for name, array in memory.items()}
+        return found | {f"control.{name}": a for name, a in self.controller.state().items()}
 
-    def _outer(self, look: Look) -> Look:
-        return Look(look.value, self.frame.gradient_out(look.gradient))
-
-    def _outer_look(self, w: Array) -> Look:
-        """What a controller is shown: the gradient in the caller's variables."""
-        return self._outer(self.engine.look(w))
-
-
-def _unless(stopped: bool) -> RunVerdict:
-    """The run goes on, unless a callback has stopped it."""
-    return RunVerdict.STOPPED if stopped else RunVerdict.RUNNING
+    def load_state_dict(self, saved: dict[str, Array]) -> None:
+        """Go where a run of the same request was saved."""
+        k, row, self.evaluations, self.end, under_way = (int(x) for x in saved["counts"])
+        memory, control = (
+            {name.removeprefix(of): a for name, a in saved.items() if name.startswith(of)}
+            for of in ("memory.", "control.")
+        )
+        kept = {n: a for n, a in memory.items() if n == "policy" or not under_way}
+        self.state = State(saved["w"], saved["v"], k, row, kept, saved.get("tally"))
+        self.history, self.norms = History(saved["history"]), [saved["norms"]]
+        sizes = saved["stage_sizes"].tolist()
+        self.stages = [StageRun(str(n), *size) for n, size in zip(saved["stage_names"], sizes)]
+        self.stop.load(saved["stop"])
+        self.controller.load(control)
+        if under_way:
+            self.resume(self.controller.current())
+            self.engine.load_state_dict(memory)

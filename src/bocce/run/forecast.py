@@ -1,38 +1,48 @@
-"""What a run would do, said before it is run: its stages, and how many steps they take.
+"""What a run would do, computed before the run: stages, numbers of steps, and what they lead to.
 
-The stages come from the very controller that ``minimize`` would ask; how many steps the last one
-takes is tried out on some of the rows (on all of them where they are few).
+The stages come from the controller that ``minimize`` would ask. How many steps the last stage takes
+is tried out on a sample of the rows (on all rows where they are few).
+
+What the table of a method does is computed from the table. Least squares with few columns: exact
+moments (``bocce.exact``). Least squares with many columns: certificates (``bocce.theory``). Another
+loss: exact stability of the quadratic that f is near its minimiser, f_i(w*) + g_i . (w - w*) +
+c_i (x_i . (w - w*))^2 / 2, a least-squares problem with rows sqrt(c_i) x_i. There the penalty falls
+on the intercept, too, which moves a critical batch size by about l2 over the intercept's curvature.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from .. import theory
+from .. import exact, theory
 from ..control import PLANE, Anytime, Controller, PlaneSteps, Stage, takes_all_rows
 from ..control.anytime import Design
-from ..problems import Constants, Problem
+from ..problems import Constants, LeastSquares, Problem
 from ..rows import Array
 from ..schedules import Schedule
 from ..schedules.adaptive import DECAY_START
-from .anytime import usable
-from .controllers import controller_of, frame_of
-from .expectation import longest
+from .controllers import controller_of, frame_of, usable
 from .minimize import minimize
 from .request import Request
 
-TRIAL_NUMBERS = 1 << 20  # of X in a trial
-TRIAL_ROWS_A_COLUMN = 5
-TRIAL_STEPS = 1000
-TIGHT = 1e-6  # the trial's point is taken for the minimiser: at least so near
-DECAY_LOSS = 4.0  # the decay's final error over the statistical limit
-LEAST_BEND = 1e-3  # of its bound: where fewer rows bend, the noise is not known so well
-FLATTEST = 1e-12  # of L: a smaller curvature at the trial's end is rounding
+TRIAL_NUMBERS = 1 << 20  # A trial reads about this many numbers of X.
+TRIAL_ROWS_A_COLUMN = 5  # A trial has at least this many rows for each column.
+TRIAL_STEPS = 1000  # A trial takes at most this many steps.
+TIGHT = 1e-6  # A trial stops at this tolerance or a smaller one: its end stands for the minimiser.
+DECAY_LOSS = 4.0  # The final error of the decay is this many times the statistical limit.
+# The mean curvature of the rows counts as at least this share of its bound.
+LEAST_BEND = 1e-3
+FLATTEST = 1e-12  # A curvature at the end of the trial below this share of L is rounding.
+EXACT_COLUMNS = 40  # With more columns exact moments take minutes.
+EXACT_FLOPS = 8e9  # n d^4 for a critical batch size, T d^4/4 for a curve: seconds.
+# Rows of the quadratic near a minimiser count as at least this share of the most curved row.
+LEAST_ROOT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -164,55 +174,47 @@ def passes(run: list[PlannedStage], n: int) -> float | None:
 # ---------------------------------------------------------------- what batch sizes cost
 
 
-class PlanFacts(NamedTuple):
-    """What is known of a problem before a run; ``constants`` are None where the loss has none."""
+@dataclass(frozen=True)
+class PlanFacts:
+    """What is known of a problem before a run."""
 
-    n: int
-    constants: Constants | None
-    mu: float | None
+    trial: Trial
+    accuracy: float
+    constants: Constants | None  # None where no step can be computed from them
+    design: Design | None  # the steps of auto on all rows; None where there are no constants
     chi2: float
     floor: float  # zeta0^2 times this is how many steps the noise needs
-    accuracy: float
-    rows: tuple[float, float | None]  # what a run takes for L_max and kappa~
 
     @classmethod
     def of(cls, p: Problem, tried: Trial, accuracy: float) -> PlanFacts:
+        sample, w, design = tried.problem, tried.w, None
         c = None if p.loss.curvature is None else p.constants()
-        if c is not None and not (usable(c.L) or c.L == 0.0):
-            c = None  # no step can be computed from them: only runs on all rows are planned
-        sample, w = tried.problem, tried.w
+        if c is not None and (usable(c.L) or c.L == 0.0):
+            R2, tilde = c.sharpest if p.loss.quadratic else (c.L_max, None)
+            L, mu = c.L if c.L > 0 else 1.0, _mu(c, tried, accuracy)
+            design = Design(p.n, L, max(R2, L), tilde, mu, mu, p.n)
         chi2 = sample.row_gradient_mean2(w)
-        start, value = sample.value(np.zeros_like(w)), sample.value(w)
+        start = sample.value(np.zeros_like(w))
         noise = _noise(sample, w) if chi2 > 1e-20 * max(start, 1e-300) else 0.0
-        gap = start - value
+        gap = start - sample.value(w)
         floor = max(0.0, DECAY_LOSS * noise / (2.0 * accuracy * gap)) if gap > 0 else 0.0
-        mu = None if c is None else _mu(c, tried, accuracy)
-        rows: tuple[float, float | None] = (0.0, None)
-        if c is not None:
-            rows = c.sharpest if p.loss.quadratic else (c.L_max, None)
-        return cls(p.n, c, mu, chi2, floor, accuracy, rows)
+        return cls(tried, accuracy, None if design is None else c, design, chi2, floor)
 
     @property
-    def L(self) -> float:
-        assert self.constants is not None
-        return self.constants.L if self.constants.L > 0 else 1.0
+    def mu(self) -> float | None:
+        return None if self.design is None else self.design.mu
 
-    @property
-    def L_max(self) -> float:
-        assert self.constants is not None
-        return max(self.constants.L_max, self.L)
-
-    def design(self, b: int) -> Design:
-        assert self.mu is not None
-        L_max, tilde = self.rows
-        return Design(self.n, self.L, max(L_max, self.L), tilde, self.mu, self.mu, b)
+    def at(self, b: int) -> Design:
+        """The steps of auto in batches of b rows."""
+        assert self.design is not None
+        return replace(self.design, b=b)
 
     def bias_steps(self, b: int) -> float:
-        """Until the start is forgotten."""
-        return self.design(b).time_constant() * math.log(1.0 / self.accuracy) / (2 * DECAY_START)
+        """The number of steps until the start is forgotten."""
+        return self.at(b).time_constant() * math.log(1.0 / self.accuracy) / (2 * DECAY_START)
 
     def noise_steps(self, b: int) -> float:
-        return theory.zeta2(self.n, b) * self.floor
+        return theory.zeta2(self.at(b).n, b) * self.floor
 
     def steps(self, b: int) -> int:
         return math.ceil(max(self.bias_steps(b), self.noise_steps(b), 1.0))
@@ -238,3 +240,106 @@ def _mu(c: Constants, tried: Trial, accuracy: float) -> float:
         if least > FLATTEST * L:
             return min(least, L)
     return accuracy * L
+
+
+# ---------------------------------------------------------------- what a table of steps does
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is known of a method's table before it is run.
+
+    ``by``: "exact" (expectations, computed), "certified" (upper bounds), "local" (exact for the
+    quadratic near the minimiser), or "none". ``gap`` is E f(w_T) - f* over f(w_0) - f*, or a bound
+    on it. ``critical`` is the real number b_c of the longest step: batches of at most so many rows
+    diverge; infinite where all rows diverge. ``certified_rows``: from so many rows on the longest
+    step is certified to be stable. ``steps``: the first k from which on the gap is at most what was
+    asked for, None if there is none up to T. What is not known is None.
+    """
+
+    by: str
+    gap: float | None = None
+    critical: float | None = None
+    certified_rows: float | None = None
+    steps: int | None = None
+
+    def diverges(self, b: int, n: int) -> bool:
+        """Is it known that batches of b rows diverge?"""
+        if self.critical is not None and b < n:
+            return b <= self.critical
+        return self.critical == math.inf or (self.by == "exact" and (self.gap or 0.0) > 1.0)
+
+
+def affordable(n: int, d: int) -> bool:
+    """Does an exact critical batch size take seconds, and not minutes?"""
+    return d <= EXACT_COLUMNS and n * float(d) ** 4 <= EXACT_FLOPS
+
+
+def longest(table: Schedule) -> tuple[float, float, float]:
+    """(alpha, beta, theta) of the step that reaches furthest."""
+    k = int(np.argmax(table.alpha / (1.0 - table.beta)))
+    return float(table.alpha[k]), float(table.beta[k]), float(table.theta[k])
+
+
+def expectation(
+    p: Problem, table: Schedule, b: int, near: Array | None, accuracy: float
+) -> Expectation:
+    """What ``table`` does in batches of b rows, from zero, until the gap is ``accuracy`` of that at
+    the start; losses that are not quadratic need a point ``near`` their minimiser."""
+    alpha, beta, theta = longest(table)
+    model = _model(p, near)
+    if model is None:
+        return _certified(p, table, b, (alpha, beta, theta))
+    too_long = alpha * model.constants().L >= 2.0 * (1.0 + beta) / (1.0 + 2.0 * theta)
+    critical = math.inf if too_long else exact.critical_batch_size(model, alpha, beta, theta)
+    if not p.loss.quadratic or table.T * float(model.d) ** 4 > 4 * EXACT_FLOPS:
+        return Expectation("local" if not p.loss.quadratic else "exact", critical=critical)
+    curve = exact.expected(model, table, b)
+    gap = curve.gap / curve.gap[0] if curve.gap[0] > 0.0 else np.zeros(table.T + 1)
+    above = np.flatnonzero(~(gap <= accuracy))
+    first = int(above[-1]) + 1 if above.size else 0
+    return Expectation("exact", float(gap[-1]), critical, steps=first if first <= table.T else None)
+
+
+def _model(p: Problem, near: Array | None) -> Problem | None:
+    """The least-squares problem that the table is judged on, if it is small."""
+    one_l2 = bool(np.all(p.ridges[: p.d] == p.l2))
+    plain = one_l2 and p.weight is None and not p.in_parts and not p.rows.foreign
+    small = affordable(p.n, p.width)
+    known = p.loss.quadratic or (near is not None and not p.loss.multi_output)
+    if not (plain and small and known) or p.loss.curvature is None or p.constants().L <= 0.0:
+        return None
+    if p.loss.quadratic and not p.intercept:
+        return p
+    X, y = p.X, p.y
+    if p.intercept:
+        column = np.ones((p.n, 1))
+        X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
+    if not p.loss.quadratic:
+        assert near is not None
+        z = p.predict(near)
+        bend = p.bends(z)
+        root = np.sqrt(np.maximum(bend, LEAST_ROOT * bend.max(initial=0.0)))
+        if not root.all():
+            return None
+        X = X.multiply(root[:, None]).tocsr() if sp.issparse(X) else X * root[:, None]
+        y = root * z - p.slopes(z) / root
+    return LeastSquares(X, y, l2=p.l2)
+
+
+def _certified(
+    p: Problem, table: Schedule, b: int, step: tuple[float, float, float]
+) -> Expectation:
+    """Bounds from certificates, for least squares."""
+    if not p.loss.quadratic or p.in_parts or (c := p.constants()).mu <= 0.0:
+        return Expectation("none")
+    alpha, beta, theta = step
+    rows = None
+    if theta == 0.0:
+        rows = theory.certified_batch_size(p.n, alpha, beta, max(c.L_max, c.L), c.mu, c.L)
+    if not c.exact and table.T > theory.finite.MOST_STEPS:
+        return Expectation("certified", certified_rows=rows)
+    start = p.value(np.zeros(p.shape)) - p.value(p.minimiser())
+    bound = theory.certify_run(p, table, b, of="gap")
+    gap = bound.total / start if bound.valid and start > 0.0 else None
+    return Expectation("certified", gap, certified_rows=rows)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from typing import Any
 
 from .._types import Vector
 from ..control import Given, MetricChoice
 from ..problems import Problem
 from .certain import solve_as_asked
-from .request import Callback, EngineChoice, Request, tolerance
+from .request import Callback, EngineChoice, Request
 from .result import Result
 
 
@@ -101,8 +101,8 @@ def minimize(
     >>> bocce.minimize(p, tol=1e-9).w.round(6)
     array([ 1., -1.])
     """
-    goal, certain = tolerance(tol)
-    request = Request(method, T, batch_size, seed, w0, goal, sampling, record_every, engine)
-    request = replace(request, callback=callback, checkpoint=checkpoint, passes=passes)
-    request = replace(request, memory=memory, metric=metric, certain=certain)
+    given: dict[str, Any] = {"tol": tol, "sampling": sampling, "record_every": record_every}
+    given |= {"engine": engine, "callback": callback, "checkpoint": checkpoint}
+    given |= {"passes": passes, "memory": memory, "metric": metric}
+    request = Request(method, T, batch_size, seed, w0, **given)
     return solve_as_asked(p, request.checked(p))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +21,15 @@ from .result import Result
 from .solve import solve
 from .stop import Stop
 
-MOVES = 0.1  # of the gradient where a run begins: it goes on at least to this,
-LEAST = 1e-3  # but not beyond so much of what ``tol`` asks for
-SAMPLE = 1000  # rows on which possible starts are compared
-SHARE, OF_ERROR = 5e-6, 0.01  # see ``PathSolver.enough``
-FLAT = 0.1  # of the squared mean loss: no less is taken for the variance of the losses
-USUAL = 1e-4  # a smaller ``tol`` makes scores as much more exact
-EXACT = 1e-9  # of f: what the last Newton step on small data still gains, at most
-FINER = 0.01  # of what ``tol`` asks for: a run that is to be scored
+# A run of a path goes on until its gradient is this share of the gradient where it began ...
+MOVES = 0.1
+LEAST = 1e-3  # ... but not below this share of what ``tol`` asks for.
+SAMPLE = 1000  # Possible starts are compared on this many rows.
+SHARE, OF_ERROR = 5e-6, 0.01  # See ``PathSolver.enough``.
+FLAT = 0.1  # The variance of the losses counts as at least this share of their squared mean.
+USUAL = 1e-4  # With a smaller ``tol`` scores are as much more exact.
+EXACT = 1e-9  # The last Newton step on small data gains at most this share of f.
+FINER = 0.01  # A run that is to be scored goes on to this share of what ``tol`` asks for.
 
 
 @one_thread()
@@ -89,17 +91,9 @@ def check_penalties(where: str, l2s: Iterable[float]) -> Array:
 class PathSolver:
     """The runs of a path, one after the other: what they share, and the last solutions.
 
-    Parameters
-    ----------
-    p, tol, method : Problem, float, str
-        As for ``path``.
-    weakest : float
-        The smallest penalty of the path; columns are scaled for it.
-    leader : PathSolver, optional
-        The solver of a problem with the same rows and other weights or targets; its variables are
-        used.
-    n_scored_rows : int
-        The number of rows on which the models are scored; 0 where each model must meet ``tol``.
+    Columns are scaled for the penalty ``weakest``. A ``leader`` solves a problem with the same rows
+    and other weights or targets; its variables are used. ``n_scored_rows`` is the number of rows on
+    which the models are scored; 0 where each model must meet ``tol``.
     """
 
     def __init__(
@@ -116,7 +110,12 @@ class PathSolver:
         self.n_scored_rows = 0 if direct or p.in_parts else n_scored_rows
         self.method = method if p.in_parts else PLANE.name
         self.frame: Frame = Frame.of(p.replace(l2=weakest)) if leader is None else leader.frame
-        inner = self.frame.problem(p) if leader is None else _with_rows(leader.inner, p)
+        if leader is None:
+            inner = self.frame.problem(p)
+        else:
+            own: dict[str, Any] = {"weight": p.weight, "classes": p.classes}
+            own |= {"penalty": leader.inner.penalty, "intercept": p.intercept}
+            inner = Problem.of(leader.inner.rows, p.y, p.loss, p.l2, **own)
         self.cache = PathCache()  # what is handed on from run to run is the path's own
         self.inner: Problem = inner.with_fields(handed_on=self.cache)
         nowhere = self.inner.replace(l2=0.0).look(np.zeros(self.inner.shape))
@@ -133,37 +132,26 @@ class PathSolver:
     def model(self, l2: float, follow: bool = False) -> Array:
         """The minimiser for the next penalty, as exact as scores need it where models are scored.
 
-        ``follow``: with the curvature that the leader has found for this penalty.
+        ``follow``: with the curvature that the leader has just found for this penalty. A run does
+        not begin at the leader's minimiser: where the leader has seen rows that this run has not,
+        whatever is left of those rows when the run stops would flatter it on them.
         """
         if follow:
-            self._take_over()
-        start = self._start(l2)
-        if (w := self._rough_minimiser(l2, start)) is None:
+            assert self.leader is not None
+            self.cache.follow(self.leader.cache, self.p.loss.quadratic)
+        start, inner, w = self._start(l2), self.inner.replace(l2=l2), None
+        with np.errstate(all="ignore"):  # a step too far is not taken
+            if SmallNewton.suits(inner):
+                w = minimiser(inner, self.frame.into(start), EXACT)
+            elif self.n_scored_rows and RoughNewton.supports(inner):
+                rough = RoughNewton(inner, inner.shape)
+                w = rough.minimiser(self.frame.into(start), self.enough(start))
+        if w is None:
             result = self.next_run(l2, start)
             return self.p.join_intercept(result.w, result.intercept)
         point = self.frame.out(w)
         self.solutions = [*self.solutions[-2:], (l2, point)]
         return point
-
-    def _rough_minimiser(self, l2: float, start: Array) -> Array | None:
-        """In the frame's variables; None where it takes a whole run."""
-        p = self.inner.replace(l2=l2)
-        if SmallNewton.suits(p):
-            with np.errstate(all="ignore"):
-                return minimiser(p, self.frame.into(start), EXACT)
-        if not self.n_scored_rows or not RoughNewton.supports(p):
-            return None
-        with np.errstate(all="ignore"):  # a step too far is not taken
-            return RoughNewton(p, p.shape).minimiser(self.frame.into(start), self.enough(start))
-
-    def _take_over(self) -> None:
-        """The curvature that the leader has found for the penalty that it has just been at.
-
-        A run does not begin at the leader's minimiser: where the leader has seen rows that this one
-        has not, whatever is left of them when the run stops would flatter it on those rows.
-        """
-        assert self.leader is not None
-        self.cache.follow(self.leader.cache, self.p.loss.quadratic)
 
     def next_run(self, l2: float, start: Array | None = None) -> Result:
         """The run for the next penalty."""
@@ -177,7 +165,10 @@ class PathSolver:
         max_gap = self.enough(start) if self.n_scored_rows else 0.0
         first *= FINER if self.n_scored_rows else 1.0
         stop = Stop(self.tol, self.frame, first, max_gap=max_gap, zero_value=self.zero_value)
-        return self._run(l2, start, stop)
+        p, inner = self.p.replace(l2=l2), self.inner.replace(l2=l2)
+        result = solve(p, Request(self.method, w0=start, tol=self.tol), stop, self.frame, inner)
+        self.solutions = [*self.solutions[-2:], (l2, p.join_intercept(result.w, result.intercept))]
+        return result
 
     def enough(self, w: Array) -> float:
         """How far f may stay above its minimum so that no score changes noticeably.
@@ -200,12 +191,6 @@ class PathSolver:
         error = float(np.sqrt(variance / self.n_scored_rows))
         return finer * min(SHARE * variance, OF_ERROR * error)
 
-    def _run(self, l2: float, start: Array, stop: Stop) -> Result:
-        p, inner = self.p.replace(l2=l2), self.inner.replace(l2=l2)
-        result = solve(p, Request(self.method, w0=start, tol=self.tol), stop, self.frame, inner)
-        self.solutions = [*self.solutions[-2:], (l2, p.join_intercept(result.w, result.intercept))]
-        return result
-
     def _start(self, l2: float) -> Array:
         """Where f is least, on a sample of the rows: the last minimiser, or where the line or the
         parabola through the last ones leads (as a function of log l2)."""
@@ -219,20 +204,6 @@ class PathSolver:
         points = [extrapolate(ends[-k:], l2) for k in range(1, len(ends) + 1)]
         own = self.sample.replace(l2=l2)
         return min(points, key=lambda w: own.value(self.frame.into(w)))
-
-
-def _with_rows(inner: Problem, p: Problem) -> Problem:
-    """p in the variables of ``inner``, which has the same rows and penalty."""
-    return Problem.of(
-        inner.rows,
-        p.y,
-        p.loss,
-        p.l2,
-        weight=p.weight,
-        penalty=inner.penalty,
-        classes=p.classes,
-        intercept=p.intercept,
-    )
 
 
 def extrapolate(ends: list[tuple[float, Array]], l2: float) -> Array:

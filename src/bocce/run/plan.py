@@ -11,18 +11,18 @@ import numpy as np
 from .. import _checks, _html, _pictures, exact, theory
 from .._pictures import Axes
 from ..control.anytime import accelerating_batch
-from ..control.base import Steps
 from ..problems import Constants, Problem
 from ..schedules import Schedule, shb
 from . import forecast, plan_words
-from .expectation import Expectation, affordable, expectation
-from .forecast import PlanFacts, PlannedStage
+from .forecast import Expectation, PlanFacts, PlannedStage, affordable, expectation
 from .request import Request
 
-# If even the cheapest batch size costs more passes than this, none is recommended.
+# If even the cheapest batch size costs more passes over the data than this, none is recommended.
 MOST_PASSES = 10_000
-KNEE = 1.5  # steps, over those of the full batch
-FLAT = 1.5  # gradient evaluations, over the fewest
+# The knee is the smallest batch whose steps are at most this many times the steps on all rows.
+KNEE = 1.5
+# The recommended batch costs at most this many times the fewest gradient evaluations.
+FLAT = 1.5
 
 
 @dataclass(frozen=True)
@@ -231,111 +231,86 @@ def plan(
     (True, 103)
     """
     accuracy = _checks.real("plan", "accuracy", accuracy, above=0.0, below=1.0, remedy="try 1e-6")
-    tol = usual_tol(T) if tol is None else tol
     if not isinstance(method, str):
         raise TypeError(f"plan: method={method!r} must be a registry name, such as 'auto'.")
+    tol = usual_tol(T) if tol is None else tol
     request = Request(method, T, batch_size, tol=tol, passes=passes, memory=memory)
     request = request.checked(p, "plan")
     controller, first = forecast.first_stage(p, request)
-    tried = forecast.trial(p, request.tol, request.memory)
-    stages = forecast.stages(p, controller, first, tried)
-    known = PlanFacts.of(p, tried, accuracy)
-    outlook = None
-    if isinstance(first.steps, Schedule) and not request.facts.guarded:
-        outlook = expectation(p, first.steps, first.batch, tried.w, accuracy)
-    error = None if controller.open_ended else _certified_error(p, first.steps, first.batch)
+    facts = PlanFacts.of(p, forecast.trial(p, request.tol, request.memory), accuracy)
+    stages = forecast.stages(p, controller, first, facts.trial)
+    outlook, error = None, None
+    if isinstance(first.steps, Schedule) and not controller.open_ended:
+        if not request.facts.guarded:
+            outlook = expectation(p, first.steps, first.batch, facts.trial.w, accuracy)
+        if p.loss.quadratic and not p.in_parts and p.gram_fits:
+            bound = theory.certify_run(p, first.steps, first.batch)
+            error = math.sqrt(bound.total) if bound.valid else None
+    alpha, beta, theta = stages[0].alpha, stages[0].beta, stages[0].theta
+    if alpha is None and facts.design is not None:
+        alpha, beta, theta = facts.at(first.batch).parameters()
     found = Plan(
         problem=plan_words.problem(p),
         n=p.n,
         d=p.d,
-        constants=known.constants,
-        how=plan_words.how(known.constants),
-        mu=known.mu,
-        chi2=known.chi2,
+        constants=facts.constants,
+        how=plan_words.how(facts.constants),
+        mu=facts.mu,
+        chi2=facts.chi2,
         method=method,
         stages=tuple(stages),
         passes=forecast.passes(stages, p.n),
         batch_size=first.batch,
-        steps=_steps(stages, known, request) if outlook is None else outlook.steps,
+        alpha=alpha,
+        beta=beta,
+        theta=theta,
+        steps=_steps(stages, facts, request) if outlook is None else outlook.steps,
         T=request.T,
         tol=request.tol,
         accuracy=accuracy,
-        **_parameters(stages[0], known),
-        **_sizes(p, known),
-        **_thresholds(p, known),
+        **_batch_sizes(p, facts),
         certified_error=error,
         expectation=outlook,
         words="",
     )
-    words = plan_words.paragraph(found, p, request, controller, known, tried)
-    return replace(found, words=words)
+    return replace(found, words=" ".join(plan_words.reasons(found, p, request, facts)))
 
 
 def usual_tol(T: int | None) -> float:
-    """Who names a number of steps wants them taken; others want a result."""
+    """The default tolerance: a caller who gives a number of steps wants all of them taken."""
     return 1e-6 if T is None else 0.0
 
 
-def _parameters(first: PlannedStage, known: PlanFacts) -> dict[str, Any]:
-    three: tuple[float | None, ...] = (first.alpha, first.beta, first.theta)
-    if first.alpha is None and known.constants is not None:
-        three = known.design(first.batch).parameters()
-    return dict(zip(("alpha", "beta", "theta"), three))
-
-
-def _steps(stages: list[PlannedStage], known: PlanFacts, request: Request) -> int | None:
+def _steps(stages: list[PlannedStage], facts: PlanFacts, request: Request) -> int | None:
     given = request.T is not None or request.rows is not None
-    if given and known.constants is not None:
-        return known.steps(stages[0].batch)
-    if any(stage.steps is None for stage in stages):
-        return None
-    return sum(stage.steps or 0 for stage in stages)
+    if given and facts.design is not None:
+        return facts.steps(stages[0].batch)
+    counts = [stage.steps for stage in stages]
+    return None if None in counts else sum(filter(None, counts))
 
 
-def _sizes(p: Problem, known: PlanFacts) -> dict[str, Any]:
-    """What batch sizes cost, and those that stand out."""
-    names = ("knee", "cheapest", "recommended", "accelerating")
-    if known.constants is None or known.mu is None:
+def _batch_sizes(p: Problem, facts: PlanFacts) -> dict[str, Any]:
+    """The cost of batch sizes, those that stand out, and when the paper's heavy ball is stable."""
+    names = ["knee", "cheapest", "recommended", "accelerating"]
+    names += ["paper_batch", "certified_batch", "exact_batch"]
+    if facts.design is None or facts.constants is None:
         return {"sweep": (), **dict.fromkeys(names)}
     grid = sorted({1, p.n, *np.geomspace(1, p.n, 25).round().astype(int).tolist()})
-    sweep = tuple(Point(b, known.steps(b), b * known.steps(b)) for b in grid)
+    sweep = tuple(Point(b, facts.steps(b), b * facts.steps(b)) for b in grid)
     fewest = min(point.evaluations for point in sweep)
     worth = fewest <= MOST_PASSES * p.n
+    L, mu, L_max = facts.design.L, facts.design.mu, max(facts.constants.L_max, facts.design.L)
+    table = shb(1, L, min(mu, L))
+    step = float(table.alpha[0]), float(table.beta[0])
+    plain = p.loss.quadratic and not p.in_parts and p.penalty is None and p.weight is None
+    computed = plain and affordable(p.n, p.d) and facts.constants.L > 0
     sizes = (
         next(x.batch_size for x in sweep if x.steps <= KNEE * sweep[-1].steps),
         next(x.batch_size for x in sweep if x.evaluations == fewest),
         max(x.batch_size for x in sweep if x.evaluations <= FLAT * fewest) if worth else None,
-        accelerating_batch(p.n, known.L, known.mu, known.L_max),
+        accelerating_batch(p.n, L, mu, L_max),
+        theory.batch_threshold(p.n, L_max / mu),
+        theory.certified_batch_size(p.n, *step, L_max, mu, L),
+        exact.critical_batch_size(p, *step) if computed else None,
     )
     return {"sweep": sweep, **dict(zip(names, sizes))}
-
-
-def _thresholds(p: Problem, known: PlanFacts) -> dict[str, Any]:
-    """From which batch on the paper's heavy ball is stable."""
-    if known.constants is None or known.mu is None:
-        return dict.fromkeys(("paper_batch", "certified_batch", "exact_batch"))
-    mu, L, L_max = known.mu, known.L, known.L_max
-    table = shb(1, L, min(mu, L))
-    step, momentum = float(table.alpha[0]), float(table.beta[0])
-    return {
-        "paper_batch": theory.batch_threshold(p.n, L_max / mu),
-        "certified_batch": theory.certified_batch_size(p.n, step, momentum, L_max, mu, L),
-        "exact_batch": _exact(p, step, momentum),
-    }
-
-
-def _exact(p: Problem, alpha: float, beta: float) -> float | None:
-    """The critical batch size, for least squares with one l2 on all variables."""
-    plain = p.loss.quadratic and not p.in_parts and p.penalty is None and p.weight is None
-    if not plain or not affordable(p.n, p.d) or p.constants().L <= 0:
-        return None
-    return exact.critical_batch_size(p, alpha, beta)
-
-
-def _certified_error(p: Problem, steps: Steps, b: int) -> float | None:
-    """A bound on the root mean square of ||w_T - w*||, where the theory has one."""
-    known = p.loss.quadratic and not p.in_parts and p.gram_fits
-    if not isinstance(steps, Schedule) or not known:
-        return None
-    bound = theory.certify_run(p, steps, b)
-    return math.sqrt(bound.total) if bound.valid else None

@@ -29,25 +29,12 @@ LIMITS = Limits()
 FIRST_TOL = 1e-4
 
 
-def tolerance(tol: float | str) -> tuple[float, bool]:
-    """A number for ``tol``, and whether it is lowered until coefficients are certain ("auto")."""
-    return (FIRST_TOL, True) if tol == "auto" else (tol, False)  # type: ignore[return-value]
-
-
 @dataclass(frozen=True)
 class Request:
-    """The arguments of a run.
+    """The arguments of a run: those of ``minimize``, and how long a run may last.
 
-    Attributes
-    ----------
-    method, T, batch_size, seed, w0, tol, sampling, record_every : object
-        As for ``minimize``.
-    engine, callback, checkpoint, passes, memory, metric : object
-        As for ``minimize``.
-    limits : Limits
-        How long a run may last.
-    certain : bool
-        Whether ``tol`` is lowered until every coefficient is certain (``tol="auto"``).
+    ``tol`` may be "auto" until the request is checked; then ``certain`` says that ``tol`` is
+    lowered until every coefficient is certain.
     """
 
     method: Given = "auto"
@@ -90,22 +77,9 @@ class Request:
         return self.batch_size
 
     def checked(self, p: Problem, where: str = "minimize") -> Request:
-        """The same request, with every value checked and in one form.
+        """The same request with every value checked, ``batch_size`` in rows and ``w0`` an array.
 
-        Parameters
-        ----------
-        p, where : Problem, str
-            The problem; the function that was called, for messages.
-
-        Returns
-        -------
-        Request
-            With ``batch_size`` in rows, ``w0`` an array and ``checkpoint`` a path.
-
-        Raises
-        ------
-        TypeError, ValueError
-            An argument breaks a rule.
+        ``where`` is the function that was called, for messages.
         """
         if not isinstance(p, Problem):
             raise TypeError(
@@ -116,10 +90,13 @@ class Request:
             raise TypeError(
                 f"{where}: callback={self.callback!r} must be a function of one Progress; or None."
             )
-        every, batch = self.record_every, self.batch_size
+        every, batch, T, passes = self.record_every, self.batch_size, self.T, self.passes
         if every != "auto":
             remedy = 'give a number of steps, or "auto"'
             every = _checks.integer(where, "record_every", every, remedy=remedy)
+        remedy = '0 never stops early, "auto" when coefficients are certain'
+        certain = str(self.tol) == "auto"
+        tol = FIRST_TOL if certain else self.tol
         request = replace(
             self,
             record_every=every,
@@ -127,7 +104,8 @@ class Request:
             sampling=_checks.choice(where, "sampling", self.sampling, sampling.MODES),
             engine=engines.check_engine(where, self.engine),
             checkpoint=None if self.checkpoint is None else writable(self.checkpoint),
-            tol=self._checked_tol(where),
+            certain=certain,
+            tol=_checks.real(where, "tol", tol, least=0.0, below=1.0, remedy=remedy),
             memory=_checks.integer(
                 where, "memory", self.memory, least=1, most=10, remedy="5 is usual"
             ),
@@ -139,21 +117,6 @@ class Request:
         start = np.zeros(p.shape) if self.w0 is None else p.point(self.w0, "w0").copy()
         if not np.isfinite(start).all():
             raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
-        T, passes = self._horizon(where)
-        check_method(where, self.method, p.in_parts)
-        return replace(request, T=T, passes=passes, batch_size=batch, w0=start)
-
-    def _checked_tol(self, where: str) -> float:
-        if self.certain and (not self.open_ended or self.checkpoint is not None):
-            raise ValueError(
-                f"{where}: tol='auto' must be a number where T, a method with a schedule or a "
-                "checkpoint is given; leave them out, or set tol, for example 1e-6."
-            )
-        remedy = '0 never stops early, "auto" when coefficients are certain'
-        return _checks.real(where, "tol", self.tol, least=0.0, below=1.0, remedy=remedy)
-
-    def _horizon(self, where: str) -> tuple[int | None, float | None]:
-        T, passes = self.T, self.passes
         if T is not None:
             remedy = "give the number of steps"
             T = _checks.integer(where, "T", T, most=self.limits.most_steps, remedy=remedy)
@@ -162,4 +125,10 @@ class Request:
             passes = _checks.real(where, "passes", passes, above=0.0, remedy=remedy)
             if T is not None:
                 raise ValueError(f"{where}: passes={passes} must be left out where T={T} is given.")
-        return T, passes
+        check_method(where, self.method, p.in_parts)
+        if certain and (not self.open_ended or self.checkpoint is not None):
+            raise ValueError(
+                f"{where}: tol='auto' must be a number where T, a method with a schedule or a "
+                "checkpoint is given; leave them out, or set tol, for example 1e-6."
+            )
+        return replace(request, T=T, passes=passes, batch_size=batch, w0=start)

@@ -30,7 +30,7 @@ class History:
 
     >>> history = History(np.array([[0, 3.0, 1.0, 0]]))
     >>> history.extend(np.array([[1, 2.0, 0.5, 10], [2, 1.0, 0.1, 20]]))
-    >>> history.last.norm, len(history), history.table()[:, 0].tolist()
+    >>> history.last.norm, len(history), history.view()[:, 0].tolist()
     (0.1, 3, [0.0, 1.0, 2.0])
     """
 
@@ -64,9 +64,9 @@ class History:
     def drop_last(self) -> None:
         self._size -= 1
 
-    def table(self, size: int | None = None) -> Array:
-        """The first ``size`` records (all unless given), a row each."""
-        return self._rows[: self._size if size is None else size].copy()
+    def view(self) -> Array:
+        """The records so far, a row each; they are never written to again."""
+        return self._rows[: self._size]
 
 
 class Progress(NamedTuple):

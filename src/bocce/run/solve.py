@@ -34,21 +34,8 @@ def solve(
 ) -> Result:
     """Run a request that was checked.
 
-    Parameters
-    ----------
-    p : Problem
-        The problem.
-    request : Request
-        The result of ``Request.checked`` for the problem.
-    stop : Stop, optional
-        The rule that ends the run; by default the usual one.
-    frame, inner : Frame, Problem, optional
-        The variables to run in and the problem in those variables, where they are known already.
-
-    Returns
-    -------
-    Result
-        The weights, the status and the history of the run.
+    ``stop`` is the rule that ends the run, by default the usual one. ``frame`` and ``inner`` are
+    the variables to run in and the problem in those variables, where they are known already.
     """
     frame = frame or frame_of(p, request)
     inner = inner or frame.problem(p)
@@ -61,7 +48,7 @@ def solve(
     )
     verdict = run.go()
     w, intercept = p.split_intercept(frame.out(run.answer(verdict)))
-    k, value, grad_norm, evaluations = run.history.table().T
+    k, value, grad_norm, evaluations = run.history.view().copy().T
     over = verdict in (RunVerdict.CONVERGED, RunVerdict.DIVERGED)
     return Result(
         w,
@@ -136,7 +123,7 @@ def join_stages(stages: list[StageRun]) -> list[StageRun]:
 def message(run: Driver, verdict: RunVerdict, tol: float) -> str:
     """What happened, with a remedy where the run failed."""
     without_table = run.controller.open_ended or run.free
-    text = (_open_ended if without_table else _with_table)(run, verdict, tol)
+    text = (_without_table if without_table else _with_table)(run, verdict, tol)
     if not (count := run.controller.retreats):
         return text
     times = f"{count} time{'s' * (count > 1)}"
@@ -145,68 +132,60 @@ def message(run: Driver, verdict: RunVerdict, tol: float) -> str:
 
 
 def _with_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
-    k, stage = run.state.k, run.controller.current()
+    k, stage, first, last = (
+        run.state.k,
+        run.controller.current(),
+        run.history.first,
+        run.history.last,
+    )
     name = "the schedule" if stage.name == "schedule" else stage.name
-    if verdict == RunVerdict.DIVERGED:
-        return (
-            f"{_how_diverged(run, name)} The step is too long for batch_size={stage.batch} of "
-            f"n={run.problem.n} (or L is under-estimated): use the method auto, a larger batch, "
-            "or a shorter step."
-        )
     if verdict == RunVerdict.CONVERGED:
         return f"{name}: gradient norm at most {tol:g} times the first at step {k}."
     if verdict == RunVerdict.STOPPED:
         return f"{name}: stopped by the callback at step {k}."
-    return f"{name}: all {k} steps taken."
-
-
-def _how_diverged(run: Driver, name: str) -> str:
-    k, first, last = run.state.k, run.history.first, run.history.last
+    if verdict != RunVerdict.DIVERGED:
+        return f"{name}: all {k} steps taken."
+    how = (
+        f"{name} diverged at step {k}: the gradient norm passed {DIVERGENCE_FACTOR:g} times its "
+        "start or overflowed."
+    )
     if last.k == k and last.value > first.value:
-        return (
+        how = (
             f"{name} diverged: f is {last.value:.3g} after {k} steps and was {first.value:.3g} at "
             "the start, a rise that the noise of batches does not explain."
         )
     return (
-        f"{name} diverged at step {k}: the gradient norm passed {DIVERGENCE_FACTOR:g} times its "
-        "start or overflowed."
+        f"{how} The step is too long for batch_size={stage.batch} of n={run.problem.n} (or L is "
+        "under-estimated): use the method auto, a larger batch, or a shorter step."
     )
 
 
-def _open_ended(run: Driver, verdict: RunVerdict, tol: float) -> str:
-    name = run.controller.name
-    steps, passes = run.state.k, f"{run.evaluations / run.problem.n:.3g}"
-    spent = f"{steps} step{'s' * (steps != 1)}, {passes} pass{'es' * (passes != '1')}{_stages(run)}"
+def _without_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
+    name, n, first = run.controller.name, run.problem.n, run.stop.first
+    steps, passes = run.state.k, f"{run.evaluations / n:.3g}"
+    spent = f"{steps} step{'s' * (steps != 1)}, {passes} pass{'es' * (passes != '1')}"
+    if sizes := [stage.batch for stage in run.stages if stage.steps]:
+        ends = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+        spent += f" of all n={n} rows" if set(sizes) == {n} else f", batches of {ends} of n={n}"
     if verdict == RunVerdict.CONVERGED:
-        if run.stop.first == 0.0:
+        if first == 0.0:
             return f"{name}: the gradient is zero where the run begins."
         return f"{name}: gradient norm at most {tol:g} times the first after {spent}."
     if verdict == RunVerdict.STOPPED:
         return f"{name}: stopped by the callback after {spent}."
     if verdict == RunVerdict.DIVERGED:
         return f"{name}: diverged after {spent}: check the data for rows of very different size."
-    reached = run.history.last.norm / run.stop.first if run.stop.first > 0 else 0.0
+    reached = run.history.last.norm / first if first > 0 else 0.0
     missed = f" The gradient norm is {reached:.3g} times the first"
     missed += f", not tol={tol:g}" if tol > 0 else ""
-    if verdict == RunVerdict.STALLED:
-        remedy = ": raise tol, or scale the data" if tol > 0 else ""
-        return f"{name}: no further fall of f can be measured after {spent}.{missed}{remedy}."
     if verdict == RunVerdict.UNBOUNDED:
         return (
             f"{name}: f falls while w grows without limit, after {spent}: there is no finite "
             f"minimiser (separable classes, and l2 = {run.problem.l2:g}).{missed}: "
             "set l2 > 0, for example 1e-4."
         )
+    if verdict == RunVerdict.STALLED:
+        remedy = ": raise tol, or scale the data" if tol > 0 else ""
+        return f"{name}: no further fall of f can be measured after {spent}.{missed}{remedy}."
     remedy = ": raise passes, tol or l2, or start another run with w0=result.w" if tol > 0 else ""
     return f"{name}: all allowed passes are used: {spent}.{missed}{remedy}."
-
-
-def _stages(run: Driver) -> str:
-    """The batches, first and last, of n rows."""
-    sizes, n = [stage.batch for stage in run.stages if stage.steps], run.problem.n
-    if not sizes:
-        return ""
-    if set(sizes) == {n}:
-        return f" of all n={n} rows"
-    ends = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
-    return f", batches of {ends} of n={n}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..problems import Frame, norm
 from ..rows import Array
 
@@ -25,37 +27,17 @@ def smaller(at_zero: float, at_constant: float) -> float:
 @dataclass
 class Stop:
     """The rule that ends a run: is the norm of the caller's gradient at most ``tol`` times
-    ``first``, or is f within ``max_gap`` of its minimum, where the engine can tell?
-
-    Attributes
-    ----------
-    tol, frame : float, Frame
-        The tolerance; the variables of the run.
-    first : float
-        The norm that ``tol`` refers to; where it is negative, the norm at the start (the
-        ``smaller`` of that and ``norm_at_zero``, where the latter is given).
-    inner_tol : float
-        How small the gradient in the run's own variables should be before the caller's gradient is
-        worth computing.
-    norm_at_zero, zero_value : float
-        The gradient's norm at zero; f of the best model without coefficients. Both are for runs
-        that begin elsewhere.
-    max_gap : float
-        How far f may be above its minimum.
-    asked, beyond : float, int
-        The tolerance that the caller asked for, where ``tol`` is smaller because steps are cheap;
-        the number of steps since it was met.
-    """
+    ``first``, or is f within ``max_gap`` of its minimum, where the engine can tell?"""
 
     tol: float
-    frame: Frame
-    first: float = -1.0
-    inner_tol: float = 0.0
-    norm_at_zero: float = -1.0
+    frame: Frame  # the variables of the run
+    first: float = -1.0  # the norm that ``tol`` refers to; negative: see ``begin``
+    inner_tol: float = 0.0  # in the run's own variables: above, the caller's norm is not computed
+    norm_at_zero: float = -1.0  # of the gradient, for runs that begin elsewhere
     max_gap: float = 0.0
-    asked: float = 0.0
-    beyond: int = 0
-    zero_value: float = -math.inf
+    asked: float = 0.0  # the caller's tolerance, where ``tol`` is smaller because steps are cheap
+    beyond: int = 0  # steps since ``asked`` was met
+    zero_value: float = -math.inf  # f of the best model without coefficients, for runs of a path
 
     @property
     def goal(self) -> float:
@@ -71,13 +53,11 @@ class Stop:
         self.inner_tol = self.tol * self.first * (norm(gradient) / size if size > 0.0 else 1.0)
         return size
 
-    def user_norm(self, gradient: Array) -> float:
-        """The norm of the gradient in the caller's variables."""
-        return norm(gradient if self.frame.same else self.frame.gradient_out(gradient))
-
-    def gradient_error(self, error: Array | None) -> float:
-        """By how much ``user_norm`` may be wrong, where entries of the gradient may be by this."""
-        return 0.0 if error is None else norm(self.frame.error_out(error))
+    def user_norm(self, gradient: Array, error: Array | None = None) -> float:
+        """The norm of the gradient in the caller's variables; with a bound on the ``error`` of each
+        entry, the largest that the norm can be."""
+        size = norm(gradient if self.frame.same else self.frame.gradient_out(gradient))
+        return size if error is None else size + norm(self.frame.error_out(error))
 
     def out_of_patience(self, size: float) -> bool:
         """Count a step that ended at the norm ``size`` in the caller's variables: were there too
@@ -105,3 +85,10 @@ class Stop:
         nearer = max(0.1, self.tol * self.first / size)
         self.inner_tol = min(self.inner_tol, norm(gradient) * nearer)
         return False
+
+    def state(self) -> Array:
+        """The numbers that a checkpoint keeps."""
+        return np.array([self.first, self.inner_tol])
+
+    def load(self, numbers: Array) -> None:
+        self.first, self.inner_tol = (float(x) for x in numbers)

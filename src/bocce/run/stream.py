@@ -12,7 +12,7 @@ from ..engines import Engine
 from ..problems import Problem
 from ..problems.curvature import bound
 from ..rows import Array
-from .anytime import check_curvature
+from .controllers import check_curvature
 
 SLACK = 1e-8  # of the loss at zero: a rise by less is no divergence
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,14 +17,34 @@ from ..problems import LeastSquares, Problem
 from ..schedules import REGISTRY, shb
 
 DESIGNS = ("haar", "heavy")
-COLUMNS = 20  # of the synthetic designs in the picture
-EXACT_COLUMNS = 60  # beyond this d exact analysis takes minutes
-POINTS = 9  # on each curve of the picture
+COLUMNS = 20  # The synthetic designs of the picture have this many columns.
+EXACT_COLUMNS = 60  # With more columns exact analysis takes minutes.
+POINTS = 9  # Each curve of the picture has this many points.
+GROUP = "bound on the error after T steps"
+# Rows of the table: the name, the function, and its version ``which`` (None: there is one only).
+BOUNDS: tuple[tuple[str, Callable[..., theory.Bound], str | None], ...] = (
+    *(
+        (f"{name}, {which}", bound, which)
+        for name, bound in (
+            ("Theorem 1", theory.bound_exponential),
+            ("  L twice too large", theory.bound_misestimated_L),
+            ("  mu twice too small", theory.bound_misestimated_mu),
+            ("Theorem 2", theory.bound_shb),
+            ("  noise below chi", theory.bound_bounded_noise),
+            ("Theorem 4", theory.bound_multistage),
+            ("two-phase", theory.bound_two_phase),
+        )
+        for which in ("corrected", "printed")
+    ),
+    ("Theorem 2, Gronwall", theory.bound_shb, "gronwall"),
+    ("noise below chi, sqrt(a)", theory.bound_bounded_noise, "sqrt"),
+    ("Theorem S, floor of shb", theory.bound_stationary, None),
+)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Where the theorems are asked: n rows, batches of b, T steps, and the problem's constants.
+    """Where the theorems are evaluated: n rows, batches of b, T steps, the problem's constants.
 
     L is lambda_max; D = ||w_0 - w*||; chi2 and sigma2 are the noise at the minimiser.
     """
@@ -37,13 +58,7 @@ class Setting:
     D: float = 1.0
     chi2: float = 0.0
     sigma2: float = 0.0
-    problem: Problem | None = None  # the data, where there are some
-
-    @property
-    def data(self) -> Problem:
-        """The problem, of a setting that has one."""
-        assert self.problem is not None
-        return self.problem
+    problem: Problem | None = None  # the data of a quadratic loss, where there are data
 
     @property
     def kappa(self) -> float:
@@ -60,20 +75,23 @@ class Setting:
         """From which batch on that heavy ball is stable, by Theorem S."""
         return theory.certified_batch_size(self.n, *self.step, self.L_max, self.mu, self.L)
 
+    @property
+    def critical_batch(self) -> float:
+        """The exact critical batch size of that heavy ball, of a setting that has data."""
+        assert self.problem is not None
+        return exact.critical_batch_size(self.problem, *self.step)
+
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: a number, whether it is a guarantee (None: not a bound), and why.
-
-    ``quantity`` is what a bound bounds.
-    """
+    """A line of the table: a number, whether it is a guarantee (None: not a bound), and why."""
 
     group: str
     name: str
     value: float | None  # None: not computed
     valid: bool | None = None
     note: str = ""
-    quantity: str = ""
+    quantity: str = ""  # what a bound bounds
 
 
 def from_numbers(
@@ -131,116 +149,87 @@ def table(setting: Setting, method: str | None = None) -> list[Row]:
     >>> [(row.name, round(row.value, 1)) for row in rows[:2]]
     [('b* (Theorem 2)', 9936.1), ('b*, interpolation', 9936.1)]
     """
-    certified = [] if method is None else [_certified(setting, method)]
-    return [*_batches(setting), *_horizons(setting), *_bounds(setting), *certified]
-
-
-def check_method(name: str) -> None:
-    """Raise if there is no such table of steps: of others nothing is certified."""
-    _checks.choice("theory", "method", name, REGISTRY)
+    rows = [*_batches(setting), *_horizons(setting), *_bounds(setting)]
+    return rows if method is None else [*rows, _certified(setting, method)]
 
 
 def _certified(s: Setting, method: str) -> Row:
     """The error of a method's own table of steps, from ``theory.certify``."""
-    known = {"L": s.L, "mu": s.mu, "L_max": s.L_max, "n": s.n, "b": s.b}
-    tilde = None if s.problem is None else s.problem.constants().kappa_tilde
+    known: dict[str, Any] = {"L_max": s.L_max, "n": s.n, "b": s.b, "kappa_tilde": None}
+    if s.problem is not None:
+        known["kappa_tilde"] = s.problem.constants().kappa_tilde
 
     def ask() -> theory.Bound:
-        schedule = REGISTRY[method].build(s.T, {**known, "kappa_tilde": tilde})
+        schedule = REGISTRY[method].build(s.T, {"L": s.L, "mu": s.mu, **known})
         if s.problem is not None:
             return theory.certify_run(s.problem, schedule, s.b)
-        rows: dict[str, Any] = {"n": s.n, "b": s.b, "L_max": s.L_max, "kappa_tilde": None}
-        return theory.certify(schedule, **rows, mu=s.mu, lam_max=s.L, error0=s.D**2, chi2=s.chi2)
+        return theory.certify(schedule, **known, mu=s.mu, lam_max=s.L, error0=s.D**2, chi2=s.chi2)
 
     return _bound_row(f"certified, {method}", ask)
 
 
 def _batches(s: Setting) -> Iterator[Row]:
-    group = "batch size from which"
+    row = partial(Row, "batch size from which")
     threshold = partial(theory.batch_threshold, s.n, s.L_max / s.mu)
-    promised = "acceleration is promised, kappa = L_max/mu"
-    yield Row(group, "b* (Theorem 2)", threshold(), note=promised)
-    yield Row(group, "b*, interpolation", threshold(interpolation=True), note=promised)
-    yield Row(group, "b*, Gronwall", threshold(which="gronwall"), note=promised)
-    yield Row(group, "certified (Theorem S)", s.certified_batch, note="shb is mean-square stable")
+    promised, stable = "acceleration is promised, kappa = L_max/mu", "shb is mean-square stable"
+    yield row("b* (Theorem 2)", threshold(), note=promised)
+    yield row("b*, interpolation", threshold(interpolation=True), note=promised)
+    yield row("b*, Gronwall", threshold(which="gronwall"), note=promised)
+    yield row("certified (Theorem S)", s.certified_batch, note=stable)
     if s.problem is not None:
-        yield _exact_row(group, partial(critical, s), s, "shb is mean-square stable")
+        yield _exact_row(row, s.problem, lambda: s.critical_batch, stable)
     for which in ("exact", "six-step", "printed"):
         lower = theory.lower_bound_threshold(s.n, s.kappa, which)
-        note = "the diagonal problem diverges below it"
-        yield Row(group, f"lower bound, {which}", lower, note=note)
+        yield row(f"lower bound, {which}", lower, note="the diagonal problem diverges below it")
 
 
 def _horizons(s: Setting) -> Iterator[Row]:
-    group = "stages and horizons"
+    row = partial(Row, "stages and horizons")
     for rule in ("theorem", "fit", "authors"):
         stages = theory.stage_count(s.T, s.kappa, rule)
-        yield Row(group, f"stages, {rule}", stages, note="after stage 0 of multi-shb")
+        yield row(f"stages, {rule}", stages, note="after stage 0 of multi-shb")
     for which in ("corrected", "printed"):
         span = theory.multistage_range(s.n, s.b, s.L_max / s.mu, which)
-        yield Row(group, f"Theorem 4 up to T, {which}", span.high, span.valid, span.why)
-    yield Row(group, "Theorem 4 from T_bar", theory.multistage_horizon(s.L_max / s.mu))
+        yield row(f"Theorem 4 up to T, {which}", span.high, span.valid, span.why)
+    yield row("Theorem 4 from T_bar", theory.multistage_horizon(s.L_max / s.mu))
     if s.kappa > 1.0:
-        note = "two-phase bias exp(-T/kappa^q)"
-        yield Row(group, "q", theory.two_phase_exponent(s.kappa), note=note)
+        q = theory.two_phase_exponent(s.kappa)
+        yield row("q", q, note="two-phase bias exp(-T/kappa^q)")
 
 
 def _bounds(s: Setting) -> Iterator[Row]:
-    """The theorems need L >= L_max, so they are asked with L = L_max."""
-    zeta2, chi = theory.zeta2(s.n, s.b), math.sqrt(s.chi2)
-    start: dict[str, Any] = {"T": s.T, "L": s.L_max, "mu": s.mu, "D": s.D}
-    rows = {"L_max": s.L_max}
-    single = {"sigma2": s.sigma2, "zeta2": zeta2, "chi2": s.chi2}
-    batch: dict[str, Any] = {"n": s.n, "b": s.b}
-    noisy: dict[str, Any] = {**rows, **batch, "chi": chi}
-    for name, bound, given in (
-        ("Theorem 1", theory.bound_exponential, {**rows, **single}),
-        ("  L twice too large", theory.bound_misestimated_L, {**rows, **single, "nu": 0.5}),
-        ("  mu twice too small", theory.bound_misestimated_mu, {**rows, **single, "nu": 0.5}),
-        ("Theorem 2", theory.bound_shb, noisy),
-        ("  noise below chi", theory.bound_bounded_noise, {**batch, "sigma": chi}),
-        ("Theorem 4", theory.bound_multistage, noisy),
-        ("two-phase", theory.bound_two_phase, {**noisy, "sigma2": s.sigma2}),
-    ):
-        for which in ("corrected", "printed"):
-            yield _bound_row(f"{name}, {which}", partial(bound, **start, **given, which=which))
-    constants = (s.L_max, s.mu, s.L)
-    for name, ask in {
-        "Theorem 2, Gronwall": partial(theory.bound_shb, **start, **noisy, which="gronwall"),
-        "noise below chi, sqrt(a)": partial(
-            theory.bound_bounded_noise, **start, **batch, sigma=chi, which="sqrt"
-        ),
-        "Theorem S, floor of shb": partial(
-            theory.bound_stationary, *s.step, zeta2, *constants, s.chi2
-        ),
-    }.items():
-        yield _bound_row(name, ask)
-    group = "rate a step of shb"
-    rate = theory.certified_rate(*s.step, zeta2, *constants)
-    yield Row(group, "certified (Theorem S)", rate, note="of the root mean square error")
+    """The theorems need L >= L_max, so they are evaluated with L = L_max."""
+    (alpha, beta), zeta2, chi = s.step, theory.zeta2(s.n, s.b), math.sqrt(s.chi2)
+    known = {"T": s.T, "n": s.n, "b": s.b, "zeta2": zeta2, "D": s.D, "nu": 0.5}
+    known |= {"L": s.L_max, "mu": s.mu, "L_max": s.L_max, "lam_max": s.L}
+    known |= {"chi": chi, "chi2": s.chi2, "sigma": chi, "sigma2": s.sigma2}
+    known |= {"alpha": alpha, "beta": beta}
+    for name, bound, which in BOUNDS:
+        given: dict[str, Any] = {
+            k: known[k] for k in inspect.signature(bound).parameters.keys() & known
+        }
+        given |= {} if which is None else {"which": which}
+        yield _bound_row(name, partial(bound, **given))
+    row, note = partial(Row, "rate a step of shb"), "of the root mean square error"
+    rate = theory.certified_rate(alpha, beta, zeta2, s.L_max, s.mu, s.L)
+    yield row("certified (Theorem S)", rate, note=note)
     if s.problem is not None:
-        rate_of = partial(exact.mean_square_rate, s.data, *s.step, s.b)
-        yield _exact_row(group, rate_of, s, "of the root mean square error")
+        of_data = partial(exact.mean_square_rate, s.problem, alpha, beta, s.b)
+        yield _exact_row(row, s.problem, of_data, note)
 
 
 def _bound_row(name: str, ask: Callable[[], theory.Bound]) -> Row:
-    group = "bound on the error after T steps"
     try:
         bound = ask()
-    except ValueError as error:  # T or kappa outside the theorem's domain: said, not hidden
-        return Row(group, name, math.inf, False, str(error))
-    return Row(group, name, bound.total, bound.valid, bound.why, bound.quantity)
+    except ValueError as error:  # T or kappa is outside the theorem's domain
+        return Row(GROUP, name, math.inf, False, str(error))
+    return Row(GROUP, name, bound.total, bound.valid, bound.why, bound.quantity)
 
 
-def critical(setting: Setting) -> float:
-    """The exact critical batch size of the paper's heavy ball."""
-    return exact.critical_batch_size(setting.data, *setting.step)
-
-
-def _exact_row(group: str, ask: Callable[[], float], s: Setting, note: str) -> Row:
-    if s.data.d > EXACT_COLUMNS:
-        return Row(group, "exact", None, note=f"not computed: slow beyond d = {EXACT_COLUMNS}")
-    return Row(group, "exact", ask(), note=note)
+def _exact_row(row: Callable[..., Row], p: Problem, ask: Callable[[], float], note: str) -> Row:
+    if p.d > EXACT_COLUMNS:
+        return row("exact", None, note=f"not computed: slow beyond d = {EXACT_COLUMNS}")
+    return row("exact", ask(), note=note)
 
 
 # ---------------------------------------------------------------- over condition numbers
@@ -279,5 +268,8 @@ def _curve(problems: list[Problem]) -> dict[str, list[float]]:
         "kappa": [s.kappa for s in settings],
         "paper": [theory.batch_threshold(s.n, s.kappa) for s in settings],
         "certified": [s.certified_batch for s in settings],
-        "exact": [critical(s) if s.data.d <= EXACT_COLUMNS else math.inf for s in settings],
+        "exact": [
+            s.critical_batch if p.d <= EXACT_COLUMNS else math.inf
+            for s, p in zip(settings, problems)
+        ],
     }

@@ -1,80 +1,83 @@
-"""The arguments and formulas that several factories share."""
+"""The arguments and formulas that several factories and theorems share."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from .. import _checks
-from .schedule import FloatArray, Schedule
+from .schedule import FloatArray
+
+INTEGERS = {
+    "T": "give the number of steps",
+    "n": "n is the number of rows",
+    "b": "b is the batch size in rows",
+}
+POSITIVE, NOT_NEGATIVE, AT_LEAST_ONE = {"above": 0.0}, {"least": 0.0}, {"least": 1.0}
+REALS: dict[str, tuple[dict[str, float], str]] = {
+    "L": (POSITIVE, "L is the largest curvature"),
+    "mu": (POSITIVE, "add l2 > 0, or use a method that needs no mu (auto, sgd)"),
+    "lam_max": (POSITIVE, "the largest eigenvalue of the Hessian"),
+    "L_max": (POSITIVE, "the largest curvature of a row"),
+    "lam": (POSITIVE, "lam is an eigenvalue of the Hessian"),
+    "kappa": (AT_LEAST_ONE, "kappa is L/mu"),
+    "R": (AT_LEAST_ONE, "R is L_max/lambda_max"),
+    "kappa_tilde": (POSITIVE, "the largest x_i^T A^-1 x_i"),
+    "a": ({"above": 0.0, "most": 1.0}, "a scales the step a/L"),
+    "c": ({"above": 0.0, "below": 1.0}, "c is the share of the first phase"),
+    "alpha": (POSITIVE, "alpha is the step size"),
+    "beta": ({"least": 0.0, "below": 1.0}, "beta is the momentum"),
+    "theta": (NOT_NEGATIVE, "theta is the lookahead, 0 for heavy ball"),
+    "rate": ({"above": 0.0, "most": 1.0}, "1 is stability"),
+    "zeta2": (NOT_NEGATIVE, "use theory.zeta2(n, b)"),
+    "D": (NOT_NEGATIVE, "D is the distance ||w_0 - w*||"),
+    "chi": (NOT_NEGATIVE, "chi is the root of noise().chi2"),
+    "chi2": (NOT_NEGATIVE, "chi2 is noise().chi2"),
+    "sigma2": (NOT_NEGATIVE, "sigma2 is noise().sigma2"),
+}
+
+
+def given(where: str, **values: object) -> list[Any]:
+    """The arguments of a factory or theorem, each checked by the rule for its name.
+
+    Where several are given, also mu <= L, mu <= lam_max, b <= n, and L_max >= L (or lam_max) except
+    for rounding.
+
+    >>> given("shb", T=3, L=2, mu=1.0)
+    [3, 2.0, 1.0]
+    """
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in INTEGERS:
+            most = found.get("n") if name == "b" else None
+            found[name] = _checks.integer(where, name, value, most=most, remedy=INTEGERS[name])
+        else:
+            limits, remedy = REALS[name]
+            found[name] = _checks.real(where, name, value, **limits, remedy=remedy)
+    for top in {"L", "lam_max"} & set(found):
+        L = found[top]
+        if found.get("mu", 0.0) > L:
+            raise ValueError(
+                f"{where}: mu={found['mu']!r} must be <= {top}={L!r}; mu is the smallest curvature "
+                f"and {top} the largest: were they swapped?"
+            )
+        if found.get("L_max", math.inf) < L * (1.0 - 1e-12):
+            raise ValueError(
+                f"{where}: L_max={found['L_max']!r} must be >= {top}={L!r}; the largest row bounds "
+                "the mean: take both from problem.constants()."
+            )
+    return list(found.values())
 
 
 def horizon(where: str, T: object) -> int:
-    return _checks.integer(where, "T", T, least=1, remedy="give the number of steps")
-
-
-def smoothness(where: str, L: object) -> float:
-    return _checks.real(where, "L", L, above=0.0, remedy="L is the largest curvature")
-
-
-def curvatures(where: str, L: object, mu: object) -> tuple[float, float]:
-    """L and mu with 0 < mu <= L."""
-    L_ = smoothness(where, L)
-    remedy = "add l2 > 0, or use a method that needs no mu (auto, sgd)"
-    mu_ = _checks.real(where, "mu", mu, above=0.0, remedy=remedy)
-    if mu_ > L_:
-        raise ValueError(
-            f"{where}: mu={mu_!r} must be <= L={L_!r}; mu is the smallest curvature and L the "
-            "largest: were they swapped?"
-        )
-    return L_, mu_
-
-
-def run(where: str, T: object, L: object, mu: object) -> tuple[int, float, float]:
-    return (horizon(where, T), *curvatures(where, L, mu))
-
-
-def row_smoothness(where: str, L: float, L_max: object, name: str = "L") -> float:
-    """L_max, which is at least L but for rounding."""
-    L_max_ = _checks.real(where, "L_max", L_max, above=0.0, remedy="the largest curvature of a row")
-    if L_max_ < L * (1.0 - 1e-12):
-        raise ValueError(
-            f"{where}: L_max={L_max_!r} must be >= {name}={L!r}; the largest row bounds the mean: "
-            "take both from problem.constants()."
-        )
-    return L_max_
-
-
-def leverage(where: str, kappa_tilde: object) -> float:
-    remedy = "the largest x_i^T A^-1 x_i"
-    return _checks.real(where, "kappa_tilde", kappa_tilde, above=0.0, remedy=remedy)
-
-
-def condition_number(where: str, kappa: object) -> float:
-    return _checks.real(where, "kappa", kappa, least=1.0, remedy="kappa is L/mu")
-
-
-def scale(where: str, a: object) -> float:
-    return _checks.real(where, "a", a, above=0.0, most=1.0, remedy="a scales the step a/L")
-
-
-def rows(where: str, n: object, least: int = 1) -> int:
-    return _checks.integer(where, "n", n, least=least, remedy="n is the number of rows")
-
-
-def batch(where: str, b: object, n: int) -> int:
-    return _checks.integer(where, "b", b, most=n, remedy="b is the batch size in rows")
-
-
-def share(where: str, c: object) -> float:
-    remedy = "c is the share of the first phase"
-    return _checks.real(where, "c", c, above=0.0, below=1.0, remedy=remedy)
+    return _checks.integer(where, "T", T, remedy=INTEGERS["T"])
 
 
 def phases(where: str, T: int, c: object, tau: object) -> tuple[int, int, float]:
     """T_0 = ceil(cT), T_1 = T - T_0 and tau < T_1."""
-    c_ = share(where, c)
+    (c_,) = given(where, c=c)
     T_0 = math.ceil(c_ * T)
     tau_ = _checks.real(where, "tau", tau, least=1.0, remedy="tau lies in [1, T - ceil(cT))")
     if tau_ >= T - T_0:
@@ -111,19 +114,21 @@ def averaging(
     beta_k = lambda_k (1 - eta_k mu)/(1 + lambda_{k+1}) ("proof") or lambda_k/(1 + lambda_{k+1}).
     """
     _checks.choice(where, "form", form, ["proof", "average"])
-    k = np.arange(eta.size)
-    shrink = -np.expm1(k * np.log1p(-eta * mu))
+    shrink = -np.expm1(np.arange(eta.size) * np.log1p(-eta * mu))
     lam = omega / (eta * mu) * shrink
-    alpha = eta[:-1] / (1.0 + lam[1:])
-    beta = lam[:-1] / (1.0 + lam[1:])
-    if form == "proof":
-        beta = beta * (1.0 - eta[:-1] * mu)
-    return alpha, beta
+    alpha, beta = eta[:-1] / (1.0 + lam[1:]), lam[:-1] / (1.0 + lam[1:])
+    return alpha, beta * (1.0 - eta[:-1] * mu) if form == "proof" else beta
 
 
-def heavy_ball(alpha: FloatArray, beta: FloatArray, name: str) -> Schedule:
-    return Schedule(alpha, beta, np.zeros(alpha.size), name)
+def batch_rows(where: str, batch_size: object, n: int) -> int:
+    """The batch size in rows: an int is rows, a float in (0, 1] a share of n (at least one row).
 
-
-def constant(T: int, alpha: float, beta: float, theta: float, name: str) -> Schedule:
-    return Schedule(np.full(T, alpha), np.full(T, beta), np.full(T, theta), name)
+    >>> batch_rows("minimize", 0.9, 50), batch_rows("minimize", 7, 50)
+    (45, 7)
+    """
+    remedy = f"give rows (1 to n={n}), or a share of n above 0 and at most 1, such as 0.5"
+    if isinstance(batch_size, (float, np.floating)):
+        share = float(batch_size)
+        share = _checks.real(where, "batch_size", share, above=0.0, most=1.0, remedy=remedy)
+        return max(1, round(share * n))
+    return _checks.integer(where, "batch_size", batch_size, most=n, remedy=remedy)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _checks
 from . import _rules
-from .adaptive import expected_leverage, expected_smoothness, lookahead_rule, sampling_noise
+from .adaptive import batch_constants, expected_smoothness, lookahead_rule, sampling_noise
 from .schedule import Schedule
 
 
@@ -34,21 +34,18 @@ def sgd_safe(T: int, L: float, L_max: float, n: int, b: int) -> Schedule:
     >>> float(sgd_safe(1, L=2.0, L_max=10.0, n=100, b=1).alpha[0])
     0.1
     """
-    T, L = _rules.horizon("sgd_safe", T), _rules.smoothness("sgd_safe", L)
-    L_max = _rules.row_smoothness("sgd_safe", L, L_max)
-    zeta2 = sampling_noise("sgd_safe", n, b)
-    return _rules.constant(T, 1.0 / expected_smoothness(L, L_max, zeta2), 0.0, 0.0, "sgd-safe")
+    T, L, L_max = _rules.given("sgd_safe", T=T, L=L, L_max=L_max)
+    smooth = expected_smoothness(L, L_max, sampling_noise("sgd_safe", n, b))
+    return Schedule(1.0 / smooth, 0.0, T=T, name="sgd-safe")
 
 
 def mass_published(
     T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, b: int
 ) -> Schedule:
-    """MaSS with the constants as printed: 1/b, of sampling with replacement.
-
-    ``mass`` with z = 1/b in place of zeta0^2; kappa~ and L_1 = L_max are theirs.
+    """MaSS with the constants as printed: ``mass`` with z = 1/b, of sampling with replacement.
 
     Guarantee: 1 - 1/sqrt(kappa_m L_m/mu) a step under interpolation. Source: Liu and Belkin (2020),
-    theorem for batches of size m.
+    theorem for batches of size m, whose L_1 is L_max.
 
     Parameters
     ----------
@@ -65,12 +62,9 @@ def mass_published(
     >>> bool(a > b)
     True
     """
-    where = "mass_published"
-    T, L, mu = _rules.run(where, T, L, mu)
-    L_max = _rules.row_smoothness(where, L, L_max)
-    sampling_noise(where, n, b)
-    three = lookahead_rule(L, mu, L_max, _rules.leverage(where, kappa_tilde), 1.0 / b)
-    return _rules.constant(T, *three, "mass-published")
+    known = {"T": T, "L": L, "mu": mu, "L_max": L_max, "kappa_tilde": kappa_tilde, "n": n, "b": b}
+    T, L, mu, L_max, tilde, n, b = _rules.given("mass_published", **known)
+    return Schedule(*lookahead_rule(L, mu, L_max, tilde, 1.0 / b), "mass-published", T=T)
 
 
 def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, b: int) -> Schedule:
@@ -103,17 +97,13 @@ def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     >>> bool(s.theta[0] > 0)
     True
     """
-    T, L, mu = _rules.run("asgd", T, L, mu)
-    L_max = _rules.row_smoothness("asgd", L, L_max)
-    zeta2 = sampling_noise("asgd", n, b)
-    smooth = expected_smoothness(L, L_max, zeta2)
-    statistical = expected_leverage(_rules.leverage("asgd", kappa_tilde), zeta2)
-    q = math.sqrt(statistical * smooth / mu)
+    known = {"T": T, "L": L, "mu": mu, "L_max": L_max, "kappa_tilde": kappa_tilde}
+    T, L, mu, L_max, tilde = _rules.given("asgd", **known)
+    smooth, _, q = batch_constants(L, mu, L_max, tilde, sampling_noise("asgd", n, b))
     long = 3.0 * math.sqrt(5.0) * q
     p, a, delta, xi = 1.0 / (1.0 + 1.0 / long), 1.0 / (9.0 * q), 0.2 / smooth, 1.0 / (mu * long)
     push, pull = p * delta + (1.0 - p) * xi, (1.0 - a) * p * delta
-    alpha = push - pull
-    return _rules.constant(T, alpha, p * (1.0 - a), pull / alpha, "asgd")
+    return Schedule(push - pull, p * (1.0 - a), pull / (push - pull), "asgd", T=T)
 
 
 def triple_momentum(T: int, L: float, mu: float) -> Schedule:
@@ -127,8 +117,8 @@ def triple_momentum(T: int, L: float, mu: float) -> Schedule:
 
     Parameters
     ----------
-    T, L, mu : int, float, float
-        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
+    T, L, mu : number
+        As for ``shb``.
 
     Returns
     -------
@@ -140,16 +130,14 @@ def triple_momentum(T: int, L: float, mu: float) -> Schedule:
     >>> float(s.alpha[0]), round(float(s.beta[0]), 4), round(float(s.theta[0]), 4)
     (0.375, 0.1667, 0.1111)
     """
-    T, L, mu = _rules.run("triple_momentum", T, L, mu)
+    T, L, mu = _rules.given("triple_momentum", T=T, L=L, mu=mu)
     rho = 1.0 - math.sqrt(mu / L)
     beta = rho**2 / (2.0 - rho)
-    return _rules.constant(T, (1.0 + rho) / L, beta, beta / (1.0 + rho), "triple-momentum")
+    return Schedule((1.0 + rho) / L, beta, beta / (1.0 + rho), "triple-momentum", T=T)
 
 
 def robust_heavy_ball(T: int, L: float, mu: float, rate: float | None = None) -> Schedule:
-    """Heavy ball with a chosen rate on quadratics, and the least noise for that rate.
-
-    With r = ``rate``:  alpha = (1 - r)^2/mu,  beta = r^2,  theta = 0.
+    """Heavy ball with a chosen rate r on quadratics: alpha = (1 - r)^2/mu, beta = r^2.
 
     Guarantee: r a step on quadratics at full batch. Additive gradient noise leaves the least error
     that a method of the one update with this rate can have (numerical evidence in the source).
@@ -157,8 +145,8 @@ def robust_heavy_ball(T: int, L: float, mu: float, rate: float | None = None) ->
 
     Parameters
     ----------
-    T, L, mu : int, float, float
-        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
+    T, L, mu : number
+        As for ``shb``.
     rate : float, optional
         Error factor a step, from (sqrt(kappa) - 1)/(sqrt(kappa) + 1), which is Polyak's method, up
         to but not including 1. By default the speed 1 - rate is half of Polyak's.
@@ -174,16 +162,16 @@ def robust_heavy_ball(T: int, L: float, mu: float, rate: float | None = None) ->
     (0.25, 0.25)
     """
     where = "robust_heavy_ball"
-    T, L, mu = _rules.run(where, T, L, mu)
+    T, L, mu = _rules.given(where, T=T, L=L, mu=mu)
     root = math.sqrt(L / mu)
     r = _slowed(where, rate, (root - 1.0) / (root + 1.0), "Polyak's rate")
-    return _rules.constant(T, (1.0 - r) ** 2 / mu, r * r, 0.0, "robust-hb")
+    return Schedule((1.0 - r) ** 2 / mu, r * r, T=T, name="robust-hb")
 
 
 def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -> Schedule:
-    """Triple momentum slowed down to a chosen rate, which leaves less noise.
+    """Triple momentum slowed down to a chosen rate r, which leaves less noise.
 
-    With r = ``rate`` and d = (L - mu)(3 - r):
+    With d = (L - mu)(3 - r):
 
         alpha = (1 + r)(1 - r)^2/mu,   beta = r (L (1 - r + 2 r^2) - mu (1 + r))/d,
         theta = r (L (1 - r^2) - mu (1 + 2 r - r^2))/(d (1 - r^2)).
@@ -193,8 +181,8 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
 
     Parameters
     ----------
-    T, L, mu : int, float, float
-        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
+    T, L, mu : number
+        As for ``shb``.
     rate : float, optional
         Error factor a step, from 1 - 1/sqrt(kappa), which is triple momentum, to the rate at which
         theta is 0. By default half of triple momentum's speed, or the rate at which theta is 0.
@@ -209,10 +197,10 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
     >>> bool(abs(s.theta[0] - fast.theta[0]) < 1e-15), bool(abs(s.beta[0] - fast.beta[0]) < 1e-15)
     (True, True)
     """
-    where = "robust_accelerated"
-    T, L, mu = _rules.run(where, T, L, mu)
+    where, name = "robust_accelerated", "robust-accelerated"
+    T, L, mu = _rules.given(where, T=T, L=L, mu=mu)
     if mu == L:
-        return _rules.constant(T, 1.0 / L, 0.0, 0.0, "robust-accelerated")
+        return Schedule(1.0 / L, 0.0, T=T, name=name)
     over = (L - mu) / mu
     slowest = over / (1.0 + math.hypot(1.0, over))  # where theta is 0
     r = _slowed(where, rate, 1.0 - math.sqrt(mu / L), "triple momentum's rate", slowest)
@@ -221,8 +209,7 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
     # L (1 - r^2) - mu (1 + 2r - r^2), which is 0 at the slowest rate
     lead = (slowest - r) * ((L - mu) * (r + slowest) + 2.0 * mu)
     theta = max(0.0, r * lead / (d * (1.0 - r * r)))
-    alpha = (1.0 + r) * (1.0 - r) ** 2 / mu
-    return _rules.constant(T, alpha, beta, theta, "robust-accelerated")
+    return Schedule((1.0 + r) * (1.0 - r) ** 2 / mu, beta, theta, name, T=T)
 
 
 def _slowed(where: str, rate: float | None, fastest: float, name: str, most: float = 1.0) -> float:
@@ -240,18 +227,15 @@ def schedule_free(
 ) -> Schedule:
     """Schedule-free SGD: gradients between the iterate and its running mean, no horizon needed.
 
-    With c_k = 1/(k+1) and x_0 = z_0 = w_0::
+    With c_k = 1/(k+1), x_0 = z_0 = w_0 and the step gamma of ``sgd_safe``::
 
         y_k     = (1 - momentum) z_k + momentum x_k
         z_{k+1} = z_k - gamma g_k(y_k)
         x_{k+1} = (1 - c_k) x_k + c_k z_{k+1}
 
-    w_k is x_k, the mean that the method returns, in the one update with
+    w_k is x_k, the mean that the method returns. In the one update, for k >= 1,
 
-        alpha_k = gamma/(k+1),  beta_k = (k-1)/(k+1),  theta_k = (1 - momentum)(k-1),  k >= 1,
-
-    and beta_0 = theta_0 = 0: x_k - z_k is -(k-1) times the last move of x for k >= 2.
-    gamma = 1/((1-z) L + z L_max), z = (n-b)/((n-1) b), is the step of ``sgd_safe``.
+        alpha_k = gamma/(k+1),  beta_k = (k-1)/(k+1),  theta_k = (1 - momentum)(k-1).
 
     Guarantee: for convex Lipschitz f the mean reaches the O(1/sqrt(T)) of the best gamma for any
     momentum in [0, 1]; with this gamma nothing is promised for strongly convex f. Source: Defazio
@@ -275,8 +259,7 @@ def schedule_free(
     ([0.1, 0.05, 0.0333, 0.025], [0.0, 0.0, 0.3333, 0.5], [0.0, 0.0, 0.1, 0.2])
     """
     where = "schedule_free"
-    T, L = _rules.horizon(where, T), _rules.smoothness(where, L)
-    L_max = _rules.row_smoothness(where, L, L_max)
+    T, L, L_max = _rules.given(where, T=T, L=L, L_max=L_max)
     momentum = _checks.real(where, "momentum", momentum, least=0.0, most=1.0, remedy="0.9 is usual")
     gamma = 1.0 / expected_smoothness(L, L_max, sampling_noise(where, n, b))
     k = np.arange(T, dtype=np.float64)

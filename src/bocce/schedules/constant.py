@@ -14,15 +14,13 @@ from .schedule import Schedule
 def sgd(T: int, L: float, a: float = 1.0) -> Schedule:
     """Stochastic gradient descent: w_{k+1} = w_k - (a/L) g_k.
 
-    Guarantee: converges linearly to a neighbourhood proportional to ``a`` for 0 < a <= 1 when L >=
-    L_max; with L = lambda_max that needs a batch that is large enough. Source: the baseline SGD of
-    the paper's experiments (``sec:experiments``).
+    Guarantee: for L >= L_max, linear convergence to a neighbourhood proportional to a; with L =
+    lambda_max this needs a large batch. Source: SGD of ``sec:experiments``.
 
     Parameters
     ----------
     T, L, a : int, float, float
-        Number of steps; largest eigenvalue of the Hessian, or an upper bound; multiplies the step,
-        alpha = a/L, 0 < a <= 1.
+        Number of steps; largest eigenvalue of the Hessian, or an upper bound; scale, 0 < a <= 1.
 
     Returns
     -------
@@ -33,27 +31,20 @@ def sgd(T: int, L: float, a: float = 1.0) -> Schedule:
     >>> sgd(3, L=10.0).alpha
     array([0.1, 0.1, 0.1])
     """
-    T, L = _rules.horizon("sgd", T), _rules.smoothness("sgd", L)
-    a = _rules.scale("sgd", a)
-    return _rules.constant(T, a / L, 0.0, 0.0, "sgd")
+    T, L, a = _rules.given("sgd", T=T, L=L, a=a)
+    return Schedule(a / L, 0.0, T=T, name="sgd")
 
 
 def shb(T: int, L: float, mu: float, a: float = 1.0) -> Schedule:
-    """Accelerated stochastic heavy ball for quadratics.
+    """Accelerated heavy ball for quadratics: alpha = a/L, beta = (1 - sqrt(alpha mu)/2)^2.
 
-    w_{k+1} = w_k + beta (w_k - w_{k-1}) - alpha g_k,  alpha = a/L,
-    beta = (1 - sqrt(alpha mu)/2)^2.
-
-    Guarantee: for L = L_max and a batch of at least ``theory.batch_threshold``, the error falls
-    as exp(-T sqrt(a/kappa)/2 (1 - ...)) down to a floor of 12 zeta chi/mu. Below the critical
-    batch size it diverges. Source: ``thm:SHB_quad``.
+    Guarantee: ``theory.bound_shb``, for L = L_max and a batch of ``theory.batch_threshold`` rows.
+    Below the critical batch size heavy ball diverges. Source: ``thm:SHB_quad``.
 
     Parameters
     ----------
-    T, L, mu : int, float, float
-        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
-    a : float, default 1.0
-        Multiplies the step: alpha = a/L, 0 < a <= 1.
+    T, L, mu, a : int, float, float, float
+        Number of steps; extreme eigenvalues of the Hessian, 0 < mu <= L; scale, 0 < a <= 1.
 
     Returns
     -------
@@ -65,9 +56,8 @@ def shb(T: int, L: float, mu: float, a: float = 1.0) -> Schedule:
     >>> float(s.alpha[0]), float(s.beta[0])
     (0.01, 0.9025)
     """
-    T, L, mu = _rules.run("shb", T, L, mu)
-    a = _rules.scale("shb", a)
-    return _rules.constant(T, a / L, _rules.momentum(a / L, mu), 0.0, "shb")
+    T, L, mu, a = _rules.given("shb", T=T, L=L, mu=mu, a=a)
+    return Schedule(a / L, _rules.momentum(a / L, mu), T=T, name="shb")
 
 
 def shb_averaged(
@@ -78,19 +68,17 @@ def shb_averaged(
     With lambda_k = (1 - 2 eta L)/(eta mu) (1 - (1 - eta mu)^k):
     alpha_k = eta/(1 + lambda_{k+1}), beta_k = lambda_k (1 - eta mu)/(1 + lambda_{k+1}).
 
-    Guarantee: linear convergence at the rate 1 - eta mu to a neighbourhood, for any batch size, for
-    smooth strongly convex f_i and eta <= 1/(4L), L = L_max. ``eta`` defaults to 1/(4L); eta =
-    1/(2L) gives lambda = 0, which is SGD. Source: ``thm:SHB_general``; ``form="average"`` is the
-    main text's ``eq:shb-average``.
+    Guarantee: the rate 1 - eta mu to a neighbourhood, for any batch size, smooth strongly convex
+    f_i and eta <= 1/(4L), L = L_max. At eta = 1/(2L) it is SGD. Source: ``thm:SHB_general``.
 
     Parameters
     ----------
-    T, L, mu : int, float, float
-        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
+    T, L, mu : number
+        As for ``shb``.
     eta : float, optional
         The step of the averaging form, 0 < eta <= 1/(2L); by default 1/(4L).
     form : {"proof", "average"}, default "proof"
-        Which beta_k to use: the proof's, or the one printed in the main text.
+        beta_k of the proof, or of the main text (``eq:shb-average``).
 
     Returns
     -------
@@ -102,14 +90,12 @@ def shb_averaged(
     >>> s.alpha.round(4).tolist(), s.beta.round(4).tolist()
     ([0.1667, 0.1333], [0.0, 0.2])
     """
-    where = "shb_averaged"
-    T, L, mu = _rules.run(where, T, L, mu)
-    if eta is None:
-        eta = 0.25 / L
-    remedy = "eta lies in (0, 1/(2L)]"
+    where, remedy = "shb_averaged", "eta lies in (0, 1/(2L)]"
+    T, L, mu = _rules.given(where, T=T, L=L, mu=mu)
+    eta = 0.25 / L if eta is None else eta
     eta = _checks.real(where, "eta", eta, above=0.0, most=0.5 / L, remedy=remedy)
     alpha, beta = _rules.averaging(np.full(T + 1, eta), mu, 1.0 - 2.0 * eta * L, form, where)
-    return _rules.heavy_ball(alpha, beta, "shb-avg")
+    return Schedule(alpha, beta, name="shb-avg")
 
 
 def polyak(T: int, L: float, mu: float) -> Schedule:
@@ -122,8 +108,8 @@ def polyak(T: int, L: float, mu: float) -> Schedule:
 
     Parameters
     ----------
-    T, L, mu : int, float, float
-        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
+    T, L, mu : number
+        As for ``shb``.
 
     Returns
     -------
@@ -135,10 +121,10 @@ def polyak(T: int, L: float, mu: float) -> Schedule:
     >>> round(float(s.alpha[0]), 4), round(float(s.beta[0]), 4)
     (0.4444, 0.1111)
     """
-    T, L, mu = _rules.run("polyak", T, L, mu)
+    T, L, mu = _rules.given("polyak", T=T, L=L, mu=mu)
     root_L, root_mu = math.sqrt(L), math.sqrt(mu)
     beta = ((root_L - root_mu) / (root_L + root_mu)) ** 2
-    return _rules.constant(T, 4.0 / (root_L + root_mu) ** 2, beta, 0.0, "hb")
+    return Schedule(4.0 / (root_L + root_mu) ** 2, beta, T=T, name="hb")
 
 
 def nesterov(T: int, L: float, mu: float) -> Schedule:
@@ -149,8 +135,8 @@ def nesterov(T: int, L: float, mu: float) -> Schedule:
 
     Parameters
     ----------
-    T, L, mu : int, float, float
-        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
+    T, L, mu : number
+        As for ``shb``.
 
     Returns
     -------
@@ -162,7 +148,7 @@ def nesterov(T: int, L: float, mu: float) -> Schedule:
     >>> round(float(s.beta[0]), 4), bool(s.beta[0] == s.theta[0])
     (0.3333, True)
     """
-    T, L, mu = _rules.run("nesterov", T, L, mu)
+    T, L, mu = _rules.given("nesterov", T=T, L=L, mu=mu)
     root_L, root_mu = math.sqrt(L), math.sqrt(mu)
     beta = (root_L - root_mu) / (root_L + root_mu)
-    return _rules.constant(T, 1.0 / L, beta, beta, "nesterov")
+    return Schedule(1.0 / L, beta, beta, T=T, name="nesterov")

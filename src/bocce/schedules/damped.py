@@ -20,22 +20,26 @@ FIXED_POINT_STEPS = 100  # The distance to the critical damping at least halves 
 
 
 class Shape(NamedTuple):
-    """The numbers of rule 3; chosen by exact dynamics, see docs/auto.md."""
+    """The numbers in the formulas of ``damped_table``; chosen by exact dynamics, see docs/auto.md.
 
-    margin: float = 1.2  # Accelerated steps are certified for so many times the sampling noise.
-    bend: float = 6.0  # The lookahead is divided by 1 + 6 (1 - beta) sqrt(1 + theta_0).
-    run: float = 6.0  # 1 - beta is at least this over T.
-    after: float = 8.0  # The accelerated part takes about so many time constants,
-    share: float = 0.05  # and this share of T,
-    latest: float = 0.8  # or this share of T, the smaller one;
-    corner: float = 4.0  # the power with which the two are joined.
-    closing: float = 3.0  # 1 - beta is at least this over the steps that are left of that part,
-    reset: float = 0.75  # but at most this.
-    weight: float = 3.0  # Then L_m = L + 3 zeta0^2 L_max is the unit:
-    falling: float = 0.5  # 1/alpha grows by this share of L_m a step,
-    growth: float = 0.1  # 1 - beta falls as the square of 1/(1 + t/10),
-    forgetting: float = 0.5  # alpha/(1 - beta) stays below 1/L_m or this over mu t, the larger one,
-    inner: float = 1.75  # and alpha theta grows to this over L_m.
+    The accelerated part is certified for ``margin`` times the sampling noise. Its lookahead is
+    divided by 1 + ``bend`` (1 - beta) sqrt(1 + theta_0), and its 1 - beta is at least ``run``/T.
+    """
+
+    margin: float = 1.2
+    bend: float = 6.0
+    run: float = 6.0
+    after: float = 8.0  # The accelerated part takes so many time constants, plus share T.
+    share: float = 0.05
+    latest: float = 0.8  # The accelerated part takes at most this share of T.
+    corner: float = 4.0  # The two lengths are joined as a harmonic mean of this power.
+    closing: float = 3.0  # 1 - beta is at least this over the rest of the accelerated part.
+    reset: float = 0.75  # 1 - beta is at most this.
+    weight: float = 3.0  # The unit of the second part is L_m = L + weight zeta0^2 L_max.
+    falling: float = 0.5  # In the second part 1/alpha grows by this share of L_m a step.
+    growth: float = 0.1  # In the second part 1 - beta falls as 1/(1 + growth t)^2.
+    forgetting: float = 0.5  # alpha/(1 - beta) is at most 1/L_m, or this over mu t if larger.
+    inner: float = 1.75  # In the second part alpha theta grows to this over L_m.
 
 
 SHAPE = Shape()
@@ -46,11 +50,8 @@ CLOSING_STEPS = 50  # In fewer steps a run cannot close and then average.
 def suits(T: int, L: float, mu: float, L_max: float, zeta2: float) -> bool:
     """Is rule 3 the one to take: is there little sampling noise, and is T long enough?
 
-    Fewer than 50 steps are enough on all rows, where nothing is averaged, if they are five time
-    constants of Polyak's heavy ball.
+    On all rows, where nothing is averaged, five time constants of Polyak's heavy ball are enough.
 
-    Examples
-    --------
     >>> [suits(T, L=100.0, mu=1.0, L_max=900.0, zeta2=0.01) for T in (40, 60)]
     [False, True]
     """
@@ -66,13 +67,10 @@ class SamplingNoise(NamedTuple):
     p: float
     ratio: float
 
-    def lookahead(self, slack: FloatArray, bend: float) -> FloatArray:
-        """theta at a momentum of 1 - slack.
-
-        As slack -> 0 it is the theta_0 that allows the longest step; a larger slack needs less.
-        """
+    def lookahead(self, slack: FloatArray) -> FloatArray:
+        """theta at the momentum 1 - slack: theta_0, which allows the longest step, or less."""
         first = 0.5 * (self.p + (1.0 + self.p) * math.sqrt(self.q / (1.0 + self.q)))
-        return first / (1.0 + bend * slack * math.sqrt(1.0 + first))
+        return first / (1.0 + SHAPE.bend * slack * math.sqrt(1.0 + first))
 
     def longest(self, slack: FloatArray, theta: FloatArray) -> FloatArray:
         """The longest alpha L at 1 - slack and theta, certified for all data with q and p.
@@ -86,8 +84,6 @@ class SamplingNoise(NamedTuple):
         with D = (1 + sqrt(1 - slack))^2 <= 2 h. Equality is a quadratic equation in X. On all rows
         X = D at theta = 0: Polyak's step.
 
-        Examples
-        --------
         >>> few = SamplingNoise(q=0.1, p=0.5, ratio=5.0)
         >>> few.longest(np.array([0.1, 0.01]), np.array([0.3, 0.5])).round(2).tolist()
         [1.75, 1.46]
@@ -115,15 +111,11 @@ class Damped(NamedTuple):
     slack: float
 
 
-def damped_rule(
-    L: float, mu: float, noise: SamplingNoise, least: float = 0.0, bend: float = SHAPE.bend
-) -> Damped:
+def damped_rule(L: float, mu: float, noise: SamplingNoise, least: float = 0.0) -> Damped:
     """The longest certified step, with 1 - beta = 1 - (1 - sqrt(alpha mu))^2, or ``least``.
 
     That momentum damps the slowest direction critically. On all rows this is Polyak's heavy ball.
 
-    Examples
-    --------
     >>> rule = damped_rule(100.0, 1.0, SamplingNoise(0.0, 0.0, 5.0))
     >>> round(rule.alpha, 6), round(1.0 - rule.slack, 6), rule.theta  # 4/121 and (9/11)^2
     (0.033058, 0.669421, 0.0)
@@ -131,7 +123,7 @@ def damped_rule(
     slack = max(least, min(1.0, math.sqrt(mu / L)))
     for _ in range(FIXED_POINT_STEPS):
         at = np.array(slack)
-        theta = noise.lookahead(at, bend)
+        theta = noise.lookahead(at)
         alpha = float(noise.longest(at, theta)) / L
         root = min(1.0, math.sqrt(alpha * mu))
         before, slack = slack, 0.5 * (slack + max(least, root * (2.0 - root)))
@@ -139,13 +131,7 @@ def damped_rule(
 
 
 def damped_table(
-    T: int,
-    L: float,
-    mu: float,
-    L_max: float,
-    kappa_tilde: float,
-    zeta2: float,
-    how: Shape = SHAPE,
+    T: int, L: float, mu: float, L_max: float, kappa_tilde: float, zeta2: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The three columns of rule 3: an accelerated part that closes, then an average.
 
@@ -164,15 +150,14 @@ def damped_table(
     becomes an average of SGD's iterates. Where T is short, slack is 6/T, and mu is the curvature
     that is critically damped by it.
 
-    Examples
-    --------
     >>> alpha, beta, theta = damped_table(100, 40.0, 0.1, 80.0, 3.0, zeta2=0.01)
     >>> (1 - beta).round(2)[[1, 20, 60, 70, 80, 99]].tolist()
     [0.5, 0.16, 0.21, 0.75, 0.29, 0.06]
     """
+    how = SHAPE
     noise = SamplingNoise(zeta2 * L_max / L, zeta2 * kappa_tilde, kappa_tilde * L / L_max)
     more = noise._replace(q=how.margin * noise.q, p=how.margin * noise.p)
-    rule = damped_rule(L, mu, more, min(1.0, how.run / T), how.bend)
+    rule = damped_rule(L, mu, more, min(1.0, how.run / T))
     k = np.arange(T, dtype=np.float64)
     most, K = max(how.reset, rule.slack), float(T)
     if zeta2 > 0.0:  # otherwise there is no noise to average out
@@ -181,7 +166,7 @@ def damped_table(
     left, t = np.maximum(K - k, EPS), np.maximum(k - K, EPS)
     slack = np.maximum(rule.slack, 2.0 / (k + 3.0))
     slack = np.maximum(slack, np.minimum(most, how.closing / left))
-    theta = more.lookahead(slack, how.bend)
+    theta = more.lookahead(slack)
     alpha = np.minimum(rule.alpha, more.longest(slack, theta) / L)
     steepest = L + how.weight * zeta2 * L_max
     seen = (1.0 - math.sqrt(1.0 - rule.slack)) ** 2 / rule.alpha  # mu, where T is long enough

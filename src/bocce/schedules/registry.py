@@ -24,12 +24,10 @@ class Method:
         The name of the method, such as ``"shb"``; one line for lists of methods.
     factory, preset : callable, mapping
         The function that builds the schedule or policy; keyword arguments that every call gets.
-    guarded, needs_T : bool
-        Whether ``minimize`` runs the method under the divergence guard; whether the number of steps
-        must be known before the run.
-    looks_at_batch, all_rows : bool, default False
-        Whether the method looks at a batch before it decides a step; whether each step uses all
-        rows.
+    guarded, needs_T, looks_at_batch, all_rows : bool
+        Whether ``minimize`` runs the method under the divergence guard; whether T must be known
+        before the run; whether the method looks at a batch before it decides a step; whether each
+        step uses all rows.
     """
 
     name: str
@@ -55,11 +53,9 @@ class Method:
 
         Parameters
         ----------
-        T, **more : int, float
-            Number of steps; numbers that ``constants`` does not hold, such as n and b.
-        constants : Constants or mapping
-            ``problem.constants()``, or names and numbers. The factory takes the arguments that it
-            has a name for.
+        T, constants, **more : int, Constants or mapping, float
+            Number of steps; ``problem.constants()``, or names and numbers; numbers that
+            ``constants`` does not hold, such as n and b. The factory takes what it has a name for.
 
         Returns
         -------
@@ -74,8 +70,6 @@ class Method:
         --------
         >>> import numpy as np, bocce
         >>> p = bocce.LeastSquares(np.eye(3), np.ones(3))
-        >>> REGISTRY["shb"].build(10, p.constants()).T
-        10
         >>> REGISTRY["auto"].build(10, p.constants(), n=p.n, b=2).T
         10
         """
@@ -96,10 +90,9 @@ class Method:
 
         Parameters
         ----------
-        constants : Constants
-            The constants of the problem, ``problem.constants()``.
-        n, b, T, quadratic : int, int, int, bool
-            Rows of the data and of a batch; number of steps; whether the loss is quadratic.
+        constants, n, b, T, quadratic : Constants, int, int, int, bool
+            ``problem.constants()``; rows of the data and of a batch; number of steps; whether the
+            loss is quadratic.
 
         Returns
         -------
@@ -112,61 +105,54 @@ class Method:
                 L_max, tilde = constants.sharpest  # certificates hold for these; steps are longer
             elif b < n:
                 tilde = None  # lookahead is proved for quadratics, and for any loss on all rows
-        return {
-            "L": constants.L,
-            "mu": mu,
-            "L_max": L_max,
-            "n": n,
-            "b": b,
-            "kappa_tilde": tilde or None,
-            "quadratic": quadratic,
-        }
+        known = {"L": constants.L, "mu": mu, "L_max": L_max, "n": n, "b": b}
+        return {**known, "kappa_tilde": tilde or None, "quadratic": quadratic}
 
 
-def _method(name: str, factory: Callable[..., Schedule], summary: str, **preset: Any) -> Method:
-    return Method(name, factory, summary, preset)
-
-
-def _tuned(name: str, summary: str, **preset: Any) -> Method:
-    return Method(name, adaptive.auto, summary, preset, guarded=True, needs_T=False)
-
-
+AUTO = "self-tuning: accelerates as the batch allows"
 _METHODS = (
-    _method("sgd", constant.sgd, "SGD, constant step 1/L"),
-    _method("sgd-exp", exponential.sgd_exponential, "SGD, exponential steps"),
-    _method("shb", constant.shb, "accelerated heavy ball, constant (Theorem 2)"),
-    _method("shb-avg", constant.shb_averaged, "heavy ball in averaging form, constant"),
-    _method("shb-exp", exponential.shb_exponential, "noise-adaptive heavy ball (Theorem 1)"),
-    _method("multi-shb", stages.multistage, "multi-stage heavy ball (Theorem 4)"),
-    _method(
+    Method("sgd", constant.sgd, "SGD, constant step 1/L"),
+    Method("sgd-exp", exponential.sgd_exponential, "SGD, exponential steps"),
+    Method("shb", constant.shb, "accelerated heavy ball, constant (Theorem 2)"),
+    Method("shb-avg", constant.shb_averaged, "heavy ball in averaging form, constant"),
+    Method("shb-exp", exponential.shb_exponential, "noise-adaptive heavy ball (Theorem 1)"),
+    Method("multi-shb", stages.multistage, "multi-stage heavy ball (Theorem 4)"),
+    Method(
         "multi-shb-cnst",
         stages.multistage,
         "multi-stage, constant momentum",
-        momentum="constant",
+        {"momentum": "constant"},
     ),
-    _method("2p-shb", exponential.two_phase, "two-phase: accelerate, then average noise out"),
-    _method("nesterov-exp", exponential.nesterov_exponential, "Nesterov with exponential steps"),
-    _method("multi-shb-pan", stages.pan, "multi-stage heavy ball of Pan et al."),
-    _method("hb", constant.polyak, "Polyak's heavy ball, full-batch constants"),
-    _method("nesterov", constant.nesterov, "Nesterov's constant scheme"),
-    _method("mass", adaptive.mass, "MaSS for batches without replacement, constant"),
-    _method("mass-published", baselines.mass_published, "MaSS as published, constant"),
-    _method("asgd", baselines.asgd, "accelerated SGD of Jain et al., constant"),
-    _method("triple-momentum", baselines.triple_momentum, "triple momentum, full-batch constants"),
-    _method(
+    Method("2p-shb", exponential.two_phase, "two-phase: accelerate, then average noise out"),
+    Method("nesterov-exp", exponential.nesterov_exponential, "Nesterov with exponential steps"),
+    Method("multi-shb-pan", stages.pan, "multi-stage heavy ball of Pan et al."),
+    Method("hb", constant.polyak, "Polyak's heavy ball, full-batch constants"),
+    Method("nesterov", constant.nesterov, "Nesterov's constant scheme"),
+    Method("mass", adaptive.mass, "MaSS for batches without replacement, constant"),
+    Method("mass-published", baselines.mass_published, "MaSS as published, constant"),
+    Method("asgd", baselines.asgd, "accelerated SGD of Jain et al., constant"),
+    Method("triple-momentum", baselines.triple_momentum, "triple momentum, full-batch constants"),
+    Method(
         "robust-hb",
         baselines.robust_heavy_ball,
         "heavy ball slowed for less noise (Van Scoy and Lessard)",
     ),
-    _method(
+    Method(
         "robust-accelerated",
         baselines.robust_accelerated,
         "triple momentum slowed for less noise (Van Scoy and Lessard)",
     ),
-    _method("sgd-safe", baselines.sgd_safe, "SGD, expected-smoothness step"),
-    _method("schedule-free", baselines.schedule_free, "schedule-free SGD, no horizon"),
-    _tuned("auto", "self-tuning: accelerates as the batch allows"),
-    _tuned("auto-shb", "self-tuning, heavy ball only", family="shb"),
+    Method("sgd-safe", baselines.sgd_safe, "SGD, expected-smoothness step"),
+    Method("schedule-free", baselines.schedule_free, "schedule-free SGD, no horizon"),
+    Method("auto", adaptive.auto, AUTO, guarded=True, needs_T=False),
+    Method(
+        "auto-shb",
+        adaptive.auto,
+        "self-tuning, heavy ball only",
+        {"family": "shb"},
+        guarded=True,
+        needs_T=False,
+    ),
 )
 REGISTRY: dict[str, Method] = {method.name: method for method in _METHODS}
 
@@ -181,10 +167,9 @@ def table_of(
 
     Parameters
     ----------
-    where, T : str, int or None
-        The function that was called, for messages; the number of steps, needed for a name.
-    schedule : Schedule or str
-        The argument of that function: a schedule, or a name of ``REGISTRY``.
+    where, schedule, T : str, Schedule or str, int or None
+        The function that was called, for messages; a schedule, or a name of ``REGISTRY``; the
+        number of steps, needed for a name.
     values : callable
         Gives, for a method and T, the numbers that the method is built from.
 

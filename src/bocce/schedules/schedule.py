@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +16,13 @@ FloatArray = npt.NDArray[np.float64]
 Table = tuple[FloatArray, FloatArray, FloatArray]  # alpha, beta, theta
 
 
-def _filled(given: dict[str, npt.ArrayLike], T: int | None) -> dict[str, FloatArray]:
+LIMITS = {"alpha": (0.0, np.inf), "beta": (0.0, 1.0), "theta": (0.0, np.inf)}
+
+
+def _filled(given: Iterable[npt.ArrayLike], T: int | None) -> list[FloatArray]:
     """Copies of the columns; a number is repeated T times, or as often as the others are long."""
-    columns = {name: np.array(values, dtype=np.float64) for name, values in given.items()}
-    lengths = tuple(column.size for column in columns.values() if column.ndim)
+    columns = [np.array(values, dtype=np.float64) for values in given]
+    lengths = [column.size for column in columns if column.ndim]
     if T is not None:
         T = _checks.integer("Schedule", "T", T, remedy="give the number of steps")
     if not lengths and T is None:
@@ -32,21 +36,26 @@ def _filled(given: dict[str, npt.ArrayLike], T: int | None) -> dict[str, FloatAr
             f"Schedule: T={T} must equal the length of alpha, beta and theta, {steps}; "
             "leave T out where one of them is an array."
         )
-    return {n: np.full(steps, c) if c.ndim == 0 else c for n, c in columns.items()}
+    filled = [np.full(steps, column) if column.ndim == 0 else column for column in columns]
+    if len({column.size for column in filled}) > 1:
+        raise ValueError(
+            f"Schedule: alpha, beta and theta have lengths {tuple(c.size for c in filled)}, must "
+            "be equal; give one number a step for each."
+        )
+    return filled
 
 
-def _column(name: str, array: FloatArray, low: float, low_open: bool, high: float) -> FloatArray:
+def _checked(name: str, array: FloatArray) -> FloatArray:
+    (low, high), is_open = LIMITS[name], name == "alpha"
     if array.ndim != 1 or array.size == 0:
         raise ValueError(
             f"Schedule: {name} has shape {array.shape}, must be one row of T >= 1 numbers; "
             "give one number and T for a constant."
         )
-    wrong = ~np.isfinite(array) | (array <= low if low_open else array < low) | (array >= high)
+    wrong = ~np.isfinite(array) | (array <= low if is_open else array < low) | (array >= high)
     if wrong.any():
         k = int(np.argmax(wrong))
-        rule = f"{'>' if low_open else '>='} {low:g}" + (
-            f" and < {high:g}" if high < np.inf else ""
-        )
+        rule = f"{'>' if is_open else '>='} 0" + (f" and < {high:g}" if high < np.inf else "")
         raise ValueError(
             f"Schedule: {name}[{k}]={array[k]!r} must be finite and {rule}; "
             "check the factory's L, mu and T."
@@ -69,10 +78,9 @@ class Schedule:
     alpha, beta, theta : array-like
         Step sizes, > 0; momenta, 0 <= beta < 1 (a zero restarts); lookahead, >= 0 (0 is heavy ball,
         beta is Nesterov). One number a step; a single number is the same at every step.
-    name : str, default ""
-        The name that tables and plots show.
-    T : int, optional
-        The number of steps. Needed where alpha, beta and theta are all numbers.
+    name, T : str, int
+        The name that tables and plots show; the number of steps, needed where alpha, beta and theta
+        are all numbers.
 
     Raises
     ------
@@ -100,17 +108,9 @@ class Schedule:
         *,
         T: int | None = None,
     ) -> None:
-        given = _filled({"alpha": alpha, "beta": beta, "theta": theta}, T)
-        object.__setattr__(self, "alpha", _column("alpha", given["alpha"], 0.0, True, np.inf))
-        object.__setattr__(self, "beta", _column("beta", given["beta"], 0.0, False, 1.0))
-        object.__setattr__(self, "theta", _column("theta", given["theta"], 0.0, False, np.inf))
         object.__setattr__(self, "name", name)
-        lengths = {"alpha": self.alpha.size, "beta": self.beta.size, "theta": self.theta.size}
-        if len(set(lengths.values())) > 1:
-            raise ValueError(
-                f"Schedule: alpha, beta and theta have lengths {tuple(lengths.values())}, must be "
-                "equal; give one number a step for each."
-            )
+        for column, values in zip(LIMITS, _filled((alpha, beta, theta), T)):
+            object.__setattr__(self, column, _checked(column, values))
 
     @property
     def T(self) -> int:
@@ -128,9 +128,7 @@ class Schedule:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schedule):
             return NotImplemented
-        return self.name == other.name and all(
-            np.array_equal(getattr(self, c), getattr(other, c)) for c in ("alpha", "beta", "theta")
-        )
+        return self.name == other.name and np.array_equal(self.table, other.table)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -178,9 +176,7 @@ class Schedule:
         """
         beta, theta = other.beta.copy(), other.theta.copy()
         beta[0] = theta[0] = 0.0
-        return Schedule(
-            np.concatenate([self.alpha, other.alpha]),
-            np.concatenate([self.beta, beta]),
-            np.concatenate([self.theta, theta]),
-            f"{self.name} + {other.name}" if name is None else name,
-        )
+        pairs = zip(self.table, (other.alpha, beta, theta))
+        alpha, beta, theta = (np.concatenate(pair) for pair in pairs)
+        name = f"{self.name} + {other.name}" if name is None else name
+        return Schedule(alpha, beta, theta, name)

@@ -33,7 +33,7 @@ def _stage_length(i: int, kappa: float) -> int:
 
 
 def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
-    """I, the number of stages after stage 0.
+    """I, the number of stages after stage 0; 0 means that stage 0 takes all T steps.
 
     ``theorem``: floor(W(T ln sqrt2/(384 sqrt kappa))/ln sqrt2), zero unless T >= 384 sqrt(2 kappa);
     ``fit``: the largest I whose stages fill at most T/2 (all that the proof uses);
@@ -51,7 +51,6 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
     Returns
     -------
     int
-        The number I of stages after stage 0; 0 means that stage 0 takes all T steps.
 
     Examples
     --------
@@ -60,13 +59,10 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
     >>> stage_count(7000, 1000.0, "fit"), stage_count(7000, 1000.0, "authors")
     (1, 9)
     """
-    T = _rules.horizon("stage_count", T)
-    kappa = _rules.condition_number("stage_count", kappa)
+    T, kappa = _rules.given("stage_count", T=T, kappa=kappa)
     rule = _checks.choice("stage_count", "rule", rule, RULES)
-    if rule == "theorem":
-        return _lambert_stages(T, kappa, unit=384)
-    if rule == "authors":
-        return _lambert_stages(T, kappa, unit=1)
+    if rule != "fit":
+        return _lambert_stages(T, kappa, unit=384 if rule == "theorem" else 1)
     stages, used = 0, _stage_length(1, kappa)
     while used <= T / 2:
         stages += 1
@@ -80,23 +76,19 @@ def stage_lengths(T: int, kappa: float, rule: str = "theorem") -> list[int]:
     ``authors``: T_0 = floor(0.4 T), then ceil((T - T_0) 2^(i/2)/sum_j 2^(j/2)), as released; the
     last one ends at T.
 
-    Examples
-    --------
-    >>> stage_lengths(7000, 1000.0, "fit")
-    [3500, 3500]
-    >>> stage_lengths(17174, 1000.0)
-    [8587, 8587]
+    >>> stage_lengths(7000, 1000.0, "fit"), stage_lengths(17174, 1000.0)
+    ([3500, 3500], [8587, 8587])
     """
-    stages = stage_count(T, kappa, rule)
-    if stages == 0:
+    stages = range(1, stage_count(T, kappa, rule) + 1)
+    if not stages:
         return [T]
     if rule == "authors":
         first = math.floor(0.4 * T)
-        weights = [2 ** (i / 2) for i in range(1, stages + 1)]
+        weights = [2 ** (i / 2) for i in stages]
         share = (T - first) / sum(weights)
         lengths = [first, *(math.ceil(share * weight) for weight in weights)]
     else:
-        lengths = [T // 2, *(_stage_length(i, kappa) for i in range(1, stages + 1))]
+        lengths = [T // 2, *(_stage_length(i, kappa) for i in stages)]
     ends = np.minimum(np.cumsum(lengths), T)  # rounded up, the authors' may pass T before the end
     ends[-1] = T
     return [int(length) for length in np.diff(ends, prepend=0)]
@@ -107,22 +99,20 @@ def multistage(
 ) -> Schedule:
     """Multi-stage accelerated heavy ball: halve the step from stage to stage.
 
-    Stage i: alpha = 2^-i/L, beta = (1 - sqrt(alpha mu)/2)^2 (``momentum="stage"``) or
-    (1 - 1/(2 sqrt kappa))^2 in every stage (``"constant"``); its first beta is 0.
-    ``stages`` chooses their number and lengths, see ``stage_count``.
+    Stage i has alpha = 2^-i/L and beta = (1 - sqrt(alpha mu)/2)^2; its first beta is 0.
 
-    Guarantee: ``theory.bound_multistage`` with L = L_max and b >= b*(2^-I). Under the theorem's
-    rule no stage follows stage 0 unless T >= 384 sqrt(2 kappa): that is said in a warning. Source:
-    ``algo:shb_multi``, ``thm:SHB_multistage``; the constant momentum is Multi-SHB-CNST.
+    Guarantee: ``theory.bound_multistage`` with L = L_max and b >= b*(2^-I). The theorem's rule
+    needs T >= 384 sqrt(2 kappa) for a second stage; a shorter T gives a warning. Source:
+    ``algo:shb_multi``, ``thm:SHB_multistage``.
 
     Parameters
     ----------
-    T, L, mu : int, float, float
-        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
+    T, L, mu : number
+        As for ``shb``.
     stages : {"theorem", "fit", "authors"}, default "theorem"
         The rule for the number and lengths of the stages, see ``stage_count``.
     momentum : {"stage", "constant"}, default "stage"
-        Whether beta follows the step of its stage or is the same in all stages.
+        beta as above, or (1 - 1/(2 sqrt kappa))^2 in every stage (Multi-SHB-CNST).
 
     Returns
     -------
@@ -134,7 +124,7 @@ def multistage(
     >>> [int(k) for k in np.flatnonzero(s.beta == 0)], float(s.alpha[-1])
     ([0, 3500], 0.0005)
     """
-    T, L, mu = _rules.run("multistage", T, L, mu)
+    T, L, mu = _rules.given("multistage", T=T, L=L, mu=mu)
     stages = _checks.choice("multistage", "stages", stages, RULES)
     momentum = _checks.choice("multistage", "momentum", momentum, ["stage", "constant"])
     lengths = stage_lengths(T, L / mu, stages)
@@ -147,14 +137,12 @@ def multistage(
             stacklevel=2,
         )
     alpha = np.repeat(0.5 ** np.arange(len(lengths)) / L, lengths)
-    if momentum == "stage":
-        beta = (1.0 - 0.5 * np.sqrt(alpha * mu)) ** 2
-    else:
-        beta = np.full(T, _rules.momentum(1.0 / L, mu))
+    beta, name = (1.0 - 0.5 * np.sqrt(alpha * mu)) ** 2, "multi-shb"
+    if momentum == "constant":
+        beta, name = np.full(T, _rules.momentum(1.0 / L, mu)), "multi-shb-cnst"
     starts = np.cumsum([0, *lengths[:-1]])
     beta[starts[starts < T]] = 0.0
-    name = "multi-shb" if momentum == "stage" else "multi-shb-cnst"
-    return _rules.heavy_ball(alpha, beta, name)
+    return Schedule(alpha, beta, name=name)
 
 
 def pan(T: int, L: float, mu: float, C: float = 2.0) -> Schedule:
@@ -167,8 +155,8 @@ def pan(T: int, L: float, mu: float, C: float = 2.0) -> Schedule:
 
     Parameters
     ----------
-    T, L, mu : int, float, float
-        Number of steps; extreme eigenvalues of the Hessian of f, 0 < mu <= L.
+    T, L, mu : number
+        As for ``shb``.
     C : float, default 2.0
         The factor between the steps of consecutive stages, 1 < C <= T sqrt(kappa).
 
@@ -182,11 +170,10 @@ def pan(T: int, L: float, mu: float, C: float = 2.0) -> Schedule:
     >>> float(s.beta[0]), [int(k) for k in np.flatnonzero(np.diff(s.alpha))[:2]]
     (0.25, [13, 27])
     """
-    T, L, mu = _rules.run("pan", T, L, mu)
+    T, L, mu = _rules.given("pan", T=T, L=L, mu=mu)
     span = T * math.sqrt(L / mu)
     remedy = "C lies in (1, T sqrt(kappa)]; 2 is usual"
     C = _checks.real("pan", "C", C, above=1.0, most=span, remedy=remedy)
     K = math.ceil(T / (math.log(span) / math.log(C)))
     alpha = C ** -(np.arange(T) // K).astype(np.float64) / L
-    beta = (1.0 - math.sqrt(mu / L)) ** 2
-    return _rules.heavy_ball(alpha, np.full(T, beta), "multi-shb-pan")
+    return Schedule(alpha, (1.0 - math.sqrt(mu / L)) ** 2, name="multi-shb-pan")

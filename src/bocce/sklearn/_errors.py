@@ -13,12 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _checks
 from .._coefficients import CoefficientTable, coefficient_table, row_names
 from ..inference import Inference, infer
-from ..problems import Frame, Problem
+from ..problems import Problem
 from ..rows import Array
-from ..run import Request
 from ..run.certain import SHARE, affordable, optimisation_error, until_certain
 from ..run.request import FIRST_TOL as FIRST_TOL
-from ._run import FitOutcome, descend
+from ._run import FitOutcome, OutputRun
 
 
 class Seen(NamedTuple):
@@ -130,27 +129,21 @@ class WithErrors:
         return names if self._seen.columns is None else [names[j] for j in self._seen.columns]
 
 
-def fit_until_certain(
-    p: Problem,
-    inner: Problem,
-    frame: Frame,
-    start: Array,
-    request: Request,
-    watch: Any,
-    count: float,
-) -> FitOutcome:
+def fit_until_certain(run: OutputRun, count: float) -> FitOutcome:
     """Descend until no coefficient's optimisation error exceeds a hundredth of its standard error,
     by the bound of ``bocce.inference``."""
-    if not affordable(p):
-        return descend(p, inner, frame, start, request, watch)
+    if not affordable(run.p):
+        return run.descend()
 
     def go(tol: float, before: FitOutcome | None) -> tuple[FitOutcome, bool]:
-        w = start if before is None else before.w
-        then = descend(p, inner, frame, w, replace(request, tol=tol), watch)
+        to_tol = replace(run, request=replace(run.request, tol=tol))
+        if before is not None:
+            to_tol = replace(to_tol, start=before.w, cold=False)
+        then = to_tol.descend()
         met = then.ratio <= tol and not then.stopped
-        return (then if before is None else _joined(before, then)), met
+        return (then if before is None else before.then(then)), met
 
-    outcome, error = until_certain(go, lambda o: optimisation_error(p, o.w, count))
+    outcome, error = until_certain(go, lambda o: optimisation_error(run.p, o.w, count))
     if error > SHARE and not outcome.stopped:
         warnings.warn(
             f"fit: tol='auto' could not show that every coefficient is within {SHARE} standard "
@@ -160,13 +153,3 @@ def fit_until_certain(
             stacklevel=7,
         )
     return outcome
-
-
-def _joined(first: FitOutcome, then: FitOutcome) -> FitOutcome:
-    """One run after the other, as one."""
-    added = {
-        name: values + (first.history[name][-1] if name in ("iteration", "passes") else 0)
-        for name, values in then.history.items()
-    }
-    history = {name: np.concatenate([first.history[name], added[name][1:]]) for name in added}
-    return replace(then, history=history)

@@ -25,8 +25,7 @@ import scipy.sparse as sp
 from ..inference import pseudo_inverse
 from ..losses.offset import loss_for
 from ..problems import Problem
-from ..problems._input import check_penalty
-from ..problems.penalties import CONSTANT, penalty_factors
+from ..problems._input import CONSTANT, check_penalty, penalty_factors
 from ..rows import Array, Dense
 from ..run import Request
 from ..run.constant import constant

@@ -12,15 +12,15 @@ import numpy as np
 from .. import sampling
 from ..control import PLANE, Guarded, Limits, registry
 from ..control.anytime import FIRST_SHARE
-from ..plane.small import NewtonPoint, SmallNewton
+from ..plane.small import NewtonBySums, SmallNewton
 from ..problems import Frame, NotFinite, Problem, norm
 from ..rows import Array
 from ..run import Request, solve
-from ..run.anytime import summed, usual_passes
 from ..run.constant import constant
-from ..run.controllers import accelerating_rows
+from ..run.controllers import accelerating_rows, usual_passes
 from ..run.driver import LITTLE
 from ..run.result import Progress, Result, StageRun
+from ..run.solve import join_stages
 from ..run.stop import Stop, smaller
 
 EPS = float(np.finfo(np.float64).eps)
@@ -87,147 +87,157 @@ class FitOutcome:
     ratio: float = math.nan  # the gradient's norm over the first, in the caller's variables
     separated: bool = False  # classes, without l2: there is no finite minimiser
     first: float = math.nan  # that first norm
+    complete: bool = True  # or is the run to be continued from w?
 
     @property
     def passes(self) -> float:
         return float(self.history["passes"][-1])
 
-
-def stop_at(
-    p: Problem, inner: Problem, frame: Frame, start: Array, goal: float, by_sums: bool = False
-) -> Stop:
-    """The end of a run: against the gradient's norm at zero or at the best constant prediction,
-    whichever is smaller. A cold run begins at one of them and sees the gradient there itself.
-    ``by_sums``: gradients need no pass over the rows."""
-
-    def at(intercept: Any) -> float:
-        if by_sums or inner.rows.foreign:  # where the rows are
-            flat = p.join_intercept(np.zeros(p.shape)[: p.d], np.zeros(p.shape[1:]) + intercept)
-            gradient = inner.sums.gradient if by_sums else inner.gradient
-            return norm(frame.gradient_out(gradient(frame.into(flat))))
-        nothing = np.zeros((inner.n, *inner.shape[1:]))
-        slopes = inner.slopes(nothing + intercept)
-        return norm(frame.gradient_out(inner.combine(slopes) / inner.n))
-
-    flat = constant(p) if p.intercept else 0.0
-    cold = not start[: p.d].any() and (not p.intercept or np.array_equal(start[-1], flat))
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        if cold:
-            stop = Stop(goal, frame, norm_at_zero=at(0.0) if p.intercept else -1.0)
-        else:
-            zero = at(0.0)
-            stop = Stop(goal, frame, smaller(zero, at(flat)) if p.intercept else zero)
-    if not (math.isfinite(stop.first) and math.isfinite(stop.norm_at_zero)):
-        raise ValueError(OVERFLOW)
-    return stop
+    def then(self, more: FitOutcome) -> FitOutcome:
+        """This run and another that went on from its end, as one."""
+        history = {}
+        for name, values in more.history.items():
+            before = self.history[name]
+            values = values + before[-1] if name in ("iteration", "passes") else values
+            history[name] = np.concatenate([before, values[1:]])
+        return replace(more, history=history, stages=join_stages(self.stages + more.stages))
 
 
-def descend(
-    p: Problem, inner: Problem, frame: Frame, start: Array, request: Request, tell: Tell | None
-) -> FitOutcome:
-    """Run until the gradient, in the caller's variables, is tol times the first."""
-    request, name = with_batch(request, inner), request.facts.name
-    exact = tiny(p.X, outputs_of(p)) and reaches_tol(name)
-    goal = min(request.tol, TINY_TOL) if exact else request.tol
-    by_sums = summed(inner, name, request.batch_size)
-    stop = stop_at(p, inner, frame, start, goal, by_sums)
-    wanted = request.tol
-    stop.asked = wanted if goal < wanted else 0.0
-    ended = None if by_sums else small(inner, frame, start, request, stop, tell)
-    if ended is None:
-        ended = driven(p, inner, frame, start, request, stop, tell)
-    last = float(ended.history["gradient_norm"][-1])
-    last = _at_returned(p, frame, ended.w, last, goal * stop.first)
-    ratio = last / stop.first if stop.first > 0 else 0.0
-    apart = _separated(inner, frame, ended.w)
-    return replace(ended, ratio=ratio, separated=apart, first=stop.first)
+@dataclass(frozen=True)
+class OutputRun:
+    """The run of one output: the problem as given and in the frame's variables, and the start."""
 
+    p: Problem
+    inner: Problem
+    frame: Frame
+    start: Array
+    request: Request
+    tell: Tell | None = None
+    cold: bool = False  # Does the run start at the best constant prediction?
+    by_sums: bool = False  # Do sums over all rows replace passes over the rows?
 
-def driven(
-    p: Problem,
-    inner: Problem,
-    frame: Frame,
-    start: Array,
-    request: Request,
-    stop: Stop,
-    tell: Tell | None,
-) -> FitOutcome:
-    """The run by the driver."""
-    stopped, b = False, request.batch_size
+    def descend(self) -> FitOutcome:
+        """Run until the gradient, in the caller's variables, is tol times the first."""
+        p, inner, request = self.p, self.inner, with_batch(self.request, self.inner)
+        name, wanted = request.facts.name, request.tol
+        exact = tiny(p.X, outputs_of(p)) and reaches_tol(name)
+        goal = min(wanted, TINY_TOL) if exact else wanted
+        stop = self._stop_at(goal)
+        stop.asked = wanted if goal < wanted else 0.0
+        newton = self._newton(request, stop)
+        ended = newton or self._driven(request, stop)
+        if newton is not None and not newton.complete:
+            left = replace(request, passes=request.passes - round(newton.passes))
+            ended = newton.then(replace(self, start=newton.w)._driven(left, stop))
+        last = float(ended.history["gradient_norm"][-1])
+        last = _at_returned(p, self.frame, ended.w, last, goal * stop.first)
+        ratio = last / stop.first if stop.first > 0 else 0.0
+        apart = _separated(inner, self.frame, ended.w)
+        return replace(ended, ratio=ratio, separated=apart, first=stop.first)
 
-    def watch(now: Progress) -> bool:
-        nonlocal stopped
-        ratio = now.grad_norm / stop.first if stop.first > 0 else 0.0
-        assert tell is not None
-        w = p.join_intercept(now.w, now.intercept)
-        stopped = tell(now.k, w, now.value, ratio, _share(ratio, stop.tol))
-        return stopped
+    def _stop_at(self, goal: float) -> Stop:
+        """The end of a run: against the gradient's norm at zero or at the best constant prediction,
+        whichever is smaller. A cold run sees the gradient at the latter itself."""
+        p, inner, frame = self.p, self.inner, self.frame
 
-    callback = None if tell is None else watch
-    rows = None if b is None else sampling.batch_rows("fit", b, p.n)
-    request = replace(request, batch_size=rows, w0=start, tol=stop.tol, callback=callback)
-    try:
-        result = solve(p, request, stop, frame, inner)  # an estimator has checked its parameters
-    except NotFinite as error:
-        raise ValueError(OVERFLOW) from error
-    w = p.join_intercept(result.w, result.intercept)
-    return FitOutcome(w, _columns(result, p.n), result.stages, stopped)
+        def at(intercept: Any) -> float:
+            if self.by_sums or inner.rows.foreign:  # where the rows are
+                flat = p.join_intercept(np.zeros(p.shape)[: p.d], np.zeros(p.shape[1:]) + intercept)
+                gradient = inner.sums.gradient if self.by_sums else inner.gradient
+                return norm(frame.gradient_out(gradient(frame.into(flat))))
+            nothing = np.zeros((inner.n, *inner.shape[1:]))
+            slopes = inner.slopes(nothing + intercept)
+            return norm(frame.gradient_out(inner.combine(slopes) / inner.n))
 
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if self.cold:
+                moved = p.intercept and self.start[-1:].any()
+                stop = Stop(goal, frame, norm_at_zero=at(0.0) if moved else -1.0)
+            else:
+                zero = at(0.0)
+                stop = Stop(goal, frame, smaller(zero, at(constant(p))) if p.intercept else zero)
+        if not (math.isfinite(stop.first) and math.isfinite(stop.norm_at_zero)):
+            raise ValueError(OVERFLOW)
+        return stop
 
-def small(
-    inner: Problem, frame: Frame, start: Array, request: Request, stop: Stop, tell: Tell | None
-) -> FitOutcome | None:
-    """The run by Newton's method alone; None where data are not small, or it does not lead there.
+    def _driven(self, request: Request, stop: Stop) -> FitOutcome:
+        """The run by the driver."""
+        p, b, stopped = self.p, request.batch_size, False
 
-    The driver's rules hold: f falls at each step, the gradient is small in the caller's variables,
-    and f has hardly more to fall. Where rounding is the goal, the run is also over when the
-    tolerance that was asked for is met and the gradient no longer halves. Callbacks are told of the
-    steps when these are known to lead there.
-    """
-    asked_for_batches = request.facts.needs_T or request.batch_size is not None
-    if asked_for_batches or stop.tol == 0.0 or not SmallNewton.suits(inner):
-        return None
-    own, newton = replace(stop), SmallNewton(inner)
-    most = min(newton.limits.steps, request.passes)
-    with np.errstate(all="ignore"):
-        at = newton.look(frame.into(start))
-        points, norms = [at], [own.begin(at.gradient)]
-        while not own.met(at.gradient, norms[-1]):
-            there = newton.step(at) if len(points) <= most else None
-            if there is None or not math.isfinite(there.value):
-                return None
-            at = there
-            points.append(at)
-            norms.append(own.user_norm(at.gradient))
-            if norms[-1] > 0.5 * norms[-2] and norms[-1] <= own.asked * own.first:
-                break
-        if len(points) > 1:
-            little = max(LITTLE * (points[0].value - at.value), at.slack)
-            if not newton.still_to_fall(at, points[-2].value - at.value) <= little:
-                return None
-    stop.first = own.first
-    stopped = tell is not None and _told(points, norms, frame, stop, tell)
-    steps = len(points) - 1
-    history = {
-        "iteration": np.arange(steps + 1),
-        "passes": np.arange(steps + 1.0),
-        "value": np.array([point.value for point in points]),
-        "gradient_norm": np.array(norms),
-    }
-    stages = [StageRun(PLANE.name, steps, inner.n)] if steps else []
-    return FitOutcome(frame.out(points[-1].w), history, stages, stopped)
+        def watch(now: Progress) -> bool:
+            nonlocal stopped
+            w = p.join_intercept(now.w, now.intercept)
+            stopped = self._told(now.k, w, now.value, now.grad_norm, stop)
+            return stopped
 
+        callback = None if self.tell is None else watch
+        rows = None if b is None else sampling.batch_rows("fit", b, p.n)
+        request = replace(request, batch_size=rows, w0=self.start, tol=stop.tol, callback=callback)
+        try:  # an estimator has checked its parameters
+            result = solve(p, request, stop, self.frame, self.inner)
+        except NotFinite as error:
+            raise ValueError(OVERFLOW) from error
+        w = p.join_intercept(result.w, result.intercept)
+        return FitOutcome(w, _columns(result, p.n), result.stages, stopped)
 
-def _told(
-    points: list[NewtonPoint], norms: list[float], frame: Frame, stop: Stop, tell: Tell
-) -> bool:
-    """Show the steps to a callback, and drop those behind the one at which it stops the run."""
-    for k, (point, size) in enumerate(zip(points, norms)):
+    def _newton(self, request: Request, stop: Stop) -> FitOutcome | None:
+        """The run by Newton's method alone; None where data are neither small nor summed.
+
+        The driver's rules hold: f falls at each step, the gradient is small in the caller's
+        variables, and f has hardly more to fall. Where rounding is the goal, the run is also over
+        when the tolerance that was asked for is met and the gradient no longer halves. A run that
+        does not get there is not complete. Callbacks are told of the steps at the end.
+        """
+        inner, frame = self.inner, self.frame
+        asked_for_batches = request.facts.needs_T or request.batch_size is not None
+        if asked_for_batches or stop.tol == 0.0:
+            return None
+        if not (self.by_sums or SmallNewton.suits(inner, constant=self.cold)):
+            return None
+        newton = NewtonBySums(inner) if self.by_sums else SmallNewton(inner)
+        most = 2 if self.by_sums else newton.limits.steps
+        with np.errstate(all="ignore"):
+            at = newton.look(frame.into(self.start))
+            points, norms, complete = [at], [stop.begin(at.gradient)], True
+            while not stop.met(at.gradient, norms[-1]):
+                more = len(points) <= min(most, request.passes)
+                there = newton.step(at, stop.goal / norms[-1]) if more else None
+                if there is None or not math.isfinite(there.value):
+                    complete = False
+                    break
+                at = there
+                points.append(at)
+                norms.append(stop.user_norm(at.gradient, at.error))
+                if norms[-1] > 0.5 * norms[-2] and norms[-1] <= stop.asked * stop.first:
+                    break
+            if len(points) > 1 and complete:
+                little = max(LITTLE * (points[0].value - at.value), at.slack)
+                fell = points[-2].value - at.value
+                complete = newton.still_to_fall(at, fell) <= little
+        steps = len(points) - 1
+        complete = complete or steps >= request.passes
+        if not complete and (steps == 0 or self.by_sums):
+            return None  # the driver goes from sums to rows where rounding asks for it
+        stopped = False
+        if self.tell is not None:
+            for k, (point, size) in enumerate(zip(points, norms)):
+                if self._told(k, frame.out(point.w), point.value, size, stop):
+                    steps, stopped, complete = k, True, True
+                    break
+        history = {
+            "iteration": np.arange(steps + 1),
+            "passes": np.arange(steps + 1.0),
+            "value": np.array([point.value for point in points[: steps + 1]]),
+            "gradient_norm": np.array(norms[: steps + 1]),
+        }
+        stages = [StageRun(PLANE.name, steps, inner.n)] if steps else []
+        return FitOutcome(frame.out(points[steps].w), history, stages, stopped, complete=complete)
+
+    def _told(self, k: int, w: Array, value: float, size: float, stop: Stop) -> bool:
+        """Show a step to the callback; does it stop the run?"""
+        assert self.tell is not None
         ratio = size / stop.first if stop.first > 0 else 0.0
-        if tell(k, frame.out(point.w), point.value, ratio, _share(ratio, stop.tol)):
-            del points[k + 1 :], norms[k + 1 :]
-            return True
-    return False
+        return self.tell(k, w, value, ratio, _share(ratio, stop.tol))
 
 
 def _at_returned(p: Problem, frame: Frame, w: Array, size: float, wanted: float) -> float:

@@ -13,8 +13,7 @@ from ..control.stream import AVERAGED, BATCH, CUT, Stream, StreamPlace, Trail
 from ..problems import Frame, Problem
 from ..rows import Array
 from ..run import Request
-from ..run.anytime import check_curvature
-from ..run.controllers import recipe_of
+from ..run.controllers import check_curvature, recipe_of
 from ..run.stream import over_chunk
 from ._run import asked, constant, with_batch
 

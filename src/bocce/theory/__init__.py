@@ -4,13 +4,18 @@ from ..schedules.stages import stage_count
 from ._lmi import Multipliers
 from .accelerated import bound_bounded_noise, bound_shb
 from .batch import Target, batch_threshold, epsilon_target, zeta2
-from .best import BestHeavyBall, best_heavy_ball
+from .best import BestHeavyBall, best_heavy_ball, none_better
 from .certificate import bound_stationary, certificate, certified_batch_size, certified_rate
 from .convex import ConvexCertificate, certify_convex, convex_words
 from .edge import edge
-from .exponential import bound_exponential, bound_misestimated_L, bound_misestimated_mu
-from .finite import certify
-from .finite_run import certify_run, certify_words
+from .exponential import (
+    bound_exponential,
+    bound_misestimated_L,
+    bound_misestimated_mu,
+    bound_two_phase,
+    two_phase_exponent,
+)
+from .finite import certify, certify_run, certify_words
 from .lookahead import lookahead_certificate, lookahead_gain, lookahead_phi, lookahead_rate
 from .lower_bound import (
     best_fit_line,
@@ -23,11 +28,14 @@ from .lower_bound import (
     psi_minimum,
     psi_two_samples,
 )
-from .multistage import Horizons, bound_multistage, multistage_horizon, multistage_range
-from .multistage_constant import bound_multistage_constant
-from .none_better import none_better
+from .multistage import (
+    Horizons,
+    bound_multistage,
+    bound_multistage_constant,
+    multistage_horizon,
+    multistage_range,
+)
 from .result import Bound
-from .two_phase import bound_two_phase, two_phase_exponent
 
 __all__ = [
     "BestHeavyBall",

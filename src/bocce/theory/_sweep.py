@@ -31,54 +31,30 @@ def compiled(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def means(
-    table: Table,
-    lam: FloatArray,
-    error0: FloatArray,
-    apart: bool,
-    L_max: float,
-    excess: float,
-    zeta2: float,
-    chi_tilde2: float,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The means after the last step, what they feed into the noise, and a guess of the whole.
+    table: Table, lam: FloatArray, error0: FloatArray, apart: bool, L_max: float, excess: float
+) -> tuple[FloatArray, FloatArray]:
+    """The means after the last step, and what they feed into the noise at each step.
 
-    ``fed[k]`` has sum lam (L_max - lam) m_y^2 and sum excess lam m_y^2, exactly; the largest terms
-    instead of the sums where the start is not known by eigenvalue (``apart`` is false).
-    ``guess[k]`` has the same of E e_y^2, the variances taken as if rows were Gaussian: it only
-    chooses between valid weights, so nothing rests on it.
+    ``fed[k]`` has sum lam (L_max - lam) m_y^2 and sum excess lam m_y^2; the largest terms instead
+    of the sums where the start is not known by eigenvalue (``apart`` is false).
     """
     alpha, beta, theta = table
-    T, d = alpha.size, lam.size
-    fed, guess = np.zeros((T, 2)), np.zeros((T, 2))
-    m, v = np.sqrt(error0), np.zeros(d)
-    C, C_ev, C_v = np.zeros(d), np.zeros(d), np.zeros(d)  # variances along each eigenvalue
-    for k in range(T):
-        spread = 0.0
-        for i in range(d):
+    fed = np.zeros((alpha.size, 2))
+    m, v = np.sqrt(error0), np.zeros(lam.size)
+    for k in range(alpha.size):
+        for i in range(lam.size):
             y = m[i] + theta[k] * v[i]
-            both = y * y + C[i] + 2.0 * theta[k] * C_ev[i] + theta[k] ** 2 * C_v[i]
-            first, second = lam[i] * (L_max - lam[i]), excess * lam[i]
+            first, second = lam[i] * (L_max - lam[i]) * y * y, excess * lam[i] * y * y
             if apart:
-                fed[k, 0] += first * y * y
-                fed[k, 1] += second * y * y
-                spread += lam[i] * both
+                fed[k, 0] += first
+                fed[k, 1] += second
             else:
-                fed[k, 0] = max(fed[k, 0], first * y * y)
-                fed[k, 1] = max(fed[k, 1], second * y * y)
-                spread = max(spread, lam[i] * both)
-            guess[k, 0] += first * both
-            guess[k, 1] += second * both
-        strength = alpha[k] ** 2 * zeta2 * (spread + chi_tilde2 / d)
-        for i in range(d):
+                fed[k, 0] = max(fed[k, 0], first)
+                fed[k, 1] = max(fed[k, 1], second)
             x = alpha[k] * lam[i]
-            s = beta[k] - theta[k] * x
-            across = s * C_ev[i] - x * C[i]
-            C_v[i] = s * (s * C_v[i] - x * C_ev[i]) - x * across + strength * lam[i]
-            C[i] = max(C[i] + 2.0 * across + C_v[i], 0.0)
-            C_ev[i] = across + C_v[i]
-            v[i] = s * v[i] - x * m[i]
+            v[i] = (beta[k] - theta[k] * x) * v[i] - x * m[i]
             m[i] += v[i]
-    return m, fed, guess
+    return m, fed
 
 
 def weights(

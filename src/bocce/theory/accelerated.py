@@ -6,9 +6,8 @@ import math
 
 from .. import _checks
 from ..schedules import _rules
-from ._arguments import noise_root, nonnegative, run
 from .batch import above, batch_threshold, zeta
-from .result import MEAN_NORM, MEAN_SQUARE, Bound, grown, row_smoothness, verdict
+from .result import MEAN_NORM, MEAN_SQUARE, Bound, grown, verdict, verdict_for_rows
 
 
 def bound_shb(
@@ -36,9 +35,9 @@ def bound_shb(
 
         3 sqrt2 sqrt(kappa/a) exp(-(sqrt(a/kappa)/2)(1 - x) T) D + 6 zeta chi/(mu (1 - x)).
 
-    Guarantee: L >= L_max and b >= b* (``batch_threshold``). False for L = lambda_max < L_max. The
-    noise term does not depend on a: only ``bound_stationary`` shows that small steps help. Source:
-    ``thm:SHB_quad``, ``thm:shb-interpolation`` (chi = 0).
+    Guarantee: L >= L_max and b >= b* (``batch_threshold``); false for L = lambda_max < L_max. Only
+    ``bound_stationary`` shows that small steps help. Source: ``thm:SHB_quad``,
+    ``thm:shb-interpolation`` (chi = 0).
 
     Parameters
     ----------
@@ -63,29 +62,20 @@ def bound_shb(
     """
     where = "bound_shb"
     which = _checks.choice(where, "which", which, ["corrected", "printed", "gronwall"])
-    T, L, mu, D = run(where, T, L, mu, D)
-    a = _rules.scale(where, a)
-    chi = noise_root(where, chi)
+    T, L, mu, a, D, chi = _rules.given(where, T=T, L=L, mu=mu, a=a, D=D, chi=chi)
     kappa, noise = L / mu, zeta(where, n, b)
-    speed = 0.5 * math.sqrt(a / kappa) * T
-    conditions, trusted = row_smoothness(where, L, L_max)
-    if which == "gronwall":
-        conditions.append(above(b, batch_threshold(n, kappa, which="gronwall")))
-        loss = 6.0 * math.sqrt(2.0) * kappa * noise
-        bias = floor = math.inf
-        if loss < 1.0:
-            bias = grown(3.0 * math.sqrt(2.0 * kappa / a) * D, -(1.0 - loss) * speed)
-            floor = 6.0 * noise * chi / mu / (1.0 - loss)
-        return Bound(MEAN_NORM, bias, floor, *verdict(conditions, trusted))
-    needs_second_part = which == "printed" and chi > 0.0
-    conditions.append(above(b, batch_threshold(n, kappa, a, interpolation=not needs_second_part)))
+    floor, size = 12.0 * noise * chi / mu, 6.0 * math.sqrt(2.0 * kappa / a) * D
     rate = 1.0 - 2.0 * math.sqrt(kappa * noise)
-    floor = 12.0 * noise * chi / mu
+    threshold = batch_threshold(n, kappa, a, interpolation=which == "corrected" or chi == 0.0)
     if which == "printed":
         rate = max(0.75, rate)
         floor = 12.0 * math.sqrt(a) * chi / mu * min(1.0, noise / math.sqrt(a))
-    bias = grown(6.0 * math.sqrt(2.0 * kappa / a) * D, -rate * speed)
-    return Bound(MEAN_NORM, bias, floor, *verdict(conditions, trusted))
+    elif which == "gronwall":
+        threshold = batch_threshold(n, kappa, which="gronwall")
+        rate = 1.0 - 6.0 * math.sqrt(2.0) * kappa * noise
+        floor, size = (0.5 * floor / rate, 0.5 * size) if rate > 0.0 else (math.inf, math.inf)
+    bias = grown(size, -rate * 0.5 * math.sqrt(a / kappa) * T)
+    return Bound(MEAN_NORM, bias, floor, *verdict_for_rows(where, L, L_max, above(b, threshold)))
 
 
 def bound_bounded_noise(
@@ -129,29 +119,24 @@ def bound_bounded_noise(
 
     Examples
     --------
-    >>> run = dict(T=100, L=10.0, mu=1.0, n=100, b=50, sigma=0.1, a=0.25)
-    >>> bound = bound_bounded_noise(**run)
+    >>> bound = bound_bounded_noise(T=100, L=10.0, mu=1.0, n=100, b=50, sigma=0.1, a=0.25)
     >>> f"{bound.bias:.3e} {bound.noise:.3e}"
     '9.892e-03 6.030e-02'
-    >>> bound = bound_bounded_noise(**run, which="sqrt")
-    >>> f"{bound.bias:.3e} {bound.noise:.3e}"
-    '5.057e-05 1.497e-04'
     """
-    where = "bound_bounded_noise"
+    where, remedy = "bound_bounded_noise", "the root of a bound on the rows' variance"
     which = _checks.choice(where, "which", which, ["corrected", "printed", "sqrt"])
-    T, L, mu, D = run(where, T, L, mu, D)
-    a = _rules.scale(where, a)
-    sigma = nonnegative(where, "sigma", sigma, "the root of a bound on the rows' variance")
+    T, L, mu, a, D = _rules.given(where, T=T, L=L, mu=mu, a=a, D=D)
+    sigma = _checks.real(where, "sigma", sigma, least=0.0, remedy=remedy)
     kappa, noise = L / mu, zeta(where, n, b) / math.sqrt(3.0)
-    trusted = "the noise stays below sigma along the run; L >= lambda_max"
+    trust = verdict(trusted="the noise stays below sigma along the run; L >= lambda_max")
     if which == "sqrt":
         rho = 1.0 - 0.5 * math.sqrt(a / kappa)
         bias = grown(18.0 * kappa / a * D * D, 2.0 * T * math.log(rho))
         variance = 9.0 * kappa * a * (noise * sigma / L) ** 2 / ((1.0 - rho) * (1.0 + rho))
-        return Bound(MEAN_SQUARE, bias, variance, *verdict([], trusted))
+        return Bound(MEAN_SQUARE, bias, variance, *trust)
     bias = grown(3.0 * math.sqrt(2.0 * kappa / a) * D, -0.5 * math.sqrt(a / kappa) * T)
     if which == "corrected":
-        return Bound(MEAN_NORM, bias, 6.0 * noise * sigma / mu, *verdict([], trusted))
+        return Bound(MEAN_NORM, bias, 6.0 * noise * sigma / mu, *trust)
     smaller = noise * math.sqrt((n - 1) / n)
     why = "as printed this is no guarantee: the variance of a batch has n - 1 where it prints n"
     return Bound(MEAN_NORM, bias, 6.0 * smaller * sigma / mu, b == n, "b = n" if b == n else why)

@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from .. import _checks
 from ..schedules import _rules
 from ..schedules.adaptive import sampling_noise
-from ._arguments import distance, noise_root
-from .result import Condition, row_smoothness, verdict
+from .result import Condition, verdict_for_rows
 
 C = 3**5 * 2**6  # the constant of b*, 15552
 C_GRONWALL = 216  # the same constant when the induction is replaced by Gronwall's lemma
 
 
 def zeta2(n: int, b: int) -> float:
-    """zeta0^2 = (n - b)/((n - 1) b): the variance of a batch mean as a share of that of one row.
+    """zeta0^2 = (n - b)/((n - 1) b): the variance of a batch mean over the variance of one row.
 
-    Batches are drawn without replacement, so it is 1 at b = 1 and 0 at b = n. The paper writes
-    zeta for both zeta0 and sqrt(3) zeta0; here zeta = sqrt(3) zeta0.
-
-    Source: ``lem:batch-factor``.
+    Batches are drawn without replacement, so zeta0^2 is 1 at b = 1 and 0 at b = n. The paper writes
+    zeta for both zeta0 and sqrt(3) zeta0; here zeta = sqrt(3) zeta0. Source: ``lem:batch-factor``.
 
     Parameters
     ----------
@@ -53,15 +50,14 @@ def fraction_for(n: int, zeta0_squared: float) -> float:
 def batch_threshold(
     n: int, kappa: float, a: float = 1.0, interpolation: bool = False, which: str = "printed"
 ) -> float:
-    """b*, the batch size from which Theorem 2 promises acceleration.
+    """b*, the real batch size, at most n, from which Theorem 2 promises acceleration.
 
     b* = n max{1/(1 + (n-1)/(C kappa^2)), 1/(1 + (n-1) a/3)}, C = 3^5 2^6; under interpolation only
-    the first part. ``which="gronwall"`` is the first part with C = 216, enough for the sharper form
-    of the theorem (``bound_shb(which="gronwall")``), whose noise term never needs the second part.
+    the first part. ``which="gronwall"`` is the first part with C = 216, for the sharper form of the
+    theorem (``bound_shb(which="gronwall")``).
 
-    Guarantee: valid for kappa = L_max/mu, not for kappa = lambda_max/mu (the diagonal problem with
-    n = 20000 and kappa = 1 diverges below ``lower_bound_threshold``, 10526 rows). Source:
-    ``thm:SHB_quad``, ``thm:shb-interpolation``.
+    Guarantee: valid for kappa = L_max/mu, not for kappa = lambda_max/mu (docs/theory/accelerated.md
+    has an example). Source: ``thm:SHB_quad``, ``thm:shb-interpolation``.
 
     Parameters
     ----------
@@ -75,18 +71,13 @@ def batch_threshold(
     Returns
     -------
     float
-        The batch size b* in rows, a real number of at most n.
 
     Examples
     --------
-    >>> round(batch_threshold(10_000, 10.0), 1), round(batch_threshold(10_000, 100.0), 1)
-    (9936.1, 9999.4)
-    >>> round(batch_threshold(20_000, 1.0), 1)
-    8749.1
+    >>> [round(batch_threshold(10_000, kappa), 1) for kappa in (10.0, 100.0)]
+    [9936.1, 9999.4]
     """
-    n = _rules.rows("batch_threshold", n)
-    kappa = _rules.condition_number("batch_threshold", kappa)
-    a = _rules.scale("batch_threshold", a)
+    n, kappa, a = _rules.given("batch_threshold", n=n, kappa=kappa, a=a)
     which = _checks.choice("batch_threshold", "which", which, ["printed", "gronwall"])
     constant = C if which == "printed" else C_GRONWALL
     first = fraction_for(n, 1.0 / (constant * kappa * kappa))
@@ -133,19 +124,16 @@ def epsilon_target(
     a = min{1, (mu/(24 chi))^2 epsilon}, T = ceil(2 sqrt(kappa)/(sqrt(a) rate) ln(12 sqrt2
     sqrt(kappa) D/sqrt(a epsilon))), rate = 1 - 2 sqrt(kappa zeta).
 
-    Guarantee: E||w_T - w*|| <= sqrt(epsilon) when b >= b*(a) and L >= L_max. As epsilon falls so
-    does a, and b*(a) tends to n: a small target costs nearly the full batch. T is infinite where
-    rate <= 0. Source: ``thm:shb_q_noise`` (which states it without the expectation).
+    Guarantee: E||w_T - w*|| <= sqrt(epsilon) when b >= b*(a) and L >= L_max. As epsilon falls,
+    b*(a) tends to n: a small target costs nearly the full batch. T is infinite where rate <= 0.
+    Source: ``thm:shb_q_noise`` (which states it without the expectation).
 
     Parameters
     ----------
-    epsilon, L, mu : float
-        Target for ||w_T - w*||^2, > 0; extreme eigenvalues of the Hessian, 0 < mu <= L.
-    n, b : int
-        Rows of the data and of a batch, 1 <= b <= n.
-    chi, D, L_max : float
-        Root of ``problem.noise().chi2`` (0 is interpolation); distance ||w_0 - w*|| of the start;
-        largest curvature of one row's loss, if L >= L_max is to be checked.
+    epsilon : float
+        Target for ||w_T - w*||^2, > 0.
+    L, mu, n, b, chi, D, L_max : number
+        As for ``bound_shb``.
 
     Returns
     -------
@@ -164,9 +152,7 @@ def epsilon_target(
     """
     where = "epsilon_target"
     epsilon = _checks.real(where, "epsilon", epsilon, above=0.0, remedy="the target is its root")
-    L, mu = _rules.curvatures(where, L, mu)
-    chi = noise_root(where, chi)
-    D = distance(where, D)
+    L, mu, chi, D = _rules.given(where, L=L, mu=mu, chi=chi, D=D)
     kappa, noise = L / mu, zeta(where, n, b)
     a = 1.0 if chi == 0.0 else min(1.0, (mu / (24.0 * chi)) ** 2 * epsilon)
     if a == 0.0:
@@ -179,6 +165,5 @@ def epsilon_target(
     T = 0.0 if start <= 1.0 else math.inf
     if rate > 0.0 and start > 1.0:
         T = float(math.ceil(2.0 * math.sqrt(kappa) / (math.sqrt(a) * rate) * math.log(start)))
-    conditions, trusted = row_smoothness(where, L, L_max)
-    conditions.append(above(b, batch_threshold(n, kappa, a, interpolation=chi == 0.0)))
-    return Target(a, T, *verdict(conditions, trusted))
+    enough = above(b, batch_threshold(n, kappa, a, interpolation=chi == 0.0))
+    return Target(a, T, *verdict_for_rows(where, L, L_max, enough))

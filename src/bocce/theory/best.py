@@ -1,4 +1,4 @@
-"""The best that heavy ball can do, whatever its step and momentum."""
+"""The best that heavy ball can do, whatever its step and momentum, and the proof of it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from .. import _checks
 from ..schedules import Schedule, _rules
 from ..schedules.minimax import best_steps, minimax_heavy_ball
-from ._arguments import batch_share
-from .none_better import none_better
 
 MOST_COPIES = 1000  # rows on the slow coordinate of an instance
 PROVED = (1e-6, 1e-5, 1e-4)  # how much better than the best, of 1 - rate, is proved impossible
+MOST_PIECES = 20_000  # pieces into which the proof cuts the interval of momenta
+Cubic = tuple[Fraction, Fraction, Fraction, Fraction]
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,8 @@ class BestHeavyBall:
         Returns
         -------
         Schedule
-
-        Examples
-        --------
-        >>> best_heavy_ball(kappa=100.0, R=2.0, zeta2=0.01).schedule(500, L=4.0).T
-        500
         """
-        L = _rules.smoothness("BestHeavyBall.schedule", L)
+        (L,) = _rules.given("BestHeavyBall.schedule", L=L)
         return Schedule(self.alpha / L, self.beta, T=T, name="best-heavy-ball")
 
 
@@ -73,23 +68,15 @@ def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
 
         rate* = min over alpha, beta of the rate of Theorem S (``certified_rate``),
 
-    with lambda_max = 1, mu = 1/kappa, L_max = R. Theorem S is attained by rows that touch one of
-    two coordinates (``bocce.data.extremal``), so this is the smallest rate that any constant step
-    and momentum has on all least squares with these constants. With nu = zeta0^2 (kappa R - 1)
-
-        1 - rate* <= min{ 2/(sqrt(kappa) + 1), 1 - sqrt(nu/(1 + nu)) },
-
-    and at least half of that in every case looked at. Momentum is worth nothing at all, beta = 0
-    exactly, once 1 + zeta0^2 (R - 1) <= (2 - 1/kappa)(1/kappa + zeta0^2 (R - 1/kappa)): for large
-    kappa, once zeta0^2 (R + 1) >= 1.
+    with lambda_max = 1, mu = 1/kappa, L_max = R. Rows that touch one of two coordinates
+    (``bocce.data.extremal``) attain Theorem S, so no constant step and momentum has a smaller rate
+    on all least squares with these constants. For large kappa momentum is worth nothing, beta = 0
+    exactly, once zeta0^2 (R + 1) >= 1.
 
     Guarantee: ``rate`` is certified for every data set with these constants. It is found by a
-    search; that no other (alpha, beta) has a smaller one than ``lowest`` is proved
-    (``none_better``), and 1 - lowest exceeds 1 - rate by a millionth of it (1e-4 at worst). On
-    the instance it is the truth.
-
-    Source: not in the paper, whose Theorem 3 (``thm:divergence-n-case``) is about its own step and
-    momentum; docs/theory/minimax.md.
+    search; ``none_better`` proves that no (alpha, beta) has a smaller rate than ``lowest``, and 1 -
+    lowest exceeds 1 - rate by a millionth of it (1e-4 at worst). Source: not in the paper;
+    docs/theory/minimax.md.
 
     Parameters
     ----------
@@ -109,10 +96,7 @@ def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
     >>> best_heavy_ball(kappa=100.0, R=2.0, zeta2=1.0).beta
     0.0
     """
-    where = "best_heavy_ball"
-    kappa = _rules.condition_number(where, kappa)
-    R = _checks.real(where, "R", R, least=1.0, remedy="R is L_max/lambda_max")
-    zeta2 = batch_share(where, zeta2)
+    kappa, R, zeta2 = _rules.given("best_heavy_ball", kappa=kappa, R=R, zeta2=zeta2)
     mu = 1.0 / kappa
     slow, step = best_steps(np.zeros(1), zeta2, R, mu, 1.0, math.inf)
     plain = (float(step[0]), 0.0, 1.0 - float(slow[0]))
@@ -137,9 +121,105 @@ def _instance(kappa: float, R: float) -> dict[str, float] | None:
     first = Fraction(kappa).limit_denominator(MOST_COPIES)
     second = Fraction(R * kappa).limit_denominator(MOST_COPIES)
     copies = math.lcm(first.denominator, second.denominator)
-    near = math.isclose(first, kappa, rel_tol=1e-12) and math.isclose(
-        second, R * kappa, rel_tol=1e-12
-    )
+    pairs = ((first, kappa), (second, R * kappa))
+    near = all(math.isclose(x, y, rel_tol=1e-12) for x, y in pairs)
     if not near or copies > MOST_COPIES or second < first + 1:
         return None
     return {"kappa": kappa, "R": R, "copies": copies}
+
+
+def none_better(rate: float, kappa: float, R: float, zeta2: float) -> bool:
+    """Whether it is proved that Theorem S certifies no rate <= ``rate`` for any alpha and beta.
+
+    No step serves both mu and lambda_max = 1 if a discriminant, a cubic in beta, is negative. The
+    momenta 0 <= beta < rate^2 are cut into pieces until the Bernstein coefficients of every cubic
+    are negative, in fractions: floats are taken as the rational numbers that they are.
+
+    Guarantee: True is a proof. False says only that none was found (as when ``rate`` is certified,
+    or within rounding of it). Source: not in the paper; docs/theory/minimax.md.
+
+    Parameters
+    ----------
+    rate, kappa, R, zeta2 : float
+        Rate to exclude, 0 < rate < 1; the others as for ``best_heavy_ball``.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from bocce import theory
+    >>> best = theory.best_heavy_ball(kappa=100.0, R=2.0, zeta2=0.01)
+    >>> faster = 1 - (1 - best.rate) * (1 + 1e-6)  # a millionth better than what was found
+    >>> [theory.none_better(rate, 100.0, 2.0, 0.01) for rate in (faster, best.rate)]
+    [True, False]
+    """
+    where = "none_better"
+    rate = _checks.real(where, "rate", rate, above=0.0, below=1.0, remedy="a factor a step")
+    kappa, R, zeta2 = _rules.given(where, kappa=kappa, R=R, zeta2=zeta2)
+    if zeta2 == 0.0:
+        # without noise the rate of a quadratic is known: (sqrt(kappa) - 1)/(sqrt(kappa) + 1)
+        r, k = Fraction(rate), Fraction(kappa)
+        return (1 + r) ** 2 < k * (1 - r) ** 2
+    problem = _Problem(rate, kappa, R, zeta2)
+    pieces = [(Fraction(0), problem.r2)]
+    for _ in range(MOST_PIECES):
+        if not pieces:
+            return True
+        low, high = pieces.pop()
+        middle = (low + high) / 2
+        if not _negative(problem.cubic(problem.weight(float(middle))), low, high):
+            if high - low < Fraction(1, 10**15):
+                return False
+            pieces += [(low, middle), (middle, high)]
+    return False
+
+
+class _Problem:
+    """The discriminants for one rate and one set of constants, lambda_max = 1."""
+
+    def __init__(self, rate: float, kappa: float, R: float, zeta2: float) -> None:
+        self.r2 = Fraction(rate) ** 2
+        self.mu = 1 / Fraction(kappa)
+        noise, L_max = Fraction(zeta2), Fraction(R)
+        # (r2 - beta) + nu (r2 + beta), times lam^2, nu = zeta0^2 (L_max - lam)/lam: const, slope
+        self.bends = []
+        for lam in (self.mu, Fraction(1)):
+            nu = noise * (L_max - lam) / lam
+            self.bends.append((lam**2 * self.r2 * (1 + nu), lam**2 * (nu - 1)))
+
+    def cubic(self, u: Fraction) -> Cubic:
+        """(1+beta)^2 (r2-beta) (u mu + 1-u)^2 - (1-r2)(1-beta^2/r2)(p0 + p1 beta), by powers."""
+        g, q, r2 = (u * self.mu + 1 - u) ** 2, 1 - self.r2, self.r2
+        (a0, a1), (b0, b1) = self.bends
+        p0, p1 = u * a0 + (1 - u) * b0, u * a1 + (1 - u) * b1
+        return (
+            g * r2 - q * p0,
+            g * (2 * r2 - 1) - q * p1,
+            g * (r2 - 2) + q * p0 / r2,
+            -g + q * p1 / r2,
+        )
+
+    def weight(self, beta: float) -> Fraction:
+        """The u with the smallest discriminant at beta, a convex quadratic in u; to rounding."""
+        mu, r2 = float(self.mu), float(self.r2)
+        (a0, a1), (b0, b1) = ((float(x), float(y)) for x, y in self.bends)
+        slope = -(1 - r2) * (1 - beta * beta / r2) * (a0 + a1 * beta - b0 - b1 * beta)
+        bend = 2 * (1 + beta) ** 2 * (r2 - beta) * (1 - mu)
+        if bend <= 0.0:
+            return Fraction(1 if slope < 0.0 else 0)
+        return Fraction(min(1.0, max(0.0, (1.0 - slope / bend) / (1.0 - mu))))
+
+
+def _negative(cubic: Cubic, low: Fraction, high: Fraction) -> bool:
+    """Are the Bernstein coefficients on [low, high] negative? Then so is the cubic."""
+    d0, d1, d2, d3 = cubic
+    w = high - low
+    # powers of s = (beta - low)/w
+    c0 = d0 + low * (d1 + low * (d2 + low * d3))
+    c1 = w * (d1 + low * (2 * d2 + 3 * low * d3))
+    c2 = w * w * (d2 + 3 * low * d3)
+    c3 = w**3 * d3
+    values = (c0, c0 + c1 / 3, c0 + (2 * c1 + c2) / 3, c0 + c1 + c2 + c3)
+    return all(value < 0 for value in values)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._extras import install
-from ._arguments import batch_share, lookahead, spectrum, step
+from ..schedules import _rules
 from ._lmi import (
     PAIRS,
     Matrices,
@@ -99,9 +99,9 @@ def certify_convex(
     0.99
     """
     where = "certify_convex"
-    alpha, beta = step(where, alpha, beta)
-    theta, zeta2 = lookahead(where, theta), batch_share(where, zeta2)
-    L_max, mu, L = spectrum(where, L_max, mu, L)
+    known = {"alpha": alpha, "beta": beta, "theta": theta, "zeta2": zeta2, "mu": mu, "L": L}
+    alpha, beta, theta, zeta2, mu, L, L_max = _rules.given(where, **known, L_max=L_max)
+    L_max = max(L_max, L)  # but for rounding
     if mu == L:
         raise ValueError(
             f"{where}: mu={mu!r} must be < L={L!r} (mu = L is a quadratic); use certified_rate."

@@ -1,11 +1,10 @@
-"""The edge of stability in one line: the largest step, curvature or noise of momentum."""
+"""The edge of stability: the largest step, curvature or noise of momentum."""
 
 from __future__ import annotations
 
 import math
 
-from .. import _checks
-from ._arguments import batch_share, lookahead
+from ..schedules import _rules
 
 
 def edge(
@@ -26,31 +25,26 @@ def edge(
 
     With lookahead, s = beta - theta alpha lam and x = alpha lam, the line becomes
 
-        lam/(1 + s) + zeta0^2 (L_max - lam)/(1 - s) (1 + 2 theta (1 + theta) x/(1 + s)) <= 2/alpha,
-
-    a quadratic in alpha and in lam, and linear in zeta0^2.
+        lam/(1 + s) + zeta0^2 (L_max - lam)/(1 - s) (1 + 2 theta (1 + theta) x/(1 + s)) <= 2/alpha.
 
     Guarantee: necessary and sufficient where every row touches one coordinate, with curvature L_max
     or 0. On other least squares it is sufficient if it holds at every eigenvalue; for theta = 0 at
-    mu and lambda_max, since the left side is linear in lam. Source: not in the paper; Theorem S at
-    rate 1, docs/theory/certificate.md.
+    mu and lambda_max. Source: not in the paper; docs/theory/certificate.md.
 
     Parameters
     ----------
     alpha, lam, zeta2 : float, optional
         Step size > 0; curvature > 0; variance factor of a batch, ``theory.zeta2(n, b)``. Exactly
         one of the three is left out.
-    beta, theta : float, default 0.0
-        Momentum 0 <= beta < 1; lookahead >= 0 (0 is heavy ball, beta is Nesterov).
-    L_max : float, optional
-        Largest curvature of one row's loss, at least lam; not needed where zeta2 = 0.
+    beta, theta, L_max : float
+        Momentum 0 <= beta < 1; lookahead >= 0 (0 is heavy ball, beta is Nesterov); largest
+        curvature of one row's loss, at least lam, not needed where zeta2 = 0.
 
     Returns
     -------
     float
-        The largest stable value of the argument that was left out. For ``lam`` it is at most L_max,
-        and 0.0 if no curvature is stable. For ``zeta2`` it is infinity if lam = L_max, and 0.0 if
-        not even the full batch is stable.
+        The largest stable value of the argument that was left out. ``lam`` is at most L_max. Where
+        no value is stable it is 0.0; where every zeta2 is stable, infinity.
 
     Raises
     ------
@@ -59,12 +53,11 @@ def edge(
 
     Examples
     --------
-    >>> from bocce import theory
-    >>> theory.edge(beta=0.5, lam=1.0, zeta2=0.0)      # heavy ball on all rows: 2 (1 + beta)/lam
+    >>> edge(beta=0.5, lam=1.0, zeta2=0.0)      # heavy ball on all rows: 2 (1 + beta)/lam
     3.0
-    >>> theory.edge(lam=1.0, zeta2=1.0, L_max=4.0)     # SGD, one row: 2/L_max
+    >>> edge(lam=1.0, zeta2=1.0, L_max=4.0)     # SGD, one row: 2/L_max
     0.5
-    >>> round(theory.edge(alpha=0.5, beta=0.5, lam=1.0, L_max=11.0), 6)  # (4 - 1/1.5) 0.5/10
+    >>> round(edge(alpha=0.5, beta=0.5, lam=1.0, L_max=11.0), 6)  # (4 - 1/1.5) 0.5/10
     0.166667
     """
     where = "edge"
@@ -73,40 +66,36 @@ def edge(
             f"{where}: alpha={alpha!r}, lam={lam!r}, zeta2={zeta2!r} must be two numbers and one "
             "None; leave out the one that you ask for."
         )
-    beta = _checks.real(where, "beta", beta, least=0.0, below=1.0, remedy="beta is the momentum")
-    theta = lookahead(where, theta)
-    if alpha is not None:
-        alpha = _checks.real(where, "alpha", alpha, above=0.0, remedy="alpha is the step size")
-    if lam is not None:
-        lam = _checks.real(where, "lam", lam, above=0.0, remedy="lam is a curvature")
-    if zeta2 is not None:
-        zeta2 = batch_share(where, zeta2)
+    asked = {"alpha": alpha, "lam": lam, "zeta2": zeta2, "L_max": L_max}
+    known = {name: value for name, value in asked.items() if value is not None}
+    found = dict(zip(known, _rules.given(where, **known)))
+    beta, theta = _rules.given(where, beta=beta, theta=theta)
     if L_max is None and zeta2 != 0.0:
         raise ValueError(
             f"{where}: L_max=None must be a number unless zeta2 = 0; give the largest curvature of "
             "a row."
         )
-    top = math.inf if L_max is None else _checks.real(where, "L_max", L_max, above=0.0)
+    top = math.inf if L_max is None else L_max
     if lam is not None and lam > top * (1.0 + 1e-12):
         raise ValueError(
             f"{where}: L_max={L_max!r} must be >= lam={lam!r}; the largest row bounds the mean."
         )
-    if alpha is None:
-        assert lam is not None
-        assert zeta2 is not None
-        return _largest_alpha(beta, theta, lam, zeta2 * max(top - lam, 0.0) if zeta2 else 0.0)
+    if lam is None:
+        return _largest_lam(found["alpha"], beta, theta, found["zeta2"], top)
+    room = max(top - lam, 0.0)
     if zeta2 is None:
-        assert lam is not None
-        return _largest_zeta2(alpha, beta, theta, lam, max(top - lam, 0.0))
-    return _largest_lam(alpha, beta, theta, zeta2, top)
+        return _largest_zeta2(found["alpha"], beta, theta, lam, room)
+    return _largest_alpha(beta, theta, lam, zeta2 * room if zeta2 else 0.0)
 
 
 def _largest_alpha(beta: float, theta: float, lam: float, q: float) -> float:
     """The root of q a (p + a lam c) = (1 - beta + theta a lam)(2 p - a lam r), see the theory."""
     p, r = 1.0 + beta, 1.0 + 2.0 * theta
-    square = lam * theta * r * (q + lam)
+    square = lam * theta * r * (q + lam)  # >= 0
     slope = q * p + lam * (r * (1.0 - beta) - 2.0 * theta * p)
-    return _positive_root(square, slope, -2.0 * p * (1.0 - beta))
+    constant = -2.0 * p * (1.0 - beta)  # < 0
+    spread = math.sqrt(slope * slope - 4.0 * square * constant)
+    return -2.0 * constant / (slope + spread) if slope >= 0.0 else (spread - slope) / (2.0 * square)
 
 
 def _largest_zeta2(alpha: float, beta: float, theta: float, lam: float, room: float) -> float:
@@ -134,11 +123,3 @@ def _largest_lam(alpha: float, beta: float, theta: float, zeta2: float, top: flo
         return 0.0
     root = -constant / slope if square == 0.0 else (math.sqrt(spread) - slope) / (2.0 * square)
     return min(max(root, 0.0), top)
-
-
-def _positive_root(square: float, slope: float, constant: float) -> float:
-    """The positive root of square a^2 + slope a + constant, square >= 0 > constant."""
-    spread = math.sqrt(slope * slope - 4.0 * square * constant)
-    if slope >= 0.0:
-        return -2.0 * constant / (slope + spread)
-    return (spread - slope) / (2.0 * square)

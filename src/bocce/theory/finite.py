@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +15,11 @@ from ..schedules import Schedule, _rules, table_of
 from ..schedules.adaptive import sampling_noise
 from ..schedules.schedule import FloatArray, Table
 from . import _sweep
-from ._arguments import nonnegative
-from ._arguments import spectrum as interval_of
 from .result import MEAN_SQUARE, Bound
 
-GAP = "E f(w_T) - f*"
-MOST_STEPS = 10_000  # without a spectrum the work grows as T^2
-NODES = 2  # for each degree of the polynomials on the interval
+QUANTITIES = {"error": MEAN_SQUARE, "gap": "E f(w_T) - f*"}
+MOST_STEPS = 10_000  # Without a spectrum the work grows as T^2, so T is limited.
+NODES = 2  # Chebyshev nodes for each degree of the polynomials on the interval.
 
 
 def leverage_excess(kappa_tilde: float) -> float:
@@ -61,30 +61,25 @@ def certify(
         E||w_T - w*||^2 <= ||m_T||^2 + sum_k ( sqrt(sum_lam q_k m_{y,k}^2)
                                      + alpha_k zeta0 sqrt(c1 chi^2 + c2 chi~^2) )^2.
 
-    Guarantee: least squares with any l2, independent batches of b rows without replacement, every
-    data set with these constants; up to rounding. Within 1 to 3 times the exact root mean square
-    where the method is comfortably stable; useless (infinite) near its critical batch. ``bias`` is
-    what is left where the minimiser has no noise, ``noise`` the rest. Costs O(d T) with a spectrum,
-    O(T^2) without.
-
-    Source: not in the paper; docs/theory/finite-horizon.md has the proof.
+    Guarantee: least squares with any l2, independent batches without replacement, every data set
+    with these constants; up to rounding. Within 1 to 3 times the exact root mean square where the
+    method is comfortably stable; infinite near its critical batch. ``bias`` is what is left where
+    the minimiser has no noise, ``noise`` the rest. Costs O(d T) with a spectrum, O(T^2) without.
+    Source: not in the paper; proof in docs/theory/finite-horizon.md.
 
     Parameters
     ----------
     schedule, T : Schedule or str, int
-        A schedule; or the name of a method, whose table of T steps is built from L = lam_max, mu,
+        A schedule; or the name of a method and its number of steps, built from L = lam_max, mu,
         L_max, kappa_tilde, n and b.
     n, b : int
-        Rows that batches are drawn from without replacement (None: every row is fresh, zeta0^2 =
-        1/b); rows of a batch.
+        Rows of the data (None: every row is fresh, zeta0^2 = 1/b); rows of a batch.
     L_max, kappa_tilde : float
         Largest curvature of one row's loss, l2 included (or ``Constants.R2``, which is smaller);
         largest x_i^T A^-1 x_i (or ``Constants.R2_tilde``), None if unknown, which sets c2 = 0.
-    spectrum : array-like, optional
-        Eigenvalues of the Hessian.
-    mu, lam_max : float, optional
-        Extreme eigenvalues, where no spectrum is given: the bound then holds for every spectrum
-        between.
+    spectrum, mu, lam_max : array-like, float, float
+        Eigenvalues of the Hessian; or the extreme ones alone, and the bound holds for every
+        spectrum between.
     error0 : array-like
         The squared distance ||w_0 - w*||^2, or its parts, one for each eigenvalue of the spectrum.
     chi2, chi_tilde2 : float, default 0.0
@@ -107,21 +102,23 @@ def certify(
     ('2.0e-08', '3.0e-08')
     """
     where = "certify"
-    _checks.choice(where, "of", of, ["error", "gap"])
+    _checks.choice(where, "of", of, QUANTITIES)
     if n is None:
         zeta2 = 1.0 / _checks.integer(where, "b", b, remedy="the number of fresh rows a step")
     else:
         zeta2 = sampling_noise(where, n, b)
-    chi2 = nonnegative(where, "chi2", chi2, "chi2 is noise().chi2")
-    chi_tilde2 = nonnegative(
-        where, "chi_tilde2", chi_tilde2, "the mean of grad f_i(w*)^T A^-1 grad f_i(w*)"
-    )
-    tilde = math.inf if kappa_tilde is None else _rules.leverage(where, kappa_tilde)
+    (chi2,), remedy = _rules.given(where, chi2=chi2), "the mean of grad f_i(w*)^T A^-1 grad f_i(w*)"
+    chi_tilde2 = _checks.real(where, "chi_tilde2", chi_tilde2, least=0.0, remedy=remedy)
+    excess = math.inf
+    if kappa_tilde is not None:
+        excess = leverage_excess(*_rules.given(where, kappa_tilde=kappa_tilde))
     lam = _eigenvalues(where, spectrum, mu, lam_max)
-    L_max, low, high = interval_of(where, L_max, float(lam.min()), float(lam.max()))
+    low, high = float(lam.min()), float(lam.max())
+    L_max, _ = _rules.given(where, L_max=L_max, lam_max=high)
+    L_max = max(L_max, high)  # but for rounding
     known = {"L": high, "mu": low, "L_max": L_max, "kappa_tilde": kappa_tilde, "n": n, "b": b}
     table = table_of(where, schedule, T, lambda method, T: known).table
-    rest = np.array(_both(where, chi2, chi_tilde2, low, high))
+    rest = _both(where, chi2, chi_tilde2, low, high)
     parts = _starts(where, error0, 1 if spectrum is None else lam.size)
     apart, inside = parts.size == lam.size and spectrum is not None, None
     if spectrum is None:
@@ -129,8 +126,17 @@ def certify(
     order = np.argsort(-lam, kind="stable")
     lam, parts = lam[order], parts[order] if apart else np.full(lam.size, parts[0])
     with np.errstate(over="ignore", invalid="ignore"):
-        numbers = (L_max, leverage_excess(tilde), zeta2)
-        return _swept(table, lam, parts, apart, inside, numbers, rest, of, b)
+        bias, start_only, whole = _swept(
+            table, lam, parts, apart, inside, (L_max, excess, zeta2), rest, of
+        )
+    if not math.isfinite(bias + whole):
+        why = (
+            f"the weights grow without limit at b={b}: raise the batch, or lower the steps or the "
+            "momentum"
+        )
+        return Bound(QUANTITIES[of], math.inf, math.inf, False, why)
+    noise = max(float(whole - start_only), 0.0)
+    return Bound(QUANTITIES[of], float(bias + start_only), noise, True, "all conditions hold")
 
 
 def _eigenvalues(
@@ -142,8 +148,7 @@ def _eigenvalues(
                 f"{where}: spectrum=None needs mu={mu!r} and lam_max={lam_max!r} to be numbers; "
                 "give the eigenvalues of the Hessian, or both ends."
             )
-        _, low, high = interval_of(where, lam_max, mu, lam_max)
-        return np.array([low, high])
+        return np.array(_rules.given(where, mu=mu, lam_max=lam_max))
     if mu is not None or lam_max is not None:
         raise ValueError(
             f"{where}: spectrum decides mu and lam_max, must come without them (mu={mu!r}, "
@@ -170,23 +175,19 @@ def _starts(where: str, error0: Vector, size: int) -> FloatArray:
     return parts
 
 
-def _both(
-    where: str, chi2: float, chi_tilde2: float, mu: float, lam_max: float
-) -> tuple[float, float]:
+def _both(where: str, chi2: float, chi_tilde2: float, mu: float, lam_max: float) -> FloatArray:
     """chi^2 and chi~^2; one that was not given is bounded by the other."""
     if chi2 == 0.0 or chi_tilde2 == 0.0:
-        return max(chi2, lam_max * chi_tilde2), max(chi_tilde2, chi2 / mu)
+        return np.array([max(chi2, lam_max * chi_tilde2), max(chi_tilde2, chi2 / mu)])
     if not (1.0 - 1e-9) * chi2 / lam_max <= chi_tilde2 <= chi2 / mu * (1.0 + 1e-9):
         raise ValueError(
             f"{where}: chi_tilde2={chi_tilde2!r} must lie between chi2/lam_max={chi2 / lam_max!r} "
             f"and chi2/mu={chi2 / mu!r}; leave it out if it is not known."
         )
-    return chi2, chi_tilde2
+    return np.array([chi2, chi_tilde2])
 
 
-def _nodes(
-    mu: float, lam_max: float, T: int, of: str
-) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+def _nodes(mu: float, lam_max: float, T: int, of: str) -> tuple[FloatArray, list[FloatArray]]:
     """N Chebyshev nodes of [mu, lam_max], and how far polynomials rise between them.
 
     A polynomial of degree D < N is nowhere more than 1/cos(pi D/(2N)) times its largest value at
@@ -203,7 +204,7 @@ def _nodes(
     forwards = np.append(2 * np.arange(1, T + 1), 2 * T + degree)
     backwards = (2 * np.arange(T - 1, -1, -1) + degree)[:, None] + np.array([0, 1])
     rise = [1.0 / np.cos(0.5 * np.pi * degrees / N) for degrees in (forwards, backwards)]
-    return 0.5 * (lam_max + mu) + 0.5 * (lam_max - mu) * nodes, (rise[0], rise[1])
+    return 0.5 * (lam_max + mu) + 0.5 * (lam_max - mu) * nodes, rise
 
 
 def _swept(
@@ -211,18 +212,19 @@ def _swept(
     lam: FloatArray,
     start: FloatArray,
     apart: bool,
-    inside: tuple[FloatArray, FloatArray] | None,
+    inside: list[FloatArray] | None,
     numbers: tuple[float, float, float],
     rest: FloatArray,
     of: str,
-    b: int,
-) -> Bound:
-    """The best of some ways to choose the lines (every choice is a bound); lam decreases."""
+) -> tuple[float, float, float]:
+    """The bias, and what sampling adds without and with noise at the minimiser; lam decreases.
+
+    The lines c1 + c2/lam are chosen in a few ways, each of which is a bound; the best one counts.
+    """
     L_max, excess, zeta2 = numbers
     known = excess < math.inf
     finite = excess if known else 0.0  # times c2 = 0
-    steps = (table, lam, start, apart, L_max, finite, zeta2, float(rest[1]))
-    m, fed, guess = _sweep.compiled(_sweep.means)(*steps)
+    m, fed = _sweep.compiled(_sweep.means)(table, lam, start, apart, L_max, finite)
     final = np.ones(lam.size) if of == "error" else 0.5 * lam
     bias = float((final * m * m).sum() if apart else (final * m * m).max())
     T, reach = fed.shape[0], np.empty((0, 2))
@@ -231,29 +233,163 @@ def _swept(
         bias, fed, reach = bias * inside[0][T], fed * inside[0][:T, None], inside[1]
         aims += [np.zeros(T), _aim(fed + rest)] if known else []
     elif known:
-        aims = [np.full(T, excess / L_max), _aim(guess + rest), _aim(fed + rest)]
+        aims = [np.full(T, excess / L_max), _aim(fed + rest)]
     constants = (reach, L_max, finite, zeta2, *rest.tolist())
     sweep = _sweep.compiled(_sweep.weights)
-    start_only, whole = min(
-        (sweep(table, lam, final, fed, aim, *constants) for aim in aims), key=_size
-    )
-    quantity = MEAN_SQUARE if of == "error" else GAP
-    if not math.isfinite(bias + whole):
-        why = (
-            f"the weights grow without limit at b={b}: raise the batch, or lower the steps or the "
-            "momentum"
-        )
-        return Bound(quantity, math.inf, math.inf, False, why)
-    noise = max(float(whole - start_only), 0.0)
-    return Bound(quantity, float(bias + start_only), noise, True, "all conditions hold")
-
-
-def _size(sums: tuple[float, ...]) -> float:
-    """The last number, for comparison: one that is not a number is the largest."""
-    return math.inf if math.isnan(sums[-1]) else float(sums[-1])
+    found = [sweep(table, lam, final, fed, aim, *constants) for aim in aims]
+    return bias, *min(found, key=lambda sums: math.inf if math.isnan(sums[-1]) else sums[-1])
 
 
 def _aim(sums: FloatArray) -> FloatArray:
     """t at which a line c1 + c2 t costs what it adds, c1 sums_1 + c2 sums_2, over sums_1."""
     ratio = np.divide(sums[:, 1], sums[:, 0], out=np.ones(len(sums)), where=sums[:, 0] > 0.0)
     return np.where(np.isfinite(ratio), ratio, 1.0)
+
+
+def certify_run(
+    p: Any,
+    schedule: Schedule | str,
+    batch_size: int | float,
+    w0: npt.ArrayLike | None = None,
+    of: str = "error",
+    T: int | None = None,
+) -> Bound:
+    """``certify`` with every number taken from a least-squares problem.
+
+    The spectrum comes from the Gram matrix where the problem can afford one, else mu and an upper
+    estimate of lambda_max alone are used. R2 and R2~ stand for L_max and kappa~. Weights, a penalty
+    by column and an intercept (the last variable of w0) are part of the problem.
+
+    Guarantee: as ``certify``, up to rounding; ``why`` says what was estimated. The function solves
+    for w*, so it judges a schedule and does not save a run.
+
+    Parameters
+    ----------
+    p, w0 : Problem, array-like
+        A least-squares problem; the start, by default zeros.
+    schedule, T : Schedule or str, int
+        A schedule; or the name of a method, whose table of T steps is built as ``minimize`` builds
+        it.
+    batch_size : int or float
+        Rows of a batch (int), or a share of n (float in (0, 1]).
+    of : {"error", "gap"}, default "error"
+        As for ``certify``.
+
+    Returns
+    -------
+    Bound
+
+    Raises
+    ------
+    ValueError
+        The problem is not least squares, or an argument is out of its range.
+
+    Examples
+    --------
+    >>> import bocce
+    >>> X, y, _ = bocce.data.regression(2000, 5, 100.0, noise_var=0.01)
+    >>> p = bocce.LeastSquares(X, y)
+    >>> bound = certify_run(p, "auto", 200, T=1000)
+    >>> truth = bocce.exact.expected(p, "auto", 200, T=1000).error2[-1]
+    >>> bool(truth <= bound.total < 10 * truth)
+    True
+    """
+    where = "certify_run"
+    if not p.loss.quadratic:
+        raise TypeError(
+            f"{where}: p={p.loss.problem_name} must be a LeastSquares problem, because weights are "
+            "known for quadratics alone; for convex losses see theory.certify_convex."
+        )
+    b = _rules.batch_rows(where, batch_size, p.n)
+    start = np.zeros(p.width) if w0 is None else np.array(w0, dtype=np.float64)
+    if start.shape != (p.width,) or not np.isfinite(start).all():
+        raise ValueError(
+            f"{where}: w0 of shape {start.shape} must be {p.width} finite numbers, one a variable; "
+            "leave it out for 0."
+        )
+    best, c = p.minimiser(), p.constants()
+    schedule = table_of(where, schedule, T, lambda method, T: method.values(c, n=p.n, b=b, T=T))
+    error, chi2, (L_max, tilde) = start - best, p.row_gradient_mean2(best), c.sharpest
+    known = {"n": p.n, "b": b, "kappa_tilde": tilde, "of": of}
+    if not c.exact:
+        return _from_estimates(schedule, c, float(error @ error), {**known, "chi2": chi2})
+    least = p.ridges.min()  # added last, exactly
+    lam, vectors = np.linalg.eigh(p.gram + np.diag(p.ridges - least))
+    lam = np.maximum(lam, 0.0) + least
+    moves = lam > max(p.n, p.width) * np.finfo(float).eps * lam[-1]
+    parts = (vectors.T @ error) ** 2
+    if not moves.any():
+        return Bound(MEAN_SQUARE, float(parts.sum()), 0.0, True, "every row is zero: nothing moves")
+    lam, vectors, resting = lam[moves], vectors[:, moves], float(parts[~moves].sum())
+    chi2, whitened = _raised(chi2, _whitened_noise(p, best, vectors / np.sqrt(lam)), lam)
+    bound = certify(
+        schedule,
+        L_max=max(L_max, float(lam[-1])),  # but for rounding
+        spectrum=lam,
+        error0=parts[moves],
+        chi2=chi2,
+        chi_tilde2=whitened,
+        **known,
+    )
+    return replace(bound, bias=bound.bias + (resting if of == "error" else 0.0))  # where f is flat
+
+
+def _whitened_noise(p: Any, w: FloatArray, root: FloatArray) -> float:
+    """chi~^2 = mean ||grad f_i(w)||^2 in the norm of A^-1 = root root^T, row by row."""
+    total, first = 0.0, 0
+    penalty = root.T @ p.penalty_gradient(w)
+    for block in p.rows.blocks():
+        here = slice(first, first + block.shape[0])
+        slopes = p.weighted(block @ w - p.y[here], here)
+        total += float((slopes**2) @ (np.asarray(block @ root) ** 2).sum(axis=1))
+        first = here.stop
+    return float(max(total / p.n - penalty @ penalty, 0.0))
+
+
+def _raised(chi2: float, chi_tilde2: float, lam: FloatArray) -> tuple[float, float]:
+    """Both noises, raised where rounding made them inconsistent.
+
+    chi^2/lam_max <= chi~^2 <= chi^2/mu holds except for rounding. If all rows are equal, both are
+    rounding errors; the larger of the two then stands for both, so that the bound stays valid.
+
+    >>> _raised(1e-32, 1e-30, np.array([1.0, 4.0]))
+    (1e-30, 1e-30)
+    """
+    chi2 = max(chi2, float(lam[0]) * chi_tilde2)
+    return chi2, max(chi_tilde2, chi2 / float(lam[-1]))
+
+
+def _from_estimates(schedule: Schedule, c: Any, error2: float, known: dict[str, Any]) -> Bound:
+    """From mu and lam_max alone, for data without a Gram matrix."""
+    if not c.mu > 0.0:
+        why = "mu is not known without a Gram matrix; add l2, or keep fewer columns"
+        return Bound(QUANTITIES[known["of"]], math.inf, math.inf, False, why)
+    bound = certify(schedule, mu=c.mu, lam_max=c.L, L_max=c.sharpest[0], error0=error2, **known)
+    why = "all checked conditions hold; taken on trust: lam_max, estimated upwards"
+    return replace(bound, why=why) if bound.valid else bound
+
+
+def certify_words(bound: Bound, T: int, b: int) -> str:
+    """What a certificate says, as a sentence for people.
+
+    Parameters
+    ----------
+    bound, T, b : Bound, int, int
+        The result of ``certify`` or ``certify_run``; number of steps; rows of a batch.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> certify_words(Bound(MEAN_SQUARE, 1.0e-4, 4.4e-5, True, "all conditions hold"), 2000, 300)
+    'After 2,000 steps at b = 300 the error ||w - w*|| is at most 0.012 in root mean square.'
+    """
+    when = f"{T:,} steps at b = {b:,}"
+    if not bound.valid:
+        return f"Nothing is certified for {when}: {bound.why}."
+    if bound.quantity == QUANTITIES["gap"]:
+        return f"After {when} f - f* is at most {bound.total:.2g} in mean."
+    size = math.sqrt(bound.total)
+    return f"After {when} the error ||w - w*|| is at most {size:.2g} in root mean square."

@@ -1,8 +1,7 @@
 """A certificate for all three parameters: heavy ball, Nesterov, MaSS.
 
-In y_k the update is an ARMA recursion in every eigendirection lam: with a' = alpha (1+theta) and
-d' = alpha theta, noise xi_k enters y_{k+1} as -a' xi and y_{k+2} as +d' xi. The proof, and why the
-check below is rigorous, are in docs/theory/lookahead.md.
+In y_k the update is an ARMA recursion in every eigendirection. The proof, and why the check below
+is rigorous, are in docs/theory/lookahead.md.
 """
 
 from __future__ import annotations
@@ -11,21 +10,18 @@ import math
 
 import numpy as np
 
-from .. import _checks
 from ..schedules import _rules
 from ..schedules.bernstein import TailSetting, certifies, gain_factors, quartics
-from ._arguments import batch_share, lookahead, spectrum, step
 from .result import bisect
 
 
-def _method(where: str, *given: object) -> TailSetting:
-    """The arguments (alpha, beta, theta, L_max, kappa_tilde, mu, lam_max), checked."""
-    alpha, beta, theta, L_max, kappa_tilde, mu, lam_max = given
-    alpha_, beta_ = step(where, alpha, beta)
-    theta_ = lookahead(where, theta)
-    L_max_, mu_, lam_max_ = spectrum(where, L_max, mu, lam_max)
-    tilde = math.inf if kappa_tilde is None else _rules.leverage(where, kappa_tilde)
-    return TailSetting(alpha_, beta_, theta_, L_max_, tilde, mu_, lam_max_)
+def _method(where: str, kappa_tilde: float | None, **known: float) -> TailSetting:
+    """The numbers of a method, checked."""
+    (tilde,) = (
+        _rules.given(where, kappa_tilde=kappa_tilde) if kappa_tilde is not None else (math.inf,)
+    )
+    alpha, beta, theta, L_max, mu, lam_max = _rules.given(where, **known)
+    return TailSetting(alpha, beta, theta, max(L_max, lam_max), tilde, mu, lam_max)
 
 
 def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: float = 1.0) -> float:
@@ -36,42 +32,33 @@ def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: fl
 
         g_r(lam) = lam [(a'^2 + c^2)(1-phi2) + 2 a' c phi1]/((1+phi2)((1-phi2)^2 - phi1^2)).
 
-    Source: not in the paper (the variance of an ARMA(2,1) sequence).
+    Infinite where the noise-free method does not contract faster than ``rate``. Source: not in the
+    paper (the variance of an ARMA(2,1) sequence).
 
     Parameters
     ----------
-    alpha, beta, theta : float
-        Step size > 0; momentum 0 <= beta < 1; lookahead >= 0 (0 is heavy ball, beta is Nesterov).
-    lam, rate : float
-        Eigenvalue of the Hessian, > 0; factor of the root-mean-square error a step, at most 1.
+    alpha, beta, theta, lam, rate : float
+        Step size > 0; momentum 0 <= beta < 1; lookahead >= 0 (0 is heavy ball, beta is Nesterov);
+        eigenvalue of the Hessian, > 0; factor of the root-mean-square error a step, at most 1.
 
     Returns
     -------
     float
-        The gain; infinite where the noise-free method does not contract faster than ``rate``.
 
     Examples
     --------
     >>> round(lookahead_gain(0.1, 0.7, 0.0, lam=10.0), 6)
     0.236111
     """
-    where = "lookahead_gain"
-    alpha, beta = step(where, alpha, beta)
-    theta = lookahead(where, theta)
-    lam = _checks.real(where, "lam", lam, above=0.0, remedy="lam is an eigenvalue of the Hessian")
-    rate = _rate(where, rate)
+    known = {"alpha": alpha, "beta": beta, "theta": theta, "rate": rate, "lam": lam}
+    alpha, beta, theta, rate, lam = _rules.given("lookahead_gain", **known)
     top, *bottom = gain_factors(alpha, beta, theta, rate, lam)
-    if min(bottom) <= 0.0:
-        return math.inf
-    return rate**4 * lam * top / math.prod(bottom)
+    return math.inf if min(bottom) <= 0.0 else float(rate**4 * lam * top / math.prod(bottom))
 
 
-def _rate(where: str, rate: object) -> float:
-    return _checks.real(where, "rate", rate, above=0.0, most=1.0, remedy="1 is stability")
-
-
-def _largest(m: TailSetting, r: float, sharp: bool) -> float:
+def _largest(m: TailSetting, where: str, rate: float, sharp: bool) -> float:
     """The largest certified zeta2 (0 if none), by bisection; the end returned is certified."""
+    (r,) = _rules.given(where, rate=rate)
     two_sides = quartics(m, r, sharp)
     if two_sides is None:
         return 0.0
@@ -115,25 +102,23 @@ def lookahead_phi(
     ----------
     alpha, beta, theta, rate : float
         As for ``lookahead_gain``.
-    L_max, mu, lam_max : float
-        Largest curvature of one row's loss; extreme eigenvalues of the Hessian, mu <= lam_max.
-    kappa_tilde : float or None
-        Largest x_i^T A^-1 x_i over the rows, A the Hessian; None if unknown.
+    L_max, kappa_tilde, mu, lam_max : float
+        Largest curvature of one row's loss; largest x_i^T A^-1 x_i over the rows, A the Hessian,
+        None if unknown; extreme eigenvalues of the Hessian, mu <= lam_max.
 
     Returns
     -------
     float
-        Phi_r, in the unit of zeta0^-2.
 
     Examples
     --------
     >>> round(lookahead_phi(0.1, 0.7, 0.0, 100.0, None, mu=1.0, lam_max=10.0), 4)
     23.6111
     """
-    m = _method("lookahead_phi", alpha, beta, theta, L_max, kappa_tilde, mu, lam_max)
-    r = _rate("lookahead_phi", rate)
-    largest = _largest(m, r, sharp=False)
-    return math.inf if largest == 0.0 else r * r / largest
+    known = {"alpha": alpha, "beta": beta, "theta": theta, "L_max": L_max, "mu": mu}
+    m = _method("lookahead_phi", kappa_tilde, **known, lam_max=lam_max)
+    largest = _largest(m, "lookahead_phi", rate, sharp=False)
+    return math.inf if largest == 0.0 else rate * rate / largest
 
 
 def lookahead_certificate(
@@ -152,12 +137,11 @@ def lookahead_certificate(
 
         z g_r(lam) lam (1 - c1 lam) <= r^2 (c1 lam + c2).
 
-    With theta = 0 and c2 = 0 this is Theorem S. ``kappa_tilde=None`` (unknown) sets c2 = 0.
-    ``L_max`` may be any R2 with E[A_i^2] <= R2 A for the rows' Hessians A_i (l2 included).
+    With theta = 0 and c2 = 0 (``kappa_tilde=None``) this is Theorem S. ``L_max`` may be any R2 with
+    E[A_i^2] <= R2 A for the rows' Hessians A_i (l2 included).
 
-    Guarantee: least squares, any data with these constants; 0 if nothing is certified. The
-    inequality is a quartic in lam and is proved on the whole interval by Bernstein coefficients.
-    Source: not in the paper.
+    Guarantee: least squares, any data with these constants; 0 if nothing is certified. The quartic
+    in lam is proved on the whole interval by Bernstein coefficients. Source: not in the paper.
 
     Parameters
     ----------
@@ -175,8 +159,9 @@ def lookahead_certificate(
     0.044444
     """
     where = "lookahead_certificate"
-    m = _method(where, alpha, beta, theta, L_max, kappa_tilde, mu, lam_max)
-    return _largest(m, _rate(where, rate), sharp=True)
+    known = {"alpha": alpha, "beta": beta, "theta": theta, "L_max": L_max, "mu": mu}
+    m = _method(where, kappa_tilde, **known, lam_max=lam_max)
+    return _largest(m, where, rate, sharp=True)
 
 
 def lookahead_rate(
@@ -191,15 +176,13 @@ def lookahead_rate(
 ) -> float:
     """The smallest rate that ``lookahead_certificate`` certifies at zeta2; infinity if not even 1.
 
-    Noise gains fall as r grows, so this is one root; the end of the bisection that is returned is
-    the certified one.
+    Noise gains fall as r grows, so the rate is one root; the end of the bisection that is returned
+    is the certified one.
 
     Parameters
     ----------
-    alpha, beta, theta, L_max, kappa_tilde, mu, lam_max : float
-        As for ``lookahead_phi``.
-    zeta2 : float
-        Variance factor of a batch, ``theory.zeta2(n, b)``.
+    alpha, beta, theta, zeta2, L_max, kappa_tilde, mu, lam_max : float
+        As for ``lookahead_phi``; zeta2 is the variance factor of a batch, ``theory.zeta2(n, b)``.
 
     Returns
     -------
@@ -211,8 +194,9 @@ def lookahead_rate(
     0.7682
     """
     where = "lookahead_rate"
-    m = _method(where, alpha, beta, theta, L_max, kappa_tilde, mu, lam_max)
-    zeta2 = batch_share(where, zeta2)
+    known = {"alpha": alpha, "beta": beta, "theta": theta, "L_max": L_max, "mu": mu}
+    m = _method(where, kappa_tilde, **known, lam_max=lam_max)
+    (zeta2,) = _rules.given(where, zeta2=zeta2)
     if not certifies(m, zeta2, 1.0):
         return math.inf
     return bisect(lambda rate: rate > 0.0 and certifies(m, zeta2, rate), 0.0, 1.0)

@@ -57,8 +57,7 @@ def _smallest(moment: Moment) -> float:
 def _checked(
     where: str, n: int, b: int, beta: float, theta: float, steps: int
 ) -> tuple[float, float, float, int]:
-    n = _rules.rows(where, n)
-    b = _rules.batch(where, b, n)
+    n, b = _rules.given(where, n=n, b=b)
     beta = _checks.real(where, "beta", beta, least=0.0, most=1.0, remedy="beta is the momentum")
     theta = _checks.real(where, "theta", theta, remedy="theta is an angle in radians")
     steps = _checks.integer(where, "steps", steps, least=0, remedy="6 in the paper, 3 for n = 2")
@@ -116,7 +115,7 @@ def psi_derivative(n: int, b: int, beta: float, theta: float, steps: int = 6) ->
 
 
 def psi_minimum(n: int, b: int, beta: float, steps: int = 6) -> float:
-    """The least ``psi`` over theta: the smaller eigenvalue of M_steps.
+    """The least ``psi`` over theta, the smaller eigenvalue of M_steps: above 1, SHB diverges.
 
     Parameters
     ----------
@@ -126,7 +125,6 @@ def psi_minimum(n: int, b: int, beta: float, steps: int = 6) -> float:
     Returns
     -------
     float
-        Above 1 it proves divergence.
 
     Examples
     --------
@@ -138,11 +136,10 @@ def psi_minimum(n: int, b: int, beta: float, steps: int = 6) -> float:
 
 
 def psi_two_samples(beta: float, theta: float) -> float:
-    """Psi of the 2-sample problem (n = 2, b = 1, three steps): the paper's polynomial.
+    """Psi of the 2-sample problem, ``psi(2, 1, beta, theta, steps=3)``: the paper's polynomial.
 
-    Source: ``thm:divergence-2-case``. It equals ``psi(2, 1, beta, theta, steps=3)``; its least
-    value at beta = .63 is 1.0843 (1.0986 at kappa = 6), printed as 1.1. In truth this problem
-    diverges for every beta > 0 (``lower_bound_threshold`` is above 1).
+    Source: ``thm:divergence-2-case``. Its least value at beta = .63 is 1.0843, printed as 1.1. In
+    truth this problem diverges for every beta > 0 (``lower_bound_threshold`` is above 1).
 
     Parameters
     ----------
@@ -187,24 +184,22 @@ def psi_derivative_table(n: int = 100, b: int = 70) -> FloatArray:
     >>> psi_derivative_table()[0, :4].round(3).tolist()
     [0.12, 0.299, 0.667, 1.364]
     """
-    momenta = np.linspace(0.25, 0.999, 10)
-    angles = 0.2 * math.pi * np.arange(11)
-    return np.array(
-        [[psi_derivative(n, b, float(beta), float(angle)) for beta in momenta] for angle in angles]
+    momenta, angles = (
+        np.linspace(0.25, 0.999, 10).tolist(),
+        (0.2 * math.pi * np.arange(11)).tolist(),
     )
+    return np.array([[psi_derivative(n, b, beta, t) for beta in momenta] for t in angles])
 
 
 def psi_expression(steps: int = 6, n: int | None = None, b: int | None = None) -> Any:
-    """Psi as a SymPy expression in n, b, beta and theta; ``n`` and ``b`` may be fixed.
+    """``psi`` as a SymPy expression in n, b, beta and theta; ``n`` and ``b`` may be fixed.
 
-    Psi = phi^T M_steps phi, M_{j+1} = E[H^T M_j H], as ``psi`` computes it in numbers. Needs the
-    extra ``symbolic``. Source: ``fig:psi_function``.
+    Needs the extra ``symbolic``. Source: ``fig:psi_function``.
 
     Parameters
     ----------
     steps, n, b : int
-        The number of steps that the criterion looks at; rows of the data and of a batch, by default
-        symbols.
+        As for ``psi``; n and b are symbols by default.
 
     Returns
     -------
@@ -217,8 +212,7 @@ def psi_expression(steps: int = 6, n: int | None = None, b: int | None = None) -
 
     Examples
     --------
-    >>> expression = psi_expression(steps=1, n=2, b=1)
-    >>> print(expression.subs("theta", 0))
+    >>> print(psi_expression(steps=1, n=2, b=1).subs("theta", 0))
     beta**2
     """
     steps = _checks.integer("psi_expression", "steps", steps, least=0, remedy="6 in the paper")
@@ -228,16 +222,13 @@ def psi_expression(steps: int = 6, n: int | None = None, b: int | None = None) -
         raise ImportError(f"psi_expression: needs SymPy; run {install('symbolic')}.") from error
     beta, theta = sympy.symbols("beta theta")
     size = sympy.Symbol("n") if n is None else sympy.Integer(n)
-    batch = sympy.Symbol("b") if b is None else sympy.Integer(b)
-    share = batch / size
+    share = (sympy.Symbol("b") if b is None else sympy.Integer(b)) / size
     outcomes = [(1 + beta, 1 - share), (1 + beta - 1 / share, share)]
+    matrices = [(sympy.Matrix([[t, -beta], [1, 0]]), weight) for t, weight in outcomes]
     moment = sympy.eye(2)
     for _ in range(steps):
-        total = sympy.zeros(2, 2)
-        for t, probability in outcomes:
-            H = sympy.Matrix([[t, -beta], [1, 0]])
-            total += probability * H.T * moment * H
-        moment = total.applyfunc(sympy.expand)
+        terms = [weight * H.T * moment * H for H, weight in matrices]
+        moment = (terms[0] + terms[1]).applyfunc(sympy.expand)
     phi = sympy.Matrix([sympy.sin(theta), sympy.cos(theta)])
     return sympy.expand((phi.T * moment * phi)[0])
 
@@ -247,12 +238,16 @@ def _turn(grows: Callable[[float], bool], low: float, high: float) -> float:
     return math.exp(bisect(lambda x: grows(math.exp(x)), math.log(low), math.log(high)))
 
 
+def _diverges(spread: float, beta: float) -> bool:
+    """Does the paper's criterion hold: min over theta of Psi > 1 after six steps?"""
+    return _smallest(_moments(spread, beta, 6)[0]) > 1.0
+
+
 def kappa_star(b: int, n: int = 100) -> float:
     """kappa*(b): from it on, six steps prove that batch size b diverges.
 
     kappa* = 1/(4 (1 - sqrt(beta*))^2) for the smallest beta* in [1/4, 1) with
-    min over theta of Psi > 1. It exists for every b < n: at beta = 1 the noise-free H has
-    H^6 = I, and noise adds to that.
+    min over theta of Psi > 1. It exists for every b < n.
 
     Guarantee: rests on Psi growing with beta, checked for n = 100 and all b in the tests. Source:
     ``thm:divergence-n-case``, ``fig:beta_star``.
@@ -260,7 +255,7 @@ def kappa_star(b: int, n: int = 100) -> float:
     Parameters
     ----------
     b, n : int
-        Rows of a batch and of the data, 1 <= b <= n; n is 100 by default.
+        Rows of a batch and of the data, 1 <= b < n; n is 100 by default.
 
     Returns
     -------
@@ -271,12 +266,11 @@ def kappa_star(b: int, n: int = 100) -> float:
     >>> kappa_star(39), round(kappa_star(70), 2)
     (1.0, 18.28)
     """
-    n = _rules.rows("kappa_star", n, least=2)
+    n = _checks.integer("kappa_star", "n", n, least=2, remedy=_rules.INTEGERS["n"])
     b = _checks.integer("kappa_star", "b", b, most=n - 1, remedy="the full batch never diverges")
-    spread = (n - b) / b
 
     def grows(kappa: float) -> bool:
-        return _smallest(_moments(spread, _rules.momentum(1.0, 1.0 / kappa), 6)[0]) > 1.0
+        return _diverges((n - b) / b, _rules.momentum(1.0, 1.0 / kappa))
 
     return 1.0 if grows(1.0) else _turn(grows, 1.0, 1e14)
 
@@ -302,13 +296,11 @@ def best_fit_line(n: int = 100, most: int | None = None) -> tuple[float, float]:
     [-0.565, -3.418]
     """
     n = _checks.integer("best_fit_line", "n", n, least=3, remedy="a line needs two batch sizes")
-    last = n - 1
-    if most is not None:
-        last = _checks.integer("best_fit_line", "most", most, least=2, most=n - 1)
+    last = n - 1 if most is None else most
+    last = _checks.integer("best_fit_line", "most", last, least=2, most=n - 1)
     batches = range(1, last + 1)
     x = [math.log(kappa_star(b, n)) for b in batches]
-    y = [math.log(zeta2(n, b)) for b in batches]
-    slope, intercept = np.polyfit(x, y, 1)
+    slope, intercept = np.polyfit(x, [math.log(zeta2(n, b)) for b in batches], 1)
     return float(slope), float(intercept)
 
 
@@ -316,8 +308,7 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
     """The batch size below which heavy ball (a = 1) diverges on the diagonal problem.
 
     ``exact``: n/(1 + phi), phi = (1-beta)(1+2 beta)/(1+beta), beta = (1 - 1/(2 sqrt kappa))^2:
-    it diverges in mean square if and only if b is below. phi is about 3/(2 sqrt kappa): the share
-    of n does not depend on n, and the exponent of kappa is 1/2.
+    it diverges in mean square if and only if b is below. phi is about 3/(2 sqrt kappa).
     ``six-step``: below it the paper's criterion (min Psi > 1 after six steps) holds.
     ``printed``: n/(1 + (n-1)/(e^3.3 kappa^0.6)), stated for n = 100. Divergence holds below it
     for b <= 98; b = 99 is stable for 18345 <= kappa <= 21928.
@@ -327,7 +318,7 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
     Parameters
     ----------
     n, kappa : int, float
-        Rows of the data; condition number L/mu, at least 1.
+        Rows of the data, at least 2; condition number L/mu, at least 1.
     which : {"exact", "six-step", "printed"}, default "exact"
         The criterion, see above.
 
@@ -337,22 +328,18 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
 
     Examples
     --------
-    >>> [round(lower_bound_threshold(100, 100.0, which), 1) for which in
-    ...  ("printed", "six-step", "exact")]
+    >>> rules = ("printed", "six-step", "exact")
+    >>> [round(lower_bound_threshold(100, 100.0, which), 1) for which in rules]
     [81.3, 82.0, 87.4]
     """
     where = "lower_bound_threshold"
-    n = _rules.rows(where, n, least=2)
-    kappa = _rules.condition_number(where, kappa)
+    n = _checks.integer(where, "n", n, least=2, remedy=_rules.INTEGERS["n"])
+    (kappa,) = _rules.given(where, kappa=kappa)
     which = _checks.choice(where, "which", which, ["exact", "six-step", "printed"])
     if which == "printed":
         return n / (1.0 + (n - 1) / (math.exp(3.3) * math.pow(kappa, 0.6)))
     beta = _rules.momentum(1.0, 1.0 / kappa)
     if which == "exact":
         return n / (1.0 + (1.0 - beta) * (1.0 + 2.0 * beta) / (1.0 + beta))
-
-    def grows(spread: float) -> bool:
-        return _smallest(_moments(spread, beta, 6)[0]) > 1.0
-
     # M grows with the spread (n - b)/b, so the criterion holds for every smaller batch too
-    return n / (1.0 + _turn(grows, 1e-14, 1e6))
+    return n / (1.0 + _turn(lambda spread: _diverges(spread, beta), 1e-14, 1e6))

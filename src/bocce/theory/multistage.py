@@ -1,4 +1,4 @@
-"""Stages: Theorem 4 and the range of T that it covers."""
+"""Stages: Theorem 4, the range of T that it covers, and stages with one momentum."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from .. import _checks
 from ..schedules import _rules
 from ..schedules.adaptive import sampling_noise
-from ..schedules.stages import stage_count
-from ._arguments import noise_root, run
+from ..schedules.stages import RULES, stage_count, stage_lengths
 from .batch import above, batch_threshold
-from .result import MEAN_NORM, Bound, grown, row_smoothness, verdict
+from .certificate import bound_stationary, certificate, certified_rate, certifies
+from .result import MEAN_NORM, Bound, grown, verdict, verdict_for_rows
 
 ROOT_2 = 0.5 * math.log(2.0)  # ln sqrt 2
+SLOWER = (1e-3, 1e-2, 0.03, 0.1, 0.3, 0.6, 1.0)  # how much of 1 - r is given up for the constant
 
 
 def multistage_horizon(kappa: float) -> float:
     """T_bar = (3 2^8 sqrt(kappa)/ln 2) max{4 kappa, e^2}: Theorem 4 starts at this T.
-
-    Source: ``thm:SHB_multistage``.
 
     Parameters
     ----------
@@ -35,7 +34,7 @@ def multistage_horizon(kappa: float) -> float:
     >>> f"{multistage_horizon(200.0):.2e} {multistage_horizon(1000.0):.2e}"
     '1.25e+07 1.40e+08'
     """
-    kappa = _rules.condition_number("multistage_horizon", kappa)
+    (kappa,) = _rules.given("multistage_horizon", kappa=kappa)
     return 768.0 * math.sqrt(kappa) / math.log(2.0) * max(4.0 * kappa, math.e**2)
 
 
@@ -68,14 +67,9 @@ def bound_multistage(
         E||w_T - w*|| <= 2^(-I/4) [6 sqrt2 sqrt(kappa) exp(-T/(8 sqrt kappa)) D
                                    + 24 chi kappa/(mu (kappa - 1))].
 
-    ``which="printed"``: C_7 exp(-T/(8 sqrt kappa)) D + C_8 chi/sqrt T for T >= T_bar
-    (``multistage_horizon``), C_7 = 6 (1 + 2 ln^2 x)^(1/4), C_8 = 24 kappa sqrt(C_1)/(mu (kappa-1)),
-    under the theorem's own stages only.
-
-    Guarantee: L >= L_max, kappa > 1 and b >= b*(a_I), a_I = 2^-I. That condition makes zeta <=
-    sqrt(a_I), so ``bound_shb`` at the same batch is already smaller: Theorem 4 never improves on
-    Theorem 2. Why decay helps in practice is seen in ``bound_stationary``. Source:
-    ``thm:SHB_multistage``, eq. ``eq:multi-overall-conv`` for the default.
+    Guarantee: L >= L_max, kappa > 1 and b >= b*(a_I), a_I = 2^-I. At such a batch ``bound_shb`` is
+    already smaller, so Theorem 4 never improves on Theorem 2; why decay helps in practice is seen
+    in ``bound_stationary``. Source: ``thm:SHB_multistage``, ``eq:multi-overall-conv``.
 
     Parameters
     ----------
@@ -84,7 +78,8 @@ def bound_multistage(
     stages : {"theorem", "fit"}, default "theorem"
         The rule for the number of stages, see ``stage_count``.
     which : {"corrected", "printed"}, default "corrected"
-        The proved constants, or those that the paper prints.
+        "printed", for the theorem's own stages and T >= T_bar (``multistage_horizon``), is C_7
+        exp(-T/(8 sqrt kappa)) D + C_8 chi/sqrt T.
 
     Returns
     -------
@@ -101,12 +96,10 @@ def bound_multistage(
     which = _checks.choice(where, "which", which, ["corrected", "printed"])
     rules = ["theorem"] if which == "printed" else ["theorem", "fit"]
     stages = _checks.choice(where, "stages", stages, rules)
-    T, L, mu, D = run(where, T, L, mu, D)
+    T, L, mu, D, chi = _rules.given(where, T=T, L=L, mu=mu, D=D, chi=chi)
     kappa = _checks.real(where, "L / mu", L / mu, above=1.0, remedy="use bound_shb for kappa = 1")
-    chi = noise_root(where, chi)
     count = stage_count(T, kappa, stages)
-    conditions, trusted = row_smoothness(where, L, L_max)
-    conditions.append(above(b, batch_threshold(n, kappa, 2.0**-count)))
+    conditions = [above(b, batch_threshold(n, kappa, 2.0**-count))]
     bias = grown(6.0 * math.sqrt(2.0 * kappa) * D, -T / (8.0 * math.sqrt(kappa)))
     noise = 24.0 * chi * kappa / (mu * (kappa - 1.0))
     if which == "printed":
@@ -116,7 +109,7 @@ def bound_multistage(
         noise *= math.sqrt(_c_1(T, kappa) / T)
     else:
         bias, noise = 2.0 ** (-count / 4) * bias, 2.0 ** (-count / 4) * noise
-    return Bound(MEAN_NORM, bias, noise, *verdict(conditions, trusted))
+    return Bound(MEAN_NORM, bias, noise, *verdict_for_rows(where, L, L_max, *conditions))
 
 
 @dataclass(frozen=True)
@@ -138,15 +131,11 @@ class Horizons:
 
 
 def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> Horizons:
-    """The T for which Theorem 4 holds at a given batch size.
+    """The T for which Theorem 4 holds at a given batch size: from T_bar until b < b*(2^-I(T)).
 
-    It starts at T_bar. Its end: the batch must satisfy b >= b*(2^-I(T)), that is 2^-I(T) >= zeta^2.
-    ``corrected`` solves this exactly: with J = floor(-log2 zeta^2) + 1, T < 384 sqrt(kappa) J
-    2^(J/2); ``sufficient`` is the closed form T <= (384 sqrt(kappa)/ln sqrt2) R ln R, R = 1/zeta;
-    ``printed`` is T <= C_1(T) R, which uses 2^-I <= (C_1/T)^2 in the wrong direction and reaches
-    too far.
-
-    Source: ``col:multi_stage_T_crit``.
+    ``corrected`` solves 2^-I(T) >= zeta^2 exactly: with J = floor(-log2 zeta^2) + 1, T < 384
+    sqrt(kappa) J 2^(J/2). ``sufficient`` is T <= (384 sqrt(kappa)/ln sqrt2) R ln R, R = 1/zeta.
+    ``printed`` is T <= C_1(T) R, which reaches too far. Source: ``col:multi_stage_T_crit``.
 
     Parameters
     ----------
@@ -168,20 +157,20 @@ def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> 
     sufficient 6.273e+08
     """
     where = "multistage_range"
-    which = _checks.choice(where, "which", which, ["corrected", "sufficient", "printed"])
-    kappa = _rules.condition_number(where, kappa)
-    noise2 = 3.0 * sampling_noise(where, n, b)
-    low = multistage_horizon(kappa)
     ends = {"corrected": _exact_end, "sufficient": _sufficient_end, "printed": _printed_end}
-    high = math.inf if noise2 == 0.0 else ends[which](noise2, kappa)
+    which = _checks.choice(where, "which", which, ends)
+    (kappa,), noise2 = _rules.given(where, kappa=kappa), 3.0 * sampling_noise(where, n, b)
+    low = multistage_horizon(kappa)
+    high, exact = (
+        math.inf if noise2 == 0.0 else ends[form](noise2, kappa) for form in (which, "corrected")
+    )
     conditions = [
         above(b, batch_threshold(n, kappa, interpolation=True)),
         (low <= high, f"no T is covered: the range ends at {high:.6g}, before T_bar={low:.6g}"),
     ]
     if which == "printed":
-        exact = math.inf if noise2 == 0.0 else _exact_end(noise2, kappa)
         conditions.append((high <= exact, f"beyond T={exact:.6g} the batch is below b*(2^-I)"))
-    return Horizons(low, high, *verdict(conditions))
+    return Horizons(low, high, *verdict(*conditions))
 
 
 def _exact_end(noise2: float, kappa: float) -> float:
@@ -204,3 +193,98 @@ def _printed_end(noise2: float, kappa: float) -> float:
     for _ in range(200):
         T = _c_1(T, kappa) / noise
     return T
+
+
+def stage_constant(alpha: float, beta: float, mu: float, lam_max: float, rate: float) -> float:
+    """C of Theorem S: sqrt(E||e_k||^2) <= C rate^k ||e_0|| from rest, at a certified rate.
+
+    C^2 = max r^2 G(lam) max (1 - 2 beta t/(r^2 + beta) + beta^2/r^2), t = 1 + beta - alpha lam and
+    r^2 G = (1+beta')/((1-beta')((1+beta')^2 - t^2/r^2)), beta' = beta/r^2; both at an end of
+    [mu, lam_max]. Infinite where the noise-free method is not faster than ``rate``.
+
+    >>> round(stage_constant(alpha=0.1, beta=0.0, mu=1.0, lam_max=10.0, rate=1.0), 4)
+    2.2942
+    """
+    r2 = rate * rate
+    shrunk = beta / r2
+    speeds = [1.0 + beta - alpha * lam for lam in (mu, lam_max)]  # t at the two ends
+    least = min((1.0 + shrunk) ** 2 - t * t / r2 for t in speeds)
+    most = max(1.0 - 2.0 * beta * t / (r2 + beta) + beta * beta / r2 for t in speeds)
+    if shrunk >= 1.0 or least <= 0.0:
+        return math.inf
+    return math.sqrt((1.0 + shrunk) / ((1.0 - shrunk) * least) * most)
+
+
+def bound_multistage_constant(
+    T: int,
+    L: float,
+    mu: float,
+    n: int,
+    b: int,
+    L_max: float,
+    D: float = 1.0,
+    chi: float = 0.0,
+    stages: str = "fit",
+    lam_max: float | None = None,
+) -> Bound:
+    """The bound for multi-stage heavy ball with one momentum, ``multistage(momentum="constant")``.
+
+    Stage i has alpha_i = 2^-i/L, the same beta = (1 - 1/(2 sqrt kappa))^2 and T_i steps from rest.
+    With r_i any rate that Theorem S certifies for (alpha_i, beta), C_i its constant and F_i^2 the
+    floor of ``bound_stationary``, root mean squares, and hence E||w_T - w*||, obey
+
+        D_{i+1} <= C_i r_i^T_i D_i + F_i,
+        sqrt(E||w_T - w*||^2) <= prod C_i r_i^T_i D + sum_i F_i prod_{j > i} C_j r_j^T_j.
+
+    Guarantee: least squares with any l2, independent batches, zeta0^2 below ``certificate(1/L,
+    beta, ...)``. With many short stages (``stages="authors"``) ``theory.certify`` says more.
+    Source: not in the paper; proof in docs/theory/multistage.md.
+
+    Parameters
+    ----------
+    T, L, mu, n, b, D, chi : number
+        As for ``bound_shb``.
+    L_max, lam_max : float
+        Largest curvature of one row's loss, l2 included (or ``Constants.R2``); largest eigenvalue
+        of the Hessian, by default L.
+    stages : {"fit", "theorem", "authors"}, default "fit"
+        As in ``schedules.multistage``.
+
+    Returns
+    -------
+    Bound
+
+    Examples
+    --------
+    >>> run = dict(T=4000, L=100.0, mu=1.0, n=10_000, b=2_000, L_max=300.0, chi=0.1)
+    >>> bound = bound_multistage_constant(**run)
+    >>> f"{bound.bias:.1e} {bound.noise:.1e} {bound.valid}"
+    '5.0e-78 2.3e-04 True'
+    """
+    where = "bound_multistage_constant"
+    T, L, mu, D, chi = _rules.given(where, T=T, L=L, mu=mu, D=D, chi=chi)
+    stages = _checks.choice(where, "stages", stages, RULES)
+    zeta2, top = sampling_noise(where, n, b), L if lam_max is None else lam_max
+    L_max, mu, top = _rules.given(where, L_max=L_max, mu=mu, lam_max=top)
+    beta = _rules.momentum(1.0 / L, mu)
+    stable = certifies(zeta2, certificate(1.0 / L, beta, L_max, mu, top))
+    if not stable[0]:
+        return Bound(MEAN_NORM, math.inf, math.inf, *stable)
+    log_bias, noise = 0.0, 0.0
+    for i, length in enumerate(stage_lengths(T, L / mu, stages)):
+        known = (0.5**i / L, beta, zeta2, L_max, mu, top)
+        log_factor = _log_decay(0.5**i / L, beta, length, certified_rate(*known), mu, top)
+        log_bias += log_factor
+        noise = grown(noise, log_factor) + math.sqrt(bound_stationary(*known, chi * chi).noise)
+    return Bound(MEAN_NORM, grown(D, log_bias), noise, *stable)
+
+
+def _log_decay(
+    alpha: float, beta: float, length: int, fastest: float, mu: float, lam_max: float
+) -> float:
+    """ln of the smallest C r^T_i over some certified rates; every choice is a bound."""
+    if length == 0:
+        return 0.0
+    rates = [fastest + (1.0 - fastest) * share for share in SLOWER]
+    constants = [stage_constant(alpha, beta, mu, lam_max, rate) for rate in rates]
+    return min(math.log(C) + length * math.log(r) for C, r in zip(constants, rates))

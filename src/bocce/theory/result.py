@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from .. import _checks
+from ..schedules import _rules
 
 MEAN_SQUARE_BEFORE_LAST = "E||w_{T-1} - w*||^2"
 MEAN_NORM = "E||w_T - w*||"
@@ -20,8 +20,7 @@ Condition = tuple[bool, str]
 class Bound:
     """An upper bound in two parts: ``bias`` is what is left of the start, ``noise`` is the rest.
 
-    ``valid`` says whether the numbers are a guarantee. The numbers come from the formula either
-    way; where the formula has no value they are infinite.
+    Where the formula has no value the numbers are infinite.
 
     Attributes
     ----------
@@ -29,10 +28,8 @@ class Bound:
         The quantity that is bounded, such as ``E||w_T - w*||``.
     bias, noise : float
         The part that comes from the start; the part that comes from the noise of the batches.
-    valid : bool
-        Whether all conditions hold.
-    why : str
-        The condition that fails, or what was taken on trust.
+    valid, why : bool, str
+        Whether the numbers are a guarantee; the condition that fails, or what was taken on trust.
 
     Examples
     --------
@@ -52,29 +49,28 @@ class Bound:
         return self.bias + self.noise
 
 
-def verdict(conditions: Iterable[Condition], trusted: str = "") -> tuple[bool, str]:
+def verdict(*conditions: Condition, trusted: str = "") -> tuple[bool, str]:
     """(valid, why) from (holds, what is wrong when it does not) pairs.
 
-    >>> verdict([(True, "never said"), (False, "b=3 is below b*=7.0")])
+    >>> verdict((True, "never said"), (False, "b=3 is below b*=7.0"))
     (False, 'b=3 is below b*=7.0')
-    >>> verdict([], trusted="L >= L_max (give L_max to check it)")
-    (True, 'all checked conditions hold; taken on trust: L >= L_max (give L_max to check it)')
     """
-    failed = [message for holds, message in conditions if not holds]
-    if failed:
+    if failed := [message for holds, message in conditions if not holds]:
         return False, "; ".join(failed)
     if trusted:
         return True, f"all checked conditions hold; taken on trust: {trusted}"
     return True, "all conditions hold"
 
 
-def row_smoothness(where: str, L: float, L_max: object) -> tuple[list[Condition], str]:
-    """The condition L >= L_max that the upper bounds need, or the words for taking it on trust."""
+def verdict_for_rows(
+    where: str, L: float, L_max: object, *conditions: Condition
+) -> tuple[bool, str]:
+    """``verdict`` of the conditions and of L >= L_max, which is taken on trust without L_max."""
     if L_max is None:
-        return [], "L >= L_max (give L_max to check it)"
-    limit = _checks.real(where, "L_max", L_max, above=0.0, remedy="the largest curvature of a row")
+        return verdict(*conditions, trusted="L >= L_max (give L_max to check it)")
+    (limit,) = _rules.given(where, L_max=L_max)
     message = f"L={L:.6g} is below L_max={limit:.6g}: the proof needs every row L-smooth"
-    return [(limit * (1.0 - 1e-12) <= L, message)], ""
+    return verdict((limit * (1.0 - 1e-12) <= L, message), *conditions)
 
 
 def grown(value: float, exponent: float) -> float:

@@ -25,6 +25,7 @@ class _Packed(TableEngine):
     """A problem as the kernels want it, with room for a point."""
 
     def __init__(self, problem: Problem, fold: bool) -> None:
+        self.problem = problem
         self.rows, self.objective = pack(problem, fold), objective(problem)
         self.bound = bound(bind, self.rows)
         d = problem.width
@@ -44,8 +45,8 @@ class _Packed(TableEngine):
         """Keep a measurement at w, to the bit what ``advance`` would record there."""
         self.point.at[: w.size] = w
         at, total = self.point.at, self.point.total
-        found = loop.measure(self.bound, self.objective, at, total, 1.0 / recorder.unit)
-        return recorder.keep_measured(float(found[0]), float(found[1]))
+        value, grad2 = loop.measure(self.bound, self.objective, at, total, 1.0 / recorder.unit)
+        return recorder.keep(Look(float(value), total), float(grad2))
 
     def _start(self, state: State) -> loop.KernelPoint:
         point = self.point
@@ -53,7 +54,7 @@ class _Packed(TableEngine):
         return point if state.tally is None else point._replace(tally=state.tally.copy())
 
     def _end(self, state: State, point: loop.KernelPoint, k: int) -> None:
-        state.arrive(point.w.copy(), point.v.copy(), int(k), point.tally)
+        state.move(point.w.copy(), point.v.copy(), int(k) - state.k, point.tally)
 
 
 def _record(recorder: Recorder) -> loop.KernelRecord:

@@ -14,8 +14,8 @@ import numpy as np
 
 from ... import LeastSquares, theory
 
-SEED = 7  # of the random instances
-Entry = tuple[str, float, float]  # a name, the left side and the right side
+SEED = 7  # The seed of the random instances.
+Entry = tuple[str, float, float]  # A name, the left side and the right side.
 Evidence = Iterator[Entry]
 
 
@@ -252,17 +252,3 @@ def lemma_batch_factor() -> Evidence:
         of_rows = float(np.mean(np.sum((g - mean) ** 2, axis=1)))
         ratio = of_batches / (theory.zeta2(n, b) * of_rows)
         yield f"n={n}, b={b}", abs(float(ratio) - 1.0), 1e-12
-
-
-ALL = (
-    one_step_inequality,
-    lemma_energy,
-    lemma_batch_noise,
-    lemma_A,
-    lemma_B,
-    wang_power_bound,
-    lemma_recurrence,
-    lemma_wang_constant,
-    lemma_batch_factor,
-)
-EVIDENCE = {function.__name__: function for function in ALL}

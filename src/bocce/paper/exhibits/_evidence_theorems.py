@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,8 +18,9 @@ from ... import LeastSquares, exact, schedules, theory
 from ..compute import problem
 from ..specs import Data
 from ._evidence_lemmas import SEED, Evidence
+from .bounds import PROMISES, compared
 
-N = 100  # rows of the lower bound's problem
+N = 100  # The number of rows of the lower bound's problem.
 
 
 def _rescaled(scale: float) -> LeastSquares:
@@ -29,7 +31,7 @@ def _rescaled(scale: float) -> LeastSquares:
 
 
 def _alike(noise_var: float = 1e-4) -> LeastSquares:
-    """Enough rows of nearly one length for b* to be below n."""
+    """Rows of nearly one length, and enough of them for b* to be below n."""
     return problem(Data("regression", n=10_000, d=2, kappa=2.0, noise_var=noise_var, mu=1.0))
 
 
@@ -40,47 +42,41 @@ def _start(p: LeastSquares) -> float:
 # ---------------------------------------------------------------- exponential steps
 
 
-def theorem_1() -> Evidence:
-    for scale, b in itertools.product((1e-2, 1.0), (1, 11, 12)):
+def _in_two_units(theorem: str, small: float, batches: Iterable[int], *horizons: int) -> Evidence:
+    """The corrected bound on twelve rows holds; the printed one, in small units, does not."""
+    for scale, b in itertools.product((small, 1.0), batches):
         p = _rescaled(scale)
-        c, noise = p.constants(), p.noise()
-        for T in (100, 1000):
-            error = exact.expected(p, schedules.shb_exponential(T, c.L_max, c.mu), b).error2[T - 1]
-            run = {"T": T, "L": c.L_max, "mu": c.mu, "D": _start(p), "sigma2": noise.sigma2}
-            bound = theory.bound_exponential(**run, zeta2=theory.zeta2(12, b), chi2=noise.chi2)
-            yield f"corrected, mu={c.mu:.2g}, b={b}, T={T}", error, bound.total
-            if scale < 1.0 and T == 100:
-                printed = theory.bound_exponential(
-                    **run, zeta2=theory.zeta2(12, b), which="printed"
-                )
-                yield f"printed is too small, mu={c.mu:.2g}, b={b}", printed.total, error
+        name = f"mu={p.constants().mu:.2g}, b={'n' if theorem == 'two_phase' else b}"
+        for T in horizons:
+            error, printed, corrected = compared(PROMISES[theorem], p, T, b)
+            last = f", T={T}" * (len(horizons) > 1)
+            yield f"corrected, {name}{last}", error, corrected
+            if scale < 1.0 and horizons[0] == T:
+                yield f"printed is too small, {name}", printed, error
+
+
+def theorem_1() -> Evidence:
+    yield from _in_two_units("thm1", 1e-2, (1, 11, 12), 100, 1000)
     noise_at = partial(theory.bound_exponential, L=10.0, mu=1.0, sigma2=1.0, which="printed")
     for early, late in ((10**2, 10**4), (10**4, 10**8)):
         name = f"the printed noise term rises, T={early} to {late}"
         yield name, noise_at(early).noise, noise_at(late).noise
 
 
+def misestimated_mu() -> Evidence:
+    return _in_two_units("mis_mu", 1e-2, (1, 11, 12), 300)
+
+
 def misestimated_L() -> Evidence:
     """The restated bound on exact errors; and b = n, mu = 1, kappa = nu = 100 for the printed."""
-    p = _rescaled(1.0)
-    c, noise = p.constants(), p.noise()
     for nu, b in itertools.product((0.5, 4.0), (1, 11, 12)):
-        T = 300
-        curve = exact.expected(p, schedules.shb_exponential(T, c.L_max / nu, c.mu), b)
-        early = max(1, math.ceil(T * max(0.0, math.log(nu)) / math.log(T)))
-        bound = theory.bound_misestimated_L(
-            *(T, c.L_max, c.mu, nu),
-            D=_start(p),
-            sigma2=noise.sigma2,
-            delta_f=float(curve.gap[:early].max()),
-            zeta2=theory.zeta2(12, b),
-            chi2=noise.chi2,
-        )
-        yield f"restated, nu={nu:g}, b={b}", curve.error2[T - 1], bound.total
+        promise = replace(PROMISES["mis_L"], wrong_L=nu)
+        error, _, restated = compared(promise, _rescaled(1.0), 300, b)
+        yield f"restated, nu={nu:g}, b={b}", error, restated
     kappa, T = 100.0, 4000
     both = LeastSquares(np.diag([math.sqrt(2.0), math.sqrt(2.0 * kappa)]), np.array([1.0, 1.0]))
-    wrong = schedules.shb_exponential(T, 1.0, 1.0)  # built with L/nu = 1
-    # at b = n one run is the expectation, and the printed Delta_f has the factor zeta^2 = 0
+    wrong = schedules.shb_exponential(T, 1.0, 1.0)  # The schedule is built with L/nu = 1.
+    # At b = n one run is the expectation, and the printed Delta_f has the factor zeta^2 = 0.
     log_error = _log_error(both, wrong, T - 1)
     printed = theory.bound_misestimated_L(
         T, kappa, 1.0, kappa, D=_start(both), delta_f=1e300, zeta2=0.0, which="printed"
@@ -102,40 +98,15 @@ def _log_error(p: LeastSquares, schedule: schedules.Schedule, T: int) -> float:
     return 2.0 * (shift + math.log(float(np.linalg.norm(error))))
 
 
-def misestimated_mu() -> Evidence:
-    for scale, b in itertools.product((1e-2, 1.0), (1, 11, 12)):
-        p, nu, T = _rescaled(scale), 0.25, 300
-        c, noise = p.constants(), p.noise()
-        error = exact.expected(p, schedules.shb_exponential(T, c.L_max, nu * c.mu), b).error2[T - 1]
-        run = {"T": T, "L": c.L_max, "mu": c.mu, "nu": nu, "D": _start(p)}
-        run |= {"sigma2": noise.sigma2, "zeta2": theory.zeta2(12, b)}
-        bound = theory.bound_misestimated_mu(**run, chi2=noise.chi2)  # type: ignore[arg-type]
-        yield f"corrected, mu={c.mu:.2g}, b={b}", error, bound.total
-        if scale < 1.0:
-            printed = theory.bound_misestimated_mu(**run, which="printed")  # type: ignore[arg-type]
-            yield f"printed is too small, mu={c.mu:.2g}, b={b}", printed.total, error
-
-
 def two_phase() -> Evidence:
     """At b = n a run is its own mean, so that the printed bound on the mean can be compared."""
-    for scale in (1e-3, 1.0):
-        p, T = _rescaled(scale), 60
-        c = p.constants()
-        curve = exact.expected(p, schedules.two_phase(T, c.L_max, c.mu), p.n)
-        error = math.sqrt(curve.error2[T - 1])
-        run = (T, c.L_max, c.mu, p.n, p.n, 0.5, 1.0, _start(p))
-        yield f"corrected, mu={c.mu:.2g}, b=n", error, theory.bound_two_phase(*run).total
-        if scale < 1.0:
-            printed = theory.bound_two_phase(*run, which="printed").total
-            yield f"printed is too small, mu={c.mu:.2g}, b=n", printed, error
+    yield from _in_two_units("two_phase", 1e-3, (12,), 60)
     p = _alike()
-    c, noise = p.constants(), p.noise()
+    c = p.constants()
     b = math.ceil(theory.batch_threshold(p.n, c.L_max / c.mu, interpolation=True))
     for T in (200, 1000):
-        error = exact.expected(p, schedules.two_phase(T, c.L_max, c.mu), b).error2[T - 1]
-        run = (T, c.L_max, c.mu, p.n, b, 0.5, 1.0, _start(p))
-        bound = theory.bound_two_phase(*run, math.sqrt(noise.chi2), noise.sigma2)
-        yield f"corrected, b={b}, T={T}", math.sqrt(error), bound.total
+        error, _, corrected = compared(PROMISES["two_phase"], p, T, b)
+        yield f"corrected, b={b}, T={T}", error, corrected
 
 
 def two_phase_c() -> Evidence:
@@ -171,13 +142,13 @@ def theorem_2() -> Evidence:
 
 
 def _beside_bound(p: LeastSquares, interpolation: bool) -> Evidence:
-    c = p.constants()
+    promise = PROMISES["interpolation" if interpolation else "thm2"]
+    kappa = p.constants().L_max / p.constants().mu
     for a, T in itertools.product((1.0, 0.25), (20, 100)):
-        b = math.ceil(theory.batch_threshold(p.n, c.L_max / c.mu, a, interpolation))
-        curve = exact.expected(p, schedules.shb(T, c.L_max, c.mu, a), b)
-        chi = 0.0 if interpolation else math.sqrt(p.noise().chi2)
-        bound = theory.bound_shb(T, c.L_max, c.mu, p.n, b, a, _start(p), chi, L_max=c.L_max)
-        yield f"L = L_max, a={a:g}, b={b}, T={T}", math.sqrt(curve.error2[T]), bound.total
+        b = math.ceil(theory.batch_threshold(p.n, kappa, a, interpolation))
+        shb, bound = partial(schedules.shb, a=a), partial(theory.bound_shb, a=a)
+        error, _, corrected = compared(replace(promise, schedule=shb, bound=bound), p, T, b)
+        yield f"L = L_max, a={a:g}, b={b}, T={T}", error, corrected
 
 
 def interpolation() -> Evidence:
@@ -277,21 +248,16 @@ def theorem_4() -> Evidence:
         shrinks = 0.375 * length / (2.0 ** (i / 2.0) * math.sqrt(kappa))
         factor = 0.5 * math.log(72.0 * kappa * 2.0**i) - shrinks
         yield f"rate 3/8 is enough, {name}", factor, -(i / 2 + 5) - 0.78 * math.log(kappa)
-        if i == 1:  # line 1409 asks for need - quarter <= -quarter/sqrt(2)
+        if i == 1:  # Line 1409 asks for need - quarter <= -quarter/sqrt(2).
             quarter = 0.25 * length / (2.0 ** (i / 2.0) * math.sqrt(kappa))
             sides_1409 = (-quarter / math.sqrt(2.0), need - quarter)
             yield f"the gap: line 1409 fails with the rate 1/4, {name}", *sides_1409
-    p = _alike()
-    c, T = p.constants(), 2000
-    kappa = c.L_max / c.mu
+    p, T = _alike(), 2000
+    kappa = p.constants().L_max / p.constants().mu
     count = theory.stage_count(T, kappa)
     b = math.ceil(theory.batch_threshold(p.n, kappa, 2.0**-count))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # one stage only is what T gives
-        curve = exact.expected(p, schedules.multistage(T, c.L_max, c.mu), b)
-    chi = math.sqrt(p.noise().chi2)
-    bound = theory.bound_multistage(T, c.L_max, c.mu, p.n, b, _start(p), chi)
-    yield f"exact error, T={T}, I={count}, b={b}", math.sqrt(curve.error2[T]), bound.total
+    error, _, corrected = compared(PROMISES["thm4"], p, T, b)
+    yield f"exact error, T={T}, I={count}, b={b}", error, corrected
 
 
 def multistage_T_range() -> Evidence:
@@ -307,21 +273,3 @@ def multistage_T_range() -> Evidence:
         count = theory.stage_count(int(span.high), kappa)
         threshold = theory.batch_threshold(n, kappa, 2.0**-count)
         yield f"the gap: b is below b*(a_I) at the printed end, {name}", float(b), threshold
-
-
-ALL = (
-    theorem_1,
-    theorem_2,
-    theorem_3,
-    theorem_4,
-    misestimated_L,
-    misestimated_mu,
-    two_samples,
-    bounded_noise,
-    two_phase,
-    interpolation,
-    multistage_T_range,
-    two_phase_c,
-    epsilon_target,
-)
-EVIDENCE = {function.__name__: function for function in ALL}

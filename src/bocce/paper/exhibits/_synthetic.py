@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,31 +11,29 @@ import numpy as np
 from ... import exact
 from ..compute import prepared
 from ..results import FigureView, Trajectory
-from ..specs import Cell, Data, Outcome, Profile, Run, run_cells, table, table_cell
+from ..specs import Data, Outcome, Part, Profile, Run, curve, table
 
 VARIANTS = ("Multi-SHB", "Multi-SHB-CNST", "2P-SHB")
 STABILITY = "stability"
-SIMILAR = 3.0  # "similar", "close", "matches": within this factor
-SMALLER = 0.95  # "smaller", "better", "faster": at least 5 per cent
+SIMILAR = 3.0  # "Similar", "close" and "matches" mean within this factor.
+SMALLER = 0.95  # "Smaller", "better" and "faster" mean at least 5 per cent.
+Curves = dict[str, dict[str, Trajectory]]  # By panel and method.
 
 
-def synthetic(setting: str, profile: Profile, kappa: float, r: float) -> Data:
-    """The data of a setting: haar rows and noise of variance r, or what the released code makes.
+def synthetic(setting: str, rows: int, columns: int, kappa: float, r: float) -> Data:
+    """The data of a setting: haar rows and noise of variance r, or the rows of the released code.
 
-    That is heavy rows, noise of standard deviation r, the first 80 % of the rows, and methods that
-    are told the constants of the design before it was changed (``authors``) or the true ones
-    (``released-rows``). The published panel was made with all rows and the true constants.
+    The released code makes heavy rows with noise of standard deviation r, and keeps the first 80 %
+    of the rows. Methods get the constants of the design before it was changed (``authors``) or the
+    true ones (``released-rows``). The published panel was made with all rows and the true
+    constants.
     """
-    data = Data("regression", n=profile.rows, d=profile.columns, kappa=kappa, noise_var=r)
+    data = Data("regression", n=rows, d=columns, kappa=kappa, noise_var=r)
     if setting == "paper":
         return data
-    return replace(
-        data,
-        noise_var=r * r,
-        design="heavy",
-        keep=1.0 if setting == "published" else 0.8,
-        nominal=setting == "authors",
-    )
+    keep = 1.0 if setting == "published" else 0.8
+    nominal = setting == "authors"
+    return replace(data, noise_var=r * r, design="heavy", keep=keep, nominal=nominal)
 
 
 def panel_name(kappa: float, r: float) -> str:
@@ -56,34 +54,29 @@ def kappa_of(panel: str) -> float:
     return float(found.group(1))
 
 
-def noisy_cells(
-    label: str,
+def noisy_parts(
     setting: str,
     profile: Profile,
     panels: Sequence[tuple[float, float]],
     methods: tuple[str, ...],
-) -> list[Cell]:
+) -> Iterator[Part]:
     """b = 0.9 n, T = 7000, three runs and their expectation; and which methods are stable."""
-    T = profile.steps(7000)
-    cells = []
+    T, rows, columns = profile.steps(7000), profile.rows, profile.columns
     for kappa, r in panels:
-        data = synthetic(setting, profile, kappa, r)
+        data = synthetic(setting, rows, columns, kappa, r)
         for method in methods:
             run = Run(data, method, setting, 0.9, T=T, every=profile.every(T))
-            place = (label, setting, panel_name(kappa, r), method)
-            cells += run_cells(*place, run, profile.runs(3), exact=True)
-    given = {"setting": setting, "rows": profile.rows, "columns": profile.columns}
+            yield from curve(panel_name(kappa, r), method, run, profile.runs(3))
     for kappa in dict.fromkeys(kappa for kappa, _ in panels):
-        job = table("stability", **given, kappa=float(kappa), T=T, methods=methods)
-        cells.append(table_cell(label, setting, f"kappa={kappa:g}", STABILITY, job))
-    return cells
+        place = {"setting": setting, "rows": rows, "columns": columns, "kappa": float(kappa)}
+        yield table(f"kappa={kappa:g}", STABILITY, stability, **place, T=T, methods=methods)
 
 
 def stability(
     setting: str, rows: int, columns: int, kappa: float, T: int, methods: tuple[str, ...]
 ) -> Outcome:
-    """The critical batch size of each method, at the longest step of its schedule, over b."""
-    data = synthetic(setting, Profile("", rows, columns, 1.0, 1, 1.0), kappa, 0.0)
+    """The critical batch size of each method over b, at the longest step of its schedule."""
+    data = synthetic(setting, rows, columns, kappa, 0.0)
     numbers = {}
     for method in methods:
         p, schedule, b, _ = prepared(Run(data, method, setting, 0.9, T=T))
@@ -93,8 +86,8 @@ def stability(
     return Outcome.of(**numbers)
 
 
-def judged_curves(view: FigureView) -> dict[str, dict[str, Trajectory]]:
-    """Every curve by panel and method, as claims are judged: of unstable methods, on the runs."""
+def judged_curves(view: FigureView) -> Curves:
+    """Every curve as claims are judged. A curve of an unstable method is judged on its runs."""
     found = {}
     for panel in view.panels:
         key = (view.figure, view.setting, f"kappa={kappa_of(panel):g}", STABILITY, "table")
@@ -106,6 +99,6 @@ def judged_curves(view: FigureView) -> dict[str, dict[str, Trajectory]]:
     return found
 
 
-def lasts(curves: dict[str, dict[str, Trajectory]], methods: tuple[str, ...]) -> dict[str, float]:
+def lasts(curves: Curves, methods: tuple[str, ...]) -> dict[str, float]:
     """The final value of each method in each panel."""
     return {f"{panel}: {m}": curves[panel][m].last for panel in curves for m in methods}

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 import numpy as np
 
 from ..canvas import Line, Panel, Picture, words_of
-from ..exhibit import Exhibit
+from ..exhibit import exhibit
 from ..results import FigureView
-from ..specs import EXACT, Cell, Data, Profile, Run
-from ..texts import claims
-from ..verdicts import Finding, below, counted, tally
+from ..specs import EXACT, Data, Part, Profile, Run
+from ..verdicts import Finding, below
 
-LABEL = "auto"
 METHODS = (
     *("sgd", "sgd-exp", "shb", "shb-exp", "2p-shb", "nesterov-exp", "multi-shb-pan", "mass"),
     *("auto-shb", "auto"),
 )
 SHARES = (0.0005, 0.01, 0.1, 0.5, 0.9)
-NEAR = 3.0
+DESIGNS = {"haar": "Haar rows", "heavy": "the released rows"}
+NEAR = 3.0  # "Near the best" means within this factor.
 
 
-def _cells(setting: str, profile: Profile) -> list[Cell]:
+def _parts(setting: str, profile: Profile) -> Iterator[Part]:
     T, n = profile.steps(7000), profile.few_rows
-    cells = []
-    for design in ("haar", "heavy"):
-        for kappa in (100, 1000):
-            data = Data("regression", n=n, d=10, kappa=kappa, noise_var=0.1, design=design, mu=1.0)
-            for method in METHODS:
-                for share in SHARES:
-                    run = Run(data, method, "paper", max(1, round(share * n)), T=T)
-                    panel, name = f"{design}, kappa={kappa}", f"{method}, b={share:g} n"
-                    cells.append(Cell(LABEL, "paper", panel, name, EXACT, run))
-    return cells
+    for design, kappa in product(DESIGNS, (100, 1000)):
+        data = Data("regression", n=n, d=10, kappa=kappa, noise_var=0.1, design=design, mu=1.0)
+        for method, share in product(METHODS, SHARES):
+            run = Run(data, method, "paper", max(1, round(share * n)), T=T)
+            yield f"{design}, kappa={kappa}", f"{method}, b={share:g} n", EXACT, run
 
 
 def _error(view: FigureView, panel: str, method: str, share: float) -> np.ndarray:
@@ -39,29 +36,17 @@ def _error(view: FigureView, panel: str, method: str, share: float) -> np.ndarra
 
 
 def auto_near_best(view: FigureView) -> Finding:
-    cases, numbers = tally()
-    for panel in view.panels:
-        for share in SHARES:
-            last = {method: float(_error(view, panel, method, share)[-1]) for method in METHODS}
-            best = min(last.values())
-            name = f"{panel}, b={share:g} n"
-            cases[name] = below(last["auto"], best, NEAR)
-            numbers[f"{name}: auto / best"] = last["auto"] / best
-    return Finding(
-        cases,
-        numbers,
+    found = Finding()
+    for panel, share in product(view.panels, SHARES):
+        last = {method: float(_error(view, panel, method, share)[-1]) for method in METHODS}
+        best = min(last.values())
+        name = f"{panel}, b={share:g} n"
+        found.cases[name] = below(last["auto"], best, NEAR)
+        found.numbers[f"{name}: auto / best"] = last["auto"] / best
+    return found.said(
         f"auto ends within a factor {NEAR:g} of the best of {len(METHODS)} methods in "
-        f"{counted(cases)}; the worst ratio is {max(numbers.values()):.2g}.",
+        f"{found.score} cases; the worst ratio is {max(found.numbers.values()):.2g}."
     )
-
-
-def _title(panel: str) -> str:
-    """
-    >>> _title("heavy, kappa=100")
-    'the released rows, κ = 100'
-    """
-    design, _, rest = panel.partition(", ")
-    return f"{ {'haar': 'Haar rows', 'heavy': 'the released rows'}[design] }, {words_of(rest)}"
 
 
 def _picture(view: FigureView) -> Picture:
@@ -73,9 +58,10 @@ def _picture(view: FigureView) -> Picture:
             last, first = np.array([e[-1] for e in errors]), errors[0][0]
             settled = np.isfinite(last) & (last < first)
             lines.append(Line(method, np.array(SHARES)[settled], last[settled]))
-        panels.append(Panel(_title(panel), "batch size / n", "error at T", tuple(lines), xlog=True))
-    return Picture(columns=2, panels=tuple(panels))
+        design, _, kappa = panel.partition(", ")
+        title = f"{DESIGNS[design]}, {words_of(kappa)}"
+        panels.append(Panel(title, "batch size / n", "error at T", lines, xlog=True))
+    return Picture(columns=2, panels=panels)
 
 
-CLAIMS = claims(LABEL, auto_near_best)
-EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)
+EXHIBITS = [exhibit("auto", _parts, _picture, auto_near_best)]

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ... import schedules
 from .. import authors
 from ..canvas import ITERATION, Line, Panel, Picture
-from ..exhibit import Exhibit
+from ..exhibit import exhibit
 from ..results import FigureView
-from ..specs import Cell, Outcome, Profile, table, table_cell
-from ..texts import claims
+from ..specs import Outcome, Part, Profile, table
 from ..verdicts import Finding
 
-LABEL = "non_acc_alpha_beta"
 NOT_A_TEST = (
     "The release takes tau = 10 kappa, which here equals T: its steps do not decay, and it cannot "
     "show this figure."
 )
 
 
-def _cells(setting: str, profile: Profile) -> list[Cell]:
-    job = table("alpha_beta", T=100, L=10.0, mu=1.0, setting=setting)
-    return [table_cell(LABEL, setting, "parameters", "SHB-EXP", job)]
+def _parts(setting: str, profile: Profile) -> Iterator[Part]:
+    yield table("parameters", "SHB-EXP", alpha_beta, T=100, L=10.0, mu=1.0, setting=setting)
 
 
 def alpha_beta(T: int, L: float, mu: float, setting: str) -> Outcome:
@@ -42,11 +41,8 @@ def alpha_falls(view: FigureView) -> Finding:
     if view.setting == "authors":
         return Finding({"total": None, "at the end": None}, shown, NOT_A_TEST)
     fall = alpha[-1] / alpha[0]
-    return Finding(
-        {"total": bool(fall < 1.0 / T), "at the end": slope < -1.0},
-        shown,
-        f"The step falls to {fall:.1e} of its first value in T = {T}.",
-    )
+    said = f"The step falls to {fall:.1e} of its first value in T = {T}."
+    return Finding({"total": bool(fall < 1.0 / T), "at the end": slope < -1.0}, shown, said)
 
 
 def beta_rises(view: FigureView) -> Finding:
@@ -54,9 +50,8 @@ def beta_rises(view: FigureView) -> Finding:
     shown = {"beta_1": beta[1], "beta_{T-1}": beta[-1]}
     if view.setting == "authors":
         return Finding({"beta_k": None}, shown, NOT_A_TEST)
-    rises = bool((np.diff(beta) > 0.0).all())
     said = f"beta_k rises at every step, from {beta[0]:.3g} to {beta[-1]:.3g}."
-    return Finding({"beta_k": rises}, shown, said)
+    return Finding({"beta_k": bool((np.diff(beta) > 0.0).all())}, shown, said)
 
 
 def _picture(view: FigureView) -> Picture:
@@ -71,5 +66,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=2, panels=panels, notes=notes)
 
 
-CLAIMS = claims(LABEL, alpha_falls, beta_rises)
-EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (alpha_beta,))
+EXHIBITS = [exhibit("non_acc_alpha_beta", _parts, _picture, alpha_falls, beta_rises)]

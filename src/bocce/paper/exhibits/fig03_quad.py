@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Iterator
 
 import numpy as np
 
 from ... import exact, schedules, theory
-from ..canvas import Picture, curve_panels, runs_picture
+from ..canvas import Picture, curve_panels
 from ..compute import prepared, problem, told
-from ..exhibit import Exhibit
+from ..exhibit import exhibit
 from ..results import FigureView, Trajectory
-from ..specs import Cell, Outcome, Profile, Run, table, table_cell
-from ..texts import claims
-from ..verdicts import Case, Finding, all_of, below, counted, ratio, span, tally, within
+from ..specs import Outcome, Part, Profile, Run, table
+from ..verdicts import Case, Finding, all_of, below, ratio, span, within
 from ._synthetic import (
     SIMILAR,
     SMALLER,
@@ -22,33 +21,29 @@ from ._synthetic import (
     judged_curves,
     kappa_of,
     lasts,
-    noisy_cells,
-    stability,
+    noisy_parts,
     synthetic,
 )
 
-LABEL = "shb_quad"
 METHODS = ("SHB", "Multi-SHB", "Multi-SHB-CNST", "2P-SHB", "SGD", "Nesterov-EXP")
 KAPPAS, NOISES = (1000, 500, 200), (1e-2, 1e-4, 1e-6)
-SETTLED = 0.1  # "converges to a neighbourhood": changes by less than this over the last quarter
-TOLD_APART = 3.0  # the highest level at T over the lowest
-ACCELERATED = 0.5  # of the full batch's speed, at least
+SETTLED = 0.1  # A curve that settled changes by less than this share over its last quarter.
+TOLD_APART = 3.0  # The highest level at T is at least so many times the lowest.
+ACCELERATED = 0.5  # An accelerated method has at least this share of the full batch's speed.
 PAPER_T, PAPER_N = 7000, 10_000
 
 
-def _cells(setting: str, profile: Profile) -> list[Cell]:
+def _parts(setting: str, profile: Profile) -> Iterator[Part]:
     panels = [(kappa, r) for r in NOISES for kappa in KAPPAS]
-    cells = noisy_cells(LABEL, setting, profile, panels, METHODS)
+    yield from noisy_parts(setting, profile, panels, METHODS)
     place = {"setting": setting, "rows": profile.rows, "columns": profile.columns}
     for kappa in KAPPAS:
-        job = table("speeds_and_kappa", **place, kappa=float(kappa))
-        cells.append(table_cell(LABEL, setting, f"kappa={kappa}", "speed", job))
-    return cells
+        yield table(f"kappa={kappa}", "speed", speeds_and_kappa, **place, kappa=float(kappa))
 
 
 def speeds_and_kappa(setting: str, rows: int, columns: int, kappa: float) -> Outcome:
-    """-ln(exact rate a step) of SHB at 0.9 n and at n, of SGD at n; the kappa they are told."""
-    data = synthetic(setting, Profile("", rows, columns, 1.0, 1, 1.0), kappa, 0.0)
+    """-ln(exact rate a step) of SHB at 0.9 n and at n, of SGD at n; the kappa that methods get."""
+    data = synthetic(setting, rows, columns, kappa, 0.0)
 
     def speed(method: str, share: float) -> float:
         p, s, b, _ = prepared(Run(data, method, setting, share, T=2))
@@ -63,7 +58,7 @@ def speeds_and_kappa(setting: str, rows: int, columns: int, kappa: float) -> Out
 
 
 def _neighbourhood(curves: dict[str, Trajectory]) -> float:
-    """The level that counts as reaching it: twice the gradient norm at which SHB ends."""
+    """The level of the neighbourhood: twice the gradient norm at which SHB ends."""
     return 2.0 * curves["SHB"].last
 
 
@@ -74,79 +69,70 @@ def _settled(curve: Trajectory) -> Case:
         return False
     if curve.exact.size:
         return bool(abs(tail[-1] / tail[0] - 1.0) < SETTLED)
-    half = tail.size // 2  # runs are noisy: the halves' means, in logarithms
+    half = tail.size // 2  # Runs are noisy: the means of both halves are compared in logarithms.
     drift = abs(float(np.log(tail[:half]).mean() - np.log(tail[half:]).mean()))
     return drift < math.log(2.0)
 
 
 def quad_i_floor(view: FigureView) -> Finding:
     curves = judged_curves(view)
-    cases, _ = tally()
-
-    def noise_of(panel: str) -> float:
-        return float(panel.split("r=")[1])
-
+    noise = {panel: float(panel.split("r=")[1]) for panel in curves}
+    found = Finding({}, lasts(curves, ("SGD", "SHB")))
     for panel, methods in curves.items():
         others = [p for p in curves if kappa_of(p) == kappa_of(panel) and p != panel]
         for method in ("SGD", "SHB"):
-            mine = methods[method]
-            ordered = all(
-                (mine.last > curves[p][method].last) == (noise_of(panel) > noise_of(p))
-                for p in others
-            )
-            cases[f"{method}, {panel}"] = all_of(_settled(mine), ordered)
-    return Finding(
-        cases,
-        lasts(curves, ("SGD", "SHB")),
+            last = methods[method].last
+            above = [last > curves[p][method].last for p in others]
+            ordered = above == [noise[panel] > noise[p] for p in others]
+            found.cases[f"{method}, {panel}"] = all_of(_settled(methods[method]), ordered)
+    return found.said(
         "Where it is not met, SGD (or SHB near its critical batch) is still falling at T: kappa is "
-        "large and r small.",
+        "large and r small."
     )
 
 
 def quad_i_faster(view: FigureView) -> Finding:
-    cases, numbers = tally()
-    shares = []
+    found, shares = Finding(), []
     for panel, methods in judged_curves(view).items():
         level = _neighbourhood(methods)
         k = {method: methods[method].first_below(level) for method in ("SGD", "SHB")}
-        cases[panel] = below(k["SHB"], k["SGD"], SMALLER)
+        found.cases[panel] = below(k["SHB"], k["SGD"], SMALLER)
+        found.numbers.update({f"{panel}: k of {method}": value for method, value in k.items()})
         shares.append(ratio(k["SHB"], k["SGD"]))
-        numbers |= {f"{panel}: k of {method}": value for method, value in k.items()}
-    said = f"SHB is within twice its own floor in at most {max(shares):.2f} of SGD's steps."
-    return Finding(cases, numbers, said)
+    most = max(shares)
+    return found.said(f"SHB is within twice its own floor in at most {most:.2f} of SGD's steps.")
 
 
 def quad_ii_variants(view: FigureView) -> Finding:
     curves = judged_curves(view)
-    cases, _ = tally()
+    found = Finding({}, lasts(curves, ("SGD", "SHB", *VARIANTS)))
     for panel, methods in curves.items():
         level = _neighbourhood(methods)
         least = min(methods["SGD"].last, methods["SHB"].last)
         for name in VARIANTS:
             soon = below(methods[name].first_below(level), methods["SGD"].first_below(level))
-            cases[f"{name}, {panel}"] = all_of(soon, below(methods[name].last, least, SMALLER))
-    return Finding(
-        cases,
-        lasts(curves, ("SGD", "SHB", *VARIANTS)),
+            lower = below(methods[name].last, least, SMALLER)
+            found.cases[f"{name}, {panel}"] = all_of(soon, lower)
+    return found.said(
         "By the printed formula Multi-SHB has no stage after the first at T = 7000 and is SHB "
         "itself, so that only 2P-SHB gains; with the released stages Multi-SHB gains too, where "
-        "they have time to shrink the noise.",
+        "they have time to shrink the noise."
     )
 
 
 def _beats(view: FigureView, a: str, b: str, kappas: tuple[int, ...]) -> Finding:
-    cases, ratios = tally()
+    found = Finding()
     for panel, methods in judged_curves(view).items():
         if kappa_of(panel) in kappas:
-            cases[panel] = below(methods[a].last, methods[b].last, SMALLER)
-            ratios[f"{panel}: {a} / {b}"] = methods[a].last / methods[b].last
-    return Finding(cases, ratios, f"{a} ends at {span(ratios.values())} times {b}.")
+            found.cases[panel] = below(methods[a].last, methods[b].last, SMALLER)
+            found.numbers[f"{panel}: {a} / {b}"] = methods[a].last / methods[b].last
+    return found.said(f"{a} ends at {span(found.numbers.values())} times {b}.")
 
 
 def quad_iii_cnst(view: FigureView) -> Finding:
     found = _beats(view, "Multi-SHB-CNST", "Multi-SHB", (min(KAPPAS),))
     same = all(value == 1.0 for value in found.numbers.values())
-    return replace(found, because="Both are constant SHB: I = 0.") if same else found
+    return found.said("Both are constant SHB: I = 0.") if same else found
 
 
 def quad_iv_two_phase(view: FigureView) -> Finding:
@@ -155,60 +141,52 @@ def quad_iv_two_phase(view: FigureView) -> Finding:
 
 def quad_v_nesterov(view: FigureView) -> Finding:
     """ "Similar convergence" is both: the level at T, and the steps to the neighbourhood."""
-    levels, numbers = tally()
-    paces, _ = tally()
-    shares = []
+    found, levels, paces, shares = Finding(), Finding(), Finding(), []
     for panel, methods in judged_curves(view).items():
         level, rival = _neighbourhood(methods), methods["Nesterov-EXP"]
         for name in VARIANTS:
             mine, case = methods[name], f"{name}, {panel}"
             steps = (mine.first_below(level), max(rival.first_below(level), 1.0))
-            levels[case] = within(mine.last, rival.last, SIMILAR)
-            paces[case] = within(*steps, SIMILAR)
-            numbers[f"{panel}: {name} / Nesterov-EXP at T"] = mine.last / rival.last
-            numbers[f"{panel}: {name} / Nesterov-EXP in steps"] = ratio(*steps)
+            levels.cases[case] = within(mine.last, rival.last, SIMILAR)
+            paces.cases[case] = within(*steps, SIMILAR)
+            found.cases[case] = all_of(levels.cases[case], paces.cases[case])
+            found.numbers[f"{panel}: {name} / Nesterov-EXP at T"] = mine.last / rival.last
+            found.numbers[f"{panel}: {name} / Nesterov-EXP in steps"] = ratio(*steps)
             shares.append(ratio(*steps))
     reached = [share for share in shares if math.isfinite(share)]
     never = f" (or never arrive, in {len(shares) - len(reached)})" * (len(reached) < len(shares))
-    return Finding(
-        {case: all_of(levels[case], paces[case]) for case in levels},
-        numbers,
-        f"The level at T is within a factor 3 in {counted(levels)}; the variants take "
+    return found.said(
+        f"The level at T is within a factor 3 in {levels.score} cases; the variants take "
         f"{span(reached)} times the steps to the neighbourhood{never}.",
-        {"the level at T alone": Finding(levels), "the steps alone": Finding(paces)},
+        {"the level at T alone": levels, "the steps alone": paces},
     )
 
 
 def quad_stages(view: FigureView) -> Finding:
-    """How many stages Multi-SHB has at the paper's T and the kappa that it is told."""
+    """The number of stages of Multi-SHB at the paper's T and the kappa that the method gets."""
     printed = view.setting in ("paper", "released-rows")
-    counts = {}
-    for k in KAPPAS:
-        told = float(view.numbers(f"kappa={k}", "speed")["kappa"][0])
-        rule = "theorem" if printed else "authors"
-        counts[f"kappa={k}"] = schedules.stage_count(PAPER_T, told, rule)
-    said = (
-        ": the printed formula asks for T >= 384 sqrt(2 kappa), with the kappa of the rows."
-        if printed
-        else " by the rule of the released code."
-    )
-    return Finding(
-        {name: (count == 0) == printed for name, count in counts.items()},
-        {f"I at {name}": count for name, count in counts.items()},
-        f"I = {', '.join(map(str, counts.values()))} at kappa = 1000, 500, 200{said}",
-    )
+    rule, said = "authors", " by the rule of the released code."
+    if printed:
+        rule = "theorem"
+        said = ": the printed formula asks for T >= 384 sqrt(2 kappa), with the kappa of the rows."
+    found = Finding()
+    for name in (f"kappa={k}" for k in KAPPAS):
+        kappa = float(view.numbers(name, "speed")["kappa"][0])
+        count = schedules.stage_count(PAPER_T, kappa, rule)
+        found.cases[name], found.numbers[f"I at {name}"] = (count == 0) == printed, count
+    counts = ", ".join(map(str, found.numbers.values()))
+    return found.said(f"I = {counts} at kappa = 1000, 500, 200{said}")
 
 
 def quad_batch_accelerates(view: FigureView) -> Finding:
-    cases, numbers = tally()
-    shares = []
+    found, shares = Finding(), []
     for panel in (f"kappa={kappa}" for kappa in KAPPAS):
         speed = {name: float(x[0]) for name, x in view.numbers(panel, "speed").items()}
-        cases[panel] = below(ACCELERATED * speed["shb_full"], speed["shb"])
+        found.cases[panel] = below(ACCELERATED * speed["shb_full"], speed["shb"])
+        found.numbers.update({f"{panel}: {name}": value for name, value in speed.items()})
         shares.append(speed["shb"] / speed["shb_full"])
-        numbers |= {f"{panel}: {name}": value for name, value in speed.items()}
-    said = f"SHB's exact speed at 0.9 n is {min(shares):.2f} to {max(shares):.2f} of that at n."
-    return Finding(cases, numbers, said)
+    low, high = min(shares), max(shares)
+    return found.said(f"SHB's exact speed at 0.9 n is {low:.2f} to {high:.2f} of that at n.")
 
 
 def quad_batch_covered(view: FigureView) -> Finding:
@@ -224,23 +202,37 @@ def quad_batch_covered(view: FigureView) -> Finding:
 
 def quad_stochasticity(view: FigureView) -> Finding:
     """The highest level at T over the lowest, of the six methods."""
-    cases, numbers = tally()
+    found = Finding()
     for panel, methods in judged_curves(view).items():
         ends = [methods[name].last for name in METHODS]
-        cases[panel] = below(TOLD_APART * min(ends), max(ends))
-        numbers[f"{panel}: highest / lowest at T"] = ratio(max(ends), min(ends))
-    low = min(numbers.values(), default=math.nan)
-    said = f"At T the highest of six methods is {low:.2g} times the lowest or more."
-    return Finding(cases, numbers, said)
+        found.cases[panel] = below(TOLD_APART * min(ends), max(ends))
+        found.numbers[f"{panel}: highest / lowest at T"] = ratio(max(ends), min(ends))
+    low = min(found.numbers.values(), default=math.nan)
+    return found.said(f"At T the highest of six methods is {low:.2g} times the lowest or more.")
 
 
 def _picture(view: FigureView) -> Picture:
-    return runs_picture(view, 3, curve_panels(view, METHODS))
+    return Picture(columns=3, panels=curve_panels(view, METHODS), seeds=view.seed_count)
 
 
-CLAIMS = claims(
-    *(LABEL, quad_i_floor, quad_i_faster, quad_ii_variants, quad_iii_cnst, quad_iv_two_phase),
-    *(quad_v_nesterov, quad_stages, quad_batch_accelerates, quad_stochasticity),
-    quad_batch_covered,
-)
-EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (stability, speeds_and_kappa))
+EXHIBITS = [
+    exhibit(
+        *(
+            "shb_quad",
+            _parts,
+            _picture,
+            quad_i_floor,
+            quad_i_faster,
+            quad_ii_variants,
+            quad_iii_cnst,
+        ),
+        *(
+            quad_iv_two_phase,
+            quad_v_nesterov,
+            quad_stages,
+            quad_batch_accelerates,
+            quad_stochasticity,
+        ),
+        quad_batch_covered,
+    )
+]

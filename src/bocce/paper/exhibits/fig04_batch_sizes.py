@@ -4,43 +4,39 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, method_lines, runs_picture, words_of
-from ..exhibit import Exhibit
+from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, method_lines, words_of
+from ..exhibit import exhibit
 from ..results import FigureView, Trajectory
-from ..specs import Cell, Profile, Run, run_cells
-from ..texts import claims
-from ..verdicts import Finding, all_of, below, counted, span, tally, within
+from ..specs import Part, Profile, Run, curve
+from ..verdicts import Finding, all_of, below, span, within
 from ._synthetic import SIMILAR, SMALLER, kappa_of, synthetic
 
-LABEL = "shb_batch_sizes"
 KAPPAS = (2048, 1024, 512, 256, 128, 64, 32, 16, 8)
 SHARES = tuple(round(0.1 * i, 1) for i in range(1, 11))
-STEADY_SHARE = 0.3  # of SGD and NON-ACC-SHB
-FAR_DOWN = 1e-8  # a speed is measured until the gradient norm has fallen by this, or to the end
-LARGE_KAPPA = 512  # "kappa is large": the three largest
+STEADY_SHARE = 0.3  # The batch of SGD and NON-ACC-SHB, as a share of n.
+FAR_DOWN = 1e-8  # A speed is measured until the gradient norm has fallen by this, or to the end.
+LARGE_KAPPA = 512  # "Kappa is large" means the three largest values.
 LARGE_BATCHES = ("SHB-0.9", "SHB-1.0")
-FLOOR = 1e-14  # of the first norm: below it there is rounding only
+FLOOR = 1e-14  # Below this share of the first norm there is only rounding.
 
 
-def _cells(setting: str, profile: Profile) -> list[Cell]:
+def _parts(setting: str, profile: Profile) -> Iterator[Part]:
     T = profile.steps(2000)
-    cells = []
+    curves = [(f"SHB-{share}", "SHB", share) for share in SHARES]
+    curves += [(name, name, STEADY_SHARE) for name in ("NON-ACC-SHB", "SGD")]
     for kappa in KAPPAS:
-        data = synthetic(setting, profile, kappa, 0.0)
-        curves = [(f"SHB-{share}", "SHB", share) for share in SHARES]
-        curves += [(name, name, STEADY_SHARE) for name in ("NON-ACC-SHB", "SGD")]
+        data = synthetic(setting, profile.rows, profile.columns, kappa, 0.0)
         for method, rule, share in curves:
-            # the released code cuts an epoch into batches when they fit twice
+            # The released code cuts an epoch into batches if two batches fit.
             cut = setting == "authors" and share <= 0.5
             sampling = "reshuffle" if cut else "independent"
             run = Run(data, rule, setting, share, T=T, every=profile.every(T), sampling=sampling)
-            place = (LABEL, setting, f"kappa={kappa}", method)
-            cells += run_cells(*place, run, profile.runs(5), exact=not cut)
-    return cells
+            yield from curve(f"kappa={kappa}", method, run, profile.runs(5), exact=not cut)
 
 
 def speed(curve: Trajectory, late: bool = False) -> float:
@@ -58,7 +54,7 @@ def speed(curve: Trajectory, late: bool = False) -> float:
 
 
 def _speeds(view: FigureView, late: bool = False) -> dict[float, dict[str, float]]:
-    """Exact on the paper's rows; on runs with heavy rows, like with like."""
+    """Speeds by kappa and method: exact on the paper's rows, measured on runs with heavy rows."""
     exact = view.setting == "paper"
     return {
         kappa_of(panel): {
@@ -70,89 +66,76 @@ def _speeds(view: FigureView, late: bool = False) -> dict[float, dict[str, float
 
 
 def _shares(speeds: dict[str, float]) -> list[float]:
-    """Of SHB-0.1 .. SHB-1.0."""
+    """The speeds of SHB-0.1 .. SHB-1.0."""
     return [speeds[f"SHB-{share}"] for share in SHARES]
 
 
 def sweep_i_divergence(view: FigureView) -> Finding:
-    cases, numbers = tally()
+    found = Finding()
     for kappa, methods in _speeds(view).items():
         lost = [share for share, s in zip(SHARES, _shares(methods)) if s <= 0.0]
-        numbers[f"kappa={kappa:g}: largest xi that diverges"] = max(lost, default=0.0)
+        found.numbers[f"kappa={kappa:g}: largest xi that diverges"] = max(lost, default=0.0)
         if kappa >= LARGE_KAPPA:
-            cases[f"kappa={kappa:g}"] = bool(lost) and max(lost) < 1.0
-    return Finding(
-        cases,
-        numbers,
+            found.cases[f"kappa={kappa:g}"] = bool(lost) and max(lost) < 1.0
+    return found.said(
         "Small batches make SHB diverge on the authors' data, where twenty rows carry nearly all "
-        "curvature; on rows of equal size 2 % of the data suffices.",
+        "curvature; on rows of equal size 2 % of the data suffices."
     )
 
 
 def sweep_ii_threshold(view: FigureView) -> Finding:
     """The smallest xi from which on SHB has half the speed that it has with the full batch."""
-    least = {}
-    cases, _ = tally()
+    found = Finding()
     for kappa, methods in sorted(_speeds(view).items()):
         values = _shares(methods)
         slow = [share for share, s in zip(SHARES, values) if not s >= 0.5 * values[-1]]
-        least[kappa] = round(max(slow, default=0.0) + 0.1, 1)
+        least = round(max(slow, default=0.0) + 0.1, 1)
+        found.numbers[f"kappa={kappa:g}: threshold xi"] = least
         if kappa >= LARGE_KAPPA:
-            cases[f"threshold, kappa={kappa:g}"] = least[kappa] > SHARES[0]
-    ordered = list(least.values())
-    cases["grows with kappa"] = ordered == sorted(ordered) and ordered[0] < ordered[-1]
-    return Finding(
-        cases,
-        {f"kappa={kappa:g}: threshold xi": xi for kappa, xi in least.items()},
-        f"Half the full batch's speed needs xi = {min(ordered):g} to {max(ordered):g}.",
-    )
+            found.cases[f"threshold, kappa={kappa:g}"] = least > SHARES[0]
+    ordered = list(found.numbers.values())
+    found.cases["grows with kappa"] = ordered == sorted(ordered) and ordered[0] < ordered[-1]
+    low, high = min(ordered), max(ordered)
+    return found.said(f"Half the full batch's speed needs xi = {low:g} to {high:g}.")
 
 
 def sweep_ii_extent(view: FigureView) -> Finding:
-    cases, numbers = tally()
-    diverging, _ = tally()
-    monotone = 0
+    found, diverging, monotone = Finding(), Finding(), 0
     for kappa, methods in _speeds(view).items():
         values, name = _shares(methods), f"kappa={kappa:g}"
         alive = [value for value in values if value > 0.0]
         gain = max(alive) / min(alive) if alive else math.nan
-        cases[name] = bool(gain >= 1.1)
-        diverging[name] = bool(gain >= 1.1) or len(alive) < len(values)
-        numbers[f"{name}: fastest / slowest that converges"] = gain
+        found.cases[name] = bool(gain >= 1.1)
+        diverging.cases[name] = bool(gain >= 1.1) or len(alive) < len(values)
+        found.numbers[f"{name}: fastest / slowest that converges"] = gain
         monotone += all(b >= SMALLER * a for a, b in itertools.pairwise(values))
-    return Finding(
-        cases,
-        numbers,
-        f"Speeds that converge differ by 10 % or more at {counted(cases, 'kappa')}, and never fall "
-        f"as the batch grows at {monotone}.",
-        {"or some xi diverge": Finding(diverging)},
+    return found.said(
+        f"Speeds that converge differ by 10 % or more at {found.score} kappa, and never fall as "
+        f"the batch grows at {monotone}.",
+        {"or some xi diverge": diverging},
     )
 
 
 def sweep_iii_slow(view: FigureView) -> Finding:
     """Similar "across problems", at every kappa; slower "when kappa is large"."""
-    similar, numbers = tally()
-    slower, _ = tally()
-    large, _ = tally()
+    similar, slower, large = Finding(), Finding(), Finding()
+    numbers, gaps = {}, []
     for kappa, methods in _speeds(view).items():
         sgd, averaged, full = (methods[m] for m in ("SGD", "NON-ACC-SHB", "SHB-1.0"))
         name = f"kappa={kappa:g}"
-        similar[f"similar, {name}"] = near = within(sgd, averaged, SIMILAR)
+        similar.cases[f"similar, {name}"] = near = within(sgd, averaged, SIMILAR)
         numbers[f"{name}: SGD / NON-ACC-SHB"] = sgd / averaged
+        gaps += [sgd / averaged] * (sgd / averaged > 0.0)
         if kappa >= LARGE_KAPPA:
-            slower[f"slower, {name}"] = case = below(max(sgd, averaged), full, SMALLER)
-            large[f"slower, {name}"] = all_of(case, near)
+            slower.cases[f"slower, {name}"] = case = below(max(sgd, averaged), full, SMALLER)
+            large.cases[f"slower, {name}"] = all_of(case, near)
             numbers[f"{name}: SHB-1.0 / SGD"] = full / sgd
-    gaps = [value for name, value in numbers.items() if "NON-ACC" in name and value > 0.0]
-    diverging = len(similar) - len(gaps)
-    return Finding(
-        similar | slower,
-        numbers,
-        f"Similar at {counted(similar, 'kappa')}: SGD has {span(gaps)} times the speed of "
-        "NON-ACC-SHB"
-        + f" (and one of them diverges at {diverging})" * bool(diverging)
-        + f"; slower than SHB-1.0 at {counted(slower, 'large kappa')}.",
-        {"both at large kappa only": Finding(large)},
+    diverging = len(similar.cases) - len(gaps)
+    lost = f" (and one of them diverges at {diverging})" * bool(diverging)
+    return Finding(similar.cases | slower.cases, numbers).said(
+        f"Similar at {similar.score} kappa: SGD has {span(gaps)} times the speed of NON-ACC-SHB"
+        f"{lost}; slower than SHB-1.0 at {slower.score} large kappa.",
+        {"both at large kappa only": large},
     )
 
 
@@ -160,16 +143,17 @@ def _follows(
     view: FigureView, methods: tuple[str, ...], root: float, baseline: str, late: bool = True
 ) -> Finding:
     """The rate is the slope past the transient; ``late = False`` measures from the start."""
-    cases, numbers = tally()
+    found = Finding()
     for kappa, speeds in _speeds(view, late).items():
         for name in methods:
             scaled = speeds[name] * kappa**root
-            cases[f"{name}, kappa={kappa:g}"] = within(scaled, 1.0, SIMILAR)
-            numbers[f"kappa={kappa:g}: {name} / {baseline}"] = scaled
-    shown = [value for value in numbers.values() if value > 0.0]
-    lost = f"; {len(numbers) - len(shown)} diverge" * (len(shown) < len(numbers))
-    said = f"The speeds are {span(shown)} times that of {baseline}{lost}." if shown else ""
-    return Finding(cases, numbers, said or "All diverge.")
+            found.cases[f"{name}, kappa={kappa:g}"] = within(scaled, 1.0, SIMILAR)
+            found.numbers[f"kappa={kappa:g}: {name} / {baseline}"] = scaled
+    shown = [value for value in found.numbers.values() if value > 0.0]
+    if not shown:
+        return found.said("All diverge.")
+    lost = f"; {len(found.numbers) - len(shown)} diverge" * (len(shown) < len(found.numbers))
+    return found.said(f"The speeds are {span(shown)} times that of {baseline}{lost}.")
 
 
 def sweep_iv_sqrt(view: FigureView) -> Finding:
@@ -193,21 +177,22 @@ def _picture(view: FigureView) -> Picture:
         first = max(line.y[0] for line in lines)
         for name, slow in (("KAP", kappa_of(panel)), ("SQRT-KAP", math.sqrt(kappa_of(panel)))):
             lines.append(Line(name, k, first * np.exp(-k / slow), "guide"))
-        kept = tuple(_above(line, FLOOR * first) for line in lines)
+        kept = [_above(line, FLOOR * first) for line in lines]
         panels.append(Panel(words_of(panel), ITERATION, GRADIENT, kept))
-    return runs_picture(view, 3, panels)
+    return Picture(columns=3, panels=panels, seeds=view.seed_count)
 
 
 def _above(line: Line, floor: float) -> Line:
-    """Without what rounding leaves of a curve that has converged."""
+    """The part of a converged curve that is not only rounding."""
     under = line.y < floor
     stop = int(np.argmax(under)) if under.any() else line.y.size
     low, high = (None if band is None else band[:stop] for band in (line.low, line.high))
     return replace(line, x=line.x[:stop], y=line.y[:stop], low=low, high=high)
 
 
-CLAIMS = claims(
-    *(LABEL, sweep_i_divergence, sweep_ii_threshold, sweep_ii_extent, sweep_iii_slow),
-    *(sweep_iv_sqrt, sweep_v_kappa),
-)
-EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)
+EXHIBITS = [
+    exhibit(
+        *("shb_batch_sizes", _parts, _picture, sweep_i_divergence, sweep_ii_threshold),
+        *(sweep_ii_extent, sweep_iii_slow, sweep_iv_sqrt, sweep_v_kappa),
+    )
+]

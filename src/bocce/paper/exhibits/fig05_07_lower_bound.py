@@ -4,25 +4,23 @@ fig:monotone_beta .. fig:lb_100_case (n samples)."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from ... import exact, schedules, theory
 from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, Surface, method_lines, words_of
 from ..compute import prepared, problem
-from ..exhibit import Exhibit
+from ..exhibit import exhibit
 from ..results import FigureView
-from ..specs import Cell, Data, Outcome, Profile, Run, run_cells, table, table_cell
-from ..texts import claims
-from ..verdicts import Cases, Finding, Judge, below, counted, tally
+from ..specs import Data, Outcome, Part, Profile, Run, curve, table
+from ..verdicts import Cases, Finding, below
 from ._synthetic import SMALLER
 
-TWO, TWO_RUNS = "lower_bound_2", "kappa=6, b=1"
-MANY, MANY_RUNS = "lower_bound_n", "kappa=10, b=10"
+TWO_RUNS, MANY_RUNS = "kappa=6, b=1", "kappa=10, b=10"
 METHODS = ("SHB", "SGD", "SGD, 1/L_max")
 SEEDS, T = 5, 300
-ROUNDING = 1e-9  # of a rate
-READINGS = ("SGD with 1/L_max", "SGD with 1/L")
+ROUNDING = 1e-9  # A rate is known up to this error.
 POLYAK_KAPPAS = (10.0, 100.0, 1000.0)
 
 
@@ -33,13 +31,10 @@ def _run(method: str, n: int, kappa: float, b: int) -> Run:
     return Run(Data("diagonal", n=n, d=n, kappa=kappa), method, "paper", b, T=T, w0=1.0)
 
 
-def _against_sgd(label: str, panel: str, n: int, kappa: float, b: int) -> list[Cell]:
-    cells = []
+def _against_sgd(panel: str, n: int, kappa: float, b: int) -> Iterator[Part]:
     for method in METHODS:
-        run = _run(method, n, kappa, b)
-        cells += run_cells(label, "paper", panel, method, run, SEEDS, exact=True)
-    job = table("diagonal_rates", n=n, kappa=kappa, b=b)
-    return [*cells, table_cell(label, "paper", panel, "rates", job)]
+        yield from curve(panel, method, _run(method, n, kappa, b), SEEDS)
+    yield table(panel, "rates", diagonal_rates, n=n, kappa=kappa, b=b)
 
 
 def diagonal_rates(n: int, kappa: float, b: int) -> Outcome:
@@ -51,61 +46,58 @@ def diagonal_rates(n: int, kappa: float, b: int) -> Outcome:
     return Outcome.of(**rates)
 
 
-def _diverges_while_sgd_converges(panel: str) -> Judge:
+def two_samples_runs(view: FigureView) -> Finding:
     """The paper does not say which step SGD takes: both readings are judged."""
-
-    def judge(view: FigureView) -> Finding:
-        reading, view = view.setting, FigureView(view.results, view.figure)
-        sgd = "SGD, 1/L_max" if reading == READINGS[0] else "SGD"
-        rate = {m: float(view.numbers(panel, "rates")[m][0]) for m in METHODS}
-        runs = {m: view.curve(panel, m).on_runs() for m in METHODS}
-        cases: Cases = {
+    reading, view = view.setting, FigureView(view.results, view.figure)
+    (panel,) = view.panels
+    sgd = "SGD, 1/L_max" if reading == "SGD with 1/L_max" else "SGD"
+    rate = {m: float(view.numbers(panel, "rates")[m][0]) for m in METHODS}
+    runs = {m: view.curve(panel, m).on_runs() for m in METHODS}
+    numbers = {f"{m}: factor a step": value for m, value in rate.items()}
+    numbers |= {f"{m}: last / first of the mean run": c.last / c.start for m, c in runs.items()}
+    return Finding(
+        {
             "SHB diverges, in mean square": rate["SHB"] > 1.0 + ROUNDING,
             "SHB diverges, on runs": runs["SHB"].diverged,
             "SGD converges, in mean square": rate[sgd] < 1.0 - ROUNDING,
             "SGD converges, on runs": below(runs[sgd].last, runs[sgd].start, SMALLER),
-        }
-        numbers = {f"{m}: factor a step": value for m, value in rate.items()}
-        numbers |= {f"{m}: last / first of the mean run": c.last / c.start for m, c in runs.items()}
-        return Finding(
-            cases,
-            numbers,
-            f"In mean square SHB is multiplied by {rate['SHB']:.4f} a step, "
-            f"{reading} by {rate[sgd]:.4f}.",
-        )
+        },
+        numbers,
+        f"In mean square SHB is multiplied by {rate['SHB']:.4f} a step, {reading} by "
+        f"{rate[sgd]:.4f}.",
+    )
 
-    return judge
+
+def n_samples_runs(view: FigureView) -> Finding:
+    return two_samples_runs(view)
 
 
 def _pictured(view: FigureView, columns: int, runs: str, *panels: Panel) -> Picture:
-    """These panels, and the one of the runs, each with its legend."""
+    """The panels and a panel of the runs. Each panel has its own legend."""
     lines: list[Line] = []
     for method in METHODS:
         name = "SGD, 1/L" if method == "SGD" else method
         lines += method_lines(name, view.curve(runs, method), headroom=1e6)
-    last = Panel(f"SHB against SGD, {words_of(runs)}", ITERATION, GRADIENT, tuple(lines))
+    last = Panel(f"SHB against SGD, {words_of(runs)}", ITERATION, GRADIENT, lines)
     return Picture(columns=columns, panels=(*panels, last), seeds=SEEDS, own_legends=True)
 
 
 # ---------------------------------------------------------------- two samples
 
 
-def _two_cells(setting: str, profile: Profile) -> list[Cell]:
-    grid = table_cell(TWO, "paper", "psi", "Psi", table("psi_two_samples", points=61))
-    return [grid, *_against_sgd(TWO, TWO_RUNS, n=2, kappa=6, b=1)]
+def _two_parts(setting: str, profile: Profile) -> Iterator[Part]:
+    yield table("psi", "Psi", psi_two_samples, points=61)
+    yield from _against_sgd(TWO_RUNS, n=2, kappa=6, b=1)
 
 
 def psi_two_samples(points: int) -> Outcome:
-    """The two-sample Psi and its derivative on a grid, and its minimum against beta."""
+    """The derivative of the two-sample Psi on a grid, and Psi at beta = 0.63."""
     beta, theta = np.linspace(0.0, 1.0, points), np.linspace(0.0, 2.0 * np.pi, points)
-    at_kappa_6 = float(schedules.shb(1, 6.0, 1.0).beta[0])
     return Outcome.of(
         beta=beta,
         theta=theta,
         derivative=[[theory.psi_derivative(2, 1, b, t, 3) for b in beta] for t in theta],
         psi=[theory.psi_two_samples(0.63, t) for t in theta],
-        least=[theory.psi_minimum(2, 1, b, 3) for b in (0.63, at_kappa_6)],
-        rate=1.0 / theory.lower_bound_threshold(2, 6.0),
     )
 
 
@@ -138,14 +130,11 @@ def _two_picture(view: FigureView) -> Picture:
 # ---------------------------------------------------------------- n samples
 
 
-def _many_cells(setting: str, profile: Profile) -> list[Cell]:
-    grid = table("psi_grid", n=100, b=70, points=61)
-    return [
-        table_cell(MANY, "paper", "b=70", "Psi", grid),
-        table_cell(MANY, "paper", "all b", "Psi", table("batch_factor", n=100)),
-        table_cell(MANY, "paper", "Polyak", "critical", table("polyak_critical", n=100)),
-        *_against_sgd(MANY, MANY_RUNS, n=100, kappa=10, b=10),
-    ]
+def _many_parts(setting: str, profile: Profile) -> Iterator[Part]:
+    yield table("b=70", "Psi", psi_grid, n=100, b=70, points=61)
+    yield table("all b", "Psi", batch_factor, n=100)
+    yield table("Polyak", "critical", polyak_critical, n=100)
+    yield from _against_sgd(MANY_RUNS, n=100, kappa=10, b=10)
 
 
 def psi_grid(n: int, b: int, points: int) -> Outcome:
@@ -157,13 +146,12 @@ def psi_grid(n: int, b: int, points: int) -> Outcome:
         theta=theta,
         derivative=[[theory.psi_derivative(n, b, x, t) for x in beta] for t in theta],
         least=[theory.psi_minimum(n, b, x) for x in beta],
-        kappa_star=kappa,
         beta_star=schedules.shb(1, kappa, 1.0).beta.copy(),
     )
 
 
 def batch_factor(n: int) -> Outcome:
-    """kappa*(b) for every b, the fitted line, the least derivative, and three thresholds."""
+    """kappa*(b) for every b, the fitted line, the least derivative, and two thresholds."""
     b = np.arange(1, n)
     beta, theta = np.linspace(0.25, 0.999, 20), np.linspace(0.0, np.pi, 21)
     kappas = np.geomspace(1.0, 3e4, 200)
@@ -181,7 +169,6 @@ def batch_factor(n: int) -> Outcome:
         ],
         kappa=kappas,
         printed=threshold("printed"),
-        six_step=threshold("six-step"),
         exact=threshold("exact"),
     )
 
@@ -202,10 +189,9 @@ def n_samples_monotone(view: FigureView) -> Finding:
     numbers = view.numbers("all b", "Psi")
     least = numbers["least_derivative"]
     cases: Cases = {f"b={b}": bool(x > 0.0) for b, x in zip(numbers["b"], least)}
-    return Finding(
-        cases,
-        {"least over b, beta, theta": least.min()},
-        f"The derivative is at least {least.min():.2g} on the grid for {counted(cases, 'b')}.",
+    found = Finding(cases, {"least over b, beta, theta": least.min()})
+    return found.said(
+        f"The derivative is at least {least.min():.2g} on the grid for {found.score} b."
     )
 
 
@@ -213,7 +199,7 @@ def n_samples_line(view: FigureView) -> Finding:
     numbers = view.numbers("all b", "Psi")
     slope, intercept = numbers["line"]
     inside = numbers["kappa_star"] > 1.0
-    free = math.nan  # of the line through log zeta0^2 against log kappa*, of two points or more
+    free = math.nan  # The slope of log zeta0^2 against log kappa* needs two points or more.
     if inside.sum() > 1:
         x, y = (np.log(numbers[name][inside]) for name in ("kappa_star", "zeta2"))
         free = float(np.polyfit(x, y, 1)[0])
@@ -232,18 +218,16 @@ def n_samples_line(view: FigureView) -> Finding:
 
 def n_samples_polyak(view: FigureView) -> Finding:
     columns = view.numbers("Polyak", "critical")
-    cases, shown = tally()
+    found = Finding()
     for kappa, critical, printed in zip(*(columns[k] for k in ("kappa", "critical", "printed"))):
         name = f"kappa={kappa:g}"
-        cases[name] = bool(math.ceil(printed) - 1 < critical)
-        shown[f"{name}: critical batch of 100"] = critical
-        shown[f"{name}: printed threshold"] = printed
+        found.cases[name] = bool(math.ceil(printed) - 1 < critical)
+        found.numbers[f"{name}: critical batch of 100"] = critical
+        found.numbers[f"{name}: printed threshold"] = printed
     least = ", ".join(f"{value:.2f}" for value in columns["critical"])
-    return Finding(
-        cases,
-        shown,
+    return found.said(
         f"With Polyak's step and momentum the exact critical batch is {least} of 100 at kappa = "
-        "10, 100, 1000, above the printed threshold.",
+        "10, 100, 1000, above the printed threshold."
     )
 
 
@@ -257,7 +241,7 @@ def _many_picture(view: FigureView) -> Picture:
         Line(f"β* = {star:.4f}", np.full(2, star), np.array([0.0, 2.0]), "guide"),
     )
     x, y = np.log(every["kappa_star"]), np.log(every["zeta2"])
-    clipped = every["kappa_star"] <= 1.0 + 1e-9  # Psi > 1 at every kappa: no data for a line
+    clipped = every["kappa_star"] <= 1.0 + 1e-9  # Psi > 1 at every kappa: not part of a line.
     ends = np.array([0.0, x.max()])
     fits = {"fit to all": every["line"], "fit to κ* > 1": np.polyfit(x[~clipped], y[~clipped], 1)}
     lines = [
@@ -275,18 +259,14 @@ def _many_picture(view: FigureView) -> Picture:
         *(view, 2, MANY_RUNS),
         Panel("derivative of Ψ in β, b = 70", "β", "θ", surface=surface),
         Panel("minimum of Ψ over θ, b = 70", "β", "min Ψ", minimum, ylog=False),
-        Panel(factor, "log κ*(b)", "log batch factor", tuple(lines), ylog=False),
+        Panel(factor, "log κ*(b)", "log batch factor", lines, ylog=False),
     )
 
 
-TWO_CLAIMS = claims(
-    TWO, two_samples_monotone, two_samples_runs=_diverges_while_sgd_converges(TWO_RUNS)
-)
-TWO_TABLES = (psi_two_samples, diagonal_rates)
-TWO_SAMPLES = Exhibit(TWO, _two_cells, _two_picture, TWO_CLAIMS, TWO_TABLES)
-MANY_CLAIMS = claims(
-    *(MANY, n_samples_monotone, n_samples_line, n_samples_polyak),
-    n_samples_runs=_diverges_while_sgd_converges(MANY_RUNS),
-)
-MANY_TABLES = (psi_grid, batch_factor, polyak_critical)
-MANY_SAMPLES = Exhibit(MANY, _many_cells, _many_picture, MANY_CLAIMS, MANY_TABLES)
+EXHIBITS = [
+    exhibit("lower_bound_2", _two_parts, _two_picture, two_samples_monotone, two_samples_runs),
+    exhibit(
+        *("lower_bound_n", _many_parts, _many_picture, n_samples_monotone, n_samples_line),
+        *(n_samples_polyak, n_samples_runs),
+    ),
+]

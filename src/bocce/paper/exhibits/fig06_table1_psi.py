@@ -3,6 +3,7 @@ table:der_beta: the derivative of Psi in beta at b = 70, against the printed val
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,11 @@ import numpy as np
 from ... import theory
 from ..._extras import install
 from ..canvas import Formula, Grid, Picture, Sum
-from ..exhibit import Exhibit
+from ..exhibit import exhibit
 from ..results import FigureView
-from ..specs import Cell, Outcome, Profile, table, table_cell
-from ..texts import claims
+from ..specs import Outcome, Part, Profile, table
 from ..verdicts import Finding
 
-PSI, DERIVATIVE = "psi_function", "der_beta"
 STEPS, N = 6, 100
 HEAD = r"\Psi = P_1 \sin^2\theta + P_2 \sin\theta \cos\theta + P_3 \cos^2\theta"
 # The printed rows of theta = 0 .. 0.8 pi; they repeat after pi, but for one entry.
@@ -36,13 +35,13 @@ PRINTED[5, -1] = 35.082
 # ---------------------------------------------------------------- figure 6
 
 
-def _psi_cells(setting: str, profile: Profile) -> list[Cell]:
-    return [table_cell(PSI, "paper", "Psi", "Psi", table("psi_terms", steps=STEPS, n=N))]
+def _psi_parts(setting: str, profile: Profile) -> Iterator[Part]:
+    yield table("Psi", "Psi", psi_terms, steps=STEPS, n=N)
 
 
 def psi_terms(steps: int, n: int) -> Outcome:
-    """Psi by SymPy, as rows (j, m, p, c): c x^m beta^p in P_j, x = n/b; and its distance from the
-    recursion at 36 points."""
+    """Psi by SymPy, in rows (j, m, p, c): the term c x^m beta^p of P_j, x = n/b; and the distance
+    from the recursion at 36 points."""
     try:
         import sympy  # type: ignore[import-untyped]
     except ImportError:
@@ -91,8 +90,8 @@ def _psi_picture(view: FigureView) -> Picture:
 # ---------------------------------------------------------------- table 1
 
 
-def _table_cells(setting: str, profile: Profile) -> list[Cell]:
-    return [table_cell(DERIVATIVE, "paper", "b=70", "Psi", table("psi_derivatives", n=100, b=70))]
+def _table_parts(setting: str, profile: Profile) -> Iterator[Part]:
+    yield table("b=70", "Psi", psi_derivatives, n=100, b=70)
 
 
 def psi_derivatives(n: int, b: int) -> Outcome:
@@ -138,6 +137,7 @@ def _table_picture(view: FigureView) -> Picture:
     return Picture(grid=Grid(columns, rows, cells, off, note))
 
 
-FUNCTION = Exhibit(PSI, _psi_cells, _psi_picture, claims(PSI, psi_expression), (psi_terms,))
-TABLE_CLAIMS = claims(DERIVATIVE, table_der_beta)
-TABLE = Exhibit(DERIVATIVE, _table_cells, _table_picture, TABLE_CLAIMS, (psi_derivatives,))
+EXHIBITS = [
+    exhibit("psi_function", _psi_parts, _psi_picture, psi_expression),
+    exhibit("der_beta", _table_parts, _table_picture, table_der_beta),
+]

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from ..canvas import GRADIENT, Line, Panel, Picture, method_lines, runs_picture
+from ..canvas import GRADIENT, Line, Panel, Picture, method_lines
 from ..exhibit import Exhibit
 from ..results import FigureView, interval
-from ..specs import Cell, Data, Profile, Run, run_cells
-from ..texts import claims
-from ..verdicts import OURS, Case, Claim, Finding, Judge, Numbers, span, tally
+from ..specs import Data, Part, Profile, Run, curve
+from ..texts import claims, read
+from ..verdicts import OURS, Case, Claim, Finding, Judge, span
 
 METHODS = ("K-CNST", "K-EXP", "SLS-EXP", "SHB-CNST", "SHB-EXP", "SHB-SLS-EXP")
 SEARCHES = ("SLS-EXP", "SHB-SLS-EXP")
 SETS = ("ijcnn", "rcv1", "rcv1_vw_subset_1747")
 SEEDS, BATCH, L2 = 5, 100, 0.01
 SIMILAR = 3.0
-LOOKS = 60  # points of a curve, about
-# Rows, about: of rcv1 its stand-in's, and of the part of RCV1 that can be had here all documents.
+LOOKS = 60  # A curve has about this many points.
+# About how many rows each data set has. The number of rcv1 is of its stand-in, sector.scale.
 ROWS = {"ijcnn": 35_000, "rcv1": 6_400, "rcv1_vw_subset_1747": 1_747, "mushrooms": 8_100}
 NAMES = {
     "rcv1_vw_subset_1747": "rcv1, 1,747 of its documents",
@@ -36,23 +37,18 @@ NO_DATA = "The data could not be had; BOCCE_DATA names a folder to look in."
 NO_SEARCH = "The released line search is not a search on SHB and is not imitated."
 
 
-def _cells(
-    label: str, panels: dict[str, tuple[str, str]], setting: str, profile: Profile
-) -> list[Cell]:
+def _parts(panels: dict[str, tuple[str, str]], setting: str, profile: Profile) -> Iterator[Part]:
     """``panels``: the data set and the loss of each panel."""
-    # line searches step in Python; their release is not a search on SHB: the paper's only
+    # The released line search is not a search on SHB, so that only the paper's is run.
     methods = [m for m in METHODS if setting == "paper" or m not in SEARCHES]
-    cells = []
     for panel, (name, loss) in panels.items():
         keep = 0.8 if setting == "authors" else 1.0
         data = Data("libsvm", name, loss=loss, l2=L2, keep=keep)
-        # looks at the full gradient are spread evenly over the passes
+        # The full gradient is recorded at even distances over the passes.
         every = max(1, round(profile.passes * ROWS[name] / BATCH / LOOKS))
         for method in methods:
             run = Run(data, method, setting, BATCH, passes=profile.passes, every=every)
-            place = (label, setting, panel, method)
-            cells += run_cells(*place, run, profile.runs(SEEDS), exact=False)
-    return cells
+            yield from curve(panel, method, run, profile.runs(SEEDS), exact=False)
 
 
 # ---------------------------------------------------------------- claims
@@ -70,15 +66,6 @@ def _log_ratios(view: FigureView, pairs: tuple[tuple[str, str], ...]) -> dict[st
     return found
 
 
-def _numbers(ratios: dict[str, np.ndarray]) -> Numbers:
-    _, numbers = tally()
-    for name, values in ratios.items():
-        low, high = interval(values)
-        numbers[name] = float(np.exp(values.mean()))
-        numbers[f"{name}, low"], numbers[f"{name}, high"] = math.exp(low), math.exp(min(high, 700))
-    return numbers
-
-
 def _judge(pairs: tuple[tuple[str, str], ...], better: bool) -> Judge:
     """Is the first method of each pair as good as the second, or ``better``?"""
 
@@ -87,7 +74,7 @@ def _judge(pairs: tuple[tuple[str, str], ...], better: bool) -> Judge:
             return None
         if not better:
             return bool(abs(values.mean()) <= math.log(SIMILAR))
-        # one seed has no interval: its sign decides
+        # One seed has no interval: the sign decides.
         return bool((values[0] if values.size == 1 else interval(values)[1]) < 0.0)
 
     def judge(view: FigureView) -> Finding:
@@ -95,12 +82,20 @@ def _judge(pairs: tuple[tuple[str, str], ...], better: bool) -> Judge:
         if not ratios:
             absent = all(view.note(panel, "missing") for panel in view.panels)
             return Finding({}, {}, NO_DATA if absent else NO_SEARCH)
-        factors = span(math.exp(float(values.mean())) for values in ratios.values())
-        said = f"The ratios of final gradient norms are {factors}."
-        if better:
-            said = f"The final gradient norm with decreasing steps is {factors} times that with "
-            said += "constant ones."
-        return Finding({name: met(x) for name, x in ratios.items()}, _numbers(ratios), said)
+        found = Finding()
+        for name, values in ratios.items():
+            low, high = interval(values)
+            found.cases[name] = met(values)
+            found.numbers[name] = float(np.exp(values.mean()))
+            found.numbers[f"{name}, low"] = math.exp(low)
+            found.numbers[f"{name}, high"] = math.exp(min(high, 700))
+        factors = span(found.numbers[name] for name in ratios)
+        if not better:
+            return found.said(f"The ratios of final gradient norms are {factors}.")
+        return found.said(
+            f"The final gradient norm with decreasing steps is {factors} times that with constant "
+            "ones."
+        )
 
     return judge
 
@@ -108,12 +103,13 @@ def _judge(pairs: tuple[tuple[str, str], ...], better: bool) -> Judge:
 def _claims(label: str, ours: bool = False) -> tuple[Claim, ...]:
     """The three sentences about figures 8 and 9; of mushrooms they are ours, and no quotes."""
     judges = {"close": _judge(CLOSE, False), "better": _judge(BETTER, True)}
-    made = claims("libsvm", **judges, search=_judge(SEARCH, False))
-    named = tuple(replace(c, id=f"{label}_{c.id}", source=f"fig:{label}") for c in made)
-    if not ours:
-        return named
-    named = tuple(replace(c, kind=OURS, source="docs/reproduction.md", quote="") for c in named)
-    return tuple(replace(c, text=f"{c.text.rstrip('.')} (mushrooms).", line=0) for c in named)
+    made = claims(read("claims.toml")["libsvm"], judges | {"search": _judge(SEARCH, False)})
+    named = [replace(c, id=f"{label}_{c.id}", source=f"fig:{label}") for c in made]
+    if ours:
+        source = "docs/reproduction.md"
+        named = [replace(c, kind=OURS, source=source, quote="", line=0) for c in named]
+        named = [replace(c, text=f"{c.text.rstrip('.')} (mushrooms).") for c in named]
+    return tuple(named)
 
 
 # ---------------------------------------------------------------- pictures
@@ -128,27 +124,24 @@ def _panel(view: FigureView, panel: str) -> Panel:
         found = view.seeds(panel, method)[0].notes["data"]
         if panel == "rcv1" and not found.startswith("rcv1"):
             title = f"rcv1 (stand-in: {found})"
-    return Panel(title, "number of gradient evaluations", GRADIENT, tuple(lines))
+    return Panel(title, "number of gradient evaluations", GRADIENT, lines)
 
 
 def _picture(view: FigureView) -> Picture:
-    """A panel for each data set; those that cannot be had are said below, without a frame."""
+    """A panel for each data set that was found, and a note for each that was not."""
     there = [name for name in view.panels if not view.note(name, "missing")]
     absent = {view.note(n, "wanted") or n: None for n in view.panels if n not in there}
     notes = tuple(f"{NAMES.get(n, n)}: not found, set BOCCE_DATA to its folder" for n in absent)
-    return runs_picture(view, 3, [_panel(view, name) for name in there], notes)
+    panels = [_panel(view, name) for name in there]
+    title = "Mushrooms, squared and logistic loss" * (view.figure == "mushrooms")
+    return Picture("", title, 3, panels, seeds=view.seed_count, notes=notes)
 
 
-def _exhibit(loss: str) -> Exhibit:
-    label = f"{loss}_loss"
-    cells = partial(_cells, label, {name: (name, loss) for name in SETS})
-    return Exhibit(label, cells, _picture, _claims(label))
+def _exhibit(label: str, panels: dict[str, tuple[str, str]]) -> Exhibit:
+    return Exhibit(label, partial(_parts, panels), _picture, _claims(label, label == "mushrooms"))
 
 
-EXHIBITS = tuple(map(_exhibit, LOSSES))
-MUSHROOMS = Exhibit(
-    "mushrooms",
-    partial(_cells, "mushrooms", {loss: ("mushrooms", loss) for loss in LOSSES}),
-    lambda view: replace(_picture(view), title="Mushrooms, squared and logistic loss"),
-    _claims("mushrooms", ours=True),
-)
+EXHIBITS = [
+    *(_exhibit(f"{loss}_loss", {name: (name, loss) for name in SETS}) for loss in LOSSES),
+    _exhibit("mushrooms", {loss: ("mushrooms", loss) for loss in LOSSES}),
+]

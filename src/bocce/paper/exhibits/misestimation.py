@@ -3,47 +3,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 
-from ..canvas import HEADROOM, ITERATION, Line, Panel, Picture, visible
-from ..exhibit import Exhibit
+from ..canvas import HEADROOM, ITERATION, Panel, Picture, error_lines, words_of
+from ..exhibit import exhibit
 from ..results import NONE, FigureView
-from ..specs import EXACT, Cell, Data, Profile, Run
-from ..texts import claims
-from ..verdicts import Finding, all_of, below, counted, ratio, span, tally
+from ..specs import EXACT, Part, Profile, Run
+from ..verdicts import Finding, all_of, below, ratio, span
 
-LABEL = "misestimation"
-MIS_L = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0)  # nu: L is under-estimated by it
+MIS_L = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0)  # The factors nu by which L is under-estimated.
 MIS_MU = (0.01, 0.1, 0.3, 1.0)
 PANEL_L = "L"
-REGIMES = {  # panel: (kappa, r): bias alone, noise that matters, and a harder problem
+REGIMES = {  # kappa and r of each panel: bias alone, noise that matters, and a harder problem.
     "mu, kappa=10, r=0": (10.0, 0.0),
     "mu, kappa=10, r=1e-2": (10.0, 1e-2),
     "mu, kappa=100, r=1e-2": (100.0, 1e-2),
 }
-SLOWER = 1.05  # at least 5 per cent
+SLOWER = 1.05  # "Slower" means at least 5 per cent.
 TENTH = 0.1
 
 
-def _data(profile: Profile, kappa: float, r: float) -> Data:
-    return Data("regression", n=profile.rows, d=profile.columns, kappa=kappa, noise_var=r)
-
-
-def _cells(setting: str, profile: Profile) -> list[Cell]:
-    T = profile.steps(7000)
-    cells = []
+def _parts(setting: str, profile: Profile) -> Iterator[Part]:
+    T, data = profile.steps(7000), profile.regression(100, 1e-2)
     for nu in MIS_L:
-        # an over-estimate shortens the steps by nu: it is given 1/nu times as many
+        # An over-estimate makes the steps shorter by nu, and gets 1/nu times as many steps.
         longer = math.ceil(T / min(nu, 1.0))
-        run = Run(_data(profile, 100, 1e-2), "SHB-EXP", "paper", 0.1, T=longer, wrong_L=1.0 / nu)
-        cells.append(Cell(LABEL, "paper", PANEL_L, f"nu={nu:g}", EXACT, run))
+        run = Run(data, "SHB-EXP", "paper", 0.1, T=longer, wrong_L=1.0 / nu)
+        yield PANEL_L, f"nu={nu:g}", EXACT, run
     for panel, (kappa, r) in REGIMES.items():
+        data = profile.regression(kappa, r)
         for nu in MIS_MU:
-            run = Run(_data(profile, kappa, r), "SHB-EXP", "paper", 0.1, T=T, wrong_mu=nu)
-            cells.append(Cell(LABEL, "paper", panel, f"nu={nu:g}", EXACT, run))
-    return cells
+            run = Run(data, "SHB-EXP", "paper", 0.1, T=T, wrong_mu=nu)
+            yield panel, f"nu={nu:g}", EXACT, run
 
 
 def _errors(view: FigureView, panel: str, nu: float) -> tuple[np.ndarray, np.ndarray]:
@@ -57,31 +51,27 @@ def _steps_to(k: np.ndarray, error: np.ndarray, level: float) -> float:
 
 
 def mis_L_converges(view: FigureView) -> Finding:
-    cases, numbers = tally()
+    found = Finding()
     for nu in MIS_L:
         _, error = _errors(view, PANEL_L, nu)
-        cases[f"nu={nu:g}"] = below(float(error[-1]), TENTH * float(error[0]))
-        numbers[f"nu={nu:g}: last / first"] = error[-1] / error[0]
-    return Finding(
-        cases,
-        numbers,
-        f"The error falls tenfold or more by T in {counted(cases)}, over-estimates being given as "
-        "many more steps as theirs are shorter.",
+        found.cases[f"nu={nu:g}"] = below(float(error[-1]), TENTH * float(error[0]))
+        found.numbers[f"nu={nu:g}: last / first"] = error[-1] / error[0]
+    return found.said(
+        f"The error falls tenfold or more by T in {found.score} cases, over-estimates being given "
+        "as many more steps as theirs are shorter."
     )
 
 
 def mis_L_diverges_first(view: FigureView) -> Finding:
-    cases, numbers = tally()
+    found = Finding()
     for nu in (value for value in MIS_L if value > 1.0):
         _, error = _errors(view, PANEL_L, nu)
         peak = float(error.max() / error[0])
-        cases[f"nu={nu:g}"] = bool(peak > 1.01 and error[-1] < error[0])
-        numbers[f"nu={nu:g}: peak / first"] = peak
-    return Finding(
-        cases,
-        numbers,
-        f"The error rises above its start, then falls below it, in {counted(cases)}: SHB-EXP's "
-        "first step is 1/(6L), so that an under-estimate up to tenfold only makes it faster.",
+        found.cases[f"nu={nu:g}"] = bool(peak > 1.01 and error[-1] < error[0])
+        found.numbers[f"nu={nu:g}: peak / first"] = peak
+    return found.said(
+        f"The error rises above its start, then falls below it, in {found.score} cases: SHB-EXP's "
+        "first step is 1/(6L), so that an under-estimate up to tenfold only makes it faster."
     )
 
 
@@ -89,23 +79,20 @@ def mis_L_slows(view: FigureView) -> Finding:
     """Over-estimates of L: time to a tenth of the first error."""
     low = sorted((nu for nu in MIS_L if nu <= 1.0), reverse=True)
     times = {nu: _steps_to(*_errors(view, PANEL_L, nu), TENTH) for nu in low}
-    cases, _ = tally()
+    found = Finding({}, {f"nu={nu:g}: steps to a tenth": t for nu, t in times.items()})
     for fast, slow in pairwise(low):
         longer = below(SLOWER * times[fast], times[slow])
         constant = below(times[slow], times[fast], 2.0 * fast / slow)
-        cases[f"nu={slow:g} after nu={fast:g}"] = all_of(longer, constant)
-    return Finding(
-        cases,
-        {f"nu={nu:g}: steps to a tenth": t for nu, t in times.items()},
+        found.cases[f"nu={slow:g} after nu={fast:g}"] = all_of(longer, constant)
+    return found.said(
         f"A smaller nu takes more steps, by no more than twice the ratio of the nu, in "
-        f"{counted(cases)}.",
+        f"{found.score} cases."
     )
 
 
 def mis_mu_slows(view: FigureView) -> Finding:
     """Slower "to the minimizer": the error at T, which the theorem bounds, is larger."""
-    cases, numbers = tally()
-    either, _ = tally()
+    found, either, ratios = Finding(), Finding(), []
     for panel in REGIMES:
         k, right = _errors(view, panel, 1.0)
         lasts: list[float] = []
@@ -116,39 +103,36 @@ def mis_mu_slows(view: FigureView) -> Finding:
             lasts.append(ends[0])
             name = f"{panel}, nu={nu:g}"
             later, worse = (below(SLOWER * true, wrongly) for wrongly, true in (steps, ends))
-            either[name] = None if later is None and worse is None else bool(later or worse)
-            cases[name] = worse
-            numbers[f"{name}: steps to a tenth, over those of nu = 1"] = ratio(*steps)
-            numbers[f"{name}: error at T, over that of nu = 1"] = ratio(*ends)
+            either.cases[name] = None if later is None and worse is None else bool(later or worse)
+            found.cases[name] = worse
+            found.numbers[f"{name}: steps to a tenth, over those of nu = 1"] = ratio(*steps)
+            found.numbers[f"{name}: error at T, over that of nu = 1"] = ratio(*ends)
+            ratios += [ratio(*ends)] * (not math.isnan(ratio(*ends)))
         grows = lasts == sorted(lasts, reverse=True) if np.isfinite(lasts[-1]) else None
-        cases[f"{panel}, the more the smaller nu"] = grows
-    ratios = [x for name, x in numbers.items() if "error at T" in name and not math.isnan(x)]
+        found.cases[f"{panel}, the more the smaller nu"] = grows
     times = span(ratios) if any(np.isfinite(ratios)) else "not"
-    return Finding(
-        cases,
-        numbers,
+    return found.said(
         f"With an estimate of 0.01 mu to 0.3 mu SHB-EXP is 5 % or more slower, or worse at T, in "
-        f"{counted(either)}: the error at T is {times} times that with the true mu, for mu enters "
-        "the momentum alone.",
-        {"or later to a tenth of the first error": Finding(either)},
+        f"{either.score} cases: the error at T is {times} times that with the true mu, for mu "
+        "enters the momentum alone.",
+        {"or later to a tenth of the first error": either},
     )
 
 
 def _picture(view: FigureView) -> Picture:
-    titles = {PANEL_L: "wrong L, κ = 100, r = 1e-2"} | {
-        panel: panel.replace("mu", "wrong μ").replace("kappa", "κ").replace("=", " = ")
-        for panel in REGIMES
-    }
+    titles = {PANEL_L: "wrong L, κ = 100, r = 1e-2"}
+    titles |= {panel: words_of(panel.replace("mu", "wrong μ")) for panel in REGIMES}
     panels = []
     for panel, title in titles.items():
-        lines = tuple(
-            Line(name.replace("nu", "ν"), *visible(c.exact_k, c.error, HEADROOM * c.error[0]))
-            for name, c in view.curves(panel).items()
-        )
+        lines = error_lines(view, panel, HEADROOM)
         log = panel == PANEL_L
         panels.append(Panel(title, ITERATION, "root mean square error", lines, xlog=log))
-    return Picture(columns=2, panels=tuple(panels))
+    return Picture(columns=2, panels=panels)
 
 
-CLAIMS = claims(LABEL, mis_L_converges, mis_L_diverges_first, mis_L_slows, mis_mu_slows)
-EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)
+EXHIBITS = [
+    exhibit(
+        *("misestimation", _parts, _picture, mis_L_converges, mis_L_diverges_first, mis_L_slows),
+        mis_mu_slows,
+    )
+]

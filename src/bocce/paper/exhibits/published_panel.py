@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, method_lines
-from ..exhibit import Exhibit
+from ..exhibit import exhibit
 from ..results import FigureView
-from ..specs import Cell, Profile
-from ..texts import claims
-from ..verdicts import Finding, tally, within
-from ._synthetic import VARIANTS, noisy_cells, panel_name
+from ..specs import Part, Profile
+from ..verdicts import Finding, within
+from ._synthetic import VARIANTS, noisy_parts, panel_name
 from .fig03_quad import METHODS
 
-LABEL = "published_panel"
 KAPPA, R, T = 512.0, 0.01, 7000
 PANEL = panel_name(KAPPA, R)
-# read off the notebook's picture, at its markers
+# The gradient norms at the markers of the notebook's picture, read off by eye.
 READ_K = (1000, 2000, 3000, 4000, 5000, 6000, 7000)
 READ = {
     "SHB": (3.5e-3, 4.8e-3, 4.5e-3, 3.0e-3, 4.2e-3, 1.9e-3, 5.0e-3),
@@ -29,12 +28,12 @@ READ = {
     "Nesterov-EXP": (1.1e-3, 6.8e-4, 6.7e-4, 4.9e-4, 4.2e-4, 3.1e-4, 2.3e-4),
 }
 REACHED_1 = {"SHB": 500.0, "Multi-SHB": 500.0, "SGD": 1230.0, "Nesterov-EXP": 110.0}
-NEAR = 2.0  # two runs of noisy curves, read off a picture
+NEAR = 2.0  # Two runs of noisy curves that are read off a picture agree within this factor.
 TOGETHER, APART = (1000, 2000), (4000, 7000)
 
 
-def _cells(setting: str, profile: Profile) -> list[Cell]:
-    return noisy_cells(LABEL, setting, profile, [(KAPPA, R)], METHODS)
+def _parts(setting: str, profile: Profile) -> Iterator[Part]:
+    return noisy_parts(setting, profile, [(KAPPA, R)], METHODS)
 
 
 def _typical(view: FigureView, method: str, k: int) -> float:
@@ -46,9 +45,8 @@ def _typical(view: FigureView, method: str, k: int) -> float:
 
 
 def _levels(view: FigureView) -> dict[str, tuple[float, float]]:
-    """(ours, theirs) by case: over SHB at the same k while they lie together, then its floor.
-
-    SGD is left out: where it stands at a given k depends on the minimiser that was drawn.
+    """(ours, theirs) by case: over SHB at the same k while the curves lie together, then over the
+    floor of SHB. SGD is left out: its level at a given k depends on the minimiser that was drawn.
     """
     ours_floor = _typical(view, "SHB", T - 150)
     their_floor = float(np.exp(np.mean(np.log(READ["SHB"]))))
@@ -67,26 +65,26 @@ def _levels(view: FigureView) -> dict[str, tuple[float, float]]:
 
 
 def published_panel(view: FigureView) -> Finding:
-    cases, numbers = tally()
+    found, pairs = Finding(), _levels(view)
     ran = int(view.curve(PANEL, "SHB").k[-1])
-    pairs = _levels(view)
     for method, theirs in REACHED_1.items():
         ours = view.curve(PANEL, method).on_runs().first_below(1.0)
         pairs[f"{method} reaches 1"] = (ours, theirs)
     for name, (ours, theirs) in pairs.items():
-        cases[name] = within(ours, theirs, NEAR) if ran == T else None
-        numbers[f"{name}: ours"], numbers[f"{name}: theirs"] = ours, theirs
-    wrong = [name for name, case in cases.items() if case is False]
-    said = f"Not within a factor {NEAR:g}: {', '.join(wrong)}." if wrong else "All agree."
-    return Finding(cases, numbers, said if ran == T else f"T = {ran} is not the notebook's {T}.")
+        found.cases[name] = within(ours, theirs, NEAR) if ran == T else None
+        found.numbers[f"{name}: ours"], found.numbers[f"{name}: theirs"] = ours, theirs
+    if ran != T:
+        return found.said(f"T = {ran} is not the notebook's {T}.")
+    wrong = ", ".join(name for name, case in found.cases.items() if case is False)
+    return found.said(f"Not within a factor {NEAR:g}: {wrong}." if wrong else "All agree.")
 
 
 def _picture(view: FigureView) -> Picture:
-    ours = tuple(line for m in METHODS for line in method_lines(m, view.curve(PANEL, m))[:1])
-    theirs = tuple(
+    ours = [line for m in METHODS for line in method_lines(m, view.curve(PANEL, m))[:1]]
+    theirs = [
         Line(m, np.array(READ_K)[np.isfinite(v)], np.array(v)[np.isfinite(v)], "runs")
         for m, v in READ.items()
-    )
+    ]
     panels = (
         Panel("runs of ours", ITERATION, GRADIENT, ours),
         Panel("read off the notebook", ITERATION, GRADIENT, theirs),
@@ -94,5 +92,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=2, panels=panels, seeds=view.seed_count)
 
 
-CLAIMS = claims(LABEL, published_panel)
-EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)
+EXHIBITS = [exhibit("published_panel", _parts, _picture, published_panel)]

@@ -3,52 +3,42 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from ... import exact, schedules
-from ..canvas import ITERATION, Line, Panel, Picture, visible
+from ..canvas import ITERATION, Line, Panel, Picture, error_lines, words_of
 from ..compute import prepared, problem
-from ..exhibit import Exhibit
+from ..exhibit import exhibit
 from ..results import FigureView
-from ..specs import EXACT, Cell, Data, Outcome, Profile, Run, table, table_cell
-from ..texts import claims
-from ..verdicts import Finding, below, counted, tally
+from ..specs import EXACT, Data, Outcome, Part, Profile, Run, table
+from ..verdicts import Finding, below
 from ._synthetic import SMALLER
 
-LABEL = "rates"
 SLOPE_T = (1000, 2000, 4000, 8000, 16_000, 32_000)
-SLOPES = (-1.3, -0.7)  # of the squared error: -1, with room for the logarithms
-FASTER = (1000.0, 500.0, 200.0)  # kappa
+SLOPES = (-1.3, -0.7)  # The slope of the squared error is -1, with room for logarithms.
+FASTER = (1000.0, 500.0, 200.0)  # The condition numbers on which 2P-SHB is compared.
 RIVALS = ("SGD", "SHB-EXP")
 FEASIBLE_T = (1000, 2000, 4000, 8000)
 FEASIBLE = ("Multi-SHB", "Multi-SHB-PAN-2")
-FEASIBLE_KAPPA = 1e4  # so that the longest run but one ends above rounding
-RESOLVED = 1e-12  # of the first error: below it there is rounding only
-DOUBLED = 1.8  # ln(error) must fall by so much more in twice the steps to be called linear
+FEASIBLE_KAPPA = 1e4  # With this kappa the longest run but one ends above rounding.
+RESOLVED = 1e-12  # Below this share of the first error there is only rounding.
+DOUBLED = 1.8  # Linear convergence: ln(error) falls by this factor more in twice the steps.
 
 
-def _cells(setting: str, profile: Profile) -> list[Cell]:
-    slope = table("noise_slope", horizons=tuple(profile.steps(T) for T in SLOPE_T))
-    feasible = table(
-        "feasible_errors",
-        rows=profile.rows,
-        columns=profile.columns,
-        kappa=FEASIBLE_KAPPA,
-        horizons=tuple(profile.steps(T) for T in FEASIBLE_T),
-    )
-    cells = [
-        table_cell(LABEL, "paper", "noise", "SHB-EXP", slope),
-        table_cell(LABEL, "paper", "feasible", "errors", feasible),
-    ]
+def _parts(setting: str, profile: Profile) -> Iterator[Part]:
+    horizons = tuple(profile.steps(T) for T in SLOPE_T)
+    yield table("noise", "SHB-EXP", noise_slope, horizons=horizons)
+    given = {"rows": profile.rows, "columns": profile.columns, "kappa": FEASIBLE_KAPPA}
+    horizons = tuple(profile.steps(T) for T in FEASIBLE_T)
+    yield table("feasible", "errors", feasible_errors, **given, horizons=horizons)
     for r in (0.0, 1e-2):
         for kappa in FASTER:
-            data = Data("regression", n=profile.rows, d=profile.columns, kappa=kappa, noise_var=r)
+            data = profile.regression(kappa, r)
             for method in ("2P-SHB", *RIVALS):
                 run = Run(data, method, "paper", 0.9, T=profile.steps(7000))
-                panel = f"kappa={kappa:g}, r={r:g}"
-                cells.append(Cell(LABEL, "paper", panel, method, EXACT, run))
-    return cells
+                yield f"kappa={kappa:g}, r={r:g}", method, EXACT, run
 
 
 def noise_slope(horizons: tuple[int, ...]) -> Outcome:
@@ -91,15 +81,14 @@ def noise_falls(view: FigureView) -> Finding:
 
 
 def two_phase_faster(view: FigureView) -> Finding:
-    cases, numbers = tally()
+    found = Finding()
     for panel in view.panels:
         last = {m: float(view.curve(panel, m).error[-1]) for m in ("2P-SHB", *RIVALS)}
         for rival in RIVALS:
             name = f"{panel}, {rival}"
-            cases[name] = below(last["2P-SHB"], last[rival], SMALLER)
-            numbers[f"{name}: 2P-SHB / it"] = last["2P-SHB"] / last[rival]
-    said = f"2P-SHB has the smaller error at T, by 5 % or more, in {counted(cases)}."
-    return Finding(cases, numbers, said)
+            found.cases[name] = below(last["2P-SHB"], last[rival], SMALLER)
+            found.numbers[f"{name}: 2P-SHB / it"] = last["2P-SHB"] / last[rival]
+    return found.said(f"2P-SHB has the smaller error at T, by 5 % or more, in {found.score} cases.")
 
 
 def pan_feasible(view: FigureView) -> Finding:
@@ -123,18 +112,17 @@ def _picture(view: FigureView) -> Picture:
     noise, feasible = view.numbers("noise", "SHB-EXP"), view.numbers("feasible", "errors")
     T, error2 = noise["T"], noise["error2"]
     lines = (Line("SHB-EXP", T, error2), Line("1/T", T, error2[0] * T[0] / T, "guide"))
-    ends = tuple(Line(m, feasible["T"], feasible[m]) for m in FEASIBLE)
+    ends = [Line(m, feasible["T"], feasible[m]) for m in FEASIBLE]
     panels = [
         Panel("noise term of SHB-EXP", "T", "squared error", lines, xlog=True),
         Panel("feasible system, κ = 10,000", "T", "error at T / first", ends),
     ]
     for panel in view.panels:
-        curves = {m: view.curve(panel, m) for m in ("2P-SHB", *RIVALS)}
-        errors = tuple(Line(m, *visible(c.exact_k, c.error, 1e300)) for m, c in curves.items())
-        title = panel.replace("kappa", "κ").replace("=", " = ")
-        panels.append(Panel(title, ITERATION, "root mean square error", errors))
-    return Picture(columns=4, panels=tuple(panels))
+        errors = error_lines(view, panel)
+        panels.append(Panel(words_of(panel), ITERATION, "root mean square error", errors))
+    return Picture(columns=4, panels=panels)
 
 
-CLAIMS = claims(LABEL, two_phase_faster, pan_feasible, noise_slope=noise_falls)
-EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (noise_slope, feasible_errors))
+EXHIBITS = [
+    exhibit("rates", _parts, _picture, two_phase_faster, pan_feasible, noise_slope=noise_falls)
+]

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
 
 import numpy as np
 
 from ..canvas import Grid, Picture
-from ..exhibit import Exhibit
+from ..exhibit import exhibit
 from ..results import FigureView
-from ..specs import EXACT, Cell, Data, Profile, Run
-from ..texts import claims
-from ..verdicts import Finding, counted, tally, within
+from ..specs import EXACT, Part, Profile, Run
+from ..verdicts import Finding, within
 
-LABEL = "reference"
 KAPPAS = (1000, 500, 200)
 T = 7000
-NEAR = 1.05  # haar rows: another draw moves the floors by two per cent
+NEAR = 1.05  # With haar rows another draw moves the floors by two per cent.
 SIMILAR = 3.0
-# exact root mean square of the gradient norm, computed independently before bocce was written
+# Exact root mean squares of the gradient norm, computed independently before bocce was written.
 VALUES = {
     "haar": {
         "SGD": (6.42e-2, 4.55e-2, 2.94e-2),
@@ -42,17 +40,13 @@ VALUES = {
 METHODS = tuple(VALUES["haar"])
 
 
-def _cells(setting: str, profile: Profile) -> list[Cell]:
-    cells = []
-    common = Data("regression", n=profile.rows, d=profile.columns, noise_var=1e-2)
+def _parts(setting: str, profile: Profile) -> Iterator[Part]:
     for design in VALUES:
         for kappa in KAPPAS:
-            data = replace(common, kappa=kappa, design=design)
+            data = profile.regression(kappa, 1e-2, design)
             for method in METHODS:
                 run = Run(data, method, "paper", 0.9, T=profile.steps(T))
-                panel = f"{design}, kappa={kappa}"
-                cells.append(Cell(LABEL, "paper", panel, method, EXACT, run))
-    return cells
+                yield f"{design}, kappa={kappa}", method, EXACT, run
 
 
 def _ran(view: FigureView) -> int:
@@ -60,28 +54,26 @@ def _ran(view: FigureView) -> int:
 
 
 def reference_values(view: FigureView) -> Finding:
-    """Haar rows as they are; heavy rows relative to SHB, for 20 residuals decide their floor."""
-    cases, numbers = tally()
-    comparable = _ran(view) == T
+    """Haar rows are compared as they are; heavy rows relative to SHB, since 20 residuals decide the
+    floor of heavy rows."""
+    found, comparable = Finding(), _ran(view) == T
     for design, rows in VALUES.items():
         for place, kappa in enumerate(KAPPAS):
             panel = f"{design}, kappa={kappa}"
             off = {m: view.curve(panel, m).last / values[place] for m, values in rows.items()}
             for method, factor in off.items():
                 name = f"{panel}, {method}"
-                numbers[f"{name}: ours / reference"] = factor
+                found.numbers[f"{name}: ours / reference"] = factor
                 if design == "haar":
-                    cases[name] = within(factor, 1.0, NEAR) if comparable else None
+                    found.cases[name] = within(factor, 1.0, NEAR) if comparable else None
                 elif method != "SHB":
                     near = within(factor, off["SHB"], SIMILAR)
-                    cases[f"{name} relative to SHB"] = near if comparable else None
+                    found.cases[f"{name} relative to SHB"] = near if comparable else None
     if not comparable:
-        return Finding(cases, numbers, f"T = {_ran(view)} is not the reference's {T}.")
-    return Finding(
-        cases,
-        numbers,
+        return found.said(f"T = {_ran(view)} is not the reference's {T}.")
+    return found.said(
         "Within 5 % (haar), and relative to SHB within a factor 3 (heavy rows), in "
-        f"{counted(cases)}.",
+        f"{found.score} cases."
     )
 
 
@@ -107,5 +99,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(grid=Grid(columns, METHODS, tuple(cells), np.array(marked), note))
 
 
-CLAIMS = claims(LABEL, reference_values)
-EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS)
+EXHIBITS = [exhibit("reference", _parts, _picture, reference_values)]

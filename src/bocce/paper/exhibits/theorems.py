@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -12,26 +13,30 @@ from ... import theory
 from ..canvas import Grid, Picture
 from ..exhibit import Exhibit
 from ..results import FigureView
-from ..specs import Cell, Outcome, Profile, table, table_cell
-from ..texts import HORIZON, STATEMENTS, Statement, claims
-from ..verdicts import STATEMENT, Claim, Finding, below, first_false, tally
+from ..specs import Outcome, Part, Profile, table
+from ..texts import claims, read
+from ..verdicts import Change, Finding, below
 from . import _evidence_lemmas, _evidence_theorems
 
-LABEL = "theorems"
-ROUNDING = 1.0 + 1e-9
-EVIDENCE = _evidence_theorems.EVIDENCE | _evidence_lemmas.EVIDENCE
+ROUNDING = 1e-9  # The right side may be smaller than the left side by this share.
+STATEMENTS = read("statements.toml")
+# Slips outside the statements; with T = psi n (line 372) one of them is a remark that is judged.
+OTHER = tuple(Change(**row) for row in STATEMENTS["other"])
 
 
-def _cells(setting: str, profile: Profile) -> list[Cell]:
-    return [
-        table_cell(LABEL, "paper", row.id, "test", table("lemma", statement=row.id))
-        for row in STATEMENTS
-    ]
+def _parts(setting: str, profile: Profile) -> Iterator[Part]:
+    for claim in CLAIMS:
+        yield table(claim.id, "test", lemma, statement=claim.id)
 
 
 def lemma(statement: str) -> Outcome:
-    """Both sides of the evidence, case by case: "left" must be at most "right"."""
-    cases, left, right = zip(*EVIDENCE[statement]())
+    """Both sides of the evidence, case by case: "left" must be at most "right".
+
+    The evidence of a statement is a function whose name is the statement's id.
+    """
+    modules = (_evidence_theorems, _evidence_lemmas)
+    evidence = next(getattr(module, statement) for module in modules if statement in dir(module))
+    cases, left, right = zip(*evidence())
     numbers = {"left": np.array(left, dtype=float), "right": np.array(right, dtype=float)}
     return Outcome(numbers, {"cases": "\n".join(cases)})
 
@@ -45,62 +50,39 @@ def _columns(view: FigureView, name: str) -> tuple[list[str], list[float], list[
     return outcome.notes["cases"].split("\n"), *sides
 
 
-def _judge(row: Statement, view: FigureView) -> Finding:
+def _judge(statement: str, view: FigureView) -> Finding:
     """Every inequality that the class rests on."""
-    cases, numbers = tally()
-    for case, a, b in zip(*_columns(view, row.id)):
-        cases[case] = below(a, b + (ROUNDING - 1.0) * abs(b))
-        numbers[f"{case}: left"], numbers[f"{case}: right"] = a, b
-    wrong = first_false(cases)
-    said = f"The evidence fails at {wrong}: not to be relied on." if wrong else row.because
-    return Finding(cases, numbers, said)
+    found = Finding()
+    for case, a, b in zip(*_columns(view, statement)):
+        found.cases[case] = below(a, b + ROUNDING * abs(b))
+        found.numbers[f"{case}: left"], found.numbers[f"{case}: right"] = a, b
+    if found.first_false:
+        return found.said(f"The evidence fails at {found.first_false}: not to be relied on.")
+    return found.said(STATEMENTS[statement]["because"])
 
 
-def _claim(row: Statement) -> Claim:
-    return Claim(
-        id=row.id,
-        kind=STATEMENT,
-        source=row.label,
-        text=f"{row.name}: {row.says}",
-        criterion="Every inequality that the verdict rests on holds when it is computed: of the "
-        "corrected form where there is one, and of the printed form's failure.",
-        judge=partial(_judge, row),
-        judged_on="exact values",
-        quote=row.quote,
-        line=row.line,
-        proof=row.proof,
-        verdict=row.verdict,
-        changes=row.changes,
-        root=row.root,
-    )
-
-
-CLAIMS = tuple(_claim(row) for row in STATEMENTS)
+CLAIMS = claims(
+    {name: content for name, content in STATEMENTS.items() if name != "other"},
+    {id: partial(_judge, id) for id, row in STATEMENTS.items() if isinstance(row, dict)},
+)
 
 
 def _picture(view: FigureView) -> Picture:
     cells, marked = [], []
-    for row, claim in zip(STATEMENTS, CLAIMS):
-        finding = claim.judge(view)
-        wrong = bool(first_false(finding.cases))
-        name, share = _tightest(view, row.id)
-        cells.append((row.verdict, str(len(finding.cases)), f"{share:.4g}", name))
+    for claim in CLAIMS:
+        names, left, right = _columns(view, claim.id)
+        ratios = [a / b if a > 0.0 < b else -math.inf for a, b in zip(left, right)]
+        at = int(np.argmax(ratios))
+        wrong = bool(claim.judge(view).first_false)
+        cells.append((claim.verdict, str(len(names)), f"{ratios[at]:.4g}", names[at]))
         marked.append([False, False, wrong, wrong])
     columns = ("verdict", "checks", "left / right", "the closest check")
-    rows = tuple(row.name for row in STATEMENTS)
     note = (
         "Each check is an inequality, left <= right, that the verdict rests on: a right form that "
         "holds, or a printed form that is exceeded. The closest one is shown."
     )
-    return Picture(grid=Grid(columns, rows, tuple(cells), np.array(marked), note))
-
-
-def _tightest(view: FigureView, name: str) -> tuple[str, float]:
-    """The check with the largest left / right among those with positive sides."""
-    names, left, right = _columns(view, name)
-    ratios = [a / b if a > 0.0 < b else -math.inf for a, b in zip(left, right)]
-    at = int(np.argmax(ratios))
-    return names[at], ratios[at]
+    rows = [claim.name for claim in CLAIMS]
+    return Picture(grid=Grid(columns, rows, cells, np.array(marked), note))
 
 
 # ---------------------------------------------------------------- remarks about batch sizes
@@ -110,17 +92,15 @@ C = theory.batch_threshold(10**18, 1.0, interpolation=True)  # 15,552: b* of man
 
 
 def batch_share_falls(view: FigureView) -> Finding:
-    cases, numbers = tally()
+    found = Finding()
     for kappa in (10.0, 100.0, 1000.0):
         for n in (10**3, 10**4, 10**5, 10**6, 10**7):
             many, few = (theory.batch_threshold(m, kappa) / m for m in (10 * n, n))
-            cases[f"kappa={kappa:g}, n={n}"] = many <= few
-            numbers[f"b*/n, kappa={kappa:g}, n={n}"] = few
-    return Finding(
-        cases,
-        numbers,
+            found.cases[f"kappa={kappa:g}, n={n}"] = many <= few
+            found.numbers[f"b*/n, kappa={kappa:g}, n={n}"] = few
+    return found.said(
         "Both parts of b*/n, 1/(1 + (n-1)/(C kappa^2)) and 1/(1 + (n-1)a/3), fall with n; while n "
-        "is below C kappa^2 they hardly do.",
+        "is below C kappa^2 they hardly do."
     )
 
 
@@ -174,10 +154,12 @@ def batch_compared_lee(view: FigureView) -> Finding:
     )
 
 
-_REMARKS = claims(
-    *("remarks", batch_share_falls, batch_compared_bollapragada, batch_compared_lee),
-    horizon_proportional,
+_REMARKS = (batch_share_falls, batch_compared_bollapragada, batch_compared_lee)
+REMARKS = claims(
+    read("claims.toml")["remarks"],
+    {judge.__name__: judge for judge in (*_REMARKS, horizon_proportional)},
 )
-# T = psi n, the last of the remarks, has a change of its own
-REMARKS = (*_REMARKS[:-1], replace(_REMARKS[-1], changes=(HORIZON,)))
-EXHIBIT = Exhibit(LABEL, _cells, _picture, (*CLAIMS, *REMARKS), (lemma,))
+# The last remark, T = psi n, has a change of its own.
+HORIZON = next(change for change in OTHER if change.line == 372)
+REMARKS = (*REMARKS[:-1], replace(REMARKS[-1], changes=(HORIZON,)))
+EXHIBITS = [Exhibit("theorems", _parts, _picture, (*CLAIMS, *REMARKS))]

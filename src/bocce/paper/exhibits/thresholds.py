@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -10,13 +12,11 @@ from ... import minimize, schedules, theory
 from ...run import thresholds
 from ..canvas import Line, Panel, Picture
 from ..compute import problem
-from ..exhibit import Exhibit
+from ..exhibit import exhibit
 from ..results import FigureView
-from ..specs import Cell, Data, Outcome, Profile, table, table_cell
-from ..texts import claims
-from ..verdicts import Finding, below, counted, span
+from ..specs import Data, Outcome, Part, Profile, table
+from ..verdicts import Finding, below, span
 
-LABEL = "thresholds"
 DESIGNS = {
     "haar": "Haar rows",
     "gaussian": "Gaussian rows",
@@ -24,34 +24,29 @@ DESIGNS = {
     "heavy": "the released rows",
 }
 KAPPAS = (10, 30, 100, 300, 1000, 2000)
-TIGHT = 3.0
+TIGHT = 3.0  # A threshold is not tight if it is more than this factor too large.
 
 
-def _cells(setting: str, profile: Profile) -> list[Cell]:
-    cells = []
-    for design in DESIGNS:
-        for kappa in KAPPAS:
-            place = {"n": profile.rows, "kappa": float(kappa), "design": design}
-            panel = f"{design}, kappa={kappa}"
-            rules = table("critical_batches", **place)
-            cells.append(table_cell(LABEL, "paper", panel, "rules", rules))
-            for seed in range(profile.runs(3)):
-                job = table("observed_batch", **place, T=profile.steps(2000), seed=seed)
-                cells.append(Cell(LABEL, "paper", panel, "observed", str(seed), job))
-    return cells
+def _parts(setting: str, profile: Profile) -> Iterator[Part]:
+    for design, kappa in product(DESIGNS, KAPPAS):
+        place = {"n": profile.rows, "kappa": float(kappa), "design": design}
+        panel = f"{design}, kappa={kappa}"
+        yield table(panel, "rules", critical_batches, **place)
+        for seed in range(profile.runs(3)):
+            given = {**place, "T": profile.steps(2000), "seed": seed}
+            yield table(panel, "observed", observed_batch, **given)
 
 
 def critical_batches(n: int, kappa: float, design: str) -> Outcome:
-    """b* of the paper (with lambda_max, and with L_max as its proof needs), certified and exact."""
+    """The critical batch size: b* of the paper, certified and exact."""
     p = problem(Data("regression", n=n, d=20, kappa=kappa, design=design))
     s = thresholds.from_problem(p, T=2)
     return Outcome.of(
         n=n,
         kappa=s.kappa,
         paper=theory.batch_threshold(n, s.kappa),
-        paper_L_max=theory.batch_threshold(n, s.L_max / s.mu),
         certified=theory.certified_batch_size(n, *s.step, s.L_max, s.mu, s.L),
-        exact=thresholds.critical(s),
+        exact=s.critical_batch,
     )
 
 
@@ -89,15 +84,15 @@ def certificate_safe(view: FigureView) -> Finding:
 
 def threshold_tight(view: FigureView) -> Finding:
     """How much of b* is needed: the exact critical batch size beside it."""
-    rows = _rows(view)
-    alike = {panel: r for panel, r in rows.items() if panel.startswith(("haar", "gaussian"))}
-    cases = {panel: below(TIGHT * r["exact"], r["paper"]) for panel, r in alike.items()}
-    numbers = {f"{panel}: b* / exact": r["paper"] / r["exact"] for panel, r in rows.items()}
-    return Finding(
-        cases,
-        numbers,
+    found = Finding()
+    for panel, row in _rows(view).items():
+        found.numbers[f"{panel}: b* / exact"] = row["paper"] / row["exact"]
+        if panel.startswith(("haar", "gaussian")):
+            found.cases[panel] = below(TIGHT * row["exact"], row["paper"])
+    return found.said(
         f"Where rows are alike b* is more than {TIGHT:g} times what stability needs in "
-        f"{counted(cases)}, up to {max(numbers.values()):.0f} times; with heavy rows it is near.",
+        f"{found.score} cases, up to {max(found.numbers.values()):.0f} times; with heavy rows it "
+        "is near."
     )
 
 
@@ -111,16 +106,13 @@ def _picture(view: FigureView) -> Picture:
             Line(name, kappa, np.array([row[key] for row in rows.values()]) / n)
             for name, key in (("paper's b*", "paper"), ("certified",) * 2, ("exact",) * 2)
         ]
-        observed = [
-            [run.numbers["observed"][0] for run in view.seeds(panel, "observed")] for panel in rows
-        ]
-        seen = (np.array([pick(runs) for runs in observed]) / n for pick in (np.mean, min, max))
-        middle, low, high = seen
+        seeds = [view.seeds(panel, "observed") for panel in rows]
+        observed = [[run.numbers["observed"][0] for run in runs] for runs in seeds]
+        middle, low, high = (np.array([of(x) for x in observed]) / n for of in (np.mean, min, max))
         lines.append(Line("observed", kappa, middle, "runs", low, high))
-        panels.append(Panel(words, "κ", "batch size / n", tuple(lines), xlog=True))
+        panels.append(Panel(words, "κ", "batch size / n", lines, xlog=True))
     notes = ("observed: mean of the runs, band: their range",)
-    return Picture(columns=4, panels=tuple(panels), notes=notes)
+    return Picture(columns=4, panels=panels, notes=notes)
 
 
-CLAIMS = claims(LABEL, certificate_safe, threshold_tight)
-EXHIBIT = Exhibit(LABEL, _cells, _picture, CLAIMS, (critical_batches, observed_batch))
+EXHIBITS = [exhibit("thresholds", _parts, _picture, certificate_safe, threshold_tight)]

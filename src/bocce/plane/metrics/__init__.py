@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from .base import IdentityPolicy, Metric, MetricPolicy, Sample, View
-from .diagonal import DiagonalPolicy
-from .factor import FactorMetric, Identity
-from .hessian import HessianPolicy
-from .newton_cg import NewtonPolicy
-from .rowspace import RowSpacePolicy
+from .base import IdentityPolicy as IdentityPolicy
+from .base import Metric as Metric
+from .base import MetricPolicy as MetricPolicy
+from .base import Sample as Sample
+from .base import View as View
+from .diagonal import DiagonalPolicy as DiagonalPolicy
+from .factor import FactorMetric as FactorMetric
+from .factor import Identity as Identity
+from .hessian import HessianPolicy as HessianPolicy
+from .newton_cg import NewtonPolicy as NewtonPolicy
+from .rowspace import RowSpacePolicy as RowSpacePolicy
 
 METRICS: dict[str, type[MetricPolicy]] = {
     "identity": IdentityPolicy,
@@ -16,18 +21,3 @@ METRICS: dict[str, type[MetricPolicy]] = {
     "diagonal": DiagonalPolicy,
     "newton-cg": NewtonPolicy,
 }
-
-__all__ = [
-    "METRICS",
-    "DiagonalPolicy",
-    "FactorMetric",
-    "HessianPolicy",
-    "Identity",
-    "IdentityPolicy",
-    "Metric",
-    "MetricPolicy",
-    "NewtonPolicy",
-    "RowSpacePolicy",
-    "Sample",
-    "View",
-]

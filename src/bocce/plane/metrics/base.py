@@ -1,4 +1,4 @@
-"""In which metric a direction is steepest: the contract of a metric, and of who takes one.
+"""The contracts of a metric and of a metric policy.
 
 A metric is a matrix P that is like the Hessian; the plane's new direction is -P^-1 g. A policy
 decides before each step whether another metric is worth its price. Prices are nanoseconds of an
@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from ..._types import Array
-from ...engines.base import ANY, Goal
 from ...problems import Problem
 from ...rows import Rows
 from ..linalg import largest
@@ -42,6 +41,7 @@ class Prices:
 
 
 PRICES = Prices()
+ScoresOf = Callable[[slice], Array]  # returns x_i . w of a slice of rows
 
 
 class Metric(Protocol):
@@ -109,35 +109,22 @@ class Sample:
 
 
 class View:
-    """What a policy may know of a run: where it stands, and sums over rows there.
+    """What a policy may know of a run: where the run stands, and sums over rows there.
 
     Products with X are counted, in ``products`` and ``passes`` (two products each).
 
     Parameters
     ----------
-    problem, scores : Problem, Scores
-        The problem, and what is known of X w.
-    ridge, gradient : ndarray
-        The penalty of each variable, and the gradient.
-    gradient_ratio : float
-        The gradient's norm over the norm before the last step; NaN at the first step.
-    metric, goal : Metric, Goal
-        The metric in use, and what the run is for.
+    run : PlaneRun
+        The run. The view has the run's ``problem``, ``ridge`` (the penalty of each variable),
+        ``gradient``, ``gradient_ratio`` (the gradient's norm over the norm before the last step;
+        NaN at the first step), ``metric`` and ``goal``.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        scores: Any,
-        ridge: Array,
-        gradient: Array,
-        gradient_ratio: float,
-        metric: Metric,
-        goal: Goal = ANY,
-    ) -> None:
-        self.problem, self._scores = problem, scores
-        self.ridge, self.gradient, self.gradient_ratio = ridge, gradient, gradient_ratio
-        self.metric, self.goal = metric, goal
+    def __init__(self, run: Any) -> None:
+        self.problem, self.metric, self.goal = run.problem, run.metric, run.goal
+        self.ridge, self.gradient, self.gradient_ratio = run.ridge, run.gradient, run.gradient_ratio
+        self._scores = run.scores
         self.products = self.passes = 0
 
     def hessian(self, sample: Sample) -> Array:
@@ -174,15 +161,9 @@ class View:
         return np.asarray(self._scores.row_curvature())
 
     @property
-    def scores(self) -> Callable[[slice], Array]:
-        """The function that returns x_i . w of some rows, where there are several outputs.
-
-        Returns
-        -------
-        callable
-            It takes a slice, from the first row to the one behind the last.
-        """
-        found: Callable[[slice], Array] = self._scores.scores
+    def scores(self) -> ScoresOf:
+        """The function that returns x_i . w of a slice of rows, where there are several outputs."""
+        found: ScoresOf = self._scores.scores
         return found
 
     def hessian_times(self, V: Array) -> Array:
@@ -200,9 +181,9 @@ class View:
         rows, columns = self.problem.rows, V.reshape(len(V), -1)
         self.passes += columns.shape[1]
         self.products += 2 * columns.shape[1]
-        bent = rows.times(columns) * self.row_curvature()[:, None]
+        by_row = rows.times(columns) * self.row_curvature()[:, None]
         penalty = np.broadcast_to(self.ridge.reshape(-1), len(V))[:, None] * columns
-        product = rows.combine(bent) / self.problem.n + penalty
+        product = rows.combine(by_row) / self.problem.n + penalty
         return np.asarray(product).reshape(V.shape)
 
     def fall_along(self, d: Array) -> float:
@@ -228,10 +209,10 @@ class View:
 class MetricPolicy(Protocol):
     """Decides before each step whether another metric is worth its price; made of a problem.
 
-    ``passes`` counts passes over the data that a policy or its metrics make otherwise than by a
-    ``View``. ``every_step``: is the metric the Hessian of all rows, taken anew before each step?
-    ``each_point``: does the metric belong to one point, so that it is asked for at each?
-    ``restarts``: are the directions of the identity of no use in its metrics?
+    ``passes`` counts passes over the data that a policy or its metrics make without a ``View``.
+    ``every_step``: is the metric the Hessian of all rows, computed before each step?
+    ``each_point``: does ``update`` return another metric at each point? ``restarts``: are stored
+    directions dropped when the policy replaces the identity?
     """
 
     problem: Problem
@@ -312,7 +293,7 @@ class MetricPolicy(Protocol):
         Metric
             The metric whose arrays were ``metric``.
         """
-        return FactorMetric.restored(metric)
+        return FactorMetric(metric["root"], metric.get("factor")) if metric else Identity()
 
 
 class IdentityPolicy(MetricPolicy):
@@ -331,12 +312,12 @@ def outputs_of(problem: Problem) -> int:
 
 
 def is_sparse(rows: Rows) -> bool:
-    """Has X enough zeros to be worth passing them over?"""
+    """Has X enough zeros for sparse products to be faster?"""
     return bool(rows.cost < 0.99 * rows.n * rows.d)
 
 
 def cost_of_step(problem: Problem) -> float:
-    """Of the plane, in the identity's metric."""
+    """The price of a step of the plane in the identity's metric, in nanoseconds."""
     rows, outputs = problem.rows, outputs_of(problem)
     entry = PRICES.sparse * outputs if is_sparse(rows) else max(PRICES.dense, PRICES.gram * outputs)
     scores = PRICES.row * float(problem.n) + PRICES.column * float(rows.d)

@@ -1,9 +1,9 @@
-"""The diagonal of the Hessian as the metric, where X has too many columns for all of it.
+"""The diagonal of the Hessian as the metric, where X has too many columns for the whole Hessian.
 
-Text has columns that are in every row and columns that are in two. In the identity's metric the
-rare ones hardly move; in the diagonal's they move too far where they only tell rows apart
-(n < d). No rule that looks at the columns alone was found to tell which it is, so both directions
-are tried, where the run stands, as soon as steps are slow enough to pay for it.
+Text has columns that are in every row and columns that are in two rows. In the identity's metric
+the rare columns hardly move. In the diagonal's metric they move too far if they only tell rows
+apart (n < d). No rule that looks at the columns alone was found to decide between the two. So both
+directions are tried at the current point, once steps are slow enough to pay for the trial.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from ...problems import Problem
 from .base import IdentityPolicy, Metric, View, cost_of_step
 from .factor import FactorMetric, Identity
 
-EXPECTED = 0.5  # A step in a good diagonal metric leaves about this share of the gradient.
-SQUARED = 4.5  # Nanoseconds to square, weight and add up an entry of X.
-SURE = 3.0  # The diagonal is used where it promises so many times the fall of f along -g.
+EXPECTED = 0.5  # A step in a good diagonal metric leaves about this share of the gradient's norm.
+SQUARED = 4.5  # Squaring, weighting and adding up an entry of X takes this many nanoseconds.
+SURE = 3.0  # The diagonal is used if it promises this many times the fall of f along -g.
 
 
 class DiagonalPolicy(IdentityPolicy):
     """Decides before each step whether to compare the identity with the diagonal.
 
-    As ``HessianPolicy`` does for a Hessian: when what slow steps have lost comes to the price of a
-    comparison, one is made: the first at half the price, each further one at twice the last. The
-    diagonal is used from where the fall of f that the second derivatives foresee along -g/diagonal
-    is three times that along -g (two products with X). Then the memory is dropped, for conjugate
-    directions of one metric are none of another, and after that the diagonal is only taken anew.
+    The ski-rental rule is that of ``HessianPolicy``: a comparison is made when slow steps have cost
+    as much as the comparison (half as much for the first one, and twice the last price for each
+    further one). The diagonal is used once second derivatives promise three times the fall of f
+    along -g/diagonal (two products with X). Then the stored directions are dropped, because
+    conjugate directions of one metric are not conjugate in another, and later the diagonal is only
+    recomputed.
     """
 
     restarts: ClassVar[bool] = True
@@ -42,21 +43,21 @@ class DiagonalPolicy(IdentityPolicy):
         self.next_price = 0.5 * self.full_price
         self.regret = 0.0
         cache = problem.handed_on
-        self.known = cache is not None and cache.diagonal  # by the run before: it is used at once
+        self.known = cache is not None and cache.diagonal  # the run before used the diagonal
 
     def should_refresh(self, gradient_ratio: float) -> bool:
         """Compare now? ``gradient_ratio``: the gradient's norm over that before the last step."""
         if gradient_ratio > 0.0:  # not at the first step
             rate = max(0.0, math.log(gradient_ratio) / math.log(EXPECTED))
-            # no step loses more than itself
+            # no step loses more than its own price
             self.regret = max(0.0, self.regret + self.step * (1.0 - rate))
         return self.known or self.regret >= self.next_price
 
     def update(self, view: View) -> Metric | None:
-        """The diagonal where the run stands, if it is the better metric."""
+        """The diagonal at the current point, if it is the better metric."""
         if not self.should_refresh(view.gradient_ratio):
             return None
-        diagonal = FactorMetric.diagonal(view.hessian_diagonal(), view.ridge.reshape(-1))
+        diagonal = FactorMetric.of(view.hessian_diagonal(), view.ridge.reshape(-1))
         self.regret, self.next_price, g = 0.0, 2.0 * self.next_price, view.gradient
         if isinstance(view.metric, Identity):
             there = self.known or view.fall_along(diagonal.solve(g)) > SURE * view.fall_along(g)
@@ -73,4 +74,4 @@ class DiagonalPolicy(IdentityPolicy):
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
         self.regret, self.next_price = state["numbers"][:2].tolist()
         self.known = bool(state["numbers"][2])
-        return FactorMetric.restored(metric)
+        return super().load_state_dict(state, metric)

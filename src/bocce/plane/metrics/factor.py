@@ -9,7 +9,8 @@ from scipy.linalg import lapack
 
 from ..._types import Array
 
-BLANK = 1e-26  # A diagonal entry below this share of the largest is the rounding of a constant.
+# A diagonal entry below this share of the largest entry is the rounding error of a constant column.
+BLANK = 1e-26
 
 
 class Identity:
@@ -22,20 +23,17 @@ class Identity:
     newton_like = False
 
     def solve(self, g: Array) -> Array:
-        """g itself."""
         return g
 
     def gap(self, g: Array) -> float:
-        """Not known."""
         return math.inf
 
     def state_dict(self) -> dict[str, Array]:
-        """No array."""
         return {}
 
 
 class FactorMetric:
-    """P by its Cholesky factor, scaled to a unit diagonal; by its diagonal alone without one.
+    """P by its Cholesky factor, scaled to a unit diagonal; or a diagonal P, which has no factor.
 
     Parameters
     ----------
@@ -47,7 +45,7 @@ class FactorMetric:
     >>> P = FactorMetric.of(np.array([[4.0, 2.0], [2.0, 2.0]]), 1.0)
     >>> P.solve(np.array([7.0, 5.0])).round(6)
     array([1., 1.])
-    >>> FactorMetric.diagonal(np.array([4.0, 2.0]), 1.0).solve(np.array([5.0, 3.0]))
+    >>> FactorMetric.of(np.array([4.0, 2.0]), 1.0).solve(np.array([5.0, 3.0]))
     array([1., 1.])
     """
 
@@ -62,7 +60,7 @@ class FactorMetric:
         Parameters
         ----------
         H, ridge : ndarray, float or ndarray
-            A Hessian, and the penalty of each variable.
+            A Hessian or only its diagonal, and the penalty of each variable.
         unseen : float
             A column without curvature gets the mean of the others times this.
 
@@ -72,77 +70,36 @@ class FactorMetric:
             The identity if curvature overflows.
         """
         P = np.array(H, dtype=np.float64)
-        root = _root(P.diagonal(), ridge, unseen)
-        if root is None:
+        diagonal = (P if P.ndim == 1 else P.diagonal()) + ridge
+        highest = float(np.maximum.reduce(diagonal, initial=0.0))
+        if not highest < math.inf:
             return Identity()
+        if not np.minimum.reduce(diagonal, initial=1.0) > BLANK * highest:
+            blank = ~(diagonal > BLANK * highest)
+            rest = diagonal[~blank]
+            diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
+        root = np.asarray(np.sqrt(diagonal))
+        if P.ndim == 1:
+            return cls(root)
         P /= root
         P /= root[:, None]
         more = 1e-12
-        while True:  # rounding leaves a singular P not quite definite
+        while True:  # rounding can make a singular P slightly indefinite
             P.flat[:: P.shape[0] + 1] = 1.0 + more
             factor, failed = lapack.dpotrf(P, lower=1, clean=0)
             if not failed:
                 return cls(root, factor)
             more *= 100.0
 
-    @classmethod
-    def diagonal(
-        cls, squares: Array, ridge: float | Array, unseen: float = 1.0
-    ) -> FactorMetric | Identity:
-        """The metric diag(squares) + ridge.
-
-        Parameters
-        ----------
-        squares, ridge, unseen : ndarray, float or ndarray, float
-            A Hessian's diagonal; the others as for ``of``.
-
-        Returns
-        -------
-        FactorMetric or Identity
-        """
-        root = _root(squares, ridge, unseen)
-        return Identity() if root is None else cls(root)
-
     def solve(self, g: Array) -> Array:
-        """P^-1 g."""
         x = (g.T / self.root).T
         if self.factor is not None:
             x, _ = lapack.dpotrs(self.factor, x, lower=1)
         return np.asarray((x.T / self.root).T)
 
     def gap(self, g: Array) -> float:
-        """g . P^-1 g / 2, where P is like the Hessian."""
         return 0.5 * float(np.vdot(g, self.solve(g))) if self.newton_like else math.inf
 
     def state_dict(self) -> dict[str, Array]:
-        """The root of the diagonal, and the factor where there is one."""
         known = {} if self.factor is None else {"factor": self.factor}
         return {"root": self.root, **known}
-
-    @classmethod
-    def restored(cls, state: dict[str, Array]) -> FactorMetric | Identity:
-        """The metric whose ``state_dict`` was ``state``.
-
-        Parameters
-        ----------
-        state : dict of str to ndarray
-            The arrays.
-
-        Returns
-        -------
-        FactorMetric or Identity
-        """
-        return cls(state["root"], state.get("factor")) if state else Identity()
-
-
-def _root(squares: Array, ridge: float | Array, unseen: float) -> Array | None:
-    """The square root of a diagonal, without zeros; None where an entry is not finite."""
-    diagonal = squares + ridge
-    highest = float(np.maximum.reduce(diagonal, initial=0.0))
-    if not highest < math.inf:
-        return None
-    if not np.minimum.reduce(diagonal, initial=1.0) > BLANK * highest:
-        blank = ~(diagonal > BLANK * highest)
-        rest = diagonal[~blank]
-        diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
-    return np.asarray(np.sqrt(diagonal))

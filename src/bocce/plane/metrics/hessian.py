@@ -11,25 +11,24 @@ from ...problems import Problem
 from .base import PRICES, IdentityPolicy, Metric, Sample, View, cost_of_step, is_sparse, outputs_of
 from .factor import FactorMetric, Identity
 
-MOST_COLUMNS = 2048  # A d x d factor is made of no more columns.
-EXACT = 0.04  # A step after the Hessian of all rows leaves about this share of the gradient.
-TRIAL = 3  # So many steps show what a metric which several outputs share is worth.
+MOST_COLUMNS = 2048  # A d x d factor is computed for at most this many columns.
+EXACT = 0.04  # A step with the Hessian of all rows leaves about this share of the gradient's norm.
+TRIAL = 3  # This many steps show how good a metric is that several outputs share.
 
 
 class HessianPolicy(IdentityPolicy):
-    """Decides before each step whether to take the Hessian (anew), and of how many rows.
+    """Decides before each step whether to compute a Hessian, and of how many rows.
 
-    Like the skier who rents until the rents have come to the price of skis, then buys: a step that
-    shrinks the gradient by less than it would right after a Hessian was taken has lost a part of
-    its own price; when the losses since the last Hessian come to the price of the next one, that is
-    bought. So no more is lost by waiting than by buying, and where plain steps do as well it is
-    never bought.
+    The rule is the one of the ski-rental problem. A step that shrinks the gradient by less than a
+    step with a fresh Hessian would loses a part of its own price. When the losses since the last
+    Hessian (``regret``) reach the price of the next one, a Hessian is computed. So waiting never
+    loses more than a Hessian costs, and where plain steps do as well no Hessian is computed.
     """
 
-    expected = 0.15  # how much a step shrinks the gradient, right after a sample's was taken
-    rows_a_column = 20
-    first = 1.5  # steps that a Hessian may cost to be bought before the first step,
-    exact = 8.0  # and where it is that of a quadratic, so that one step is all
+    expected = 0.15  # a step with a fresh sampled Hessian leaves this share of the gradient's norm
+    rows_a_column = 20  # the rows of the first sample, for each column
+    first = 1.5  # a Hessian that costs at most this many steps is computed before the first step
+    exact = 8.0  # the same for the Hessian of a quadratic, with which one step is enough
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -58,24 +57,24 @@ class HessianPolicy(IdentityPolicy):
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
-        """Where X has not too many columns for a d x d factor."""
+        """For problems with at most 2,048 columns."""
         return bool(problem.rows.d <= MOST_COLUMNS)
 
     @property
     def before_first_step(self) -> bool:
-        """Is the Hessian of a quadratic, of all rows, to be bought before the first step?"""
+        """Is the Hessian of all rows of a quadratic computed before the first step?"""
         can = self.d <= MOST_COLUMNS and self.in_memory and not self.multi_output
         return can and self.quadratic and self.whole and self.regret >= self.price_of(self.rows)
 
     @property
     def every_step(self) -> bool:
-        """Does the Hessian of all rows cost no more than a step? Then each step has its own: with
-        Newton's direction errors are squared. (Not where rows are read or asked for elsewhere.)"""
+        """Does the Hessian of all rows cost no more than a step? Then every step has a fresh one,
+        and converges quadratically. (Not if rows are read from a file or from workers.)"""
         cheap = self.in_memory and not self.multi_output and self.whole
         return cheap and self.whole_price <= self.step
 
     def price_of(self, rows: int) -> float:
-        """Of a Hessian of so many rows, with its factor."""
+        """The price of a Hessian of this many rows, with its factor, in nanoseconds."""
         if 2 * rows >= self.n:
             gram = self.n * self.gram_row
         else:
@@ -85,8 +84,8 @@ class HessianPolicy(IdentityPolicy):
         return float(gram + factor + PRICES.matrix)
 
     def _first_rows(self) -> int:
-        """All where that is cheap, or for a quadratic, if it pays; else 20 d, or as many as a step
-        pays for."""
+        """All rows if that is cheap, or pays for a quadratic; else 20 d, or as many as cost a
+        step."""
         least = min(self.n, self.rows_a_column * self.d)
         most = max(self.price_of(least), self.first * self.step)
         if self.quadratic:
@@ -98,8 +97,8 @@ class HessianPolicy(IdentityPolicy):
         return int(min(self.n, max(least, affordable)))
 
     def should_refresh(self, gradient_ratio: float) -> bool:
-        """Take the Hessian now? ``gradient_ratio``: the gradient's norm over that before the last
-        step."""
+        """Compute a Hessian now? ``gradient_ratio``: the gradient's norm over the norm before the
+        last step."""
         if gradient_ratio > 0.0:  # not at the first step
             self.age += 1
             self._count(math.log(gradient_ratio))
@@ -108,10 +107,10 @@ class HessianPolicy(IdentityPolicy):
         return bool(self.regret >= self.price_of(self.rows)) or (self.taken > 0 and self.every_step)
 
     def _count(self, fell: float) -> None:
-        """A step by which the log of the gradient's norm fell.
+        """Count a step that changed the log of the gradient's norm by ``fell``.
 
-        A metric that several outputs share is none of their Hessians, so what it can do is seen
-        from the steps after it was taken; it is taken anew when they become worse.
+        A metric that several outputs share is no Hessian. What it can do is measured by the first
+        steps with it, and it is recomputed when later steps are worse.
         """
         if self.multi_output and self.taken and self.age <= TRIAL:
             self.trial += fell / TRIAL
@@ -121,7 +120,7 @@ class HessianPolicy(IdentityPolicy):
         self.regret = max(0.0, self.regret + self.step * (1.0 - rate))
 
     def on_refresh(self) -> None:
-        """Count a Hessian, of four times the rows if the last was of little use."""
+        """Count a Hessian, of four times the rows if the last one was useful for two steps only."""
         if self.taken and self.age <= 2 and not self.multi_output:
             self.rows = min(self.n, 4 * self.rows)
         self.taken += 1
@@ -130,19 +129,19 @@ class HessianPolicy(IdentityPolicy):
             self.expected = EXACT
 
     def begin(self, ridge: Array) -> Metric:
-        """The Hessian that the run before has left, with the penalty of this one."""
+        """The Hessian of the run before on a path, with the penalty of this run."""
         cache = self.problem.handed_on
         if cache is None or cache.hessian is None:
             return Identity()
         return self.known(cache.hessian, ridge)
 
     def known(self, H: Array, ridge: Array) -> Metric:
-        """The metric by a Hessian that somebody else has computed."""
+        """The metric from a Hessian that was computed elsewhere."""
         self.on_refresh()
         return FactorMetric.of(H, ridge.reshape(-1), 1.0 / self.rows)
 
     def update(self, view: View) -> Metric | None:
-        """The Hessian where the run stands, if it is worth its price."""
+        """The Hessian at the current point, if it is worth its price."""
         if not self.should_refresh(view.gradient_ratio):
             return None
         self.on_refresh()
@@ -162,4 +161,4 @@ class HessianPolicy(IdentityPolicy):
         self.rows, self.taken, self.age = int(rows), int(taken), int(age)
         if not (1 <= rows <= self.n and taken >= 0 and age >= 0 and 0.0 < self.expected < 1.0):
             raise ValueError("its metric is not of rows of this problem")
-        return FactorMetric.restored(metric)
+        return super().load_state_dict(state, metric)

@@ -1,11 +1,11 @@
 """Newton's direction for several outputs at once: conjugate gradients on the Hessian.
 
 With K outputs the Hessian has (d K)^2 entries, too many to factor, but its product with a direction
-costs two products with X and nothing else: no exponential, no look at f. So each step of the plane
-first solves H x = g, nearly. Two things make that short: a metric P = s X^T X/n + ridge, one d x d
-factor for all outputs; and the directions of earlier solutions, with what H made of them
-(``Pairs``), which cost next to nothing to use where n is much larger than d. Where X has too many
-columns for such a factor, plain steps of the plane take fewer passes (benchmarks/text.py).
+costs two products with X and nothing else: no exponential, no evaluation of f. So each step of the
+plane first solves H x = g approximately. Two things make conjugate gradients short: a metric
+P = s X^T X/n + ridge, one d x d factor for all outputs; and earlier search directions with their
+products with H (``Pairs``), which cost little if n is much larger than d. If X has too many columns
+for such a factor, plain steps of the plane take fewer passes (benchmarks/text.py).
 """
 
 from __future__ import annotations
@@ -19,34 +19,39 @@ from ..._types import Array
 from ...engines.base import Goal
 from ...problems import PathCache, Problem
 from ..linalg import largest, norm
-from .base import PRICES, IdentityPolicy, Metric, View
+from .base import PRICES, IdentityPolicy, Metric, ScoresOf, View
 from .factor import FactorMetric, Identity
 from .hessian import MOST_COLUMNS
-from .hessian_operator import HessianOperator, HessianRows, ScoresOf
+from .hessian_operator import HessianOperator, HessianRows
 
-LEFT = 0.03  # of the gradient: a direction that leaves so little of it is good enough,
-NEARLY = 0.5  # and one that leaves so much of what is wanted
-MOST = 100  # products of H for one direction
-PAIRS, FEWEST = 200, 10  # that are kept, at most;
-ROOM = 1 << 24  # and no more than take so many bytes, or as many as the scores of all rows
-STALE = 1.5  # the metric is taken anew where the mean bend has changed by such a factor
-FIRST = 8.0  # products of H that a Gram matrix may cost to be bought at once
-ROWS_A_COLUMN = 50  # of a Gram matrix
-SPREAD, FEW = 100, 20  # of so many places, with so many rows each, the mean bend is taken
-PROMISED, KEPT, BROKEN = 0.1, 0.3, 3  # where less than the first is promised and more than the
-# second is left, so many times on end, float32 is too rough
+LEFT = 0.03  # A direction is good enough if H x leaves this share of the gradient's norm.
+NEARLY = 0.5  # A direction is also good enough if it leaves this share of the run's own tolerance.
+MOST = 100  # At most this many products with H are made for one direction.
+PAIRS = 200  # At most this many pairs are stored.
+FEWEST = 10  # At least this many pairs may be stored, however long they are.
+ROOM = (
+    1 << 24
+)  # Pairs take this many bytes, or as many as the scores of all rows if these are more.
+STALE = 1.5  # The metric is recomputed if the mean second derivative changed by this factor.
+FIRST = 8.0  # A Gram matrix that costs at most this many products with H is computed at once.
+ROWS_A_COLUMN = 50  # A Gram matrix is summed over about this many rows for each column.
+SPREAD = 100  # The mean second derivative is taken at this many places, spread over the rows.
+FEW = 20  # At each such place this many rows are taken.
+# float32 is too rough if conjugate gradients promised to leave less than PROMISED of the gradient,
+# and a step left more than KEPT of it, BROKEN times in a row.
+PROMISED, KEPT, BROKEN = 0.1, 0.3, 3
 
 
 class Pairs:
-    """Directions s of earlier solutions, and y = H s: by them the next one is begun.
+    """Search directions s of earlier solutions, and y = H s: they improve the next metric.
 
-    Those of one solution are conjugate (s_i . y_j = 0), so one update makes any metric M exact on
-    all of them, and leaves it positive definite:
+    The directions of one solution are conjugate (s_i . y_j = 0), so one update makes any metric M
+    exact on all of them, and leaves M positive definite:
 
         M <- (I - S Y^T) M (I - Y S^T) + S S^T        with s_j . y_j = 1
 
-    That is the BFGS update, of a block of directions. H changes from step to step, and y with the
-    penalty, which is set right; a pair that is old is still a good one.
+    This is the BFGS update for a block of directions. H changes from step to step, but old pairs
+    are still good; a change of the penalty is added to y (``shift``).
 
     >>> H, pairs = np.diag([1.0, 100.0]), Pairs(10)
     >>> s = np.array([[0.0, 1.0]])
@@ -60,10 +65,8 @@ class Pairs:
         self.blocks: list[tuple[Array, Array]] = []
 
     def add(self, S: Array, Y: Array) -> None:
-        """The directions of one solution, a row each; the oldest go where there are too many.
-
-        The arrays are the caller's no more.
-        """
+        """Store the directions of one solution, a row each, in place of the oldest if necessary;
+        changes both arrays."""
         size = np.einsum("ij,ij->i", S, Y, dtype=np.float64)
         good = np.isfinite(size) & (size > 0.0)
         good[: max(0, len(S) - self.most)] = False
@@ -79,15 +82,15 @@ class Pairs:
         self.blocks.append((S, Y))
 
     def shift(self, ridge: Array) -> None:
-        """H has grown by this diagonal (a number for each entry of a direction)."""
+        """Add this diagonal to H (a number for each entry of a direction)."""
         blocks, self.blocks = self.blocks[::-1], []
-        while blocks:  # one at a time, for they may be large
+        while blocks:  # one at a time, because blocks may be large
             S, Y = blocks.pop()
             Y = Y + ridge.astype(Y.dtype) * S
             self.add(S.copy(), Y)
 
     def solve(self, g: Array, metric: Callable[[Array], Array]) -> Array:
-        """M g, by the metric that the pairs improve."""
+        """M g, where M is ``metric`` improved by the pairs."""
         along = []
         for S, Y in reversed(self.blocks):
             a = S @ g
@@ -99,7 +102,7 @@ class Pairs:
         return x
 
     def copy(self) -> Pairs:
-        """Another that goes its own way from here."""
+        """The same pairs, to which others can be added."""
         other = Pairs(self.most)
         other.blocks = list(self.blocks)
         return other
@@ -118,12 +121,8 @@ class Pairs:
 
 
 class Newton:
-    """H^-1 g, nearly, where the scores are.
-
-    ``iterations`` counts products of H so far, each as dear as a gradient, ``spent`` those of the
-    last direction. ``wanted`` is how small a gradient is small enough, ``fall`` how far f may be
-    left above its minimum, ``left`` how many products may be spent: a run says so.
-    """
+    """Solves H x = g approximately. ``iterations`` counts products with H, each as expensive as a
+    gradient. ``promised`` is the share of the gradient that the last direction was to leave."""
 
     def __init__(self, problem: Problem, outputs: int, ridge: Array) -> None:
         rows = problem.rows
@@ -133,49 +132,44 @@ class Newton:
         self.free = free.reshape(self.shape)[:, :1]
         self.cache = PathCache() if problem.handed_on is None else problem.handed_on
         self.goal = Goal(passes=MOST)
-        self.iterations = self.spent = 0
-        self.bend = 0.0  # the mean for which the metric was taken
-        self.promised, self.broken = 1.0, 0  # what the last direction was to leave of the gradient
+        self.iterations, self.promised, self.broken = 0, 1.0, 0
+        self.mean_curvature = 0.0  # in the metric
         self._take_products(rough=True)
         pair = 2 * rows.d * outputs * self.products.rows.dtype.itemsize
         room = max(ROOM, 8 * rows.n * outputs) // pair
         self.pairs = Pairs(max(FEWEST, min(PAIRS, room)))
-        self._take_over()
+        if self.cache.pairs is not None:  # the run before on a path had another penalty
+            self.pairs = self.cache.pairs
+            self.pairs.shift(self.ridge - self.cache.pairs_ridge)
+        self.cache.keep(pairs=self.pairs, pairs_ridge=self.ridge)
 
     def aim(self, goal: Goal) -> None:
-        """What the next directions are for."""
+        """Set the goal of the next directions."""
         self.goal = goal
 
     def _take_products(self, rough: bool) -> None:
-        """By the rows as the run before had them."""
+        """Use the rows as the run before had them, or in float64 if not ``rough``."""
         if self.cache.hessian_rows is None or not rough:
             rows, outputs = self.problem.rows, self.shape[1]
             self.cache.keep(hessian_rows=HessianRows.of(rows, outputs, rough))
         assert self.cache.hessian_rows is not None
         self.products = HessianOperator(self.problem, self.cache.hessian_rows)
 
-    def _take_over(self) -> None:
-        """The pairs of the run before, with the penalty of this one."""
-        if self.cache.pairs is not None:
-            self.pairs = self.cache.pairs
-            self.pairs.shift(self.ridge - self.cache.pairs_ridge)
-        self.cache.keep(pairs=self.pairs, pairs_ridge=self.ridge)
-
     # -- the metric ----------------------------------------------------------------------------
 
     def metric(self, scores: ScoresOf, now: Metric) -> Metric:
-        """s X^T X/n + ridge, s the mean of the second derivatives; the one there is where that is
-        as good, or where products of H have not yet come to the price of a Gram matrix."""
+        """s X^T X/n + ridge, where s is the mean second derivative; or the present metric ``now``,
+        if it is as good, or if products with H have not yet cost as much as a Gram matrix."""
         if self.cache.gram is None and not self._pays():
             return now
-        bend = self._mean_bend(scores)
-        if not bend > 0.0 or self.bend / STALE <= bend <= self.bend * STALE:
+        mean = self._mean_curvature(scores)
+        if not mean > 0.0 or self.mean_curvature / STALE <= mean <= self.mean_curvature * STALE:
             return now
-        self.bend = bend
-        return FactorMetric.of(bend * self._gram(), self.ridge[:: self.shape[1]])
+        self.mean_curvature = mean
+        return FactorMetric.of(mean * self._gram(), self.ridge[:: self.shape[1]])
 
-    def _mean_bend(self, scores: ScoresOf) -> float:
-        """Over outputs, and parts of rows spread over the data."""
+    def _mean_curvature(self, scores: ScoresOf) -> float:
+        """The mean second derivative over all outputs and some rows, spread over the data."""
         p, sums = self.problem, []
         for start in range(0, p.n, max(FEW, p.n // SPREAD * FEW)):
             rows = slice(start, min(start + FEW, p.n))
@@ -193,7 +187,7 @@ class Newton:
         return bool(price <= (FIRST + self.iterations) * product)
 
     def _gram(self) -> Array:
-        """X^T X/n, of all rows or of enough of them."""
+        """X^T X/n, of all rows or of a sample."""
         if self.cache.gram is None:
             rows, weight = self.problem.rows, self.problem.weight
             if 2 * ROWS_A_COLUMN * rows.d < rows.n:
@@ -207,7 +201,7 @@ class Newton:
     # -- the direction -------------------------------------------------------------------------
 
     def solve(self, g: Array, scores: ScoresOf, metric: Metric, shrank: float) -> Array:
-        """H^-1 g; ``shrank``: the gradient's norm by the last step over the one before."""
+        """H^-1 g; ``shrank``: the gradient's norm over the norm before the last step."""
         self._doubt(shrank)
         self.products.look(scores)
         size, enough = largest(g), max(LEFT, NEARLY * self.goal.gradient / norm(g))
@@ -221,8 +215,8 @@ class Newton:
         return metric.solve(g)
 
     def _balanced(self, v: Array) -> Array:
-        """Without what is the same for all outputs, where f does not depend on that: there H is
-        zero, and rounding would move w far."""
+        """Remove the mean over outputs for variables without ridge, if f does not depend on that
+        mean: H is zero there, and rounding would move w far."""
         if not self.free.any():
             return v
         return np.where(self.free, v - v.mean(axis=1, keepdims=True), v)
@@ -235,37 +229,40 @@ class Newton:
             self.pairs.blocks.clear()
 
     def still_to_fall(self, g: Array, metric: Metric) -> float:
-        """About how far f is above its minimum where its gradient is g: g . H^-1 g / 2, by the
-        metric that the pairs improve; infinite where there is none."""
+        """About how far f is above its minimum if its gradient is g: g . H^-1 g / 2, where the
+        metric improved by the pairs stands for H; infinite without a metric."""
         if not (metric.newton_like and self.pairs.blocks):
             return float("inf")
         v = self._balanced(g).reshape(-1)
         return 0.5 * float(v @ self._improved(v.astype(self.products.rows.dtype), metric))
 
     def _improved(self, v: Array, metric: Metric) -> Array:
-        return self.pairs.solve(v, lambda v: self._by(metric, v))
+        def plain(v: Array) -> Array:
+            return np.asarray(metric.solve(v.reshape(self.shape)), dtype=v.dtype).reshape(-1)
+
+        return self.pairs.solve(v, plain)
 
     def _conjugate_gradients(
         self, g: Array, metric: Metric, enough: float, little: float = 0.0
     ) -> Array:
-        """From 0, until ``enough`` of g is left, or less than ``little`` of g . H^-1 g, or nothing
-        may be spent any more."""
+        """Iterate from 0 until the share ``enough`` of g is left, or less than ``little`` of
+        g . H^-1 g, or no more passes may be made."""
         dtype = self.products.rows.dtype.type
         ridge, r = self.ridge.astype(dtype), g.astype(dtype)
 
-        x, first, before = np.zeros(r.size), norm(r), self.iterations
+        x, first = np.zeros(r.size), norm(r)
         p = step = self._improved(r, metric)
         fall, S, Y = float(r @ step), [], []
         for _ in range(max(1, min(MOST, self.goal.passes))):
             q = self.products.times(p.reshape(self.shape)).reshape(-1) + ridge * p
             self.iterations += 1
-            bent = float(p @ q)
-            if not bent > 0.0:
+            curvature = float(p @ q)
+            if not curvature > 0.0:
                 break
             S.append(p)
             Y.append(q)
-            x += (fall / bent) * p
-            r = r - dtype(fall / bent) * q
+            x += (fall / curvature) * p
+            r = r - dtype(fall / curvature) * q
             self.promised = norm(r) / first
             if self.promised <= enough:
                 break
@@ -276,20 +273,22 @@ class Newton:
             p = step + dtype(fall / last) * p
         if S:
             self.pairs.add(_stacked(S), _stacked(Y))
-        self.spent = self.iterations - before
         return x
-
-    def _by(self, metric: Metric, v: Array) -> Array:
-        return np.asarray(metric.solve(v.reshape(self.shape)), dtype=v.dtype).reshape(-1)
 
     # -- to stop and go on ---------------------------------------------------------------------
 
     def state(self) -> dict[str, Array]:
-        numbers = [self.bend, self.promised, self.broken, self.iterations, self.products.rows.rough]
+        numbers = [
+            self.mean_curvature,
+            self.promised,
+            self.broken,
+            self.iterations,
+            self.products.rows.rough,
+        ]
         return {"newton": np.array(numbers, dtype=np.float64), **self.pairs.state()}
 
     def restore(self, state: dict[str, Array]) -> None:
-        self.bend, self.promised, broken, iterations, rough = state["newton"].tolist()
+        self.mean_curvature, self.promised, broken, iterations, rough = state["newton"].tolist()
         self.broken, self.iterations = int(broken), int(iterations)
         if self.products.rows.rough > rough:
             self._take_products(rough=False)
@@ -297,7 +296,7 @@ class Newton:
 
 
 def _stacked(vectors: list[Array]) -> Array:
-    """The vectors as rows of one array; the list is emptied, so that nothing is there twice."""
+    """The vectors as rows of one array. The list is emptied meanwhile, to save memory."""
     made = np.empty((len(vectors), vectors[0].size), dtype=vectors[0].dtype)
     while vectors:
         made[len(vectors) - 1] = vectors.pop()
@@ -305,9 +304,9 @@ def _stacked(vectors: list[Array]) -> Array:
 
 
 class NewtonMetric:
-    """H^-1 g, nearly, by conjugate gradients: each ``solve`` makes passes over the data."""
+    """H^-1 g by conjugate gradients: each ``solve`` makes passes over the data."""
 
-    newton_like = False  # a step along the direction is searched for thoroughly
+    newton_like = False  # the best step along the direction is searched for
 
     def __init__(
         self, policy: NewtonPolicy, scores: ScoresOf, metric: Metric, gradient_ratio: float
@@ -316,19 +315,18 @@ class NewtonMetric:
         self.gradient_ratio = gradient_ratio
 
     def solve(self, g: Array) -> Array:
-        """H^-1 g; what is left of g is 3 %, or what the goal allows."""
         return self.policy.solve(g, self)
 
     def gap(self, g: Array) -> float:
         return self.policy.newton.still_to_fall(g, self.metric)
 
     def state_dict(self) -> dict[str, Array]:
-        """Of the metric that preconditions the conjugate gradients."""
+        """The arrays of the metric that preconditions the conjugate gradients."""
         return self.metric.state_dict()
 
 
 class NewtonPolicy(IdentityPolicy):
-    """Newton's direction before every step, for several outputs whose rows are in memory."""
+    """Newton's direction before every step, for several outputs and rows in memory."""
 
     each_point: ClassVar[bool] = True
 
@@ -340,7 +338,7 @@ class NewtonPolicy(IdentityPolicy):
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
-        """For several outputs, rows that are here, and not too many columns for a factor."""
+        """For several outputs, rows in memory, and at most 2,048 columns."""
         here = not (problem.in_parts or problem.rows.foreign)
         return here and len(problem.shape) > 1 and bool(problem.rows.d <= MOST_COLUMNS)
 
@@ -350,7 +348,7 @@ class NewtonPolicy(IdentityPolicy):
         return NewtonMetric(self, view.scores, self.metric, view.gradient_ratio)
 
     def solve(self, g: Array, at: NewtonMetric) -> Array:
-        """H^-1 g; products of H, each as dear as a gradient, are counted."""
+        """H^-1 g; each product with H counts as a pass."""
         x = self.newton.solve(g, at.scores, at.metric, at.gradient_ratio)
         self.passes = self.newton.iterations
         return x
@@ -365,5 +363,5 @@ class NewtonPolicy(IdentityPolicy):
             raise ValueError("its pairs have another shape than w")
         self.newton.restore(state)
         self.passes = self.newton.iterations
-        self.metric = FactorMetric.restored(metric)
+        self.metric = super().load_state_dict(state, metric)
         return self.metric

@@ -1,11 +1,12 @@
 """The metric where rows are fewer than columns: a factor of n x n numbers instead of d x d.
 
-With b_i the bends of the rows, S = diag(sqrt(b_i / n)) and R = diag(ridge),
+With b_i the second derivatives of the rows, S = diag(sqrt(b_i / n)) and R = diag(ridge),
 
     P = X^T S^2 X + R,    P^-1 = R^-1 - R^-1 X^T S (I + S K S)^-1 S X R^-1,    K = X R^-1 X^T
 
-(Woodbury's identity). K is computed once, and any bends take a Cholesky factor of n x n after that;
-both in single precision where K is large and I + S K S not: half the work, and as good a metric.
+(Woodbury's identity). K is computed once; other second derivatives need a Cholesky factor of n x n
+numbers. K and the factor are in single precision if K is large and I + S K S is not: half the
+work, and as good a metric.
 """
 
 from __future__ import annotations
@@ -24,16 +25,25 @@ from .base import PRICES, Metric, View, outputs_of
 from .factor import FactorMetric, Identity
 from .hessian import HessianPolicy
 
-MOST_ENTRIES = 1 << 26  # An n x n factor has no more entries: 256 MB in float32.
-SPARSE_ROWS = 1024  # With more sparse rows, steps in the identity's or the diagonal's metric are
-# cheaper (benchmarks/wide.py).
-SAMPLED = 64  # So many rows say how large the entries of a column are.
-SINGLE = 0.5  # A multiplication in float32 costs this share of one in float64.
-SOFT = 1e-4  # of its curvature: the ridge, in the metric alone, of a column that has none
-COLUMNS = 512  # of X that are multiplied by their scales at a time
-ENTRY = 2.0  # ns: an entry of an n x n matrix, scaled
-LARGE = 1 << 22  # multiplications of K: fewer are done in float64
-MILD = 1e5  # on the diagonal of I + S K S: where more is, float32 would lose the 1
+# An n x n factor has at most this many entries: 256 MB in float32.
+MOST_ENTRIES = 1 << 26
+# With more sparse rows, steps in the metrics "identity" and "diagonal" cost less in total
+# (benchmarks/wide.py).
+SPARSE_ROWS = 1024
+# The sizes of the columns are estimated from about this many rows.
+SAMPLED = 64
+# A multiplication in float32 costs this share of a multiplication in float64.
+SINGLE = 0.5
+# A column without a ridge gets, in the metric alone, a ridge of this share of its curvature.
+SOFT = 1e-4
+# K is summed over this many columns of X at a time.
+COLUMNS = 512
+# Scaling one entry of an n x n matrix costs this many nanoseconds.
+ENTRY = 2.0
+# If K needs fewer multiplications than this, K is computed in float64.
+LARGE = 1 << 22
+# Above this diagonal entry of I + S K S, rounding in float32 would lose the identity.
+MILD = 1e5
 
 
 class RowMetric:
@@ -57,29 +67,34 @@ class RowMetric:
         return {"factor": self.factor, "root": self.root, "ridge": self.ridge}
 
 
-class RowSpace:
-    """Takes such metrics of the rows of a problem, and knows what they cost."""
+class RowSpacePolicy(HessianPolicy):
+    """Decides when such a metric is computed: at once if the first one costs no more than ``worth``
+    steps, and later before every step that costs nearly as much."""
+
+    worth = 8.0  # few steps follow the first such metric
 
     def __init__(self, problem: Problem) -> None:
-        self.rows, self.n = problem.rows, int(problem.rows.n)
-        self.given = np.array(np.broadcast_to(problem.ridge, problem.rows.d), dtype=np.float64)
-        self.free = np.flatnonzero(~(self.given > 0.0))  # one column at most
-        self.ridge: Array | None = None  # that of the metric last taken
-        self.K: Array | None = None  # computed where it is first needed, after a restart as well
-        self.rough = not self.rows.sparse and self.n**2 * self.rows.d >= LARGE
+        self.X, n = problem.rows, int(problem.rows.n)
+        self.given = np.array(np.broadcast_to(problem.ridge, self.X.d), dtype=np.float64)
+        self.free = np.flatnonzero(~(self.given > 0.0))  # at most one column
+        self.ridge: Array | None = None  # the ridge in the last metric
+        self.K: Array | None = None  # computed at first use, also after a restart
+        self.rough = not self.X.sparse and n**2 * self.X.d >= LARGE
         share = SINGLE if self.rough else 1.0
-        each = share * PRICES.factor * self.n**3 / 3.0 + ENTRY * self.n**2 + PRICES.matrix
-        self.each, self.first = float(each), float(each + share * self._price_of_K())
+        each = share * PRICES.factor * n**3 / 3.0 + ENTRY * n**2 + PRICES.matrix
+        if isinstance(self.X, Csr):
+            counts = n * self.X.shares
+            price_of_K = PRICES.sparse_gram * float(counts @ counts)
+        else:
+            price_of_K = PRICES.gram * float(n) ** 2 * float(self.X.d)
+        self.each_price, self.first_price = float(each), float(each + share * price_of_K)
+        super().__init__(problem)
+        self.regret = 0.0 if self.quadratic else self.worth * self.step
 
-    @cached_property
-    def column(self) -> Array:
-        """The entries of the column without a ridge."""
-        return self.rows.times(np.where(self.given > 0.0, 0.0, 1.0))
-
-    @staticmethod
-    def can(problem: Problem) -> bool:
-        """Rows in memory, fewer than columns, and a ridge on all of these but one at most (an
-        intercept's)? Not for a quadratic with a Gram matrix, nor on a path, which hands a Hessian
+    @classmethod
+    def suits(cls, problem: Problem) -> bool:
+        """For rows in memory, fewer than columns, and a ridge on all columns but one at most (the
+        intercept's). Not for a quadratic with a Gram matrix, nor on a path, which hands a Hessian
         on."""
         rows = problem.rows
         if not isinstance(rows, (Dense, Csr, Scaled)) or not rows.n < rows.d:
@@ -89,37 +104,54 @@ class RowSpace:
         if (problem.loss.quadratic and problem.gram_fits) or problem.handed_on is not None:
             return False
         free = int(np.count_nonzero(~(problem.ridges > 0.0)))
-        return free <= 1
+        return free <= 1 and outputs_of(problem) == 1
 
-    def _price_of_K(self) -> float:
-        if isinstance(self.rows, Csr):
-            counts = self.n * self.rows.shares
-            return PRICES.sparse_gram * float(counts @ counts)
-        return PRICES.gram * float(self.n) ** 2 * float(self.rows.d)
+    @cached_property
+    def column(self) -> Array:
+        """The entries of the column without a ridge."""
+        return self.X.times(np.where(self.given > 0.0, 0.0, 1.0))
 
-    def ridge_metric(self) -> Metric:
-        """P = ridge, which is the identity where variables have been scaled so that their penalties
-        are alike; a column without ridge counts as much as the others do together."""
+    def _first_rows(self) -> int:
+        return self.n
+
+    def begin(self, ridge: Array) -> Metric:
+        """P = ridge, which is the identity where variables were scaled to equal penalties. A column
+        without ridge counts as much as all others together."""
         kept = self.given > 0.0
         if np.ptp(self.given[kept]) == 0.0:
             return Identity()
-        some = self.rows.take(np.arange(0, self.n, max(1, self.n // SAMPLED)))
+        some = self.X.take(np.arange(0, self.n, max(1, self.n // SAMPLED)))
         squares = some.squares(np.ones(some.n))
         level = float((squares[kept] / self.given[kept]).sum()) / self.n
-        return FactorMetric.diagonal(np.where(kept, self.given, squares / level), 0.0)
+        return FactorMetric.of(np.where(kept, self.given, squares / level), 0.0)
 
     @property
     def price(self) -> float:
-        """Of the next metric."""
-        return self.first if self.ridge is None else self.each
+        """The price of the next metric, in nanoseconds."""
+        return self.first_price if self.ridge is None else self.each_price
 
-    def metric(self, bend: Array) -> RowMetric:
-        """The Hessian of all rows with these bends."""
-        self.ridge, root, more = self.positive(bend), np.sqrt(bend / self.n), 1.0
-        while True:  # rounding may outweigh the 1 where K is huge
+    def price_of(self, rows: int) -> float:
+        """The price of the next metric, which is always of all rows. Plain steps on a quadratic are
+        conjugate gradients, which speed up: there the price counts four times."""
+        return 4.0 * self.price if self.quadratic else self.price
+
+    @property
+    def every_step(self) -> bool:
+        return bool(self.price <= self.first * self.step)
+
+    def update(self, view: View) -> Metric | None:
+        if not self.should_refresh(view.gradient_ratio):
+            return None
+        self.on_refresh()
+        return self.metric(view.row_curvature())
+
+    def metric(self, curvature: Array) -> Metric:
+        """The Hessian of all rows, whose second derivatives are given."""
+        self.ridge, root, more = self.positive(curvature), np.sqrt(curvature / self.n), 1.0
+        while True:  # rounding may exceed the identity where K is huge
             if self.K is None:
                 dtype = np.float32 if self.rough else np.float64
-                self.K = kernel(self.rows, np.where(self.given > 0.0, self.given, np.inf), dtype)
+                self.K = kernel(self.X, np.where(self.given > 0.0, self.given, np.inf), dtype)
             scale = root.astype(self.K.dtype)
             M = self.K * scale
             M *= scale[:, None]
@@ -132,69 +164,30 @@ class RowSpace:
                 self.rough, self.K = False, None
                 continue
             factorised = lapack.spotrf if self.rough else lapack.dpotrf
-            factor, failed = factorised(M.T, lower=1, clean=0, overwrite_a=1)  # in its place
+            factor, failed = factorised(M.T, lower=1, clean=0, overwrite_a=1)  # in place
             if not failed:
-                return RowMetric(self.rows, self.ridge, factor, root)
+                return RowMetric(self.X, self.ridge, factor, root)
             more = max(100.0 * more, 1e-14 * largest)
 
-    def positive(self, bend: Array) -> Array:
-        """The ridge, and for a column that has none a share of its curvature where the bends are
-        these: a step goes nearly as far along it as without."""
+    def positive(self, curvature: Array) -> Array:
+        """The ridge; a column without one gets a small share of its curvature, so a step goes
+        nearly as far along that column as without a ridge."""
         if not self.free.size:
             return self.given
         ridge = self.given.copy()
-        ridge[self.free] = SOFT * float(bend @ np.square(self.column)) / self.n or 1.0
+        ridge[self.free] = SOFT * float(curvature @ np.square(self.column)) / self.n or 1.0
         return ridge
 
-
-class RowSpacePolicy(HessianPolicy):
-    """Decides when such a metric is taken: at once where the first costs no more than ``worth``
-    steps, and then before every step that costs nearly as much."""
-
-    worth = 8.0  # few steps are to come after it
-
-    def __init__(self, problem: Problem) -> None:
-        self.space = RowSpace(problem)
-        super().__init__(problem)
-        self.regret = 0.0 if self.quadratic else self.worth * self.step
-
-    @classmethod
-    def suits(cls, problem: Problem) -> bool:
-        return RowSpace.can(problem) and outputs_of(problem) == 1
-
-    def _first_rows(self) -> int:
-        return self.n
-
-    def begin(self, ridge: Array) -> Metric:
-        return self.space.ridge_metric()
-
-    def price_of(self, rows: int) -> float:
-        """Of the next metric: of all rows, whatever is asked for. Plain steps on a quadratic are
-        conjugate gradients, which become faster: a metric is taken after four times its price."""
-        return 4.0 * self.space.price if self.quadratic else self.space.price
-
-    @property
-    def every_step(self) -> bool:
-        return bool(self.space.price <= self.first * self.step)
-
-    def update(self, view: View) -> Metric | None:
-        if not self.should_refresh(view.gradient_ratio):
-            return None
-        self.on_refresh()
-        return self.space.metric(view.row_curvature())
-
     def state_dict(self) -> dict[str, Array]:
-        """Plain numbers, and whether K is in single precision."""
-        return {**super().state_dict(), "rough": np.array([self.space.rough])}
+        return {**super().state_dict(), "rough": np.array([self.rough])}
 
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
-        """Go on from there; K is computed where it is first needed."""
-        super().load_state_dict(state, {})
-        self.space.rough = bool(state["rough"][0])
+        self.rough = bool(state["rough"][0])
         if "ridge" not in metric:
-            return FactorMetric.restored(metric)
-        self.space.ridge = np.array(metric["ridge"], dtype=np.float64)
-        return RowMetric(self.space.rows, self.space.ridge, metric["factor"], metric["root"])
+            return super().load_state_dict(state, metric)
+        super().load_state_dict(state, {})
+        self.ridge = np.array(metric["ridge"], dtype=np.float64)
+        return RowMetric(self.X, self.ridge, metric["factor"], metric["root"])
 
 
 def kernel(rows: Rows, ridge: Array, dtype: Any = np.float64) -> Array:
@@ -210,7 +203,7 @@ def kernel(rows: Rows, ridge: Array, dtype: Any = np.float64) -> Array:
         return np.asarray(K)
     K, scale = np.zeros((rows.n, rows.n), dtype=dtype), ridge**-0.5
     if isinstance(rows, Scaled):
-        scale = rows.scale * scale[: rows.scale.size]  # the column behind them has no ridge
+        scale = rows.scale * scale[: rows.scale.size]  # the intercept's column has no ridge
     for start in range(0, scale.size, COLUMNS):
         part = slice(start, start + COLUMNS)
         x = rows.X[:, part]

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .array import ArrayScores
-from .base import Evaluation, Scores
-from .file import FileScores
-from .gram import GramScores
-from .memory import MemoryScores, RecomputedScores
-from .predicting import PredictingScores
+from .array import ArrayScores as ArrayScores
+from .base import Evaluation as Evaluation
+from .base import Scores as Scores
+from .file import FileScores as FileScores
+from .gram import GramScores as GramScores
+from .memory import MemoryScores as MemoryScores
+from .memory import RecomputedScores as RecomputedScores
 
 SCORES: dict[str, Callable[..., Scores]] = {
     "memory": MemoryScores,
-    "predicting": PredictingScores,
     "file": FileScores,
     "array": ArrayScores,
     "gram": GramScores,
 }
-
-__all__ = [
-    "SCORES",
-    "ArrayScores",
-    "Evaluation",
-    "FileScores",
-    "GramScores",
-    "MemoryScores",
-    "PredictingScores",
-    "RecomputedScores",
-    "Scores",
-]

@@ -1,35 +1,46 @@
-"""The plane's scores of rows in a file: as few reads as there can be.
+"""The plane's scores of rows in a file, with as few reads as possible.
 
-- A look from scratch takes the loss, its derivatives, the gradient and the targets in one read.
-- Before the first look a sixteenth of the blocks is solved in memory (``presolve.py``); that read
-  then looks at both points, so the first step, to the sample's solution, is free.
-- A step in a metric takes one read (``predicting.py``), or two where it ends elsewhere.
-- The sampled Hessian takes a few whole blocks from all over the file.
+- One read computes the loss, its derivatives, the gradient and the targets at w0.
+- Before that read a sixteenth of the blocks is solved in memory. The minimum over such a sample is
+  nearer to the minimum over all rows than any first step from zero, and its Hessian is the Hessian
+  of all rows up to sampling error. The first read evaluates both points, so the first step, to the
+  sample's solution, costs nothing. For a quadratic that is cheap to solve exactly, the first read
+  sums the Gram matrix instead.
+- A step in a metric takes one read, or two if the step ends elsewhere than predicted.
+- A sampled Hessian reads a few whole blocks, spread over the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
 
 from ..._types import Array
-from ...problems import FileProblem
+from ...problems import FileProblem, Problem
 from ...rows import Dense, FileRows, Rows
 from ..linalg import largest
 from ..metrics.base import Sample
+from ..metrics.hessian import HessianPolicy
 from ..parts import parts_of
 from .base import Evaluation
-from .predicting import PredictingScores
-from .presolve import SampleSolution, Solve
+from .memory import MemoryScores
+
+SHARE = 16  # One row (or block) of this many is in the sample that is solved first.
+MOST_NUMBERS = 1 << 24  # The sample of a file has at most this many numbers: 64 MB in float32.
+ROWS_A_COLUMN = 20  # With fewer rows a column, a sample says too little about all rows.
+
+# From w to the minimum over a sample: the displacement, and the Hessian there.
+Solve = Callable[[Problem, Array], "tuple[Array, Array] | None"]
 
 
-class FileScores(PredictingScores):
+class FileScores(MemoryScores):
     """``Scores`` of a ``FileProblem``: n numbers a vector in memory, X in blocks from the disk.
 
-    ``solve`` finds the minimum over a sample of the rows; None where a sample is not worth it, or
-    these are not all rows of the problem.
+    ``solve`` finds the minimum over a sample of the rows; None if a sample does not pay, or if
+    these are not all rows of the problem. ``ahead`` is the displacement to that minimum, until the
+    first step; ``first_hessian`` is the Hessian known before the first step.
     """
 
     problem: FileProblem
@@ -43,58 +54,91 @@ class FileScores(PredictingScores):
         solve: Solve | None = None,
     ) -> None:
         assert isinstance(problem.rows, FileRows)
-        self.solve, self.read_before = solve, False  # targets come with the first read
+        self.solve, self.read_before = solve, False  # the first read brings the targets
         y = np.empty(int(problem.n), dtype=problem.encoded(np.zeros(0))[0].dtype)
         self._know(problem, outputs, y, None)
         self.parts = parts_of(self.rows)
         self.places = [slice(a, b) for a, b in pairwise(self.rows.starts.tolist())]
         self._make_room(memory, np.dtype(np.float64))
-        self.ahead: SampleSolution | None = None
-        self._forget()
+        self.ahead: Array | None = None
+        self.first_hessian: Array | None = None
 
-    def _blocks(self) -> Iterator[tuple[slice, Rows]]:
+    def _blocks(self, small: bool) -> Iterator[tuple[slice, Rows]]:
         for place, (block, _) in zip(self.places, self.rows.widened()):
             yield place, Dense(block)
 
     def start(self, w: Array) -> Evaluation:
-        solve = None if self.read_before else self.solve
-        self.ahead = None if solve is None else SampleSolution.of(self.problem, w, solve)
-        return self._read_all(w)
+        self.ahead = self.first_hessian = None
+        sum_gram = False
+        if self.solve is not None and not self.read_before and HessianPolicy.suits(self.problem):
+            policy = HessianPolicy(self.problem)
+            sum_gram = policy.quadratic and policy.whole
+            if not sum_gram and not w.any() and (named := self._sample()):
+                solved = self.solve(self._sample_problem(named), w)
+                self.ahead, self.first_hessian = solved or (None, None)
+        return self._read_all(w, sum_gram)
 
-    def _read_all(self, w: Array) -> Evaluation:
-        """z = X w and a look there; with a point ahead, its scores and gradient as well."""
+    def _sample(self) -> list[int]:
+        """The blocks to solve first: spread over the file, as many as fit, none if too few."""
+        rows, M = self.rows, len(self.places)
+        fit = MOST_NUMBERS // max(1, int(np.diff(rows.starts).max()) * rows.d)
+        count = min(M // SHARE, fit)
+        if count == 0 or count * (rows.n // M) < ROWS_A_COLUMN * rows.d:
+            return []
+        return [i * M // count for i in range(count)]
+
+    def _sample_problem(self, named: list[int]) -> Problem:
+        """The problem on these blocks, in memory."""
+        p = self.problem
+        pairs = [(np.array(X), p.encoded(y)[0]) for X, y in self.rows.read(named)]
+        X, y = (np.concatenate(column) for column in zip(*pairs))
+        del pairs
+        return Problem.of(
+            self.rows.like(X), y, p.loss, p.l2,
+            penalty=p.penalty, classes=p.classes, intercept=p.intercept,
+        )  # fmt: skip
+
+    def _read_all(self, w: Array, sum_gram: bool = False) -> Evaluation:
+        """z = X w and an evaluation there; also at w + ``ahead``, if that is known."""
         self._forget()
-        self.c, sums, total = None, [], np.zeros(w.shape)
+        self.c, sums, total, end = None, [], np.zeros(w.shape), np.zeros(w.shape)
+        gram = np.zeros((self.rows.d, self.rows.d) if sum_gram else 0)
         for place, (block, y) in zip(self.places, self.rows.widened()):
             if not self.read_before:
                 self.y[place] = self.problem.encoded(y)[0]
-            np.dot(block, w, out=self.z[place])
-            sums.append(self._derive(self.z[place], place))
+            z = np.dot(block, w, out=self.z[place])
+            sums.append(self._derive(z, place))
             total += block.T @ self.slope[place]
+            if sum_gram:
+                gram += block.T @ block
             if self.ahead is not None:
-                self.ahead.add(block, self.z[place], self.y[place], self.U[0, place])
+                u = np.dot(block, self.ahead, out=self.U[0, place])
+                end += block.T @ self.loss.slope(z + u, self.y[place])
+        if sum_gram:
+            self.first_hessian = gram / self.n
         self.read_before, self.total = True, total
+        self.guessed = None if self.ahead is None else end
         return self._mean(sums, np.zeros(0))
 
     def predicts_gradient(self, trusted: bool) -> bool:
-        return True  # a prediction is a product more, and may save a read
+        return True  # a prediction costs one more product, and may save a read
 
     def first_direction(self) -> Array | None:
-        return None if self.ahead is None else self.ahead.direction
+        return self.ahead
 
     def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
-        """Add a direction; the scores of the sample's solution are known since the first read."""
-        if slot or self.first_direction() is None:
+        """Add a direction; the first read has computed the scores of ``ahead``."""
+        if slot or self.ahead is None:
             return super().add_direction(slot, d, likely_step)
-        assert self.ahead is not None
         self.U[0] /= likely_step
-        self.guess, self.guessed, self.ahead = likely_step, self.ahead.total, None
+        self.guess, self.ahead, self.first_hessian = likely_step, None, None
         return largest(self.U[0])
 
     def hessian(self, sample: Sample) -> Array:
-        """Of blocks spread over the file, others at each turn; or that of the point ahead."""
-        if self.ahead is not None:
-            return self.ahead.hessian
+        """The Hessian known before the first step, or the Hessian of blocks spread over the file,
+        other blocks at each turn."""
+        if self.first_hessian is not None:
+            return self.first_hessian
         M, most = len(self.places), self.places[0].stop
         count = M if sample.whole else min(M, -(-sample.rows // most))
         named = sorted((sample.turn - 1 + i * M // count) % M for i in range(count))

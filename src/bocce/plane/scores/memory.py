@@ -1,33 +1,42 @@
 """The scores of rows in memory, with one output or several.
 
 Scores of w and of the directions are kept. With one output the derivatives of all rows are kept as
-well; with several outputs that would be n x K numbers each, so they are computed a part of the rows
-at a time and forgotten. Where even the scores would be too many, they are products with X whenever
-they are asked for (``RecomputedScores``).
+well. With several outputs the derivatives are n x K numbers each, so they are computed for a part
+of the rows at a time and forgotten. If even the scores are too many, they are computed from X
+whenever they are needed (``RecomputedScores``).
+
+With a good metric a step ends near where Newton's method says. Where reading X is expensive (files,
+Ray workers) the gradient at that point is computed together with the scores of the direction, a
+block of rows at a time: rows are read once a step instead of twice. If the step ends elsewhere, a
+second pass computes the gradient there.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..._types import Array
 from ...problems import Problem
+from ...rows import Rows
 from ..linalg import largest
 from ..parts import parts_of, slices
 from .base import EPS, Evaluation, Scores
 
-BLOCK = 1 << 13  # numbers of one vector: a dozen such blocks stay in the second-level cache
-ROUNDING = 8.0 * EPS  # of a mean over blocks, and of its scores
+# Element-wise functions take this many rows at a time: a dozen such vectors fit in a level-2 cache.
+BLOCK = 1 << 13
+ROUNDING = 8.0 * EPS  # The relative rounding error of a mean over blocks, and of its scores.
 
 
 class MemoryScores(Scores):
     """z = X w, U = X D, and the derivatives of the loss where the last evaluation was.
 
     ``places`` are the blocks of rows on which element-wise functions are computed; ``kept`` is
-    whether slopes, and the point last tried, are kept for all rows.
+    whether slopes, and the point last tried, are kept for all rows. ``total`` is X^T slope at the
+    last evaluation, if known; ``guessed`` is X^T slope at ``guess`` times direction 0.
     """
 
     def __init__(self, problem: Problem, memory: int, outputs: tuple[int, ...]) -> None:
@@ -47,6 +56,12 @@ class MemoryScores(Scores):
         # what a squared score counts in the scale of an evaluation
         self.rounding = 0.5 * ROUNDING * (problem.loss.curvature or 0.0)
         self.c: Array | None = None  # the last evaluation was at z + c U
+        self._forget()
+
+    def _forget(self) -> None:
+        self.guess = 0.0
+        self.guessed: Array | None = None
+        self.total: Array | None = None
 
     def _make_room(self, memory: int, dtype: np.dtype[Any]) -> None:
         self.kept, self.eps = len(self.parts) == 1, float(np.finfo(dtype).eps)
@@ -64,6 +79,7 @@ class MemoryScores(Scores):
     # -- evaluations ---------------------------------------------------------------------------
 
     def start(self, w: Array) -> Evaluation:
+        self._forget()
         for part in self.parts:
             self.z[part.place] = part.rows.times(w) if w.any() else 0.0
         return self.look()
@@ -75,6 +91,10 @@ class MemoryScores(Scores):
         return self._evaluate(c)
 
     def _evaluate(self, c: Array | None) -> Evaluation:
+        if c is not None and c[0] == self.guess and not c[1:].any():
+            self.total = self.guessed
+        elif c is not None or self.c is not None:
+            self.total = None
         self.c, self.max_change = c, 0.0
         sums, plane = [], np.zeros(0 if c is None else c.size)
         for place in self.places:
@@ -128,16 +148,26 @@ class MemoryScores(Scores):
 
     # -- directions ----------------------------------------------------------------------------
 
+    def _blocks(self, small: bool) -> Iterable[tuple[slice, Rows]]:
+        """All rows, in blocks; ``small``: a block fits into the cache."""
+        return parts_of(self.rows, math.prod(self.shape[1:])) if small else self.parts
+
     def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
-        most = 0.0
-        for part in self.parts:
-            u = part.rows.times(d)
-            self.U[slot, part.place] = u
+        most, total = 0.0, np.zeros(d.shape)
+        for place, rows in self._blocks(likely_step != 0.0):
+            u = rows.times(d)
+            self.U[slot, place] = u
             most = max(most, largest(u))
+            if likely_step:
+                slope = self.loss.slope(self.z[place] + likely_step * u, self.y[place])
+                total += rows.combine(self.problem.weighted(slope, place))
+        if slot == 0:
+            self.guess, self.guessed = likely_step, total if likely_step else None
         return most
 
     def scale_direction(self, slot: int, factor: float) -> None:
         self.U[slot] /= factor
+        self.guess *= 1.0 if slot else factor
 
     def accept(self, slot: int, factor: float) -> None:
         """Go to the point last tried, and U[slot] = c U / factor unless slot is 0."""
@@ -150,7 +180,7 @@ class MemoryScores(Scores):
                 self.z[place], room = self._move(place), self._room(place)
                 if slot:
                     self.U[slot, place] = self.moved[room] / factor
-        self.c = None
+        self.c = self.guessed = None
 
     def scores(self, place: slice) -> Array:
         """x_i . w of some rows, where the last evaluation was."""
@@ -177,12 +207,14 @@ class MemoryScores(Scores):
     # -- sums over rows ------------------------------------------------------------------------
 
     def gradient(self) -> Array:
-        total = np.zeros(self.problem.shape)
-        for part in self.parts:
-            if not self.kept:
-                self._derive(self.scores(part.place), part.place)
-            total += part.rows.combine(self.slope[self._room(part.place)])
-        return total
+        if self.total is None:
+            total = np.zeros(self.problem.shape)
+            for part in self.parts:
+                if not self.kept:
+                    self._derive(self.scores(part.place), part.place)
+                total += part.rows.combine(self.slope[self._room(part.place)])
+            self.total = total
+        return self.total
 
     def row_curvature(self) -> Array:
         return self.bend if self.bend.size else np.concatenate(list(map(self._bends, self.places)))
@@ -197,12 +229,13 @@ class MemoryScores(Scores):
         return largest(self.z)
 
     def state_dict(self, k: int) -> dict[str, Array]:
-        return {"z": self.z.copy(), "U": self.U[1:k].copy()}
+        known = {} if self.total is None else {"total": self.total.copy()}
+        return {"z": self.z.copy(), "U": self.U[1:k].copy(), **known}
 
     def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         self.z[...] = state["z"]
         self.U[1 : len(D) + 1] = state["U"]
-        self.c = None
+        self.c, self.total = None, np.array(state["total"]) if "total" in state else None
 
 
 class RecomputedScores(MemoryScores):
@@ -213,8 +246,7 @@ class RecomputedScores(MemoryScores):
         shape = (int(self.rows.d), *self.shape[1:])
         self.w, self.D = np.zeros(shape), np.zeros((memory + 1, *shape))
         self.step, self.point = self.w, self.w  # D c and w + D c, where the last evaluation was
-        self.total: Array | None = None  # X^T slope there, where that is known
-        self.far = np.zeros(memory + 1)  # the largest entries of X D
+        self.max_scores = np.zeros(memory + 1)  # the largest entries of X D
 
     @staticmethod
     def needed(problem: Problem, memory: int, most_bytes: int) -> bool:
@@ -232,7 +264,7 @@ class RecomputedScores(MemoryScores):
             self.step = (c @ self.D[: c.size].reshape(c.size, -1)).reshape(self.w.shape)
             self.point = self.w + self.step
         found = super()._evaluate(c)
-        self.max_change = 0.0 if c is None else float(np.abs(c) @ self.far[: c.size])
+        self.max_change = 0.0 if c is None else float(np.abs(c) @ self.max_scores[: c.size])
         return found
 
     def scores(self, place: slice) -> Array:
@@ -253,28 +285,25 @@ class RecomputedScores(MemoryScores):
 
     def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
         self.D[slot] = d
-        self.far[slot] = max(largest(part.rows.times(d)) for part in self.parts)
-        return float(self.far[slot])
+        self.max_scores[slot] = max(largest(part.rows.times(d)) for part in self.parts)
+        return float(self.max_scores[slot])
 
     def scale_direction(self, slot: int, factor: float) -> None:
         self.D[slot] /= factor
-        self.far[slot] /= factor
+        self.max_scores[slot] /= factor
 
     def accept(self, slot: int, factor: float) -> None:
         self.w, self.c = self.point, None
         if slot:
-            self.D[slot], self.far[slot] = self.step / factor, self.max_change / factor
-
-    def gradient(self) -> Array:
-        return super().gradient() if self.total is None else self.total
+            self.D[slot], self.max_scores[slot] = self.step / factor, self.max_change / factor
 
     def max_score(self) -> float:
         return math.inf
 
     def state_dict(self, k: int) -> dict[str, Array]:
-        return {"far": self.far.copy()}
+        return {"far": self.max_scores.copy()}
 
     def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         self.w = self.point = w.copy()
-        self.far, self.c = np.array(state["far"]), None
+        self.max_scores, self.c = np.array(state["far"]), None
         self.D[1 : len(D) + 1] = D
