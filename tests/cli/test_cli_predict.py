@@ -100,6 +100,16 @@ def test_several_classes_counts_and_sparse_rows(tmp_path):
     assert len(rates) == 2
 
 
+def test_a_damaged_fit_is_refused(fitted, tmp_path):
+    """A half of a file, and a file with other bytes in its middle: bad input, no defect of ours."""
+    whole = (fitted / "fit.npz").read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:700] + b"x" * 20 + whole[720:]):
+        (tmp_path / "damaged.npz").write_bytes(damaged)
+        shown = run("predict", tmp_path / "damaged", fitted / "plain.csv")
+        assert (shown.exit_code, shown.stdout) == (2, "")
+        assert "must be a fit written by `bocce solve --out`" in shown.stderr
+
+
 def test_what_is_no_fit_is_refused(tmp_path):
     refused(
         lambda: bocce.load(tmp_path / "gone"),

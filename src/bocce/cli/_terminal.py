@@ -244,29 +244,23 @@ def progress(label: str, total: float | None = None, left: bool = False) -> Iter
             yield tell
 
 
-class _Told(logging.Handler):
-    """Shows what the package logs, such as that it compiles, beside the bar."""
-
-    def __init__(self, tell: Tell) -> None:
-        super().__init__(logging.INFO)
-        self.tell = tell
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.tell(record.getMessage().removeprefix("bocce: "))
-
-
 @contextmanager
 def _log_shown_by(tell: Tell) -> Iterator[None]:
-    log, handler = logging.getLogger("bocce"), _Told(tell)
-    before = log.level, log.propagate
-    log.addHandler(handler)
+    """What the package logs, such as that it compiles, is shown beside the bar and nowhere else."""
+
+    def shown(record: logging.LogRecord) -> bool:
+        tell(record.getMessage().removeprefix("bocce: "))
+        return False
+
+    log = logging.getLogger("bocce")
+    before = log.level
+    log.addFilter(shown)
     log.setLevel(logging.INFO)
-    log.propagate = False
     try:
         yield
     finally:
-        log.removeHandler(handler)
-        log.level, log.propagate = before
+        log.removeFilter(shown)
+        log.setLevel(before)
 
 
 # ---------------------------------------------------------------- files that commands write

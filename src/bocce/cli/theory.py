@@ -77,7 +77,7 @@ def theory(
         choice("theory", "method", method, REGISTRY)
     with progress("reading" if file is None else f"reading {file}") as tell:
         if file is None:
-            settings = thresholds.settings(T=steps, b=batch_size, **given)
+            settings = thresholds.from_numbers(T=steps, b=batch_size, **given)
         else:
             data = read(file, reading)
             chosen = choose_loss(data, None)

@@ -368,7 +368,7 @@ class Objective(Immutable):
         """The problem on the chosen rows; the weights stay as they are."""
         usual = self.kinds[0][1]
         return usual.of(
-            self.rows.take(chosen),
+            self.given.take(chosen),
             self.y[chosen],
             self.loss,
             self.l2,
@@ -376,6 +376,7 @@ class Objective(Immutable):
             penalty=self.penalty,
             classes=self.classes,
             intercept=self.intercept,
+            has_column=self.has_column,
         )
 
 

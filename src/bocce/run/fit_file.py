@@ -86,7 +86,7 @@ def load(path: str | os.PathLike[str]) -> Result:
             f"load: there is no file {str(file)!r}; write one with `bocce solve ... --out FIT`."
         )
     try:
-        with np.load(file, allow_pickle=False) as stored:
+        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
             found = {name: stored[name] for name in stored.files}
         about = json.loads(str(found.pop("about")))
         if about["format"] != FORMAT:
@@ -110,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> Result:
             history=found,
             **known,
         )
-    except (KeyError, OSError, EOFError, TypeError, json.JSONDecodeError, ValueError) as error:
+    except Exception as error:  # whatever a damaged file makes of it
         raise ValueError(
             f"load: {str(file)!r} must be a fit written by `bocce solve --out` of this version "
             f"({type(error).__name__}: {error}); fit again."

@@ -27,9 +27,8 @@ from ..problems import Constants, LeastSquares, Problem
 from ..rows import Array
 from ..schedules import Schedule
 from ..schedules.adaptive import DECAY_START
-from .controllers import controller_of, frame_of, usable
+from .controllers import usable
 from .minimize import minimize
-from .request import Request
 
 TRIAL_NUMBERS = 1 << 20  # A trial reads about this many numbers of X.
 TRIAL_ROWS_A_COLUMN = 5  # A trial has at least this many rows for each column.
@@ -112,55 +111,31 @@ def _sample(p: Problem) -> Problem:
     rows = max(rows, TRIAL_ROWS_A_COLUMN * p.width)
     if rows >= p.n:
         return p
-    chosen = np.sort(np.random.default_rng(0).choice(p.n, rows, replace=False))
-    return Problem.of(
-        p.given.take(chosen),
-        p.y[chosen],
-        p.loss,
-        p.l2,
-        weight=None if p.weight is None else p.weight[chosen],
-        penalty=p.penalty,
-        classes=p.classes,
-        intercept=p.intercept,
-        has_column=p.has_column,
-    )
-
-
-def first_stage(p: Problem, request: Request) -> tuple[Controller, Stage]:
-    """Who would decide, and what it would decide first."""
-    inner = frame_of(p, request).problem(p)
-    controller = controller_of(inner, request, np.zeros(inner.shape))
-    stage = controller.next(None)
-    assert isinstance(stage, Stage)
-    return controller, stage
+    return p.on(np.sort(np.random.default_rng(0).choice(p.n, rows, replace=False)))
 
 
 def stages(p: Problem, controller: Controller, first: Stage, tried: Trial) -> list[PlannedStage]:
-    """What the run would be made of."""
-    if isinstance(first.steps, PlaneSteps):
-        if tried.inner and not first.steps.inner:  # plain steps were not tried
+    """What the run would be made of, beginning with the stage ``first``."""
+    steps = first.steps
+    if isinstance(steps, PlaneSteps):
+        if tried.inner and not steps.inner:  # plain steps were not tried
             return [PlannedStage(PLANE.name, first.count, p.n, False)]
         return [_plane(p, first.count, tried, tried.whole)]
+    three = longest(steps) if isinstance(steps, Schedule) else ()
     if not isinstance(controller, Anytime):
-        return [_in_batches(first, first.steps.T, True)]
-    in_batches = _in_batches(first, controller.place.length, controller.brief)
-    if not controller.brief and not controller.wants_tol:
-        # batches of this size to the end of what may be spent
-        return [_in_batches(first, max(1, controller.budget // first.batch), False)]
-    return [in_batches, _plane(p, max(1, controller.budget // p.n), tried, False)]
+        return [PlannedStage(first.name, steps.T, first.batch, True, *three)]
+    if not (controller.brief or controller.wants_tol):  # batches until all that may be is spent
+        most = max(1, controller.budget // first.batch)
+        return [PlannedStage(first.name, most, first.batch, False, *three)]
+    length, brief = controller.place.length, controller.brief
+    last = _plane(p, max(1, controller.budget // p.n), tried, False)
+    return [PlannedStage(first.name, length, first.batch, brief, *three), last]
 
 
 def _plane(p: Problem, most: int, tried: Trial, certain: bool) -> PlannedStage:
     if not tried.met:
         return PlannedStage(PLANE.name, most if most < TRIAL_STEPS else None, p.n, False)
     return PlannedStage(PLANE.name, min(most, tried.steps), p.n, certain, inner=tried.inner)
-
-
-def _in_batches(stage: Stage, steps: int, certain: bool) -> PlannedStage:
-    table = stage.steps
-    if not isinstance(table, Schedule):
-        return PlannedStage(stage.name, steps, stage.batch, certain)
-    return PlannedStage(stage.name, steps, stage.batch, certain, *longest(table))
 
 
 def passes(run: list[PlannedStage], n: int) -> float | None:

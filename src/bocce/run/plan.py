@@ -10,10 +10,12 @@ import numpy as np
 
 from .. import _checks, _html, _pictures, exact, theory
 from .._pictures import Axes
+from ..control import Stage
 from ..control.anytime import accelerating_batch
 from ..problems import Constants, Problem
 from ..schedules import Schedule, shb
 from . import forecast, plan_words
+from .controllers import controller_of, frame_of
 from .forecast import Expectation, PlanFacts, PlannedStage, affordable, expectation
 from .request import Request
 
@@ -236,7 +238,10 @@ def plan(
     tol = usual_tol(T) if tol is None else tol
     request = Request(method, T, batch_size, tol=tol, passes=passes, memory=memory)
     request = request.checked(p, "plan")
-    controller, first = forecast.first_stage(p, request)
+    inner = frame_of(p, request).problem(p)
+    controller = controller_of(inner, request, np.zeros(inner.shape))
+    first = controller.next(None)
+    assert isinstance(first, Stage)
     facts = PlanFacts.of(p, forecast.trial(p, request.tol, request.memory), accuracy)
     stages = forecast.stages(p, controller, first, facts.trial)
     outlook, error = None, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -79,13 +80,20 @@ def repeat(
     """
     chosen = _checked(seeds, options)
     results = [minimize(p, method, seed=seed, **options) for seed in chosen]
-    steps = results[0].history["k"]
-    for result in results[1:]:
-        steps = np.intersect1d(steps, result.history["k"])
-    tables = [_at(result, steps) for result in results]
-    columns = {name: np.array([table[name] for table in tables]) for name in tables[0]}
+    histories = [result.history for result in results]
+    steps = reduce(np.intersect1d, (history["k"] for history in histories))
+    # of two records of one step, the last
+    last = [np.searchsorted(history["k"], steps, side="right") - 1 for history in histories]
+    columns = {
+        name: np.array([history[name][rows] for history, rows in zip(histories, last)])
+        for name in ("gradient_evaluations", "value", "grad_norm")
+    }
+    columns["grad2"] = columns["grad_norm"] ** 2
     mean = {name: column.mean(axis=0) for name, column in columns.items()}
-    errors = {name: _standard_error(columns[name]) for name in MEASURED}
+    errors = {name: np.full(steps.size, np.nan) for name in MEASURED}
+    if len(results) > 1:
+        root = math.sqrt(len(results))
+        errors = {name: columns[name].std(axis=0, ddof=1) / root for name in MEASURED}
     return Repeated(results, {"k": steps, **mean}, errors)
 
 
@@ -107,18 +115,3 @@ def _checked(seeds: Iterable[int], options: dict[str, Any]) -> list[int]:
             "would share it; call minimize with each seed and a checkpoint of its own."
         )
     return chosen
-
-
-def _at(result: Result, steps: Array) -> dict[str, Array]:
-    """What a run recorded at these steps; of two records of one step, the last."""
-    history = result.history
-    last = np.searchsorted(history["k"], steps, side="right") - 1
-    table = {n: history[n][last] for n in ("gradient_evaluations", "value", "grad_norm")}
-    return {**table, "grad2": table["grad_norm"] ** 2}
-
-
-def _standard_error(values: Array) -> Array:
-    if len(values) == 1:
-        return np.full(values.shape[1], np.nan)
-    error: Array = values.std(axis=0, ddof=1) / math.sqrt(len(values))
-    return error

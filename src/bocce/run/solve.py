@@ -132,12 +132,8 @@ def message(run: Driver, verdict: RunVerdict, tol: float) -> str:
 
 
 def _with_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
-    k, stage, first, last = (
-        run.state.k,
-        run.controller.current(),
-        run.history.first,
-        run.history.last,
-    )
+    k, stage = run.state.k, run.controller.current()
+    first, last = run.history.first, run.history.last
     name = "the schedule" if stage.name == "schedule" else stage.name
     if verdict == RunVerdict.CONVERGED:
         return f"{name}: gradient norm at most {tol:g} times the first at step {k}."

@@ -95,21 +95,20 @@ class Row:
 
 
 def from_numbers(
-    T: int, n: int = 10_000, kappa: float = 1000.0, b: int | None = None, ratio: float = 1.0
-) -> Setting:
-    """mu = 1, L = kappa, D = 1, no noise; ``ratio`` is L_max / L; b = n where none is given."""
+    T: int, n: int = 10_000, kappa: float = 1000.0, b: int | None = None, ratio: float | None = None
+) -> list[Setting]:
+    """mu = 1, L = kappa, D = 1, no noise; b = n where none is given.
+
+    ``ratio`` is L_max / L; without it there are two settings, for 1 and for n, its extremes.
+    """
     n = _checks.integer("theory", "n", n, least=2)
     b = n if b is None else _checks.integer("theory", "b", b, most=n)
     kappa = _checks.real("theory", "kappa", kappa, least=1.0)
     T = _checks.integer("theory", "T", T)
-    ratio = _checks.real("theory", "ratio", ratio, least=1.0, most=float(n))
-    return Setting(n, b, T, L=kappa, mu=1.0, L_max=ratio * kappa)
-
-
-def settings(T: int, n: int = 10_000, *, ratio: float | None = None, **given: Any) -> list[Setting]:
-    """The setting of these numbers; without a ratio, both ends of what it may be: 1 and n."""
-    ends = (1.0, float(n)) if ratio is None else (ratio,)
-    return [from_numbers(T, n, ratio=end, **given) for end in ends]
+    ratios = [1.0, float(n)]
+    if ratio is not None:
+        ratios = [_checks.real("theory", "ratio", ratio, least=1.0, most=float(n))]
+    return [Setting(n, b, T, L=kappa, mu=1.0, L_max=ratio * kappa) for ratio in ratios]
 
 
 def from_problem(problem: Problem, T: int, b: int | None = None) -> Setting:
@@ -145,7 +144,7 @@ def table(setting: Setting, method: str | None = None) -> list[Row]:
 
     With a ``method``, also what is certified of its error.
 
-    >>> rows = table(from_numbers(n=10_000, kappa=10.0, T=7000, b=9000))
+    >>> rows = table(from_numbers(n=10_000, kappa=10.0, T=7000, b=9000)[0])
     >>> [(row.name, round(row.value, 1)) for row in rows[:2]]
     [('b* (Theorem 2)', 9936.1), ('b*, interpolation', 9936.1)]
     """
