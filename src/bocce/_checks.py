@@ -70,7 +70,7 @@ def integer(
     name: str,
     value: object,
     *,
-    least: int | None = 1,
+    least: int = 1,
     most: int | None = None,
     remedy: str = "",
 ) -> int:
@@ -81,21 +81,13 @@ def integer(
     ...
     ValueError: shb: T=0 must be an integer >= 1.
     """
-    number = None
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        number = int(value)
-        if (least is None or number >= least) and (most is None or number <= most):
-            return number
-    rule = "an integer"
-    if least is not None and most is not None:
-        rule += f" from {least} to {most}"
-    elif least is not None:
-        rule += f" >= {least}"
-    elif most is not None:
-        rule += f" <= {most}"
-    if number is None:
+    rule = f"an integer >= {least}" if most is None else f"an integer from {least} to {most}"
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise refused(TypeError, where, name, value, rule, remedy)
-    raise refused(ValueError, where, name, number, rule, remedy)
+    number = int(value)
+    if number < least or (most is not None and number > most):
+        raise refused(ValueError, where, name, number, rule, remedy)
+    return number
 
 
 def real(
@@ -127,12 +119,9 @@ def real(
             and (most is None or number <= most)
         ):
             return number
-    limits = [
-        f"{sign} {limit:.17g}"
-        for sign, limit in ((">", above), (">=", least), ("<", below), ("<=", most))
-        if limit is not None
-    ]
-    rule = " ".join(["a finite number", " and ".join(limits)]).strip()
+    limits = ((">", above), (">=", least), ("<", below), ("<=", most))
+    inside = " and ".join(f"{sign} {limit:.17g}" for sign, limit in limits if limit is not None)
+    rule = f"a finite number {inside}".strip()
     if number is None:
         raise refused(TypeError, where, name, value, rule, remedy)
     raise refused(ValueError, where, name, number, rule, remedy)

@@ -150,7 +150,6 @@ def require_matplotlib() -> None:
 
 def thresholds(curves: Mapping[str, Mapping[str, list[float]]], n: int) -> Figure:
     """A figure of `bocce.run.thresholds.sweep`: the share of n that each rule asks for."""
-    require_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")

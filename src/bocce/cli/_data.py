@@ -87,12 +87,8 @@ def read(file: str, reading: Reading, keep_missing: bool = False) -> FileData:
     left_out = [name for name in excluded or () if isinstance(name, str)] or None
     X, y = found
     rows = FileData(X, y, found.columns, found.target, encoding=found.encoding, excluded=left_out)
-    if reading.weights:
-        rows, column = _taken(rows, "--weights", reading.weights, file)
-        rows = rows._replace(weights=column)
-    if reading.offset:
-        rows, column = _taken(rows, "--offset", reading.offset, file)
-        rows = rows._replace(offset=column)
+    for option, name in (("weights", reading.weights), ("offset", reading.offset)):
+        rows = _without(rows, option, name, file) if name else rows
     if rows.weights is not None and not (rows.weights.values > 0.0).all():
         name, values = rows.weights
         raise ValueError(
@@ -102,25 +98,25 @@ def read(file: str, reading: Reading, keep_missing: bool = False) -> FileData:
     return rows
 
 
-def _taken(data: FileData, option: str, name: str, file: str) -> tuple[FileData, Column]:
-    """The data without one of its columns, and that column."""
+def _without(data: FileData, option: str, name: str, file: str) -> FileData:
+    """The data with one column less, which becomes the weights or the offset."""
     import numpy as np
 
     names = data.columns or []
-    if option == "--offset" and data.in_parts and name in names and len(names) > 1:
+    if option == "offset" and data.in_parts and name in names and len(names) > 1:
         others = [other for other in names if other != name]  # the problem takes it out of X
-        return data._replace(columns=others), Column(name, None)
+        return data._replace(columns=others, offset=Column(name, None))
     if data.in_parts or len(names) != data.X.shape[1]:
         why = "is read in parts" if data.in_parts else "has columns without names"
         raise ValueError(
-            f"{option} needs a table in memory with a name for each column, and {file} {why}; "
-            f"leave {option} out, or use Python: bocce.Problem(X, y, ...)."
+            f"--{option} needs a table in memory with a name for each column, and {file} {why}; "
+            f"leave --{option} out, or use Python: bocce.Problem(X, y, ...)."
         )
     found = next((here for here in (name, f"x{name}") if here in names), None)
     if found is None or len(names) == 1:
         shown = ", ".join(map(repr, names[:12])) + ", ..." * (len(names) > 12)
         raise ValueError(
-            f"{option} {name!r} must be a column of {file} other than the target "
+            f"--{option} {name!r} must be a column of {file} other than the target "
             f"{data.target!r} and the only feature: {shown}."
         )
     place = names.index(found)
@@ -128,12 +124,12 @@ def _taken(data: FileData, option: str, name: str, file: str) -> tuple[FileData,
     values = np.asarray(data.X[:, place], dtype=np.float64)
     if np.isnan(values).any():
         raise ValueError(
-            f"{option}: the column {found!r} lacks a value (row {int(np.argmax(np.isnan(values)))})"
-            f", must have one in every row; leave such rows out with --missing drop."
+            f"--{option}: the column {found!r} lacks a value (row "
+            f"{int(np.argmax(np.isnan(values)))}), must have one in every row; leave such rows out with --missing drop."
         )
-    encoding = data.encoding and data.encoding.without(found)
-    rest = data._replace(X=np.delete(data.X, place, axis=1), columns=others, encoding=encoding)
-    return rest, Column(found, values)
+    taken: dict[str, Any] = {option: Column(found, values)}
+    encoding, X = data.encoding and data.encoding.without(found), np.delete(data.X, place, axis=1)
+    return data._replace(X=X, columns=others, encoding=encoding, **taken)
 
 
 def _listed(text: str | None) -> list[Any] | None:

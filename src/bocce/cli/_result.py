@@ -154,6 +154,8 @@ def write(files: list[Path], fit: Fit, figures: dict[str, Any]) -> None:
     from .._atomic import atomic_write
     from ..run.fit_file import save
 
+    if not files:
+        return
     npz, page = files
     data = fit.data
     known: dict[str, Any] = {"columns": data.columns, "target": data.target} if data.columns else {}

@@ -136,8 +136,13 @@ def solve(
     scores, table, advice = fit.scores(), fit.coefficients(), fit.advice()
     figures = _result.summary(fit, scores, table)
     figures |= {"advice": advice} if advice else {}
-    trouble = _written(files, fit, figures)
-    files, code = [] if trouble else files, TOLERANCE if goal else 0
+    trouble = ""
+    try:
+        _result.write(files, fit, figures)
+    except OSError as error:  # the result is still printed
+        trouble = f"--out: {files[0]} and {files[1].name} could not be written: {error.strerror}."
+        files = []
+    code = TOLERANCE if goal else 0
     if result.status in ("converged", "diverged"):
         code = DIVERGED if result.status == "diverged" else 0
     if json:
@@ -174,14 +179,3 @@ def _shown_by(tell: Any, steps: int | None) -> Any:
         tell(f"{step}gradient norm {now.grad_norm:.3e}", now.k)
 
     return show
-
-
-def _written(files: list[Path], fit: _result.Fit, figures: dict[str, Any]) -> str:
-    """Write what --out asks for; returns what went wrong, so that the result is still printed."""
-    if not files:
-        return ""
-    try:
-        _result.write(files, fit, figures)
-    except OSError as error:
-        return f"--out: {files[0]} and {files[1].name} could not be written: {error.strerror}."
-    return ""

@@ -122,9 +122,9 @@ class Keeper:
         run, told = self.run, str(saved["ended"])
         ended = None if told == GOES_ON else RunVerdict(told)
         run.load_state_dict(saved)
-        check_numbers(run, ended)
-        if run.stage is not None:
-            check_counters(run, run.stage)
+        stage = run.stage
+        if not (numbers_are_right(run, ended) and (stage is None or counters_are_right(run, stage))):
+            raise ValueError("its numbers are not those of a run")
         self.ended = None if ended in NOT_OVER else ended
         self.whole = self._taken()
         # so wrong shapes and numbers beyond their range are noticed, wherever they were put
@@ -132,42 +132,39 @@ class Keeper:
             raise ValueError("its arrays are not those of this run")
 
 
-def check_numbers(run: Driver, ended: RunVerdict | None) -> None:
+def numbers_are_right(run: Driver, ended: RunVerdict | None) -> bool:
     """Is everything that was measured a number, at steps that were taken?"""
     state, table = run.state, run.history.view()
-    if state.w.shape != run.start.shape or state.v.shape != run.start.shape:
-        raise ValueError(f"its w has shape {state.w.shape}, not {run.start.shape}")
-    if state.tally is not None and state.tally.shape != run.start.shape:
-        raise ValueError("its sum of iterates has another shape than w")
-    steps = table[:, 0]
-    known = [table, *run.norms, np.array([run.stop.first, run.stop.inner_tol])]
-    if ended != RunVerdict.DIVERGED:
-        known += [state.w, state.v]
-    if not (len(table) and all(np.isfinite(array).all() for array in known)):
-        raise ValueError("it holds NaN or infinity, or no record")
-    taken = [stage.steps for stage in run.stages]
-    if sum(taken) != state.k or min(taken, default=0) < 0:
-        raise ValueError("its stages are not of the steps that were taken")
-    if steps[0] < 0 or steps[-1] > state.k or (np.diff(steps) < 0).any() or run.evaluations < 0:
-        raise ValueError("its records are not of the steps that were taken")
+    points = [state.w, state.v] + ([] if state.tally is None else [state.tally])
+    known = [table, *run.norms, run.stop.state()]
+    known += [] if ended == RunVerdict.DIVERGED else [state.w, state.v]
+    k, taken = table[:, 0], [stage.steps for stage in run.stages]
+    return (
+        all(point.shape == run.start.shape for point in points)
+        and len(table) > 0
+        and all(np.isfinite(array).all() for array in known)
+        and sum(taken) == state.k
+        and min(taken, default=0) >= 0
+        and 0 <= k[0] <= k[-1] <= state.k
+        and not (np.diff(k) < 0).any()
+        and run.evaluations >= 0
+    )
 
 
-def check_counters(run: Driver, stage: Stage) -> None:
-    """Does the stage under way end within its table?"""
-    state = run.state
-    left = run.end - state.k
-    if not (state.k >= 0 and state.row >= 0 and 0 <= left <= stage.count and stage.batch >= 1):
-        raise ValueError("its counters are not those of a run")
-    if not state.row + left <= stage.row + stage.count <= stage.steps.T:
-        raise ValueError("it counts more steps than its table has")
-    if not run.stages or run.stages[-1].batch != stage.batch:
-        raise ValueError("its last stage is not the stage under way")
-    if stage.average == (state.tally is None):
-        raise ValueError("its sum of iterates is missing, or was not asked for")
+def counters_are_right(run: Driver, stage: Stage) -> bool:
+    """Does the stage under way end within its table, and is its memory that of its policy?"""
+    state, left = run.state, run.end - run.state.k
     policy, decider = state.memory.get("policy"), stage.steps
-    if policy is not None and not (
+    known = policy is None or (
         isinstance(decider, Decider)
         and policy.shape == (len(decider.begin()),)
         and np.isfinite(policy).all()
-    ):
-        raise ValueError("its policy remembers something else")
+    )
+    return (
+        known
+        and min(state.k, state.row, left) >= 0
+        and left <= stage.count
+        and state.row + left <= stage.row + stage.count <= stage.steps.T
+        and 1 <= stage.batch == run.stages[-1].batch
+        and stage.average != (state.tally is None)
+    )

@@ -189,19 +189,14 @@ class Driver:
         goal, work, steps = self._goal(), self.state.copy(), self.stage.steps
         report = self.engine.advance(work, steps, work.k + 1, self.recorder, goal)
         self._took(work, report)
-        look, verdict, every = report.look, report.verdict, self.settings.record_every
-        assert look is not None
-        size = self.stop.user_norm(look.gradient, report.gradient_error)
-        met = self.stop.met(look.gradient, size)
+        verdict, every = report.verdict, self.settings.record_every
+        look, size, met = self._judge(report)
         unsure = met  # updated scores gather rounding
         if report.gradient_error is not None:  # its bound alone may keep the run from the tolerance
             unsure = not met and self.stop.user_norm(look.gradient) <= self.stop.goal
         if unsure:
-            report = self.engine.advance(work, steps, work.k, self.recorder, goal)
-            look = report.look
-            assert look is not None
-            size = self.stop.user_norm(look.gradient, report.gradient_error)
-            met = self.stop.met(look.gradient, size)
+            again = self.engine.advance(work, steps, work.k, self.recorder, goal)
+            look, size, met = self._judge(again)
         met = (met and self._little_is_left(look)) or self._near(look)
         if not (met or verdict) and self.stop.out_of_patience(size):
             verdict = RunVerdict.BUDGET
@@ -211,6 +206,12 @@ class Driver:
             told = self._tell(self.state.w, look)
         # A run that is over is over, whatever the callback says: a resumed run takes no more steps.
         return RunVerdict.CONVERGED if met else verdict or told
+
+    def _judge(self, report: StepReport) -> tuple[Look, float, bool]:
+        """Where a step ended, the norm of the caller's gradient there, and is the run over?"""
+        assert report.look is not None
+        size = self.stop.user_norm(report.look.gradient, report.gradient_error)
+        return report.look, size, self.stop.met(report.look.gradient, size)
 
     @property
     def free(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -90,26 +91,10 @@ class Request:
             raise TypeError(
                 f"{where}: callback={self.callback!r} must be a function of one Progress; or None."
             )
+        integer, real = partial(_checks.integer, where), partial(_checks.real, where)
         every, batch, T, passes = self.record_every, self.batch_size, self.T, self.passes
         if every != "auto":
-            remedy = 'give a number of steps, or "auto"'
-            every = _checks.integer(where, "record_every", every, remedy=remedy)
-        remedy = '0 never stops early, "auto" when coefficients are certain'
-        certain = str(self.tol) == "auto"
-        tol = FIRST_TOL if certain else self.tol
-        request = replace(
-            self,
-            record_every=every,
-            seed=sampling.check_seed(where, self.seed),
-            sampling=_checks.choice(where, "sampling", self.sampling, sampling.MODES),
-            engine=engines.check_engine(where, self.engine),
-            checkpoint=None if self.checkpoint is None else writable(self.checkpoint),
-            certain=certain,
-            tol=_checks.real(where, "tol", tol, least=0.0, below=1.0, remedy=remedy),
-            memory=_checks.integer(
-                where, "memory", self.memory, least=1, most=10, remedy="5 is usual"
-            ),
-        )
+            every = integer("record_every", every, remedy='give a number of steps, or "auto"')
         if not callable(self.metric):
             _checks.choice(where, "metric", self.metric, ("auto", *METRICS))
         if batch is not None:
@@ -118,17 +103,32 @@ class Request:
         if not np.isfinite(start).all():
             raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
         if T is not None:
-            remedy = "give the number of steps"
-            T = _checks.integer(where, "T", T, most=self.limits.most_steps, remedy=remedy)
+            T = integer("T", T, most=self.limits.most_steps, remedy="give the number of steps")
         if passes is not None:
-            remedy = "give a number of passes"
-            passes = _checks.real(where, "passes", passes, above=0.0, remedy=remedy)
+            passes = real("passes", passes, above=0.0, remedy="give a number of passes")
             if T is not None:
                 raise ValueError(f"{where}: passes={passes} must be left out where T={T} is given.")
+        certain = str(self.tol) == "auto"
+        tol = FIRST_TOL if certain else self.tol
+        remedy = '0 never stops early, "auto" when coefficients are certain'
         check_method(where, self.method, p.in_parts)
         if certain and (not self.open_ended or self.checkpoint is not None):
             raise ValueError(
                 f"{where}: tol='auto' must be a number where T, a method with a schedule or a "
                 "checkpoint is given; leave them out, or set tol, for example 1e-6."
             )
-        return replace(request, T=T, passes=passes, batch_size=batch, w0=start)
+        return replace(
+            self,
+            T=T,
+            batch_size=batch,
+            seed=sampling.check_seed(where, self.seed),
+            w0=start,
+            tol=real("tol", tol, least=0.0, below=1.0, remedy=remedy),
+            sampling=_checks.choice(where, "sampling", self.sampling, sampling.MODES),
+            record_every=every,
+            engine=engines.check_engine(where, self.engine),
+            checkpoint=None if self.checkpoint is None else writable(self.checkpoint),
+            passes=passes,
+            memory=integer("memory", self.memory, most=10, remedy="5 is usual"),
+            certain=certain,
+        )

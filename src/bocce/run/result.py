@@ -30,17 +30,14 @@ class History:
 
     >>> history = History(np.array([[0, 3.0, 1.0, 0]]))
     >>> history.extend(np.array([[1, 2.0, 0.5, 10], [2, 1.0, 0.1, 20]]))
-    >>> history.last.norm, len(history), history.view()[:, 0].tolist()
-    (0.1, 3, [0.0, 1.0, 2.0])
+    >>> history.last.norm, history.view()[:, 0].tolist()
+    (0.1, [0.0, 1.0, 2.0])
     """
 
     def __init__(self, table: Array | None = None) -> None:
         self._rows = np.zeros((8, 4))
         self._size = 0
         self.extend(self._rows[:0] if table is None else table)
-
-    def __len__(self) -> int:
-        return self._size
 
     @property
     def first(self) -> Record:

@@ -122,18 +122,10 @@ def from_problem(problem: Problem, T: int, b: int | None = None) -> Setting:
             "theory: mu=0 must be > 0, because the theorems are about strongly convex problems; "
             "give a small l2 > 0, or drop columns that depend on others."
         )
-    return Setting(
-        n=n,
-        b=b,
-        T=T,
-        L=constants.L,
-        mu=constants.mu,
-        L_max=constants.L_max,
-        D=float(np.linalg.norm(problem.minimiser())),
-        chi2=noise.chi2,
-        sigma2=noise.sigma2,
-        problem=problem if problem.loss.quadratic else None,  # exact moments close for those alone
-    )
+    D = float(np.linalg.norm(problem.minimiser()))
+    known = (constants.L, constants.mu, constants.L_max, D, noise.chi2, noise.sigma2)
+    # exact moments close for quadratic losses alone
+    return Setting(n, b, T, *known, problem=problem if problem.loss.quadratic else None)
 
 
 # ---------------------------------------------------------------- the table

@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks
-from .._coefficients import CoefficientTable, coefficient_table, row_names
 from ..inference import Inference, infer
 from ..problems import Problem
 from ..rows import Array
 from ..run.certain import SHARE, affordable, optimisation_error, until_certain
+from ..run.coefficients import CoefficientTable, coefficient_table, row_names
 from ..run.request import FIRST_TOL as FIRST_TOL
 from ._run import FitOutcome, OutputRun
 
