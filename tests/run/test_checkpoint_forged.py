@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import bocce
-from bocce.run import checkpoint_file
-from bocce.run.checkpoint import GOES_ON
+from bocce.run.checkpoint import GOES_ON, digest_of
 
 UNREADABLE = "is not a readable checkpoint .*; delete the file or give another path"
 
@@ -59,7 +58,7 @@ def content_of(path):
 def forge(path, content):
     """Write it as the package would, with the digest that belongs to it."""
     with open(path, "wb") as stream:
-        np.savez(stream, digest=np.array(checkpoint_file.digest_of(content)), **content)
+        np.savez(stream, digest=np.array(digest_of(content)), **content)
 
 
 def mutations(array):
@@ -148,7 +147,7 @@ def test_nothing_is_inflated_before_it_is_refused(tmp_path, of_another):
     content = content_of(path) | {"w": np.zeros(1 << 24)}
     if of_another:
         content["identity"] = np.array('{"format": 1}')
-    np.savez_compressed(path, digest=np.array(checkpoint_file.digest_of(content)), **content)
+    np.savez_compressed(path, digest=np.array(digest_of(content)), **content)
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match=f"larger than the file.*|{UNREADABLE}"):

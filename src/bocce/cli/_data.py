@@ -122,10 +122,10 @@ def _without(data: FileData, option: str, name: str, file: str) -> FileData:
     place = names.index(found)
     others = [*names[:place], *names[place + 1 :]]
     values = np.asarray(data.X[:, place], dtype=np.float64)
-    if np.isnan(values).any():
+    if (gaps := np.isnan(values)).any():
         raise ValueError(
-            f"--{option}: the column {found!r} lacks a value (row "
-            f"{int(np.argmax(np.isnan(values)))}), must have one in every row; leave such rows out with --missing drop."
+            f"--{option}: the column {found!r} lacks a value (row {int(np.argmax(gaps))}), must "
+            "have one in every row; leave such rows out with --missing drop."
         )
     taken: dict[str, Any] = {option: Column(found, values)}
     encoding, X = data.encoding and data.encoding.without(found), np.delete(data.X, place, axis=1)

@@ -1,23 +1,35 @@
-"""A run that is saved as it goes, and that goes on from what was saved."""
+"""A run that is saved as it goes, and that goes on from what was saved.
+
+The file is written whole or not at all, and checked before anything in it is used.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import signal
 import threading
 import time
 import warnings
+import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.lib.format as npy
 
+from .._atomic import atomic_write
 from ..control import Decider, RunVerdict, Stage
-from ..rows import Array
-from .checkpoint_file import digest_of, read, unreadable, write
+from ..rows import Array, digest
 
 if TYPE_CHECKING:
     from .driver import Driver
+
+# What a checkpoint must agree with to be resumed: names and values that JSON holds.
+Identity: TypeAlias = dict[str, object]
+FORMAT = 4
+REMEDY = "delete the file or give another path"
 
 GOES_ON = "goes on"
 NOT_OVER = (RunVerdict.STOPPED, RunVerdict.BUDGET)  # a run that ended so goes on when resumed
@@ -122,8 +134,7 @@ class Keeper:
         run, told = self.run, str(saved["ended"])
         ended = None if told == GOES_ON else RunVerdict(told)
         run.load_state_dict(saved)
-        stage = run.stage
-        if not (numbers_are_right(run, ended) and (stage is None or counters_are_right(run, stage))):
+        if not (numbers_are_right(run, ended) and counters_are_right(run, run.stage)):
             raise ValueError("its numbers are not those of a run")
         self.ended = None if ended in NOT_OVER else ended
         self.whole = self._taken()
@@ -151,14 +162,16 @@ def numbers_are_right(run: Driver, ended: RunVerdict | None) -> bool:
     )
 
 
-def counters_are_right(run: Driver, stage: Stage) -> bool:
+def counters_are_right(run: Driver, stage: Stage | None) -> bool:
     """Does the stage under way end within its table, and is its memory that of its policy?"""
+    if stage is None:
+        return True
     state, left = run.state, run.end - run.state.k
     policy, decider = state.memory.get("policy"), stage.steps
     known = policy is None or (
         isinstance(decider, Decider)
         and policy.shape == (len(decider.begin()),)
-        and np.isfinite(policy).all()
+        and bool(np.isfinite(policy).all())
     )
     return (
         known
@@ -167,4 +180,89 @@ def counters_are_right(run: Driver, stage: Stage) -> bool:
         and state.row + left <= stage.row + stage.count <= stage.steps.T
         and 1 <= stage.batch == run.stages[-1].batch
         and stage.average != (state.tally is None)
+    )
+
+
+# ---------------------------------------------------------------- the file
+
+
+def writable(given: str | os.PathLike[str]) -> Path:
+    path = Path(given)
+    if not path.parent.is_dir() or path.is_dir():
+        raise ValueError(
+            f"minimize: checkpoint={str(path)!r} must be a file in an existing folder; "
+            "create the folder first."
+        )
+    return path
+
+
+def write(path: Path, identity: Identity, arrays: dict[str, Array]) -> None:
+    """A reader sees the old file or the new one."""
+    content = {"identity": np.array(json.dumps(identity, sort_keys=True)), **arrays}
+    with atomic_write(path) as stream:
+        whole = {"digest": np.array(digest_of(content)), **content}
+        np.savez(stream, **whole)  # type: ignore[arg-type]
+
+
+def digest_of(content: dict[str, Array]) -> str:
+    """A hash of all names, types, shapes and numbers of a checkpoint."""
+    names = sorted(content)
+    return digest(np.array(names), *(np.asarray(content[name]) for name in names))
+
+
+def read(path: Path, identity: Identity) -> dict[str, Array]:
+    """The arrays of a saved run, undamaged; refuse a checkpoint of another run.
+
+    The identity is compared before anything else is read.
+    """
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            check_sizes(archive, os.fstat(file.fileno()).st_size)
+            theirs = json.loads(str(_array(archive, "identity")))
+            if (other := _difference(theirs, identity)) is None:
+                names = [name.removesuffix(".npy") for name in archive.namelist()]
+                arrays = {name: _array(archive, name) for name in names}
+                if str(arrays.pop("digest")) != digest_of(arrays):
+                    raise ValueError("its content does not belong to its digest")
+    except Exception as error:
+        raise unreadable(path, error) from error
+    if other is not None:
+        raise ValueError(f"minimize: checkpoint={str(path)!r} is of another {other}; {REMEDY}.")
+    arrays.pop("identity")
+    return arrays
+
+
+def check_sizes(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuse an archive that is larger in memory than on disk. (``write`` does not compress.)"""
+    members = archive.infolist()
+    packed = any(member.compress_type != zipfile.ZIP_STORED for member in members)
+    if packed or sum(member.file_size for member in members) > size:
+        raise ValueError("its arrays are larger than the file: it is compressed or damaged")
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> Array:
+    """One array, whose header tells the size that the archive tells."""
+    member = archive.getinfo(f"{name}.npy")
+    with archive.open(member) as stream:
+        version = npy.read_magic(stream)
+        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = read_header(stream)
+        if stream.tell() + math.prod(shape) * dtype.itemsize != member.file_size:
+            raise ValueError(f"the array {name!r} does not have the size that it tells")
+    with archive.open(member) as stream:
+        return np.asarray(npy.read_array(stream, allow_pickle=False))
+
+
+def _difference(theirs: Identity, mine: Identity) -> str | None:
+    """In what a checkpoint differs from the run that is asked for, in words."""
+    for key, value in mine.items():
+        if theirs.get(key) != value:
+            values = f" ({theirs.get(key)!r}, not {value!r})"
+            return key if key in ("problem", "schedule") else key + values
+    return None
+
+
+def unreadable(path: Path, error: Exception) -> ValueError:
+    return ValueError(
+        f"minimize: checkpoint={str(path)!r} is not a readable checkpoint ({error}); {REMEDY}."
     )

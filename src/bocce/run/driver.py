@@ -22,8 +22,7 @@ from ..problems import Frame, Look, NotFinite, Problem, norm
 from ..rows import Array
 from ..schedules import Schedule
 from . import divergence
-from .checkpoint import Keeper
-from .checkpoint_file import Identity
+from .checkpoint import Identity, Keeper
 from .request import Request
 from .result import History, Progress, Record, StageRun
 from .stop import Stop

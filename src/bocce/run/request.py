@@ -20,7 +20,7 @@ from ..plane import METRICS
 from ..problems import Problem
 from ..rows import Array
 from ..schedules import Method
-from .checkpoint_file import writable
+from .checkpoint import writable
 from .result import Progress
 
 EngineChoice: TypeAlias = str | Callable[..., engines.Engine]

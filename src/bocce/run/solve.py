@@ -15,7 +15,7 @@ from ..losses.offset import without_offset
 from ..problems import Frame, Problem
 from ..rows import digest
 from ..schedules import Schedule
-from .checkpoint_file import FORMAT, Identity
+from .checkpoint import FORMAT, Identity
 from .controllers import controller_of, frame_of
 from .driver import Driver
 from .request import Request
