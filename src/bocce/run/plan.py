@@ -112,17 +112,17 @@ class Plan:
     T: int | None
     tol: float
     accuracy: float
-    sweep: tuple[Point, ...]
-    knee: int | None
-    cheapest: int | None
-    recommended: int | None
-    accelerating: int | None
-    paper_batch: float | None
-    certified_batch: float | None
-    exact_batch: float | None
-    certified_error: float | None
-    expectation: Expectation | None
-    words: str
+    sweep: tuple[Point, ...] = ()
+    knee: int | None = None
+    cheapest: int | None = None
+    recommended: int | None = None
+    accelerating: int | None = None
+    paper_batch: float | None = None
+    certified_batch: float | None = None
+    exact_batch: float | None = None
+    certified_error: float | None = None
+    expectation: Expectation | None = None
+    words: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values, for a program.
@@ -276,7 +276,6 @@ def plan(
         **_batch_sizes(p, facts),
         certified_error=error,
         expectation=outlook,
-        words="",
     )
     return replace(found, words=" ".join(plan_words.reasons(found, p, request, facts)))
 
@@ -296,26 +295,24 @@ def _steps(stages: list[PlannedStage], facts: PlanFacts, request: Request) -> in
 
 def _batch_sizes(p: Problem, facts: PlanFacts) -> dict[str, Any]:
     """The cost of batch sizes, those that stand out, and when the paper's heavy ball is stable."""
-    names = ["knee", "cheapest", "recommended", "accelerating"]
-    names += ["paper_batch", "certified_batch", "exact_batch"]
     if facts.design is None or facts.constants is None:
-        return {"sweep": (), **dict.fromkeys(names)}
+        return {}
     grid = sorted({1, p.n, *np.geomspace(1, p.n, 25).round().astype(int).tolist()})
     sweep = tuple(Point(b, facts.steps(b), b * facts.steps(b)) for b in grid)
     fewest = min(point.evaluations for point in sweep)
-    worth = fewest <= MOST_PASSES * p.n
     L, mu, L_max = facts.design.L, facts.design.mu, max(facts.constants.L_max, facts.design.L)
     table = shb(1, L, min(mu, L))
     step = float(table.alpha[0]), float(table.beta[0])
     plain = p.loss.quadratic and not p.in_parts and p.penalty is None and p.weight is None
     computed = plain and affordable(p.n, p.d) and facts.constants.L > 0
-    sizes = (
-        next(x.batch_size for x in sweep if x.steps <= KNEE * sweep[-1].steps),
-        next(x.batch_size for x in sweep if x.evaluations == fewest),
-        max(x.batch_size for x in sweep if x.evaluations <= FLAT * fewest) if worth else None,
-        accelerating_batch(p.n, L, mu, L_max),
-        theory.batch_threshold(p.n, L_max / mu),
-        theory.certified_batch_size(p.n, *step, L_max, mu, L),
-        exact.critical_batch_size(p, *step) if computed else None,
-    )
-    return {"sweep": sweep, **dict(zip(names, sizes))}
+    cheap = [x.batch_size for x in sweep if x.evaluations <= FLAT * fewest]
+    return {
+        "sweep": sweep,
+        "knee": next(x.batch_size for x in sweep if x.steps <= KNEE * sweep[-1].steps),
+        "cheapest": next(x.batch_size for x in sweep if x.evaluations == fewest),
+        "recommended": max(cheap) if fewest <= MOST_PASSES * p.n else None,
+        "accelerating": accelerating_batch(p.n, L, mu, L_max),
+        "paper_batch": theory.batch_threshold(p.n, L_max / mu),
+        "certified_batch": theory.certified_batch_size(p.n, *step, L_max, mu, L),
+        "exact_batch": exact.critical_batch_size(p, *step) if computed else None,
+    }
