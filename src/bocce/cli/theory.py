@@ -132,42 +132,36 @@ def _show(settings: list[Setting], tables: list[list[Row]]) -> None:
     say(fill(" ".join(f"{letter}={number(getattr(first, letter))}" for letter in letters)))
     if not one:
         say("\n" + fill(EXTREMES))
-    lines = list(zip(*tables))  # the same row of each setting
     for group in dict.fromkeys(row.group for row in tables[0]):
-        members = [line for line in lines if line[0].group == group]
-        if any(line[0].quantity for line in members):
-            _show_bounds(group, members, first.T)
-        elif one or not group.startswith("rate"):
+        members = [rows for rows in zip(*tables) if rows[0].group == group]
+        bounds = any(rows[0].quantity for rows in members)
+        if one:
             say("")
-            held = any(line[0].valid is not None for line in members) and one
-            head = (group, "", "holds" if held else "") if one else (group, *ENDS)
-            cells = [
-                (rows[0].name, *(number(row.value) for row in rows))
-                + ((HOLDS[rows[0].valid],) if one else ())
-                + (_note(rows),)
-                for rows in members
-            ]
-            show_table((*head, ""), cells, whole=(1, 2))
+            (_show_bounds if bounds else _show_values)(group, [rows[0] for rows in members])
+            continue
+        if bounds:  # of both extremes only what is certified of a method
+            group = f"E||w_T - w*||^2, T={first.T}"
+            members = [rows for rows in members if rows[0].name.startswith("certified, ")]
+        if members and not group.startswith("rate"):
+            say("")
+            cells = [(r[0].name, *(number(row.value) for row in r), _note(r)) for r in members]
+            show_table((group, *ENDS, ""), cells, whole=(1, 2))
 
 
-def _show_bounds(group: str, members: list[tuple[Row, ...]], T: int) -> None:
-    """Bounds and their reasons; of both extremes only what is certified of a method."""
-    if len(members[0]) > 1:
-        certified = [rows for rows in members if rows[0].name.startswith("certified, ")]
-        if certified:
-            say("")
-            cells = [(r[0].name, *(number(row.value) for row in r), _note(r)) for r in certified]
-            show_table((f"E||w_T - w*||^2, T={T}", *ENDS, ""), cells, whole=(1, 2))
-        return
-    # reasons are long and repeat: each is printed once, below
-    rows = [member[0] for member in members]
+def _show_values(group: str, rows: list[Row]) -> None:
+    holds = "holds" if any(row.valid is not None for row in rows) else ""
+    cells = [(row.name, number(row.value), HOLDS[row.valid], row.note) for row in rows]
+    show_table((group, "", holds, ""), cells, whole=(1, 2))
+
+
+def _show_bounds(group: str, rows: list[Row]) -> None:
+    """Bounds and their reasons, which are long and repeat: each is printed once, below."""
     reasons = list(dict.fromkeys(row.note for row in rows))
-    cells5 = [
+    cells = [
         (r.name, r.quantity, number(r.value), HOLDS[r.valid], f"({reasons.index(r.note) + 1})")
         for r in rows
     ]
-    say("")
-    show_table((group, "of", "", "holds", "why"), cells5, whole=(2, 3, 4))
+    show_table((group, "of", "", "holds", "why"), cells, whole=(2, 3, 4))
     show_table(("", ""), [(f"({i})", reason) for i, reason in enumerate(reasons, 1)])
 
 
