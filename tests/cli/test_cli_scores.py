@@ -49,6 +49,22 @@ def test_a_row_of_weight_k_is_k_rows(tmp_path, classes):
     assert fitted["confusion"] == again["confusion"]
 
 
+def test_the_advice_counts_a_row_of_weight_k_as_k_rows(tmp_path):
+    """A column of small values that 40 rows would not show to matter, and 2,000 do."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 2)) * [1.0, 1e-4]
+    y = X @ [1.0, 1e4] + 5.0 * rng.standard_normal(40)
+    rows = [f"{a!r},{b!r},50,{target!r}" for (a, b), target in zip(X.tolist(), y.tolist())]
+    found = []
+    for times, words in ((1, ("--weights", "count")), (50, ("--columns", "a,b"))):
+        path = tmp_path / "rows.csv"
+        path.write_text("\n".join(["a,b,count,y", *rows * times]) + "\n")
+        result = run("solve", path, *words, "--l2", 1e-4, "--json")
+        found.append(json.loads(result.stdout)["advice"])
+    assert found[0] == found[1]
+    assert "holds back the coefficient of b" in found[0]
+
+
 def test_weights_are_no_feature_for_predictions(tmp_path):
     path = people(tmp_path / "train.csv")
     words = ("--weights", "count", "--columns", "height,age", "--out", tmp_path / "fit")

@@ -30,6 +30,12 @@ class Fit(NamedTuple):
     errors: str | None = None  # the kind of standard errors that was asked for
     standardize: bool = False
 
+    @property
+    def observations(self) -> float | None:
+        """How many rows the weights stand for; None where there are no weights."""
+        weights = self.data.weights
+        return None if weights is None else float(weights.values.sum())
+
     def scores(self) -> dict[str, Any]:
         """What predictions are worth on the fitted and on the held-out rows."""
         from ..run.score import Score
@@ -58,9 +64,9 @@ class Fit(NamedTuple):
             return None
         if self.errors is None and math.prod(self.problem.shape) > SHOWN:
             return None
-        weights, names = self.data.weights, self.data.columns
-        count = None if weights is None else float(weights.values.sum())
-        return coefficients(self.problem, self.result, names, self.errors, count)
+        return coefficients(
+            self.problem, self.result, self.data.columns, self.errors, self.observations
+        )
 
     def advice(self) -> str:
         """What to do where the penalty keeps columns of small values out of the model, or ""."""
@@ -69,7 +75,7 @@ class Fit(NamedTuple):
         p, result = self.problem, self.result
         if self.standardize or p.in_parts or result.status == "diverged":
             return ""
-        found = held_back(p, p.join_intercept(result.w, result.intercept))
+        found = held_back(p, p.join_intercept(result.w, result.intercept), self.observations)
         names = self.data.columns or [f"x{j}" for j in range(p.d)]
         said = advice(p, found, names) if found else ""
         return in_options(said).replace("standardize=True", "--standardize")
@@ -102,6 +108,8 @@ def out_files(out: Path | None, force: bool) -> list[Path]:
 
 def summary(fit: Fit, scores: dict[str, Any], table: Any) -> dict[str, Any]:
     """The figures of a run, for programs."""
+    import numpy as np
+
     problem, result, history = fit.problem, fit.result, fit.result.history
     figures = {
         "file": fit.file,
@@ -119,7 +127,7 @@ def summary(fit: Fit, scores: dict[str, Any], table: Any) -> dict[str, Any]:
         "gradient_evaluations": int(history["gradient_evaluations"][-1]),
         "value": float(history["value"][-1]),
         "grad_norm": float(history["grad_norm"][-1]),
-        "intercept": _numbers(result.intercept) if problem.intercept else None,
+        "intercept": np.asarray(result.intercept).tolist() if problem.intercept else None,
         "message": in_options(result.message),
         "scores": {where: _score_figures(score) for where, score in scores.items()},
     }
@@ -130,13 +138,6 @@ def summary(fit: Fit, scores: dict[str, Any], table: Any) -> dict[str, Any]:
         figures["coefficients"] = [dict(zip(named, row)) for row in zip(*named.values())]
         figures["notes"] = list(map(in_options, table.notes))
     return figures
-
-
-def _numbers(value: Any) -> Any:
-    """A number, or one a class."""
-    import numpy as np
-
-    return np.asarray(value, dtype=float).tolist()
 
 
 def _score_figures(score: Any) -> dict[str, Any]:

@@ -175,10 +175,6 @@ class PlanFacts:
         floor = max(0.0, DECAY_LOSS * noise / (2.0 * accuracy * gap)) if gap > 0 else 0.0
         return cls(tried, accuracy, None if design is None else c, design, chi2, floor)
 
-    @property
-    def mu(self) -> float | None:
-        return None if self.design is None else self.design.mu
-
     def at(self, b: int) -> Design:
         """The steps of auto in batches of b rows."""
         assert self.design is not None

@@ -260,7 +260,7 @@ def plan(
         d=p.d,
         constants=facts.constants,
         how=plan_words.how(facts.constants),
-        mu=facts.mu,
+        mu=None if facts.design is None else facts.design.mu,
         chi2=facts.chi2,
         method=method,
         stages=tuple(stages),
