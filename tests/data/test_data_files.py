@@ -24,9 +24,7 @@ def libsvm(text, size=1 << 20):
     """Parse text given in pieces of ``size`` bytes."""
     stream = io.BytesIO(text)
     chunks = iter(lambda: stream.read(size), b"")
-    found = room.Gathered()
-    found.add(text_room.line_blocks(chunks, File("t.svm")))
-    return found.matrix("t.svm")
+    return room.gather(text_room.line_blocks(chunks, File("t.svm")), "t.svm")[0]
 
 
 # ---------------------------------------------------------------- LIBSVM: what is right

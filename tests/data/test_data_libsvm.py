@@ -80,7 +80,7 @@ def test_parsed_once_then_read_from_the_cache(home, monkeypatch):
     (home / "data" / "tiny").write_bytes(TEXT)
     load("tiny")
     assert [path.suffix for path in (home / "cache").iterdir()] == [".npz"]
-    monkeypatch.setattr(libsvm, "Gathered", None)
+    monkeypatch.setattr(libsvm, "gather", None)
     assert is_tiny(load("tiny"))
 
 

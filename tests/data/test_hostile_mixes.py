@@ -25,7 +25,7 @@ OTHER = [
     ),
     (
         lambda t: t.set_column(2, "y", pa.array(["x"] * 100)),
-        "part-3.parquet: the target 'y' is numbers in one file and text in another",
+        "part-3.parquet: column 'y' is text and number in part-0.parquet; write the files alike",
     ),
     (
         lambda t: t.set_column(1, "b", pa.array([None] * 100)),
@@ -67,7 +67,7 @@ def test_csv_files_with_other_columns_and_mixed_formats(tmp_path):
     (tmp_path / "0.csv").write_text("a,b,y\n1,2,3\n")
     (tmp_path / "1.csv").write_text("a,c,y\n1,2,3\n")
     with pytest.raises(
-        ValueError, match=r"1.csv: has the columns a, c, y, must have those of 0.csv"
+        ValueError, match=r"1.csv: has no column 'b', must have the columns of 0.csv"
     ):
         open_(tmp_path)
     (tmp_path / "1.csv").rename(tmp_path / "1.svm")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from .._atomic import atomic_write
 from .._checks import choice
 from .._extras import install
 from .read.filesystem import File
-from .read.libsvm import Gathered, libsvm_chunks
+from .read.libsvm import gather, libsvm_lines
 from .read.npz import read_npz
-from .read.text import line_blocks, suffix_of
+from .read.text import Lines, suffix_of
 from .synthetic import FloatArray
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
@@ -192,10 +192,16 @@ def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
 
 def _parsed(name: str, file: File) -> tuple[sparse.csr_array, FloatArray]:
     """The rows of a file that is what the table says; or raise."""
-    known, digest, found = KNOWN[name], hashlib.sha256(), Gathered()
-    chunks = (digest.update(chunk) or chunk for chunk in libsvm_chunks(file))  # type: ignore[func-returns-value]
-    found.add(line_blocks(chunks, file))
-    X, y = found.matrix(file.name)
+    known, digest = KNOWN[name], hashlib.sha256()
+
+    def hashed() -> Iterator[Lines]:
+        for lines in libsvm_lines([file]):
+            digest.update(lines.read())
+            yield lines
+
+    matrix, _, _ = gather(hashed(), file.name)
+    assert matrix is not None  # there is no limit
+    X, y = matrix
     sha256 = digest.hexdigest()
     differences = [
         f"{what} is {seen}, not {wanted}"

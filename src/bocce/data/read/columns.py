@@ -1,22 +1,23 @@
-"""From an Arrow table to X and y: each column by its type, and every number checked."""
+"""From a table of Arrow to X and y: which columns, what their types allow, every number checked."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._checks import refused
 from ..._types import Array, Arrow
 from ...blockfile import Block
-from .encoding import Encoding, Feature, as_days, as_dummies, as_text
+from .encoding import Encoding, Feature, as_days, as_dummies, as_numbers, as_text
 from .parts import NO_LIMIT
 
-Where = Callable[[int], str]  # the place of a row, in words
 CACHED = 1 << 19  # bytes of X that are filled column by column at a time
+INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")  # of pandas, written beside the columns
 
 
 class ReadOptions(NamedTuple):
@@ -33,9 +34,6 @@ class ReadOptions(NamedTuple):
     extra: str = "refuse"  # what to do with yet other columns
     exclude: Any = None  # columns that are no features
 
-    def is_plain(self) -> bool:
-        return self.dtype is None and not self.asked()
-
     def asked(self) -> str:
         """What was asked for that only named columns have, in words."""
         if self.target is not None or self.columns is not None:
@@ -43,6 +41,9 @@ class ReadOptions(NamedTuple):
         return (
             "encode" if self.encode is not None else "exclude" if self.exclude is not None else ""
         )
+
+
+# -- rows ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,16 @@ class Selection:
         return list(dict.fromkeys([*names, self.target] if self.target else names))
 
     @property
-    def columns(self) -> list[str]:
-        return [name for feature in self.features for name in feature.columns]
-
-    @property
     def encoding(self) -> Encoding | None:
         if self.options.encode is None and all(f.kind == "number" for f in self.features):
             return None
-        return Encoding.of(self.features, self.options.unknown)
+
+        def named(kind: str) -> list[str]:
+            return [f.name for f in self.features if f.kind == kind]
+
+        categories = {f.name: list(f.categories) for f in self.features if f.kind == "text"}
+        names = [f.name for f in self.features]
+        return Encoding(names, categories, named("date"), named("boolean"), self.options.unknown)
 
     @property
     def d(self) -> int:
@@ -79,71 +82,79 @@ class Selection:
         """Bytes of X and y."""
         return rows * (self.d * self.dtype.itemsize + 8)
 
-    def rows(self, table: Arrow, where: Where) -> Block:
-        """X, row-major, and y of a table, finite."""
+    def rows(self, table: Arrow, where: Callable[[int], str]) -> Block:
+        """X, row-major, and y of a table, finite; ``where`` says the place of a row."""
         X, start = np.empty((table.num_rows, self.d), self.dtype), 0
-        with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
-            for batch in table.to_batches(max(1, CACHED // (self.dtype.itemsize * max(1, self.d)))):
-                here, place = X[start : start + batch.num_rows], 0
-                for feature in self.features:
-                    out = here[:, place : place + feature.width]
-                    self._fill(out, feature, batch.column(feature.name), where, start)
-                    place += feature.width
-                start += batch.num_rows
+        for batch in table.to_batches():
+            self._fill(X[start : start + batch.num_rows], batch, where, start)
+            start += batch.num_rows
         y = np.zeros(len(X)) if self.target is None else self._targets(table.column(self.target))
-        bad_y = np.array([v is None for v in y], bool) if self.text else ~np.isfinite(y)
-        if bad_y.any() or not _finite(X):
-            keep = self._kept(X, y, bad_y, where)
+        missing_y = np.array([v is None for v in y], bool) if self.text else ~np.isfinite(y)
+        if missing_y.any() or not _finite(X):
+            keep = self._kept(X, y, missing_y, where)
             X, y = X[keep], y[keep]
         return X, y
 
-    def _fill(self, out: Array, feature: Feature, column: Arrow, where: Where, start: int) -> None:
-        if feature.kind == "text":
-            strange = as_dummies(out, column, feature)
-            if strange is not None and self.options.unknown == "refuse":
-                row, names = strange
-                shown = ", ".join(map(repr, names[:5])) + ", ..." * (len(names) > 5)
-                raise ValueError(
-                    f"{where(start + row)}: {shown} in column {feature.name!r} must be one of the "
-                    f"{feature.width} categories of the fit; drop such rows, or give "
-                    'unknown="ignore" for 0 in the columns of all categories.'
-                )
-            return
-        values = as_days(column) if feature.kind == "date" else as_numbers(column)
-        out[:] = values if values.ndim == 2 else values[:, None]
+    def _fill(self, X: Array, batch: Arrow, where: Callable[[int], str], first: int) -> None:
+        made, place = list[tuple[slice, Array]](), 0
+        for feature in self.features:
+            column, here = batch.column(feature.name), slice(place, place + feature.width)
+            if feature.kind == "text":
+                strange = as_dummies(X[:, here], column, feature)
+                if strange is not None and self.options.unknown == "refuse":
+                    raise _unknown_categories(where(first + strange[0]), feature, strange[1])
+            else:
+                values = as_days(column) if feature.kind == "date" else as_numbers(column)
+                made.append((here, values.reshape(len(X), feature.width)))
+            place += feature.width
+        step = max(1, CACHED // max(1, X.itemsize * self.d))
+        with np.errstate(over="ignore"):  # what float32 cannot hold is refused later
+            for start in range(0, len(X), step):
+                for here, values in made:
+                    X[start : start + step, here] = values[start : start + step]
 
     def _targets(self, column: Arrow) -> Array:
         parts = [as_text(c) if self.text else as_numbers(c) for c in column.chunks]
         kind = object if self.text else np.float64
         return np.concatenate([np.empty(0, kind), *parts], dtype=kind)
 
-    def _kept(self, X: Array, y: Array, bad_y: Array, where: Where) -> Array:
+    def _kept(self, X: Array, y: Array, missing_y: Array, where: Callable[[int], str]) -> Array:
         """Which rows stay when rows with missing values are left out; or raise."""
-        bad = bad_y | ~np.isfinite(X).all(axis=1)
-        refused = bad
-        if self.options.missing != "refuse":
-            refused = np.asarray(np.isinf(X).any(axis=1))
-            refused |= False if self.text else np.isinf(y)
-        if self.options.missing == "keep":
-            refused, bad = refused | bad_y, np.zeros(len(bad), dtype=bool)
+        how = self.options.missing
+        wrong, wrong_y = np.isinf(X), missing_y
+        if how == "refuse":
+            wrong = ~np.isfinite(X)
+        elif how == "drop":
+            wrong_y = np.zeros(len(y), bool) if self.text else np.isinf(y)
+        refused = wrong.any(axis=1) | wrong_y
         if refused.any():
             i = int(np.argmax(refused))
-            raise self._bad_value(where(i), X[i], math.nan if self.text else float(y[i]))
-        return ~bad
+            raise self._bad_value(where(i), X[i], wrong[i], math.nan if self.text else y[i])
+        if how == "keep":
+            return np.ones(len(y), bool)
+        return ~(missing_y | np.isnan(X).any(axis=1))
 
-    def _bad_value(self, place: str, x: Array, y: float) -> ValueError:
-        """Of a row: the first feature that is not finite, or else its target."""
+    def _bad_value(self, place: str, x: Array, wrong: Array, y: float) -> ValueError:
+        """Of a row: the first feature that is wrong, or else its target."""
         name, value = self.target, y
-        owners = [f.name for f in self.features for _ in range(f.width)]
-        wrong = np.isinf(x) if self.options.missing == "keep" else ~np.isfinite(x)
-        for j in np.flatnonzero(wrong)[:1]:
-            name, value = owners[j], float(x[j])
+        if wrong.any():
+            j = int(np.argmax(wrong))
+            name, value = [f.name for f in self.features for _ in range(f.width)][j], x[j]
         what = "is missing or NaN, must be a finite number"
         remedy = 'leave such rows out with missing="drop", or fill it in'
-        if math.isinf(value):
+        if np.isinf(value):
             what = "is infinite, or too large for the type, must be a finite number"
             remedy = 'drop it, or give dtype="float64"'
         return ValueError(f"{place}: column {name!r} {what}; {remedy}.")
+
+
+def _unknown_categories(place: str, feature: Feature, names: list[str]) -> ValueError:
+    shown = ", ".join(map(repr, names[:5])) + ", ..." * (len(names) > 5)
+    return ValueError(
+        f"{place}: {shown} in column {feature.name!r} must be one of the {feature.width} "
+        "categories of the fit; drop such rows, or give "
+        'unknown="ignore" for 0 in the columns of all categories.'
+    )
 
 
 def _finite(X: Array) -> bool:
@@ -152,36 +163,157 @@ def _finite(X: Array) -> bool:
     return quick or bool(np.isfinite(X).all())  # a sum may overflow on its own
 
 
-@cache
-def _as_they_are() -> frozenset[Arrow]:
-    """The types that NumPy takes from Arrow without a copy."""
-    import pyarrow as pa
-
-    return frozenset({pa.float64(), pa.float32(), pa.int64(), pa.int32(), pa.int16(), pa.uint8()})
+# -- the choice of columns -------------------------------------------------------------------------
 
 
-def as_numbers(column: Arrow) -> Array:
-    """An Arrow array of numbers; NaN where a value is missing. (Arrow's ``to_numpy`` would import
-    pandas, which takes as long as reading a gigabyte.)"""
-    if column.type in _as_they_are() and not column.null_count:
-        return np.from_dlpack(column)
-    import pyarrow as pa
+def select(schema: Arrow, source: str, options: ReadOptions) -> Selection:
+    """The target is the last column unless named; the features are all others unless named."""
+    names = schema.names
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{source}: has two columns named {repeated[0]!r}; rename one.")
+    choice = _chosen if options.beside is None else _for_predictions
+    goal, features = choice(names, options, source)
+    text = goal is not None and is_text_target(schema, goal, source)
+    made = [feature_of(schema.field(name).type, name, source, options.encode) for name in features]
+    single = all(feature.single for feature in made)
+    dtype = options.dtype or np.dtype(np.float32 if single else np.float64)
+    return Selection(made, goal, text, dtype, options)
+
+
+def _for_predictions(names: list[str], options: ReadOptions, source: str) -> tuple[None, list[str]]:
+    known = {*options.columns, *(options.beside or ())}
+    unknown = [found for found in names if found not in known]
+    if unknown and options.extra == "refuse":
+        raise ValueError(
+            f"{source}: the column {unknown[0]!r} is not one of the fit, must be left out; drop "
+            "it, or add --extra ignore."
+        )
+    for column in options.columns:
+        if column not in names:
+            raise ValueError(
+                f"{source}: has no column {column!r}, must have every column of the fit; add it."
+            )
+    return None, list(options.columns)
+
+
+def _chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, list[str]]:
+    target, columns, exclude = options.target, options.columns, options.exclude
+    if exclude is not None and columns is not None:
+        raise ValueError("open: exclude must be left out where columns names the features.")
+    out = [column_of(names, column, "exclude", source) for column in exclude or ()]
+    if target is None and out:  # the last of the others
+        target = next((name for name in reversed(names) if name not in out), None)
+    goal = column_of(names, -1 if target is None else target, "target", source)
+    if goal in out:
+        raise ValueError(f"open: exclude={list(exclude)!r} must not name the target {goal!r}.")
+    if columns is None:
+        features = [name for name in names if name != goal and name not in out]
+        _refuse_index([*features, goal] if target is None else features, names, source)
+    elif isinstance(columns, (list, tuple, np.ndarray)):
+        features = [column_of(names, column, "columns", source) for column in columns]
+    else:
+        raise TypeError(f"open: columns={columns!r} must be a list of names or numbers, or None.")
+    if goal in features or len(set(features)) < len(features):
+        raise ValueError(
+            f"open: columns={list(columns)!r} must name each feature once, and not the target "
+            f"{goal!r}."
+        )
+    if not features:
+        raise ValueError(
+            f"{source}: has one column; expected features and a target."
+            if columns is None
+            else "open: columns=[] must name at least one feature."
+        )
+    return goal, features
+
+
+def _refuse_index(features: list[str], names: list[str], source: str) -> None:
+    for name in features:
+        if INDEX.fullmatch(name) and (name or names.index(name) == 0):
+            raise ValueError(
+                f"{source}: column {name!r} is the index of a pandas table, which counts rows and "
+                "says nothing about them; write the file with index=False, or name the columns to "
+                "use with columns=."
+            )
+        if not name:
+            raise ValueError(
+                f"{source}, line 1: column {names.index(name) + 1} has no name; give it one, or "
+                "remove the delimiter if there is no such column."
+            )
+
+
+def column_of(names: Sequence[str], wanted: Any, parameter: str, source: str) -> str:
+    if isinstance(wanted, (int, np.integer)) and not isinstance(wanted, bool):
+        if -len(names) <= wanted < len(names):
+            return names[int(wanted)]
+        rule = f"from {-len(names)} to {len(names) - 1}, because {source} has {len(names)} columns"
+        raise refused(IndexError, "open", parameter, wanted, rule)
+    if not isinstance(wanted, str):
+        raise refused(TypeError, "open", parameter, wanted, "a column's name or number")
+    if wanted in names:
+        return wanted
+    shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
+    raise refused(ValueError, "open", parameter, wanted, f"a column of {source}: {shown}")
+
+
+# -- types -----------------------------------------------------------------------------------------
+
+
+def _kind(type_: Arrow) -> str:
+    """ "text", "date", "boolean" or "number"; "" for all other types."""
     from pyarrow import types
 
-    kind = column.type
-    if types.is_fixed_size_list(kind):
-        whole = np.full((len(column), kind.list_size), np.nan)
-        valid = as_numbers(column.is_valid()).astype(bool)
-        whole[valid] = as_numbers(column.flatten()).reshape(-1, kind.list_size)
-        return whole
-    if types.is_dictionary(kind):
-        column = column.dictionary_decode()
-    elif types.is_boolean(kind):
-        column = column.cast(pa.uint8())
-    elif types.is_decimal(kind) or types.is_null(kind):
-        column = column.cast(pa.float64())
-    if column.null_count:
-        if not types.is_float32(column.type):
-            column = column.cast(pa.float64(), safe=False)
-        column = column.fill_null(math.nan)
-    return np.from_dlpack(column)
+    if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
+        return "text"
+    if types.is_date(type_) or types.is_timestamp(type_):
+        return "date"
+    if types.is_boolean(type_):
+        return "boolean"
+    real = types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_)
+    return "number" if real else ""
+
+
+def is_text_target(schema: Arrow, target: str, source: str) -> bool:
+    from pyarrow import types
+
+    type_ = schema.field(target).type
+    found = _kind(type_.value_type if types.is_dictionary(type_) else type_)
+    if found in ("", "date"):
+        raise ValueError(
+            f"{source}: the target {target!r} has type {type_}, must be numbers or text; name "
+            "another with target=."
+        )
+    return found == "text"
+
+
+def feature_of(type_: Arrow, name: str, source: str, encode: Any) -> Feature:
+    """What a column of this type becomes in X; its categories are found later."""
+    from pyarrow import types
+
+    inner, width = type_, 1
+    if types.is_fixed_size_list(type_):
+        inner, width = type_.value_type, type_.list_size
+    found = _kind(inner)
+    if types.is_dictionary(type_) and _kind(type_.value_type) == "text":
+        found = "text"
+    encoded = found in ("text", "date") and inner is type_
+    if isinstance(encode, Encoding):
+        now = found if encoded else "number"
+        before = "date" if name in encode.dates else "number"
+        before = "text" if name in encode.categories else before
+        if before != now:
+            raise ValueError(
+                f"{source}: column {name!r} is {now}, must be {before} as in the fit; write it as "
+                "it was there."
+            )
+    if encode is not None and encoded:
+        known = encode.categories.get(name, ()) if isinstance(encode, Encoding) else ()
+        return Feature(name, found, len(known) if found == "text" else 1, tuple(known))
+    if found not in ("number", "boolean") and not types.is_null(inner):
+        raise ValueError(
+            f"{source}: column {name!r} has type {type_}, must be real numbers; encode text and "
+            'dates with encode="onehot", or leave it out: name the other columns with columns=.'
+        )
+    single = types.is_float32(inner) or types.is_float16(inner)
+    return Feature(name, found or "number", width, single=single)

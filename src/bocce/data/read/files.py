@@ -210,8 +210,8 @@ def _opened(files: list[File], options: ReadOptions) -> Table | BlockFile:
     if format_ in UNNAMED:
         found = (read_npz if format_ == "NPZ" else read_libsvm)(files, limit, options.dtype)
         return _finished(found, limit, False) if isinstance(found, Libsvm) else Table(*found)
-    plain = options.is_plain() and len(files) == 1 and not files[0].remote
-    if plain and is_block_file(files[0].path):
+    plain = options.dtype is None and not options.asked()
+    if plain and len(files) == 1 and not files[0].remote and is_block_file(files[0].path):
         return _block_file(BlockFile(files[0].path), limit)
     return _finished(source_of(files, format_, options), limit)
 
