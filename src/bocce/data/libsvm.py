@@ -6,9 +6,8 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -26,8 +25,7 @@ SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 _FORMAT = "v1"  # part of a parsed file's name: raise it when parsing changes
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """What a data set must be: rows, columns, labels, and the SHA-256 of its text if known."""
 
     n: int
@@ -35,11 +33,6 @@ class Known:
     labels: tuple[int, ...]
     page: str | None  # below `SITE`; None if the site has no such file
     sha256: str | None = None
-
-    @property
-    def packed(self) -> str:
-        """The suffix of the site's compression, or nothing."""
-        return suffix_of(self.page or "")
 
 
 SHA256 = {  # of the text, unpacked
@@ -64,7 +57,7 @@ _FACTS: dict[str, tuple[Any, ...]] = {
     "rcv1_train.binary": (20_242, 47_236, (-1, 1), "binary/rcv1_train.binary.bz2"),
     "rcv1_vw_subset_1747": (1_747, 47_117, (-1, 1), None),
 }
-KNOWN = {name: replace(Known(*facts), sha256=SHA256.get(name)) for name, facts in _FACTS.items()}
+KNOWN = {name: Known(*facts, sha256=SHA256.get(name)) for name, facts in _FACTS.items()}
 ALIASES = {"ijcnn": "ijcnn1.tr", "ijcnn1": "ijcnn1.tr", "rcv1": "rcv1_train.binary"}
 
 
@@ -139,21 +132,12 @@ def find(name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def registry() -> dict[str, str | None]:
-    """The files that pooch fetches, with their SHA-256 where the site has the plain text."""
-    return {
-        name + known.packed: None if known.packed or not known.sha256 else f"sha256:{known.sha256}"
-        for name, known in KNOWN.items()
-        if known.page
-    }
-
-
 def _download(name: str) -> Path:
     known, folder = KNOWN[name], cache_folder()
     here = f"load: {name} is neither in the folder of BOCCE_DATA nor in {str(folder)!r}"
     if known.page is None:
         raise FileNotFoundError(f"{here}, and no site has it; set BOCCE_DATA to where it is.")
-    url, file = SITE + known.page, name + known.packed
+    url, packed = SITE + known.page, suffix_of(known.page)
     try:
         import pooch
     except ImportError:
@@ -162,9 +146,9 @@ def _download(name: str) -> Path:
             "folder and set BOCCE_DATA to it."
         ) from None
     pooch.get_logger().setLevel("WARNING")
-    site = pooch.create(folder, SITE, registry=registry(), urls={file: url})
+    text_hash = None if packed else known.sha256  # packed text is hashed when it is parsed
     try:
-        return Path(site.fetch(file))
+        return Path(pooch.retrieve(url, text_hash, name + packed, folder))
     except OSError as error:  # pooch passes on requests' errors, which are OSErrors
         raise FileNotFoundError(
             f"{here}, and {url} cannot be fetched ({error}); try again, or put that file "

@@ -75,6 +75,17 @@ class Selection:
         return Encoding(names, categories, named("date"), named("boolean"), self.options.unknown)
 
     @property
+    def kinds(self) -> dict[str, str]:
+        """What the columns hold, in words."""
+        found = {f.name: f.kind for f in self.features}
+        for f in self.features:
+            if f.kind in ("number", "boolean"):
+                found[f.name] = "number" if f.width == 1 else f"{f.width} numbers"
+        if self.target:
+            found[self.target] = "text" if self.text else "number"
+        return found
+
+    @property
     def d(self) -> int:
         return sum(feature.width for feature in self.features)
 
@@ -174,8 +185,8 @@ def select(schema: Arrow, source: str, options: ReadOptions) -> Selection:
         raise ValueError(f"{source}: has two columns named {repeated[0]!r}; rename one.")
     choice = _chosen if options.beside is None else _for_predictions
     goal, features = choice(names, options, source)
-    text = goal is not None and is_text_target(schema, goal, source)
-    made = [feature_of(schema.field(name).type, name, source, options.encode) for name in features]
+    text = goal is not None and _is_text(schema.field(goal).type, goal, source)
+    made = [_feature(schema.field(name).type, name, source, options.encode) for name in features]
     single = all(feature.single for feature in made)
     dtype = options.dtype or np.dtype(np.float32 if single else np.float64)
     return Selection(made, goal, text, dtype, options)
@@ -261,9 +272,11 @@ def column_of(names: Sequence[str], wanted: Any, parameter: str, source: str) ->
 
 
 def _kind(type_: Arrow) -> str:
-    """ "text", "date", "boolean" or "number"; "" for all other types."""
+    """What values of this type are: "text", "date", "boolean" or "number"; "" for all others."""
     from pyarrow import types
 
+    if types.is_dictionary(type_):
+        return _kind(type_.value_type)
     if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
         return "text"
     if types.is_date(type_) or types.is_timestamp(type_):
@@ -274,11 +287,8 @@ def _kind(type_: Arrow) -> str:
     return "number" if real else ""
 
 
-def is_text_target(schema: Arrow, target: str, source: str) -> bool:
-    from pyarrow import types
-
-    type_ = schema.field(target).type
-    found = _kind(type_.value_type if types.is_dictionary(type_) else type_)
+def _is_text(type_: Arrow, target: str, source: str) -> bool:
+    found = _kind(type_)
     if found in ("", "date"):
         raise ValueError(
             f"{source}: the target {target!r} has type {type_}, must be numbers or text; name "
@@ -287,21 +297,17 @@ def is_text_target(schema: Arrow, target: str, source: str) -> bool:
     return found == "text"
 
 
-def feature_of(type_: Arrow, name: str, source: str, encode: Any) -> Feature:
+def _feature(type_: Arrow, name: str, source: str, encode: Any) -> Feature:
     """What a column of this type becomes in X; its categories are found later."""
     from pyarrow import types
 
     inner, width = type_, 1
     if types.is_fixed_size_list(type_):
         inner, width = type_.value_type, type_.list_size
-    found = _kind(inner)
-    if types.is_dictionary(type_) and _kind(type_.value_type) == "text":
-        found = "text"
-    encoded = found in ("text", "date") and inner is type_
+    kind = "number" if types.is_null(inner) else _kind(inner)
+    encoded = kind in ("text", "date") and inner is type_
     if isinstance(encode, Encoding):
-        now = found if encoded else "number"
-        before = "date" if name in encode.dates else "number"
-        before = "text" if name in encode.categories else before
+        now, before = kind if encoded else "number", encode.kind(name)
         if before != now:
             raise ValueError(
                 f"{source}: column {name!r} is {now}, must be {before} as in the fit; write it as "
@@ -309,11 +315,11 @@ def feature_of(type_: Arrow, name: str, source: str, encode: Any) -> Feature:
             )
     if encode is not None and encoded:
         known = encode.categories.get(name, ()) if isinstance(encode, Encoding) else ()
-        return Feature(name, found, len(known) if found == "text" else 1, tuple(known))
-    if found not in ("number", "boolean") and not types.is_null(inner):
+        return Feature(name, kind, len(known) if kind == "text" else 1, tuple(known))
+    if kind not in ("number", "boolean") or types.is_dictionary(type_):
         raise ValueError(
             f"{source}: column {name!r} has type {type_}, must be real numbers; encode text and "
             'dates with encode="onehot", or leave it out: name the other columns with columns=.'
         )
     single = types.is_float32(inner) or types.is_float16(inner)
-    return Feature(name, found or "number", width, single=single)
+    return Feature(name, kind, width, single=single)

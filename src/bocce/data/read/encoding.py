@@ -58,6 +58,20 @@ class Encoding:
     booleans: list[str]
     unknown: str = "refuse"
 
+    def kind(self, name: str) -> str:
+        """Whether a column of the source holds "text", a "date" or a "number".
+
+        Parameters
+        ----------
+        name : str
+            The name of the column.
+
+        Returns
+        -------
+        str
+        """
+        return "text" if name in self.categories else "date" if name in self.dates else "number"
+
     def without(self, name: str) -> Encoding:
         """The encoding for X without one of its columns.
 

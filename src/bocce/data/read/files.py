@@ -331,38 +331,3 @@ def _block_file(file: BlockFile, limit: int) -> Table | BlockFile:
     if file.classes is not None:
         labels = np.array(file.classes)[labels.astype(np.int64)]
     return Table(X.whole(), labels, file.columns, file.target)
-
-
-def read_table(path: str | os.PathLike[str]) -> tuple[Any, Any]:
-    """Read X and y of one file into memory, as `open` does; the last column is the target.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Returns
-    -------
-    tuple of (array, ndarray)
-        X, dense or SciPy CSR, and y.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the data cannot be used, see ``open``.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "small.svm"
-    >>> _ = path.write_text("+1 1:0.5 3:2\\n-1  # an empty row\\n")
-    >>> X, y = read_table(path)
-    >>> X.toarray().tolist(), y.tolist()
-    ([[0.5, 0.0, 2.0], [0.0, 0.0, 0.0]], [1.0, -1.0])
-    """
-    if os.path.isdir(path) or not os.path.exists(path):
-        raise FileNotFoundError(f"read_table: there is no file {str(path)!r}; check its name.")
-    X, y = open(path, memory=NO_LIMIT)
-    return X, y

@@ -16,7 +16,7 @@ import numpy as np
 from ..._direct import machine_memory
 from ..._extras import arrow
 from ...blockfile import Block
-from .columns import ReadOptions, Selection, feature_of, is_text_target, select
+from .columns import ReadOptions, Selection, select
 from .encoding import coded
 from .filesystem import File
 from .parts import Source, check_size
@@ -58,24 +58,16 @@ class TableSource(Source):
                 f"{name}: {what}, must have the columns of {of}; give the files of one table, or "
                 "name the columns= that all have."
             )
-        made = [
-            feature_of(schema.field(f.name).type, f.name, name, options.encode)
-            for f in chosen.features
-        ]
-        kinds = [(f.name, f.kind, g.kind) for f, g in zip(chosen.features, made)]
-        if chosen.target:
-            one, other = (
-                "text" if text else "number"
-                for text in (chosen.text, is_text_target(schema, chosen.target, name))
-            )
-            kinds.append((chosen.target, one, other))
-        for column, one, other in kinds:
-            if {one, other} & {"text", "date"} and one != other:
+        names = [feature.name for feature in chosen.features]
+        asked = options._replace(target=chosen.target, columns=names, exclude=None)
+        other = select(schema, name, asked)
+        for column, kind in chosen.kinds.items():
+            if other.kinds[column] != kind:
                 raise ValueError(
-                    f"{name}: column {column!r} is {other} and {one} in {of}; write the files "
-                    "alike."
+                    f"{name}: column {column!r} is {other.kinds[column]} and {kind} in {of}; write "
+                    "the files alike."
                 )
-        if options.dtype is None and chosen.dtype == np.float32 and not all(f.single for f in made):
+        if options.dtype is None and chosen.dtype == np.float32 != other.dtype:
             raise ValueError(
                 f"{name}: has features beyond float32, must be float32 as {of}; give "
                 'dtype="float64" to keep all digits, or dtype="float32" to drop some.'
