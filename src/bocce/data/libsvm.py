@@ -57,7 +57,7 @@ _FACTS: dict[str, tuple[Any, ...]] = {
     "rcv1_train.binary": (20_242, 47_236, (-1, 1), "binary/rcv1_train.binary.bz2"),
     "rcv1_vw_subset_1747": (1_747, 47_117, (-1, 1), None),
 }
-KNOWN = {name: Known(*facts, sha256=SHA256.get(name)) for name, facts in _FACTS.items()}
+KNOWN = {name: Known(*facts)._replace(sha256=SHA256.get(name)) for name, facts in _FACTS.items()}
 ALIASES = {"ijcnn": "ijcnn1.tr", "ijcnn1": "ijcnn1.tr", "rcv1": "rcv1_train.binary"}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..._checks import refused
 from ..._types import Array, Arrow
 from ...blockfile import Block
-from .encoding import Encoding, Feature, as_days, as_dummies, as_numbers, as_text
+from .encoding import Encoding, as_days, as_dummies, as_numbers, as_text
 from .parts import NO_LIMIT
 
 CACHED = 1 << 19  # bytes of X that are filled column by column at a time
@@ -48,9 +48,10 @@ class ReadOptions(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """The features in order, the target, and the types of X and y."""
+    """The features in order and what they become, the target, and the types of X and y."""
 
-    features: list[Feature]
+    encoding: Encoding
+    widths: dict[str, int]  # of each feature in columns of X
     target: str | None  # None where X alone is wanted
     text: bool  # Is the target text?
     dtype: np.dtype[Any]
@@ -59,35 +60,30 @@ class Selection:
     @property
     def read(self) -> list[str]:
         """The columns to read, each once."""
-        names = [feature.name for feature in self.features]
-        return list(dict.fromkeys([*names, self.target] if self.target else names))
+        return list(dict.fromkeys([*self.widths, self.target] if self.target else self.widths))
 
     @property
-    def encoding(self) -> Encoding | None:
-        if self.options.encode is None and all(f.kind == "number" for f in self.features):
-            return None
-
-        def named(kind: str) -> list[str]:
-            return [f.name for f in self.features if f.kind == kind]
-
-        categories = {f.name: list(f.categories) for f in self.features if f.kind == "text"}
-        names = [f.name for f in self.features]
-        return Encoding(names, categories, named("date"), named("boolean"), self.options.unknown)
+    def columns(self) -> list[str]:
+        """The names of the columns of X."""
+        found, categories = list[str](), self.encoding.categories
+        for name in self.widths:
+            found += [f"{name}={c}" for c in categories[name]] if name in categories else [name]
+        return found
 
     @property
     def kinds(self) -> dict[str, str]:
         """What the columns hold, in words."""
-        found = {f.name: f.kind for f in self.features}
-        for f in self.features:
-            if f.kind in ("number", "boolean"):
-                found[f.name] = "number" if f.width == 1 else f"{f.width} numbers"
+        found = {name: self.encoding.kind(name) for name in self.widths}
+        for name, width in self.widths.items():
+            if found[name] == "number" and width > 1:
+                found[name] = f"{width} numbers"
         if self.target:
             found[self.target] = "text" if self.text else "number"
         return found
 
     @property
     def d(self) -> int:
-        return sum(feature.width for feature in self.features)
+        return sum(self.widths.values())
 
     def room(self, rows: int) -> int:
         """Bytes of X and y."""
@@ -107,22 +103,33 @@ class Selection:
         return X, y
 
     def _fill(self, X: Array, batch: Arrow, where: Callable[[int], str], first: int) -> None:
-        made, place = list[tuple[slice, Array]](), 0
-        for feature in self.features:
-            column, here = batch.column(feature.name), slice(place, place + feature.width)
-            if feature.kind == "text":
-                strange = as_dummies(X[:, here], column, feature)
+        made, place = list[tuple[Array, Array]](), 0
+        for name, width in self.widths.items():
+            column, here, kind = (
+                batch.column(name),
+                X[:, place : place + width],
+                self.encoding.kind(name),
+            )
+            if kind == "text":
+                categories = self.encoding.categories[name]
+                strange = as_dummies(here, column, categories)
                 if strange is not None and self.options.unknown == "refuse":
-                    raise _unknown_categories(where(first + strange[0]), feature, strange[1])
+                    row, found = strange
+                    shown = ", ".join(map(repr, found[:5])) + ", ..." * (len(found) > 5)
+                    raise ValueError(
+                        f"{where(first + row)}: {shown} in column {name!r} must be one of the "
+                        f"{width} categories of the fit; drop such rows, or give "
+                        'unknown="ignore" for 0 in the columns of all categories.'
+                    )
             else:
-                values = as_days(column) if feature.kind == "date" else as_numbers(column)
-                made.append((here, values.reshape(len(X), feature.width)))
-            place += feature.width
+                values = as_days(column) if kind == "date" else as_numbers(column)
+                made.append((here, values.reshape(len(X), width)))
+            place += width
         step = max(1, CACHED // max(1, X.itemsize * self.d))
         with np.errstate(over="ignore"):  # what float32 cannot hold is refused later
             for start in range(0, len(X), step):
                 for here, values in made:
-                    X[start : start + step, here] = values[start : start + step]
+                    here[start : start + step] = values[start : start + step]
 
     def _targets(self, column: Arrow) -> Array:
         parts = [as_text(c) if self.text else as_numbers(c) for c in column.chunks]
@@ -150,22 +157,13 @@ class Selection:
         name, value = self.target, y
         if wrong.any():
             j = int(np.argmax(wrong))
-            name, value = [f.name for f in self.features for _ in range(f.width)][j], x[j]
+            name, value = [n for n, width in self.widths.items() for _ in range(width)][j], x[j]
         what = "is missing or NaN, must be a finite number"
         remedy = 'leave such rows out with missing="drop", or fill it in'
         if np.isinf(value):
             what = "is infinite, or too large for the type, must be a finite number"
             remedy = 'drop it, or give dtype="float64"'
         return ValueError(f"{place}: column {name!r} {what}; {remedy}.")
-
-
-def _unknown_categories(place: str, feature: Feature, names: list[str]) -> ValueError:
-    shown = ", ".join(map(repr, names[:5])) + ", ..." * (len(names) > 5)
-    return ValueError(
-        f"{place}: {shown} in column {feature.name!r} must be one of the {feature.width} "
-        "categories of the fit; drop such rows, or give "
-        'unknown="ignore" for 0 in the columns of all categories.'
-    )
 
 
 def _finite(X: Array) -> bool:
@@ -186,10 +184,20 @@ def select(schema: Arrow, source: str, options: ReadOptions) -> Selection:
     choice = _chosen if options.beside is None else _for_predictions
     goal, features = choice(names, options, source)
     text = goal is not None and _is_text(schema.field(goal).type, goal, source)
-    made = [_feature(schema.field(name).type, name, source, options.encode) for name in features]
-    single = all(feature.single for feature in made)
+    encode = options.encode
+    made = {name: _kind_in_X(schema.field(name).type, name, source, encode) for name in features}
+    known = encode.categories if isinstance(encode, Encoding) else {}
+
+    def named(kind: str) -> list[str]:
+        return [name for name, found in made.items() if found[0] == kind]
+
+    categories = {name: list(known.get(name, ())) for name in named("text")}
+    encoding = Encoding(features, categories, named("date"), named("boolean"), options.unknown)
+    widths = {name: width for name, (_, width, _) in made.items()}
+    widths |= {name: len(found) for name, found in categories.items()}
+    single = all(narrow for _, _, narrow in made.values())
     dtype = options.dtype or np.dtype(np.float32 if single else np.float64)
-    return Selection(made, goal, text, dtype, options)
+    return Selection(encoding, widths, goal, text, dtype, options)
 
 
 def _for_predictions(names: list[str], options: ReadOptions, source: str) -> tuple[None, list[str]]:
@@ -297,8 +305,8 @@ def _is_text(type_: Arrow, target: str, source: str) -> bool:
     return found == "text"
 
 
-def _feature(type_: Arrow, name: str, source: str, encode: Any) -> Feature:
-    """What a column of this type becomes in X; its categories are found later."""
+def _kind_in_X(type_: Arrow, name: str, source: str, encode: Any) -> tuple[str, int, bool]:
+    """What a feature of this type holds, how many numbers, and whether float32 is enough."""
     from pyarrow import types
 
     inner, width = type_, 1
@@ -313,13 +321,10 @@ def _feature(type_: Arrow, name: str, source: str, encode: Any) -> Feature:
                 f"{source}: column {name!r} is {now}, must be {before} as in the fit; write it as "
                 "it was there."
             )
-    if encode is not None and encoded:
-        known = encode.categories.get(name, ()) if isinstance(encode, Encoding) else ()
-        return Feature(name, kind, len(known) if kind == "text" else 1, tuple(known))
-    if kind not in ("number", "boolean") or types.is_dictionary(type_):
+    numbers = kind in ("number", "boolean") and not types.is_dictionary(type_)
+    if not numbers and (encode is None or not encoded):
         raise ValueError(
             f"{source}: column {name!r} has type {type_}, must be real numbers; encode text and "
             'dates with encode="onehot", or leave it out: name the other columns with columns=.'
         )
-    single = types.is_float32(inner) or types.is_float16(inner)
-    return Feature(name, kind, width, single=single)
+    return kind, width, types.is_float32(inner) or types.is_float16(inner)

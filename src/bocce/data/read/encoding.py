@@ -14,27 +14,6 @@ DAY = 86_400_000_000  # microseconds
 
 
 @dataclass(frozen=True)
-class Feature:
-    """A column of the source, and what it becomes in X."""
-
-    name: str
-    kind: str = "number"  # "boolean", "text" (a column of 0 and 1 a category), "date" (days)
-    width: int = 1  # columns of X
-    categories: tuple[str, ...] = ()
-    single: bool = False  # float32 or narrower
-
-    @property
-    def columns(self) -> list[str]:
-        """
-        >>> Feature("size", "text", 2, ("L", "M")).columns
-        ['size=L', 'size=M']
-        """
-        if self.kind == "text":
-            return [f"{self.name}={category}" for category in self.categories]
-        return [self.name]
-
-
-@dataclass(frozen=True)
 class Encoding:
     """How columns became numbers, for ``bocce.data.open(new, encode=encoding)``.
 
@@ -146,11 +125,11 @@ def as_text(column: Arrow) -> Array:
     return np.array([*values, None], dtype=object)[codes]
 
 
-def as_dummies(out: Array, column: Arrow, feature: Feature) -> tuple[int, list[str]] | None:
+def as_dummies(out: Array, column: Arrow, categories: list[str]) -> tuple[int, list[str]] | None:
     """Fill a column of 0 and 1 for each category, NaN where the value is missing; returns the first
     row whose value is none of them and all such values; the columns of such rows are zero."""
     values, codes = coded(column)
-    known = {category: place for place, category in enumerate(feature.categories)}
+    known = {category: place for place, category in enumerate(categories)}
     places = np.array([known.get(v, -1 if v is None else -2) for v in values] + [-1])[codes]
     out[:] = 0.0
     rows = np.flatnonzero(places >= 0)

@@ -35,9 +35,10 @@ class TableSource(Source):
         if options.encode == "onehot":
             self.chosen = self._with_categories(self.chosen)
         chosen = self.chosen
-        self.columns = [name for feature in chosen.features for name in feature.columns]
-        self.target, self.text, self.encoding = chosen.target, chosen.text, chosen.encoding
+        self.columns, self.target, self.text = chosen.columns, chosen.target, chosen.text
         self.d, self.dtype = chosen.d, chosen.dtype
+        if options.encode is not None or chosen.encoding.booleans:
+            self.encoding = chosen.encoding
 
     def table(self, key: Any, columns: list[str]) -> Any:
         raise NotImplementedError
@@ -58,8 +59,7 @@ class TableSource(Source):
                 f"{name}: {what}, must have the columns of {of}; give the files of one table, or "
                 "name the columns= that all have."
             )
-        names = [feature.name for feature in chosen.features]
-        asked = options._replace(target=chosen.target, columns=names, exclude=None)
+        asked = options._replace(target=chosen.target, columns=list(chosen.widths), exclude=None)
         other = select(schema, name, asked)
         for column, kind in chosen.kinds.items():
             if other.kinds[column] != kind:
@@ -75,7 +75,7 @@ class TableSource(Source):
 
     def _with_categories(self, chosen: Selection) -> Selection:
         """With the categories of text features, found in a pass over their columns."""
-        seen: dict[str, set[str]] = {f.name: set() for f in chosen.features if f.kind == "text"}
+        seen: dict[str, set[str]] = {name: set() for name in chosen.encoding.categories}
         for key in self.keys() if seen else ():
             table = self.table(key, list(seen))
             for name, known in seen.items():
@@ -93,13 +93,10 @@ class TableSource(Source):
                     f"{self.name}: column {name!r} has no value in any row; leave it out: name the "
                     "others with columns=."
                 )
-        features = [
-            replace(f, categories=tuple(sorted(seen[f.name])), width=len(seen[f.name]))
-            if f.kind == "text"
-            else f
-            for f in chosen.features
-        ]
-        return replace(chosen, features=features)
+        categories = {name: sorted(known) for name, known in seen.items()}
+        widths = {name: len(known) for name, known in seen.items()}
+        encoding = replace(chosen.encoding, categories=categories)
+        return replace(chosen, encoding=encoding, widths={**chosen.widths, **widths})
 
 
 class Group(NamedTuple):
