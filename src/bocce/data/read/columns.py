@@ -29,7 +29,7 @@ class ReadOptions(NamedTuple):
     missing: str = "refuse"
     limit: int = NO_LIMIT  # bytes of X and y
     encode: Any = None  # "onehot", or an `Encoding` to apply
-    unknown: str = "refuse"
+    unknown: str | None = None  # of categories; None: as the `Encoding` says, else "refuse"
     beside: tuple[str | None, ...] | None = None  # for predictions: what else may be there
     extra: str = "refuse"  # what to do with yet other columns
     exclude: Any = None  # columns that are no features
@@ -38,9 +38,9 @@ class ReadOptions(NamedTuple):
         """What was asked for that only named columns have, in words."""
         if self.target is not None or self.columns is not None:
             return "target and columns"
-        return (
-            "encode" if self.encode is not None else "exclude" if self.exclude is not None else ""
-        )
+        if self.encode is not None:
+            return "encode"
+        return "" if self.exclude is None else "exclude"
 
 
 # -- rows ------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class Selection:
             if kind == "text":
                 categories = self.encoding.categories[name]
                 strange = as_dummies(here, column, categories)
-                if strange is not None and self.options.unknown == "refuse":
+                if strange is not None and self.encoding.unknown == "refuse":
                     row, found = strange
                     shown = ", ".join(map(repr, found[:5])) + ", ..." * (len(found) > 5)
                     raise ValueError(
@@ -186,13 +186,14 @@ def select(schema: Arrow, source: str, options: ReadOptions) -> Selection:
     text = goal is not None and _is_text(schema.field(goal).type, goal, source)
     encode = options.encode
     made = {name: _kind_in_X(schema.field(name).type, name, source, encode) for name in features}
-    known = encode.categories if isinstance(encode, Encoding) else {}
+    given = encode if isinstance(encode, Encoding) else Encoding([], {}, [], [])
+    unknown = options.unknown or given.unknown
 
     def named(kind: str) -> list[str]:
         return [name for name, found in made.items() if found[0] == kind]
 
-    categories = {name: list(known.get(name, ())) for name in named("text")}
-    encoding = Encoding(features, categories, named("date"), named("boolean"), options.unknown)
+    categories = {name: given.categories.get(name, []) for name in named("text")}
+    encoding = Encoding(features, categories, named("date"), named("boolean"), unknown)
     widths = {name: width for name, (_, width, _) in made.items()}
     widths |= {name: len(found) for name, found in categories.items()}
     single = all(narrow for _, _, narrow in made.values())
