@@ -16,7 +16,6 @@ from ...blockfile import Block
 from .encoding import Encoding, as_days, as_dummies, as_numbers, as_text
 from .parts import NO_LIMIT
 
-CACHED = 1 << 19  # bytes of X that are filled column by column at a time
 INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")  # of pandas, written beside the columns
 
 
@@ -93,43 +92,35 @@ class Selection:
         """X, row-major, and y of a table, finite; ``where`` says the place of a row."""
         X, start = np.empty((table.num_rows, self.d), self.dtype), 0
         for batch in table.to_batches():
-            self._fill(X[start : start + batch.num_rows], batch, where, start)
-            start += batch.num_rows
-        y = np.zeros(len(X)) if self.target is None else self._targets(table.column(self.target))
-        missing_y = np.array([v is None for v in y], bool) if self.text else ~np.isfinite(y)
-        if missing_y.any() or not _finite(X):
-            keep = self._kept(X, y, missing_y, where)
-            X, y = X[keep], y[keep]
-        return X, y
-
-    def _fill(self, X: Array, batch: Arrow, where: Callable[[int], str], first: int) -> None:
-        made, place = list[tuple[Array, Array]](), 0
-        for name, width in self.widths.items():
-            column, here, kind = (
-                batch.column(name),
-                X[:, place : place + width],
-                self.encoding.kind(name),
-            )
-            if kind == "text":
-                categories = self.encoding.categories[name]
-                strange = as_dummies(here, column, categories)
+            end, place = start + batch.num_rows, 0
+            for name, width in self.widths.items():
+                out = X[start:end, place : place + width]
+                strange = self._fill(out, batch.column(name), name)
                 if strange is not None and self.encoding.unknown == "refuse":
                     row, found = strange
                     shown = ", ".join(map(repr, found[:5])) + ", ..." * (len(found) > 5)
                     raise ValueError(
-                        f"{where(first + row)}: {shown} in column {name!r} must be one of the "
+                        f"{where(start + row)}: {shown} in column {name!r} must be one of the "
                         f"{width} categories of the fit; drop such rows, or give "
                         'unknown="ignore" for 0 in the columns of all categories.'
                     )
-            else:
-                values = as_days(column) if kind == "date" else as_numbers(column)
-                made.append((here, values.reshape(len(X), width)))
-            place += width
-        step = max(1, CACHED // max(1, X.itemsize * self.d))
+                place += width
+            start = end
+        y = np.zeros(len(X)) if self.target is None else self._targets(table.column(self.target))
+        missing_y = np.array([v is None for v in y], bool) if self.text else ~np.isfinite(y)
+        if missing_y.any() or not np.isfinite(X).all():
+            keep = self._kept(X, y, missing_y, where)
+            X, y = X[keep], y[keep]
+        return X, y
+
+    def _fill(self, out: Array, column: Arrow, name: str) -> tuple[int, list[str]] | None:
+        """Returns a row and the values that are none of the categories, if there are any."""
+        if name in self.encoding.categories:
+            return as_dummies(out, column, self.encoding.categories[name])
+        values = as_days(column) if name in self.encoding.dates else as_numbers(column)
         with np.errstate(over="ignore"):  # what float32 cannot hold is refused later
-            for start in range(0, len(X), step):
-                for here, values in made:
-                    here[start : start + step] = values[start : start + step]
+            out[:] = values.reshape(out.shape)
+        return None
 
     def _targets(self, column: Arrow) -> Array:
         parts = [as_text(c) if self.text else as_numbers(c) for c in column.chunks]
@@ -164,12 +155,6 @@ class Selection:
             what = "is infinite, or too large for the type, must be a finite number"
             remedy = 'drop it, or give dtype="float64"'
         return ValueError(f"{place}: column {name!r} {what}; {remedy}.")
-
-
-def _finite(X: Array) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):
-        quick = bool(np.isfinite(X.sum(dtype=np.float64)))
-    return quick or bool(np.isfinite(X).all())  # a sum may overflow on its own
 
 
 # -- the choice of columns -------------------------------------------------------------------------
