@@ -66,13 +66,13 @@ def load(name: str) -> tuple[sparse.csr_array, FloatArray]:
 
     The file ``name``, plain or with .bz2, .gz or .xz, is looked for in the folder that BOCCE_DATA
     names, then in the cache folder (BOCCE_CACHE, or the user's cache). Otherwise it is downloaded
-    from the LIBSVM site into the cache (this needs the extra ``data``). The number of rows, the
-    largest index and the labels must match the table `KNOWN`, and so must the SHA-256 of the text
-    where it is known. The parsed table is kept in the cache as NPZ, under the hash of its file.
+    from the LIBSVM site into the cache (this needs the extra ``data``). Rows, largest index and
+    labels, and where known the SHA-256 of the text, must be those of the table `KNOWN`. The parsed
+    table is kept in the cache as NPZ, under the hash of its file.
 
-    Names are those of `KNOWN`. ``ijcnn`` and ``ijcnn1`` mean ``ijcnn1.tr``, the 35,000 rows of the
-    paper's experiments (the site's own ``ijcnn1`` is these and ``ijcnn1.val``). ``rcv1`` means
-    ``rcv1_train.binary``. ``rcv1_vw_subset_1747`` is on no site and must be in a local folder.
+    ``ijcnn`` and ``ijcnn1`` mean ``ijcnn1.tr``, the 35,000 rows of the paper's experiments (the
+    site's own ``ijcnn1`` is these and ``ijcnn1.val``); ``rcv1`` means ``rcv1_train.binary``;
+    ``rcv1_vw_subset_1747`` is on no site and must be in a local folder.
 
     Parameters
     ----------

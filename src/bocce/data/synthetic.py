@@ -38,22 +38,21 @@ def regression(
         student:   the same with entries of Student's t, 3 degrees of freedom, in place of normal
         heavy:     d rows q diag(n lambda)^(1/2) q^T, then n - d rows uniform on [0, 1)^d
 
-    Only ``haar`` has the wanted spectrum, exact to rounding. ``gaussian`` and ``student`` have it
-    in expectation.
-    ``heavy`` is what the authors' code builds (mu=10, spectrum="sqrt", and it keeps the first 80 %
-    of the rows): d rows carry the spectrum, so L_max / lambda_max is of the order n, near the worst
-    case for sampling, and the uniform rows move every eigenvalue, so the true kappa is smaller.
-    ``noise_var`` is the variance r of the paper's text; the authors' code takes its root.
-    X does not depend on ``noise_var``; w_true is uniform on [0, 1)^d.
+    ``haar`` has this spectrum to rounding, ``gaussian`` and ``student`` in expectation. ``heavy``
+    is what the authors' code builds (mu=10, spectrum="sqrt", and it keeps the first 80 % of the
+    rows): d rows carry the spectrum, so L_max / lambda_max is of the order n, near the worst case
+    for sampling, and the uniform rows make the true kappa smaller. X does not depend on
+    ``noise_var``; w_true is uniform on [0, 1)^d.
 
     Parameters
     ----------
     n, d : int
         The numbers of rows and of columns.
     kappa : float
-        The condition number of A, the ratio of its largest and its smallest eigenvalue, at least 1.
+        The condition number of A, at least 1.
     noise_var : float, default 0.0
-        The variance of the noise in y, >= 0.
+        The variance of the noise in y, >= 0: r of the paper's text (the authors' code takes its
+        root).
     design : {"haar", "gaussian", "student", "heavy"}, default "haar"
         How the rows are made, see above.
     mu : float, default 1.0
@@ -136,12 +135,11 @@ def diagonal(n: int, kappa: float) -> tuple[sparse.csr_array, FloatArray, FloatA
     """The lower bound's problem: n = d, sample i touches coordinate i alone, and w* = 0.
 
     ``x_i = sqrt(n lambda_i) e_i`` and ``y = 0``, so ``A = X^T X / n = diag(lambda)`` with
-    ``lambda = linspace(1, kappa, n)``: mu = 1 and lambda_max = kappa, while a sample alone has
-    ``L_max = n kappa``, the largest ratio L_max / lambda_max that n samples can have. The last
-    coordinate, lambda_n = kappa, is the one whose growth the theorem follows; the others only fix
-    mu. The system is feasible (interpolation), and Theorem S is sharp on it: heavy ball with
-    alpha = 1/kappa diverges in mean square iff ``b < n / (1 + (1-beta)(1+2 beta)/(1+beta))``.
-    As w* = 0, start elsewhere: the paper takes w_0 = (100, .., 100).
+    ``lambda = linspace(1, kappa, n)``: mu = 1, lambda_max = kappa, and L_max = n kappa is as large
+    as n samples allow. The theorem follows the growth of the last coordinate. Theorem S is sharp
+    here: heavy ball with alpha = 1/kappa diverges in mean square iff
+    ``b < n / (1 + (1-beta)(1+2 beta)/(1+beta))``. Start elsewhere than w* = 0: the paper takes
+    w_0 = (100, .., 100).
 
     Parameters
     ----------
@@ -191,10 +189,9 @@ def extremal(
     Parameters
     ----------
     kappa : float
-        The condition number lambda_max/mu; ``copies kappa`` must be an integer number of rows.
+        The condition number lambda_max/mu; ``copies kappa`` is a number of rows.
     R : float
-        The ratio L_max/lambda_max, at least 1 + 1/kappa; ``copies kappa R`` must be an integer
-        number of rows.
+        The ratio L_max/lambda_max, at least 1 + 1/kappa; ``copies kappa R`` is a number of rows.
     copies : int, default 1
         The number of rows on the slow coordinate; more copies allow finer kappa and R.
 
@@ -210,12 +207,10 @@ def extremal(
 
     Notes
     -----
-    Guarantee: for every alpha, beta and batch the mean-square rate of heavy ball
-    (``exact.mean_square_rate``) is that of Theorem S (``theory.certified_rate``), and no data with
-    these constants have a larger one. So ``theory.best_heavy_ball(kappa, R, zeta2)`` is the best
-    that any step and momentum can do here.
-
-    Source: not in the paper; docs/theory/minimax.md.
+    Guarantee: for every alpha, beta and batch the mean-square rate (``exact.mean_square_rate``) is
+    that of Theorem S (``theory.certified_rate``), and no data with these constants have a larger
+    one; ``theory.best_heavy_ball(kappa, R, zeta2)`` is the best step and momentum here. Source: not
+    in the paper; docs/theory/minimax.md.
 
     Examples
     --------

@@ -13,7 +13,7 @@ import numpy as np
 from ..._checks import refused
 from ..._types import Array, Arrow
 from ...blockfile import Block
-from .encoding import Encoding, as_days, as_dummies, as_numbers, as_text
+from .encoding import Encoding, as_days, as_dummies, as_numbers, as_text, encoded_as
 from .parts import NO_LIMIT
 
 INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")  # of pandas, written beside the columns
@@ -72,7 +72,7 @@ class Selection:
     @property
     def kinds(self) -> dict[str, str]:
         """What the columns hold, in words."""
-        found = {name: self.encoding.kind(name) for name in self.widths}
+        found = {name: encoded_as(self.encoding, name) for name in self.widths}
         for name, width in self.widths.items():
             if found[name] == "number" and width > 1:
                 found[name] = f"{width} numbers"
@@ -301,7 +301,7 @@ def _kind_in_X(type_: Arrow, name: str, source: str, encode: Any) -> tuple[str, 
     kind = "number" if types.is_null(inner) else _kind(inner)
     encoded = kind in ("text", "date") and inner is type_
     if isinstance(encode, Encoding):
-        now, before = kind if encoded else "number", encode.kind(name)
+        now, before = kind if encoded else "number", encoded_as(encode, name)
         if before != now:
             raise ValueError(
                 f"{source}: column {name!r} is {now}, must be {before} as in the fit; write it as "

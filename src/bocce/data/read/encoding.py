@@ -37,20 +37,6 @@ class Encoding:
     booleans: list[str]
     unknown: str = "refuse"
 
-    def kind(self, name: str) -> str:
-        """Whether a column of the source holds "text", a "date" or a "number".
-
-        Parameters
-        ----------
-        name : str
-            The name of the column.
-
-        Returns
-        -------
-        str
-        """
-        return "text" if name in self.categories else "date" if name in self.dates else "number"
-
     def without(self, name: str) -> Encoding:
         """The encoding for X without one of its columns.
 
@@ -78,6 +64,11 @@ class Encoding:
         said += [f"{name} as days since 1970-01-01" for name in self.dates]
         said += [f"{name} as 0 and 1" for name in self.booleans]
         return "; ".join(said) or "nothing: all columns are numbers"
+
+
+def encoded_as(encoding: Encoding, name: str) -> str:
+    """Whether a column of the source holds "text", a "date" or a "number"."""
+    return "text" if name in encoding.categories else "date" if name in encoding.dates else "number"
 
 
 def as_numbers(column: Arrow) -> Array:

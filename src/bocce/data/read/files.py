@@ -167,11 +167,12 @@ def open(
     kind = None
     if dtype is not None:
         kind = np.dtype(_checks.choice("open", "dtype", dtype, ["float32", "float64"]))
-    limit = _limit(memory)
-    options = ReadOptions(target, columns, kind, missing, limit, encode, unknown, exclude=exclude)
+    options = ReadOptions(
+        target, columns, kind, missing, _limit(memory), encode, unknown, exclude=exclude
+    )
     paths = [source] if _is_path(source) else source
     if not are_paths(paths):
-        return _finished(table_source(source, options), limit)
+        return _finished(table_source(source, options))
     found = _opened([file for path in paths for file in files_of(path)], options)
     if missing == "keep" and isinstance(found, BlockFile):
         raise ValueError(
@@ -204,11 +205,11 @@ def _opened(files: list[File], options: ReadOptions) -> Table | BlockFile:
     format_, limit = one_format(files, options), options.limit
     if format_ in UNNAMED:
         found = (read_npz if format_ == "NPZ" else read_libsvm)(files, limit, options.dtype)
-        return _finished(found, limit, False) if isinstance(found, Libsvm) else Table(*found)
+        return _finished(found, False) if isinstance(found, Libsvm) else Table(*found)
     plain = options.dtype is None and not options.asked()
     if plain and len(files) == 1 and not files[0].remote and is_block_file(files[0].path):
         return _block_file(BlockFile(files[0].path), limit)
-    return _finished(source_of(files, format_, options), limit)
+    return _finished(source_of(files, format_, options))
 
 
 def _limit(given: Any) -> int:
@@ -267,9 +268,8 @@ def source_of(files: list[File], format_: str, options: ReadOptions) -> Source:
     return Arrow(files, options) if format_ == "Arrow" else Csv(files, options)
 
 
-def _finished(source: Source, limit: int, keep: bool = True) -> Table | BlockFile:
-    there = isinstance(source, Scan) and source.in_memory
-    found = survey(source, NO_LIMIT if there else limit, keep)
+def _finished(source: Source, keep: bool = True) -> Table | BlockFile:
+    found = survey(source, keep)
     if isinstance(found, Parts):
         return BlockFile(found)
     return Table(*found, source.columns, source.target, source.encoding)
@@ -277,7 +277,9 @@ def _finished(source: Source, limit: int, keep: bool = True) -> Table | BlockFil
 
 def table_source(source: Any, options: ReadOptions) -> Source:
     """A table or data set that was given directly: by row groups where it has them."""
-    pa = arrow()
+    pa, whole = arrow(), options._replace(limit=NO_LIMIT)  # a table is in memory already
+    from pyarrow import dataset
+
     if hasattr(source, "get_fragments"):
         fragments = list(source.get_fragments())
         if fragments and all(hasattr(fragment, "row_groups") for fragment in fragments):
@@ -291,9 +293,9 @@ def table_source(source: Any, options: ReadOptions) -> Source:
                 f"open: the data frame has a column of mixed types ({error}); give each one type."
             ) from None
         table = table.rename_columns([str(name) for name in source.columns])
-        return Scan("the data frame", table, options)
+        return Scan("the data frame", dataset.dataset(table), whole)
     if isinstance(source, (pa.Table, pa.RecordBatch)) or hasattr(source, "__arrow_c_stream__"):
-        return Scan("the table", pa.table(source), options)
+        return Scan("the table", dataset.dataset(pa.table(source)), whole)
     name = type(source).__name__
     if name == "LazyFrame":
         raise TypeError("open: source=LazyFrame must be collected first; give source.collect().")
@@ -305,7 +307,7 @@ def table_source(source: Any, options: ReadOptions) -> Source:
 
 def table_rows(table: Any) -> tuple[Any, Any]:
     """X and y of an Arrow table or record batch; its last column is the target."""
-    return survey(table_source(table, ReadOptions()), NO_LIMIT)  # type: ignore[return-value]
+    return survey(table_source(table, ReadOptions()))  # type: ignore[return-value]
 
 
 def _block_file(file: BlockFile, limit: int) -> Table | BlockFile:

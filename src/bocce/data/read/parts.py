@@ -38,6 +38,7 @@ class Source:
     text = False  # Is the target text?
     d: int
     dtype: np.dtype[Any]
+    limit: int  # bytes of X and y in memory
     encoding: Any = None  # an `Encoding`, or None
     in_threads = False  # Is a part read by one thread alone?
 
@@ -116,25 +117,25 @@ class Growing:
         return self.array
 
 
-def survey(source: Source, limit: int, keep: bool = True) -> Block | Parts:
+def survey(source: Source, keep: bool = True) -> Block | Parts:
     """Read and check all rows once: keep them while they fit, else only how to read them again."""
     X, kept, fits = Growing(source.dtype, source.d), list[tuple[Any, Array]](), keep
     parts = Parts(source)
     for key, rows, y in source.parts():
-        if fits and not _added(X, rows, limit):
+        if fits and not _added(X, rows, source.limit):
             fits, end = False, 0
             for old, old_y in kept:
                 end += len(old_y)
-                parts.add(old, X.array[end - len(old_y) : end], old_y, limit)
+                parts.add(old, X.array[end - len(old_y) : end], old_y)
             X, kept = Growing(source.dtype, source.d), []
         if fits:
             kept.append((key, y))
         elif len(y):
-            parts.add(key, rows, y, limit)
+            parts.add(key, rows, y)
     if not (X.n or parts.counts):
         raise ValueError(f"{source.name}: holds no row; check what was written there.")
     if not fits:
-        return parts.sized(limit)
+        return parts.sized()
     y = np.concatenate([y for _, y in kept])
     return X.whole(), y.astype(str) if source.text else y
 
@@ -163,11 +164,11 @@ class Parts:
         self.keys, self.counts, self.sums = list[Any](), list[int](), list[int]()
         self._labels = Labels()
 
-    def add(self, key: Any, X: Array, y: Array, limit: int) -> None:
+    def add(self, key: Any, X: Array, y: Array) -> None:
         if key is None:
             raise ValueError(
-                f"{self.path}: is larger than memory={limit} and can only be read from its "
-                "beginning; unpack it, raise memory, or write it once with "
+                f"{self.path}: is larger than memory={self.source.limit} and can only be read from "
+                "its beginning; unpack it, raise memory, or write it once with "
                 "bocce.data.write_blocks."
             )
         self._labels.add(y)
@@ -175,8 +176,9 @@ class Parts:
         self.counts.append(len(y))
         self.sums.append(checksum(X, y))
 
-    def sized(self, limit: int) -> Parts:
+    def sized(self) -> Parts:
         """Finished; refused if two parts do not fit into memory."""
+        limit = self.source.limit
         self.starts = np.concatenate([[0], np.cumsum(self.counts)])
         self.classes = self._labels.classes(self.target) if self.source.text else None
         self.labels = self._labels.all

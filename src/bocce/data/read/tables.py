@@ -235,16 +235,13 @@ class Scan(TableSource):
     """
 
     def __init__(self, name: str, data: Any, options: ReadOptions) -> None:
-        self.data, self.in_memory = data, isinstance(data, arrow().Table)
+        self.data = data
         self.choose(data.schema, name, options)
 
     def keys(self) -> Iterator[Group]:
-        pa, read, start = arrow(), self.chosen.read, 0
+        pa, start = arrow(), 0
         with named(self.name):
-            if self.in_memory:
-                batches = self.data.select(read).to_batches(max_chunksize=BATCH_ROWS)
-            else:
-                batches = self.data.to_batches(columns=read, batch_size=BATCH_ROWS)
+            batches = self.data.to_batches(columns=self.chosen.read, batch_size=BATCH_ROWS)
             for number, batch in enumerate(batches):
                 yield Group(self.name, 0, number, start, pa.Table.from_batches([batch]))
                 start += batch.num_rows
