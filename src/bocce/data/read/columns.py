@@ -203,18 +203,13 @@ def _for_predictions(names: list[str], options: ReadOptions, source: str) -> tup
 
 
 def _chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, list[str]]:
-    target, columns, exclude = options.target, options.columns, options.exclude
-    if exclude is not None and columns is not None:
+    columns = options.columns
+    if options.exclude is not None and columns is not None:
         raise ValueError("open: exclude must be left out where columns names the features.")
-    out = [column_of(names, column, "exclude", source) for column in exclude or ()]
-    if target is None and out:  # the last of the others
-        target = next((name for name in reversed(names) if name not in out), None)
-    goal = column_of(names, -1 if target is None else target, "target", source)
-    if goal in out:
-        raise ValueError(f"open: exclude={list(exclude)!r} must not name the target {goal!r}.")
+    goal, others = target_of(names, options, source)
     if columns is None:
-        features = [name for name in names if name != goal and name not in out]
-        _refuse_index([*features, goal] if target is None else features, names, source)
+        features = others
+        _refuse_index([*others, goal] if options.target is None else others, names, source)
     elif isinstance(columns, (list, tuple, np.ndarray)):
         features = [column_of(names, column, "columns", source) for column in columns]
     else:
@@ -231,6 +226,17 @@ def _chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, l
             else "open: columns=[] must name at least one feature."
         )
     return goal, features
+
+
+def target_of(names: list[str], options: ReadOptions, source: str) -> tuple[str, list[str]]:
+    """The target, the last column unless named, and the others without those left out."""
+    out = [column_of(names, column, "exclude", source) for column in options.exclude or ()]
+    others = [name for name in names if name not in out]
+    last = others[-1] if others else -1
+    goal = column_of(names, last if options.target is None else options.target, "target", source)
+    if goal in out:
+        raise ValueError(f"open: exclude={out!r} must not name the target {goal!r}.")
+    return goal, [name for name in others if name != goal]
 
 
 def _refuse_index(features: list[str], names: list[str], source: str) -> None:

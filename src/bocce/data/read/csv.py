@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
 from ..._extras import arrow
-from .columns import ReadOptions, column_of
+from .columns import ReadOptions, target_of
 from .encoding import Encoding
 from .filesystem import File
 from .tables import TableSource
 from .text import Lines, chunk_for, line_blocks, text_chunks
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "?")
-TRUTH = {"true": True, "false": False, "1": True, "0": False}
 DELIMITERS = (",", ";", "\t")
 LONGEST_CELL = csv.field_size_limit()  # 131,072 characters
 SAMPLE = 1 << 17  # bytes of lines from which types are inferred
@@ -107,8 +107,7 @@ class Csv(TableSource):
             if isinstance(encode, Encoding) and name in encode.categories:
                 kinds[place] = pa.string()
         if options.beside is None:  # the first target that is not missing decides
-            last = -1 if options.target is None else options.target
-            goal = names.index(column_of(names, last, "target", lines.file.name))
+            goal = names.index(target_of(names, options, lines.file.name)[0])
             first = next((v for v in found.column(goal).to_pylist() if v is not None), "0")
             kinds[goal] = pa.float64() if is_number(str(first)) else pa.string()
         return list(zip(names, kinds))
@@ -208,13 +207,9 @@ def _value(cell: str, kind: Any, name: str, place: str) -> Any:
         return cell
     if kind == pa.float64() and is_number(word):
         return float(word)
-    if kind == pa.bool_() and word.lower() in TRUTH:
-        return TRUTH[word.lower()]
-    if pa.types.is_temporal(kind):
-        try:
+    if kind != pa.float64():  # a truth value or a date
+        with suppress(pa.ArrowInvalid):
             return pa.scalar(word).cast(kind).as_py()
-        except pa.ArrowInvalid:
-            pass
     shown = cell if len(cell) <= 40 else cell[:40] + "..."
     wanted = {"bool": "True or False", "double": "a number"}.get(str(kind), f"a {kind}")
     remedy = (

@@ -278,8 +278,6 @@ def _finished(source: Source, keep: bool = True) -> Table | BlockFile:
 def table_source(source: Any, options: ReadOptions) -> Source:
     """A table or data set that was given directly: by row groups where it has them."""
     pa, whole = arrow(), options._replace(limit=NO_LIMIT)  # a table is in memory already
-    from pyarrow import dataset
-
     if hasattr(source, "get_fragments"):
         fragments = list(source.get_fragments())
         if fragments and all(hasattr(fragment, "row_groups") for fragment in fragments):
@@ -293,9 +291,9 @@ def table_source(source: Any, options: ReadOptions) -> Source:
                 f"open: the data frame has a column of mixed types ({error}); give each one type."
             ) from None
         table = table.rename_columns([str(name) for name in source.columns])
-        return Scan("the data frame", dataset.dataset(table), whole)
+        return Scan("the data frame", table, whole)
     if isinstance(source, (pa.Table, pa.RecordBatch)) or hasattr(source, "__arrow_c_stream__"):
-        return Scan("the table", dataset.dataset(pa.table(source)), whole)
+        return Scan("the table", pa.table(source), whole)
     name = type(source).__name__
     if name == "LazyFrame":
         raise TypeError("open: source=LazyFrame must be collected first; give source.collect().")

@@ -239,9 +239,12 @@ class Scan(TableSource):
         self.choose(data.schema, name, options)
 
     def keys(self) -> Iterator[Group]:
-        pa, start = arrow(), 0
+        pa, read, start = arrow(), self.chosen.read, 0
         with named(self.name):
-            batches = self.data.to_batches(columns=self.chosen.read, batch_size=BATCH_ROWS)
+            if isinstance(self.data, pa.Table):
+                batches = self.data.select(read).to_batches(max_chunksize=BATCH_ROWS)
+            else:
+                batches = self.data.to_batches(columns=read, batch_size=BATCH_ROWS)
             for number, batch in enumerate(batches):
                 yield Group(self.name, 0, number, start, pa.Table.from_batches([batch]))
                 start += batch.num_rows
