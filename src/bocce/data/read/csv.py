@@ -118,6 +118,7 @@ class Csv(TableSource):
         from pyarrow import csv as reader
 
         dialect, text = self.dialects[lines.file], lines.read()
+        quote = '"' if b'"' in text else False  # text without quotes is read faster
         return reader.read_csv(
             pa.BufferReader(text),
             reader.ReadOptions(
@@ -125,7 +126,7 @@ class Csv(TableSource):
                 use_threads=False,  # several blocks are read at once
                 block_size=max(BLOCK, 2 * text.find(b"\n")),
             ),
-            reader.ParseOptions(delimiter=dialect.delimiter),
+            reader.ParseOptions(delimiter=dialect.delimiter, quote_char=quote),
             reader.ConvertOptions(
                 column_types=types,
                 include_columns=list(types or ()),
