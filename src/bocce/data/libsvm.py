@@ -138,6 +138,7 @@ def _download(name: str) -> Path:
     if known.page is None:
         raise FileNotFoundError(f"{here}, and no site has it; set BOCCE_DATA to where it is.")
     url, packed = SITE + known.page, suffix_of(known.page)
+    file = name + packed
     try:
         import pooch
     except ImportError:
@@ -148,7 +149,9 @@ def _download(name: str) -> Path:
     pooch.get_logger().setLevel("WARNING")
     text_hash = None if packed else known.sha256  # packed text is hashed when it is parsed
     try:
-        return Path(pooch.retrieve(url, text_hash, name + packed, folder))
+        return Path(
+            pooch.create(folder, SITE, registry={file: text_hash}, urls={file: url}).fetch(file)
+        )
     except OSError as error:  # pooch passes on requests' errors, which are OSErrors
         raise FileNotFoundError(
             f"{here}, and {url} cannot be fetched ({error}); try again, or put that file "
