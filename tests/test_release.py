@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import bocce
+from bocce.data import open as open_
 from bocce.data.libsvm import KNOWN
-from bocce.data.read.files import read_table
 from release.oldest import pin, pins
 
 ROOT = Path(__file__).parents[1]
@@ -161,7 +161,7 @@ def trap(tmp_path):
 def test_a_table_with_a_pickle_is_refused_and_not_run(tmp_path, trap):
     np.savez(tmp_path / "a.npz", X=trap, y=np.ones(1))
     with pytest.raises(ValueError, match="not an NPZ file of plain numbers"):
-        read_table(tmp_path / "a.npz")
+        open_(tmp_path / "a.npz")
     assert not (tmp_path / "sprung").exists()
 
 

@@ -32,7 +32,7 @@ def test_solve_is_minimize(table, tmp_path, loss, chosen):
     assert written == [str(tmp_path / "fit.npz"), str(tmp_path / "fit.json")]
     kept = json.loads((tmp_path / "fit.json").read_text())
     assert kept == {**printed, "columns": ["x0", "x1"], "target": "x2"}
-    X, y = bocce.data.read_table(table)
+    X, y = bocce.data.open(table)
     wanted = bocce.minimize(
         bocce.Problem(X, y, loss, 0.01, intercept=not chosen),
         "sgd",
@@ -230,7 +230,7 @@ def test_a_data_set_has_no_names(tmp_path, monkeypatch):
 
 
 def test_data_in_parts_have_an_intercept_too(table, tmp_path, monkeypatch):
-    X, y = bocce.data.read_table(table)
+    X, y = bocce.data.open(table)
     bocce.data.write_blocks(tmp_path / "b", [(X, y)])
     monkeypatch.setattr(data, "open", lambda path, *_, **__: bocce.BlockFile(path))  # as if large
     result = run("solve", tmp_path / "b", "--json")

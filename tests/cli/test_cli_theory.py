@@ -43,7 +43,7 @@ def test_theory_of_data_knows_what_is_exact(table):
     assert rows[group, "lower bound, exact"] == pytest.approx(exact, rel=1e-9)
     result = run("theory", table, "-b", 20, "--l2", 0.1, "--json")
     setting = json.loads(result.stdout)["setting"]
-    constants = bocce.LeastSquares(*bocce.data.read_table(table), l2=0.1).constants()
+    constants = bocce.LeastSquares(*bocce.data.open(table), l2=0.1).constants()
     assert (setting["n"], setting["L"], setting["mu"]) == (60, constants.L, constants.mu)
 
 
@@ -130,7 +130,7 @@ def test_the_error_of_a_method_is_certified(table):
     words = ("-b", 40, "-T", 300, "--method", "auto")
     row = json.loads(run("theory", table, *words, "--json").stdout)["rows"]
     row = next(r for r in row if r["name"] == "certified, auto")
-    p = bocce.LeastSquares(*bocce.data.read_table(table))
+    p = bocce.LeastSquares(*bocce.data.open(table))
     c = p.constants()
     schedule = bocce.schedules.auto(300, c.L, c.mu, c.L_max, 60, 40, c.kappa_tilde)
     bound = bocce.theory.certify_run(p, schedule, 40)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bocce.data import read_table
+from bocce.data import open as open_
 from bocce.data.read import libsvm as room
 from bocce.data.read import text as text_room
 from bocce.data.read.filesystem import File
@@ -24,9 +24,7 @@ def libsvm(text, size=1 << 20):
     """Parse text given in pieces of ``size`` bytes."""
     stream = io.BytesIO(text)
     chunks = iter(lambda: stream.read(size), b"")
-    found = room.Gathered()
-    found.add(text_room.line_blocks(chunks, File("t.svm")))
-    return found.matrix("t.svm")
+    return room.gather(text_room.line_blocks(chunks, File("t.svm")), "t.svm")[0]
 
 
 # ---------------------------------------------------------------- LIBSVM: what is right
@@ -157,7 +155,7 @@ def test_the_base_is_zero_only_where_a_zero_occurs():
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_compressed_text(tmp_path, suffix):
     text = b"".join(b"%d 1:%d 9:0.5\n" % (i % 2, i) for i in range(150_000))
-    X, y = read_table(written(tmp_path, PACKERS[suffix](text), "rows.svm" + suffix))
+    X, y = open_(written(tmp_path, PACKERS[suffix](text), "rows.svm" + suffix))
     assert X.shape == (150_000, 9)
     assert X[:, [0]].toarray().ravel().tolist() == list(range(150_000))
     assert y.sum() == 75_000
@@ -190,7 +188,7 @@ WRONG = [
 @pytest.mark.parametrize(("text", "message"), WRONG)
 def test_wrong_libsvm_text_is_refused(tmp_path, text, message):
     with pytest.raises(ValueError, match=r"table\.svm") as caught:
-        read_table(written(tmp_path, text))
+        open_(written(tmp_path, text))
     assert message in str(caught.value)
 
 
@@ -205,17 +203,17 @@ def test_truncated_and_damaged_archives(tmp_path, suffix):
     whole = PACKERS[suffix](b"1 1:2 3:0.5\n" * 5000)
     cut = written(tmp_path, whole[:-20], "cut.svm" + suffix)
     with pytest.raises(ValueError, match=r"cut\.svm.*: the compressed file is truncated"):
-        read_table(cut)
+        open_(cut)
     other = written(tmp_path, b"1 1:2\n", "plain.svm" + suffix)
     with pytest.raises(ValueError, match=r"plain\.svm.*: damaged, or not a \." + suffix[1:]):
-        read_table(other)
+        open_(other)
 
 
 def test_no_file_and_no_permission(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
-        read_table(tmp_path / "absent")
+        open_(tmp_path / "absent")
     with pytest.raises(FileNotFoundError, match="there is no file"):
-        read_table(tmp_path)
+        open_(tmp_path)
 
 
 def test_an_error_of_the_disk_is_not_called_damage(tmp_path, monkeypatch):
@@ -224,4 +222,4 @@ def test_an_error_of_the_disk_is_not_called_damage(tmp_path, monkeypatch):
 
     monkeypatch.setitem(text_room.OPENERS, ".bz2", broken)
     with pytest.raises(OSError, match="Input/output error"):
-        read_table(written(tmp_path, b"", "rows.bz2"))
+        open_(written(tmp_path, b"", "rows.bz2"))

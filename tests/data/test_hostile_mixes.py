@@ -25,7 +25,7 @@ OTHER = [
     ),
     (
         lambda t: t.set_column(2, "y", pa.array(["x"] * 100)),
-        "part-3.parquet: the target 'y' is numbers in one file and text in another",
+        "part-3.parquet: column 'y' is text and number in part-0.parquet; write the files alike",
     ),
     (
         lambda t: t.set_column(1, "b", pa.array([None] * 100)),
@@ -52,6 +52,22 @@ def test_columns_in_another_order_are_the_same_columns(tmp_path):
     np.testing.assert_array_equal(y[:100], y[100:])
 
 
+def test_csv_columns_in_another_order_are_the_same_columns(tmp_path):
+    (tmp_path / "0.csv").write_text("a,b,y\n1,2,3\n")
+    (tmp_path / "1.csv").write_text("y;b;a\n6;5;4\n")
+    X, y = open_(tmp_path)
+    assert (X.tolist(), y.tolist()) == ([[1, 2], [4, 5]], [3, 6])
+
+
+def test_lists_of_another_length_are_refused(tmp_path):
+    for length in (2, 3):
+        lists = pa.FixedSizeListArray.from_arrays(np.arange(length * 4.0), length)
+        parquet.write_table(pa.table({"a": lists, "y": [1.0] * 4}), tmp_path / f"{length}.parquet")
+    message = "3.parquet: column 'a' is 3 numbers and 2 numbers in 2.parquet; write the files alike"
+    with pytest.raises(ValueError, match=message):
+        open_(tmp_path)
+
+
 def test_digits_are_not_dropped_in_silence(tmp_path):
     single = three_columns().select(["a", "y"])
     single = single.set_column(0, "a", single["a"].cast(pa.float32()))
@@ -67,7 +83,7 @@ def test_csv_files_with_other_columns_and_mixed_formats(tmp_path):
     (tmp_path / "0.csv").write_text("a,b,y\n1,2,3\n")
     (tmp_path / "1.csv").write_text("a,c,y\n1,2,3\n")
     with pytest.raises(
-        ValueError, match=r"1.csv: has the columns a, c, y, must have those of 0.csv"
+        ValueError, match=r"1.csv: has no column 'b', must have the columns of 0.csv"
     ):
         open_(tmp_path)
     (tmp_path / "1.csv").rename(tmp_path / "1.svm")

@@ -184,6 +184,16 @@ def test_bad_arguments_name_the_remedy(tmp_path, rows, words, error, message):
         open_(path, **words)
 
 
+def test_the_target_is_the_last_column_that_is_not_left_out(tmp_path):
+    (tmp_path / "a.csv").write_text("a,y,id\n1,yes,7\n2,no,8\n")
+    table = pa.table({"a": [1.0, 2.0], "y": ["yes", "no"], "id": [7, 8]})
+    for source in (tmp_path / "a.csv", table):
+        data = open_(source, exclude=["id"])
+        assert (data.target, data.columns, data.y.tolist()) == ("y", ["a"], ["yes", "no"])
+        with pytest.raises(ValueError, match=r"exclude=\['id'\] must not name the target 'id'"):
+            open_(source, "id", exclude=["id"])
+
+
 def test_formats_without_names_take_no_target(tmp_path, rows):
     path = write(tmp_path / "a.svm", table_of(*rows))
     with pytest.raises(ValueError, match="target and columns must be left out for LIBSVM"):

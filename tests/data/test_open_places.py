@@ -260,6 +260,13 @@ def test_block_files_are_opened_like_others(tmp_path, rows):
     assert (again.identity, again.classes) == (file.identity, ["down", "up"])
 
 
+def test_the_old_name_of_open_works_and_warns(tmp_path, rows):
+    path = write(tmp_path / "a.csv", table_of(*rows))
+    with pytest.warns(FutureWarning, match=r"data\.read_table is now data\.open"):
+        X, _ = bocce.data.read_table(path)
+    np.testing.assert_array_equal(X, rows[0])
+
+
 def test_tables_repeat_and_pickle(rows):
     data = open_(table_of(*rows))
     assert repr(data) == "Table(400 x 4 float64, target='y')"

@@ -3,12 +3,11 @@
 import warnings
 from typing import Any
 
-from .extremal import extremal
 from .libsvm import load
 from .read.encoding import Encoding
-from .read.files import Table, open, read_table
+from .read.files import Table, open
 from .stream_to_device import stream_to_device
-from .synthetic import diagonal, regression
+from .synthetic import diagonal, extremal, regression
 from .write.blocks import write_blocks
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "extremal",
     "load",
     "open",
-    "read_table",
     "regression",
     "stream_to_device",
     "write_blocks",
@@ -26,8 +24,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name != "through":
+    new = {"through": stream_to_device, "read_table": open}.get(name)
+    if new is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    text = "data.through is now data.stream_to_device and will be removed in 0.4; call that."
+    text = f"data.{name} is now data.{new.__name__} and will be removed in 0.4; call that."
     warnings.warn(text, FutureWarning, stacklevel=2)
-    return stream_to_device
+    return new

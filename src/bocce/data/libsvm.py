@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,17 +16,16 @@ from .._atomic import atomic_write
 from .._checks import choice
 from .._extras import install
 from .read.filesystem import File
-from .read.libsvm import Gathered, libsvm_chunks
+from .read.libsvm import gather, libsvm_lines
 from .read.npz import read_npz
-from .read.text import line_blocks, suffix_of
+from .read.text import Lines, suffix_of
 from .synthetic import FloatArray
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 _FORMAT = "v1"  # part of a parsed file's name: raise it when parsing changes
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """What a data set must be: rows, columns, labels, and the SHA-256 of its text if known."""
 
     n: int
@@ -35,11 +33,6 @@ class Known:
     labels: tuple[int, ...]
     page: str | None  # below `SITE`; None if the site has no such file
     sha256: str | None = None
-
-    @property
-    def packed(self) -> str:
-        """The suffix of the site's compression, or nothing."""
-        return suffix_of(self.page or "")
 
 
 SHA256 = {  # of the text, unpacked
@@ -64,7 +57,7 @@ _FACTS: dict[str, tuple[Any, ...]] = {
     "rcv1_train.binary": (20_242, 47_236, (-1, 1), "binary/rcv1_train.binary.bz2"),
     "rcv1_vw_subset_1747": (1_747, 47_117, (-1, 1), None),
 }
-KNOWN = {name: replace(Known(*facts), sha256=SHA256.get(name)) for name, facts in _FACTS.items()}
+KNOWN = {name: Known(*facts)._replace(sha256=SHA256.get(name)) for name, facts in _FACTS.items()}
 ALIASES = {"ijcnn": "ijcnn1.tr", "ijcnn1": "ijcnn1.tr", "rcv1": "rcv1_train.binary"}
 
 
@@ -73,13 +66,13 @@ def load(name: str) -> tuple[sparse.csr_array, FloatArray]:
 
     The file ``name``, plain or with .bz2, .gz or .xz, is looked for in the folder that BOCCE_DATA
     names, then in the cache folder (BOCCE_CACHE, or the user's cache). Otherwise it is downloaded
-    from the LIBSVM site into the cache (this needs the extra ``data``). The number of rows, the
-    largest index and the labels must match the table `KNOWN`, and so must the SHA-256 of the text
-    where it is known. The parsed table is kept in the cache as NPZ, under the hash of its file.
+    from the LIBSVM site into the cache (this needs the extra ``data``). Rows, largest index and
+    labels, and where known the SHA-256 of the text, must be those of the table `KNOWN`. The parsed
+    table is kept in the cache as NPZ, under the hash of its file.
 
-    Names are those of `KNOWN`. ``ijcnn`` and ``ijcnn1`` mean ``ijcnn1.tr``, the 35,000 rows of the
-    paper's experiments (the site's own ``ijcnn1`` is these and ``ijcnn1.val``). ``rcv1`` means
-    ``rcv1_train.binary``. ``rcv1_vw_subset_1747`` is on no site and must be in a local folder.
+    ``ijcnn`` and ``ijcnn1`` mean ``ijcnn1.tr``, the 35,000 rows of the paper's experiments (the
+    site's own ``ijcnn1`` is these and ``ijcnn1.val``); ``rcv1`` means ``rcv1_train.binary``;
+    ``rcv1_vw_subset_1747`` is on no site and must be in a local folder.
 
     Parameters
     ----------
@@ -139,21 +132,13 @@ def find(name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def registry() -> dict[str, str | None]:
-    """The files that pooch fetches, with their SHA-256 where the site has the plain text."""
-    return {
-        name + known.packed: None if known.packed or not known.sha256 else f"sha256:{known.sha256}"
-        for name, known in KNOWN.items()
-        if known.page
-    }
-
-
 def _download(name: str) -> Path:
     known, folder = KNOWN[name], cache_folder()
     here = f"load: {name} is neither in the folder of BOCCE_DATA nor in {str(folder)!r}"
     if known.page is None:
         raise FileNotFoundError(f"{here}, and no site has it; set BOCCE_DATA to where it is.")
-    url, file = SITE + known.page, name + known.packed
+    url, packed = SITE + known.page, suffix_of(known.page)
+    file = name + packed
     try:
         import pooch
     except ImportError:
@@ -162,9 +147,11 @@ def _download(name: str) -> Path:
             "folder and set BOCCE_DATA to it."
         ) from None
     pooch.get_logger().setLevel("WARNING")
-    site = pooch.create(folder, SITE, registry=registry(), urls={file: url})
+    text_hash = None if packed else known.sha256  # packed text is hashed when it is parsed
     try:
-        return Path(site.fetch(file))
+        return Path(
+            pooch.create(folder, SITE, registry={file: text_hash}, urls={file: url}).fetch(file)
+        )
     except OSError as error:  # pooch passes on requests' errors, which are OSErrors
         raise FileNotFoundError(
             f"{here}, and {url} cannot be fetched ({error}); try again, or put that file "
@@ -192,10 +179,16 @@ def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
 
 def _parsed(name: str, file: File) -> tuple[sparse.csr_array, FloatArray]:
     """The rows of a file that is what the table says; or raise."""
-    known, digest, found = KNOWN[name], hashlib.sha256(), Gathered()
-    chunks = (digest.update(chunk) or chunk for chunk in libsvm_chunks(file))  # type: ignore[func-returns-value]
-    found.add(line_blocks(chunks, file))
-    X, y = found.matrix(file.name)
+    known, digest = KNOWN[name], hashlib.sha256()
+
+    def hashed() -> Iterator[Lines]:
+        for lines in libsvm_lines([file]):
+            digest.update(lines.read())
+            yield lines
+
+    matrix, _, _ = gather(hashed(), file.name)
+    assert matrix is not None  # there is no limit
+    X, y = matrix
     sha256 = digest.hexdigest()
     differences = [
         f"{what} is {seen}, not {wanted}"

@@ -1,4 +1,4 @@
-"""Designs with a spectrum that is known: the paper's synthetic problems, and its lower bound's."""
+"""Designs with a spectrum that is known: the paper's synthetic problems, and the worst cases."""
 
 from __future__ import annotations
 
@@ -38,23 +38,22 @@ def regression(
         student:   the same with entries of Student's t, 3 degrees of freedom, in place of normal
         heavy:     d rows q diag(n lambda)^(1/2) q^T, then n - d rows uniform on [0, 1)^d
 
-    Only ``haar`` has the wanted spectrum, exact to rounding. ``gaussian`` and ``student`` have it
-    in expectation.
-    ``heavy`` is what the authors' code builds (mu=10, spectrum="sqrt", and it keeps the first 80 %
-    of the rows): d rows carry the spectrum, so L_max / lambda_max is of the order n, near the worst
-    case for sampling, and the uniform rows move every eigenvalue, so the true kappa is smaller.
-    ``noise_var`` is the variance r of the paper's text; the authors' code takes its root.
-    X does not depend on ``noise_var``; w_true is uniform on [0, 1)^d.
+    ``haar`` has this spectrum to rounding, ``gaussian`` and ``student`` in expectation. ``heavy``
+    is what the authors' code builds (mu=10, spectrum="sqrt", and it keeps the first 80 % of the
+    rows): d rows carry the spectrum, so L_max / lambda_max is of the order n, near the worst case
+    for sampling, and the uniform rows make the true kappa smaller. X does not depend on
+    ``noise_var``; w_true is uniform on [0, 1)^d.
 
     Parameters
     ----------
     n, d : int
         The numbers of rows and of columns.
     kappa : float
-        The condition number of A, the ratio of its largest and its smallest eigenvalue, at least 1.
+        The condition number of A, at least 1.
     noise_var : float, default 0.0
-        The variance of the noise in y, >= 0.
-    design : {"haar", "gaussian", "heavy"}, default "haar"
+        The variance of the noise in y, >= 0: r of the paper's text (the authors' code takes its
+        root).
+    design : {"haar", "gaussian", "student", "heavy"}, default "haar"
         How the rows are made, see above.
     mu : float, default 1.0
         The smallest eigenvalue of A, > 0.
@@ -90,10 +89,8 @@ def regression(
     n, d = integer(where, "n", n), integer(where, "d", d)
     kappa, mu = real(where, "kappa", kappa, least=1.0), real(where, "mu", mu, above=0.0)
     noise_var = real(where, "noise_var", noise_var, least=0.0)
-    design, spectrum = (
-        choice(where, "design", design, DESIGNS),
-        choice(where, "spectrum", spectrum, SPECTRA),
-    )
+    choice(where, "design", design, DESIGNS)
+    choice(where, "spectrum", spectrum, SPECTRA)
     rng = np.random.default_rng(integer(where, "seed", seed, least=0))
     if d == 1 and kappa > 1.0:
         raise ValueError(f"{where}: kappa={kappa:g} must be 1 when d=1 (one eigenvalue); raise d.")
@@ -102,25 +99,47 @@ def regression(
             f"{where}: n={n} must be >= d={d} for design={design!r}, or X^T X has eigenvalues 0; "
             "raise n, or use design='gaussian'."
         )
-    eigenvalues = _spectrum(d, kappa, mu, spectrum)
+    eigenvalues = mu * np.linspace(1.0, kappa, d)
+    if spectrum == "sqrt":
+        eigenvalues = mu * np.linspace(1.0, np.sqrt(kappa), d) ** 2
     w_true = rng.random(d)
-    X = ROWS[design](n, eigenvalues, rng)
+    X = _rows(design, n, eigenvalues, rng)
     y = X @ w_true
     if noise_var > 0.0:
         y += np.sqrt(noise_var) * rng.standard_normal(n)
     return X, y, w_true
 
 
+def _rows(design: str, n: int, eigenvalues: FloatArray, rng: np.random.Generator) -> FloatArray:
+    d = eigenvalues.size
+    if design == "haar":
+        U, V = _orthonormal_columns(n, d, rng), _orthonormal_columns(d, d, rng)
+        return (U * np.sqrt(n * eigenvalues)) @ V.T
+    if design == "heavy":
+        Q, _ = np.linalg.qr(rng.random((d, d)))  # of a uniform matrix, as the authors do: not Haar
+        return np.vstack([(Q * np.sqrt(n * eigenvalues)) @ Q.T, rng.random((n - d, d))])
+    V = _orthonormal_columns(d, d, rng)
+    if design == "gaussian":
+        return (rng.standard_normal((n, d)) * np.sqrt(eigenvalues)) @ V.T
+    # t with 3 degrees of freedom has variance 3
+    return (rng.standard_t(3, (n, d)) * np.sqrt(eigenvalues / 3.0)) @ V.T
+
+
+def _orthonormal_columns(n: int, d: int, rng: np.random.Generator) -> FloatArray:
+    """Uniformly random: QR of a Gaussian matrix, with the signs that make the factor unique."""
+    Q, R = np.linalg.qr(rng.standard_normal((n, d)))
+    return Q * np.where(np.diagonal(R) < 0.0, -1.0, 1.0)
+
+
 def diagonal(n: int, kappa: float) -> tuple[sparse.csr_array, FloatArray, FloatArray]:
     """The lower bound's problem: n = d, sample i touches coordinate i alone, and w* = 0.
 
     ``x_i = sqrt(n lambda_i) e_i`` and ``y = 0``, so ``A = X^T X / n = diag(lambda)`` with
-    ``lambda = linspace(1, kappa, n)``: mu = 1 and lambda_max = kappa, while a sample alone has
-    ``L_max = n kappa``, the largest ratio L_max / lambda_max that n samples can have. The last
-    coordinate, lambda_n = kappa, is the one whose growth the theorem follows; the others only fix
-    mu. The system is feasible (interpolation), and Theorem S is sharp on it: heavy ball with
-    alpha = 1/kappa diverges in mean square iff ``b < n / (1 + (1-beta)(1+2 beta)/(1+beta))``.
-    As w* = 0, start elsewhere: the paper takes w_0 = (100, .., 100).
+    ``lambda = linspace(1, kappa, n)``: mu = 1, lambda_max = kappa, and L_max = n kappa is as large
+    as n samples allow. The theorem follows the growth of the last coordinate. Theorem S is sharp
+    here: heavy ball with alpha = 1/kappa diverges in mean square iff
+    ``b < n / (1 + (1-beta)(1+2 beta)/(1+beta))``. Start elsewhere than w* = 0: the paper takes
+    w_0 = (100, .., 100).
 
     Parameters
     ----------
@@ -158,46 +177,70 @@ def diagonal(n: int, kappa: float) -> tuple[sparse.csr_array, FloatArray, FloatA
     return X, np.zeros(n), np.zeros(n)
 
 
-def _spectrum(d: int, kappa: float, mu: float, spectrum: str) -> FloatArray:
-    if spectrum == "linear":
-        return mu * np.linspace(1.0, kappa, d)
-    return mu * np.linspace(1.0, np.sqrt(kappa), d) ** 2
+def extremal(
+    kappa: float, R: float, copies: int = 1
+) -> tuple[sparse.csr_array, FloatArray, FloatArray]:
+    """Rows that touch one of two coordinates, all equally long: Theorem S is attained on them.
+
+    Of ``n = copies kappa R`` rows ``copies`` are ``sqrt(R) e_1``, ``copies kappa`` are
+    ``sqrt(R) e_2`` and the rest are zero, so that X^T X / n = diag(1/kappa, 1) and L_max = R:
+    lambda_max = 1, mu = 1/kappa. y = 0, so w* = 0 (start elsewhere).
+
+    Parameters
+    ----------
+    kappa : float
+        The condition number lambda_max/mu; ``copies kappa`` is a number of rows.
+    R : float
+        The ratio L_max/lambda_max, at least 1 + 1/kappa; ``copies kappa R`` is a number of rows.
+    copies : int, default 1
+        The number of rows on the slow coordinate; more copies allow finer kappa and R.
+
+    Returns
+    -------
+    tuple of (csr_array, ndarray, ndarray)
+        X of shape (n, 2), y = 0 and w_true = 0.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range; the message names the rule and the remedy.
+
+    Notes
+    -----
+    Guarantee: for every alpha, beta and batch the mean-square rate (``exact.mean_square_rate``) is
+    that of Theorem S (``theory.certified_rate``), and no data with these constants have a larger
+    one; ``theory.best_heavy_ball(kappa, R, zeta2)`` is the best step and momentum here. Source: not
+    in the paper; docs/theory/minimax.md.
+
+    Examples
+    --------
+    >>> X, y, w_true = extremal(kappa=10, R=2)
+    >>> X.shape, (X.T @ X / 20).toarray().round(12).diagonal().tolist()
+    ((20, 2), [0.1, 1.0])
+    """
+    where = "extremal"
+    kappa = real(where, "kappa", kappa, least=1.0, remedy="kappa is lambda_max/mu")
+    R = real(where, "R", R, above=1.0, remedy="R is L_max/lambda_max")
+    copies = integer(where, "copies", copies, remedy="rows on the slow coordinate")
+    fast = _count(where, "copies kappa", copies * kappa)
+    n = _count(where, "copies kappa R", copies * kappa * R)
+    if n < copies + fast:
+        raise ValueError(
+            f"{where}: R={R:g} must be >= 1 + 1/kappa={1 + 1 / kappa:g}: the rows of both "
+            "coordinates must fit; raise R."
+        )
+    touched = copies + fast
+    columns = np.repeat([0, 1], [copies, fast])
+    ends = np.minimum(np.arange(n + 1), touched)
+    X = sparse.csr_array((np.full(touched, np.sqrt(n / fast)), columns, ends), shape=(n, 2))
+    return X, np.zeros(n), np.zeros(2)
 
 
-def _orthonormal_columns(n: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Uniformly random: QR of a Gaussian matrix, with the signs that make the factor unique."""
-    Q, R = np.linalg.qr(rng.standard_normal((n, d)))
-    return Q * np.where(np.diagonal(R) < 0.0, -1.0, 1.0)
-
-
-def _haar_rows(n: int, eigenvalues: FloatArray, rng: np.random.Generator) -> FloatArray:
-    d = eigenvalues.size
-    U, V = _orthonormal_columns(n, d, rng), _orthonormal_columns(d, d, rng)
-    return (U * np.sqrt(n * eigenvalues)) @ V.T
-
-
-def _gaussian_rows(n: int, eigenvalues: FloatArray, rng: np.random.Generator) -> FloatArray:
-    d = eigenvalues.size
-    V = _orthonormal_columns(d, d, rng)
-    return (rng.standard_normal((n, d)) * np.sqrt(eigenvalues)) @ V.T
-
-
-def _heavy_rows(n: int, eigenvalues: FloatArray, rng: np.random.Generator) -> FloatArray:
-    d = eigenvalues.size
-    Q, _ = np.linalg.qr(rng.random((d, d)))  # of a uniform matrix, as the authors do: not Haar
-    return np.vstack([(Q * np.sqrt(n * eigenvalues)) @ Q.T, rng.random((n - d, d))])
-
-
-def _student_rows(n: int, eigenvalues: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Entries of variance 1 before scaling; t with 3 degrees of freedom has variance 3."""
-    d = eigenvalues.size
-    V = _orthonormal_columns(d, d, rng)
-    return (rng.standard_t(3, (n, d)) * np.sqrt(eigenvalues / 3.0)) @ V.T
-
-
-ROWS = {
-    "haar": _haar_rows,
-    "gaussian": _gaussian_rows,
-    "student": _student_rows,
-    "heavy": _heavy_rows,
-}
+def _count(where: str, name: str, value: float) -> int:
+    count = round(value)
+    if abs(value - count) > 1e-9 * value:
+        raise ValueError(
+            f"{where}: {name}={value:g} must be an integer, because it is a number of rows; raise "
+            "copies, or move kappa or R a little."
+        )
+    return count

@@ -1,4 +1,4 @@
-"""Text, categories and dates as numbers: a column of 0 and 1 a category, dates as days."""
+"""Columns of Arrow as numbers: a column of 0 and 1 for each category, dates as days."""
 
 from __future__ import annotations
 
@@ -10,29 +10,7 @@ import numpy as np
 
 from ..._types import Array, Arrow
 
-MOST_CATEGORIES = 1000  # of one column: more are rather names of rows
 DAY = 86_400_000_000  # microseconds
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A column of the source, and what it becomes in X."""
-
-    name: str
-    kind: str = "number"  # "boolean", "text" (a column of 0 and 1 a category), "date" (days)
-    width: int = 1  # columns of X
-    categories: tuple[str, ...] = ()
-    single: bool = False  # float32 or narrower
-
-    @property
-    def columns(self) -> list[str]:
-        """
-        >>> Feature("size", "text", 2, ("L", "M")).columns
-        ['size=L', 'size=M']
-        """
-        if self.kind == "text":
-            return [f"{self.name}={category}" for category in self.categories]
-        return [self.name]
 
 
 @dataclass(frozen=True)
@@ -58,42 +36,6 @@ class Encoding:
     dates: list[str]
     booleans: list[str]
     unknown: str = "refuse"
-
-    @classmethod
-    def of(cls, features: list[Feature], unknown: str = "refuse") -> Encoding:
-        """The encoding of these features.
-
-        Parameters
-        ----------
-        features, unknown : list of Feature, {"refuse", "ignore"}
-            The columns of the source, in the order of X; what to do with other categories.
-
-        Returns
-        -------
-        Encoding
-        """
-        return cls(
-            [f.name for f in features],
-            {f.name: list(f.categories) for f in features if f.kind == "text"},
-            [f.name for f in features if f.kind == "date"],
-            [f.name for f in features if f.kind == "boolean"],
-            unknown,
-        )
-
-    def kind(self, name: str) -> str:
-        """What a column of the source holds.
-
-        Parameters
-        ----------
-        name : str
-            The name of the column.
-
-        Returns
-        -------
-        str
-            "text", "date" or "number".
-        """
-        return "text" if name in self.categories else "date" if name in self.dates else "number"
 
     def without(self, name: str) -> Encoding:
         """The encoding for X without one of its columns.
@@ -124,33 +66,61 @@ class Encoding:
         return "; ".join(said) or "nothing: all columns are numbers"
 
 
-def _coded(column: Arrow) -> tuple[list[Any], Array]:
-    """The different values of a column, and the place of each row's among them; -1 is missing."""
+def encoded_as(encoding: Encoding, name: str) -> str:
+    """Whether a column of the source holds "text", a "date" or a "number"."""
+    return "text" if name in encoding.categories else "date" if name in encoding.dates else "number"
+
+
+def as_numbers(column: Arrow) -> Array:
+    """An Arrow array of numbers; NaN where a value is missing. (Arrow's ``to_numpy`` would import
+    pandas, which takes as long as reading a gigabyte.)"""
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_fixed_size_list(kind):
+        whole = np.full((len(column), kind.list_size), np.nan)
+        valid = as_numbers(column.is_valid()).astype(bool)
+        whole[valid] = as_numbers(column.flatten()).reshape(-1, kind.list_size)
+        return whole
+    if types.is_dictionary(kind):
+        column = column.dictionary_decode()
+    plain = types.is_integer(column.type) or types.is_floating(column.type)
+    if column.null_count or not plain:
+        wide = column if types.is_float32(kind) else column.cast(pa.float64(), safe=False)
+        column = wide.fill_null(math.nan)
+    return np.from_dlpack(column)
+
+
+def as_days(column: Arrow) -> Array:
+    """Dates and times as days since 1970-01-01, UTC; NaN where one is missing."""
+    import pyarrow as pa
+
+    return as_numbers(column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())) / DAY
+
+
+def coded(column: Arrow) -> tuple[list[Any], Array]:
+    """The different values of a column as text, and the place of each row's among them; -1 is
+    missing."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     values = [None if v is None else str(v) for v in column.dictionary.to_pylist()]
-    codes = np.from_dlpack(column.indices.cast(pa.int64()).fill_null(-1))
-    return values, codes
+    return values, np.from_dlpack(column.indices.cast(pa.int64()).fill_null(-1))
 
 
 def as_text(column: Arrow) -> Array:
     """Strings, None where one is missing."""
-    values, codes = _coded(column)
+    values, codes = coded(column)
     return np.array([*values, None], dtype=object)[codes]
 
 
-def categories_in(column: Arrow) -> set[str]:
-    """All categories of an Arrow dictionary, or the different values of a text column."""
-    return {value for value in _coded(column)[0] if value is not None}
-
-
-def as_dummies(out: Array, column: Arrow, feature: Feature) -> tuple[int, list[str]] | None:
+def as_dummies(out: Array, column: Arrow, categories: list[str]) -> tuple[int, list[str]] | None:
     """Fill a column of 0 and 1 for each category, NaN where the value is missing; returns the first
     row whose value is none of them and all such values; the columns of such rows are zero."""
-    values, codes = _coded(column)
-    known = {category: place for place, category in enumerate(feature.categories)}
+    values, codes = coded(column)
+    known = {category: place for place, category in enumerate(categories)}
     places = np.array([known.get(v, -1 if v is None else -2) for v in values] + [-1])[codes]
     out[:] = 0.0
     rows = np.flatnonzero(places >= 0)
@@ -160,12 +130,3 @@ def as_dummies(out: Array, column: Arrow, feature: Feature) -> tuple[int, list[s
     if not strange.size:
         return None
     return int(strange[0]), sorted({values[code] for code in codes[strange].tolist()})
-
-
-def as_days(column: Arrow) -> Array:
-    """Dates and times as days since 1970-01-01, UTC; NaN where one is missing."""
-    import pyarrow as pa
-
-    whole = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).cast(pa.float64())
-    days: Array = np.divide(np.from_dlpack(whole.fill_null(math.nan)), DAY)
-    return days

@@ -88,12 +88,11 @@ def open(
 ) -> Table | BlockFile:
     """Features X and targets y from files; in memory if they fit, else in parts.
 
-    ``X, y = open(...)`` gives the arguments of ``bocce.LeastSquares(X, y)`` and the other problems,
-    in either case. In parts, X is a `bocce.BlockFile` that reads the files again in each pass, a
-    few parts at a time, and y is None (the file holds the targets). A part is a row group of
-    Parquet, a record batch of Arrow, or a megabyte of text; batches are whole parts. So rows should
-    be in random order. A table sorted by its target gives noisy batches (``p.variance_factor()``
-    measures it); ``bocce.data.write_blocks`` shuffles the table once.
+    ``X, y = open(...)`` gives the arguments of ``bocce.LeastSquares(X, y)`` and the other problems.
+    In parts, X is a `bocce.BlockFile` that reads the files again in each pass, and y is None. A
+    part is a row group of Parquet, a record batch of Arrow, or a megabyte of text; batches are
+    whole parts. So rows should be in random order (``p.variance_factor()`` measures it);
+    ``bocce.data.write_blocks`` shuffles a table once.
 
     Formats, by suffix:
 
@@ -116,20 +115,18 @@ def open(
         The columns of the features, by default all others; or the columns that are neither features
         nor target.
     memory : int, optional
-        The bytes that X and y may take; by default half of the machine's memory. Larger data come
-        in parts.
+        The bytes that X and y may take, by default half of the machine's; more come in parts.
     dtype : {"float32", "float64"}, optional
         The type of X; by default float32 if all features are float32.
     missing : {"refuse", "drop", "keep"}, default "refuse"
-        "refuse" raises an error for a row with a missing value, with its file and row; "drop"
-        leaves such rows out; "keep" leaves NaN in X, in memory, for you to fill in.
+        Rows with missing values: an error, left out, or NaN in X (in memory) for you to fill in.
     encode : {"onehot"} or Encoding, optional
-        By default a feature of text or dates is refused. "onehot" makes a column of 0 and 1 of each
-        category of a text column (a first pass finds the categories), and days since 1970-01-01 of
-        dates. An `Encoding` (``.encoding`` of data opened before) does the same as it did there.
+        By default text and dates are refused as features. "onehot" makes a column of 0 and 1 of
+        each category of a text column (a first pass finds them), and days since 1970-01-01 of
+        dates. An `Encoding` (``.encoding`` of data opened before) does what was done there.
     unknown : {"refuse", "ignore"}, optional
-        What to do with a category that the given `Encoding` lacks: an error that names it, or 0 in
-        the columns of all categories. By default what the `Encoding` says, else "refuse".
+        A category that the given `Encoding` lacks: an error that names it, or 0 in the columns of
+        all categories; by default what the `Encoding` says.
 
     Returns
     -------
@@ -142,9 +139,9 @@ def open(
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the data cannot be used. The message names the file, its row group or line, the row and
-        the column. Examples: a feature that is not a number, a missing or infinite value, columns
-        that differ between files, a truncated file. All rows are checked before any is returned.
+        If the data cannot be used: a feature that is not a number, a missing or infinite value,
+        columns that differ between files, a truncated file. The message names the file, its row
+        group or line, the row and the column. All rows are checked before any is returned.
 
     Examples
     --------
@@ -161,22 +158,22 @@ def open(
     ValueError: open: columns='heigth' must be a column of people.csv: 'age', 'height', 'sport'.
     """
     _checks.choice("open", "missing", missing, ["refuse", "drop", "keep"])
-    known = encode if isinstance(encode, Encoding) else None
-    if encode is not None and known is None:
+    if isinstance(encode, Encoding):
+        columns = encode.features if columns is None else columns
+    elif encode is not None:
         _checks.choice("open", "encode", encode, ["onehot"])
-    unknown = unknown or (known.unknown if known else "refuse")
-    _checks.choice("open", "unknown", unknown, ["refuse", "ignore"])
+    if unknown is not None:
+        _checks.choice("open", "unknown", unknown, ["refuse", "ignore"])
     kind = None
     if dtype is not None:
         kind = np.dtype(_checks.choice("open", "dtype", dtype, ["float32", "float64"]))
-    if known and columns is None:
-        columns = known.features
-    limit = _limit(memory)
-    options = ReadOptions(target, columns, kind, missing, limit, encode, unknown, exclude=exclude)
-    if not _is_path(source) and not are_paths(source):
-        return _finished(table_source(source, options), limit)
-    files = [file for path in ([source] if _is_path(source) else source) for file in files_of(path)]
-    found = _opened(files, options)
+    options = ReadOptions(
+        target, columns, kind, missing, _limit(memory), encode, unknown, exclude=exclude
+    )
+    paths = [source] if _is_path(source) else source
+    if not are_paths(paths):
+        return _finished(table_source(source, options))
+    found = _opened([file for path in paths for file in files_of(path)], options)
     if missing == "keep" and isinstance(found, BlockFile):
         raise ValueError(
             'open: missing="keep" needs data that fit into memory, and these are read in parts; '
@@ -192,12 +189,11 @@ def features(source: Any, model: Any, *, extra: str, missing: str, unknown: str 
     files, names = files_of(source), model.columns
     options = ReadOptions(missing=missing, limit=_limit(None))
     if names is not None and one_format(files) not in UNNAMED:
-        encoding = model.encoding
-        names = names if encoding is None else encoding.features
+        names = names if model.encoding is None else model.encoding.features
         options = options._replace(
             columns=names if model.offset is None else [*names, model.offset],
-            encode=encoding,
-            unknown=unknown or (encoding.unknown if encoding else "refuse"),
+            encode=model.encoding,
+            unknown=unknown,
             beside=(model.target, model.weights, *(model.excluded or ())),
             extra=extra,
         )
@@ -209,11 +205,11 @@ def _opened(files: list[File], options: ReadOptions) -> Table | BlockFile:
     format_, limit = one_format(files, options), options.limit
     if format_ in UNNAMED:
         found = (read_npz if format_ == "NPZ" else read_libsvm)(files, limit, options.dtype)
-        return _finished(found, limit, False) if isinstance(found, Libsvm) else Table(*found)
-    plain = options.is_plain() and len(files) == 1 and not files[0].remote
-    if plain and is_block_file(files[0].path):
+        return _finished(found, False) if isinstance(found, Libsvm) else Table(*found)
+    plain = options.dtype is None and not options.asked()
+    if plain and len(files) == 1 and not files[0].remote and is_block_file(files[0].path):
         return _block_file(BlockFile(files[0].path), limit)
-    return _finished(source_of(files, format_, options), limit)
+    return _finished(source_of(files, format_, options))
 
 
 def _limit(given: Any) -> int:
@@ -272,9 +268,8 @@ def source_of(files: list[File], format_: str, options: ReadOptions) -> Source:
     return Arrow(files, options) if format_ == "Arrow" else Csv(files, options)
 
 
-def _finished(source: Source, limit: int, keep: bool = True) -> Table | BlockFile:
-    there = isinstance(source, Scan) and source.in_memory
-    found = survey(source, NO_LIMIT if there else limit, keep)
+def _finished(source: Source, keep: bool = True) -> Table | BlockFile:
+    found = survey(source, keep)
     if isinstance(found, Parts):
         return BlockFile(found)
     return Table(*found, source.columns, source.target, source.encoding)
@@ -282,42 +277,35 @@ def _finished(source: Source, limit: int, keep: bool = True) -> Table | BlockFil
 
 def table_source(source: Any, options: ReadOptions) -> Source:
     """A table or data set that was given directly: by row groups where it has them."""
-    name, pa = type(source).__name__, arrow()
+    pa, whole = arrow(), options._replace(limit=NO_LIMIT)  # a table is in memory already
     if hasattr(source, "get_fragments"):
         fragments = list(source.get_fragments())
         if fragments and all(hasattr(fragment, "row_groups") for fragment in fragments):
             return Parquet(fragments, source.schema, options)
         return Scan("the data set", source, options)
+    if type(source).__module__.startswith("pandas") and hasattr(source, "iloc"):
+        try:
+            table = pa.Table.from_pandas(source, preserve_index=False)
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            raise ValueError(
+                f"open: the data frame has a column of mixed types ({error}); give each one type."
+            ) from None
+        table = table.rename_columns([str(name) for name in source.columns])
+        return Scan("the data frame", table, whole)
+    if isinstance(source, (pa.Table, pa.RecordBatch)) or hasattr(source, "__arrow_c_stream__"):
+        return Scan("the table", pa.table(source), whole)
+    name = type(source).__name__
     if name == "LazyFrame":
         raise TypeError("open: source=LazyFrame must be collected first; give source.collect().")
-    if isinstance(source, pa.RecordBatch):
-        return Scan("the record batch", pa.Table.from_batches([source]), options)
-    if isinstance(source, pa.Table):
-        return Scan("the table", source, options)
-    if type(source).__module__.startswith("pandas") and hasattr(source, "iloc"):
-        return Scan("the data frame", _from_pandas(source), options)
-    if hasattr(source, "__arrow_c_stream__"):
-        return Scan("the data frame", pa.table(source), options)
     raise TypeError(
         f"open: source={name} must be a path, a URL, a list of paths, a pyarrow.dataset.Dataset, "
         "or a table (Arrow, pandas, polars)."
     )
 
 
-def _from_pandas(frame: Any) -> Any:
-    pa = arrow()
-    try:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise ValueError(
-            f"open: the data frame has a column of mixed types ({error}); give each one type."
-        ) from None
-    return table.rename_columns([str(name) for name in frame.columns])
-
-
 def table_rows(table: Any) -> tuple[Any, Any]:
     """X and y of an Arrow table or record batch; its last column is the target."""
-    return survey(table_source(table, ReadOptions()), NO_LIMIT)  # type: ignore[return-value]
+    return survey(table_source(table, ReadOptions()))  # type: ignore[return-value]
 
 
 def _block_file(file: BlockFile, limit: int) -> Table | BlockFile:
@@ -331,38 +319,3 @@ def _block_file(file: BlockFile, limit: int) -> Table | BlockFile:
     if file.classes is not None:
         labels = np.array(file.classes)[labels.astype(np.int64)]
     return Table(X.whole(), labels, file.columns, file.target)
-
-
-def read_table(path: str | os.PathLike[str]) -> tuple[Any, Any]:
-    """Read X and y of one file into memory, as `open` does; the last column is the target.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Returns
-    -------
-    tuple of (array, ndarray)
-        X, dense or SciPy CSR, and y.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the data cannot be used, see ``open``.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "small.svm"
-    >>> _ = path.write_text("+1 1:0.5 3:2\\n-1  # an empty row\\n")
-    >>> X, y = read_table(path)
-    >>> X.toarray().tolist(), y.tolist()
-    ([[0.5, 0.0, 2.0], [0.0, 0.0, 0.0]], [1.0, -1.0])
-    """
-    if os.path.isdir(path) or not os.path.exists(path):
-        raise FileNotFoundError(f"read_table: there is no file {str(path)!r}; check its name.")
-    X, y = open(path, memory=NO_LIMIT)
-    return X, y

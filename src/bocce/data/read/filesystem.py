@@ -5,21 +5,13 @@ from __future__ import annotations
 import glob
 import io
 import os
-import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
 from ..._extras import arrow, install
-
-KINDS = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFDIR: "a folder",
-}
 
 
 @dataclass(frozen=True)
@@ -44,13 +36,11 @@ class File:
 
     def open(self) -> BinaryIO:
         """A stream of the bytes that can seek, and that nobody else reads."""
-        if not self.remote:
-            return Path(self.path).open("rb")
-        return _stream(*_filesystem(self.path))
+        return _stream(*_filesystem(self.path)) if self.remote else Path(self.path).open("rb")
 
     def size(self) -> int:
         if not self.remote:
-            return Path(self.path).stat().st_size
+            return os.path.getsize(self.path)
         system, inside = _filesystem(self.path)
         return int(system.size(inside) or 0)
 
@@ -70,9 +60,8 @@ def files_of(source: str | os.PathLike[str]) -> list[File]:
     text = os.fspath(source)
     found = _remote_paths(text) if "://" in text else _local_paths(text)
     if not found:
-        if os.path.isdir(text):
-            raise FileNotFoundError(f"open: there is no file in the folder {text!r}.")
-        raise FileNotFoundError(f"open: there is no file {text!r}; check its name.")
+        folder = "in the folder " if os.path.isdir(text) else ""
+        raise FileNotFoundError(f"open: there is no file {folder}{text!r}; check its name.")
     files = [File(path) for path in found]
     if len({file.name for file in files}) == len(files):
         return files
@@ -82,33 +71,31 @@ def files_of(source: str | os.PathLike[str]) -> list[File]:
 def _local_paths(text: str) -> list[str]:
     path = Path(text)
     if path.is_dir():
-        found = [str(file) for file in path.rglob("*") if _is_data(file.relative_to(path))]
-    elif path.exists() or not glob.has_magic(text):
-        found = [text] if path.exists() else []
+        found: Iterable[Path] = (p for p in path.rglob("*") if _is_data(p.relative_to(path)))
     else:
-        found = glob.glob(text, recursive=True)
-    if path.is_dir() or glob.has_magic(text):
-        found = [file for file in sorted(found) if os.path.exists(file) and not os.path.isdir(file)]
-    for file in found:
-        kind = stat.S_IFMT(os.stat(file).st_mode)
-        if kind != stat.S_IFREG:  # reading a pipe may wait for ever, and a device may never end
+        found = [path] if path.exists() else map(Path, glob.glob(text, recursive=True))
+    files = [file for file in sorted(found) if file.exists() and not file.is_dir()]
+    for file in files:
+        if not file.is_file():  # reading a pipe may wait for ever, and a device may never end
+            device = file.is_char_device() or file.is_block_device()
+            kind = "a pipe" if file.is_fifo() else "a device" if device else "no regular file"
             raise ValueError(
-                f"open: {file!r} is {KINDS.get(kind, 'no regular file')}, must be a file; save "
-                "what it gives to a file first."
+                f"open: {str(file)!r} is {kind}, must be a file; save what it gives to a file "
+                "first."
             )
-    return found
+    return [str(file) for file in files]
 
 
 def _remote_paths(url: str) -> list[str]:
     system, inside = _filesystem(url)
     try:
-        if glob.has_magic(inside) and not system.exists(inside):
-            found = system.glob(inside)
-        elif system.isfile(inside):
+        if system.isfile(inside):
             found = [inside]
+        elif glob.has_magic(inside):
+            found = system.glob(inside)
         else:
-            found = system.find(inside) if system.isdir(inside) else []
             base = PurePosixPath(inside)
+            found = system.find(inside) if system.isdir(inside) else []
             found = [file for file in found if _is_data(PurePosixPath(file).relative_to(base))]
     except (OSError, ValueError) as error:
         raise OSError(f"open: {url!r} cannot be listed ({error}); check its name.") from error

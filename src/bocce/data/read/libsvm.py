@@ -20,8 +20,8 @@ from ..._direct import read_ahead
 from ..._types import Array
 from ...blockfile import Block
 from .filesystem import File
-from .parts import NO_LIMIT, Growing, check_size
-from .text import Lines, TextSource, chunk_for, line_blocks, text_chunks, threads
+from .parts import NO_LIMIT, Growing, Source, check_size, threads
+from .text import Lines, chunk_for, line_blocks, text_chunks
 
 Matrix = tuple[sparse.csr_array, Array]
 
@@ -54,7 +54,7 @@ class ParsedRows(NamedTuple):
 
 
 def parse(lines: Lines) -> ParsedRows:
-    text = lines.text
+    text = lines.read()
     if b"#" in text:
         text = _COMMENT.sub(b"", text)
     if b"qid:" in text:
@@ -168,61 +168,47 @@ def _numbers(text: bytes) -> Array | None:
 # -- files -----------------------------------------------------------------------------------------
 
 
-def libsvm_chunks(file: File, limit: int = NO_LIMIT) -> Iterator[bytes]:
+def libsvm_lines(files: list[File], limit: int = NO_LIMIT) -> Iterator[Lines]:
     """Smaller pieces than of CSV, for the arrays of `parse_fast` take 20 times the text."""
-    return text_chunks(file, max(1, chunk_for(limit) // 4))
+    for file in files:
+        yield from line_blocks(text_chunks(file, max(1, chunk_for(limit) // 4)), file)
 
 
-class Gathered:
-    """Rows as they come, and the smallest and largest index."""
-
-    def __init__(self) -> None:
-        self.lowest, self.highest = 1, -1
-        self.arrays = [Growing(kind) for kind in (np.float64, np.int64, np.int32, np.float64)]
-
-    def add(self, lines: Iterable[Lines], limit: int = NO_LIMIT) -> bool:
-        """Do the rows of all lines fit into ``limit`` bytes? Others are only looked at."""
-        fits = True
-        for rows in read_ahead(parse, lines, threads(), 1 + threads()):
-            if rows.indices.size:
-                self.lowest = min(self.lowest, int(rows.indices.min()))
-                self.highest = max(self.highest, int(rows.indices.max()))
-            taken = sum(array.array.nbytes for array in self.arrays)
-            fits = fits and taken + sum(array.nbytes for array in rows) <= limit
-            for array, new in zip(self.arrays, rows if fits else ()):
-                array.add(new)
-        return fits
-
-    @property
-    def d(self) -> int:
-        return self.highest + 1 - self.lowest
-
-    def matrix(self, source: str, dtype: Any = None) -> Matrix:
-        rows = ParsedRows(*(array.whole() for array in self.arrays))
-        for what, found in (("row", rows.labels), ("feature", rows.indices)):
-            if not found.size:
-                raise ValueError(
-                    f"{source}: holds no {what}; expected lines of label index:value ..."
-                )
-        X = rows.matrix(self.lowest, self.d)
-        return X if dtype is None else X.astype(dtype, copy=False), rows.labels
+def gather(
+    lines: Iterable[Lines], name: str, limit: int = NO_LIMIT, dtype: Any = None
+) -> tuple[Matrix | None, int, int]:
+    """All rows as one matrix, or None beyond ``limit`` bytes; the smallest index, and the width."""
+    arrays = [Growing(kind) for kind in (np.float64, np.int64, np.int32, np.float64)]
+    lowest, highest, fits = 1, -1, True
+    for rows in read_ahead(parse, lines, threads(), 1 + threads()):
+        if rows.indices.size:
+            lowest = min(lowest, int(rows.indices.min()))
+            highest = max(highest, int(rows.indices.max()))
+        taken = sum(array.array.nbytes for array in arrays)
+        fits = fits and taken + sum(array.nbytes for array in rows) <= limit
+        for array, new in zip(arrays, rows if fits else ()):
+            array.add(new)
+    d = highest + 1 - lowest
+    if not fits:
+        return None, lowest, d
+    whole = ParsedRows(*(array.whole() for array in arrays))
+    for what, found in (("row", whole.labels), ("feature", whole.indices)):
+        if not found.size:
+            raise ValueError(f"{name}: holds no {what}; expected lines of label index:value ...")
+    X = whole.matrix(lowest, d)
+    return (X if dtype is None else X.astype(dtype, copy=False), whole.labels), lowest, d
 
 
 def read_libsvm(files: list[File], limit: int, dtype: Any = None) -> Matrix | Libsvm:
     """The files as one matrix if it fits into ``limit`` bytes, else a source of dense parts."""
-    found = Gathered()
-    lines = (block for file in files for block in line_blocks(libsvm_chunks(file), file))
-    if found.add(lines, limit):
-        return found.matrix(files[0].name, dtype)
-    return Libsvm(files, found.lowest, found.d, limit, dtype)
+    matrix, base, d = gather(libsvm_lines(files), files[0].name, limit, dtype)
+    return matrix or Libsvm(files, base, d, limit, dtype)
 
 
-class Libsvm(TextSource):
+class Libsvm(Source):
     """LIBSVM text whose width is known, as dense rows: a part is a few megabytes of text."""
 
-    text, encoding = False, None
-    columns: list[str] | None = None
-    target: str | None = None
+    in_threads = True
 
     def __init__(self, files: list[File], base: int, d: int, limit: int, dtype: Any) -> None:
         self.name, self.files, self.base, self.d = files[0].name, files, base, d
@@ -233,19 +219,18 @@ class Libsvm(TextSource):
                 "dense parts; raise memory, or drop the columns that are hardly used."
             )
 
-    def lines(self) -> Iterator[Lines]:
-        for file in self.files:
-            yield from line_blocks(libsvm_chunks(file, self.limit), file)
+    def keys(self) -> Iterator[Lines]:
+        return libsvm_lines(self.files, self.limit)
 
     def matrices(self) -> Iterator[Matrix]:
         """The same rows as they are written: sparse."""
-        for rows in map(parse, self.lines()):
+        for rows in map(parse, self.keys()):
             if rows.labels.size:
                 yield rows.matrix(self.base, self.d), rows.labels
 
-    def rows(self, lines: Lines) -> Block:
-        found = parse(lines)
+    def rows(self, key: Lines) -> Block:
+        found = parse(key)
         needed = 8 * found.labels.size * (self.d + 1)
-        check_size(f"{lines.file.name}, line {lines.line} and on", needed, self.limit)
+        check_size(f"{key.place} and on", needed, self.limit)
         X = found.matrix(self.base, self.d).toarray()
         return X.astype(self.dtype, copy=False), found.labels

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._direct import read_ahead
 from ..._types import Array
 from ...blockfile import DEPTH, Block
 
@@ -19,27 +20,49 @@ NO_LIMIT = int(np.iinfo(np.int64).max)  # bytes
 class Part(NamedTuple):
     """Some rows of a source."""
 
-    key: Any  # what `Source.read_part` takes; None if the part cannot be read alone
+    key: Any  # what `Source.rows` takes; None if the part cannot be read alone
     X: Array
     y: Array  # float64, or strings
 
 
-class Source(Protocol):
-    """One or several files of one format, or a table."""
+class Source:
+    """One or several files of one format, or a table.
+
+    A key says which rows a part holds. It has ``place`` (words for messages), ``where(row)`` (the
+    place of a row), and ``stored()``, the key that reads the rows again later, or None.
+    """
 
     name: str  # for messages
-    columns: list[str] | None  # names of the columns of X
-    target: str | None
-    text: bool  # Is the target text?
+    columns: list[str] | None = None  # names of the columns of X
+    target: str | None = None
+    text = False  # Is the target text?
     d: int
     dtype: np.dtype[Any]
-    encoding: Any  # an `Encoding`, or None
+    limit: int  # bytes of X and y in memory
+    encoding: Any = None  # an `Encoding`, or None
+    in_threads = False  # Is a part read by one thread alone?
 
-    def parts(self) -> Iterator[Part]: ...
+    def keys(self) -> Iterator[Any]:
+        raise NotImplementedError
 
-    def read_part(self, key: Any) -> Part: ...
+    def rows(self, key: Any) -> Block:
+        raise NotImplementedError
 
-    def place(self, key: Any) -> str: ...  # in words
+    def parts(self) -> Iterator[Part]:
+        count = threads() if self.in_threads else 1
+        return read_ahead(self._part, self.keys(), count, 1 + count)
+
+    def _part(self, key: Any) -> Part:
+        return Part(key.stored(), *self.rows(key))
+
+
+def threads() -> int:
+    """Threads that parse, as many as pyarrow takes: OMP_NUM_THREADS, or the processors."""
+    try:
+        import pyarrow
+    except ImportError:
+        return 1
+    return int(pyarrow.cpu_count())
 
 
 def check_size(place: str, needed: int, limit: int) -> None:
@@ -58,8 +81,7 @@ class Labels:
 
     def add(self, y: Array) -> None:
         if len(self.seen) <= MOST_LABELS:
-            new = set(y.tolist() if y.dtype == object else np.unique(y)[: MOST_LABELS + 1].tolist())
-            self.seen = set(sorted(self.seen | new)[: MOST_LABELS + 1])
+            self.seen = set(sorted(self.seen.union(y.tolist()))[: MOST_LABELS + 1])
 
     @property
     def all(self) -> list[Any] | None:
@@ -95,25 +117,25 @@ class Growing:
         return self.array
 
 
-def survey(source: Source, limit: int, keep: bool = True) -> Block | Parts:
+def survey(source: Source, keep: bool = True) -> Block | Parts:
     """Read and check all rows once: keep them while they fit, else only how to read them again."""
     X, kept, fits = Growing(source.dtype, source.d), list[tuple[Any, Array]](), keep
     parts = Parts(source)
     for key, rows, y in source.parts():
-        if fits and not _added(X, rows, limit):
+        if fits and not _added(X, rows, source.limit):
             fits, end = False, 0
             for old, old_y in kept:
                 end += len(old_y)
-                parts.add(old, X.array[end - len(old_y) : end], old_y, limit)
+                parts.add(old, X.array[end - len(old_y) : end], old_y)
             X, kept = Growing(source.dtype, source.d), []
         if fits:
             kept.append((key, y))
         elif len(y):
-            parts.add(key, rows, y, limit)
+            parts.add(key, rows, y)
     if not (X.n or parts.counts):
         raise ValueError(f"{source.name}: holds no row; check what was written there.")
     if not fits:
-        return parts.sized(limit)
+        return parts.sized()
     y = np.concatenate([y for _, y in kept])
     return X.whole(), y.astype(str) if source.text else y
 
@@ -142,11 +164,11 @@ class Parts:
         self.keys, self.counts, self.sums = list[Any](), list[int](), list[int]()
         self._labels = Labels()
 
-    def add(self, key: Any, X: Array, y: Array, limit: int) -> None:
+    def add(self, key: Any, X: Array, y: Array) -> None:
         if key is None:
             raise ValueError(
-                f"{self.path}: is larger than memory={limit} and can only be read from its "
-                "beginning; unpack it, raise memory, or write it once with "
+                f"{self.path}: is larger than memory={self.source.limit} and can only be read from "
+                "its beginning; unpack it, raise memory, or write it once with "
                 "bocce.data.write_blocks."
             )
         self._labels.add(y)
@@ -154,8 +176,9 @@ class Parts:
         self.counts.append(len(y))
         self.sums.append(checksum(X, y))
 
-    def sized(self, limit: int) -> Parts:
+    def sized(self) -> Parts:
         """Finished; refused if two parts do not fit into memory."""
+        limit = self.source.limit
         self.starts = np.concatenate([[0], np.cumsum(self.counts)])
         self.classes = self._labels.classes(self.target) if self.source.text else None
         self.labels = self._labels.all
@@ -174,11 +197,11 @@ class Parts:
         return self
 
     def read(self, i: int) -> Block:
-        _, X, y = self.source.read_part(self.keys[i])
+        key = self.keys[i]
+        X, y = self.source.rows(key)
         if len(y) != self.counts[i] or checksum(X, y) != self.sums[i]:
             raise ValueError(
-                f"{self.source.place(self.keys[i])}: is not what it was when the data were opened; "
-                "open them again."
+                f"{key.place}: is not what it was when the data were opened; open them again."
             )
         y = y if self.classes is None else codes_of(y, self.classes)
         X.flags.writeable = y.flags.writeable = False

@@ -11,10 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._direct import read_ahead
-from ...blockfile import Block
 from .filesystem import File
-from .parts import Part
 
 OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
 CHUNK = 1 << 22  # bytes that are read and parsed at once
@@ -25,56 +22,47 @@ MOST_TIMES = 1000  # an archive may inflate to so many times its size
 
 
 class Lines(NamedTuple):
-    """Whole lines of a file."""
+    """Whole lines of a file: the key of a part of text."""
 
-    text: bytes
+    file: File
     line: int  # the number of the first line, from 1
     offset: int  # the place of the first byte
-    file: File
+    length: int
+    text: bytes | None  # None: to be read again
 
     @property
-    def key(self) -> Any:
-        """What `read_lines` needs to read them again; None for compressed text."""
-        packed = suffix_of(self.file.name)
-        return None if packed else (self.file, self.offset, len(self.text), self.line)
+    def place(self) -> str:
+        return f"{self.file.name}, line {self.line}"
 
+    def where(self, row: int) -> str:
+        return f"{self.file.name}, line {[line for line, _ in self.rows()][row]}"
 
-def read_lines(key: Any) -> Lines:
-    file, offset, length, line = key
-    with file.open() as stream:
-        stream.seek(offset)
-        return Lines(stream.read(length), line, offset, file)
+    def stored(self) -> Lines | None:
+        """Compressed text cannot be read from its middle."""
+        return None if suffix_of(self.file.name) else self._replace(text=None)
 
+    def read(self) -> bytes:
+        if self.text is not None:
+            return self.text
+        with self.file.open() as stream:
+            stream.seek(self.offset)
+            return stream.read(self.length)
 
-class TextSource:
-    """What the sources of text share; a part is some lines."""
+    def skip(self, size: int, lines: int = 0) -> Lines:
+        """What comes after the first bytes."""
+        text, start = self.read()[size:], self.offset + size
+        return Lines(self.file, self.line + lines, start, len(text), text)
 
-    def lines(self) -> Iterator[Lines]:
-        raise NotImplementedError
-
-    def rows(self, lines: Lines) -> Block:
-        raise NotImplementedError
-
-    def parts(self) -> Iterator[Part]:
-        return read_ahead(self._part, self.lines(), threads(), 1 + threads())
-
-    def _part(self, lines: Lines) -> Part:
-        return Part(lines.key, *self.rows(lines))
-
-    def read_part(self, key: Any) -> Part:
-        return self._part(read_lines(key))
-
-    def place(self, key: Any) -> str:
-        return f"{key[0].name}, line {key[3]}"
-
-
-def threads() -> int:
-    """Threads that parse, as many as pyarrow takes: OMP_NUM_THREADS, or the processors."""
-    try:
-        import pyarrow
-    except ImportError:
-        return 1
-    return int(pyarrow.cpu_count())
+    def rows(self) -> Iterator[tuple[int, str]]:
+        """The rows with the numbers of their lines; blank lines are no rows."""
+        try:
+            text = self.read().decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{self.file.name}: not UTF-8 text at byte {self.offset + error.start}; save it so."
+            ) from None
+        rows = enumerate(text.split("\n"), self.line)
+        return ((line, row.rstrip("\r")) for line, row in rows if row.strip("\r"))
 
 
 def suffix_of(name: str) -> str:
@@ -133,7 +121,7 @@ def line_blocks(chunks: Iterable[bytes], file: File) -> Iterator[Lines]:
         cut = chunk.rfind(b"\n") + 1
         if cut:
             text = b"".join([*rest, memoryview(chunk)[:cut]])
-            yield Lines(text, line, offset, file)
+            yield Lines(file, line, offset, len(text), text)
             ends = np.frombuffer(text, np.uint8) == ord("\n")  # takes a quarter of count's time
             line, offset = line + int(np.count_nonzero(ends)), offset + len(text)
             rest, waiting = [], 0
@@ -144,4 +132,5 @@ def line_blocks(chunks: Iterable[bytes], file: File) -> Iterator[Lines]:
                 f"{file.name}, line {line}: is longer than {LONGEST_LINE} bytes, must be one row "
                 "of numbers; check that lines end with a line feed."
             )
-    yield Lines(b"".join(rest), line, offset, file)
+    text = b"".join(rest)
+    yield Lines(file, line, offset, len(text), text)
