@@ -46,7 +46,8 @@ def checked(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
     """``validate_data``, with y (if there is one) on the host; what is masked has no value."""
     for name, values in zip(("X", "y"), (X, *y)):
         refuse_masks(type(estimator).__name__, name, values)
-    return validate_data(estimator, X, *map(brought, y), dtype=float_types(X), **how)
+    how |= {"dtype": float_types(X), "accept_sparse": "csr"}
+    return validate_data(estimator, X, *map(brought, y), **how)
 
 
 def plain_floats(X: Any) -> bool:

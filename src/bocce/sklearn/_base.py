@@ -46,7 +46,13 @@ def _seed_of(random_state: int) -> int:
 
 class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     """A linear model, fitted output by output, or where the loss is on all classes at once, in one
-    run: see HeavyBallRegressor and HeavyBallClassifier."""
+    run: see HeavyBallRegressor and HeavyBallClassifier.
+
+    A kind of estimator gives ``_loss()``, what a row costs; ``_validated``: rows, targets and
+    weights, checked (``finite``: must X be looked at for NaN now?); ``_prepared``: rows, what each
+    run is fitted to, and weights; ``_encoded``: the latter two of all rows, those of weight zero as
+    well; ``_runs``, the names of the runs; and ``_shaped``: ``coef_`` and ``intercept_``.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "l2": [Interval(Real, 0, None, closed="left")],
@@ -111,12 +117,6 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         offset = None if offset is None else offset[kept]
         return _arrays.rows_at(X, kept), y[kept], weights[kept], offset
 
-    def _validated(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, finite: bool = True
-    ) -> tuple[Any, ...]:
-        """Rows, targets and weights, checked. ``finite``: must X be looked at for NaN now?"""
-        raise NotImplementedError
-
     def _shows_finite(self, X: Any) -> bool:
         """Does the fit itself find NaN and infinity, without a look at X before?"""
         return False
@@ -124,18 +124,10 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, **how: bool
     ) -> tuple[Any, ...]:
-        """The same, and offsets, without rows of weight zero."""
+        """Rows, targets, weights and offsets, without rows of weight zero."""
         X, y, weights = self._validated(X, y, sample_weight, **how)
         offset = check_offset(type(self).__name__, offset, y.shape)
         return self._weighted_rows(X, y, weights, offset)
-
-    def _prepared(self, X: Any, y: Any, weights: Any, offset: Any = None) -> tuple[Any, ...]:
-        """Rows, what each run is fitted to, and weights."""
-        raise NotImplementedError
-
-    def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:
-        """What each run is fitted to, and weights: of all rows, those of weight zero as well."""
-        raise NotImplementedError
 
     def _like(self, other: Any, y: Any) -> bool:
         """Do these targets make the same outputs as those of another model?"""
@@ -193,15 +185,6 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         self._fit(*prepared, report, finite)
         report.close()
         return self
-
-    @property
-    def _runs(self) -> list[str]:
-        """What the runs are called."""
-        raise NotImplementedError
-
-    def _loss(self) -> Any:
-        """What a row costs, with this estimator's parameters."""
-        raise NotImplementedError
 
     @property
     def _l2(self) -> float:
@@ -355,15 +338,12 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         shaped = self._shaped(_columns.spread(coef, columns, X.shape[1]), intercept)
         return {name: _arrays.like(X, value) for name, value in shaped.items()}
 
-    def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:
-        raise NotImplementedError
-
     # -- use -------------------------------------------------------------------------------------
 
     def _scores(self, X: Any, method: str, offset: Any = None) -> Any:
         """x . coef + intercept + offset, a column for each output; asked for by ``method``."""
         check_is_fitted(self)
-        X = _arrays.checked(self, X, accept_sparse="csr", reset=False)
+        X = _arrays.checked(self, X, reset=False)
         if _arrays.elsewhere(X) or foreign(self.coef_):
             scores = _arrays.linear(self, X, method)
         else:

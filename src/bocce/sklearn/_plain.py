@@ -28,7 +28,7 @@ def checked(
         estimator.n_features_in_ = X.shape[1]
         return X, y
     how |= {"reset": reset, "ensure_all_finite": ensure_all_finite}
-    X, y = _arrays.checked(estimator, X, y, **how)
+    X, y = _arrays.checked(estimator, X, y, order="C", **how)  # batches are rows
     return X, y
 
 
