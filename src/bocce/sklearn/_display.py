@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks
+from .._pictures import axes_for
 from ..rows import Array
 
 LABELS = {
@@ -16,14 +17,6 @@ LABELS = {
     "value": "objective",
     "gradient_norm": "norm of the gradient (scaled variables)",
 }
-
-
-def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots()[1]
 
 
 class HistoryDisplay:
@@ -101,7 +94,8 @@ class HistoryDisplay:
         """
         x = _checks.choice("plot", "x", x, ["passes", "iteration"])
         y = _checks.choice("plot", "y", y, ["gradient_norm", "value"])
-        outputs, lines, ax = np.unique(self.history["output"]), [], _axes(ax)
+        outputs, lines = np.unique(self.history["output"]), []
+        ax = axes_for("HistoryDisplay.plot", ax)
         for output in outputs:
             rows = self.history["output"] == output
             label = self.name if outputs.size == 1 else f"{self.name}, output {output}"
@@ -215,7 +209,7 @@ class PathDisplay:
         PathDisplay
             The display, drawn.
         """
-        ax, order = _axes(ax), np.argsort(self.l2s)
+        ax, order = axes_for("PathDisplay.plot", ax), np.argsort(self.l2s)
         x, lines = self.l2s[order], self.lines[:, order]
         if self.mean:
             middle, spread = lines.mean(axis=0), lines.std(axis=0)
