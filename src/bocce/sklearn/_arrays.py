@@ -16,7 +16,7 @@ from sklearn import get_config
 
 from ..problems._input import refuse_masks
 from ..rows import Array, foreign, host
-from ..rows.backend import Backend, numpy_type
+from ..rows.backend import Backend
 
 try:
     from sklearn.utils._array_api import check_same_namespace
@@ -65,11 +65,6 @@ def counted(X: Any) -> Any:
     return np.broadcast_to(0.0, (X.shape[0], 1)) if elsewhere(X) else X
 
 
-def float_type(X: Any) -> np.dtype[Any]:
-    """NumPy's name for the type of X."""
-    return numpy_type(X.dtype)
-
-
 def rows_at(X: Any, rows: Array) -> Any:
     """Those rows of X."""
     if not elsewhere(X):
@@ -86,15 +81,10 @@ def like(X: Any, values: Any) -> Any:
     return backend.xp.asarray(np.array(values), device=backend.device)
 
 
-def beside(X: Any, values: Any) -> Any:
-    """What was fitted, in the library and on the device of X."""
-    return like(X, host(values))
-
-
 def linear(estimator: Any, X: Any, method: str) -> Any:
     """x . coef + intercept, a column for each output, for X of another library."""
     check_same_namespace(X, estimator, attribute="coef_", method=method)
-    coef, intercept = beside(X, estimator.coef_), beside(X, estimator.intercept_)
+    coef, intercept = (like(X, host(v)) for v in (estimator.coef_, estimator.intercept_))
     return X @ (coef if coef.ndim == 1 else coef.T) + intercept
 
 

@@ -28,6 +28,7 @@ from ..losses.offset import loss_for
 from ..problems import Frame, Problem
 from ..problems._input import check_offset, penalty_factors
 from ..rows import Array, foreign, host, rows_of
+from ..rows.backend import numpy_type
 from ..run import Request, scaling
 from ..run.controllers import summed
 from . import _arrays, _columns, _words
@@ -226,7 +227,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     ) -> None:
         """One run for each of ``targets``, all on the same rows and weights. ``finite``: is X known
         to be? If not, that is seen from the first pass."""
-        labels, dtype, given = report.labels, _arrays.float_type(X), X
+        labels, dtype, given = report.labels, numpy_type(X.dtype), X
         if self.batch_size is not None:
             sampling.batch_rows(type(self).__name__, self.batch_size, X.shape[0])
         if sp.issparse(X) and dense_pays(X):
@@ -240,11 +241,11 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         tol = FIRST_TOL if certain else self.tol
         request = asked(self.method, self.batch_size, self.max_iter, tol, self._seed())
         count = float(X.shape[0]) if weights is None else float(weights.sum())
-        problems: list[Problem] = []
         p = inner = frame = None
+        runs: list[OutputRun] = []
         outcomes: list[FitOutcome] = []
-        for j, target in enumerate(targets):
-            y, place = target, self._place(j)
+        for j, y in enumerate(targets):
+            place = self._place(j)
             if p is None:
                 p = self._problem(X, y, weights)
                 frame = Frame.of(p)
@@ -267,21 +268,20 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
                 intercept[place] = constant(p)
             start = p.join_intercept(coef[place].T, intercept[place])
             watch = tell if report.listened_to else None
-            problems.append(p)
-            run = OutputRun(p, inner, frame, start, request, watch, not warm, by_sums)
-            outcome = fit_until_certain(run, count) if certain else run.descend()
-            outcomes.append(outcome)
-            self._put(coef, intercept, place, outcome.w)
+            runs.append(OutputRun(p, inner, frame, start, request, watch, not warm, by_sums))
+            outcomes.append(fit_until_certain(runs[j], count) if certain else runs[j].descend())
+            self._put(coef, intercept, place, outcomes[j].w)
             report.end()
         for name, value in self._fitted(coef, intercept, given, columns).items():
             setattr(self, name, value)
         if dtype == np.float32:  # what was cast is what is judged
             rough, shift = coef.astype(dtype), intercept.astype(dtype)
-            for j, outcome in enumerate(outcomes):
+            for j, run in enumerate(runs):
                 place = self._place(j)
                 w = p.join_intercept(rough[place].T, shift[place])
-                outcomes[j] = judged(outcome, inner, frame, w)
-        self._stream, self._seen, self._inferred = None, Seen(problems, count, columns), {}
+                outcomes[j] = judged(outcomes[j], run.inner, frame, w)
+        self._seen = Seen([run.p for run in runs], count, columns)
+        self._stream, self._inferred = None, {}
         self._keep(frame, outcomes, request, labels)
         if self._l2 > 0.0 and not self.standardize and scaling.apart(frame.spread2):
             self._warn_of_scaling()
@@ -327,7 +327,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     def _fitted(self, coef: Array, intercept: Array, X: Any, columns: Any = None) -> dict[str, Any]:
         """coef_ and intercept_ as this kind of estimator has them, in X's type and library.
         ``columns``: those that coef is of, if it is not all."""
-        dtype = _arrays.float_type(X)
+        dtype = numpy_type(X.dtype)
         with np.errstate(over="ignore"):
             coef, intercept = coef.astype(dtype), intercept.astype(dtype)
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
