@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import lstsq
 
 from ..inference import pseudo_inverse
 from ..losses.offset import loss_for
@@ -29,11 +30,11 @@ from ..problems._input import CONSTANT, check_penalty, penalty_factors
 from ..rows import Array, Dense
 from ..run import Request
 from ..run.constant import constant
-from ._ridge import Sums, model_of
 from ._stream import check_outputs, publish
 
 MOST_COLUMNS = 1024
 MOST_STEPS = 100
+FLAT = 1e-14  # of the largest eigenvalue: smaller ones are rounding
 ENOUGH = 1e-10  # of log likelihood: Newton's next step ends within rounding
 
 
@@ -44,53 +45,53 @@ def serves(model: Any, d: int) -> bool:
 
 
 class SumStream:
-    """All that ridge regression needs to know of the rows seen so far, about the first mean."""
+    """All that ridge regression needs to know of the rows seen so far.
+
+    With rows a_i = (x_i, 1) and targets y_i, both about the first mean where there is an intercept:
+    J = sum_i c_i a_i a_i^T, q = sum_i c_i a_i y_i and y2 = sum_i c_i y_i^2.
+    """
 
     def __init__(self, X: Array, Y: Array, c: Array, intercept: bool) -> None:
-        total = float(c.sum())
-        self.x = c @ X / total if intercept else np.zeros(X.shape[1])
-        self.y = c @ Y / total if intercept else np.zeros(Y.shape[1])
-        self.intercept, self.calls, self.rows = intercept, 0, 0
-        self.sums: Any = None  # of the rows seen
-        self.y2 = np.zeros(Y.shape[1])
+        self.x, self.y = (intercept * (c @ Z) / float(c.sum()) for Z in (X, Y))
+        self.J = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
+        self.q, self.y2 = np.zeros((X.shape[1] + 1, Y.shape[1])), np.zeros(Y.shape[1])
+        self.calls, self.rows = 0, 0
 
     def add(self, X: Array, Y: Array, c: Array) -> None:
         """Add a chunk; nothing changes where its squares overflow."""
+        A, Y = np.column_stack([X - self.x, np.ones(len(X))]), Y - self.y
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = Sums.of(X - self.x, Y - self.y, c)
-            sums = sums if self.sums is None else self.sums.plus(sums)
-            y2 = self.y2 + c @ np.square(Y - self.y)
-        if not all(np.isfinite(found).all() for found in (sums.xx, sums.xy, y2)):
+            weighted = (A * c[:, None]).T
+            J, q, y2 = self.J + weighted @ A, self.q + weighted @ Y, self.y2 + c @ np.square(Y)
+        if not all(np.isfinite(found).all() for found in (J, q, y2)):
             raise ValueError(
                 "partial_fit: the squares of X and y overflow, must be finite for sums over a "
                 "stream; divide X and y by a constant."
             )
-        self.sums, self.y2 = sums, y2
+        self.J, self.q, self.y2 = J, q, y2
         self.calls, self.rows = self.calls + 1, self.rows + len(X)
 
     def solution(self, model: Any) -> tuple[Array, Array, Array]:
         """Coefficients (q, d), intercepts and objectives (q,) with the estimator's penalty."""
-        l2, s, W = float(model.l2), self.sums, self.sums.weight
-        factors = np.ones(self.x.size)
-        if model.penalty is None and not model.standardize:
-            coef, intercept = model_of(s, self.x, self.y, self.intercept).at(l2)
-        else:
-            x, y = s.x / W, s.y / W
-            given = check_penalty(type(model).__name__, model.penalty, x.size)
-            factors = factors if given is None else given
-            if model.standardize:
-                variance = np.diag(s.xx) / W - np.square(x)
-                varies = variance > np.square(CONSTANT * (self.x + x))
-                factors = factors * np.where(varies, variance, 1.0)
-            x, y = (x, y) if self.intercept else (0.0 * x, 0.0 * y)
-            hessian = s.xx / W - np.outer(x, x) + np.diag(l2 * factors)
-            coef = (pseudo_inverse(hessian) @ (s.xy / W - np.outer(x, y))).T
-            intercept = self.y + y - coef @ (self.x + x)
-        shift = intercept + coef @ self.x - self.y
-        squares = np.einsum("qd,de,qe->q", coef, s.xx, coef) + self.y2 + W * shift**2
-        cross = np.einsum("qd,dq->q", coef, s.xy) - shift * (coef @ s.x - s.y)
-        losses = 0.5 * (squares - 2.0 * cross).clip(0.0) / W
-        return coef, intercept, losses + 0.5 * l2 * np.square(coef) @ factors
+        d, W = self.x.size, self.J[-1, -1]
+        factors = check_penalty(type(model).__name__, model.penalty, d)
+        factors = np.ones(d) if factors is None else factors
+        if model.standardize:
+            mean = self.J[:d, d] / W
+            variance = self.J.diagonal()[:d] / W - np.square(mean)
+            varies = variance > np.square(CONSTANT * (self.x + mean))
+            factors = factors * np.where(varies, variance, 1.0)
+        used = d + bool(model.fit_intercept)
+        J, q, ridge = self.J[:used, :used], self.q[:used], np.append(model.l2 * factors, 0.0)[:used]
+        H = J + np.diag(W * ridge)
+        size = np.sqrt(H.diagonal())[:, None]
+        size[size == 0.0] = 1.0
+        w = lstsq(H / size / size.T, q / size, cond=FLAT, lapack_driver="gelsy")[0] / size
+        losses = (0.5 * w * (J @ w) - q * w).sum(axis=0) + 0.5 * self.y2
+        values = losses.clip(0.0) / W + 0.5 * ridge @ np.square(w)
+        coef = w[:d].T
+        intercept = self.y + w[d] - coef @ self.x if model.fit_intercept else np.zeros(len(coef))
+        return coef, intercept, values
 
 
 def dense_chunk(X: Any, weights: Array | None) -> tuple[Array, Array]:
