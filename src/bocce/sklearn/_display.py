@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ LABELS = {
 }
 
 
+@dataclass(eq=False)
 class HistoryDisplay:
     """How a fit went: the gradient's norm, or the objective, against passes or steps.
 
@@ -46,8 +48,9 @@ class HistoryDisplay:
     'log'
     """
 
-    def __init__(self, history: dict[str, np.ndarray], *, name: str | None = None) -> None:
-        self.history, self.name = history, name
+    history: dict[str, Array]
+    _: KW_ONLY
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -110,6 +113,7 @@ class HistoryDisplay:
         return self
 
 
+@dataclass(eq=False)
 class PathDisplay:
     """Scores of cross-validation, or coefficients, against the penalty.
 
@@ -139,16 +143,12 @@ class PathDisplay:
     'log'
     """
 
-    def __init__(
-        self,
-        l2s: Array,
-        lines: Array,
-        *,
-        l2: float | None = None,
-        mean: bool = True,
-        label: str = "score",
-    ) -> None:
-        self.l2s, self.lines, self.l2, self.mean, self.label = l2s, lines, l2, mean, label
+    l2s: Array
+    lines: Array
+    _: KW_ONLY
+    l2: float | None = None
+    mean: bool = True
+    label: str = "score"
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line: Any) -> PathDisplay:

@@ -24,10 +24,9 @@ import scipy.sparse as sp
 from scipy.linalg import lstsq
 
 from ..inference import pseudo_inverse
-from ..losses.offset import loss_for
 from ..problems import Problem
-from ..problems._input import CONSTANT, check_penalty, penalty_factors
-from ..rows import Array, Dense
+from ..problems._input import CONSTANT, check_penalty
+from ..rows import Array
 from ..run import Request
 from ..run.constant import constant
 from ._stream import check_outputs, publish
@@ -179,16 +178,12 @@ def renew(model: Any, X: Any, y: Array, weights: Array | None) -> None:
     weight, intercept = float(c.sum()), bool(model.fit_intercept)
     stream: RenewableStream | None = getattr(model, "_stream", None)
     centre = c @ X / weight * intercept if stream is None else stream.centre
-    rows, c = Dense(X - centre), c * (len(X) / weight)
-    loss = loss_for(model._loss(), y)
-    p = Problem.of(rows, y, loss, 0.0, weight=c, intercept=intercept, has_column=False)
+    p = model._problem(X - centre, y, c).replace(l2=0.0)  # the stream has its own penalty
     if stream is None:
-        own = (model.penalty, model.standardize)
-        factors = penalty_factors(type(model).__name__, rows, *own, c, intercept)
         w, d = np.zeros(p.width), p.width
         if intercept:
             w[-1] = constant(p)
-        factors = np.ones(d) if factors is None else factors
+        factors = np.ones(d) if p.penalty is None else p.penalty
         stream = RenewableStream(centre, factors, w, np.zeros((d, d)), np.zeros(d))
     value, norm = stream.add(p, weight, float(model.l2))
     coef, last = p.split_intercept(stream.w)
