@@ -20,7 +20,7 @@ LABELS = {
 }
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class HistoryDisplay:
     """How a fit went: the gradient's norm, or the objective, against passes or steps.
 
@@ -113,7 +113,7 @@ class HistoryDisplay:
         return self
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PathDisplay:
     """Scores of cross-validation, or coefficients, against the penalty.
 
