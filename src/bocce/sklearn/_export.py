@@ -49,8 +49,9 @@ class Exportable:
             if name in vars(self):
                 value = getattr(self, name)
                 setattr(made, name, value.copy() if isinstance(value, np.ndarray) else value)
-        many = "classes_" in vars(self)
-        made.n_iter_ = np.array([self.n_iter_], dtype=np.int32) if many else self.n_iter_
+        made.n_iter_ = (
+            np.array([self.n_iter_], dtype=np.int32) if "classes_" in vars(self) else self.n_iter_
+        )
         if hasattr(made, "_get_loss"):
             made._base_loss = made._get_loss()
         return made
@@ -58,22 +59,18 @@ class Exportable:
 
 def _empty(model: Any) -> Any:
     """With the parameters that give the same objective, on the rows of the last fit."""
+    how = {"fit_intercept": model.fit_intercept}
+    l2 = model._l2
+    n = None if model._seen is None else model._seen.problems[0].n
+    total = 1.0 if n is None else n * l2
     kinds = {
-        "squared": Ridge,
-        "huber": HuberRegressor,
-        "poisson": PoissonRegressor,
-        "gamma": GammaRegressor,
-        "quantile": QuantileRegressor,
-        "squared_hinge": LinearSVC,
+        "squared": lambda: Ridge(alpha=total, **how),
+        "huber": lambda: HuberRegressor(alpha=total, **how),
+        "poisson": lambda: PoissonRegressor(alpha=l2, **how),
+        "gamma": lambda: GammaRegressor(alpha=l2, **how),
+        "quantile": lambda: QuantileRegressor(quantile=model.quantile, alpha=0.0, **how),
+        "squared_hinge": lambda: LinearSVC(C=1.0 / total if total > 0 else 1e10, **how),
     }
-    kind = kinds.get(model.loss, LogisticRegression)
-    total = 1.0 if model._seen is None else model._seen.problems[0].n * model._l2
-    how = {"alpha": total}  # of the sum of losses
-    if model.loss in ("poisson", "gamma"):
-        how = {"alpha": model._l2}
-    elif model.loss == "quantile":
-        how = {"alpha": 0.0, "quantile": model.quantile}
-    elif kind in (LinearSVC, LogisticRegression):
-        none = 1e10 if kind is LinearSVC else np.inf
-        how = {"C": 1.0 / total if total > 0 else none}
-    return kind(fit_intercept=model.fit_intercept, **how)
+    if model.loss in kinds:
+        return kinds[model.loss]()
+    return LogisticRegression(C=1.0 / total if total > 0 else np.inf, **how)
