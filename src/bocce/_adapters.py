@@ -55,36 +55,17 @@ def from_rate(
 ) -> Schedule:
     """The schedule of ``from_lr`` for lr = 1: the method for L = 1 and mu = 1/kappa, decayed.
 
+    Times lr it is the method's for L = 1/lr and mu = 1/(lr kappa).
+
     >>> s = from_rate("from_lr", 0.1, 100.0, 50, "shb", "cosine")
     >>> float(s.alpha[0]), round(float(s.alpha[25]), 12), round(float(s.beta[0]), 4)
     (1.0, 0.5, 0.9025)
     """
     if T is None:
-        raise ValueError(
-            f"{where}: T=None must be the number of steps of the whole run; give epochs times "
-            "batches an epoch."
-        )
+        rule, remedy = "the number of steps of the whole run", "give epochs times batches an epoch"
+        raise _checks.refused(ValueError, where, "T", T, rule, remedy)
     if decay is not None:
         _checks.choice(where, "decay", decay, ["cosine"])
-    schedule = unit_schedule(where, lr, kappa, T, method)
-    decays_by_itself = schedule.alpha.min() < schedule.alpha.max()
-    return schedule if decay is None or decays_by_itself else cosine(schedule)
-
-
-def cosine(schedule: Schedule) -> Schedule:
-    """The same momentum, with steps that fall to 0: alpha_k (1 + cos(pi k/T))/2."""
-    factor = 0.5 * (1.0 + np.cos(np.pi * np.arange(schedule.T) / schedule.T))
-    name = f"{schedule.name}, cosine"
-    return Schedule(factor * schedule.alpha, schedule.beta, schedule.theta, name)
-
-
-def unit_schedule(where: str, lr: float, kappa: float, T: int, method: str) -> Schedule:
-    """The method for L = 1 and mu = 1/kappa: times lr, that for L = 1/lr and mu = 1/(lr kappa).
-
-    >>> s = unit_schedule("from_lr", 0.1, 100.0, T=50, method="shb")
-    >>> float(s.alpha[0]), round(float(s.beta[0]), 4)
-    (1.0, 0.9025)
-    """
     _checks.real(where, "lr", lr, above=0.0, remedy="lr plays 1/L")
     kappa = _checks.real(where, "kappa", kappa, least=1.0, remedy="100 is a start for networks")
     name = _checks.choice(where, "method", method, REGISTRY)
@@ -96,4 +77,9 @@ def unit_schedule(where: str, lr: float, kappa: float, T: int, method: str) -> S
             "not give; build the schedule with bocce.schedules and pass it."
         )
     schedule: Schedule = REGISTRY[name].build(T, constants)
-    return schedule
+    decays_by_itself = schedule.alpha.min() < schedule.alpha.max()
+    if decay is None or decays_by_itself:
+        return schedule
+    factor = 0.5 * (1.0 + np.cos(np.pi * np.arange(T) / T))
+    name = f"{schedule.name}, cosine"
+    return Schedule(factor * schedule.alpha, schedule.beta, schedule.theta, name)

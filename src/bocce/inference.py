@@ -225,12 +225,12 @@ class _Fit:
 
     def inference(self) -> Inference:
         H, S, dispersion = self._variances()
-        K = pseudo_inverse(H + np.diag(self.P))
+        K, kernel = inverse_and_kernel(H + np.diag(self.P))
         covariance = self._out(K @ S @ K)
-        plain = pseudo_inverse(H) if self.P.any() else K
+        plain, kernel = inverse_and_kernel(H) if self.P.any() else (K, kernel)
         centre = self.u.reshape(-1) + plain @ (self.P * self.u.reshape(-1))
         spread = np.sqrt(self._out(plain @ S @ plain).diagonal().clip(0.0))
-        spread[~self._determined(H)] = np.nan
+        spread[~self._determined(kernel)] = np.nan
         shape = self.frame.out(self.u).shape
         return Inference(
             covariance,
@@ -265,8 +265,8 @@ class _Fit:
         docs/theory/optimisation-error.md.
         """
         with np.errstate(all="ignore"):
-            whole = self.observed + np.diag(self.P)
-            K, known = pseudo_inverse(whole), self._determined(whole)
+            K, kernel = inverse_and_kernel(self.observed + np.diag(self.P))
+            known = self._determined(kernel)
             gradient = self.slopes.reshape(-1) + self.P * self.u.reshape(-1)
             delta = math.sqrt(max(0.0, float(gradient @ K @ gradient)))
             t = self._distance(delta, K, bool(known.all()))
@@ -301,45 +301,34 @@ class _Fit:
         """Of a softmax only differences of classes count: their mean is taken for zero."""
         return u - u.mean(axis=1, keepdims=True) if self.p.loss.shift_invariant else u
 
-    def _determined(self, H: Array) -> Array:
-        """Which of the caller's variables do the data alone determine?"""
-        flat = np.zeros((0, 0)) if _factor(_scaled(H)[0]) is not None else _null_vectors(H)
-        if not flat.size:
+    def _determined(self, kernel: Array) -> Array:
+        """Which of the caller's variables does a matrix with this kernel determine?"""
+        count = kernel.shape[1]
+        if count == 0:
             return np.ones(self.frame.out(self.u).size, dtype=bool)
-        moved = self.frame.out(flat.reshape(len(self.u), -1))
-        longest = np.abs(moved.reshape(-1, flat.shape[1])).max(axis=0)
+        moved = self.frame.out(kernel.reshape(len(self.u), -1))
+        longest = np.abs(moved.reshape(-1, count)).max(axis=0)
         apart = self._centred(moved.reshape(len(moved), self.outputs, -1))
-        return np.asarray((np.abs(apart.reshape(-1, flat.shape[1])) <= 1e-6 * longest).all(axis=1))
-
-
-def _scaled(A: Array) -> tuple[Array, Array]:
-    size = np.sqrt(A.diagonal().clip(0.0))
-    size[size == 0.0] = 1.0
-    return A / size / size[:, None], size
-
-
-def _factor(unit: Array) -> Array | None:
-    """The Cholesky factor of a matrix with unit diagonal; None where it is singular to rounding."""
-    factor, failed = lapack.dpotrf(unit, lower=1)
-    regular = not failed and factor.diagonal().min(initial=1.0) ** 2 > SINGULAR
-    return np.asarray(factor) if regular else None
+        return np.asarray((np.abs(apart.reshape(-1, count)) <= 1e-6 * longest).all(axis=1))
 
 
 def pseudo_inverse(A: Array) -> Array:
-    """Of a symmetric matrix that is not negative; its pseudo-inverse where it is singular."""
-    unit, size = _scaled(A)
-    if (factor := _factor(unit)) is not None:
+    """Of a symmetric matrix that is not negative; its inverse where there is one."""
+    return inverse_and_kernel(A)[0]
+
+
+def inverse_and_kernel(A: Array) -> tuple[Array, Array]:
+    """The pseudo-inverse, and the directions along which the matrix is zero, as columns."""
+    size = np.sqrt(A.diagonal().clip(0.0))
+    size[size == 0.0] = 1.0
+    unit = A / size / size[:, None]
+    factor, failed = lapack.dpotrf(unit, lower=1)
+    if not failed and factor.diagonal().min(initial=1.0) ** 2 > SINGULAR:
         half, _ = lapack.dpotri(factor, lower=1)
-        inverse = np.tril(half) + np.tril(half, -1).T
+        inverse, kernel = np.tril(half) + np.tril(half, -1).T, unit[:, :0]
     else:
         values, vectors = np.linalg.eigh(unit)
         used = values > SINGULAR * max(values[-1], 0.0)
         inverse = (vectors[:, used] / values[used]) @ vectors[:, used].T
-    return np.asarray(inverse / size / size[:, None])
-
-
-def _null_vectors(A: Array) -> Array:
-    """Directions along which a symmetric matrix is zero, as columns."""
-    unit, size = _scaled(A)
-    values, vectors = np.linalg.eigh(unit)
-    return np.asarray(vectors[:, values <= SINGULAR * max(values[-1], 0.0)] / size[:, None])
+        kernel = vectors[:, ~used]
+    return inverse / size / size[:, None], kernel / size[:, None]

@@ -67,6 +67,11 @@ def heavy_ball(
     optax.GradientTransformationExtraArgs
         The transformation.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of another kind or out of its range.
+
     Examples
     --------
     >>> import bocce, jax, jax.numpy as jnp, optax
@@ -79,7 +84,13 @@ def heavy_ball(
     >>> bool(jnp.abs(w).max() < 1e-8)
     True
     """
-    _check(schedule, lr, after)
+    where = "heavy_ball"
+    if not isinstance(schedule, Schedule):
+        remedy = "make one with bocce.schedules"
+        raise _checks.refused(TypeError, where, "schedule", schedule, "a bocce Schedule", remedy)
+    if isinstance(lr, numbers.Number):  # inject_hyperparams gives a traced array
+        _checks.real(where, "lr", lr, least=0.0, remedy="it multiplies the schedule's alpha")
+    _checks.choice(where, "after", after, AFTER)
     rows, period = _unrolled(schedule, after)
     table = jnp.asarray(rows)
 
@@ -229,27 +240,13 @@ def _unrolled(schedule: Schedule, after: str) -> tuple[np.ndarray[Any, Any], int
 
 def _tell_the_end(schedule: Schedule, after: str, k: jax.Array) -> None:
     """Warn or raise at a step beyond T, as far as a traced step can."""
+
+    def refuse(k: Any) -> None:
+        if int(k) >= schedule.T:
+            raise RuntimeError(refused("heavy_ball", schedule))
+
     traced = isinstance(k, jax.core.Tracer)
     if after == "raise":
-
-        def refuse(k: Any) -> None:
-            if int(k) >= schedule.T:
-                raise RuntimeError(refused("heavy_ball", schedule))
-
-        if traced:
-            jax.debug.callback(refuse, k)
-        else:
-            refuse(k)
+        jax.debug.callback(refuse, k) if traced else refuse(k)
     elif after == "hold" and not traced and int(k) == schedule.T:
         warnings.warn(held("heavy_ball", schedule), RuntimeWarning, stacklevel=3)
-
-
-def _check(schedule: Any, lr: Any, after: Any) -> None:
-    if not isinstance(schedule, Schedule):
-        raise TypeError(
-            f"heavy_ball: schedule={schedule!r} must be a bocce Schedule; make one with "
-            "bocce.schedules."
-        )
-    if isinstance(lr, numbers.Number):  # inject_hyperparams gives a traced array
-        _checks.real("heavy_ball", "lr", lr, least=0.0, remedy="it multiplies the schedule's alpha")
-    _checks.choice("heavy_ball", "after", after, AFTER)

@@ -83,6 +83,15 @@ def test_pickles_leave_the_data_out():
     )
 
 
+def test_a_stream_of_steps_forgets_the_standard_errors_of_the_fit_before_it():
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    y = X[:, 0] + X[:, 1] > 0.5 * X[:, 2]
+    model = HeavyBallClassifier(l2=0.1).fit(X, y)
+    assert model.standard_errors_.shape == (1, 4)
+    with pytest.raises(ValueError, match="partial_fit do not keep; call fit again"):
+        model.partial_fit(X, y).summary()
+
+
 PEERS = {"poisson": PoissonRegressor, "gamma": GammaRegressor}
 
 

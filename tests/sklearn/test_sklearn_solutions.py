@@ -242,6 +242,19 @@ def test_float32_stays_float32():
     np.testing.assert_allclose(model.predict(X32), double.predict(X), atol=1e-2 * y.std())
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", ["outputs", "classes against the rest"])
+def test_each_run_in_float32_is_judged_by_its_own_targets(kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 4)).astype(np.float32)
+    Y = X[:, :2] @ [[1.0, -2.0], [3.0, 0.5]] + rng.standard_normal((500, 2))
+    if kind == "outputs":
+        model = HeavyBallRegressor().fit(X, Y)
+    else:
+        model = HeavyBallClassifier(loss="squared_hinge").fit(X, np.digitize(Y[:, 0], [-1.0, 1.0]))
+    assert model.optimality_ < 1e-6
+
+
 # -- starting points and seeds --------------------------------------------------------------------
 
 

@@ -82,6 +82,19 @@ def test_exact_streams_have_the_penalty_of_a_fit(intercept, penalty):
     assert stream.history_["value"][-1] == pytest.approx(whole.history_["value"][-1], rel=1e-8)
 
 
+def test_exact_streams_are_fits_whatever_the_sizes_of_columns():
+    rng = np.random.default_rng(0)
+    sizes = np.geomspace(1e-4, 1e4, 8)
+    X = rng.standard_normal((400, 8)) * sizes
+    y = X @ (1.0 / sizes) + rng.standard_normal(400)
+    stream = HeavyBallRegressor()
+    for chunk in np.array_split(np.arange(400), 5):
+        stream.partial_fit(X[chunk], y[chunk])
+    with pytest.warns(UserWarning, match="holds back the coefficient"):
+        whole = HeavyBallRegressor(tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(stream.coef_, whole.coef_, rtol=1e-9)
+
+
 def test_steps_keep_the_units_of_the_first_chunk():
     X, y, _, _ = rows("poisson", n=600)
     label = y > np.median(y)

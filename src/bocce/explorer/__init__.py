@@ -6,25 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .describe import describe
+import numpy as np
+
+from ..problems import Problem
 
 __all__ = ["describe", "page"]
 
 HERE = Path(__file__).parent
+MOST_COLUMNS = 1500  # eigenvalues in the page: each is two numbers of text
 # The functions whose numbers the tests compare with Python's, and the page around them.
 CORE = ("theory", "schedules", "auto", "exact")
 PAGE = (
-    "sample",
-    "state",
-    "model",
-    "words",
-    "chart",
-    "curves",
-    "batches",
-    "phases",
-    "plane",
-    "story",
-    "main",
+    *("sample", "state", "model", "words", "chart", "curves", "batches"),
+    *("phases", "plane", "story", "main"),
 )
 
 
@@ -38,7 +32,7 @@ def page(data: dict[str, Any] | None = None) -> str:
 
     Parameters
     ----------
-    data : dict, optional, optional
+    data : dict, optional
         The result of ``explorer.describe`` for a data set; the page starts with it.
 
     Returns
@@ -62,3 +56,66 @@ def page(data: dict[str, Any] | None = None) -> str:
     for place, part in parts.items():
         text = text.replace(place, part)
     return text
+
+
+def describe(p: Problem, name: str = "data", source: str = "problem") -> dict[str, Any]:
+    """The Gaussian twin of a problem, in the units of the explorer.
+
+    The twin has the Hessian's eigenvalues at the minimiser, divided by the largest; the squared
+    error of w = 0 along each eigenvector, divided by their sum; and the noise variance that gives
+    the mean squared row gradient at the minimiser. Directions that no row touches are left out.
+
+    Parameters
+    ----------
+    p : Problem
+        A loss with one score a row, without intercept, of at most 1,500 columns.
+    name : str
+        What the page calls the data.
+    source : str
+        The Python expression that gives the problem, for the lines that the page copies.
+
+    Returns
+    -------
+    dict
+        ``n``, ``spectrum``, ``start``, ``noise``, ``R`` (the sharpest L_max/L), ``kappa_tilde``,
+        ``name``, ``source``.
+
+    Raises
+    ------
+    ValueError
+        If the problem has several scores a row, an intercept, or too many columns.
+
+    Examples
+    --------
+    >>> import bocce
+    >>> from bocce import explorer
+    >>> X, y, _ = bocce.data.regression(n=1000, d=3, kappa=100.0, noise_var=1.0)
+    >>> found = explorer.describe(bocce.LeastSquares(X, y))
+    >>> np.round(found["spectrum"], 6).tolist(), round(sum(found["start"]), 12)
+    ([0.01, 0.505, 1.0], 1.0)
+    """
+    if p.d > MOST_COLUMNS:
+        raise ValueError(
+            f"explore: d={p.d} must be <= {MOST_COLUMNS}, the eigenvalues are part of the page; "
+            "choose columns, or project the data first."
+        )
+    noise = p.noise().chi2  # refuses intercepts and losses of several scores
+    w = p.minimiser()
+    spectrum, basis = np.linalg.eigh(p.hessian(w) + p.l2 * np.eye(p.d))
+    kept = spectrum > p.d * np.finfo(float).eps * spectrum[-1]
+    spectrum, L = spectrum[kept], float(spectrum[-1])
+    error2 = (basis[:, kept].T @ w) ** 2
+    distance2 = float(error2.sum())
+    start = error2 / distance2 if distance2 > 0.0 else np.full(spectrum.size, 1.0 / spectrum.size)
+    constants = p.constants()
+    L_max, kappa_tilde = constants.sharpest
+    return {
+        "name": name,
+        "source": source,
+        "n": p.n,
+        "spectrum": (spectrum / L).tolist(),
+        "start": start.tolist(),
+        "noise": noise / (float(spectrum.sum()) * L * (distance2 or 1.0)),
+        "R": L_max / constants.L,
+        "kappa_tilde": kappa_tilde if kappa_tilde is not None else L_max / float(spectrum[0]),
+    }

@@ -16,7 +16,7 @@ from sklearn import get_config
 
 from ..problems._input import refuse_masks
 from ..rows import Array, foreign, host
-from ..rows.backend import Backend, numpy_type
+from ..rows.backend import Backend
 
 try:
     from sklearn.utils._array_api import check_same_namespace
@@ -46,7 +46,8 @@ def checked(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
     """``validate_data``, with y (if there is one) on the host; what is masked has no value."""
     for name, values in zip(("X", "y"), (X, *y)):
         refuse_masks(type(estimator).__name__, name, values)
-    return validate_data(estimator, X, *map(brought, y), dtype=float_types(X), **how)
+    how |= {"dtype": float_types(X), "accept_sparse": "csr"}
+    return validate_data(estimator, X, *map(brought, y), **how)
 
 
 def plain_floats(X: Any) -> bool:
@@ -62,11 +63,6 @@ def brought(values: Any) -> Any:
 def counted(X: Any) -> Any:
     """X, or what has as many rows, for checks that only count them."""
     return np.broadcast_to(0.0, (X.shape[0], 1)) if elsewhere(X) else X
-
-
-def float_type(X: Any) -> np.dtype[Any]:
-    """NumPy's name for the type of X."""
-    return numpy_type(X.dtype)
 
 
 def rows_at(X: Any, rows: Array) -> Any:
@@ -85,15 +81,10 @@ def like(X: Any, values: Any) -> Any:
     return backend.xp.asarray(np.array(values), device=backend.device)
 
 
-def beside(X: Any, values: Any) -> Any:
-    """What was fitted, in the library and on the device of X."""
-    return like(X, host(values))
-
-
 def linear(estimator: Any, X: Any, method: str) -> Any:
     """x . coef + intercept, a column for each output, for X of another library."""
     check_same_namespace(X, estimator, attribute="coef_", method=method)
-    coef, intercept = beside(X, estimator.coef_), beside(X, estimator.intercept_)
+    coef, intercept = (like(X, host(v)) for v in (estimator.coef_, estimator.intercept_))
     return X @ (coef if coef.ndim == 1 else coef.T) + intercept
 
 

@@ -28,6 +28,7 @@ from ..losses.offset import loss_for
 from ..problems import Frame, Problem
 from ..problems._input import check_offset, penalty_factors
 from ..rows import Array, foreign, host, rows_of
+from ..rows.backend import numpy_type
 from ..run import Request, scaling
 from ..run.controllers import summed
 from . import _arrays, _columns, _words
@@ -46,7 +47,13 @@ def _seed_of(random_state: int) -> int:
 
 class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     """A linear model, fitted output by output, or where the loss is on all classes at once, in one
-    run: see HeavyBallRegressor and HeavyBallClassifier."""
+    run: see HeavyBallRegressor and HeavyBallClassifier.
+
+    A kind of estimator gives ``_loss()``, what a row costs; ``_validated``: rows, targets and
+    weights, checked (``finite``: must X be looked at for NaN now?); ``_prepared``: rows, what each
+    run is fitted to, and weights; ``_encoded``: the latter two of all rows, those of weight zero as
+    well; ``_runs``, the names of the runs; and ``_shaped``: ``coef_`` and ``intercept_``.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "l2": [Interval(Real, 0, None, closed="left")],
@@ -111,12 +118,6 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         offset = None if offset is None else offset[kept]
         return _arrays.rows_at(X, kept), y[kept], weights[kept], offset
 
-    def _validated(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, finite: bool = True
-    ) -> tuple[Any, ...]:
-        """Rows, targets and weights, checked. ``finite``: must X be looked at for NaN now?"""
-        raise NotImplementedError
-
     def _shows_finite(self, X: Any) -> bool:
         """Does the fit itself find NaN and infinity, without a look at X before?"""
         return False
@@ -124,18 +125,10 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, **how: bool
     ) -> tuple[Any, ...]:
-        """The same, and offsets, without rows of weight zero."""
+        """Rows, targets, weights and offsets, without rows of weight zero."""
         X, y, weights = self._validated(X, y, sample_weight, **how)
         offset = check_offset(type(self).__name__, offset, y.shape)
         return self._weighted_rows(X, y, weights, offset)
-
-    def _prepared(self, X: Any, y: Any, weights: Any, offset: Any = None) -> tuple[Any, ...]:
-        """Rows, what each run is fitted to, and weights."""
-        raise NotImplementedError
-
-    def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:
-        """What each run is fitted to, and weights: of all rows, those of weight zero as well."""
-        raise NotImplementedError
 
     def _like(self, other: Any, y: Any) -> bool:
         """Do these targets make the same outputs as those of another model?"""
@@ -195,15 +188,6 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         return self
 
     @property
-    def _runs(self) -> list[str]:
-        """What the runs are called."""
-        raise NotImplementedError
-
-    def _loss(self) -> Any:
-        """What a row costs, with this estimator's parameters."""
-        raise NotImplementedError
-
-    @property
     def _l2(self) -> float:
         return float(self.l2)
 
@@ -243,7 +227,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     ) -> None:
         """One run for each of ``targets``, all on the same rows and weights. ``finite``: is X known
         to be? If not, that is seen from the first pass."""
-        labels, dtype, given = report.labels, _arrays.float_type(X), X
+        labels, dtype, given = report.labels, numpy_type(X.dtype), X
         if self.batch_size is not None:
             sampling.batch_rows(type(self).__name__, self.batch_size, X.shape[0])
         if sp.issparse(X) and dense_pays(X):
@@ -257,11 +241,11 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         tol = FIRST_TOL if certain else self.tol
         request = asked(self.method, self.batch_size, self.max_iter, tol, self._seed())
         count = float(X.shape[0]) if weights is None else float(weights.sum())
-        problems: list[Problem] = []
         p = inner = frame = None
+        runs: list[OutputRun] = []
         outcomes: list[FitOutcome] = []
-        for j, target in enumerate(targets):
-            y, place = target, self._place(j)
+        for j, y in enumerate(targets):
+            place = self._place(j)
             if p is None:
                 p = self._problem(X, y, weights)
                 frame = Frame.of(p)
@@ -284,21 +268,20 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
                 intercept[place] = constant(p)
             start = p.join_intercept(coef[place].T, intercept[place])
             watch = tell if report.listened_to else None
-            problems.append(p)
-            run = OutputRun(p, inner, frame, start, request, watch, not warm, by_sums)
-            outcome = fit_until_certain(run, count) if certain else run.descend()
-            outcomes.append(outcome)
-            self._put(coef, intercept, place, outcome.w)
+            runs.append(OutputRun(p, inner, frame, start, request, watch, not warm, by_sums))
+            outcomes.append(fit_until_certain(runs[j], count) if certain else runs[j].descend())
+            self._put(coef, intercept, place, outcomes[j].w)
             report.end()
         for name, value in self._fitted(coef, intercept, given, columns).items():
             setattr(self, name, value)
         if dtype == np.float32:  # what was cast is what is judged
             rough, shift = coef.astype(dtype), intercept.astype(dtype)
-            for j, outcome in enumerate(outcomes):
+            for j, run in enumerate(runs):
                 place = self._place(j)
                 w = p.join_intercept(rough[place].T, shift[place])
-                outcomes[j] = judged(outcome, inner, frame, w)
-        self._stream, self._seen, self._inferred = None, Seen(problems, count, columns), {}
+                outcomes[j] = judged(outcomes[j], run.inner, frame, w)
+        self._seen = Seen([run.p for run in runs], count, columns)
+        self._stream, self._inferred = None, {}
         self._keep(frame, outcomes, request, labels)
         if self._l2 > 0.0 and not self.standardize and scaling.apart(frame.spread2):
             self._warn_of_scaling()
@@ -344,7 +327,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     def _fitted(self, coef: Array, intercept: Array, X: Any, columns: Any = None) -> dict[str, Any]:
         """coef_ and intercept_ as this kind of estimator has them, in X's type and library.
         ``columns``: those that coef is of, if it is not all."""
-        dtype = _arrays.float_type(X)
+        dtype = numpy_type(X.dtype)
         with np.errstate(over="ignore"):
             coef, intercept = coef.astype(dtype), intercept.astype(dtype)
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
@@ -355,15 +338,12 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         shaped = self._shaped(_columns.spread(coef, columns, X.shape[1]), intercept)
         return {name: _arrays.like(X, value) for name, value in shaped.items()}
 
-    def _shaped(self, coef: Array, intercept: Array) -> dict[str, Any]:
-        raise NotImplementedError
-
     # -- use -------------------------------------------------------------------------------------
 
     def _scores(self, X: Any, method: str, offset: Any = None) -> Any:
         """x . coef + intercept + offset, a column for each output; asked for by ``method``."""
         check_is_fitted(self)
-        X = _arrays.checked(self, X, accept_sparse="csr", reset=False)
+        X = _arrays.checked(self, X, reset=False)
         if _arrays.elsewhere(X) or foreign(self.coef_):
             scores = _arrays.linear(self, X, method)
         else:

@@ -46,15 +46,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, finite: bool = True
     ) -> tuple[Any, ...]:
-        X, y = _plain.checked(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            order="C",  # batches are rows
-            reset=reset,
-            ensure_all_finite=finite,
-        )
+        X, y = _plain.checked(self, X, y, reset=reset, ensure_all_finite=finite)
         if not _plain.few_whole_numbers(y):
             check_classification_targets(y)
         return X, y, self._weights(sample_weight, X)
@@ -97,7 +89,7 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
         return [f"class {self.classes_[j]}" for j in self._sides]
 
     def _prepared(self, X: Any, y: Any, weights: Any, offset: Any = None) -> tuple[Any, ...]:
-        """Rows, what each run is fitted to, and weights; ``classes_`` is set."""
+        """See HeavyBall; ``classes_`` is set."""
         classes, places, weights = self._sorted(y, weights)
         if weights is not None:
             X, places, weights, offset = self._weighted_rows(X, places, weights, offset)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _checks
+from .._pictures import axes_for
 from ..rows import Array
 
 LABELS = {
@@ -18,14 +20,7 @@ LABELS = {
 }
 
 
-def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots()[1]
-
-
+@dataclass(eq=False, repr=False)
 class HistoryDisplay:
     """How a fit went: the gradient's norm, or the objective, against passes or steps.
 
@@ -53,8 +48,9 @@ class HistoryDisplay:
     'log'
     """
 
-    def __init__(self, history: dict[str, np.ndarray], *, name: str | None = None) -> None:
-        self.history, self.name = history, name
+    history: dict[str, Array]
+    _: KW_ONLY
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -101,7 +97,8 @@ class HistoryDisplay:
         """
         x = _checks.choice("plot", "x", x, ["passes", "iteration"])
         y = _checks.choice("plot", "y", y, ["gradient_norm", "value"])
-        outputs, lines, ax = np.unique(self.history["output"]), [], _axes(ax)
+        outputs, lines = np.unique(self.history["output"]), []
+        ax = axes_for("HistoryDisplay.plot", ax)
         for output in outputs:
             rows = self.history["output"] == output
             label = self.name if outputs.size == 1 else f"{self.name}, output {output}"
@@ -116,6 +113,7 @@ class HistoryDisplay:
         return self
 
 
+@dataclass(eq=False, repr=False)
 class PathDisplay:
     """Scores of cross-validation, or coefficients, against the penalty.
 
@@ -145,16 +143,12 @@ class PathDisplay:
     'log'
     """
 
-    def __init__(
-        self,
-        l2s: Array,
-        lines: Array,
-        *,
-        l2: float | None = None,
-        mean: bool = True,
-        label: str = "score",
-    ) -> None:
-        self.l2s, self.lines, self.l2, self.mean, self.label = l2s, lines, l2, mean, label
+    l2s: Array
+    lines: Array
+    _: KW_ONLY
+    l2: float | None = None
+    mean: bool = True
+    label: str = "score"
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line: Any) -> PathDisplay:
@@ -215,7 +209,7 @@ class PathDisplay:
         PathDisplay
             The display, drawn.
         """
-        ax, order = _axes(ax), np.argsort(self.l2s)
+        ax, order = axes_for("PathDisplay.plot", ax), np.argsort(self.l2s)
         x, lines = self.l2s[order], self.lines[:, order]
         if self.mean:
             middle, spread = lines.mean(axis=0), lines.std(axis=0)

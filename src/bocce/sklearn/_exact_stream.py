@@ -21,18 +21,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import lstsq
 
 from ..inference import pseudo_inverse
-from ..losses.offset import loss_for
 from ..problems import Problem
-from ..problems._input import CONSTANT, check_penalty, penalty_factors
-from ..rows import Array, Dense
+from ..problems._input import CONSTANT, check_penalty
+from ..rows import Array
 from ..run import Request
 from ..run.constant import constant
-from ._ridge import Sums, model_of
+from ._stream import check_outputs, publish
 
 MOST_COLUMNS = 1024
 MOST_STEPS = 100
+FLAT = 1e-14  # of the largest eigenvalue: smaller ones are rounding
 ENOUGH = 1e-10  # of log likelihood: Newton's next step ends within rounding
 
 
@@ -43,116 +44,77 @@ def serves(model: Any, d: int) -> bool:
 
 
 class SumStream:
-    """All that ridge regression needs to know of the rows seen so far, about the first mean."""
+    """All that ridge regression needs to know of the rows seen so far.
+
+    With rows a_i = (x_i, 1) and targets y_i, both about the first mean where there is an intercept:
+    J = sum_i c_i a_i a_i^T, q = sum_i c_i a_i y_i and y2 = sum_i c_i y_i^2.
+    """
 
     def __init__(self, X: Array, Y: Array, c: Array, intercept: bool) -> None:
-        total = float(c.sum())
-        self.x = c @ X / total if intercept else np.zeros(X.shape[1])
-        self.y = c @ Y / total if intercept else np.zeros(Y.shape[1])
-        self.intercept, self.calls, self.rows = intercept, 0, 0
-        self.sums: Any = None  # of the rows seen
-        self.y2 = np.zeros(Y.shape[1])
-        self.add(X, Y, c)
+        self.x, self.y = (intercept * (c @ Z) / float(c.sum()) for Z in (X, Y))
+        self.J = np.zeros((X.shape[1] + 1, X.shape[1] + 1))
+        self.q, self.y2 = np.zeros((X.shape[1] + 1, Y.shape[1])), np.zeros(Y.shape[1])
+        self.calls, self.rows = 0, 0
 
     def add(self, X: Array, Y: Array, c: Array) -> None:
         """Add a chunk; nothing changes where its squares overflow."""
+        A, Y = np.column_stack([X - self.x, np.ones(len(X))]), Y - self.y
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = Sums.of(X - self.x, Y - self.y, c)
-            sums = sums if self.sums is None else self.sums.plus(sums)
-            y2 = self.y2 + c @ np.square(Y - self.y)
-        if not (
-            np.isfinite(sums.xx).all() and np.isfinite(sums.xy).all() and np.isfinite(y2).all()
-        ):
+            weighted = (A * c[:, None]).T
+            J, q, y2 = self.J + weighted @ A, self.q + weighted @ Y, self.y2 + c @ np.square(Y)
+        if not all(np.isfinite(found).all() for found in (J, q, y2)):
             raise ValueError(
                 "partial_fit: the squares of X and y overflow, must be finite for sums over a "
                 "stream; divide X and y by a constant."
             )
-        self.sums, self.y2 = sums, y2
+        self.J, self.q, self.y2 = J, q, y2
         self.calls, self.rows = self.calls + 1, self.rows + len(X)
 
-    def solution(self, model: Any) -> tuple[Array, Array]:
-        """Coefficients (q, d) and intercepts (q,) with the estimator's penalty."""
-        l2, self.factors = float(model.l2), np.ones(self.x.size)
-        if model.penalty is None and not model.standardize:
-            return model_of(self.sums, self.x, self.y, self.intercept).at(l2)
-        s, W = self.sums, self.sums.weight
-        x, y = s.x / W, s.y / W
-        given = check_penalty(type(model).__name__, model.penalty, x.size)
-        self.factors = self.factors if given is None else given
+    def solution(self, model: Any) -> tuple[Array, Array, Array]:
+        """Coefficients (q, d), intercepts and objectives (q,) with the estimator's penalty."""
+        d, W = self.x.size, self.J[-1, -1]
+        factors = check_penalty(type(model).__name__, model.penalty, d)
+        factors = np.ones(d) if factors is None else factors
         if model.standardize:
-            variance = np.diag(s.xx) / W - np.square(x)
-            varies = variance > np.square(CONSTANT * (self.x + x))
-            self.factors = self.factors * np.where(varies, variance, 1.0)
-        x, y = (x, y) if self.intercept else (0.0 * x, 0.0 * y)
-        hessian = s.xx / W - np.outer(x, x) + np.diag(l2 * self.factors)
-        coef = (pseudo_inverse(hessian) @ (s.xy / W - np.outer(x, y))).T
-        return coef, self.y + y - coef @ (self.x + x)
+            mean = self.J[:d, d] / W
+            variance = self.J.diagonal()[:d] / W - np.square(mean)
+            varies = variance > np.square(CONSTANT * (self.x + mean))
+            factors = factors * np.where(varies, variance, 1.0)
+        used = d + bool(model.fit_intercept)
+        J, q, ridge = self.J[:used, :used], self.q[:used], np.append(model.l2 * factors, 0.0)[:used]
+        H = J + np.diag(W * ridge)
+        size = np.sqrt(H.diagonal())[:, None]
+        size[size == 0.0] = 1.0
+        w = lstsq(H / size / size.T, q / size, cond=FLAT, lapack_driver="gelsy")[0] / size
+        losses = (0.5 * w * (J @ w) - q * w).sum(axis=0) + 0.5 * self.y2
+        values = losses.clip(0.0) / W + 0.5 * ridge @ np.square(w)
+        coef = w[:d].T
+        intercept = self.y + w[d] - coef @ self.x if model.fit_intercept else np.zeros(len(coef))
+        return coef, intercept, values
 
 
-def dense_chunk(X: Any) -> Array:
-    """The rows of a chunk as a dense array of float64."""
-    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+def dense_chunk(X: Any, weights: Array | None) -> tuple[Array, Array]:
+    """The rows of a chunk as a dense array of float64, and their weights."""
+    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    return X, np.ones(len(X)) if weights is None else weights
 
 
-def add_to_sums(model: Any, X: Any, y: Array, weights: Array | None) -> None:
+def add_to_sums(model: Any, given: Any, y: Array, weights: Array | None) -> None:
     """Take in a chunk, and set what a fit sets."""
-    given, X = X, dense_chunk(X)
-    Y, c = y.reshape(len(y), -1), np.ones(len(y)) if weights is None else weights
+    (X, c), Y = dense_chunk(given, weights), y.reshape(len(y), -1)
     stream: SumStream | None = getattr(model, "_stream", None)
     if stream is None:
         stream = SumStream(X, Y, c, bool(model.fit_intercept))
-    elif Y.shape[1] != stream.y.size:
-        raise ValueError(
-            f"partial_fit: y has {Y.shape[1]} outputs, must have {stream.y.size} as at the first "
-            "call; start with a clone."
-        )
-    else:
-        stream.add(X, Y, c)
-    coef, intercept = stream.solution(model)
+    check_outputs(Y.shape[1], stream.y.size)
+    stream.add(X, Y, c)
+    coef, intercept, values = stream.solution(model)
     said = (
         f"A stream of {stream.calls} chunks and {stream.rows:,} rows: the sums of all rows are "
         "kept, and coef_ is the exact ridge regression on them."
     )
-    values = _values(model, stream, coef, intercept)
-    published(model, stream, given, coef, intercept, values, 0.0, said)
-
-
-def published(
-    model: Any,
-    stream: Any,
-    given: Any,
-    coef: Array,
-    intercept: Array,
-    values: Array,
-    norm: float,
-    said: str,
-) -> None:
-    """Set what a fit sets; the history has a row for each call and output."""
-    for name, value in model._fitted(coef, intercept, given).items():
-        setattr(model, name, value)
-    q = len(coef)
-    now = {
-        "iteration": np.full(q, stream.calls),
-        "passes": np.full(q, float(stream.calls)),
-        "value": values,
-        "gradient_norm": np.full(q, norm),
-        "output": np.arange(q),
-    }
-    before = vars(model).get("history_") if stream.calls > 1 else None
-    model.history_ = (
-        now if before is None else {k: np.concatenate([before[k], v]) for k, v in now.items()}
-    )
-    model._stream, model._seen, model.n_iter_, model.plan_ = stream, None, stream.calls, said
-
-
-def _values(model: Any, stream: SumStream, coef: Array, intercept: Array) -> Array:
-    """The objective of each output on all rows seen."""
-    W, s = stream.sums.weight, stream.sums
-    shift = intercept + coef @ stream.x - stream.y
-    quadratic = np.einsum("qd,de,qe->q", coef, s.xx, coef)
-    cross = np.einsum("qd,dq->q", coef, s.xy)
-    left = quadratic - 2.0 * cross + stream.y2 + 2.0 * shift * (coef @ s.x - s.y) + W * shift**2
-    return np.asarray(0.5 * left.clip(0.0) / W + 0.5 * model.l2 * np.square(coef) @ stream.factors)
+    calls = stream.calls
+    history = [(calls, float(calls), value, 0.0) for value in values]
+    publish(model, stream, given, (coef, intercept), history, said)
 
 
 @dataclass
@@ -212,28 +174,23 @@ def renew(model: Any, X: Any, y: Array, weights: Array | None) -> None:
             f"partial_fit: loss={model.loss!r} keeps a matrix of all pairs of columns, and X has "
             f"{X.shape[1]}, must have at most {MOST_COLUMNS}; leave columns out, or use fit."
         )
-    given, X = X, dense_chunk(X)
-    c = np.ones(len(X)) if weights is None else weights
-    weight, name = float(c.sum()), type(model).__name__
+    given, (X, c) = X, dense_chunk(X, weights)
+    weight, intercept = float(c.sum()), bool(model.fit_intercept)
     stream: RenewableStream | None = getattr(model, "_stream", None)
-    intercept = bool(model.fit_intercept)
     centre = c @ X / weight * intercept if stream is None else stream.centre
-    rows, c = Dense(X - centre), c * (len(X) / weight)
-    loss = loss_for(model._loss(), y)
-    p = Problem.of(rows, y, loss, 0.0, weight=c, intercept=intercept, has_column=False)
+    p = model._problem(X - centre, y, c).replace(l2=0.0)  # the stream has its own penalty
     if stream is None:
-        own = (model.penalty, model.standardize)
-        factors = penalty_factors(name, rows, *own, c, intercept)
         w, d = np.zeros(p.width), p.width
         if intercept:
             w[-1] = constant(p)
-        factors = np.ones(d) if factors is None else factors
+        factors = np.ones(d) if p.penalty is None else p.penalty
         stream = RenewableStream(centre, factors, w, np.zeros((d, d)), np.zeros(d))
     value, norm = stream.add(p, weight, float(model.l2))
     coef, last = p.split_intercept(stream.w)
-    intercepts = np.array([last - centre @ coef if intercept else 0.0])
+    fitted = coef[None], np.array([last - centre @ coef if intercept else 0.0])
     said = (
         f"A stream of {stream.calls} chunks and {stream.rows:,} rows: each chunk was fitted by "
         "Newton's method with a quadratic for the rows before it (renewable estimation)."
     )
-    published(model, stream, given, coef[None], intercepts, np.array([value]), norm, said)
+    history = [(stream.calls, float(stream.calls), value, norm)]
+    publish(model, stream, given, fitted, history, said)

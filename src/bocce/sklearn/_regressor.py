@@ -48,17 +48,8 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, finite: bool = True
     ) -> tuple[Any, ...]:
-        X, y = _plain.checked(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            order="C",  # batches are rows
-            multi_output=not self._log_link,
-            y_numeric=True,
-            reset=reset,
-            ensure_all_finite=finite,
-        )
+        how = {"multi_output": not self._log_link, "y_numeric": True}
+        X, y = _plain.checked(self, X, y, reset=reset, ensure_all_finite=finite, **how)
         y, _ = self._loss().targets(type(self).__name__, np.asarray(y))
         return X, y, self._weights(sample_weight, X)
 
@@ -68,7 +59,6 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         return self.loss == "squared" and _arrays.plain_floats(X) and not tiny(X)
 
     def _prepared(self, X: Any, y: Any, weights: Any, offset: Any = None) -> tuple[Any, ...]:
-        """Rows, what each run is fitted to, and weights."""
         return X, *self._encoded(with_offset(self._loss(), y, offset)[1], weights)
 
     def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:
@@ -255,12 +245,8 @@ class HeavyBallRegressor(LinearRegressor):
         fitted exactly. For independent rows of one model the estimate has the limit distribution of
         ``fit`` on all rows seen (Luo and Song 2020).
 
-        Otherwise steps are taken once over the chunk, and the schedule goes on from call to call.
-        Frame, curvature and batch size come from the first chunk. With "auto" the steps are cut
-        in stages that double in length and ``coef_`` is an average of the later iterates; other
-        methods follow their schedule for ``max_iter`` passes of the first chunk, then hold its
-        last values. A chunk whose loss rises fourfold is taken back and done again with shorter
-        steps. ``tol`` is not used.
+        Otherwise steps are taken once over the chunk, and the schedule goes on from call to call,
+        as in :meth:`HeavyBallClassifier.partial_fit`.
 
         Parameters
         ----------
@@ -279,9 +265,8 @@ class HeavyBallRegressor(LinearRegressor):
             self._one_output = y.ndim == 1
         if _exact_stream.serves(self, X.shape[1]):
             _exact_stream.add_to_sums(self, X, y, weights)
-            return self
-        if self._log_link:
+        elif self._log_link:
             _exact_stream.renew(self, X, y, weights)
-            return self
-        _stream.advance(self, X, y.reshape(y.shape[0], -1).T, weights)
+        else:
+            _stream.advance(self, X, y.reshape(y.shape[0], -1).T, weights)
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ class StreamState:
     penalty: Array | None  # its factors, one a variable
     calls: int = 0
     rows: int = 0
-    history: list[tuple[float, ...]] = field(default_factory=list)
 
 
 def classes_of(named: Any, known: Array | None) -> Array:
@@ -59,11 +58,7 @@ def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | N
     if told is None:
         told = _begin(estimator, first, outputs)
     first = first.with_fields(penalty=told.penalty)  # in the units of the first chunk
-    if len(outputs) != (known := len(told.stream.place.trails)):
-        raise ValueError(
-            f"partial_fit: y has {len(outputs)} outputs, must have {known} as at the first call; "
-            "start with a clone."
-        )
+    check_outputs(len(outputs), len(told.stream.place.trails))
     varies = told.flat & ~_flat_columns(first)
     if varies.any():
         _reframe(told, first, varies)
@@ -74,8 +69,17 @@ def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | N
     over_chunk(told.stream, problems, told.request.batch_size, seed)
     told.calls += 1
     told.rows += inner.n
-    estimator._stream = told
-    _publish(estimator, told, problems, X)
+    points, passes = told.stream.points(), told.rows / told.first_rows
+    history = []
+    for u, problem in zip(points, problems):
+        look = problem.look(u)
+        norm = float(np.linalg.norm(told.frame.gradient_out(look.gradient)))
+        history.append((told.stream.place.k, passes, look.value, norm))
+    rows = estimator._outputs(len(points))
+    fitted = np.zeros((rows, X.shape[1])), np.zeros(rows)
+    for j, u in enumerate(points):
+        estimator._put(*fitted, estimator._place(j), told.frame.out(u))
+    publish(estimator, told, X, fitted, history, _plan(told))
 
 
 def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> StreamState:
@@ -136,26 +140,32 @@ def _reframe(told: StreamState, p: Problem, varies: Array) -> None:
     told.stream.L, told.stream.mu = max(told.stream.L, c.L), min(told.stream.mu, c.mu)
 
 
-def _publish(estimator: Any, told: StreamState, problems: list[Problem], X: Any) -> None:
-    """coef_, intercept_, history_, n_iter_ and plan_ after a call."""
-    stream = told.stream
-    points, k, passes = stream.points(), stream.place.k, told.rows / told.first_rows
-    for j, (u, problem) in enumerate(zip(points, problems)):
-        look = problem.look(u)
-        norm = float(np.linalg.norm(told.frame.gradient_out(look.gradient)))
-        told.history.append((k, passes, look.value, norm, j))
-    names = ("iteration", "passes", "value", "gradient_norm", "output")
-    estimator.history_ = dict(zip(names, np.array(told.history).T))
-    for name in ("iteration", "output"):
-        estimator.history_[name] = estimator.history_[name].astype(np.int64)
-    rows = estimator._outputs(len(points))
-    coef, intercept = np.zeros((rows, told.frame.scale.size)), np.zeros(rows)
-    for j, u in enumerate(points):
-        estimator._put(coef, intercept, estimator._place(j), told.frame.out(u))
-    for name, value in estimator._fitted(coef, intercept, X).items():
+def check_outputs(found: int, known: int) -> None:
+    """Every chunk has the outputs of the first."""
+    if found != known:
+        raise ValueError(
+            f"partial_fit: y has {found} outputs, must have {known} as at the first call; "
+            "start with a clone."
+        )
+
+
+def publish(
+    estimator: Any,
+    stream: Any,
+    X: Any,
+    fitted: tuple[Array, Array],
+    history: list[tuple[int, float, float, float]],
+    said: str,
+) -> None:
+    """Set what a fit sets; ``history`` has a row for each output, and goes on from call to call."""
+    for name, value in estimator._fitted(*fitted, X).items():
         setattr(estimator, name, value)
-    estimator.n_iter_ = told.calls
-    estimator.plan_ = _plan(told)
+    names = ("iteration", "passes", "value", "gradient_norm", "output")
+    now = dict(zip(names, map(np.array, (*zip(*history), range(len(history))))))
+    if stream.calls > 1:
+        now = {name: np.append(estimator.history_[name], now[name]) for name in names}
+    estimator.history_, estimator.n_iter_, estimator.plan_ = now, stream.calls, said
+    estimator._stream, estimator._seen = stream, None
 
 
 def _plan(told: StreamState) -> str:

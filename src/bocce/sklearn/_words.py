@@ -41,7 +41,7 @@ def plan(
         said.append(f"The {SHOWN} that took most passes:")
     for j in sorted(slowest):
         label = f"[{labels[j]}] " if len(outcomes) > 1 else ""
-        said.append(f"{label}{_course(problem, outcomes[j], request)}")
+        said.append(f"{label}{_course(outcomes[j], request)}")
     if estimator.tol == "auto" and not affordable(problem):
         most = f"{MOST_VARIABLES:,} variables, and NumPy's or SciPy's arrays"
         said.append(f'tol="auto" needs at most {most}: {request.tol:g} was used.')
@@ -62,24 +62,21 @@ def _scaling(frame: Frame) -> str:
     )
 
 
-def _course(problem: Problem, outcome: FitOutcome, request: Request) -> str:
+def _course(outcome: FitOutcome, request: Request) -> str:
     """What the run did, and how near it came."""
-    text = f"Method {request.facts.name!r} took {_stages(problem, outcome)}; "
-    text += f"the gradient's norm fell to {outcome.ratio:.2g} of the first"
-    text += f" (tol = {request.tol:g})." if request.tol > 0 else "."
-    return text + (" It was stopped by a callback." if outcome.stopped else "")
-
-
-def _stages(problem: Problem, outcome: FitOutcome) -> str:
     told = []
     for stage in outcome.stages:
-        steps = f"{stage.steps} step{'s' * (stage.steps != 1)}"
+        how = f"of batches of {stage.batch}"
         if takes_all_rows(stage.method):
-            told.append(f"{steps} on all rows, each the best on the plane of gradient and momentum")
-        else:
-            told.append(f"{steps} of batches of {stage.batch}")
-    passes = f"{outcome.passes:.3g} passes over the data"
-    return f"{', then '.join(told)}: {passes}" if told else f"no step: {passes}"
+            how = "on all rows, each the best on the plane of gradient and momentum"
+        told.append(f"{stage.steps} step{'s' * (stage.steps != 1)} {how}")
+    tol = f" (tol = {request.tol:g})" if request.tol > 0 else ""
+    stopped = " It was stopped by a callback." if outcome.stopped else ""
+    return (
+        f"Method {request.facts.name!r} took {', then '.join(told) or 'no step'}: "
+        f"{outcome.passes:.3g} passes over the data; the gradient's norm fell to "
+        f"{outcome.ratio:.2g} of the first{tol}.{stopped}"
+    )
 
 
 def _direct(problem: Problem, outcomes: list[FitOutcome]) -> str:

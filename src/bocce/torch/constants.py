@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from scipy.linalg import eigh_tridiagonal
 
 from .. import _checks
 
@@ -156,72 +157,52 @@ class _Closure:
 
     def hessian_product(self, inputs: Any, targets: Any) -> Product:
         """v -> H v, sharing one backward graph among all products."""
-        gradient = self.gradient(inputs, targets, graph=True)
-        kept = [i for i, g in enumerate(gradient) if g.requires_grad]  # the rest is linear
+        gradient = _flat(self.gradient(inputs, targets, graph=True))
 
         def product(v: Vector) -> Vector:
-            if not kept:
+            if not gradient.requires_grad:  # the loss is linear
                 return torch.zeros_like(v)
-            parts = torch.split(v, [p.numel() for p in self.parameters])
-            weights = [parts[i].view_as(self.parameters[i]) for i in kept]
-            second = torch.autograd.grad(
-                [gradient[i] for i in kept],
-                self.parameters,
-                weights,
-                retain_graph=True,
-                materialize_grads=True,
-            )
-            return torch.cat([h.reshape(-1) for h in second])
+            how = {"retain_graph": True, "materialize_grads": True}
+            return _flat(torch.autograd.grad(gradient, self.parameters, v, **how))
 
         return product
+
+
+def _flat(tensors: tuple[Vector, ...]) -> Vector:
+    return torch.cat([tensor.reshape(-1) for tensor in tensors])
 
 
 def _extremes(
     loss_of: _Closure, inputs: Any, targets: Any, steps: int, seed: int
 ) -> tuple[float, float]:
-    """(smallest Ritz value, largest Ritz value plus residual) of the Hessian."""
-    first = loss_of.parameters[0]
-    size = sum(p.numel() for p in loss_of.parameters)
-    start = torch.randn(size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    start = start.to(first.device, first.dtype)
-    alphas, betas = _lanczos(loss_of.hessian_product(inputs, targets), start, min(steps, size))
-    off = torch.tensor(betas[:-1], dtype=torch.float64)
-    T = torch.diag(torch.tensor(alphas, dtype=torch.float64))
-    T = T + torch.diag(off, 1) + torch.diag(off, -1)
-    values, vectors = torch.linalg.eigh(T)
-    residual = abs(betas[-1] * float(vectors[-1, -1]))
-    return float(values[0]), float(values[-1]) + residual
-
-
-def _lanczos(product: Product, start: Vector, steps: int) -> tuple[list[float], list[float]]:
-    """The tridiagonal matrix, fully reorthogonalised; the last beta is the residual's."""
-    basis = [start / start.norm()]
-    alphas: list[float] = []
-    betas: list[float] = []
+    """(smallest Ritz value, largest Ritz value plus residual) of the Hessian, by Lanczos."""
+    first = _flat(tuple(p.detach() for p in loss_of.parameters))
+    generator = torch.Generator().manual_seed(seed)
+    start = torch.randn(first.numel(), generator=generator, dtype=torch.float64).to(first)
+    product = loss_of.hessian_product(inputs, targets)
+    basis, alphas, betas = [start / start.norm()], [], []
     while True:
         u = product(basis[-1])
         alphas.append(float(u @ basis[-1]))
-        for _ in range(2):  # twice is enough
-            for q in basis:
-                u = u - (u @ q) * q
+        for q in basis + basis:  # orthogonalised twice, which is enough
+            u = u - (u @ q) * q
         betas.append(float(u.norm()))
-        scale = max(abs(a) for a in alphas) + max(betas)
-        if len(alphas) == steps or betas[-1] <= 100 * torch.finfo(u.dtype).eps * scale:
-            return alphas, betas
+        least = 100 * torch.finfo(u.dtype).eps * (max(map(abs, alphas)) + max(betas))
+        if len(alphas) == min(steps, first.numel()) or betas[-1] <= least:
+            break
         basis.append(u / betas[-1])
+    values, vectors = eigh_tridiagonal(alphas, betas[:-1])
+    return float(values[0]), float(values[-1] + abs(betas[-1] * vectors[-1, -1]))
 
 
 def _noise(loss_of: _Closure, inputs: Any, targets: Any, s: int) -> tuple[float, float]:
     """(||gradient||^2, variance of one row) from gradients of batches of s rows."""
     count = len(inputs) // s
-    mean: list[Vector] = []
-    squares = 0.0
+    total, squares = torch.zeros(()), 0.0
     for j in range(count):
         part = slice(j * s, (j + 1) * s)
-        gradient = loss_of.gradient(inputs[part], targets[part])
-        squares += sum(float(g.double().square().sum()) for g in gradient)
-        mean = [m + g for m, g in zip(mean, gradient)] if mean else list(gradient)
-    B = count * s
-    big = sum(float((m.double() / count).square().sum()) for m in mean)
-    small = squares / count
+        gradient = _flat(loss_of.gradient(inputs[part], targets[part])).double()
+        squares += float(gradient.square().sum())
+        total = total.to(gradient) + gradient
+    B, small, big = count * s, squares / count, float((total / count).square().sum())
     return (B * big - s * small) / (B - s), (small - big) / (1.0 / s - 1.0 / B)

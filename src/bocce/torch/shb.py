@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import torch
 
-from .._adapters import KAPPA, from_rate, held, row
+from .. import _checks
+from .._adapters import AFTER, KAPPA, from_rate, held, refused, row
 from ..schedules import Schedule
-from . import groups
-from .update import (
-    buckets,
-    has_kernels,
-    move_each,
-    move_together,
-    penalised,
-    refuse_sparse,
-    velocity_of,
-)
+from .update import buckets, has_kernels, move, penalised
 
+COLUMNS = ("alpha", "beta", "theta")
+# torch writes these itself: names of parameters, and what its schedulers and SWA remember
+TORCHS = ("params", "param_names", "initial_lr", "max_lr", "min_lr", "swa_lr")
+OURS = ("k", "evaluating")  # known, but nobody's option
 Closure = Callable[[], Any]
 
 
@@ -181,10 +178,9 @@ class SHB(torch.optim.Optimizer):
             The parameters, under "params", and options.
         """
         if isinstance(param_group, dict):  # torch itself refuses anything else
-            groups.refuse_unknown("SHB", param_group, self.defaults)
+            _check({**self.defaults, **param_group}, [o for o in self.defaults if o not in OURS])
             if self.param_groups:
                 param_group.setdefault("evaluating", self.param_groups[0]["evaluating"])
-            groups.check({**self.defaults, **param_group})
         super().add_param_group(param_group)
 
     def state_dict(self) -> dict[str, Any]:
@@ -200,7 +196,9 @@ class SHB(torch.optim.Optimizer):
         """
         packed = super().state_dict()
         for group in packed["param_groups"]:
-            group["schedule"] = groups.pack(group["schedule"])
+            schedule = group["schedule"]
+            columns = {c: torch.tensor(getattr(schedule, c), dtype=torch.float64) for c in COLUMNS}
+            group["schedule"] = {**columns, "name": schedule.name}
         return packed
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -226,7 +224,8 @@ class SHB(torch.optim.Optimizer):
                 )
         super().load_state_dict(state_dict)
         for group in self.param_groups:
-            group["schedule"] = groups.unpack(group["schedule"])
+            columns = [group["schedule"][c].cpu().numpy() for c in COLUMNS]
+            group["schedule"] = Schedule(*columns, group["schedule"]["name"])
 
     # -- the step --------------------------------------------------------------------------------
 
@@ -249,12 +248,15 @@ class SHB(torch.optim.Optimizer):
             The loss.
         """
         for group in self.param_groups:
-            groups.check_ready(group)
+            _check_ready(group)
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        refuse_sparse("SHB", self._parameters())
-        self._warn_at_the_end()
+        _check_gradients(p for group in self.param_groups for p in group["params"])
+        for group in self.param_groups:
+            if group["after"] == "hold" and group["k"] == group["schedule"].T:
+                warnings.warn(held("SHB", group["schedule"]), RuntimeWarning, stacklevel=5)
+                break
         for group in self.param_groups:
             self._advance(group)
         return loss
@@ -266,30 +268,22 @@ class SHB(torch.optim.Optimizer):
         sign = 1.0 if group["maximize"] else -1.0
         step = sign * float(group["lr"]) * alpha
         moved = [p for p in group["params"] if p.grad is not None]
-        tensors = ((p, p.grad, velocity_of(self.state[p], p)) for p in moved)
+        for p in moved:
+            if "velocity" not in self.state[p]:
+                zero = torch.zeros_like(p, memory_format=torch.preserve_format)
+                self.state[p]["velocity"] = zero
+        tensors = ((p, p.grad, self.state[p]["velocity"]) for p in moved)
         for points, gradients, velocities in buckets(tensors):
             together = group["foreach"] and has_kernels(points[0])
             if group["weight_decay"]:
                 weight = -sign * group["weight_decay"]
                 gradients = penalised(gradients, points, weight, together)
-            move = move_together if together else move_each
-            move(points, gradients, velocities, step, beta, theta, 1.0 + ahead)
+            move(points, gradients, velocities, (step, beta, theta, 1.0 + ahead), together)
         if theta != ahead:
             for p in group["params"]:
                 if p.grad is None and "velocity" in self.state[p]:
                     p.add_(self.state[p]["velocity"], alpha=ahead - theta)  # its w stays
         group["k"] = k + 1
-
-    def _warn_at_the_end(self) -> None:
-        """Once, at the first step beyond T of a schedule that is held."""
-        for group in self.param_groups:
-            if group["after"] == "hold" and group["k"] == group["schedule"].T:
-                warnings.warn(held("SHB", group["schedule"]), RuntimeWarning, stacklevel=6)
-                return
-
-    def _parameters(self) -> Iterator[torch.Tensor]:
-        for group in self.param_groups:
-            yield from group["params"]
 
     # -- where the gradient is taken, and the iterate --------------------------------------------
 
@@ -326,3 +320,45 @@ class SHB(torch.optim.Optimizer):
             for p in group["params"]:
                 if "training" in self.state[p]:
                     p.copy_(self.state[p].pop("training"))
+
+
+def _check(group: dict[str, Any], options: list[str]) -> None:
+    """Every option of a new group; a key that nobody reads, such as ``momentum``, is a mistake."""
+    for key in group:
+        if key not in (*options, *OURS, *TORCHS):
+            near = difflib.get_close_matches(str(key), options, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "leave it out."
+            raise ValueError(
+                f"SHB: a group has the key {key!r}, must be one of "
+                f"{', '.join(map(repr, options))}; {hint}"
+            )
+    if not isinstance(group["schedule"], Schedule):
+        remedy = "make one with bocce.schedules, or use SHB.from_lr"
+        told = ("schedule", group["schedule"], "a bocce Schedule", remedy)
+        raise _checks.refused(TypeError, "SHB", *told)
+    _checks.real("SHB", "lr", group["lr"], least=0.0, remedy="it multiplies the schedule's alpha")
+    _checks.real("SHB", "weight_decay", group["weight_decay"], least=0.0)
+    _checks.choice("SHB", "after", group["after"], AFTER)
+
+
+def _check_ready(group: dict[str, Any]) -> None:
+    """What must hold before a step, whoever changed the group meanwhile."""
+    if group["evaluating"]:
+        raise RuntimeError(
+            "SHB.step: the parameters hold the iterate since eval_params(), but the gradient "
+            "belongs at the training point; call train_params() before computing it."
+        )
+    lr = float(group["lr"])
+    _checks.real("SHB.step", "lr", lr, least=0.0, remedy="check what the scheduler set")
+    if group["after"] == "raise" and group["k"] >= group["schedule"].T:
+        raise RuntimeError(refused("SHB.step", group["schedule"]))
+
+
+def _check_gradients(points: Iterable[torch.Tensor]) -> None:
+    for p in points:
+        if p.grad is not None and p.grad.layout != torch.strided:
+            raise RuntimeError(
+                f"SHB.step: a gradient of shape {tuple(p.shape)} has layout {p.grad.layout}, must "
+                "be dense, as momentum moves every entry; use sparse=False in the embedding, or "
+                "another optimizer for it."
+            )

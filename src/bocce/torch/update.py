@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
+Tensors = list[torch.Tensor]
 
-def buckets(
-    tensors: Iterable[tuple[torch.Tensor, ...]],
-) -> list[tuple[list[torch.Tensor], ...]]:
+
+def buckets(tensors: Iterable[tuple[Any, ...]]) -> list[tuple[Tensors, ...]]:
     """Lists of one class, device and dtype each, as the multi-tensor kernels want them.
 
     The class, since a shard of a parameter (DTensor) and a plain one do not go into one call.
     """
-    found: dict[tuple[type, torch.device, torch.dtype], list[tuple[torch.Tensor, ...]]] = {}
+    found: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
     for row in tensors:
         found.setdefault((type(row[0]), row[0].device, row[0].dtype), []).append(row)
     return [tuple(list(column) for column in zip(*rows)) for rows in found.values()]
 
 
-def velocity_of(state: dict[str, Any], p: torch.Tensor) -> torch.Tensor:
-    """w_k - w_{k-1} of a parameter, 0 at the start."""
-    if "velocity" not in state:
-        state["velocity"] = torch.zeros_like(p, memory_format=torch.preserve_format)
-    velocity: torch.Tensor = state["velocity"]
-    return velocity
-
-
-def refuse_sparse(where: str, points: Iterable[torch.Tensor]) -> None:
-    for p in points:
-        if p.grad is not None and p.grad.layout != torch.strided:
-            raise RuntimeError(
-                f"{where}.step: a gradient of shape {tuple(p.shape)} has layout {p.grad.layout}, "
-                "must be dense, as momentum moves every entry; use sparse=False in the "
-                "embedding, or another optimizer for it."
-            )
-
-
 def has_kernels(point: torch.Tensor) -> bool:
-    """Does ``move_together`` give the numbers of ``move_each``?
+    """Do multi-tensor kernels give the numbers of one tensor at a time?
 
     Not for half precision on the CPU: there ``torch._foreach_mul_`` rounds beta to half before it
     multiplies, and 0.999 becomes 1.
@@ -48,48 +30,42 @@ def has_kernels(point: torch.Tensor) -> bool:
     return not (point.device.type == "cpu" and point.dtype in (torch.float16, torch.bfloat16))
 
 
-def penalised(
-    gradients: list[torch.Tensor], points: list[torch.Tensor], weight: float, together: bool
-) -> list[torch.Tensor]:
+def penalised(gradients: Tensors, points: Tensors, weight: float, together: bool) -> Tensors:
     """The gradients of f + weight |y|^2/2, as new tensors: ``.grad`` is the caller's."""
     if together:
         return list(torch._foreach_add(gradients, points, alpha=weight))
     return [g.add(y, alpha=weight) for g, y in zip(gradients, points)]
 
 
-def move_each(
-    points: Sequence[torch.Tensor],
-    gradients: Sequence[torch.Tensor],
-    velocities: Sequence[torch.Tensor],
-    step: float,
-    beta: float,
-    back: float,
-    forth: float,
+def move(
+    points: Tensors,
+    gradients: Tensors,
+    velocities: Tensors,
+    row: tuple[float, float, float, float],
+    together: bool,
 ) -> None:
-    """v <- beta v + step g and y <- (y - back v_old) + forth v_new, a tensor at a time.
+    """v <- beta v + step g and y <- (y - back v_old) + forth v_new.
 
-    ``step`` is -alpha (+alpha to maximise), ``back`` is theta_k and ``forth`` 1 + theta_{k+1}:
-    the point y holds w + theta v before and after.
+    ``row`` is (step, beta, back, forth): -alpha (+alpha to maximise), beta, theta_k and
+    1 + theta_{k+1}. The point y holds w + theta v before and after. ``together``: one call a term
+    for the whole lists; the same numbers, bit for bit.
     """
-    for y, g, v in zip(points, gradients, velocities):
-        if back:
-            y.add_(v, alpha=-back)
-        v.mul_(beta).add_(g, alpha=step)
-        y.add_(v, alpha=forth)
-
-
-def move_together(
-    points: list[torch.Tensor],
-    gradients: list[torch.Tensor],
-    velocities: list[torch.Tensor],
-    step: float,
-    beta: float,
-    back: float,
-    forth: float,
-) -> None:
-    """``move_each`` with one call a term for the whole list; the same numbers, bit for bit."""
+    step, beta, back, forth = row
+    add, multiply = _add_each, _multiply_each
+    if together:
+        add, multiply = torch._foreach_add_, torch._foreach_mul_
     if back:
-        torch._foreach_add_(points, velocities, alpha=-back)
-    torch._foreach_mul_(velocities, beta)
-    torch._foreach_add_(velocities, gradients, alpha=step)
-    torch._foreach_add_(points, velocities, alpha=forth)
+        add(points, velocities, alpha=-back)
+    multiply(velocities, beta)
+    add(velocities, gradients, alpha=step)
+    add(points, velocities, alpha=forth)
+
+
+def _add_each(to: Tensors, others: Tensors, *, alpha: float) -> None:
+    for x, y in zip(to, others):
+        x.add_(y, alpha=alpha)
+
+
+def _multiply_each(tensors: Tensors, factor: float) -> None:
+    for x in tensors:
+        x.mul_(factor)
