@@ -12,6 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 try:
     import resource
 except ImportError:  # Windows
@@ -93,26 +95,25 @@ def read_ahead(
 
 def open_file(path: Path, direct: bool) -> int:
     """A descriptor for reading, past the cache where that is wanted and the file system can."""
-    if direct and hasattr(os, "O_DIRECT") and hasattr(os, "preadv"):
-        file = -1
+    if direct and hasattr(os, "O_DIRECT"):
         try:
-            file = os.open(path, os.O_RDONLY | os.O_DIRECT)
-            os.preadv(file, [mmap.mmap(-1, PAGE)], 0)
-            return file
+            return os.open(path, os.O_RDONLY | os.O_DIRECT)
         except OSError as error:
-            if file >= 0:
-                os.close(file)
             if error.errno != errno.EINVAL:  # what a file system without direct input says
                 raise
     return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
 
 
-def read_at(file: int, view: memoryview, offset: int, wanted: int) -> int:
-    """Fill ``view`` from ``offset`` of the file, in whole pages; returns how many bytes came."""
-    got, end = 0, -(-wanted // PAGE) * PAGE
-    while got < wanted and (count := _read_some(file, view[got:end], offset + got)):
+def read_at(file: int, offset: int, length: int) -> memoryview:
+    """So many bytes of the file, fewer where it ends; direct input fills whole pages."""
+    skip = offset % PAGE
+    wanted, got = skip + length, 0
+    end = -(-wanted // PAGE) * PAGE
+    room = np.empty(end + PAGE, np.uint8)
+    view = room.data[-room.ctypes.data % PAGE :]
+    while got < wanted and (count := _read_some(file, view[got:end], offset - skip + got)):
         got += count
-    return got
+    return view[skip : min(got, wanted)]
 
 
 def _read_some(file: int, view: memoryview, offset: int) -> int:

@@ -248,9 +248,9 @@ def test_what_does_not_fit_is_refused(tmp_path):
 LIMITED = """
 import os, resource, sys
 import numpy as np, bocce
-from bocce.data.write import blocks, shuffle
+from bocce.data.write import blocks
 n, d, path = 500_000, 50, sys.argv[1]
-shuffle.BUCKET_BYTES = 1 << 22
+blocks.BUCKET_BYTES = 1 << 22
 
 def chunks(rows, piece=5_000):
     rng = np.random.default_rng(0)
