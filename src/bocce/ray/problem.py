@@ -48,6 +48,12 @@ class ActorRows(Rows):
         more = self.d - self.found.d
         return self.found.pairs + 2 * more * self.found.cost / self.n + more
 
+    def blocks(self, rows: Index | None = None) -> Iterator[Array]:
+        raise ValueError(
+            f"{WHERE}: rows must be left out for rows in Ray actors, which are numbered part by "
+            "part; ask for all of them."
+        )
+
     def with_column(self) -> Rows:
         wider = copy(self)
         wider.d += 1
@@ -95,12 +101,6 @@ class ActorProblem(PartedProblem):
             return list(ray.get(asked))
 
         yield from zip((self.given.found.rows[part] for part in actors), insist(answers))
-
-    def named(self, rows: Index) -> Iterator[tuple[Problem, Index]]:
-        raise ValueError(
-            f"{self.loss.problem_name}: rows must be left out for rows in Ray actors, which "
-            "are numbered part by part; ask for all of them."
-        )
 
 
 @contextmanager
