@@ -13,7 +13,7 @@ import ray
 
 from .. import sampling
 from ..engines.remote import RemoteEngine
-from ..problems import PartedProblem, Problem
+from ..problems import Look, PartedProblem, Problem
 from ..rows import Array, Index, Rows
 from . import workers
 from .cluster import RESTARTS, WHERE, check_parts, insist
@@ -145,29 +145,21 @@ class ActorEngine(RemoteEngine):
                 'batch_size out, or use method "plane".'
             )
         self.actors, self.seed = problem.given.actors, seed
-        self.split: tuple[int, Array] = (-1, np.empty(0))
 
     def unit_sum(self, at: Array, k: int) -> Array:
-        counts, sent = self._counts(k), shared(at)
+        units, sent = self.problem.given.found.units, shared(at)
+        counts = sampling.split_counts(self.seed, k, units, self.fetched).tolist()
 
         def total() -> Array:
             pending = [
-                (part, actor.unit_sum.remote(self.problem.frame, sent, k, int(counts[part])))
+                (part, actor.unit_sum.remote(self.problem.frame, sent, k, counts[part]))
                 for part, actor in self.actors.items()
                 if counts[part]
             ]
-            self.split = k + 1, self._counts(k + 1)  # while the workers work
             return np.asarray(reduced(self.actors, pending))
 
         return np.asarray(insist(total))[1:]
 
-    def row_sum(self, at: Array) -> tuple[float, Array]:
-        p, found = self.problem, self.problem.look(at)
-        return p.n * (found.value - p.ridge_value(at)), p.n * (
-            found.gradient - p.penalty_gradient(at)
-        )
-
-    def _counts(self, k: int) -> Array:
-        if self.split[0] == k:
-            return self.split[1]
-        return sampling.split_counts(self.seed, k, self.problem.given.found.units, self.fetched)
+    def look(self, w: Array) -> Look:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return super().look(w) if self.has_gram else self.problem.look(w)
