@@ -14,10 +14,10 @@ import ray
 from .. import sampling
 from ..engines.remote import RemoteEngine
 from ..problems import Look, PartedProblem, Problem
-from ..rows import Array, Index, Rows
+from ..problems.frame import CONSTANT, SAMPLE
+from ..rows import Array, Csr, Index, Rows
 from . import workers
 from .cluster import RESTARTS, WHERE, check_parts, insist
-from .columns import Seen, seen
 from .scores import ActorScores
 from .sources import Survey
 from .workers import reduced, shared
@@ -30,12 +30,8 @@ class ActorRows(Rows):
     X = None
 
     def __init__(self, found: Survey, actors: dict[int, Any]) -> None:
-        self.found, self.actors = found, actors
+        self.found, self.actors, self.sparse = found, actors, found.sparse
         self.n, self.d, self.dtype = sum(found.rows), found.d, found.dtype
-
-    @property
-    def sparse(self) -> bool:  # type: ignore[override]
-        return self.found.sparse
 
     @property
     def cost(self) -> float:
@@ -66,6 +62,20 @@ class ActorRows(Rows):
         return hashlib.sha256(whole.encode()).hexdigest()
 
 
+def column_sums(part: Problem, stride: int, centre: Array | None) -> Array:
+    """Rows looked at; sums over them of x (or of its squares about the centre) and of x != 0; and
+    the least and the largest of each column."""
+    X = part.given.X
+    if isinstance(part.given, Csr):
+        squares = part.n * part.given.squares()
+        entries = np.bincount(X.indices, minlength=X.shape[1])
+        return np.stack([np.full(X.shape[1], float(part.n)), squares, entries, entries, entries])
+    sample = np.asarray(X[::stride], dtype=np.float64)
+    about = sample if centre is None else np.square(sample - centre)
+    count, entries = np.full(X.shape[1], float(len(sample))), np.count_nonzero(sample, axis=0)
+    return np.stack([count, about.sum(axis=0), entries, sample.min(axis=0), sample.max(axis=0)])
+
+
 class ActorProblem(PartedProblem):
     """f is the mean over the parts, and every part lives in an actor.
 
@@ -85,8 +95,29 @@ class ActorProblem(PartedProblem):
     def units(self) -> int:
         return sum(self.given.found.units)
 
-    def columns_seen(self) -> Seen | None:
-        return None if self.given.found.in_files else seen(self)
+    def columns_seen(self) -> tuple[Array, Array, Array] | None:
+        """Two rounds: sums of the columns, then of their squares about the centre. As on one
+        machine a sample of the rows will do, and all of them are looked at for columns that seem
+        constant there."""
+        if self.given.found.in_files:
+            return None
+        stride, centre, dense = -(-self.n // SAMPLE), np.zeros(self.d), not self.sparse
+        if self.intercept and dense:
+            rows, total, _, least, most = self._column_sums(stride, None)
+            centre = np.where(least == most, least, total / rows)  # to the bit where it is constant
+        rows, squares, entries, _, _ = self._column_sums(stride, centre)
+        flat = squares / rows <= np.square(CONSTANT * centre)
+        if stride > 1 and flat.any() and dense:  # rare in the sample, perhaps not in the data
+            rows, squares, entries, _, _ = self._column_sums(1, centre)
+            flat = squares / rows <= np.square(CONSTANT * centre)
+        return centre, np.where(flat, 0.0, squares / rows), entries / rows
+
+    def _column_sums(self, stride: int, centre: Array | None) -> Array:
+        """``column_sums`` of all parts together."""
+        parts = np.stack([answer for _, answer in self.over(column_sums, stride, centre)])
+        whole: Array = parts.sum(axis=0)
+        whole[3], whole[4] = parts[:, 3].min(axis=0), parts[:, 4].max(axis=0)
+        return whole
 
     def in_frame(self, frame: Any) -> ActorProblem:
         penalty = np.append(frame.scale**2, np.zeros(int(self.intercept)))
