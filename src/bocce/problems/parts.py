@@ -201,8 +201,7 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, BlockFile)):
         labels: Vector | None = None,
     ) -> None:
         kind = loss_of("Problem", loss)
-        left_out = {"y": y, "sample_weight": sample_weight}
-        for name, value in left_out.items():
+        for name, value in {"y": y, "sample_weight": sample_weight}.items():
             if value is not None:
                 raise TypeError(
                     f"{kind.problem_name}: {name} must be left out, because a block file holds its "
@@ -234,15 +233,15 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, BlockFile)):
         """All targets, as the loss needs them: n numbers in memory."""
         return self.encoded(self.given.targets())[0]
 
+    def _targets(self, rows: Index | None) -> Array:
+        return self.y if rows is None else self.encoded(self.given.targets(rows))[0]
+
     def parts(self, blocks: Iterable[int] | None = None) -> Iterator[Problem]:
         """The problem of each block (all, or those named), valid until the next is taken."""
-        for X, y in self.given.read(blocks):
-            yield self._part(X, y)
-
-    def _part(self, X: Array, y: Array) -> Problem:
         facts = {"classes": self.classes, "intercept": self.intercept, "penalty": self.penalty}
-        encoded = self.encoded(y)[0]
-        return Problem.of(Dense(X), encoded, self.loss, self.l2, has_column=False, **facts)
+        for X, y in self.given.read(blocks):
+            rows, encoded = Dense(X), self.encoded(y)[0]
+            yield Problem.of(rows, encoded, self.loss, self.l2, has_column=False, **facts)
 
     def over(self, ask: Ask, *args: Any) -> Iterator[tuple[int, Any]]:
         for part in self.parts():

@@ -66,24 +66,26 @@ class FileRows(Rows):
         if rows is None:
             yield from (X for X, _ in self.widened())
             return
-        for X in self._named(rows):
+        for X, _ in self._named(rows):
             yield from self.like(X).blocks()
 
-    def _named(self, rows: Index) -> Iterator[Array]:
-        """The rows named, in their order, a block at a time."""
+    def _named(self, rows: Index) -> Iterator[tuple[Array, Array]]:
+        """X and y of the rows named, in their order, a block at a time."""
         home = np.searchsorted(self.starts[:-1], rows, side="right") - 1
         ends = np.flatnonzero(np.diff(home, append=-1)) + 1
         first = 0
-        for end, (X, _) in zip(ends.tolist(), self.read(home[ends - 1])):
-            yield X[rows[first:end] - self.starts[home[first]]]
+        for end, (X, y) in zip(ends.tolist(), self.read(home[ends - 1])):
+            local = rows[first:end] - self.starts[home[first]]
+            yield X[local], y[local]
             first = end
 
-    def targets(self) -> Array:
-        """y of all rows, as stored."""
-        return np.concatenate([y.copy() for _, y in self.read()])
+    def targets(self, rows: Index | None = None) -> Array:
+        """y of all rows, or those named, as stored."""
+        blocks = self.read() if rows is None else self._named(rows)
+        return np.concatenate([y.copy() for _, y in blocks])
 
     def take(self, rows: Index) -> Rows:
-        return self.like(np.concatenate(list(self._named(rows))))
+        return self.like(np.concatenate([X for X, _ in self._named(rows)]))
 
     def with_column(self) -> Rows:
         return FileRows(self.X, column=True)
