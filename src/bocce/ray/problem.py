@@ -181,15 +181,15 @@ class ActorEngine(RemoteEngine):
         units, sent = self.problem.given.found.units, shared(at)
         counts = sampling.split_counts(self.seed, k, units, self.fetched).tolist()
 
-        def total() -> Array:
+        def total() -> Any:
             pending = [
                 (part, actor.unit_sum.remote(self.problem.frame, sent, k, counts[part]))
                 for part, actor in self.actors.items()
                 if counts[part]
             ]
-            return np.asarray(reduced(self.actors, pending))
+            return reduced(self.actors, pending)
 
-        return np.asarray(insist(total))[1:]
+        return np.asarray(insist(total)[1])
 
     def look(self, w: Array) -> Look:
         with np.errstate(over="ignore", invalid="ignore"):
