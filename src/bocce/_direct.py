@@ -95,10 +95,15 @@ def read_ahead(
 
 def open_file(path: Path, direct: bool) -> int:
     """A descriptor for reading, past the cache where that is wanted and the file system can."""
-    if direct and hasattr(os, "O_DIRECT"):
+    if direct and hasattr(os, "O_DIRECT") and hasattr(os, "preadv"):
+        file = -1
         try:
-            return os.open(path, os.O_RDONLY | os.O_DIRECT)
+            file = os.open(path, os.O_RDONLY | os.O_DIRECT)
+            os.preadv(file, [mmap.mmap(-1, PAGE)], 0)  # some systems refuse only the read
+            return file
         except OSError as error:
+            if file >= 0:
+                os.close(file)
             if error.errno != errno.EINVAL:  # what a file system without direct input says
                 raise
     return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))

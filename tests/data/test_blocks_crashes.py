@@ -166,3 +166,17 @@ def test_a_limit_of_the_system_on_the_file_size(tmp_path, n):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "write_blocks: there is no room left for" in done.stderr
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc is Linux's")
+def test_the_new_name_is_on_disk_when_the_call_returns(tmp_path, rows, monkeypatch):
+    """After a rename the folder is written too: a power cut could undo the rename otherwise."""
+    settled, fsync = [], os.fsync
+
+    def watched(handle):
+        settled.append((os.path.isdir(f"/proc/self/fd/{handle}"), (tmp_path / "a").exists()))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    write_blocks(tmp_path / "a", rows)
+    assert settled == [(False, False), (True, True)]

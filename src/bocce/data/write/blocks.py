@@ -124,6 +124,7 @@ def write_blocks(
             facts |= {**reader.facts(), "seed": seed}
             with atomic_write(path) as file:
                 _write(file, facts, chain([first], shuffled), reader.ranks(), tell)
+        _settle_folder(path.parent)
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
@@ -218,3 +219,13 @@ def _write(
             tell("write", int(starts[i + 1]), facts["n"])
         empty = pa.RecordBatch.from_pylist([], schema=form)
         writer.write_batch(empty, custom_metadata=table_metadata(form, table))
+
+
+def _settle_folder(folder: Path) -> None:
+    """Have the new name on disk; Windows does so by itself."""
+    if os.name != "nt":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
