@@ -20,6 +20,8 @@ from .moments import Moments, of_blocks, rows_in_cache
 BLOCK_BYTES = 1 << 23  # rows are taken this many bytes at a time where a copy must be made
 COPIED_BYTES = 1 << 26  # up to this size rows are copied to have a column behind them
 MADE_BYTES = 1 << 20  # rows in other units are made this many bytes at a time
+# Numbers that are centred in one go; least squares on 200,000 x 8 takes 1.12 times as long with 1.
+TOGETHER = 512
 SMALLEST, LARGEST = 2.0**-30, 2.0**30  # scales between which squares are as well taken unscaled
 
 
@@ -119,22 +121,32 @@ class Scaled(Rows):
         if np.any((self.scale < SMALLEST) | (self.scale > LARGEST)):  # squares might vanish
             return super().moments(y, weights)
         columns = self.scale.size
-        sums = of_blocks(self._centred(columns), y, weights, self.n, columns, self.unit)
+        sums = of_blocks(self._centred(), y, weights, self.n, columns, self.unit)
         return sums.scaled(np.append(self.scale, np.ones(self.d - columns)))
 
-    def _centred(self, width: int) -> Iterator[Array]:
-        """x - centre and then ``unit``, a block that stays in the cache at a time."""
-        step = rows_in_cache(width)
-        room = np.full((min(step, self.n), width), self.unit)
+    def _centred(self) -> Iterator[Array]:
+        """x - centre, a block that stays in the cache at a time. Several rows are one long one
+        where that can be: NumPy takes more time to begin a row than to go through it."""
+        step, columns = rows_in_cache(self.scale.size), self.scale.size
+        often = max(1, TOGETHER // columns) if self.X.flags.c_contiguous else 1
+        centres, room = np.tile(self.centre, often), np.empty((min(step, self.n), columns))
         for start in range(0, self.n, step):
             x = self.X[start : start + step]
-            made = room[: len(x)]
-            np.subtract(x, self.centre, out=made[:, : x.shape[1]])
+            made, even = room[: len(x)], len(x) // often * often
+            long = (even // often, often * columns)
+            np.subtract(x[:even].reshape(long), centres, out=made[:even].reshape(long))
+            np.subtract(x[even:], self.centre, out=made[even:])
             yield made
 
     def in_cache(self) -> Iterator[Array]:
-        for made in self._centred(self.d):
-            made[:, : self.scale.size] *= self.scale
+        step, columns = rows_in_cache(self.d), self.X.shape[1]
+        room = np.full((min(step, self.n), self.d), self.unit)
+        for start in range(0, self.n, step):
+            x = self.X[start : start + step]
+            made = room[: len(x)]
+            inner = made[:, :columns]
+            np.subtract(x, self.centre, out=inner)
+            inner *= self.scale
             yield made
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
