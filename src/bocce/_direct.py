@@ -12,6 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 try:
     import resource
 except ImportError:  # Windows
@@ -97,7 +99,7 @@ def open_file(path: Path, direct: bool) -> int:
         file = -1
         try:
             file = os.open(path, os.O_RDONLY | os.O_DIRECT)
-            os.preadv(file, [mmap.mmap(-1, PAGE)], 0)
+            os.preadv(file, [mmap.mmap(-1, PAGE)], 0)  # some systems refuse only the read
             return file
         except OSError as error:
             if file >= 0:
@@ -107,12 +109,16 @@ def open_file(path: Path, direct: bool) -> int:
     return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
 
 
-def read_at(file: int, view: memoryview, offset: int, wanted: int) -> int:
-    """Fill ``view`` from ``offset`` of the file, in whole pages; returns how many bytes came."""
-    got, end = 0, -(-wanted // PAGE) * PAGE
-    while got < wanted and (count := _read_some(file, view[got:end], offset + got)):
+def read_at(file: int, offset: int, length: int) -> memoryview:
+    """So many bytes of the file, fewer where it ends; direct input fills whole pages."""
+    skip = offset % PAGE
+    wanted, got = skip + length, 0
+    end = -(-wanted // PAGE) * PAGE
+    room = np.empty(end + PAGE, np.uint8)
+    view = room.data[-room.ctypes.data % PAGE :]
+    while got < wanted and (count := _read_some(file, view[got:end], offset - skip + got)):
         got += count
-    return got
+    return view[skip : min(got, wanted)]
 
 
 def _read_some(file: int, view: memoryview, offset: int) -> int:

@@ -22,17 +22,16 @@ import os
 import weakref
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from ._direct import PAGE, machine_memory, no_memory, open_file, read_ahead, read_at
+from ._direct import machine_memory, no_memory, open_file, read_ahead, read_at
 from ._extras import arrow
-from ._types import Array
+from ._types import Array, Arrow, Json
 
-__all__ = ["BlockFile", "Store", "is_block_file"]
+__all__ = ["BlockFile", "Store"]
 
 Block = tuple[Array, Array]
 KEY = b"bocce.blocks"
@@ -41,7 +40,7 @@ LONGEST_SCHEMA = 1 << 26  # bytes: a million names of columns
 DEPTH = 6  # blocks in memory while streaming: one in use, the others read ahead
 READERS = 3  # threads that read: two ask the disk while one compares checksums
 ENTRY = np.dtype([("offset", "<i8"), ("length", "<i8"), ("x", "<u4"), ("y", "<u4")])
-_REMEDY = "write the file again from its source."
+LISTS = {"labels": float, "columns": str, "classes": str}  # facts that are lists, or None
 
 
 class Store(Protocol):
@@ -75,27 +74,14 @@ class Store(Protocol):
 
 
 def is_block_file(path: str | os.PathLike[str]) -> bool:
-    """Whether `bocce.data.write_blocks` wrote the file.
-
-    Parameters
-    ----------
-    path : str or path
-        Where it is.
-
-    Returns
-    -------
-    bool
-    """
+    """Did `bocce.data.write_blocks` write the file?"""
     path = Path(path)
     if not path.is_file():  # opening a pipe would wait for ever
         return False
-    try:
-        with path.open("rb") as file:
-            head = file.read(16)  # the magic, two zeros, four marks, the length of the schema
-            length = int.from_bytes(head[12:], "little")
-            return head.startswith(MAGIC) and KEY in file.read(min(length, LONGEST_SCHEMA))
-    except OSError:
-        return False
+    with path.open("rb") as file:
+        head = file.read(16)  # the magic, two zeros, four marks, the length of the schema
+        length = int.from_bytes(head[12:], "little")
+        return head.startswith(MAGIC) and KEY in file.read(min(length, LONGEST_SCHEMA))
 
 
 class BlockFile:
@@ -233,39 +219,25 @@ class BlockFile:
 # -- the file that write_blocks writes ---------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How n rows of d columns are cut into blocks.
+def block_starts(n: int, blocks: int) -> Array:
+    """The first row of each block, and n.
 
-    >>> layout = Layout(n=10, d=3, dtype="float32", blocks=4)
-    >>> [layout.rows(i) for i in range(4)], layout.starts.tolist()
-    ([3, 3, 2, 2], [0, 3, 6, 8, 10])
+    >>> block_starts(10, blocks=4).tolist()
+    [0, 3, 6, 8, 10]
     """
-
-    n: int
-    d: int
-    dtype: str
-    blocks: int
-
-    def rows(self, i: int) -> int:
-        return self.n // self.blocks + (i < self.n % self.blocks)
-
-    @property
-    def starts(self) -> Array:
-        """The first row of each block, and n."""
-        i = np.arange(self.blocks + 1)
-        return i * (self.n // self.blocks) + np.minimum(i, self.n % self.blocks)
+    i = np.arange(blocks + 1)
+    return i * (n // blocks) + np.minimum(i, n % blocks)
 
 
-def schema(layout: Layout, facts: dict[str, Any]) -> Any:
-    """The Arrow schema of a block file; ``facts``: labels, seed, columns, target, classes."""
+def schema(facts: Json) -> Arrow:
+    """The Arrow schema of a block file; what ``facts`` has stands above."""
     pa = arrow()
-    number = pa.float32() if layout.dtype == "float32" else pa.float64()
-    fields = [("x", pa.list_(number, layout.d)), ("y", pa.float64())]
-    return pa.schema(fields, metadata={KEY: json.dumps({**asdict(layout), **facts})})
+    number = pa.float32() if facts["dtype"] == "float32" else pa.float64()
+    fields = [("x", pa.list_(number, facts["d"])), ("y", pa.float64())]
+    return pa.schema(fields, metadata={KEY: json.dumps(facts)})
 
 
-def table_metadata(schema: Any, table: Array) -> dict[str, str]:
+def table_metadata(schema: Arrow, table: Array) -> dict[str, str]:
     """What the last, empty batch says of the blocks."""
     text = table.tobytes().hex()
     return {"table": text, "sha256": _sum(schema.metadata[KEY], text)}
@@ -275,10 +247,14 @@ def _sum(line: bytes, table: str) -> str:
     return hashlib.sha256(line + b"\n" + table.encode()).hexdigest()
 
 
+def _broken(what: str) -> ValueError:
+    return ValueError(f"BlockFile: {what}; write the file again from its source.")
+
+
 class ArrowStore:
     """The blocks of one file that `bocce.data.write_blocks` wrote."""
 
-    encoding = None
+    encoding: Any = None
     depth = DEPTH
 
     def __init__(self, path: str | os.PathLike[str], direct: bool | None = None) -> None:
@@ -289,11 +265,10 @@ class ArrowStore:
                 "bocce.data.write_blocks."
             )
         facts = self._open()
-        self.d, self.dtype = self.layout.d, np.dtype(self.layout.dtype)
-        self.starts, self.labels = self.layout.starts, facts["labels"]
-        self.columns, self.target, self.classes = (
-            facts[k] for k in ("columns", "target", "classes")
-        )
+        self.d, self.dtype = facts["d"], np.dtype(str(facts["dtype"]))
+        self.starts, self.labels = block_starts(facts["n"], facts["blocks"]), facts["labels"]
+        self.columns, self.target = facts["columns"], facts["target"]
+        self.classes = facts["classes"]
         self._verified = set[int]()
         direct = os.path.getsize(path) > machine_memory() // 2 if direct is None else direct
         self._file = open_file(Path(path), direct)
@@ -304,42 +279,36 @@ class ArrowStore:
 
     def read(self, i: int) -> Block:
         offset, length, *sums = self.table[i].tolist()
-        skip, pa = offset % PAGE, arrow()
-        room = np.empty(skip + length + 2 * PAGE, np.uint8)
-        view = room.data[-room.ctypes.data % PAGE :]  # direct input fills whole pages
-        if read_at(self._file, view, offset - skip, skip + length) < skip + length:
-            raise ValueError(
-                f"BlockFile: {self.path!r} is truncated at block {i} of {self.layout.blocks}; "
-                f"{_REMEDY}"
-            )
+        block, pa = f"block {i} of {len(self.table)}", arrow()
+        data = read_at(self._file, offset, length)
+        if len(data) < length:
+            raise _broken(f"{self.path!r} is truncated at {block}")
+        block += f" of {self.path!r} is corrupted"
         try:
-            message = pa.ipc.read_message(pa.py_buffer(view[skip : skip + length]))
+            message = pa.ipc.read_message(pa.py_buffer(data))
             X, y = self._arrays(i, pa.ipc.read_record_batch(message, self.schema))
         except MemoryError:  # Arrow's is an ArrowException too, and says nothing of the file
             raise
         except (pa.ArrowException, OSError, ValueError, TypeError, IndexError, AttributeError):
-            raise self._corrupted(i, "it is no record batch of this file") from None
+            raise _broken(f"{block} (it is no record batch of this file)") from None
         if i not in self._verified and [zlib.crc32(X.data), zlib.crc32(y.data)] != sums:
-            raise self._corrupted(i, "its checksum differs")
+            raise _broken(f"{block} (its checksum differs)")
         self._verified.add(i)
         return X, y
 
-    def _arrays(self, i: int, batch: Any) -> Block:
+    def _arrays(self, i: int, batch: Arrow) -> Block:
         """X and y without a copy. (``to_numpy`` would import pandas, which takes as long as reading
         a gigabyte.)"""
-        rows, columns = self.layout.rows(i), (batch.column(0).values, batch.column(1))
+        rows, columns = (
+            self.starts[i + 1] - self.starts[i],
+            (batch.column(0).values, batch.column(1)),
+        )
         if batch.num_rows != rows or any(c.null_count for c in (batch.column(0), *columns)):
             raise ValueError("another number of rows")
         X, y = (np.from_dlpack(column) for column in columns)
         return X.reshape(rows, self.d), y
 
-    def _corrupted(self, i: int, why: str) -> ValueError:
-        return ValueError(
-            f"BlockFile: block {i} of {self.layout.blocks} of {self.path!r} is corrupted ({why}); "
-            f"{_REMEDY}"
-        )
-
-    def _open(self) -> dict[str, Any]:
+    def _open(self) -> Json:
         """Read the header and the table of blocks; a forged one must at least be possible."""
         if not is_block_file(self.path):
             raise ValueError(
@@ -354,46 +323,34 @@ class ArrowStore:
         except MemoryError:
             raise
         except (pa.ArrowException, OSError, IndexError):
-            raise ValueError(
-                f"BlockFile: {self.path!r} is truncated, or its header or footer is corrupted; "
-                f"{_REMEDY}"
-            ) from None
+            what = f"{self.path!r} is truncated, or its header or footer is corrupted"
+            raise _broken(what) from None
         line, text = self.schema.metadata[KEY], found.get(b"table", b"").decode("ascii", "replace")
         self.identity = _sum(line, text)
         if self.identity.encode() != found.get(b"sha256"):
-            raise ValueError(
-                f"BlockFile: the header or the table of checksums of {self.path!r} is corrupted; "
-                f"{_REMEDY}"
-            )
+            raise _broken(f"the header or the table of checksums of {self.path!r} is corrupted")
         facts, self.table = json.loads(line), np.frombuffer(bytes.fromhex(text), ENTRY)
         try:
-            self.layout = Layout(*(facts[key] for key in ("n", "d", "dtype", "blocks")))
             possible = self._is_possible(facts)
         except (KeyError, TypeError, ValueError, OverflowError):
             possible = False
         if not possible:
-            raise ValueError(
-                f"BlockFile: the header of {self.path!r} says what cannot be (its numbers of rows, "
-                f"columns and blocks, its type, or where its blocks lie); {_REMEDY}"
+            raise _broken(
+                f"the header of {self.path!r} says what cannot be (its numbers of rows, columns "
+                "and blocks, its type, or where its blocks lie)"
             )
         return dict(facts)
 
-    def _is_possible(self, facts: dict[str, Any]) -> bool:
-        layout, begins, lengths = self.layout, self.table["offset"], self.table["length"]
+    def _is_possible(self, facts: Json) -> bool:
+        begins, lengths = self.table["offset"], self.table["length"]
         return (
             all(type(facts[key]) is int and facts[key] > 0 for key in ("n", "d", "blocks"))
-            and layout.dtype in ("float32", "float64")
-            and self.schema.equals(schema(layout, facts))
-            and layout.n >= layout.blocks == len(self.table)
-            and _are(float, facts["labels"])
-            and _are(str, facts["columns"])
-            and _are(str, facts["classes"])
+            and facts["dtype"] in ("float32", "float64")
+            and self.schema.equals(schema(facts))
+            and facts["n"] >= facts["blocks"] == len(self.table)
+            and all(isinstance(v, kind) for key, kind in LISTS.items() for v in facts[key] or ())
+            and all(isinstance(facts[key], (list, type(None))) for key in LISTS)
             and isinstance(facts["target"], (str, type(None)))
             and bool((begins > 0).all() and (lengths > 0).all())
             and bool((begins + lengths <= os.path.getsize(self.path)).all())
         )
-
-
-def _are(kind: type, values: Any) -> bool:
-    """Is it a list of these, or None?"""
-    return values is None or (isinstance(values, list) and all(isinstance(v, kind) for v in values))

@@ -98,28 +98,11 @@ def permutation(seed: int, epoch: int, n: int) -> Rows:
 
 
 def held_out(seed: int, share: float, groups: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Which rows to hold out of a fit, for a test: a share of each group.
+    """Which rows to hold out of a fit, for a test: a share of each group, such as a class.
 
     At least one row of each group stays in the fit.
 
-    Parameters
-    ----------
-    seed : int
-        The seed of the draw.
-    share : float
-        The share of the rows, above 0 and below 1.
-    groups : array-like
-        The group of each row, such as its class; all the same for one draw from all rows.
-
-    Returns
-    -------
-    ndarray of bool
-        True for the rows that are held out.
-
-    Examples
-    --------
-    >>> groups = ["a"] * 8 + ["b"] * 4
-    >>> mask = held_out(0, 0.25, groups)
+    >>> mask = held_out(0, 0.25, ["a"] * 8 + ["b"] * 4)
     >>> int(mask[:8].sum()), int(mask[8:].sum())
     (2, 1)
     """

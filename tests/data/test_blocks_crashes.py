@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 
 import pytest
 
 import bocce
 from bocce.data import write_blocks
-from bocce.data.write import shuffle
+from bocce.data.write import blocks
 from helpers import cut
 
 N = 503  # rows
@@ -132,15 +134,19 @@ def test_a_link_is_replaced_and_not_followed(tmp_path, rows):
 def test_a_full_disk_is_said_and_no_half_file_stays(tmp_path, rows, monkeypatch, room):
     left = [room]
 
-    def write_all(file, array):
-        left[0] -= array.nbytes
-        if left[0] <= 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        file.write(array)
+    class Limited(io.BufferedRandom):
+        def write(self, data):
+            left[0] -= memoryview(data).nbytes
+            if left[0] <= 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)
+
+    def limited(dir):
+        return Limited(tempfile.TemporaryFile(dir=dir, buffering=0))
 
     expected = write_blocks(tmp_path / "whole", rows, block_rows=40).path.read_bytes()
     with monkeypatch.context() as full:
-        full.setattr(shuffle, "write_all", write_all)
+        full.setattr(blocks, "TemporaryFile", limited)
         with pytest.raises(OSError, match=r"no room left for .*; free some and call again") as info:
             write_blocks(tmp_path / "a", cut(*rows, *range(10, N, 10)), block_rows=40)
     assert info.value.errno == errno.ENOSPC
@@ -160,3 +166,17 @@ def test_a_limit_of_the_system_on_the_file_size(tmp_path, n):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "write_blocks: there is no room left for" in done.stderr
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc is Linux's")
+def test_the_new_name_is_on_disk_when_the_call_returns(tmp_path, rows, monkeypatch):
+    """After a rename the folder is written too: a power cut could undo the rename otherwise."""
+    settled, fsync = [], os.fsync
+
+    def watched(handle):
+        settled.append((os.path.isdir(f"/proc/self/fd/{handle}"), (tmp_path / "a").exists()))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    write_blocks(tmp_path / "a", rows)
+    assert settled == [(False, False), (True, True)]

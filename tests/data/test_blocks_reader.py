@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pickle
@@ -176,6 +177,23 @@ def test_reading_without_preadv(file, monkeypatch):
         monkeypatch.delattr(os, name)
     again = BlockFile(file.path)
     for found, wanted in zip(whole(again), expected):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.skipif(not hasattr(os, "O_DIRECT"), reason="there is no direct input")
+def test_a_file_system_that_refuses_direct_reads_is_read_through_the_cache(file, monkeypatch):
+    """Some open a file for direct input and refuse the first read."""
+    import fcntl
+
+    expected, read = whole(file), os.preadv
+
+    def refuse(handle, buffers, offset):
+        if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_DIRECT:
+            raise OSError(errno.EINVAL, "Invalid argument")
+        return read(handle, buffers, offset)
+
+    monkeypatch.setattr(os, "preadv", refuse)
+    for found, wanted in zip(whole(BlockFile(file.path, direct=True)), expected):
         np.testing.assert_array_equal(found, wanted)
 
 

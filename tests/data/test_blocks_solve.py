@@ -248,9 +248,9 @@ def test_what_does_not_fit_is_refused(tmp_path):
 LIMITED = """
 import os, resource, sys
 import numpy as np, bocce
-from bocce.data.write import blocks, shuffle
+from bocce.data.write import blocks
 n, d, path = 500_000, 50, sys.argv[1]
-shuffle.BUCKET_BYTES = 1 << 22
+blocks.BUCKET_BYTES = 1 << 22
 
 def chunks(rows, piece=5_000):
     rng = np.random.default_rng(0)
@@ -289,3 +289,25 @@ def test_memory_stays_far_below_the_file(tmp_path):
     plain = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
     assert done.stdout == "fine\n", done.stderr
+
+
+@pytest.mark.parametrize("offset", [None, "x1"])
+def test_some_rows_of_a_file_are_those_in_memory(tmp_path, offset):
+    """Value, gradient and both at once, without a read of blocks that hold none of the rows."""
+    pa = pytest.importorskip("pyarrow")
+    X = np.random.default_rng(0).standard_normal((90, 3))
+    table = pa.table({"x0": X[:, 0], "x1": X[:, 1], "x2": X[:, 2], "y": X.sum(axis=1) > 0})
+    file = write_blocks(tmp_path / "a", table, block_rows=10)
+    pairs = [tuple(map(np.array, file.read(i))) for i in range(file.n_blocks)]
+    X, y = (np.concatenate(columns) for columns in zip(*pairs))
+    shift = {} if offset is None else {"offset": X[:, 1]}
+    kept = X if offset is None else np.delete(X, 1, axis=1)
+    whole = bocce.Logistic(kept, y, l2=0.1, intercept=True, **shift)
+    p = bocce.Logistic(file, l2=0.1, intercept=True, offset=offset)
+    w, rows = np.linspace(-1.0, 1.0, p.width), np.array([41, 3, 5, 44, 42])
+    os.truncate(file.path, int(file.store.table["offset"][5]))
+    assert p.value(w, rows) == pytest.approx(whole.value(w, rows), rel=1e-12)
+    np.testing.assert_allclose(p.gradient(w, rows), whole.gradient(w, rows), rtol=1e-12)
+    seen = p.look(w, rows)
+    np.testing.assert_allclose(seen.gradient, p.gradient(w, rows), rtol=1e-12)
+    assert seen.value == pytest.approx(p.value(w, rows), rel=1e-12)

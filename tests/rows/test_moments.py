@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bocce.rows import Copied, Csr, Dense, Scaled
 from bocce.rows.csr import GramPrices
-from bocce.rows.moments import Squares, of_blocks, rows_in_cache
+from bocce.rows.moments import gram_of, of_blocks, rows_in_cache
 
 N, D = 300, 5
 
@@ -113,10 +113,8 @@ def test_the_bound_is_not_much_more_than_what_happens():
 @pytest.mark.parametrize("d", [1, 3, 64, 150])
 def test_squares_in_any_number_of_blocks_are_x_x(d):
     X = np.random.default_rng(d).integers(-9, 9, (2 * rows_in_cache(d) + 7, d)).astype(float)
-    squares = Squares(d)
-    for block in np.array_split(X, 5):
-        squares.add(np.ascontiguousarray(block))
-    assert np.array_equal(squares.total, X.T @ X)  # integers: nothing is rounded
+    squares = gram_of(np.array_split(X, 5), None, 1, d)
+    assert np.array_equal(squares, X.T @ X)  # integers: nothing is rounded
 
 
 def test_what_is_not_finite_shows_in_the_sums():

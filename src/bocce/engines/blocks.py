@@ -30,16 +30,17 @@ class BlockEngine(RemoteEngine):
         self.ahead: Iterator[Any] | None = None  # the blocks of the stretch under way
 
     def unit_sum(self, at: Array, k: int) -> Array:
-        return self._take(self.fetched, at, False)[1]
-
-    def row_sum(self, at: Array) -> tuple[float, Array]:
-        if self.ahead is not None:
-            return self._take(self.units, at, True)
-        return self.sums.everything(at)
-
-    def _take(self, count: int, at: Array, want_loss: bool) -> tuple[float, Array]:
         assert self.ahead is not None
-        return self.sums.add(islice(self.ahead, count), at, want_loss)
+        return self.sums.add(islice(self.ahead, self.fetched), at, False)[1]
+
+    def mean(self, at: Array) -> tuple[float, Array]:
+        if self.has_gram:
+            return super().mean(at)
+        if self.ahead is None:
+            loss, total = self.sums.everything(at)
+        else:
+            loss, total = self.sums.add(islice(self.ahead, self.units), at, True)
+        return loss / self.problem.n, total / self.problem.n
 
     def advance(
         self, state: State, steps: Schedule, stop: int, recorder: Recorder, goal: Goal = ANY

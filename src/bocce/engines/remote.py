@@ -10,7 +10,7 @@ from .reference import ReferenceEngine
 
 
 class RemoteEngine(ReferenceEngine):
-    """Holds w, v and the schedule; ``unit_sum`` and ``row_sum`` fetch sums of row gradients.
+    """Holds w, v and the schedule; ``unit_sum`` and ``mean`` fetch sums over rows.
 
     A batch is m of the problem's M units (rows or blocks), and the gradient is estimated by M/(m n)
     times the sum over their rows. If the squared loss has a Gram matrix, the full gradient needs no
@@ -28,16 +28,9 @@ class RemoteEngine(ReferenceEngine):
         """Sum of slope_i x_i over the units that step k fetches."""
         raise NotImplementedError
 
-    def row_sum(self, at: Array) -> tuple[float, Array]:
-        """Sums over all rows: of the loss, and of slope_i x_i."""
-        raise NotImplementedError
-
-    def _whole(self, at: Array) -> tuple[float, Array]:
-        """The mean loss and its gradient."""
+    def mean(self, at: Array) -> tuple[float, Array]:
+        """The mean loss and its gradient: here from the Gram matrix."""
         p = self.problem
-        if not self.has_gram:
-            loss, total = self.row_sum(at)
-            return loss / p.n, total / p.n
         product = p.gram @ at
         value = float(0.5 * at @ product - p.moment @ at + 0.5 * p.target2)
         return max(value, 0.0), product - p.moment  # below 0 is rounding of an exact fit
@@ -45,12 +38,12 @@ class RemoteEngine(ReferenceEngine):
     def look(self, w: Array) -> Look:
         """The objective and its gradient."""
         with np.errstate(over="ignore", invalid="ignore"):
-            loss, mean = self._whole(w)
+            loss, mean = self.mean(w)
             return Look(loss + self.problem.ridge_value(w), mean + self.problem.ridge * w)
 
     def batch_gradient(self, at: Array, k: int) -> Array:
         p = self.problem
         total = self.unit_sum(at, k) if self.fetched else np.zeros(p.width)
         if self.leave_out:
-            total = p.n * self._whole(at)[1] - total
+            total = p.n * self.mean(at)[1] - total
         return np.asarray(total * (self.units / (self.taken * p.n)) + p.ridge * at)

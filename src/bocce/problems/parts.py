@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._types import Vector
+from ..blockfile import BlockFile
 from ..losses import Loss, loss_of
 from ..losses.offset import with_offset, without_offset
-from ..rows import Array, Dense, FileRows, InBlocks, Index, OffsetBlocks, digest
+from ..rows import Array, Dense, FileRows, Index, OffsetBlocks, digest
 from ._input import check_l2, penalty_factors
 from .cache import depends_on
 from .curvature import Constants
@@ -37,6 +38,11 @@ def _sums(part: Problem, with_gram: bool) -> list[Any]:
     return [gram, part.moment, part.target2, column2, part.largest_row2]
 
 
+def _noise(part: Problem, w: Array) -> tuple[float, float]:
+    noise = part.noise_at(w)
+    return noise.chi2, noise.sigma2
+
+
 class PartedProblem(Problem):
     """A problem that asks its parts; ``over`` says where the parts are."""
 
@@ -56,13 +62,17 @@ class PartedProblem(Problem):
         """(rows, answer) of each part: the result of ``ask(part, *args)``."""
         raise NotImplementedError
 
-    def named(self, rows: Index) -> Iterator[tuple[Problem, Index]]:
-        """The parts that hold these rows, and the numbers of the rows there."""
-        raise NotImplementedError
-
     def mean(self, ask: Ask, *args: Any) -> Any:
         """The mean over rows of the parts' own means."""
         return sum(rows * answer for rows, answer in self.over(ask, *args)) / self.n
+
+    def means(self, ask: Ask, *args: Any) -> list[Any]:
+        """The same for each of several answers."""
+        means: list[Any] = []
+        for rows, answers in self.over(ask, *args):
+            shares = [rows / self.n * answer for answer in answers]
+            means = [a + b for a, b in zip(means, shares)] if means else shares
+        return means
 
     @depends_on()
     def _identity(self) -> str:
@@ -131,34 +141,25 @@ class PartedProblem(Problem):
         return self.constants()
 
     def look(self, w: Array, rows: Index | None = None) -> Look:
-        value, gradient = 0.0, np.zeros(self.shape)
-        for count, part in self.over(Problem.look, w):
-            value += count / self.n * part.value
-            gradient += count / self.n * part.gradient
-        return Look(value, gradient)
+        if rows is not None:
+            return super().look(w, rows)
+        return Look(*self.means(Problem.look, w))
 
     def value(self, w: Vector, rows: Index | None = None) -> float:
-        w = self.point(w)
-        if rows is None:
-            return float(self.mean(Problem.value, w))
-        return float(sum(p.value(w, i) * i.size for p, i in self.named(rows)) / len(rows))
+        if rows is not None:
+            return super().value(w, rows)
+        return float(self.mean(Problem.value, self.point(w)))
 
     def gradient(self, w: Vector, rows: Index | None = None) -> Array:
-        w = self.point(w)
-        if rows is None:
-            return np.asarray(self.mean(Problem.gradient, w))
-        total = sum(p.gradient(w, i) * i.size for p, i in self.named(rows))
-        return np.asarray(total / len(rows))
+        if rows is not None:
+            return super().gradient(w, rows)
+        return np.asarray(self.mean(Problem.gradient, self.point(w)))
 
     def noise_at(self, w: Array) -> Noise:
-        chi2 = sigma2 = 0.0
-        for rows, part in self.over(Problem.noise_at, w):
-            chi2 += rows / self.n * part.chi2
-            sigma2 += rows / self.n * part.sigma2
-        return Noise(chi2, sigma2)
+        return Noise(*self.means(_noise, w))
 
 
-def _offset_column(where: str, X: Any, offset: Any) -> int:
+def _offset_column(where: str, X: BlockFile, offset: Any) -> int:
     """The number of the feature that is an offset."""
     names = X.columns or []
     if not isinstance(offset, str) or offset not in names or len(names) < 2:
@@ -170,7 +171,7 @@ def _offset_column(where: str, X: Any, offset: Any) -> int:
     return int(names.index(offset))
 
 
-class FileProblem(PartedProblem, serves=lambda X: isinstance(X, InBlocks)):
+class FileProblem(PartedProblem, serves=lambda X: isinstance(X, BlockFile)):
     """A problem whose rows lie in a block file; a batch is made of whole blocks.
 
     m of M blocks, uniformly without replacement, estimate the gradient by Horvitz and Thompson:
@@ -187,7 +188,7 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, InBlocks)):
 
     def __init__(
         self,
-        X: InBlocks,
+        X: BlockFile,
         y: Vector | None = None,
         loss: Loss | str = "squared",
         l2: float = 0.0,
@@ -200,15 +201,14 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, InBlocks)):
         labels: Vector | None = None,
     ) -> None:
         kind = loss_of("Problem", loss)
-        left_out = {"y": y, "sample_weight": sample_weight}
-        for name, value in left_out.items():
+        for name, value in {"y": y, "sample_weight": sample_weight}.items():
             if value is not None:
                 raise TypeError(
                     f"{kind.problem_name}: {name} must be left out, because a block file holds its "
                     "targets and nothing else; for more give X and y as arrays."
                 )
         if offset is not None:
-            X = OffsetBlocks(X, _offset_column(kind.problem_name, X, offset))
+            X = OffsetBlocks(X.store, _offset_column(kind.problem_name, X, offset))
             kind = with_offset(kind, np.zeros(0), np.zeros(0))[0]
         labels = X.labels if labels is None else labels
         classes = kind.targets(kind.problem_name, np.zeros(0), labels or ())[1]
@@ -233,23 +233,19 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, InBlocks)):
         """All targets, as the loss needs them: n numbers in memory."""
         return self.encoded(self.given.targets())[0]
 
+    def _targets(self, rows: Index | None) -> Array:
+        return self.y if rows is None else self.encoded(self.given.targets(rows))[0]
+
     def parts(self, blocks: Iterable[int] | None = None) -> Iterator[Problem]:
         """The problem of each block (all, or those named), valid until the next is taken."""
-        for X, y in self.given.read(blocks):
-            yield self._part(X, y)
-
-    def _part(self, X: Array, y: Array) -> Problem:
         facts = {"classes": self.classes, "intercept": self.intercept, "penalty": self.penalty}
-        encoded = self.encoded(y)[0]
-        return Problem.of(Dense(X), encoded, self.loss, self.l2, has_column=False, **facts)
+        for X, y in self.given.read(blocks):
+            rows, encoded = Dense(X), self.encoded(y)[0]
+            yield Problem.of(rows, encoded, self.loss, self.l2, has_column=False, **facts)
 
     def over(self, ask: Ask, *args: Any) -> Iterator[tuple[int, Any]]:
         for part in self.parts():
             yield part.n, ask(part, *args)
-
-    def named(self, rows: Index) -> Iterator[tuple[Problem, Index]]:
-        for X, y, local in self.given.named(rows):
-            yield self._part(X, y), local
 
     # -- batches of whole blocks -----------------------------------------------------------------
 

@@ -13,11 +13,11 @@ import ray
 
 from .. import sampling
 from ..engines.remote import RemoteEngine
-from ..problems import PartedProblem, Problem
-from ..rows import Array, Index, Rows
+from ..problems import Look, PartedProblem, Problem
+from ..problems.frame import CONSTANT, SAMPLE
+from ..rows import Array, Csr, Index, Rows
 from . import workers
 from .cluster import RESTARTS, WHERE, check_parts, insist
-from .columns import Seen, seen
 from .scores import ActorScores
 from .sources import Survey
 from .workers import reduced, shared
@@ -30,12 +30,8 @@ class ActorRows(Rows):
     X = None
 
     def __init__(self, found: Survey, actors: dict[int, Any]) -> None:
-        self.found, self.actors = found, actors
+        self.found, self.actors, self.sparse = found, actors, found.sparse
         self.n, self.d, self.dtype = sum(found.rows), found.d, found.dtype
-
-    @property
-    def sparse(self) -> bool:  # type: ignore[override]
-        return self.found.sparse
 
     @property
     def cost(self) -> float:
@@ -48,6 +44,12 @@ class ActorRows(Rows):
         more = self.d - self.found.d
         return self.found.pairs + 2 * more * self.found.cost / self.n + more
 
+    def blocks(self, rows: Index | None = None) -> Iterator[Array]:
+        raise ValueError(
+            f"{WHERE}: rows must be left out for rows in Ray actors, which are numbered part by "
+            "part; ask for all of them."
+        )
+
     def with_column(self) -> Rows:
         wider = copy(self)
         wider.d += 1
@@ -58,6 +60,20 @@ class ActorRows(Rows):
         asked = [actor.ask.remote(None, Problem.fingerprint) for actor in self.actors.values()]
         whole = repr((self.found.rows, insist(lambda: ray.get(asked))))
         return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def column_sums(part: Problem, stride: int, centre: Array | None) -> Array:
+    """Rows looked at; sums over them of x (or of its squares about the centre) and of x != 0; and
+    the least and the largest of each column."""
+    X = part.given.X
+    if isinstance(part.given, Csr):
+        squares = part.n * part.given.squares()
+        entries = np.bincount(X.indices, minlength=X.shape[1])
+        return np.stack([np.full(X.shape[1], float(part.n)), squares, entries, entries, entries])
+    sample = np.asarray(X[::stride], dtype=np.float64)
+    about = sample if centre is None else np.square(sample - centre)
+    count, entries = np.full(X.shape[1], float(len(sample))), np.count_nonzero(sample, axis=0)
+    return np.stack([count, about.sum(axis=0), entries, sample.min(axis=0), sample.max(axis=0)])
 
 
 class ActorProblem(PartedProblem):
@@ -79,8 +95,29 @@ class ActorProblem(PartedProblem):
     def units(self) -> int:
         return sum(self.given.found.units)
 
-    def columns_seen(self) -> Seen | None:
-        return None if self.given.found.in_files else seen(self)
+    def columns_seen(self) -> tuple[Array, Array, Array] | None:
+        """Two rounds: sums of the columns, then of their squares about the centre. As on one
+        machine a sample of the rows will do, and all of them are looked at for columns that seem
+        constant there."""
+        if self.given.found.in_files:
+            return None
+        stride, centre, dense = -(-self.n // SAMPLE), np.zeros(self.d), not self.sparse
+        if self.intercept and dense:
+            rows, total, _, least, most = self._column_sums(stride, None)
+            centre = np.where(least == most, least, total / rows)  # to the bit where it is constant
+        rows, squares, entries, _, _ = self._column_sums(stride, centre)
+        flat = squares / rows <= np.square(CONSTANT * centre)
+        if stride > 1 and flat.any() and dense:  # rare in the sample, perhaps not in the data
+            rows, squares, entries, _, _ = self._column_sums(1, centre)
+            flat = squares / rows <= np.square(CONSTANT * centre)
+        return centre, np.where(flat, 0.0, squares / rows), entries / rows
+
+    def _column_sums(self, stride: int, centre: Array | None) -> Array:
+        """``column_sums`` of all parts together."""
+        parts = np.stack([answer for _, answer in self.over(column_sums, stride, centre)])
+        whole: Array = parts.sum(axis=0)
+        whole[3], whole[4] = parts[:, 3].min(axis=0), parts[:, 4].max(axis=0)
+        return whole
 
     def in_frame(self, frame: Any) -> ActorProblem:
         penalty = np.append(frame.scale**2, np.zeros(int(self.intercept)))
@@ -95,12 +132,6 @@ class ActorProblem(PartedProblem):
             return list(ray.get(asked))
 
         yield from zip((self.given.found.rows[part] for part in actors), insist(answers))
-
-    def named(self, rows: Index) -> Iterator[tuple[Problem, Index]]:
-        raise ValueError(
-            f"{self.loss.problem_name}: rows must be left out for rows in Ray actors, which "
-            "are numbered part by part; ask for all of them."
-        )
 
 
 @contextmanager
@@ -145,29 +176,21 @@ class ActorEngine(RemoteEngine):
                 'batch_size out, or use method "plane".'
             )
         self.actors, self.seed = problem.given.actors, seed
-        self.split: tuple[int, Array] = (-1, np.empty(0))
 
     def unit_sum(self, at: Array, k: int) -> Array:
-        counts, sent = self._counts(k), shared(at)
+        units, sent = self.problem.given.found.units, shared(at)
+        counts = sampling.split_counts(self.seed, k, units, self.fetched).tolist()
 
-        def total() -> Array:
+        def total() -> Any:
             pending = [
-                (part, actor.unit_sum.remote(self.problem.frame, sent, k, int(counts[part])))
+                (part, actor.unit_sum.remote(self.problem.frame, sent, k, counts[part]))
                 for part, actor in self.actors.items()
                 if counts[part]
             ]
-            self.split = k + 1, self._counts(k + 1)  # while the workers work
-            return np.asarray(reduced(self.actors, pending))
+            return reduced(self.actors, pending)
 
-        return np.asarray(insist(total))[1:]
+        return np.asarray(insist(total)[1])
 
-    def row_sum(self, at: Array) -> tuple[float, Array]:
-        p, found = self.problem, self.problem.look(at)
-        return p.n * (found.value - p.ridge_value(at)), p.n * (
-            found.gradient - p.penalty_gradient(at)
-        )
-
-    def _counts(self, k: int) -> Array:
-        if self.split[0] == k:
-            return self.split[1]
-        return sampling.split_counts(self.seed, k, self.problem.given.found.units, self.fetched)
+    def look(self, w: Array) -> Look:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return super().look(w) if self.has_gram else self.problem.look(w)

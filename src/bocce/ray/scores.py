@@ -1,8 +1,8 @@
 """The plane's scores of rows in actors: each worker keeps the scores of its part, and sums travel.
 
 The driver sends a message of a few operations to every worker. The worker does them on the
-``Scores`` of its part and answers the last one with an array: a maximum, then sums over rows. The
-answers are joined in a tree.
+``Scores`` of its part and answers the last one: a maximum, then sums over rows. The answers are
+joined in a tree.
 
 A step takes one message where the metric is good: the driver sends the direction; the workers
 answer with the curvature on the plane, and with value and gradient at the end of Newton's step.
@@ -88,7 +88,6 @@ class ActorScores(Scores):
 
     def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
         self.problem, self.n, self.memory = problem, problem.n, memory
-        self.shape = (problem.rows.d, *outputs)  # of w
         self.actors = problem.given.actors
         self.serial, self.turn = next(_serial), 0
         self.known = DriverState(memory)
@@ -99,8 +98,8 @@ class ActorScores(Scores):
 
     # -- messages ------------------------------------------------------------------------------
 
-    def _ask(self, *operation: Any, each: bool = False) -> Array:
-        """The answer to an operation, after those that wait; ``each``: a row a part."""
+    def _ask(self, *operation: Any, each: bool = False) -> Any:
+        """The answer to an operation, after those that wait; ``each``: those of all parts."""
         todo = [*self.waiting, operation]
         sent = [tuple(shared(a) if isinstance(a, np.ndarray) else a for a in one) for one in todo]
         self.turn += 1
@@ -119,10 +118,10 @@ class ActorScores(Scores):
         for one in todo:
             self.known.done(*one)
         self.waiting = []
-        return np.asarray(answer)
+        return answer
 
     def _send(self, method: str, *args: Any, each: bool) -> Any:
-        """Call a method of every worker: the answers a row a part, or joined in the tree."""
+        """Call a method of every worker: all answers, or the answers joined in the tree."""
 
         def once() -> Any:
             pending = []
@@ -140,11 +139,11 @@ class ActorScores(Scores):
 
     def start(self, w: Array) -> Evaluation:
         self._forget()
-        return self._evaluation(self._ask("start", w.copy()))
+        return self._means(self._ask("start", w.copy())[1:])
 
     def look(self) -> Evaluation:
         self._forget()
-        return self._evaluation(self._ask("look"))
+        return self._means(self._ask("look")[1:])
 
     def _forget(self) -> None:
         self.known_curvature = self.guess = self.total = None
@@ -152,17 +151,14 @@ class ActorScores(Scores):
     def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
         used = [i for i, row in enumerate(self.known.D) if row is not None]
         k = 1 + max([slot, *used, *(one[1] for one in self.waiting if one[0] == "accept")])
-        answer = self._ask("add_direction", slot, d.copy(), k, likely_step)
-        change, squares = float(answer[0]), k * k + 1
-        self.known_curvature = (answer[1:squares] / self.n).reshape(k, k)
+        change, curvature, *end = self._ask("add_direction", slot, d.copy(), k, likely_step)
+        self.known_curvature = curvature / self.n
         self.guess = None
         if likely_step:
-            end = squares + 2 + k
-            found = self._evaluation(np.append(0.0, answer[squares:end]))
-            gradient = answer[end:].reshape(self.shape)
+            *sums, gradient = end
             c = likely_step * np.eye(k)[slot]
-            self.guess = Guess(c, found, abs(likely_step) * change, gradient)
-        return change
+            self.guess = Guess(c, self._means(sums), abs(likely_step) * change, gradient)
+        return float(change)
 
     def scale_direction(self, slot: int, factor: float) -> None:
         self.waiting.append(("scale_direction", slot, factor))
@@ -180,9 +176,8 @@ class ActorScores(Scores):
             self.max_change, self.total = guess.max_change, guess.gradient
             found = guess.evaluation  # The workers stand there already.
             return found._replace(plane_gradient=found.plane_gradient[: c.size])
-        answer = self._ask("try_step", c.copy())
-        self.max_change = float(answer[0])
-        return self._evaluation(answer)
+        self.max_change, *sums = self._ask("try_step", c.copy())
+        return self._means(sums)
 
     def accept(self, slot: int, factor: float) -> None:
         self.waiting.append(("accept", slot, factor))
@@ -190,20 +185,20 @@ class ActorScores(Scores):
 
     def curvature(self, k: int, slot: int | None = None) -> Array:
         if self.known_curvature is None or len(self.known_curvature) < k:
-            self.known_curvature = (self._ask("curvature", k)[1:] / self.n).reshape(k, k)
+            self.known_curvature = np.asarray(self._ask("curvature", k)[1] / self.n)
         found = self.known_curvature[:k, :k]
         return found if slot is None else found[:, slot : slot + 1]
 
     def gradient(self) -> Array:
         if self.total is None:
-            self.total = self._ask("gradient")[1:].reshape(self.shape)
+            self.total = np.asarray(self._ask("gradient")[1])
         return self.total
 
     def infimum(self) -> float:
         return float(self._ask("infimum")[1]) / self.n
 
     def hessian_diagonal(self) -> Array:
-        return np.asarray(self._ask("hessian_diagonal")[1:] / self.n)
+        return np.asarray(self._ask("hessian_diagonal")[1] / self.n)
 
     def row_curvature(self) -> Array:
         """Nobody has the numbers of all rows."""
@@ -213,14 +208,13 @@ class ActorScores(Scores):
         """The matrix that ``hessian_of`` computes for all rows in one process."""
         of = None
         if not sample.whole:
-            bends = self._ask("row_curvature", each=True)
-            if bends[:, 0].max() > 0.0:
-                of = (self.n, sample.rows, sample.turn, bends[:, 1].tolist())
-        rows, d = self.problem.rows, self.problem.rows.d
-        sparse = of is not None and is_sparse(rows)
-        answer = self._ask("hessian", of, sparse)[1:] / self.n
-        H = answer[: d * d].reshape(d, d)
-        return set_right(H, answer[d * d :]) if sparse else H
+            largest, sums = zip(*self._ask("row_curvature", each=True))
+            if max(largest) > 0.0:
+                of = (self.n, sample.rows, sample.turn, list(sums))
+        sparse = of is not None and is_sparse(self.problem.rows)
+        _, H, squares = self._ask("hessian", of, sparse)
+        H = np.asarray(H / self.n)
+        return set_right(H, squares / self.n) if sparse else H
 
     def state_dict(self, k: int) -> dict[str, Array]:
         """Nothing: scores stay with the workers, and are computed from w and D again."""
@@ -231,7 +225,5 @@ class ActorScores(Scores):
         for slot, d in enumerate(D, start=1):
             self.add_direction(slot, d)
 
-    def _evaluation(self, answer: Array) -> Evaluation:
-        return Evaluation(
-            float(answer[1] / self.n), float(answer[2] / self.n), np.asarray(answer[3:] / self.n)
-        )
+    def _means(self, sums: list[Any]) -> Evaluation:
+        return Evaluation(*(total / self.n for total in sums))

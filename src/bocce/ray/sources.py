@@ -16,6 +16,7 @@ from .. import _checks
 from ..blockfile import BlockFile
 from ..data.read.files import table_rows
 from ..problems import FileProblem, Problem
+from ..problems._input import check_finite_targets
 from ..rows import Array, Rows
 from .cluster import WHERE, processors
 
@@ -107,9 +108,11 @@ def _of_arrays(parts: Any, loss: Any) -> Survey:
     _some(sum(counts))
     d = _one_width([X.shape[1] for X, _ in pairs])
     held = [(X, y) for X, y in pairs if X.shape[0]]
+    for part, (_, y) in enumerate(pairs):
+        check_finite_targets(f"{WHERE}: part {part}", y)
     # All parts are checked as one problem: every row is finite, and labels are counted over all.
     rows = [Problem(X, np.zeros(X.shape[0])).given for X, _ in held]
-    encoded, classes = loss.targets(loss.problem_name, _checked_targets(held))
+    encoded, classes = loss.targets(loss.problem_name, np.concatenate([y for _, y in held]))
     targets = np.split(encoded, np.cumsum([part.n for part in rows])[:-1])
     made = (partial(_part, part, y, classes) for part, y in zip(rows, targets))
     sources = [next(made) if count else None for count in counts]
@@ -134,16 +137,6 @@ def _pair(part: int, given: Any) -> tuple[Any, Array]:
             "(rows,); give one target a row."
         )
     return X, y
-
-
-def _checked_targets(held: list[tuple[Any, Array]]) -> Array:
-    for part, (_, y) in enumerate(held):
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError(
-                f"{WHERE}: part {part}: y has NaN or infinity (first at row "
-                f"{int(np.argmin(np.isfinite(y)))}), must be finite; remove or impute such rows."
-            )
-    return np.concatenate([y for _, y in held])
 
 
 def _part(rows: Rows, y: Array, classes: Any, loss: Any, l2: float, intercept: bool) -> Problem:
@@ -190,35 +183,20 @@ def _of_dataset(dataset: Any, loss: Any, workers: int | None) -> Survey:
     has_classes = loss.targets(loss.problem_name, np.zeros(0), (0.0, 1.0))[1] is not None
     labels = rows_here.unique(columns[-1]) if has_classes else None
     classes = loss.targets(loss.problem_name, np.zeros(0), labels)[1]
-    blocks = rows_here.to_arrow_refs()
-    length = ray.remote(lambda table: int(table.num_rows))
-    starts = np.cumsum([0, *ray.get([length.remote(block) for block in blocks])])
-    n = int(starts[-1])
+    n, d = rows_here.count(), len(columns) - 1
     _some(n)
     ends = _ends(n, min(count, n))
-    sources = [partial(_fetched, _shares(blocks, starts, *end), labels) for end in ends]
+    shares = rows_here.split_at_indices([b for _, b in ends[:-1]]) if len(ends) > 1 else [rows_here]
+    sources = [partial(_fetched, share.to_arrow_refs(), labels) for share in shares]
     rows = [b - a for a, b in ends]
-    d = len(columns) - 1
     return Survey(sources, rows, rows, d, classes, np.dtype(np.float64), float(n * d))
 
 
-def _shares(blocks: list[Any], starts: Array, a: int, b: int) -> list[tuple[Any, int, int]]:
-    """Rows a .. b-1 of all, as (block, first row, rows)."""
-    found = []
-    for block, start, stop in zip(blocks, starts[:-1].tolist(), starts[1:].tolist()):
-        first, last = max(a, start), min(b, stop)
-        if first < last:
-            found.append((block, first - start, last - first))
-    return found
-
-
-def _fetched(
-    blocks: list[tuple[Any, int, int]], labels: Any, loss: Any, l2: float, intercept: bool
-) -> Problem:
-    """The problem of some rows of a Ray Dataset; Ray reads lost blocks again."""
-    tables = (ray.get(block).slice(first, rows) for block, first, rows in blocks)
+def _fetched(blocks: list[Any], labels: Any, loss: Any, l2: float, intercept: bool) -> Problem:
+    """The problem of one share of a Ray Dataset; Ray reads lost blocks again."""
+    tables = (table for table in ray.get(blocks) if table.num_rows)
     X, y = (np.concatenate(columns) for columns in zip(*map(table_rows, tables)))
     rows = Problem(X, np.zeros(len(y))).given  # checked
-    _checked_targets([(X, y)])
+    check_finite_targets(WHERE, y)
     encoded, classes = loss.targets(loss.problem_name, y, labels)
     return _part(rows, encoded, classes, loss, l2, intercept)

@@ -17,60 +17,61 @@ from ..rows import Array
 FAN_IN = 8  # The number of answers that one worker of the tree joins.
 PUT_BYTES = 100_000  # Larger arrays are stored once a message; smaller ones travel with each call.
 Key = tuple[int, int]  # the number of the run, and the number of its message
+Answer = list[Any]  # a number whose maximum over the parts is wanted, and sums over rows
 Made = tuple[Any, int, int]  # the frame (or None), the plane's memory, and the part's place
 
 
 class PartScores:
-    """The scores of one part: ``Scores`` whose answers are arrays that can be added up."""
+    """The scores of one part: ``Scores`` whose answers can be joined with those of other parts."""
 
     def __init__(self, problem: Problem, memory: int, place: int) -> None:
         kind = FileScores if problem.in_parts else MemoryScores
         self.scores, self.problem = kind(problem, memory, problem.shape[1:]), problem
         self.n, self.place = problem.n, place
 
-    def start(self, w: Array) -> Array:
+    def start(self, w: Array) -> Answer:
         return self._sums(self.scores.start(w))
 
-    def look(self) -> Array:
+    def look(self) -> Answer:
         return self._sums(self.scores.look())
 
-    def add_direction(self, slot: int, d: Array, k: int, step: float = 0.0) -> Array:
+    def add_direction(self, slot: int, d: Array, k: int, step: float = 0.0) -> Answer:
         """The curvature of the first k directions, and where ``step`` is not 0, value and gradient
         at z + step U[slot]."""
         change = self.scores.add_direction(slot, d, step)
-        parts = [[change], self.n * self.scores.curvature(k).reshape(-1)]
+        answer = [change, self.n * self.scores.curvature(k)]
         if step:
             found = self.scores.try_step(step * np.eye(k)[slot])
-            parts += [self._sums(found)[1:], self.scores.gradient().reshape(-1)]
-        return np.concatenate(parts)
+            answer += [*self._sums(found)[1:], self.scores.gradient()]
+        return answer
 
     def scale_direction(self, slot: int, factor: float) -> None:
         self.scores.scale_direction(slot, factor)
 
-    def try_step(self, c: Array) -> Array:
+    def try_step(self, c: Array) -> Answer:
         return self._sums(self.scores.try_step(c), self.scores.max_change)
 
     def accept(self, slot: int, factor: float) -> None:
         self.scores.accept(slot, factor)
 
-    def curvature(self, k: int) -> Array:
-        return np.append(0.0, self.n * self.scores.curvature(k).reshape(-1))
+    def curvature(self, k: int) -> Answer:
+        return [0.0, self.n * self.scores.curvature(k)]
 
-    def gradient(self) -> Array:
-        return np.append(0.0, self.scores.gradient().reshape(-1))
+    def gradient(self) -> Answer:
+        return [0.0, self.scores.gradient()]
 
-    def infimum(self) -> Array:
-        return np.array([0.0, self.n * self.scores.infimum()])
+    def infimum(self) -> Answer:
+        return [0.0, self.n * self.scores.infimum()]
 
-    def row_curvature(self) -> Array:
+    def row_curvature(self) -> Answer:
         """The largest second derivative, and the sum of all."""
         bend = self.scores.row_curvature()
-        return np.array([bend.max(), bend.sum()])
+        return [float(bend.max()), float(bend.sum())]
 
-    def hessian_diagonal(self) -> Array:
-        return np.append(0.0, self.n * self.scores.hessian_diagonal())
+    def hessian_diagonal(self) -> Answer:
+        return [0.0, self.n * self.scores.hessian_diagonal()]
 
-    def hessian(self, of: tuple[int, int, int, list[float]] | None, with_squares: bool) -> Array:
+    def hessian(self, of: tuple[int, int, int, list[float]] | None, with_squares: bool) -> Answer:
         """Of all rows, or of those drawn: (n, rows, turn, sums of the bends of all parts)."""
         rows, bend = self.problem.rows, self.scores.row_curvature()
         if of is None:
@@ -79,12 +80,10 @@ class PartScores:
             n, drawn, turn, sums = of
             before = float(sum(sums[: self.place]))
             H = n * part_of_hessian(rows, bend, drawn, turn, (n, before, float(sum(sums))))
-        squares = self.n * rows.squares(bend) if with_squares else np.zeros(0)
-        return np.concatenate([[0.0], H.reshape(-1), squares])
+        return [0.0, H, self.n * rows.squares(bend) if with_squares else 0.0]
 
-    def _sums(self, found: Evaluation, change: float = 0.0) -> Array:
-        sums = self.n * np.array([found.value, found.scale, *found.plane_gradient])
-        return np.append(change, sums)
+    def _sums(self, found: Evaluation, change: float = 0.0) -> Answer:
+        return [change, *(self.n * mean for mean in found)]
 
 
 class Worker:
@@ -95,7 +94,7 @@ class Worker:
         self.framed: tuple[Any, Problem] = (None, self.own)  # in the variables last asked in
         self.seed = seed
         self.key: Key = (0, 0)  # the last message on scores that was answered
-        self.answer: Array | None = None
+        self.answer: Answer | None = None
         self.scores: Any = None
         self.kernels: Any = None
 
@@ -113,10 +112,10 @@ class Worker:
         own = getattr(Problem, name, None) is ask
         return getattr(problem, name)(*args) if own else ask(problem, *args)
 
-    def unit_sum(self, frame: Any, at: Array, k: int, count: int) -> Array:
+    def unit_sum(self, frame: Any, at: Array, k: int, count: int) -> Answer:
         """0, and the sum of row gradients over ``count`` units of step k."""
         sums, draws = self._compiled(frame)
-        return np.append(0.0, sums.of(at, draws.units(k, count)))
+        return [0.0, sums.of(at, draws.units(k, count))]
 
     def _compiled(self, frame: Any) -> Any:
         """Sums and draws by compiled kernels, which only batches need."""
@@ -130,7 +129,7 @@ class Worker:
 
     # -- the plane's scores ----------------------------------------------------------------------
 
-    def plane(self, made: Made, key: Key, todo: list[Any]) -> Array | None:
+    def plane(self, made: Made, key: Key, todo: list[Any]) -> Answer | None:
         """Do operations on the scores; the answer to the last, or None where scores are lost.
 
         ``made`` says how scores are made. ``key`` is the number of the run and of its message: a
@@ -155,7 +154,7 @@ class Worker:
         frame, memory, place = made
         return PartScores(self.problem(frame), memory, place)
 
-    def _do(self, todo: list[Any]) -> Array | None:
+    def _do(self, todo: list[Any]) -> Answer | None:
         answer = None
         with np.errstate(all="ignore"):  # A trial step too far overflows and is not taken.
             for name, *args in todo:
@@ -163,21 +162,17 @@ class Worker:
                 answer = getattr(self.scores, name)(*fetched)
         return answer
 
-    def join(self, *answers: Array | None) -> Array | None:
+    def join(self, *answers: Answer | None) -> Answer | None:
         """A place in the tree."""
         return joined(answers)
 
 
-def joined(answers: Sequence[Array | None]) -> Array | None:
+def joined(answers: Sequence[Answer | None]) -> Answer | None:
     """The largest of the first entries, and the sums of the others, in order; None if one is."""
     if any(answer is None for answer in answers):
         return None
-    total = np.array(answers[0])
-    most = max(float(answer[0]) for answer in answers if answer is not None)
-    for other in answers[1:]:
-        total += other
-    total[0] = most
-    return total
+    first, *others = zip(*answers)
+    return [max(first), *(sum(parts) for parts in others)]
 
 
 def shared(at: Array) -> Any:
@@ -185,7 +180,7 @@ def shared(at: Array) -> Any:
     return ray.put(at) if at.nbytes > PUT_BYTES else at
 
 
-def reduced(actors: dict[int, Any], pending: list[tuple[int, Any]]) -> Array | None:
+def reduced(actors: dict[int, Any], pending: list[tuple[int, Any]]) -> Answer | None:
     """The answers joined in a tree, whose order depends only on the parts that take part."""
     while len(pending) > FAN_IN:
         groups = [pending[i : i + FAN_IN] for i in range(0, len(pending), FAN_IN)]
@@ -196,7 +191,7 @@ def reduced(actors: dict[int, Any], pending: list[tuple[int, Any]]) -> Array | N
     return joined(ray.get([ref for _, ref in pending]))
 
 
-def gathered(pending: list[tuple[int, Any]]) -> Array | None:
-    """The answers, a row a part; None where one of them is."""
+def gathered(pending: list[tuple[int, Any]]) -> list[Answer] | None:
+    """The answers of all parts; None where one of them is."""
     answers = ray.get([ref for _, ref in pending])
-    return None if any(answer is None for answer in answers) else np.stack(answers)
+    return None if any(answer is None for answer in answers) else list(answers)

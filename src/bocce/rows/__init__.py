@@ -16,7 +16,6 @@ from .dense import Copied as Copied
 from .dense import Dense as Dense
 from .dense import Scaled as Scaled
 from .files import FileRows as FileRows
-from .files import InBlocks as InBlocks
 from .files import OffsetBlocks as OffsetBlocks
 from .moments import Moments as Moments
 

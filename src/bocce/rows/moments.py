@@ -96,30 +96,22 @@ class Moments:
         return Moments(self.gram, moment, target2, max(longest, self.longest))
 
 
-class Squares:
-    """sum_i x_i x_i^T of rows that come as dense blocks of float64."""
-
-    def __init__(self, d: int) -> None:
-        self.total = np.zeros((d, d))
-        self.count = self.longest = 0  # blocks, and the rows of the longest
-
-    def add(self, x: Array, weights: Array | None = None) -> None:
-        """Rows, times their weights."""
-        x = x if weights is None else x * np.sqrt(weights)[:, None]
-        with threads_for(0.5 * x.size * x.shape[1]):  # the upper triangle
-            self.total += x.T @ x
-        self.count, self.longest = self.count + 1, max(self.longest, len(x))
+def _add_gram(total: Array, x: Array, weights: Array | None) -> None:
+    """Add sum_i c_i x_i x_i^T of a block of rows."""
+    x = x if weights is None else x * np.sqrt(weights)[:, None]
+    with threads_for(0.5 * x.size * x.shape[1]):  # the upper triangle
+        total += x.T @ x
 
 
 def gram_of(blocks: Iterable[Array], weights: Array | None, n: int, d: int) -> Array:
     """sum_i c_i x_i x_i^T / n of rows that come as blocks that stay in the cache."""
-    squares, start = Squares(d), 0
+    total, start = np.zeros((d, d)), 0
     for x in blocks:
         part = slice(start, start + len(x))
-        squares.add(x, None if weights is None else weights[part])
+        _add_gram(total, x, None if weights is None else weights[part])
         start = part.stop
-    squares.total /= n
-    return squares.total
+    total /= n
+    return total
 
 
 def of_blocks(
@@ -132,7 +124,7 @@ def of_blocks(
 ) -> Moments:
     """The sums of n rows that come as blocks that stay in the cache. ``unit``: where it is not 0,
     rows have one more number, which is this."""
-    squares, start, most = Squares(d), 0, 0
+    squares, start, longest, added = np.zeros((d, d)), 0, 0, 0
     count = 1 + (unit > 0.0)
     sums, across = np.zeros((count, d)), np.zeros(count)  # of c_i y_i and c_i, times x_i and y_i
     for x in blocks:
@@ -143,15 +135,15 @@ def of_blocks(
             pulls = np.stack([pulls, np.ones(len(x)) if c is None else c])
         sums += pulls @ x
         across += pulls @ y[part]
-        squares.add(x, c)
-        start, most = part.stop, max(most, len(x))
+        _add_gram(squares, x, c)
+        start, longest, added = part.stop, max(longest, len(x)), added + 1
     H, b = np.empty((d + count - 1,) * 2), sums[0] / n
-    np.divide(squares.total, n, out=H[:d, :d])
+    np.divide(squares, n, out=H[:d, :d])
     if unit > 0.0:
         H[d, :d] = H[:d, d] = unit / n * sums[1]
         H[d, d] = unit**2 * (1.0 if weights is None else float(weights.mean()))
         b = np.append(b, unit / n * across[1])
-    return Moments(H, b, float(across[0]) / n, most + squares.count + squares.longest)
+    return Moments(H, b, float(across[0]) / n, 2 * longest + added)
 
 
 def rows_in_cache(d: int) -> int:

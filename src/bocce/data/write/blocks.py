@@ -5,8 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, closing
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -15,13 +18,13 @@ from ... import _checks, sampling
 from ..._atomic import atomic_write
 from ..._direct import PAGE
 from ..._extras import arrow
-from ..._types import Array, Arrow, Json
-from ...blockfile import ENTRY, Block, BlockFile, Layout, schema, table_metadata
-from ..read.parts import Labels, codes_of
+from ..._types import Array, Json
+from ...blockfile import ENTRY, BlockFile, block_starts, schema, table_metadata
 from .chunks import WHERE, ChunkReader
-from .shuffle import Buckets, keyed, record
 
 BLOCK_BYTES = 1 << 20
+BUCKET_BITS = 6  # Rows are dealt out to 64 files by so many leading bits of their keys.
+BUCKET_BYTES = 1 << 28  # What is sorted in memory; a larger bucket is dealt out again.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 Progress = Callable[[str, int, int | None], Any]
@@ -111,12 +114,16 @@ def write_blocks(
     reader = ChunkReader(chunks, None if kind is None else np.dtype(kind), target, columns, missing)
     tell = progress or (lambda stage, done, total: None)
     try:
-        with Buckets(path.parent) as buckets:
-            rows = _Dealt(reader, buckets, seed, tell)
-            layout = Layout(rows.n, *rows.shape, _block_count(rows.n, *rows.shape, block_rows))
+        with closing(in_order(_keyed(reader, seed, tell), path.parent)) as shuffled:
+            first = next(shuffled, None)  # All rows have been read by then.
+            if first is None:
+                raise ValueError(f"{WHERE}: chunks hold no row, must hold at least one.")
+            x = first.dtype["x"]
+            count = _block_count(reader.n, x.itemsize + 8, block_rows)
+            facts = {"n": reader.n, "d": x.shape[0], "dtype": x.base.name, "blocks": count}
+            facts |= {**reader.facts(), "seed": seed}
             with atomic_write(path) as file:
-                facts = {**rows.facts(), "seed": seed}
-                _write(file, layout, facts, rows.in_blocks(buckets, layout), tell)
+                _write(file, facts, chain([first], shuffled), reader.ranks(), tell)
         _settle_folder(path.parent)
     except OSError as error:
         if error.errno not in NO_ROOM:
@@ -129,84 +136,88 @@ def write_blocks(
     return BlockFile(path)
 
 
-class _Dealt:
-    """All rows, dealt out to buckets, and what is known of them."""
-
-    def __init__(self, reader: ChunkReader, buckets: Buckets, seed: int, tell: Progress) -> None:
-        self.n, self.labels, self.reader = 0, Labels(), reader
-        self.names: list[str] = []  # of text labels, in the order in which they came
-        for X, y in reader:
-            if len(y):
-                buckets.add(keyed(X, self._encoded(y), seed, self.n))
-                self.n, self.shape = self.n + len(y), (X.shape[1], X.dtype.name)
-                tell("read", self.n, None)
-        if not self.n:
-            raise ValueError(f"{WHERE}: chunks hold no row, must hold at least one.")
-
-    def _encoded(self, y: Array) -> Array:
-        """Targets as numbers: text is counted in the order in which it comes."""
-        text = y.dtype == object
-        if self.n and text != bool(self.names):
-            raise ValueError(f"{WHERE}: y is text in some chunks and numbers in others.")
-        self.labels.add(y)
-        if not text:
-            return y
-        self.labels.classes(self.reader.target)  # or too many
-        self.names += [name for name in dict.fromkeys(y) if name not in self.names]
-        return codes_of(y, self.names)
-
-    def facts(self) -> dict[str, Any]:
-        classes = sorted(self.names) or None
-        codes = [float(code) for code in range(len(self.names))]
-        return {
-            "labels": codes if classes else self.labels.all,
-            "columns": self.reader.columns,
-            "target": self.reader.target,
-            "classes": classes,
-        }
-
-    def in_blocks(self, buckets: Buckets, layout: Layout) -> Iterator[Block]:
-        """All rows in their new order; text is now counted in the order of the alphabet."""
-        places = np.argsort(np.argsort(self.names)).astype(np.float64)
-        rest = np.empty(0, record(layout.d, layout.dtype))
-        sorted_rows = buckets.in_order(rest.dtype)
-        for i in range(layout.blocks):
-            while len(rest) < layout.rows(i):
-                rest = np.concatenate([rest, next(sorted_rows)])
-            here, rest = rest[: layout.rows(i)], rest[layout.rows(i) :]
-            y = places[here["y"].astype(np.int64)] if self.names else here["y"]
-            yield np.ascontiguousarray(here["x"]), np.ascontiguousarray(y)
+def _keyed(reader: ChunkReader, seed: int, tell: Progress) -> Iterator[Array]:
+    """Rows as records (key, y, x), each with the key of its row's number."""
+    done = 0
+    for X, y in reader:
+        x = ("x", X.dtype.newbyteorder("<"), X.shape[1:])
+        records = np.empty(len(y), [("key", "<u8"), ("y", "<f8"), x])
+        records["key"] = sampling.shuffle_keys(seed, done, len(y))
+        records["y"], records["x"] = y, X
+        yield records
+        done += len(y)
+        tell("read", done, None)
 
 
-def _block_count(n: int, d: int, kind: str, block_rows: int | None) -> int:
+def in_order(
+    rows: Iterable[Array], folder: Path, shift: int = 64 - BUCKET_BITS
+) -> Generator[Array, None, None]:
+    """All records in the order of their keys, a bucket at a time.
+
+    Records are dealt out to files by the BUCKET_BITS bits of their keys above ``shift``. The files
+    have no name in ``folder``, so they end with the process, however it ends.
+    """
+    kind: Any = None
+    mask = np.uint64((1 << BUCKET_BITS) - 1)
+    with ExitStack() as stack:
+        files = [stack.enter_context(TemporaryFile(dir=folder)) for _ in range(1 << BUCKET_BITS)]
+        for records in rows:
+            kind = records.dtype
+            labels = (records["key"] >> np.uint64(shift) & mask).astype(np.int64)
+            ends = np.cumsum(np.bincount(labels, minlength=len(files)))
+            by_label = records[np.argsort(labels, kind="stable")]
+            for file, part in zip(files, np.split(by_label, ends[:-1])):
+                file.write(part.data)
+        for file in files if kind is not None else []:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            if size <= max(BUCKET_BYTES, kind.itemsize) or shift < BUCKET_BITS:
+                records = np.fromfile(file, kind)
+                yield records[np.argsort(records["key"])]
+            else:
+                yield from in_order(_pieces(file, kind), folder, shift - BUCKET_BITS)
+            file.close()
+
+
+def _pieces(file: Any, kind: np.dtype[Any]) -> Iterator[Array]:
+    """The records of a file, a quarter of a bucket at a time."""
+    while len(records := np.fromfile(file, kind, max(1, BUCKET_BYTES // (4 * kind.itemsize)))):
+        yield records
+
+
+def _block_count(n: int, size: int, block_rows: int | None) -> int:
+    """How many blocks n rows of so many bytes make."""
     if block_rows is None:
-        size = d * np.dtype(kind).itemsize + 8
         least, most = max(1, PAGE // size), max(1, BLOCK_BYTES // size)
         block_rows = min(most, max(least, -(-n // 64)))
     return -(-n // block_rows)
 
 
 def _write(
-    file: BinaryIO, layout: Layout, facts: Json, blocks: Iterable[Block], tell: Progress
+    file: BinaryIO, facts: Json, shuffled: Iterator[Array], ranks: Array, tell: Progress
 ) -> None:
-    """Each block as a record batch, and their checksums in a last one without rows."""
-    pa, form, table = arrow(), schema(layout, facts), np.zeros(layout.blocks, ENTRY)
+    """Each block as a record batch, and their checksums in a last one without rows.
 
-    def batch(X: Array, y: Array) -> Arrow:
-        x = pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), type=form.field("x").type)
-        return pa.record_batch([x, pa.array(y)], schema=form)
-
-    done = 0
+    ``ranks``: the codes of text labels in the order of the alphabet, none where y is numbers.
+    """
+    pa, form, table = arrow(), schema(facts), np.zeros(facts["blocks"], ENTRY)
+    starts = block_starts(facts["n"], facts["blocks"])
+    rest = next(shuffled)
     with pa.ipc.new_file(file, form) as writer:
-        for i, (X, y) in enumerate(blocks):
-            made = batch(X, y)
-            writer.write_batch(made)
-            length = pa.ipc.get_record_batch_size(made)
+        for i, rows in enumerate(np.diff(starts).tolist()):
+            while len(rest) < rows:
+                rest = np.concatenate([rest, next(shuffled)])
+            X, y = (np.ascontiguousarray(rest[name][:rows]) for name in "xy")
+            rest, y = rest[rows:], ranks[y.astype(np.int64)] if ranks.size else y
+            values = pa.array(X.reshape(-1))
+            x = pa.FixedSizeListArray.from_arrays(values, type=form.field("x").type)
+            batch = pa.record_batch([x, pa.array(y)], schema=form)
+            writer.write_batch(batch)
+            length = pa.ipc.get_record_batch_size(batch)
             begin = file.tell() - length  # before the first one there is the schema
             table[i] = begin, length, zlib.crc32(X.data), zlib.crc32(y.data)
-            done += len(y)
-            tell("write", done, layout.n)
-        empty = batch(np.empty(0, layout.dtype), np.empty(0))
+            tell("write", int(starts[i + 1]), facts["n"])
+        empty = pa.RecordBatch.from_pylist([], schema=form)
         writer.write_batch(empty, custom_metadata=table_metadata(form, table))
 
 

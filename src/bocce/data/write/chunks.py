@@ -9,23 +9,25 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..._types import Array
+from ..._types import Array, Json
 from ...blockfile import Block, BlockFile
 from ..read.columns import ReadOptions
 from ..read.files import are_paths, format_of, one_format, source_of, table_source
 from ..read.filesystem import files_of
 from ..read.libsvm import Libsvm, read_libsvm
 from ..read.npz import read_npz
+from ..read.parts import Labels
 
 PIECE_BYTES = 1 << 23  # dense rows handled at once
 WHERE = "write_blocks"
 
 
 class ChunkReader:
-    """Dense (X, y) of at most a few megabytes each, checked; X of one type, y float64 or text.
+    """Dense (X, y) of at most a few megabytes each, checked; X of one type, y float64.
 
     ``chunks`` is one source or an iterable of sources: a pair (X, y), X dense or sparse; whatever
-    ``bocce.data.open`` takes (LIBSVM text is read twice, never whole); a `BlockFile`.
+    ``bocce.data.open`` takes (LIBSVM text is read twice, never whole); a `BlockFile`. Targets that
+    are text are counted 0, 1, ... in the order in which they come.
     """
 
     def __init__(self, chunks: Any, dtype: Any, target: Any, columns: Any, missing: str) -> None:
@@ -33,9 +35,11 @@ class ChunkReader:
         self.options = ReadOptions(target, columns, dtype, missing)
         self.columns: list[str] | None = None
         self.target: str | None = None
+        self.n, self.labels = 0, Labels()
+        self.codes: dict[str, float] = {}  # of text labels
 
     def __iter__(self) -> Iterator[Block]:
-        kind, width, row = self.dtype, None, 0
+        kind, width = self.dtype, None
         for number, (X, y) in enumerate(self._pairs()):
             X, y = _checked(number, X, y, width)
             width = X.shape[1]
@@ -48,13 +52,38 @@ class ChunkReader:
                 )
             step = max(1, PIECE_BYTES // (8 * width))
             for start in range(0, X.shape[0], step):
-                part = X[start : start + step]
+                part, targets = X[start : start + step], y[start : start + step]
                 dense = part.toarray() if sparse.issparse(part) else part
                 with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
-                    piece = np.asarray(dense, kind), y[start : start + step]
-                _finite(number, row, piece)
-                row += len(piece[1])
-                yield piece
+                    rows = np.asarray(dense, kind)
+                _finite(number, self.n, (rows, targets))
+                targets = self._encoded(targets)
+                self.n += len(rows)
+                yield rows, targets
+
+    def _encoded(self, y: Array) -> Array:
+        text = y.dtype == object
+        if self.n and text != bool(self.codes):
+            raise ValueError(f"{WHERE}: y is text in some chunks and numbers in others.")
+        self.labels.add(y)
+        if not text:
+            return y
+        self.labels.classes(self.target)  # or too many
+        return np.array([self.codes.setdefault(name, float(len(self.codes))) for name in y])
+
+    def ranks(self) -> Array:
+        """The places of the text labels in the alphabet; none where targets are numbers."""
+        return np.argsort(np.argsort(list(self.codes))).astype(np.float64)
+
+    def facts(self) -> Json:
+        """What the file says of its rows."""
+        classes = sorted(self.codes) or None
+        return {
+            "labels": self.labels.all if classes is None else sorted(self.codes.values()),
+            "columns": self.columns,
+            "target": self.target,
+            "classes": classes,
+        }
 
     def _pairs(self) -> Iterator[tuple[Any, Any]]:
         chunks = [self.chunks] if _is_source(self.chunks) else self.chunks
@@ -83,8 +112,9 @@ class ChunkReader:
 
     def _block_file(self, file: BlockFile) -> Iterator[tuple[Any, Any]]:
         self.columns, self.target = file.columns, file.target
+        classes = np.array(file.classes, dtype=object)
         for X, y in file.stream(range(file.n_blocks)):
-            yield X, y if file.classes is None else _named(y, file.classes)
+            yield X, y if file.classes is None else classes[y.astype(np.int64)]
 
     def _files(self, paths: Any) -> Iterator[tuple[Any, Any]]:
         files = [file for path in paths for file in files_of(path)]
@@ -105,16 +135,9 @@ class ChunkReader:
             yield part.X, part.y
 
 
-def _named(y: Array, classes: list[str]) -> Array:
-    return np.array(classes, dtype=object)[y.astype(np.int64)]
-
-
 def _is_table(chunk: Any) -> bool:
-    return (
-        hasattr(chunk, "column_names")
-        or hasattr(chunk, "__arrow_c_stream__")
-        or hasattr(chunk, "get_fragments")
-    )
+    is_arrow = hasattr(chunk, "column_names") or hasattr(chunk, "get_fragments")
+    return is_arrow or hasattr(chunk, "__arrow_c_stream__")
 
 
 def _is_source(chunks: Any) -> bool:
@@ -142,13 +165,10 @@ def _checked(number: int, X: Any, y: Any, width: int | None) -> tuple[Any, Array
             f"{where}: X has {X.shape[1]} columns, must have {width} as chunk 0; give every chunk "
             "the same columns."
         )
-    if y.dtype == object:
-        if not all(isinstance(label, str) for label in y):
-            raise TypeError(f"{where}: y has dtype object, must be numbers or text.")
-        return X, y
-    if y.dtype.kind not in "fiub":
+    text = y.dtype == object and all(isinstance(label, str) for label in y)
+    if not text and y.dtype.kind not in "fiub":
         raise TypeError(f"{where}: y has dtype {y.dtype}, must be numbers or text.")
-    return X, y.astype(np.float64, copy=False)
+    return X, y if text else y.astype(np.float64, copy=False)
 
 
 def _finite(number: int, row: int, piece: Block) -> None:
