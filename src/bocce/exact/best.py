@@ -17,10 +17,9 @@ from ..sampling import batch_rows
 from ..schedules import REGISTRY, Schedule
 from ..schedules.schedule import Table
 from ..theory.batch import zeta2
-from .adjoint import Dynamics, GaussianMoments, Means, value_and_gradient
-from .adjoint_rows import RowMoments
+from .adjoint import Dynamics, GaussianMoments, Means, RowMoments, value_and_gradient
 from .curves import Curve, expected, start_of
-from .gaussian import Gaussian
+from .gaussian import Gaussian, sampling
 from .moments import FloatArray, Tabulated, frame_of
 from .search import (
     FIRST_STEPS,
@@ -86,12 +85,11 @@ def best_schedule(
 ) -> BestSchedule:
     """The table of T steps with the least E f(w_T) - f* that a search over all 3 T numbers finds.
 
-    The value is a polynomial in the 3 T numbers of the table, and `bocce.exact.adjoint` has its
-    gradient for about three curves. L-BFGS-B lowers log(value) over log alpha, log(1 - beta) <= 0
-    and log(1 + theta) >= 0, from the best tables of the registry. It stops when no derivative that
-    a bound does not hold exceeds ``tol``/T, or after 3,000 steps; ``converged`` and ``gradient``
-    say which. The function is not convex, so the result is an upper bound on the best value there
-    is; on all rows a test compares it with the best polynomial.
+    The value is a polynomial in the 3 T numbers, and `bocce.exact.adjoint` has its gradient for
+    about three curves. L-BFGS-B lowers log(value) over log alpha, log(1 - beta) <= 0 and
+    log(1 + theta) >= 0, from the best tables of the registry, in at most 3,000 steps. The value is
+    not convex, so the result is an upper bound on the best value there is.
+    Source: docs/theory/best-schedule.md.
 
     Parameters
     ----------
@@ -103,10 +101,8 @@ def best_schedule(
     of : {"gap", "error"}, default "gap"
         The quantity at step T to minimise: E f - f*, or E||w - w*||^2.
     scenarios : sequence of dict, optional
-        Each may hold "model", "batch_size" and "start", which replace the arguments. The schedule
-        then minimises the largest ratio, over the scenarios, to each scenario's own best value: one
-        table for several noise levels, starts or batches. A scenario that holds "value" is compared
-        with that number instead.
+        Each may hold "model", "batch_size" and "start", which replace the arguments. One table then
+        has the least largest ratio to each scenario's own best value, or to its "value".
     tol : float, default 0.01
         The search stops when T times the largest derivative of log(value) is at most this.
 
@@ -116,12 +112,9 @@ def best_schedule(
 
     Examples
     --------
-    >>> import bocce
-    >>> from bocce.exact import Gaussian, best_schedule
     >>> model = Gaussian([1.0, 0.1])
-    >>> best = best_schedule(model, 2, 1)           # two steps with one fresh row each
-    >>> auto = bocce.schedules.auto(2, **model.schedule_arguments(1))
-    >>> bool(best.value < bocce.exact.expected(model, auto, 1).gap[-1])
+    >>> best = best_schedule(model, 2, 1)  # two steps with one fresh row each
+    >>> bool(best.value < expected(model, "auto", 1, T=2).gap[-1])
     True
     """
     where = "best_schedule"
@@ -155,20 +148,17 @@ def regret(
     Returns
     -------
     float
-        The value of the schedule over the value of the best one. At least 1, up to what the search
-        left; infinite if the schedule diverges.
+        At least 1, up to what the search left; infinite if the schedule diverges.
 
     Examples
     --------
     >>> import bocce
-    >>> from bocce.exact import Gaussian, regret
-    >>> model = Gaussian([1.0, 0.1, 0.01])
-    >>> regret(bocce.schedules.sgd(20, L=2.0), model, 100) > 1.0
+    >>> regret(bocce.schedules.sgd(20, L=2.0), Gaussian([1.0, 0.1, 0.01]), 100) > 1.0
     True
     """
     best = best_schedule(model, schedule.T, batch_size, start=start, of=of, tol=tol)
-    case = _Case("regret", model, batch_size, start, of)
-    return case.value(schedule) / best.value
+    curve = _Case("regret", model, batch_size, start, of).curve(schedule)
+    return float((curve.gap if of == "gap" else curve.error2)[-1]) / best.value
 
 
 class _Case:
@@ -188,14 +178,13 @@ class _Case:
         if isinstance(model, Gaussian):
             self.w0 = None
             if start is not None:
-                model = Gaussian(model.spectrum, noise=model.noise, start=start, n=model.n)
+                model = replace(model, start=np.array(start, dtype=np.float64))
             self.model, lam = model, model.spectrum
-            _, zeta0_2 = model.sampling(where, batch_size)
-            known = (lam, model.errors, self._weights(lam))
-            noisy = zeta0_2 > 0.0
-            self.dynamics = (
-                GaussianMoments(*known, zeta0_2, model.noise) if noisy else Means(*known)
-            )
+            _, zeta0_2 = sampling(where, model, batch_size)
+            known = (lam, model.start, self._weights(lam))
+            self.dynamics = Means(*known)
+            if zeta0_2 > 0.0:
+                self.dynamics = GaussianMoments(*known, zeta0_2, model.noise)
             self.constants = model.schedule_arguments(batch_size)
             return
         frame, b = frame_of(where, model), batch_rows(where, batch_size, model.n)
@@ -215,13 +204,8 @@ class _Case:
     def _weights(self, lam: FloatArray) -> FloatArray:
         return 0.5 * lam if self.of == "gap" else np.ones(lam.size)
 
-    def asked(self, schedule: Schedule) -> tuple[Any, ...]:
-        """The arguments of ``expected``."""
-        return self.model, schedule, self.batch_size, self.w0
-
-    def value(self, schedule: Schedule) -> float:
-        curve = expected(*self.asked(schedule))
-        return float((curve.gap if self.of == "gap" else curve.error2)[-1])
+    def curve(self, schedule: Schedule) -> Curve:
+        return expected(self.model, schedule, self.batch_size, self.w0)
 
     def log_value(self, table: Table, dynamics: Dynamics | None = None) -> tuple[float, FloatArray]:
         """log(value) and its derivatives in the table; LOST and 0 where the value overflows."""
@@ -289,9 +273,7 @@ def _found(
     case: _Case, schedule: Schedule, value: float, left: float, tol: float, path: list[float]
 ) -> BestSchedule:
     history = tuple(math.exp(x) for x in path)
-    return BestSchedule(
-        schedule, value, expected(*case.asked(schedule)), left, left <= tol, history
-    )
+    return BestSchedule(schedule, value, case.curve(schedule), left, left <= tol, history)
 
 
 def _universal(
