@@ -104,7 +104,7 @@ def steps_to(gap: np.ndarray) -> float:
 
 def statistical_limit(p: Any, b: int, T: int) -> float:
     frame = frame_of("benchmark", p)
-    S = Tabulated(frame).residual_covariance()
+    S = Tabulated(frame).covariance(np.zeros((frame.rank, frame.rank)), np.zeros(frame.rank))
     return float(zeta2(p.n, b) * (np.diag(S) / frame.lam**2).sum() / T)
 
 

@@ -5,10 +5,7 @@ from .control import (
 )
 from .control import (
     Guarded,
-    LineSearchPolicy,
-    PlaneSteps,
     Policy,
-    PolyakPolicy,
     armijo,
     guard,
     momsps,
@@ -20,10 +17,7 @@ from .control import (
 __all__ = [
     "REGISTRY",
     "Guarded",
-    "LineSearchPolicy",
-    "PlaneSteps",
     "Policy",
-    "PolyakPolicy",
     "armijo",
     "guard",
     "momsps",

@@ -3,7 +3,7 @@
 from .anytime import Anytime
 from .base import Best, Controller, Fixed, Limits, RunVerdict, Stage, StageReport
 from .guard import Guarded, GuardedRun, Levels, Recipe, guard
-from .line_search import LineSearchPolicy, armijo, sgd_sls_exponential, shb_sls_exponential
+from .line_search import armijo, sgd_sls_exponential, shb_sls_exponential
 from .methods import (
     PLANE,
     POLICIES,
@@ -15,7 +15,7 @@ from .methods import (
     takes_all_rows,
 )
 from .policy import Decider, MetricChoice, PlaneSteps, Policy, plane
-from .sps import PolyakPolicy, momsps
+from .sps import momsps
 from .stream import Stream
 
 __all__ = [
@@ -31,11 +31,9 @@ __all__ = [
     "GuardedRun",
     "Levels",
     "Limits",
-    "LineSearchPolicy",
     "MetricChoice",
     "PlaneSteps",
     "Policy",
-    "PolyakPolicy",
     "Recipe",
     "RunVerdict",
     "Stage",

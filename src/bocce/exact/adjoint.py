@@ -6,7 +6,7 @@ kinds of dynamics stand behind one interface: `Means` (the full batch: the error
 `GaussianMoments` (O(d) a step) and `RowMoments` (the table of a data set). Where the moments of all
 steps would not fit in memory, some are kept and the steps between them are repeated.
 
-Derivation: docs/theory/best-schedule.md. Plain Python here; `compiled` hands the functions to numba.
+Derivation: docs/theory/best-schedule.md. Plain Python here; `compiled` compiles it.
 """
 
 from __future__ import annotations

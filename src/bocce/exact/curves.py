@@ -13,7 +13,8 @@ from .. import _pictures
 from .._pictures import Axes
 from ..problems import Problem
 from ..sampling import batch_rows
-from ..schedules import Schedule, table_of
+from ..schedules import Schedule
+from ..schedules.registry import table_of
 from ..theory.batch import zeta2
 from . import _kernel, gaussian
 from .gaussian import Gaussian

@@ -144,15 +144,11 @@ class RowNoise(Protocol):
     triangle: Triangle
 
     def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
-        """N(P, m), an r x r matrix."""
+        """N(P, m), an r x r matrix; N(0, 0) is the covariance at the minimiser."""
         ...
 
     def homogeneous(self, packed: FloatArray) -> FloatArray:
         """N without the data's noise: E[z z^T (z^T P z)] - A_0 P A_0, on packed P."""
-        ...
-
-    def residual_covariance(self) -> FloatArray:
-        """N(0, 0) = E[r^2 z z^T] - c c^T: the covariance at the minimiser."""
         ...
 
 
@@ -163,7 +159,7 @@ class Streamed:
         self.frame, self.triangle = frame, Triangle(frame.rank)
         self.pull = frame.basis.T @ frame.p.combine(frame.residual) / frame.p.n  # c
         second = self._mean_square(lambda rows, block: frame.residual[rows] ** 2)
-        self._residual_covariance = second - np.outer(self.pull, self.pull)
+        self.at_minimiser = second - np.outer(self.pull, self.pull)
 
     def _mean_square(self, weigh: Callable[[slice, Design], FloatArray]) -> FloatArray:
         """E[weight z z^T] in one pass, the weights of a block made while it is in the cache."""
@@ -192,14 +188,11 @@ class Streamed:
 
         return self._mean_square(weigh)
 
-    def residual_covariance(self) -> FloatArray:
-        return self._residual_covariance
-
     def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
         lam0 = self.frame.lam0
         cross = np.outer(lam0 * m, self.pull)
         curved = self._rows(P, m) - lam0[:, None] * P * lam0
-        return curved + cross + cross.T + self._residual_covariance
+        return curved + cross + cross.T + self.at_minimiser
 
     def homogeneous(self, packed: FloatArray) -> FloatArray:
         P, lam0 = self.triangle.unpack(packed), self.frame.lam0
@@ -231,9 +224,6 @@ class Tabulated:
         self.quartic = quartic
         self.cubic = _mean_pull(t, frame.lam0, pull) - 2.0 * cubic / frame.p.n
         self.constant = constant / frame.p.n - t.pack(np.outer(pull, pull))
-
-    def residual_covariance(self) -> FloatArray:
-        return self.triangle.unpack(self.constant)
 
     def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
         packed = self.quartic @ self.triangle.pack(P) + self.cubic @ m + self.constant

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from .. import _checks
 from . import _rules
-from .bernstein import Number
 from .damped import damped_table, suits
 from .minimax import minimax_heavy_ball
 from .schedule import FloatArray, Schedule
 
+Number = TypeVar("Number", float, FloatArray)
 EPS = float(np.finfo(np.float64).eps)
 
 DECAY_START = 0.4  # The share of T after which steps decay, where the rate is not known.

@@ -163,26 +163,9 @@ def table_of(
     T: int | None,
     values: Callable[[Method, int], Mapping[str, Any]],
 ) -> Schedule:
-    """A given schedule as it is, or the table of a named method for T steps.
+    """A given schedule as it is, or the table of T steps of the method of that name.
 
-    Parameters
-    ----------
-    where, schedule, T : str, Schedule or str, int or None
-        The function that was called, for messages; a schedule, or a name of ``REGISTRY``; the
-        number of steps, needed for a name.
-    values : callable
-        Gives, for a method and T, the numbers that the method is built from.
-
-    Returns
-    -------
-    Schedule
-
-    Raises
-    ------
-    TypeError
-        ``schedule`` is neither a Schedule nor a name.
-    ValueError
-        There is no such name, T is missing for a name, or T is not the schedule's.
+    ``values`` gives, for a method and T, the numbers that the method is built from.
     """
     if isinstance(schedule, Schedule):
         if T is not None and T != schedule.T:
@@ -201,6 +184,6 @@ def table_of(
             f"{where}: T=None must be the number of steps where schedule={schedule!r} is a name; "
             "give T, such as T=1000."
         )
-    steps = _rules.horizon(where, T)
+    (steps,) = _rules.given(where, T=T)
     table: Schedule = method.build(steps, values(method, steps))
     return table

@@ -68,8 +68,8 @@ def bound_multistage(
                                    + 24 chi kappa/(mu (kappa - 1))].
 
     Guarantee: L >= L_max, kappa > 1 and b >= b*(a_I), a_I = 2^-I. At such a batch ``bound_shb`` is
-    already smaller, so Theorem 4 never improves on Theorem 2; why decay helps in practice is seen
-    in ``bound_stationary``. Source: ``thm:SHB_multistage``, ``eq:multi-overall-conv``.
+    already smaller; ``bound_stationary`` shows why decay helps in practice. Source:
+    ``thm:SHB_multistage``, ``eq:multi-overall-conv``.
 
     Parameters
     ----------
@@ -231,14 +231,13 @@ def bound_multistage_constant(
 
     Stage i has alpha_i = 2^-i/L, the same beta = (1 - 1/(2 sqrt kappa))^2 and T_i steps from rest.
     With r_i any rate that Theorem S certifies for (alpha_i, beta), C_i its constant and F_i^2 the
-    floor of ``bound_stationary``, root mean squares, and hence E||w_T - w*||, obey
+    floor of ``bound_stationary``, root mean square errors obey D_{i+1} <= C_i r_i^T_i D_i + F_i:
 
-        D_{i+1} <= C_i r_i^T_i D_i + F_i,
         sqrt(E||w_T - w*||^2) <= prod C_i r_i^T_i D + sum_i F_i prod_{j > i} C_j r_j^T_j.
 
     Guarantee: least squares with any l2, independent batches, zeta0^2 below ``certificate(1/L,
-    beta, ...)``. With many short stages (``stages="authors"``) ``theory.certify`` says more.
-    Source: not in the paper; proof in docs/theory/multistage.md.
+    beta, ...)``. With many short stages ``theory.certify`` says more. Source: not in the paper;
+    proof in docs/theory/multistage.md.
 
     Parameters
     ----------
