@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from .gaussian import Gaussian, sampling
 from .moments import FloatArray, Tabulated, frame_of
 from .search import (
     FIRST_STEPS,
-    Objective,
     conjugate_gradients,
     coordinates,
     descend,
@@ -198,8 +198,8 @@ class _Case:
         c = model.constants()
         L_max, tilde = c.sharpest
         mu = float(frame.lam.min())  # the least curvature that moves
-        known_ = {"L": c.L, "mu": mu, "L_max": L_max, "kappa_tilde": tilde}
-        self.constants = {**known_, "n": model.n, "b": b}
+        self.constants = {"L": c.L, "mu": mu, "L_max": L_max, "kappa_tilde": tilde}
+        self.constants |= {"n": model.n, "b": b}
 
     def _weights(self, lam: FloatArray) -> FloatArray:
         return 0.5 * lam if self.of == "gap" else np.ones(lam.size)
@@ -215,10 +215,16 @@ class _Case:
             return LOST, np.zeros_like(gradient)
         return math.log(value), gradient / value
 
+    def at(self, u: FloatArray, dynamics: Dynamics | None = None) -> tuple[float, FloatArray]:
+        """The same in the coordinates of the search."""
+        table = table_of(u)
+        value, gradient = self.log_value(table, dynamics)
+        return value, pulled_back(table, gradient)
+
     def tables(self, T: int) -> list[Table]:
         """The tables of the registry that end lowest, the lowest first."""
-        ranked: list[tuple[float, int, Table]] = []
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        found: list[Table] = []
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a method says that T is short for it
             for method in REGISTRY.values():
                 if any(self.constants.get(name) is None for name in method.needs):
@@ -227,22 +233,11 @@ class _Case:
                     built = method.build(T, self.constants)
                 except ValueError:  # the method refuses so short a run
                     continue
-                if isinstance(built, Schedule):
-                    table = built.table
-                    ranked.append((self.log_value(table)[0], len(ranked), table))
-            if isinstance(self.dynamics, Means):
-                table = conjugate_gradients(self.dynamics, T)
-                ranked.append((self.log_value(table)[0], len(ranked), table))
-        return [table for value, _, table in sorted(ranked)[:STARTS] if value < LOST]
-
-
-def _objective(case: _Case, dynamics: Dynamics | None = None) -> Objective:
-    def objective(u: FloatArray) -> tuple[float, FloatArray]:
-        table = table_of(u)
-        value, gradient = case.log_value(table, dynamics)
-        return value, pulled_back(table, gradient)
-
-    return objective
+                found.append(built.table)
+        if isinstance(self.dynamics, Means):
+            found.append(conjugate_gradients(self.dynamics, T))
+        ranked = sorted((self.log_value(table)[0], i) for i, table in enumerate(found))
+        return [found[i] for value, i in ranked[:STARTS] if value < LOST]
 
 
 def _smoothed(case: _Case, means: Means, table: Table) -> Table:
@@ -250,13 +245,12 @@ def _smoothed(case: _Case, means: Means, table: Table) -> Table:
     u = coordinates(table)
     known = (means.lam, means.start[0] ** 2, means.weights)
     for zeta0_2 in SMOOTHING:
-        noisy = _objective(case, GaussianMoments(*known, zeta0_2, 0.0))
+        noisy = partial(case.at, dynamics=GaussianMoments(*known, zeta0_2, 0.0))
         u = descend(noisy, u, FIRST_STEPS, SMOOTHING_TOL)[0]
     return table_of(u)
 
 
 def _single(case: _Case, T: int, tol: float) -> BestSchedule:
-    objective = _objective(case)
     starts = case.tables(T)
     if starts and isinstance(case.dynamics, Means):
         starts.append(_smoothed(case, case.dynamics, starts[-1]))
@@ -265,7 +259,7 @@ def _single(case: _Case, T: int, tol: float) -> BestSchedule:
             "best_schedule: every table of the registry overflows or ends at 0 here; start away "
             "from the minimiser, or give columns of moderate size."
         )
-    u, value, left, path = search(objective, starts, tol)
+    u, value, left, path = search(case.at, starts, tol)
     return _found(case, Schedule(*table_of(u), "best"), math.exp(value), left, tol, path)
 
 
@@ -296,28 +290,21 @@ def _universal(
     own = iter(singles)
     bests = np.log([next(own).value if value is None else value for value in values])
 
-    def ratios(u: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
-        table = table_of(u)
-        parts = [case.log_value(table) for case in cases]
-        return np.array([value for value, _ in parts]) - bests, [
-            pulled_back(table, gradient) for _, gradient in parts
-        ]
+    def ratios(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        logs, gradients = zip(*(case.at(u) for case in cases))
+        return np.array(logs) - bests, np.array(gradients)
 
-    def soft(p: float) -> Objective:
-        def objective(u: FloatArray) -> tuple[float, FloatArray]:
-            logs, gradients = ratios(u)
-            weights = np.exp(p * (logs - logs.max()))
-            total = weights.sum()
-            gradient = sum(w / total * g for w, g in zip(weights, gradients))
-            return float(logs.max() + math.log(total) / p), np.asarray(gradient)
-
-        return objective
+    def soft(p: float, u: FloatArray) -> tuple[float, FloatArray]:
+        logs, gradients = ratios(u)
+        weights = np.exp(p * (logs - logs.max()))
+        total = weights.sum()
+        return float(logs.max() + math.log(total) / p), weights / total @ gradients
 
     starts = [single.schedule.table for single in singles]
     starts += [table for case in cases for table in case.tables(T)[:1]]
     path: list[float] = []
     for p in SHARPNESS:
-        u, _, left, more = search(soft(p), starts, tol)
+        u, _, left, more = search(partial(soft, p), starts, tol)
         starts, path = [table_of(u)], path + more
     worst = float(np.exp(ratios(u)[0].max()))
     schedule = Schedule(*table_of(u), "universal")

@@ -3,11 +3,10 @@
 For rows ``x ~ N(0, A)`` with ``A = diag(lam)`` and targets of variance ``noise`` around the best
 prediction, the covariance of one row's gradient at an error of second moment P is
 
-    N(P) = E[x x^T (x^T P x)] - A P A + noise A = A P A + (tr(A P) + noise) A,
+    N(P) = E[x x^T (x^T P x)] - A P A + noise A = A P A + (tr(A P) + noise) A.
 
-so the diagonal of P closes: ``N_jj = lam_j^2 P_jj + lam_j (sum_i lam_i P_ii + noise)``.
-Let e be the error along eigenvalue j and v its velocity; p, c, q are the second moments of (e, e),
-(e, v), (v, v). With ``x = alpha lam_j`` and ``s = beta - theta x`` a step is
+So the diagonal of P closes. Let e be the error along eigenvalue j and v its velocity; p, c, q are
+the second moments of (e, e), (e, v), (v, v). With ``x = alpha lam_j``, ``s = beta - theta x``
 
     c' = s c - x p                                        E e v_next
     q' = s (s q - x c) - x c' + alpha^2 zeta0^2 N_jj      E v_next^2

@@ -16,8 +16,6 @@ from .schedule import Schedule
 class Method:
     """A registry entry: what a method is called, how it is built, and facts about it.
 
-    Calling the entry calls its factory with the presets filled in.
-
     Parameters
     ----------
     name, summary : str
@@ -25,9 +23,8 @@ class Method:
     factory, preset : callable, mapping
         The function that builds the schedule or policy; keyword arguments that every call gets.
     guarded, needs_T, looks_at_batch, all_rows : bool
-        Whether ``minimize`` runs the method under the divergence guard; whether T must be known
-        before the run; whether the method looks at a batch before it decides a step; whether each
-        step uses all rows.
+        Does ``minimize`` run it under the divergence guard? Must T be known before the run? Does it
+        look at a batch before it decides a step? Does each step use all rows?
     """
 
     name: str
@@ -68,9 +65,7 @@ class Method:
 
         Examples
         --------
-        >>> import numpy as np, bocce
-        >>> p = bocce.LeastSquares(np.eye(3), np.ones(3))
-        >>> REGISTRY["auto"].build(10, p.constants(), n=p.n, b=2).T
+        >>> REGISTRY["shb"].build(10, {"L": 4.0, "mu": 1.0, "n": 7}).T
         10
         """
         fields = constants if isinstance(constants, Mapping) else asdict(constants)
