@@ -32,7 +32,7 @@ def evolve(
         gap = np.full(len(gaps), math.inf)
         final[i], mean = moments(
             *(table.alpha, table.beta, table.theta, frame.lam, zeta2(p.n, b)),
-            frame.split(np.zeros(p.d))[0],
+            frame.along(np.zeros(p.d))[1][: frame.rank],
             *(noise.quartic, noise.cubic, noise.constant),
             *(t.rows, t.columns, t.scale * np.ones(len(t.rows)), gap),
         )

@@ -268,8 +268,8 @@ def test_the_kernel_walks_as_its_readable_twin(n, d, share, l2, multiple, step, 
     beta = rng.uniform(0.0, 0.95, T)
     schedule = Schedule(step * rng.uniform(0.3, 1.0, T) / p.constants().L, beta, multiple * beta)
     frame = moments.frame_of("test", p)
-    start, _ = frame.split(rng.standard_normal(d))
-    given = (frame.lam, moments.Tabulated(frame), bocce.theory.zeta2(n, b), schedule, start)
+    lam, start = frame.along(rng.standard_normal(d))
+    given = (lam, moments.Tabulated(frame), bocce.theory.zeta2(n, b), schedule, start)
     with np.errstate(over="ignore", invalid="ignore"):
         plain, compiled = curves.plain_walk(*given), curves.compiled_walk(*given)
         for want, got in zip(plain, compiled):

@@ -30,24 +30,27 @@ class Dynamics:
 
     ``forwards(table, *constants, state, kept)`` moves the state through the steps of a table;
     ``kept[k]`` takes the state before step k, unless its size is 0. ``backwards(table, *constants,
-    kept, cotangent)`` moves a cotangent back and returns the derivatives in the table, (3, T).
+    kept, cotangent)`` moves a cotangent back and returns the derivatives in the table, (3, T). What
+    is asked for is the sum of ``linear s + square s^2`` over the numbers s of the last state.
     """
 
     def __init__(
         self,
         start: FloatArray,
         kernels: tuple[Callable[..., Any], Callable[..., Any]],
+        linear: FloatArray | float,
+        square: FloatArray | float,
         *constants: Any,
     ) -> None:
         self.start, self.kernels, self.constants = start, kernels, constants
+        self.linear, self.square = linear, square
 
     def value(self, state: FloatArray) -> float:
-        """What is asked for, of the last state."""
-        raise NotImplementedError
+        return float(np.sum(self.linear * state + self.square * state**2))
 
     def cotangent(self, state: FloatArray) -> FloatArray:
         """The derivative of ``value`` in the last state."""
-        raise NotImplementedError
+        return self.linear + 2.0 * self.square * state
 
     def forward(self, table: Table, state: FloatArray, kept: FloatArray) -> None:
         compiled(self.kernels[0])(table, *self.constants, state, kept)
@@ -94,16 +97,9 @@ class Means(Dynamics):
     """The error and the velocity along each eigenvalue, for steps on all rows."""
 
     def __init__(self, lam: FloatArray, errors: FloatArray, weights: FloatArray) -> None:
-        super().__init__(
-            np.stack([np.sqrt(errors), np.zeros(lam.size)]), (means_forward, means_backward), lam
-        )
+        start, square = (np.stack([x, np.zeros(lam.size)]) for x in (np.sqrt(errors), weights))
+        super().__init__(start, (means_forward, means_backward), 0.0, square, lam)
         self.lam, self.weights = lam, weights
-
-    def value(self, state: FloatArray) -> float:
-        return float(self.weights @ state[0] ** 2)
-
-    def cotangent(self, state: FloatArray) -> FloatArray:
-        return np.stack([2.0 * self.weights * state[0], np.zeros(self.lam.size)])
 
 
 def means_forward(table: Table, lam: FloatArray, state: FloatArray, kept: FloatArray) -> None:
@@ -153,14 +149,8 @@ class GaussianMoments(Dynamics):
         zeta0_2: float,
         noise: float,
     ) -> None:
-        super().__init__(at_rest(errors), (moments, gaussian_backward), lam, zeta0_2, noise)
-        self.weights = weights
-
-    def value(self, state: FloatArray) -> float:
-        return float(self.weights @ state[0])
-
-    def cotangent(self, state: FloatArray) -> FloatArray:
-        return at_rest(self.weights)
+        start, linear = at_rest(errors), at_rest(weights)
+        super().__init__(start, (moments, gaussian_backward), linear, 0.0, lam, zeta0_2, noise)
 
 
 def gaussian_backward(
@@ -209,34 +199,24 @@ def gaussian_backward(
 class RowMoments(Dynamics):
     """The means and covariances that `_kernel.walk` moves, of a data set with its own table of N.
 
-    A direction that no row touches has a mean alone: it is the last one of the means.
+    Directions that no row touches have a mean alone, after the others.
     """
 
     def __init__(
         self,
         lam: FloatArray,
         start: FloatArray,
-        outside2: float,
         weights: FloatArray,
         noise: Tabulated,
         zeta0_2: float,
     ) -> None:
-        means, tables = np.append(start, math.sqrt(outside2)), (noise.quartic, noise.cubic)
-        state, constants = rest(means, start.size), (lam, *tables, noise.constant, zeta0_2)
-        super().__init__(state, (walk, rows_backward), *constants)
-        self.weights, self.D = weights, noise.triangle.D
-        self.diagonal = np.flatnonzero(noise.triangle.rows == noise.triangle.columns)
-        self.means = slice(state.size - 2 * lam.size, state.size - lam.size)
-
-    def value(self, state: FloatArray) -> float:
-        variances = self.weights[:-1] @ state[self.diagonal]
-        return float(variances + self.weights @ state[self.means] ** 2)
-
-    def cotangent(self, state: FloatArray) -> FloatArray:
-        found = np.zeros(state.size)
-        found[self.diagonal] = self.weights[:-1]
-        found[self.means] = 2.0 * self.weights * state[self.means]
-        return found
+        triangle = noise.triangle
+        state = rest(start, triangle.d)
+        linear, square = np.zeros((2, state.size))
+        linear[: triangle.D][triangle.rows == triangle.columns] = weights[: triangle.d]
+        square[-2 * lam.size : -lam.size] = weights
+        constants = (lam, noise.quartic, noise.cubic, noise.constant, zeta0_2)
+        super().__init__(state, (walk, rows_backward), linear, square, *constants)
 
 
 def rows_backward(

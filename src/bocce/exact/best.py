@@ -188,13 +188,12 @@ class _Case:
             self.constants = model.schedule_arguments(batch_size)
             return
         frame, b = frame_of(where, model), batch_rows(where, batch_size, model.n)
-        inside, outside2 = frame.split(start_of(where, start, model.d))
-        lam = np.append(frame.lam, model.l2)
+        lam, error = frame.along(start_of(where, start, model.d))
         if b == model.n:
-            self.dynamics = Means(lam, np.append(inside**2, outside2), self._weights(lam))
+            self.dynamics = Means(lam, error**2, self._weights(lam))
         else:
-            zeta0_2, weights = zeta2(model.n, b), self._weights(lam)
-            self.dynamics = RowMoments(lam, inside, outside2, weights, Tabulated(frame), zeta0_2)
+            rows = (Tabulated(frame), zeta2(model.n, b))
+            self.dynamics = RowMoments(lam, error, self._weights(lam), *rows)
         c = model.constants()
         L_max, tilde = c.sharpest
         mu = float(frame.lam.min())  # the least curvature that moves

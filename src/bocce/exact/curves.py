@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -155,21 +154,15 @@ def curve_of(
     moments: Callable[..., tuple[FloatArray, FloatArray]],
     T: int | None = None,
 ) -> Curve:
-    """The curve that ``moments`` makes of eigenvalues, noise, schedule and start.
-
-    What lies outside the span of the rows feels no noise: it is one more direction, of curvature
-    l2, after those that have noise.
-    """
+    """The curve that ``moments`` makes of eigenvalues, noise, zeta0^2, schedule and start."""
     frame = frame_of(where, p)
     b = batch_rows(where, batch_size, p.n)
     schedule = table_of(
         where, schedule, T, lambda method, T: method.values(p.constants(), n=p.n, b=b, T=T)
     )
-    start, outside2 = frame.split(start_of(where, w0, p.d))
-    noisy, lam = b < p.n and frame.rank > 0, frame.lam
+    lam, start = frame.along(start_of(where, w0, p.d))
+    noisy = b < p.n and frame.rank > 0
     noise = noise_of(where, frame, schedule.T) if noisy else None
-    if outside2 > 0.0:
-        lam, start = np.append(lam, p.l2), np.append(start, math.sqrt(outside2))
     with np.errstate(over="ignore", invalid="ignore"):
         return _curve(*moments(lam, noise, zeta2(p.n, b), schedule, start))
 

@@ -92,12 +92,14 @@ class Eigenframe:
         untouched = self.rank < self.p.d and self.p.l2 > 0
         return np.append(self.lam, self.p.l2) if untouched else self.lam
 
-    def split(self, w: FloatArray) -> tuple[FloatArray, float]:
-        """w - w*: its coordinates in the basis, and the squared length of what lies outside."""
+    def along(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues, and w - w* along them; what lies outside the span is one more direction."""
         error = w - self.minimiser
         inside = self.basis.T @ error
         outside = error - self.basis @ inside if self.rank < self.p.d else np.zeros(1)
-        return inside, float(outside @ outside)
+        if not outside.any():
+            return self.lam, inside
+        return np.append(self.lam, self.p.l2), np.append(inside, np.sqrt(outside @ outside))
 
 
 def row_blocks(p: Problem, width: int) -> Iterator[tuple[slice, Design]]:
