@@ -216,11 +216,10 @@ def shorter(table: Schedule, k: int, retreats: int, recipe: Recipe | None) -> Sc
     """``table`` up to step k, then from rest with shorter steps."""
     if k >= table.T:
         return table
+    rest = Schedule(0.5 * table.alpha[k:], table.beta[k:], table.theta[k:])
     if recipe is not None:
         rest = recipe.build(table.T - k, retreats)
-    else:
-        rest = Schedule(0.5 * table.alpha[k:], table.beta[k:], table.theta[k:])
     if k == 0:
-        return Schedule(rest.alpha, rest.beta, rest.theta, table.name)
-    past = Schedule(table.alpha[:k], table.beta[:k], table.theta[:k], table.name)
-    return past.then(rest, name=table.name)
+        return Schedule(*rest.table, table.name)
+    alpha, beta, theta = (column[:k] for column in table.table)
+    return Schedule(alpha, beta, theta).then(rest, name=table.name)

@@ -294,6 +294,7 @@ def certify_run(
             f"{where}: p={p.loss.problem_name} must be a LeastSquares problem, because weights are "
             "known for quadratics alone; for convex losses see theory.certify_convex."
         )
+    _checks.choice(where, "of", of, QUANTITIES)
     b = _rules.batch_rows(where, batch_size, p.n)
     start = np.zeros(p.width) if w0 is None else np.array(w0, dtype=np.float64)
     if start.shape != (p.width,) or not np.isfinite(start).all():
@@ -312,9 +313,10 @@ def certify_run(
     lam = np.maximum(lam, 0.0) + least
     moves = lam > max(p.n, p.width) * np.finfo(float).eps * lam[-1]
     parts = (vectors.T @ error) ** 2
+    resting = float(parts[~moves].sum()) if of == "error" else 0.0  # where f is flat
     if not moves.any():
-        return Bound(MEAN_SQUARE, float(parts.sum()), 0.0, True, "every row is zero: nothing moves")
-    lam, vectors, resting = lam[moves], vectors[:, moves], float(parts[~moves].sum())
+        return Bound(QUANTITIES[of], resting, 0.0, True, "every row is zero: nothing moves")
+    lam, vectors = lam[moves], vectors[:, moves]
     chi2, whitened = _raised(chi2, _whitened_noise(p, best, vectors / np.sqrt(lam)), lam)
     bound = certify(
         schedule,
@@ -325,7 +327,7 @@ def certify_run(
         chi_tilde2=whitened,
         **known,
     )
-    return replace(bound, bias=bound.bias + (resting if of == "error" else 0.0))  # where f is flat
+    return replace(bound, bias=bound.bias + resting)
 
 
 def _whitened_noise(p: Any, w: FloatArray, root: FloatArray) -> float:

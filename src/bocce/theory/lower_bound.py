@@ -184,10 +184,8 @@ def psi_derivative_table(n: int = 100, b: int = 70) -> FloatArray:
     >>> psi_derivative_table()[0, :4].round(3).tolist()
     [0.12, 0.299, 0.667, 1.364]
     """
-    momenta, angles = (
-        np.linspace(0.25, 0.999, 10).tolist(),
-        (0.2 * math.pi * np.arange(11)).tolist(),
-    )
+    momenta = np.linspace(0.25, 0.999, 10).tolist()
+    angles = (0.2 * math.pi * np.arange(11)).tolist()
     return np.array([[psi_derivative(n, b, beta, t) for beta in momenta] for t in angles])
 
 

@@ -157,13 +157,10 @@ def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> 
     sufficient 6.273e+08
     """
     where = "multistage_range"
-    ends = {"corrected": _exact_end, "sufficient": _sufficient_end, "printed": _printed_end}
-    which = _checks.choice(where, "which", which, ends)
+    which = _checks.choice(where, "which", which, ["corrected", "sufficient", "printed"])
     (kappa,), noise2 = _rules.given(where, kappa=kappa), 3.0 * sampling_noise(where, n, b)
     low = multistage_horizon(kappa)
-    high, exact = (
-        math.inf if noise2 == 0.0 else ends[form](noise2, kappa) for form in (which, "corrected")
-    )
+    high, exact = (_end(form, noise2, kappa) for form in (which, "corrected"))
     conditions = [
         above(b, batch_threshold(n, kappa, interpolation=True)),
         (low <= high, f"no T is covered: the range ends at {high:.6g}, before T_bar={low:.6g}"),
@@ -173,25 +170,20 @@ def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> 
     return Horizons(low, high, *verdict(*conditions))
 
 
-def _exact_end(noise2: float, kappa: float) -> float:
-    """The largest T with 2^-I(T) >= zeta^2; I(T) reaches J at T = 384 sqrt(kappa) J 2^(J/2)."""
-    halvings = math.floor(-math.log2(noise2)) + 1
-    if halvings <= 0:
-        return 0.0
-    return float(math.ceil(384.0 * math.sqrt(kappa) * halvings * 2.0 ** (halvings / 2)) - 1)
-
-
-def _sufficient_end(noise2: float, kappa: float) -> float:
-    noise = math.sqrt(noise2)
-    return max(0.0, -384.0 * math.sqrt(kappa) / ROOT_2 * math.log(noise) / noise)
-
-
-def _printed_end(noise2: float, kappa: float) -> float:
-    """The fixed point of T -> C_1(T)/zeta, which contracts: C_1 grows as ln T."""
-    noise = math.sqrt(noise2)
-    T = multistage_horizon(kappa) * max(1.0, 1.0 / noise) ** 2
+def _end(form: str, noise2: float, kappa: float) -> float:
+    """The largest T of the range, for zeta^2 = noise2."""
+    if noise2 == 0.0:
+        return math.inf
+    zeta, unit = math.sqrt(noise2), 384.0 * math.sqrt(kappa)
+    if form == "corrected":  # I(T) reaches J at T = 384 sqrt(kappa) J 2^(J/2)
+        halvings = math.floor(-math.log2(noise2)) + 1
+        return max(0.0, math.ceil(unit * halvings * math.pow(2.0, halvings / 2)) - 1.0)
+    if form == "sufficient":
+        return max(0.0, -unit / ROOT_2 * math.log(zeta) / zeta)
+    # the fixed point of T -> C_1(T)/zeta, which contracts: C_1 grows as ln T
+    T = multistage_horizon(kappa) * max(1.0, 1.0 / zeta) ** 2
     for _ in range(200):
-        T = _c_1(T, kappa) / noise
+        T = _c_1(T, kappa) / zeta
     return T
 
 
