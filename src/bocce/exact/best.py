@@ -18,8 +18,9 @@ from ..sampling import batch_rows
 from ..schedules import REGISTRY, Schedule
 from ..schedules.schedule import Table
 from ..theory.batch import zeta2
+from ..theory.finite import start_of
 from .adjoint import Dynamics, GaussianMoments, Means, RowMoments, value_and_gradient
-from .curves import Curve, expected, start_of
+from .curves import Curve, expected
 from .gaussian import Gaussian, sampling
 from .moments import FloatArray, Tabulated, frame_of
 from .search import (

@@ -15,6 +15,7 @@ from ..sampling import batch_rows
 from ..schedules import Schedule
 from ..schedules.registry import table_of
 from ..theory.batch import zeta2
+from ..theory.finite import start_of
 from . import _kernel, gaussian
 from .gaussian import Gaussian
 from .moments import FloatArray, RowNoise, Tabulated, frame_of, noise_of
@@ -165,18 +166,6 @@ def curve_of(
     noise = noise_of(where, frame, schedule.T) if noisy else None
     with np.errstate(over="ignore", invalid="ignore"):
         return _curve(*moments(lam, noise, zeta2(p.n, b), schedule, start))
-
-
-def start_of(where: str, w0: npt.ArrayLike | None, d: int) -> FloatArray:
-    """w0 as an array, 0 unless given."""
-    if w0 is None:
-        return np.zeros(d)
-    start = np.array(w0, dtype=np.float64)
-    if start.shape != (d,) or not np.isfinite(start).all():
-        raise ValueError(
-            f"{where}: w0 of shape {start.shape} must be d={d} finite numbers; leave it out for 0."
-        )
-    return start
 
 
 @dataclass(frozen=True)

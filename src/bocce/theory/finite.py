@@ -296,12 +296,7 @@ def certify_run(
         )
     _checks.choice(where, "of", of, QUANTITIES)
     b = _rules.batch_rows(where, batch_size, p.n)
-    start = np.zeros(p.width) if w0 is None else np.array(w0, dtype=np.float64)
-    if start.shape != (p.width,) or not np.isfinite(start).all():
-        raise ValueError(
-            f"{where}: w0 of shape {start.shape} must be {p.width} finite numbers, one a variable; "
-            "leave it out for 0."
-        )
+    start = start_of(where, w0, p.width)
     best, c = p.minimiser(), p.constants()
     schedule = table_of(where, schedule, T, lambda method, T: method.values(c, n=p.n, b=b, T=T))
     error, chi2, (L_max, tilde) = start - best, p.row_gradient_mean2(best), c.sharpest
@@ -328,6 +323,17 @@ def certify_run(
         **known,
     )
     return replace(bound, bias=bound.bias + resting)
+
+
+def start_of(where: str, w0: Vector | None, width: int) -> FloatArray:
+    """w0 as an array, 0 unless given."""
+    start = np.zeros(width) if w0 is None else np.array(w0, dtype=np.float64)
+    if start.shape != (width,) or not np.isfinite(start).all():
+        raise ValueError(
+            f"{where}: w0 of shape {start.shape} must be {width} finite numbers, one a variable; "
+            "leave it out for 0."
+        )
+    return start
 
 
 def _whitened_noise(p: Any, w: FloatArray, root: FloatArray) -> float:
