@@ -218,7 +218,7 @@ def test_bad_arguments_are_named():
     p, schedule = problem(6, 3), bocce.schedules.sgd(4, 1.0)
     with pytest.raises(ValueError, match=r"expected: batch_size=7 must be .* 1 to 6"):
         expected(p, schedule, 7)
-    with pytest.raises(ValueError, match=r"expected: w0 .*\(2,\) must be d=3 finite"):
+    with pytest.raises(ValueError, match=r"expected: w0 .*\(2,\) must be 3 finite"):
         expected(p, schedule, 2, np.ones(2))
     with pytest.raises(ValueError, match=r"expected: w0"):
         expected(p, schedule, 2, [1.0, np.nan, 0.0])

@@ -90,8 +90,8 @@ def expected(
         y_k     = w_k + theta_k (w_k - w_{k-1})
         w_{k+1} = w_k + beta_k (w_k - w_{k-1}) - alpha_k g_k(y_k),      w_{-1} = w_0
 
-    In the eigenbasis of A, with x = alpha lambda and s = beta - theta x, the velocity
-    ``v = e_k - e_{k-1}`` becomes ``s v - x e - alpha (noise)`` and ``e`` becomes ``e + v``. So the
+    Take the eigenbasis of A, x = alpha lambda and s = beta - theta x. The velocity
+    ``v = e_k - e_{k-1}`` becomes ``s v - x e - alpha (noise)``, and ``e`` becomes ``e + v``. So the
     covariances of (e, v) obey a linear recurrence driven by ``alpha^2 zeta0^2 N(P_y, m_y)`` (see
     `bocce.exact.moments`), which loses no digits when successive iterates are close.
 

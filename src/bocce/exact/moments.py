@@ -7,9 +7,9 @@ moment P, has the covariance ``zeta0^2 N(P, m)``::
     N(P, m) = E[x x^T (x^T P x)] - A_0 P A_0 - 2 E[r (x.m) x x^T]
               + A_0 m c^T + c m^T A_0 + E[r^2 x x^T] - c c^T
 
-Two ways to apply N stand behind one interface (``covariance``, ``homogeneous``): `Tabulated`
-keeps it as a D x D matrix, D = d (d + 1)/2, on the upper triangle; `Streamed` goes through the
-rows of X at every product. `noise_of` takes the cheaper of those that fit in memory.
+There are two ways to apply N: `Tabulated` keeps it as a D x D matrix, D = d (d + 1)/2, on the upper
+triangle; `Streamed` goes through the rows of X at every product. ``covariance`` is N(P, m), and
+``homogeneous`` is N without the data's noise, E[x x^T (x^T P x)] - A_0 P A_0, on packed P.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -140,20 +140,6 @@ def frame_of(where: str, p: Problem) -> Eigenframe:
     )
 
 
-class RowNoise(Protocol):
-    """The covariance of one row's gradient, as an operator on second moments."""
-
-    triangle: Triangle
-
-    def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
-        """N(P, m), an r x r matrix; N(0, 0) is the covariance at the minimiser."""
-        ...
-
-    def homogeneous(self, packed: FloatArray) -> FloatArray:
-        """N without the data's noise: E[z z^T (z^T P z)] - A_0 P A_0, on packed P."""
-        ...
-
-
 class Streamed:
     """N through the rows of X: O(n d^2 + d^3) a product, O(d^2) memory."""
 
@@ -235,6 +221,7 @@ class Tabulated:
         return self.quartic @ packed
 
 
+RowNoise: TypeAlias = Streamed | Tabulated
 # Of each problem that is alive, its table if that is small: several curves share it.
 _kept: WeakKeyDictionary[Problem, Tabulated] = WeakKeyDictionary()
 

@@ -244,8 +244,8 @@ def stationary(
 ) -> Stationary:
     """What constant parameters leave: the limits of E||w - w*||^2, E||grad f||^2 and E f - f*.
 
-    With the update of `mean_square_rate` the injected covariance q solves ``q = alpha^2 zeta0^2
-    (N_h(G o q) + S)``, ``S = E[r^2 x x^T] - c c^T``, and the covariance of w is ``R o q``
+    The update is that of `mean_square_rate`. The injected covariance q solves ``q = alpha^2
+    zeta0^2 (N_h(G o q) + S)``, ``S = E[r^2 x x^T] - c c^T``. The covariance of w is ``R o q``
     (`response`). Exact for least squares and b > b_c; where the Hessian is singular, the distance
     is to the nearest minimiser. Source: replaces the noise term of ``thm:SHB_quad``;
     docs/theory/critical-batch.md.

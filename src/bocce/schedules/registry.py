@@ -23,8 +23,8 @@ class Method:
     factory, preset : callable, mapping
         The function that builds the schedule or policy; keyword arguments that every call gets.
     guarded, needs_T, looks_at_batch, all_rows : bool
-        Does ``minimize`` run it under the divergence guard? Must T be known before the run? Does it
-        look at a batch before it decides a step? Does each step use all rows?
+        Whether ``minimize`` runs it under the divergence guard; T must be known before the run; it
+        looks at a batch before it decides a step; each step uses all rows.
     """
 
     name: str
