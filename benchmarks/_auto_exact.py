@@ -32,7 +32,7 @@ def evolve(
         gap = np.full(len(gaps), math.inf)
         final[i], mean = moments(
             *(table.alpha, table.beta, table.theta, frame.lam, zeta2(p.n, b)),
-            frame.split(np.zeros(p.d))[0],
+            frame.along(np.zeros(p.d))[1][: frame.rank],
             *(noise.quartic, noise.cubic, noise.constant),
             *(t.rows, t.columns, t.scale * np.ones(len(t.rows)), gap),
         )
@@ -104,7 +104,7 @@ def steps_to(gap: np.ndarray) -> float:
 
 def statistical_limit(p: Any, b: int, T: int) -> float:
     frame = frame_of("benchmark", p)
-    S = Tabulated(frame).residual_covariance()
+    S = Tabulated(frame).covariance(np.zeros((frame.rank, frame.rank)), np.zeros(frame.rank))
     return float(zeta2(p.n, b) * (np.diag(S) / frame.lam**2).sum() / T)
 
 

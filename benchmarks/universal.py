@@ -50,8 +50,8 @@ from bocce.exact import Gaussian, best_schedule, expected  # noqa: E402
 from bocce.exact.adjoint import GaussianMoments, Table, value_and_gradient  # noqa: E402
 from bocce.exact.search import coordinates, descend, pulled_back, table_of  # noqa: E402
 from bocce.schedules import REGISTRY, Schedule  # noqa: E402
-from bocce.schedules.bernstein import TailSetting, certifies  # noqa: E402
 from bocce.theory import zeta2  # noqa: E402
+from bocce.theory.lookahead import TailSetting, certifies  # noqa: E402
 
 LEVELS = (0.0, 1e-3, 1e-1)  # noise over the start's E (x^T e)^2
 GAP, STEPS, ACCURACY = 2.0, 1.25, 1e-6

@@ -1,29 +1,15 @@
 """Policies: methods that choose each step during the run, such as line searches."""
 
-from .control import (
-    POLICIES as REGISTRY,
-)
-from .control import (
-    Guarded,
-    LineSearchPolicy,
-    PlaneSteps,
-    Policy,
-    PolyakPolicy,
-    armijo,
-    guard,
-    momsps,
-    plane,
-    sgd_sls_exponential,
-    shb_sls_exponential,
-)
+from .control.guard import Guarded, guard
+from .control.line_search import armijo, sgd_sls_exponential, shb_sls_exponential
+from .control.methods import POLICIES as REGISTRY
+from .control.policy import Policy, plane
+from .control.sps import momsps
 
 __all__ = [
     "REGISTRY",
     "Guarded",
-    "LineSearchPolicy",
-    "PlaneSteps",
     "Policy",
-    "PolyakPolicy",
     "armijo",
     "guard",
     "momsps",

@@ -218,7 +218,7 @@ def test_bad_arguments_are_named():
     p, schedule = problem(6, 3), bocce.schedules.sgd(4, 1.0)
     with pytest.raises(ValueError, match=r"expected: batch_size=7 must be .* 1 to 6"):
         expected(p, schedule, 7)
-    with pytest.raises(ValueError, match=r"expected: w0 .*\(2,\) must be d=3 finite"):
+    with pytest.raises(ValueError, match=r"expected: w0 .*\(2,\) must be 3 finite"):
         expected(p, schedule, 2, np.ones(2))
     with pytest.raises(ValueError, match=r"expected: w0"):
         expected(p, schedule, 2, [1.0, np.nan, 0.0])
@@ -268,8 +268,8 @@ def test_the_kernel_walks_as_its_readable_twin(n, d, share, l2, multiple, step, 
     beta = rng.uniform(0.0, 0.95, T)
     schedule = Schedule(step * rng.uniform(0.3, 1.0, T) / p.constants().L, beta, multiple * beta)
     frame = moments.frame_of("test", p)
-    start, _ = frame.split(rng.standard_normal(d))
-    given = (frame, moments.Tabulated(frame), bocce.theory.zeta2(n, b), schedule, start)
+    lam, start = frame.along(rng.standard_normal(d))
+    given = (lam, moments.Tabulated(frame), bocce.theory.zeta2(n, b), schedule, start)
     with np.errstate(over="ignore", invalid="ignore"):
         plain, compiled = curves.plain_walk(*given), curves.compiled_walk(*given)
         for want, got in zip(plain, compiled):

@@ -96,6 +96,16 @@ def test_one_eigenvalue_by_hand():
     assert critical_batch_size(model, 0.75, 0.0) == pytest.approx(6.0, rel=1e-12)
 
 
+def test_a_certificate_of_fresh_rows_takes_the_name_of_a_method():
+    model = Gaussian(SPECTRUM, noise=0.1)
+    table = REGISTRY["auto"].build(50, model.schedule_arguments(7))
+    named, given = (
+        certify(schedule, T=50, b=7, **model.certify_arguments()) for schedule in ("auto", table)
+    )
+    assert named == given
+    assert named.total >= expected(model, "auto", 7, T=50).error2[-1]
+
+
 def test_fresh_rows_are_the_limit_of_many():
     s = any_schedule(30, seed=3)
     fresh = expected(Gaussian(SPECTRUM, noise=0.1), s, 7)

@@ -14,12 +14,13 @@ from bocce.exact import (
     expected,
     mean_square_rate,
     moments,
-    stability,
     stationary,
 )
 from bocce.exact.response import response
+from bocce.exact.stability import step_limit
 from bocce.schedules import Schedule
 from bocce.theory import bound_stationary, certified_batch_size, certified_rate, zeta2
+from bocce.theory.certificate import noise_free_rate
 from exact_enumeration import enumerated_rate
 
 
@@ -68,7 +69,7 @@ def summed_response(lam, alpha, beta, theta, rate, terms):
 def test_response_is_its_sum(beta, theta, step, margin):
     lam = np.array([0.05, 0.4, 1.0])
     alpha = step * 2.0 * (1.0 + beta) / (1.0 + 2.0 * theta)
-    rate = stability._Update(alpha, beta, theta).radius(lam) + margin
+    rate = noise_free_rate(alpha, beta, theta, lam) + margin
     G, R = response(lam, alpha, beta, theta, rate)
     G_sum, R_sum = summed_response(lam, alpha, beta, theta, rate, 3000)
     np.testing.assert_allclose(G, G_sum, rtol=1e-9)
@@ -98,9 +99,9 @@ def test_response_has_the_known_forms():
 def test_noise_free_limit_of_the_step():
     lam = np.array([0.3, 1.0, 4.0])
     for beta, theta in [(0.0, 0.0), (0.9, 0.0), (0.8, 0.8), (0.5, 2.0)]:
-        limit = stability._Update(1.0, beta, theta).step_limit(4.0)
-        assert stability._Update(0.999 * limit, beta, theta).radius(lam) < 1.0
-        assert stability._Update(1.001 * limit, beta, theta).radius(lam) > 1.0
+        limit = step_limit(beta, theta, 4.0)
+        assert noise_free_rate(0.999 * limit, beta, theta, lam) < 1.0
+        assert noise_free_rate(1.001 * limit, beta, theta, lam) > 1.0
 
 
 # -- the rate --------------------------------------------------------------------------------
@@ -168,7 +169,7 @@ def test_radius_is_one_at_the_critical_batch_size(path, theta_share, l2):
     """A step for which b_c is a whole number: there the radius is 1."""
     p, beta, b = problem(12, 3, l2, seed=2), 0.7, 4
     theta = theta_share * beta
-    limit = stability._Update(1.0, beta, theta).step_limit(p.constants().L)
+    limit = step_limit(beta, theta, p.constants().L)
     steps = 0.02 * limit, 0.98 * limit
     alpha = brentq(lambda a: critical_batch_size(p, a, beta, theta) - b, *steps, xtol=1e-15)
     assert mean_square_rate(p, alpha, beta, b, theta) == pytest.approx(1.0, abs=1e-9)

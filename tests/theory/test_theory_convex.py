@@ -107,16 +107,17 @@ def test_the_proof_is_exact_and_a_wrong_one_is_seen():
     three = nesterov(KAPPA)
     found = certified(three, 10.0, 1e-3)
     method = _lmi.MethodNumbers(*(Fraction(x) for x in (three[0] * KAPPA, *three[1:], 1, 10, 1e-3)))
-    method = replace(method, a=Fraction(three[0]) * 100, m=Fraction(1, 100))
+    method = method._replace(a=Fraction(three[0]) * 100, m=Fraction(1, 100))
     r2, least = Fraction(found.rate) ** 2, Fraction(1, 10**12)
     assert all(isinstance(x, Fraction) for x in found.proof.pairs.values())
-    assert _lmi.proves(found.proof, method, r2, least)
-    assert not _lmi.proves(found.proof, method, r2 * Fraction(9, 10), least)
-    assert not _lmi.proves(found.proof, replace(method, z=Fraction(1, 10)), r2, least)
+    decrease, noisy = _lmi.Decrease(method), _lmi.Decrease(method._replace(z=Fraction(1, 10)))
+    assert decrease.proved(found.proof, r2, least)
+    assert not decrease.proved(found.proof, r2 * Fraction(9, 10), least)
+    assert not noisy.proved(found.proof, r2, least)
     pair = ("y", "*")
     for change in (Fraction(1, 2**60), -2 * found.proof.pairs[pair]):
         pairs = {**found.proof.pairs, pair: found.proof.pairs[pair] + change}
-        assert not _lmi.proves(replace(found.proof, pairs=pairs), method, r2, least)
+        assert not decrease.proved(replace(found.proof, pairs=pairs), r2, least)
 
 
 @settings(max_examples=50)
@@ -136,12 +137,12 @@ def test_positive_definite_is_exact(seed):
 def test_the_interpolation_inequalities_hold_on_such_functions(m, seed):
     rng = np.random.default_rng(seed)
     slope, value = convex_function(rng, m)
-    M = _lmi.matrices(_lmi.MethodNumbers(1.0, 0.3, 0.2, m, 2.0, 0.1))
+    decrease = _lmi.Decrease(_lmi.MethodNumbers(1.0, 0.3, 0.2, m, 2.0, 0.1))
     w, w1, w2 = 3 * rng.standard_normal(3)
     y, y1 = w + 0.2 * (w - w1), w1 + 0.2 * (w1 - w2)
     x = np.array([w, w1, w2, slope(y1), slope(y)])
     heights = {"y": value(y), "y-": value(y1), "*": 0.0}
-    for (i, j), Q in M.interpolation.items():
+    for (i, j), Q in decrease.interpolation.items():
         assert x @ Q @ x + heights[i] - heights[j] >= -1e-9
 
 

@@ -230,7 +230,10 @@ def test_the_words_say_what_is_bounded():
 
 def test_no_row_moves_anything():
     p = bocce.LeastSquares(np.zeros((3, 2)), np.ones(3))
-    assert theory.certify_run(p, bocce.schedules.sgd(5, 1.0), 1, [3.0, 4.0]).total == 25.0
+    sgd = bocce.schedules.sgd(5, 1.0)
+    assert theory.certify_run(p, sgd, 1, [3.0, 4.0]).total == 25.0
+    gap = theory.certify_run(p, sgd, 1, [3.0, 4.0], "gap")  # f is the same everywhere
+    assert (gap.quantity, gap.total) == ("E f(w_T) - f*", 0.0)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])

@@ -1,9 +1,8 @@
 """What comes next in a run: a table, a line search, a guard, or a run without T."""
 
 from .anytime import Anytime
-from .base import Best, Controller, Fixed, Limits, RunVerdict, Stage, StageReport
+from .base import Controller, Fixed, Limits, RunVerdict, Stage, StageReport
 from .guard import Guarded, GuardedRun, Levels, Recipe, guard
-from .line_search import LineSearchPolicy, armijo, sgd_sls_exponential, shb_sls_exponential
 from .methods import (
     PLANE,
     POLICIES,
@@ -14,15 +13,12 @@ from .methods import (
     registry,
     takes_all_rows,
 )
-from .policy import Decider, MetricChoice, PlaneSteps, Policy, plane
-from .sps import PolyakPolicy, momsps
-from .stream import Stream
+from .policy import Decider, MetricChoice, PlaneSteps, Policy
 
 __all__ = [
     "PLANE",
     "POLICIES",
     "Anytime",
-    "Best",
     "Controller",
     "Decider",
     "Fixed",
@@ -31,25 +27,17 @@ __all__ = [
     "GuardedRun",
     "Levels",
     "Limits",
-    "LineSearchPolicy",
     "MetricChoice",
     "PlaneSteps",
     "Policy",
-    "PolyakPolicy",
     "Recipe",
     "RunVerdict",
     "Stage",
     "StageReport",
-    "Stream",
-    "armijo",
     "check_method",
     "facts_of",
     "guard",
-    "momsps",
     "open_ended_names",
-    "plane",
     "registry",
-    "sgd_sls_exponential",
-    "shb_sls_exponential",
     "takes_all_rows",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, field, replace
 
 import numpy as np
 
@@ -77,8 +77,7 @@ class Design:
 
     def table(self, length: int, decays: bool) -> Schedule:
         alpha, beta, theta = self.parameters()
-        steps = alpha * decay(length) if decays else np.full(length, alpha)
-        return Schedule(steps, np.full(length, beta), np.full(length, theta), "auto")
+        return Schedule(alpha * decay(length) if decays else alpha, beta, theta, "auto", T=length)
 
 
 @dataclass
@@ -93,6 +92,7 @@ class Place:
     first_value: float = 0.0
 
 
+@dataclass(eq=False)
 class Anytime:
     """Stages of batches, then ``plane``.
 
@@ -103,27 +103,19 @@ class Anytime:
     cut, or where a tolerance is wanted, the batch grows until the plane takes over.
     """
 
+    design: Design
+    name: str
+    brief: bool
+    wants_tol: bool
+    quadratic: bool
+    look_rows: float
+    budget: int
+    plane: PlaneSteps
+    limits: Limits
+    place: Place = field(default_factory=Place)
+    before: Array = field(default_factory=lambda: np.zeros(0))  # the mean over half of the stage
+    best: Best = field(init=False)
     open_ended = True
-
-    def __init__(
-        self,
-        start: Design,
-        *,
-        name: str,
-        brief: bool,
-        wants_tol: bool,
-        quadratic: bool,
-        look_rows: float,
-        budget: int,
-        plane: PlaneSteps,
-        limits: Limits,
-    ) -> None:
-        self.design, self.name = start, name
-        self.brief, self.wants_tol = brief, wants_tol
-        self.quadratic, self.look_rows, self.budget = quadratic, look_rows, budget
-        self.plane, self.limits = plane, limits
-        self.place = Place()
-        self.before = np.zeros(0)  # the mean over the first half of the stage
 
     @property
     def retreats(self) -> int:
@@ -269,20 +261,16 @@ class Anytime:
 
     def state(self) -> dict[str, Array]:
         place, at, best = self.place, self.design, self.best
-        numbers = [float(getattr(place, f.name)) for f in fields(Place)]
         # floats hold every step and count below 2^53
-        numbers += [at.mu, float(at.b), float(at.cuts), float(at.doublings), best.value, best.norm]
-        return {"numbers": np.array(numbers), "best": best.w, "before": self.before}
+        numbers = [*astuple(place), at.mu, at.b, at.cuts, at.doublings, best.value, best.norm]
+        return {"numbers": np.array(numbers, dtype=float), "best": best.w, "before": self.before}
 
     def load(self, state: dict[str, Array]) -> None:
-        numbers = state["numbers"].tolist()
-        own = len(fields(Place))
-        phase, began, length, retreats = (int(x) for x in numbers[:4])
-        self.place = Place(phase, began, length, retreats, *numbers[4:own])
-        mu, b, cuts, doublings, value, norm = numbers[own:]
-        self.design = replace(
-            self.design, mu=mu, b=int(b), cuts=int(cuts), doublings=int(doublings)
-        )
+        *counts, at_stage, at_first, mu, b, cuts, doublings, value, norm = state["numbers"].tolist()
+        phase, began, length, retreats = map(int, counts)
+        self.place = Place(phase, began, length, retreats, at_stage, at_first)
+        trusted = {"b": int(b), "cuts": int(cuts), "doublings": int(doublings)}
+        self.design = replace(self.design, mu=mu, **trusted)
         self._check_loaded(state)
         self.best, self.before = Best(state["best"], value, norm), state["before"]
 

@@ -17,23 +17,18 @@ MOST_BACKTRACKS = 100
 def armijo(line: Line, start: float, c: float = 0.5, shrink: float = 0.7) -> float:
     """The first s = start shrink^j with f_B(w - s g) <= f_B(w) - c s ||g||^2, j <= 100.
 
-    A decrease that drowns in the rounding of f_B counts as made.
-    On a quadratic, c = 1/2 accepts exactly s <= 1/(curvature along g).
+    A decrease that drowns in the rounding of f_B counts as made. On a quadratic, c = 1/2 accepts
+    exactly s <= 1/(curvature along g).
 
     Parameters
     ----------
-    line : Line
-        The batch objective along its negative gradient.
-    start : float
-        The first step to try, > 0.
-    c, shrink : float
-        The share of the predicted decrease that is asked for; the factor between trials. Both are
-        in (0, 1).
+    line, start, c, shrink : Line, float, float, float
+        The batch objective along its negative gradient; the first step to try, > 0; the share of
+        the predicted decrease that is asked for; the factor between trials. Both are in (0, 1).
 
     Returns
     -------
     float
-        The accepted step.
 
     Examples
     --------
@@ -84,18 +79,9 @@ class SearchedAverage(NamedTuple):
 
 @dataclass(frozen=True)
 class LineSearchPolicy(Policy):
-    """The policy of ``sgd_sls_exponential`` and ``shb_sls_exponential``.
+    """The policy of ``sgd_sls_exponential`` (mu is None) and ``shb_sls_exponential``.
 
     Its memory is (s, lambda): the last accepted step and the last averaging weight.
-
-    Parameters
-    ----------
-    T, name : int, str
-        The number of steps; the name of the policy.
-    gamma, mu : float
-        The decay of the steps; the smallest curvature, or None for SGD.
-    c, shrink, start, search : float, str
-        As for ``sgd_sls_exponential``.
     """
 
     T: int
@@ -125,7 +111,7 @@ class LineSearchPolicy(Policy):
 def _policy(
     where: str, name: str, T: int, mu: float | None, tau: float, search: str, *numbers: float
 ) -> LineSearchPolicy:
-    T, (c, shrink, start) = _rules.horizon(where, T), numbers
+    (T,), (c, shrink, start) = _rules.given(where, T=T), numbers
     gamma = _rules.decay(where, T, tau)
     c = _checks.real(where, "c", c, above=0.0, below=1.0, remedy="1/2 is the paper's")
     shrink = _checks.real(where, "shrink", shrink, above=0.0, below=1.0, remedy="0.7 is usual")
@@ -145,28 +131,24 @@ def sgd_sls_exponential(
     """SGD whose step is searched for on the batch, times gamma^(k+1).
 
     s_k = armijo from s_{k-1} (it never grows),  alpha_k = s_k gamma^(k+1),
-    gamma = (tau/T)^(1/T). ``search="independent"`` searches on a batch of its own, so that the
-    step does not depend on the gradient it scales.
+    gamma = (tau/T)^(1/T).
 
-    Guarantee: needs no constant at all; noise-adaptive for the independent search. Source:
-    SGD-SLS-EXP (Vaswani et al. 2022), ``sec:experiments``.
+    Guarantee: needs no constant at all; noise-adaptive for the independent search, whose step does
+    not depend on the gradient that it scales. Source: SGD-SLS-EXP (Vaswani et al. 2022),
+    ``sec:experiments``.
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    tau : float, default 1.0
-        The last step size is about tau/T of the first, 1 <= tau < T.
+    T, tau : int, float
+        Number of steps; the last step size is about tau/T of the first, 1 <= tau < T.
     c, shrink, start : float
-        The share of the predicted decrease that is asked for and the factor between trials, both in
-        (0, 1); the first step to try, > 0.
+        As for ``armijo``.
     search : {"same", "independent"}, default "same"
         Search on the batch of the step, or on a batch of its own.
 
     Returns
     -------
-    LineSearchPolicy
-        The policy, for ``minimize``.
+    Policy
 
     Examples
     --------
@@ -197,17 +179,12 @@ def shb_sls_exponential(
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    mu : float
-        Smallest eigenvalue of the Hessian of f, > 0.
-    tau, c, shrink, start, search : float, str
-        As for ``sgd_sls_exponential``.
+    T, mu, tau, c, shrink, start, search : number, str
+        As for ``sgd_sls_exponential``; mu is the smallest eigenvalue of the Hessian of f, > 0.
 
     Returns
     -------
-    LineSearchPolicy
-        The policy, for ``minimize``.
+    Policy
 
     Examples
     --------

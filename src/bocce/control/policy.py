@@ -84,24 +84,21 @@ class Policy:
         Returns
         -------
         tuple of float
-            The memory.
         """
         return ()
 
     def decide(self, k: int, memory: Memory, look: Look) -> tuple[Three, Memory]:
-        """The three numbers of the rule for step k.
+        """The three numbers of the rule for step k, and the new memory.
 
         Parameters
         ----------
-        k, memory : int, tuple of float
-            The number of the step, from 0; the memory after the step before.
-        look : callable
-            Gives the batch objective along its negative gradient, a ``Line``.
+        k, memory, look : int, tuple of float, callable
+            The number of the step, from 0; the memory after the step before; what gives the batch
+            objective along its negative gradient, a ``Line``.
 
         Returns
         -------
         tuple
-            (alpha_k, beta_k, theta_k) and the new memory.
         """
         three, memory = self.rule.decide(k, memory, look(self.search))
         return three, memory
@@ -111,16 +108,7 @@ class Policy:
 class PlaneSteps:
     """The method ``plane``: the engine finds the best step and momentum itself.
 
-    Parameters
-    ----------
-    memory, T : int
-        The number of earlier displacements that are kept; the most steps.
-    name : str, default "plane"
-        The name of the method.
-    inner : bool, default False
-        Whether a step may make further passes to find its direction; T then counts passes.
-    metric : str or callable, default "auto"
-        As for ``plane``.
+    Where ``inner``, a step may make further passes to find its direction, and T counts passes.
     """
 
     memory: int = 5
@@ -138,8 +126,7 @@ def plane(T: int | None = None, memory: int = 5, metric: MetricChoice = "auto") 
     """Heavy ball on all rows with the best step and momentum, computed at each step.
 
     w_{k+1} = w_k + D c, c = argmin f(w_k + D c), D = (-P^-1 grad f(w_k), the last ``memory``
-    displacements). With memory 1 this is heavy ball whose alpha_k and beta_k are the best at each
-    step. P is a metric that the run chooses.
+    displacements); with memory 1, alpha_k and beta_k are the best at each step.
 
     Guarantee: f never rises, for any convex loss. On least squares with memory 1 it is conjugate
     gradients: at most d steps, and f - f* falls as ((sqrt(kappa) - 1)/(sqrt(kappa) + 1))^(2k).
@@ -159,7 +146,6 @@ def plane(T: int | None = None, memory: int = 5, metric: MetricChoice = "auto") 
     Returns
     -------
     PlaneSteps
-        The method, for ``minimize``.
 
     Examples
     --------

@@ -28,17 +28,7 @@ class PolyakStep(NamedTuple):
 
 @dataclass(frozen=True)
 class PolyakPolicy(Policy):
-    """The policy of ``momsps``: steps from the batch's objective and gradient, no memory.
-
-    Parameters
-    ----------
-    T, name : int, str
-        The number of steps; the name of the policy.
-    beta, c, most, lower : float
-        As for ``momsps``.
-    search : {"same", "independent"}, default "same"
-        The batch that the rule looks at.
-    """
+    """The policy of ``momsps``: steps from the batch's objective and gradient, no memory."""
 
     T: int
     name: str
@@ -64,29 +54,21 @@ def momsps(
 
     alpha_k = (1 - beta) min{(f_B(w_k) - lower)/(c ||g_k||^2), most},  beta_k = beta.
 
-    ``lower`` is a lower bound on min f_B: 0 for the losses here. Without the factor 1 - beta it
-    is unstable.
-
     Guarantee: O(1/T) to a neighbourhood for convex smooth f_i, to the minimiser under interpolation
     or with all rows; needs no constant of the problem. Source: Oikonomou and Loizou (2025), arXiv
-    2406.04142, as their package states and implements it. (Their MomDecSPS and MomAdaSPS are not
-    here: the package does not have them.)
+    2406.04142, as their package states and implements it (without MomDecSPS and MomAdaSPS).
 
     Parameters
     ----------
-    T : int
-        Number of steps, at least 1.
-    beta : float, default 0.9
-        The momentum, 0 <= beta < 1.
-    c, most : float
-        The divisor of Polyak's step, > 0; the largest step before the factor 1 - beta, > 0.
-    lower : float, default 0.0
-        A lower bound on the minimum of f_B; 0 is right for the losses here.
+    T, beta : int, float
+        Number of steps; the momentum, 0 <= beta < 1.
+    c, most, lower : float
+        The divisor of Polyak's step, > 0; the largest step before the factor 1 - beta, > 0; a lower
+        bound on the minimum of f_B, 0 for the losses here.
 
     Returns
     -------
-    PolyakPolicy
-        The policy, for ``minimize``.
+    Policy
 
     Examples
     --------
@@ -94,8 +76,7 @@ def momsps(
     ((), 'momsps')
     """
     where = "momsps"
-    T = _rules.horizon(where, T)
-    beta = _checks.real(where, "beta", beta, least=0.0, below=1.0, remedy="0.9 is usual")
+    T, beta = _rules.given(where, T=T, beta=beta)
     c = _checks.real(where, "c", c, above=0.0, remedy="1 is usual")
     most = _checks.real(where, "most", most, above=0.0, remedy="10 is usual")
     lower = _checks.real(where, "lower", lower, remedy="0 bounds every loss here")

@@ -86,15 +86,13 @@ class Stream:
         k, scale = self.place.k, 2.0**self.doublings
         if self.named is not None:
             held = np.minimum(k + np.arange(most), self.named.T - 1)
-            named = self.named
-            return Schedule(named.alpha[held] / scale, named.beta[held], named.theta[held])
+            steps, momenta, lookahead = (column[held] for column in self.named.table)
+            return Schedule(steps / scale, momenta, lookahead)
         stage = self.place.stage
         mu = min(self.L, max(self.mu, FIRST_SHARE * self.L / LOWER**stage))
         # b rows of endless data have noise 1/b
         alpha, beta, theta = design(scale * self.L, mu, scale * self.L_max, None, 1.0 / b)
-        count = min(most, self.place.stage_end - k)
-        steps = np.full(count, alpha * CUT**stage)
-        return Schedule(steps, np.full(count, beta), np.full(count, theta))
+        return Schedule(alpha * CUT**stage, beta, theta, T=min(most, self.place.stage_end - k))
 
     def points(self) -> list[Array]:
         """What is reported, for each output."""

@@ -1,15 +1,12 @@
 """The gradient of E f(w_T) - f* in all 3 T numbers of a schedule: the moments, run backwards.
 
-The moments of a step are linear in the moments before it, and the three numbers of the step enter
-as polynomials. So one pass forwards keeps the moments. One pass backwards carries their cotangents
-(how much the final value rises with each moment) and gives the derivative in alpha, beta and theta
-at every step. Three kinds of dynamics stand behind one interface: `Means` (the full
-batch: the error is its mean), `GaussianMoments` (O(d) a step) and `RowMoments` (the table of a data
-set, `adjoint_rows`). Where the moments of all steps would not fit in memory, some are kept and the
-steps between them are repeated.
+One pass forwards keeps the moments. One pass backwards carries their cotangents (how much the final
+value rises with each moment) and gives the derivative in alpha, beta and theta at every step. Three
+kinds of dynamics stand behind one interface: `Means` (the full batch: the error is its mean),
+`GaussianMoments` (O(d) a step) and `RowMoments` (the table of a data set). Where the moments of all
+steps would not fit in memory, some are kept and the steps between them are repeated.
 
-Derivation: docs/theory/best-schedule.md. Plain Python here; `compiled` hands the same functions to
-numba.
+Derivation: docs/theory/best-schedule.md. Plain Python here; `compiled` compiles it.
 """
 
 from __future__ import annotations
@@ -21,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..schedules.schedule import FloatArray, Table
-from ._kernel import compiled
+from ._kernel import compiled, rest, walk
 from .gaussian import at_rest, moments
+from .moments import Tabulated
 
 KEPT_NUMBERS = 1 << 25  # moments kept at once: 256 MB
 
@@ -32,24 +30,27 @@ class Dynamics:
 
     ``forwards(table, *constants, state, kept)`` moves the state through the steps of a table;
     ``kept[k]`` takes the state before step k, unless its size is 0. ``backwards(table, *constants,
-    kept, cotangent)`` moves a cotangent back and returns the derivatives in the table, (3, T).
+    kept, cotangent)`` moves a cotangent back and returns the derivatives in the table, (3, T). What
+    is asked for is the sum of ``linear s + square s^2`` over the numbers s of the last state.
     """
 
     def __init__(
         self,
         start: FloatArray,
         kernels: tuple[Callable[..., Any], Callable[..., Any]],
+        linear: FloatArray | float,
+        square: FloatArray | float,
         *constants: Any,
     ) -> None:
         self.start, self.kernels, self.constants = start, kernels, constants
+        self.linear, self.square = linear, square
 
     def value(self, state: FloatArray) -> float:
-        """What is asked for, of the last state."""
-        raise NotImplementedError
+        return float(np.sum(self.linear * state + self.square * state**2))
 
     def cotangent(self, state: FloatArray) -> FloatArray:
         """The derivative of ``value`` in the last state."""
-        raise NotImplementedError
+        return self.linear + 2.0 * self.square * state
 
     def forward(self, table: Table, state: FloatArray, kept: FloatArray) -> None:
         compiled(self.kernels[0])(table, *self.constants, state, kept)
@@ -96,16 +97,9 @@ class Means(Dynamics):
     """The error and the velocity along each eigenvalue, for steps on all rows."""
 
     def __init__(self, lam: FloatArray, errors: FloatArray, weights: FloatArray) -> None:
-        super().__init__(
-            np.stack([np.sqrt(errors), np.zeros(lam.size)]), (means_forward, means_backward), lam
-        )
+        start, square = (np.stack([x, np.zeros(lam.size)]) for x in (np.sqrt(errors), weights))
+        super().__init__(start, (means_forward, means_backward), 0.0, square, lam)
         self.lam, self.weights = lam, weights
-
-    def value(self, state: FloatArray) -> float:
-        return float(self.weights @ state[0] ** 2)
-
-    def cotangent(self, state: FloatArray) -> FloatArray:
-        return np.stack([2.0 * self.weights * state[0], np.zeros(self.lam.size)])
 
 
 def means_forward(table: Table, lam: FloatArray, state: FloatArray, kept: FloatArray) -> None:
@@ -155,14 +149,8 @@ class GaussianMoments(Dynamics):
         zeta0_2: float,
         noise: float,
     ) -> None:
-        super().__init__(at_rest(errors), (moments, gaussian_backward), lam, zeta0_2, noise)
-        self.weights = weights
-
-    def value(self, state: FloatArray) -> float:
-        return float(self.weights @ state[0])
-
-    def cotangent(self, state: FloatArray) -> FloatArray:
-        return at_rest(self.weights)
+        start, linear = at_rest(errors), at_rest(weights)
+        super().__init__(start, (moments, gaussian_backward), linear, 0.0, lam, zeta0_2, noise)
 
 
 def gaussian_backward(
@@ -205,4 +193,108 @@ def gaussian_backward(
             d_c[j] = s * (d_cross - x * d_square) + 2.0 * look * d_y
             d_q[j] = s * s * d_square + look * look * d_y
         gradient[0, k], gradient[1, k], gradient[2, k] = d_a, d_beta, d_theta
+    return gradient
+
+
+class RowMoments(Dynamics):
+    """The means and covariances that `_kernel.walk` moves, of a data set with its own table of N.
+
+    Directions that no row touches have a mean alone, after the others.
+    """
+
+    def __init__(
+        self,
+        lam: FloatArray,
+        start: FloatArray,
+        weights: FloatArray,
+        noise: Tabulated,
+        zeta0_2: float,
+    ) -> None:
+        triangle = noise.triangle
+        state = rest(start, triangle.d)
+        linear, square = np.zeros((2, state.size))
+        linear[: triangle.D][triangle.rows == triangle.columns] = weights[: triangle.d]
+        square[-2 * lam.size : -lam.size] = weights
+        constants = (lam, noise.quartic, noise.cubic, noise.constant, zeta0_2)
+        super().__init__(state, (walk, rows_backward), linear, square, *constants)
+
+
+def rows_backward(
+    table: Table,
+    lam: FloatArray,
+    quartic: FloatArray,
+    cubic: FloatArray,
+    constant: FloatArray,
+    zeta0_2: float,
+    kept: FloatArray,
+    cotangent: FloatArray,
+) -> FloatArray:
+    """The adjoint of ``walk``: d_NAME is the derivative of the final value in NAME.
+
+    Off the diagonal e_ij and e_ji are two numbers, on it they are one number that enters twice.
+    """
+    alpha, beta, theta = table
+    T, r, D, every = alpha.size, cubic.shape[1], constant.size, lam.size
+    first = 2 * D + r * r
+    d_C, d_Cv, d_Cev = cotangent[:D], cotangent[D : 2 * D], cotangent[2 * D : first].reshape(r, r)
+    d_m, d_v = cotangent[first : first + every], cotangent[-every:]
+    P, d_square, d_fresh, scale = np.empty(D), np.empty(D), np.empty(D), np.empty(D)
+    gradient = np.zeros((3, T))
+    for k in range(T - 1, -1, -1):
+        C, C_v, C_ev = kept[k, :D], kept[k, D : 2 * D], kept[k, 2 * D : first].reshape(r, r)
+        m, v = kept[k, first : first + every], kept[k, first + every :]
+        look, strength = theta[k], alpha[k] ** 2 * zeta0_2
+        x = alpha[k] * lam
+        s = beta[k] - look * x
+        m_y = (m + look * v)[:r]
+        d_s, d_x = np.zeros(every), np.zeros(every)
+        p = 0
+        for i in range(r):
+            for j in range(i, r):
+                scale[p] = 1.0 if i == j else np.sqrt(2.0)
+                second = C[p] + look * (C_ev[i, j] + C_ev[j, i]) + look * look * C_v[p]
+                P[p] = scale[p] * (second + m_y[i] * m_y[j])
+                d_square[p] = d_Cv[p] + d_C[p] + d_Cev[i, j] + (d_Cev[j, i] if i < j else 0.0)
+                d_fresh[p] = d_square[p] / scale[p]
+                p += 1
+        injected = quartic @ P + cubic @ m_y + constant
+        d_P = strength * (quartic @ d_fresh)  # the table is symmetric
+        d_mean = strength * (d_fresh @ cubic)
+        d_alpha, d_theta = 2.0 * alpha[k] * zeta0_2 * (d_fresh @ injected), 0.0
+        p = 0
+        for i in range(r):
+            for j in range(i, r):
+                e_ij = C_ev[i, j] * s[j] - C[p] * x[j]
+                v_ij = C_v[p] * s[j] - C_ev[j, i] * x[j]
+                d_second, d_vij = scale[p] * d_P[p], s[i] * d_square[p]
+                d_eij = d_C[p] + d_Cev[i, j] - x[i] * d_square[p]
+                d_eji = d_C[p] + (d_Cev[j, i] if i < j else 0.0)
+                d_mean[i] += d_second * m_y[j]
+                d_mean[j] += d_second * m_y[i]
+                d_theta += d_second * (C_ev[i, j] + C_ev[j, i] + 2.0 * look * C_v[p])
+                d_s[i] += d_square[p] * v_ij + d_eji * C_ev[j, i]
+                d_s[j] += d_eij * C_ev[i, j] + d_vij * C_v[p]
+                d_x[i] -= d_square[p] * e_ij + d_eji * C[p]
+                d_x[j] -= d_eij * C[p] + d_vij * C_ev[j, i]
+                d_C[p] += d_second - x[j] * d_eij - x[i] * d_eji
+                d_Cv[p] = look * look * d_second + s[j] * d_vij
+                d_Cev[i, j] = look * d_second + s[j] * d_eij
+                below = look * d_second + s[i] * d_eji - x[j] * d_vij
+                d_Cev[j, i] = below + (d_Cev[i, j] if i == j else 0.0)
+                p += 1
+        for i in range(every):
+            d_next = d_m[i] + d_v[i]
+            d_s[i] += d_next * v[i]
+            d_x[i] -= d_next * m[i]
+            d_m[i] -= x[i] * d_next
+            d_v[i] = s[i] * d_next
+            if i < r:
+                d_theta += d_mean[i] * v[i]
+                d_m[i] += d_mean[i]
+                d_v[i] += look * d_mean[i]
+            d_x[i] -= look * d_s[i]
+            d_theta -= x[i] * d_s[i]
+            d_alpha += lam[i] * d_x[i]
+            gradient[1, k] += d_s[i]
+        gradient[0, k], gradient[2, k] = d_alpha, d_theta
     return gradient

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,13 @@ from ..sampling import batch_rows
 from ..schedules import REGISTRY, Schedule
 from ..schedules.schedule import Table
 from ..theory.batch import zeta2
-from .adjoint import Dynamics, GaussianMoments, Means, value_and_gradient
-from .adjoint_rows import RowMoments
-from .curves import Curve, expected, start_of
-from .gaussian import Gaussian
+from ..theory.finite import start_of
+from .adjoint import Dynamics, GaussianMoments, Means, RowMoments, value_and_gradient
+from .curves import Curve, expected
+from .gaussian import Gaussian, sampling
 from .moments import FloatArray, Tabulated, frame_of
 from .search import (
     FIRST_STEPS,
-    Objective,
     conjugate_gradients,
     coordinates,
     descend,
@@ -86,12 +86,11 @@ def best_schedule(
 ) -> BestSchedule:
     """The table of T steps with the least E f(w_T) - f* that a search over all 3 T numbers finds.
 
-    The value is a polynomial in the 3 T numbers of the table, and `bocce.exact.adjoint` has its
-    gradient for about three curves. L-BFGS-B lowers log(value) over log alpha, log(1 - beta) <= 0
-    and log(1 + theta) >= 0, from the best tables of the registry. It stops when no derivative that
-    a bound does not hold exceeds ``tol``/T, or after 3,000 steps; ``converged`` and ``gradient``
-    say which. The function is not convex, so the result is an upper bound on the best value there
-    is; on all rows a test compares it with the best polynomial.
+    The value is a polynomial in the 3 T numbers, and `bocce.exact.adjoint` has its gradient for
+    about three curves. L-BFGS-B lowers log(value) over log alpha, log(1 - beta) <= 0 and
+    log(1 + theta) >= 0, from the best tables of the registry, in at most 3,000 steps. The value is
+    not convex, so the result is an upper bound on the best value there is.
+    Source: docs/theory/best-schedule.md.
 
     Parameters
     ----------
@@ -103,10 +102,8 @@ def best_schedule(
     of : {"gap", "error"}, default "gap"
         The quantity at step T to minimise: E f - f*, or E||w - w*||^2.
     scenarios : sequence of dict, optional
-        Each may hold "model", "batch_size" and "start", which replace the arguments. The schedule
-        then minimises the largest ratio, over the scenarios, to each scenario's own best value: one
-        table for several noise levels, starts or batches. A scenario that holds "value" is compared
-        with that number instead.
+        Each may hold "model", "batch_size" and "start", which replace the arguments. One table then
+        has the least largest ratio to each scenario's own best value, or to its "value".
     tol : float, default 0.01
         The search stops when T times the largest derivative of log(value) is at most this.
 
@@ -116,12 +113,9 @@ def best_schedule(
 
     Examples
     --------
-    >>> import bocce
-    >>> from bocce.exact import Gaussian, best_schedule
     >>> model = Gaussian([1.0, 0.1])
-    >>> best = best_schedule(model, 2, 1)           # two steps with one fresh row each
-    >>> auto = bocce.schedules.auto(2, **model.schedule_arguments(1))
-    >>> bool(best.value < bocce.exact.expected(model, auto, 1).gap[-1])
+    >>> best = best_schedule(model, 2, 1)  # two steps with one fresh row each
+    >>> bool(best.value < expected(model, "auto", 1, T=2).gap[-1])
     True
     """
     where = "best_schedule"
@@ -155,20 +149,17 @@ def regret(
     Returns
     -------
     float
-        The value of the schedule over the value of the best one. At least 1, up to what the search
-        left; infinite if the schedule diverges.
+        At least 1, up to what the search left; infinite if the schedule diverges.
 
     Examples
     --------
     >>> import bocce
-    >>> from bocce.exact import Gaussian, regret
-    >>> model = Gaussian([1.0, 0.1, 0.01])
-    >>> regret(bocce.schedules.sgd(20, L=2.0), model, 100) > 1.0
+    >>> regret(bocce.schedules.sgd(20, L=2.0), Gaussian([1.0, 0.1, 0.01]), 100) > 1.0
     True
     """
     best = best_schedule(model, schedule.T, batch_size, start=start, of=of, tol=tol)
-    case = _Case("regret", model, batch_size, start, of)
-    return case.value(schedule) / best.value
+    curve = _Case("regret", model, batch_size, start, of).curve(schedule)
+    return float((curve.gap if of == "gap" else curve.error2)[-1]) / best.value
 
 
 class _Case:
@@ -188,40 +179,33 @@ class _Case:
         if isinstance(model, Gaussian):
             self.w0 = None
             if start is not None:
-                model = Gaussian(model.spectrum, noise=model.noise, start=start, n=model.n)
+                model = replace(model, start=np.array(start, dtype=np.float64))
             self.model, lam = model, model.spectrum
-            _, zeta0_2 = model.sampling(where, batch_size)
-            known = (lam, model.errors, self._weights(lam))
-            noisy = zeta0_2 > 0.0
-            self.dynamics = (
-                GaussianMoments(*known, zeta0_2, model.noise) if noisy else Means(*known)
-            )
+            _, zeta0_2 = sampling(where, model, batch_size)
+            known = (lam, model.start, self._weights(lam))
+            self.dynamics = Means(*known)
+            if zeta0_2 > 0.0:
+                self.dynamics = GaussianMoments(*known, zeta0_2, model.noise)
             self.constants = model.schedule_arguments(batch_size)
             return
         frame, b = frame_of(where, model), batch_rows(where, batch_size, model.n)
-        inside, outside2 = frame.split(start_of(where, start, model.d))
-        lam = np.append(frame.lam, model.l2)
+        lam, error = frame.along(start_of(where, start, model.d))
         if b == model.n:
-            self.dynamics = Means(lam, np.append(inside**2, outside2), self._weights(lam))
+            self.dynamics = Means(lam, error**2, self._weights(lam))
         else:
-            zeta0_2, weights = zeta2(model.n, b), self._weights(lam)
-            self.dynamics = RowMoments(lam, inside, outside2, weights, Tabulated(frame), zeta0_2)
+            rows = (Tabulated(frame), zeta2(model.n, b))
+            self.dynamics = RowMoments(lam, error, self._weights(lam), *rows)
         c = model.constants()
         L_max, tilde = c.sharpest
         mu = float(frame.lam.min())  # the least curvature that moves
-        known_ = {"L": c.L, "mu": mu, "L_max": L_max, "kappa_tilde": tilde}
-        self.constants = {**known_, "n": model.n, "b": b}
+        self.constants = {"L": c.L, "mu": mu, "L_max": L_max, "kappa_tilde": tilde}
+        self.constants |= {"n": model.n, "b": b}
 
     def _weights(self, lam: FloatArray) -> FloatArray:
         return 0.5 * lam if self.of == "gap" else np.ones(lam.size)
 
-    def asked(self, schedule: Schedule) -> tuple[Any, ...]:
-        """The arguments of ``expected``."""
-        return self.model, schedule, self.batch_size, self.w0
-
-    def value(self, schedule: Schedule) -> float:
-        curve = expected(*self.asked(schedule))
-        return float((curve.gap if self.of == "gap" else curve.error2)[-1])
+    def curve(self, schedule: Schedule) -> Curve:
+        return expected(self.model, schedule, self.batch_size, self.w0)
 
     def log_value(self, table: Table, dynamics: Dynamics | None = None) -> tuple[float, FloatArray]:
         """log(value) and its derivatives in the table; LOST and 0 where the value overflows."""
@@ -231,10 +215,16 @@ class _Case:
             return LOST, np.zeros_like(gradient)
         return math.log(value), gradient / value
 
+    def at(self, u: FloatArray, dynamics: Dynamics | None = None) -> tuple[float, FloatArray]:
+        """The same in the coordinates of the search."""
+        table = table_of(u)
+        value, gradient = self.log_value(table, dynamics)
+        return value, pulled_back(table, gradient)
+
     def tables(self, T: int) -> list[Table]:
         """The tables of the registry that end lowest, the lowest first."""
-        ranked: list[tuple[float, int, Table]] = []
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        found: list[Table] = []
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a method says that T is short for it
             for method in REGISTRY.values():
                 if any(self.constants.get(name) is None for name in method.needs):
@@ -243,22 +233,11 @@ class _Case:
                     built = method.build(T, self.constants)
                 except ValueError:  # the method refuses so short a run
                     continue
-                if isinstance(built, Schedule):
-                    table = built.table
-                    ranked.append((self.log_value(table)[0], len(ranked), table))
-            if isinstance(self.dynamics, Means):
-                table = conjugate_gradients(self.dynamics, T)
-                ranked.append((self.log_value(table)[0], len(ranked), table))
-        return [table for value, _, table in sorted(ranked)[:STARTS] if value < LOST]
-
-
-def _objective(case: _Case, dynamics: Dynamics | None = None) -> Objective:
-    def objective(u: FloatArray) -> tuple[float, FloatArray]:
-        table = table_of(u)
-        value, gradient = case.log_value(table, dynamics)
-        return value, pulled_back(table, gradient)
-
-    return objective
+                found.append(built.table)
+        if isinstance(self.dynamics, Means):
+            found.append(conjugate_gradients(self.dynamics, T))
+        ranked = sorted((self.log_value(table)[0], i) for i, table in enumerate(found))
+        return [found[i] for value, i in ranked[:STARTS] if value < LOST]
 
 
 def _smoothed(case: _Case, means: Means, table: Table) -> Table:
@@ -266,13 +245,12 @@ def _smoothed(case: _Case, means: Means, table: Table) -> Table:
     u = coordinates(table)
     known = (means.lam, means.start[0] ** 2, means.weights)
     for zeta0_2 in SMOOTHING:
-        noisy = _objective(case, GaussianMoments(*known, zeta0_2, 0.0))
+        noisy = partial(case.at, dynamics=GaussianMoments(*known, zeta0_2, 0.0))
         u = descend(noisy, u, FIRST_STEPS, SMOOTHING_TOL)[0]
     return table_of(u)
 
 
 def _single(case: _Case, T: int, tol: float) -> BestSchedule:
-    objective = _objective(case)
     starts = case.tables(T)
     if starts and isinstance(case.dynamics, Means):
         starts.append(_smoothed(case, case.dynamics, starts[-1]))
@@ -281,7 +259,7 @@ def _single(case: _Case, T: int, tol: float) -> BestSchedule:
             "best_schedule: every table of the registry overflows or ends at 0 here; start away "
             "from the minimiser, or give columns of moderate size."
         )
-    u, value, left, path = search(objective, starts, tol)
+    u, value, left, path = search(case.at, starts, tol)
     return _found(case, Schedule(*table_of(u), "best"), math.exp(value), left, tol, path)
 
 
@@ -289,9 +267,7 @@ def _found(
     case: _Case, schedule: Schedule, value: float, left: float, tol: float, path: list[float]
 ) -> BestSchedule:
     history = tuple(math.exp(x) for x in path)
-    return BestSchedule(
-        schedule, value, expected(*case.asked(schedule)), left, left <= tol, history
-    )
+    return BestSchedule(schedule, value, case.curve(schedule), left, left <= tol, history)
 
 
 def _universal(
@@ -314,28 +290,21 @@ def _universal(
     own = iter(singles)
     bests = np.log([next(own).value if value is None else value for value in values])
 
-    def ratios(u: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
-        table = table_of(u)
-        parts = [case.log_value(table) for case in cases]
-        return np.array([value for value, _ in parts]) - bests, [
-            pulled_back(table, gradient) for _, gradient in parts
-        ]
+    def ratios(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        logs, gradients = zip(*(case.at(u) for case in cases))
+        return np.array(logs) - bests, np.array(gradients)
 
-    def soft(p: float) -> Objective:
-        def objective(u: FloatArray) -> tuple[float, FloatArray]:
-            logs, gradients = ratios(u)
-            weights = np.exp(p * (logs - logs.max()))
-            total = weights.sum()
-            gradient = sum(w / total * g for w, g in zip(weights, gradients))
-            return float(logs.max() + math.log(total) / p), np.asarray(gradient)
-
-        return objective
+    def soft(p: float, u: FloatArray) -> tuple[float, FloatArray]:
+        logs, gradients = ratios(u)
+        weights = np.exp(p * (logs - logs.max()))
+        total = weights.sum()
+        return float(logs.max() + math.log(total) / p), weights / total @ gradients
 
     starts = [single.schedule.table for single in singles]
     starts += [table for case in cases for table in case.tables(T)[:1]]
     path: list[float] = []
     for p in SHARPNESS:
-        u, _, left, more = search(soft(p), starts, tol)
+        u, _, left, more = search(partial(soft, p), starts, tol)
         starts, path = [table_of(u)], path + more
     worst = float(np.exp(ratios(u)[0].max()))
     schedule = Schedule(*table_of(u), "universal")

@@ -12,11 +12,13 @@ from .. import _pictures
 from .._pictures import Axes
 from ..problems import Problem
 from ..sampling import batch_rows
-from ..schedules import Schedule, table_of
+from ..schedules import Schedule
+from ..schedules.registry import table_of
 from ..theory.batch import zeta2
+from ..theory.finite import start_of
 from . import _kernel, gaussian
 from .gaussian import Gaussian
-from .moments import Eigenframe, FloatArray, RowNoise, Tabulated, frame_of, noise_of
+from .moments import FloatArray, RowNoise, Tabulated, frame_of, noise_of
 
 # A curve of at least so many steps is walked by the kernel. Importing Numba and reading the kernel
 # from disk takes a second, 7,000 steps at d = 20 take 0.34 s in Python and 0.04 s in the kernel.
@@ -61,10 +63,8 @@ class Curve:
 
         Examples
         --------
-        >>> from bocce import exact, schedules
-        >>> model = exact.Gaussian([0.1, 1.0], n=100)
-        >>> sgd, shb = schedules.sgd(50, L=1.0), schedules.shb(50, L=1.0, mu=0.1)
-        >>> slow, fast = (exact.expected(model, s, batch_size=50) for s in (sgd, shb))
+        >>> model = Gaussian([0.1, 1.0], n=100)
+        >>> slow, fast = (expected(model, name, batch_size=50, T=50) for name in ("sgd", "shb"))
         >>> slow.plot(fast, labels=["sgd", "shb"]).get_yscale()
         'log'
         """
@@ -90,18 +90,14 @@ def expected(
         y_k     = w_k + theta_k (w_k - w_{k-1})
         w_{k+1} = w_k + beta_k (w_k - w_{k-1}) - alpha_k g_k(y_k),      w_{-1} = w_0
 
-    The formula, in the eigenbasis of A with x = alpha lambda and s = beta - theta x: the velocity
-    ``v = e_k - e_{k-1}`` becomes ``s v - x e - alpha (noise)`` and ``e`` becomes ``e + v``. So the
+    Take the eigenbasis of A, x = alpha lambda and s = beta - theta x. The velocity
+    ``v = e_k - e_{k-1}`` becomes ``s v - x e - alpha (noise)``, and ``e`` becomes ``e + v``. So the
     covariances of (e, v) obey a linear recurrence driven by ``alpha^2 zeta0^2 N(P_y, m_y)`` (see
-    `bocce.exact.moments`). It is the recurrence of E e_k e_k^T and E e_k e_{k-1}^T in other
-    variables, which lose no digits when successive iterates are close.
+    `bocce.exact.moments`), which loses no digits when successive iterates are close.
 
-    Exact for least squares with any l2, up to rounding; reshuffled epochs are not covered, their
-    batches depend on one another. A curve that diverges is infinite from where it overflows. Where
-    the Hessian is singular, w* is ``p.minimiser()``. A ``Gaussian`` takes O(d) a step; its start is
-    part of the model, so ``w0`` is left out.
-
-    Source: the recursion behind ``thm:SHB_quad``, closed exactly; docs/theory/exact-dynamics.md.
+    Exact for least squares with any l2, up to rounding; reshuffled epochs are not covered. Where
+    the Hessian is singular, w* is ``p.minimiser()``. A ``Gaussian`` takes O(d) a step. Source: the
+    recursion behind ``thm:SHB_quad``, closed exactly; docs/theory/exact-dynamics.md.
 
     Parameters
     ----------
@@ -123,19 +119,16 @@ def expected(
     >>> import numpy as np, bocce
     >>> from bocce.exact import expected
     >>> p = bocce.LeastSquares(np.array([[1.0], [3.0]]), np.array([1.0, 3.0]))
-    >>> curve = expected(p, bocce.schedules.sgd(T=2, L=5.0), batch_size=1)
+    >>> curve = expected(p, "sgd", batch_size=1, T=2)
     >>> curve.error2.round(12).tolist()  # each step multiplies by 4/5 or by -4/5
     [1.0, 0.64, 0.4096]
-    >>> expected(p, "sgd", batch_size=1, T=2).k.tolist()
-    [0, 1, 2]
     """
     if isinstance(p, Gaussian):
-        return _gaussian("expected", p, schedule, batch_size, w0, T)
-    return curve_of("expected", p, schedule, batch_size, w0, _moments, lambda errors: errors, T)
+        return _gaussian(p, schedule, batch_size, w0, T)
+    return curve_of("expected", p, schedule, batch_size, w0, _moments, T)
 
 
 def _gaussian(
-    where: str,
     model: Gaussian,
     schedule: Schedule | str,
     batch_size: int | float,
@@ -144,14 +137,13 @@ def _gaussian(
 ) -> Curve:
     if w0 is not None:
         raise ValueError(
-            f"{where}: w0 must be left out for a Gaussian model, which has no basis of its own; "
+            "expected: w0 must be left out for a Gaussian model, which has no basis of its own; "
             "give Gaussian(spectrum, start=...) the squared error along each eigenvalue."
         )
-    _, zeta0_2 = model.sampling(where, batch_size)
+    _, zeta0_2 = gaussian.sampling("expected", model, batch_size)
     known = model.schedule_arguments(batch_size)
-    schedule = table_of(where, schedule, T, lambda method, T: known)
-    bias2, totals = gaussian.curves(model, schedule, zeta0_2)
-    return _curve(bias2, totals)
+    schedule = table_of("expected", schedule, T, lambda method, T: known)
+    return _curve(*gaussian.curves(model, schedule, zeta0_2))
 
 
 def curve_of(
@@ -161,46 +153,24 @@ def curve_of(
     batch_size: int | float,
     w0: npt.ArrayLike | None,
     moments: Callable[..., tuple[FloatArray, FloatArray]],
-    along: Callable[[FloatArray], FloatArray],
     T: int | None = None,
 ) -> Curve:
-    """A curve from ``moments`` on the span of the rows; elsewhere the error is ``along`` alone.
-
-    ``along`` takes the errors of one eigenvalue, k = 0 .. T, to those of what the curve is about.
-    """
+    """The curve that ``moments`` makes of eigenvalues, noise, zeta0^2, schedule and start."""
     frame = frame_of(where, p)
     b = batch_rows(where, batch_size, p.n)
     schedule = table_of(
         where, schedule, T, lambda method, T: method.values(p.constants(), n=p.n, b=b, T=T)
     )
-    zeta0_2 = zeta2(p.n, b)
-    start, outside2 = frame.split(start_of(where, w0, p.d))
+    lam, start = frame.along(start_of(where, w0, p.d))
     noisy = b < p.n and frame.rank > 0
     noise = noise_of(where, frame, schedule.T) if noisy else None
     with np.errstate(over="ignore", invalid="ignore"):
-        bias2, totals = moments(frame, noise, zeta0_2, schedule, start)
-        if outside2 > 0.0:
-            untouched = outside2 * along(_scalar_error(frame.p.l2, schedule)) ** 2
-            totals += np.outer(untouched, [1.0, frame.p.l2**2, frame.p.l2 / 2.0])
-            bias2 += untouched
-    return _curve(bias2, totals)
-
-
-def start_of(where: str, w0: npt.ArrayLike | None, d: int) -> FloatArray:
-    """w0 as an array, 0 unless given."""
-    if w0 is None:
-        return np.zeros(d)
-    start = np.array(w0, dtype=np.float64)
-    if start.shape != (d,) or not np.isfinite(start).all():
-        raise ValueError(
-            f"{where}: w0 of shape {start.shape} must be d={d} finite numbers; leave it out for 0."
-        )
-    return start
+        return _curve(*moments(lam, noise, zeta2(p.n, b), schedule, start))
 
 
 @dataclass(frozen=True)
 class CurveStep:
-    """Means and covariances of (e, v) after a step, and the x, s that it was taken with."""
+    """Means and covariances of (e, v) after a step, and the x, s of the covariances."""
 
     m: FloatArray
     C: FloatArray
@@ -210,18 +180,19 @@ class CurveStep:
 
 
 def walk(
-    frame: Eigenframe, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+    lam: FloatArray, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
 ) -> Iterator[CurveStep]:
-    """The moments on the span of the rows, step by step; without noise the covariances stay 0."""
-    lam, r = frame.lam, frame.rank
-    m, m_v = start, np.zeros(r)
+    """The moments, step by step; the r directions that have noise come first."""
+    r = 0 if noise is None else noise.triangle.d
+    m, m_v = start, np.zeros(lam.size)
     C, C_ev, C_v = np.zeros((3, r, r))  # covariances of e, of e with v, of v
-    for alpha, beta, theta in zip(schedule.alpha, schedule.beta, schedule.theta):
-        x = alpha * lam
-        s = beta - theta * x
+    for alpha, beta, theta in zip(*schedule.table):
+        every_x = alpha * lam
+        every_s = beta - theta * every_x
+        x, s = every_x[:r], every_s[:r]
         if noise is not None:
             C_y = C + theta * (C_ev + C_ev.T) + theta**2 * C_v
-            m_y = m + theta * m_v
+            m_y = (m + theta * m_v)[:r]
             injected = noise.covariance(C_y + np.outer(m_y, m_y), m_y)
             e_next = C_ev * s - C * x  # E e v_next^T, centred
             v_next = C_v * s - C_ev.T * x
@@ -231,7 +202,7 @@ def walk(
             C_ev = e_next + C_v
             if not np.isfinite(C.diagonal()).all():
                 noise = None  # it has overflown, and stays so
-        m_v = s * m_v - x * m
+        m_v = every_s * m_v - every_x * m
         m = m + m_v
         yield CurveStep(m, C, C_ev, x, s)
 
@@ -242,48 +213,41 @@ def measures(lam: FloatArray) -> FloatArray:
 
 
 def _moments(
-    frame: Eigenframe, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+    lam: FloatArray, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3) on the span of the rows."""
+    """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3)."""
     if isinstance(noise, Tabulated) and schedule.T >= COMPILED_STEPS:
-        means, variances = compiled_walk(frame, noise, zeta0_2, schedule, start)
+        means, variances = compiled_walk(lam, noise, zeta0_2, schedule, start)
     else:
-        means, variances = plain_walk(frame, noise, zeta0_2, schedule, start)
+        means, variances = plain_walk(lam, noise, zeta0_2, schedule, start)
     squares = means * means
-    return squares.sum(axis=1), (squares + variances) @ measures(frame.lam)
+    bias2 = squares.sum(axis=1)
+    squares[:, : variances.shape[1]] += variances
+    return bias2, squares @ measures(lam)
 
 
 def plain_walk(
-    frame: Eigenframe, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+    lam: FloatArray, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Means and variances along each eigenvalue after each step: `walk`, read off."""
-    means, variances = np.zeros((2, schedule.T + 1, frame.rank))
+    """Means along each eigenvalue after each step, and the variances of the r that have noise."""
+    means = np.zeros((schedule.T + 1, lam.size))
+    variances = np.zeros((schedule.T + 1, 0 if noise is None else noise.triangle.d))
     means[0] = start
-    for k, now in enumerate(walk(frame, noise, zeta0_2, schedule, start), start=1):
+    for k, now in enumerate(walk(lam, noise, zeta0_2, schedule, start), start=1):
         means[k] = now.m
         variances[k] = np.maximum(now.C.diagonal(), 0.0)  # rounding may leave -1e-17 of the largest
     return means, variances
 
 
 def compiled_walk(
-    frame: Eigenframe, noise: Tabulated, zeta0_2: float, schedule: Schedule, start: FloatArray
+    lam: FloatArray, noise: Tabulated, zeta0_2: float, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """What `plain_walk` gives, by a kernel that knows the table."""
-    moments = (frame.lam, noise.quartic, noise.cubic, noise.constant, zeta0_2)
-    state, kept = _kernel.rest(start, frame.rank), np.empty((0, 0))
+    moments = (lam, noise.quartic, noise.cubic, noise.constant, zeta0_2)
+    state, kept = _kernel.rest(start, noise.triangle.d), np.empty((0, 0))
     found: tuple[FloatArray, FloatArray]
     found = _kernel.compiled(_kernel.walk)(schedule.table, *moments, state, kept)
     return found
-
-
-def _scalar_error(lam: float, schedule: Schedule) -> FloatArray:
-    """The noise-free error along one eigenvalue, from 1: for directions that no row touches."""
-    error = np.ones(schedule.T + 1)
-    velocity = 0.0
-    for k, (alpha, beta, theta) in enumerate(zip(schedule.alpha, schedule.beta, schedule.theta)):
-        velocity = beta * velocity - alpha * lam * (error[k] + theta * velocity)
-        error[k + 1] = error[k] + velocity
-    return error
 
 
 def _curve(bias2: FloatArray, totals: FloatArray) -> Curve:

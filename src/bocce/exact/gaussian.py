@@ -3,11 +3,10 @@
 For rows ``x ~ N(0, A)`` with ``A = diag(lam)`` and targets of variance ``noise`` around the best
 prediction, the covariance of one row's gradient at an error of second moment P is
 
-    N(P) = E[x x^T (x^T P x)] - A P A + noise A = A P A + (tr(A P) + noise) A,
+    N(P) = E[x x^T (x^T P x)] - A P A + noise A = A P A + (tr(A P) + noise) A.
 
-so the diagonal of P closes: ``N_jj = lam_j^2 P_jj + lam_j (sum_i lam_i P_ii + noise)``.
-Let e be the error along eigenvalue j and v its velocity; p, c, q are the second moments of (e, e),
-(e, v), (v, v). With ``x = alpha lam_j`` and ``s = beta - theta x`` a step is
+So the diagonal of P closes. Let e be the error along eigenvalue j and v its velocity; p, c, q are
+the second moments of (e, e), (e, v), (v, v). With ``x = alpha lam_j``, ``s = beta - theta x``
 
     c' = s c - x p                                        E e v_next
     q' = s (s q - x c) - x c' + alpha^2 zeta0^2 N_jj      E v_next^2
@@ -35,7 +34,7 @@ from ._kernel import compiled
 BLOCK = 1024  # eigenvalues whose means are followed through all steps at once: they fit in cache
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Gaussian:
     """A least-squares problem with Gaussian rows, known by its spectrum alone.
 
@@ -54,17 +53,15 @@ class Gaussian:
     Examples
     --------
     >>> import bocce
-    >>> from bocce.exact import Gaussian, expected
-    >>> model = Gaussian([1.0], n=None)            # one eigenvalue: E (1 - alpha x^2)^2 by hand
-    >>> s = bocce.schedules.sgd(T=1, L=4.0)        # 1 - 2/4 + 3/16
-    >>> expected(model, s, batch_size=1).error2.tolist()
+    >>> s = bocce.schedules.sgd(T=1, L=4.0)  # E (1 - alpha x^2)^2 = 1 - 2/4 + 3/16
+    >>> bocce.exact.expected(Gaussian([1.0]), s, batch_size=1).error2.tolist()
     [1.0, 0.6875]
     """
 
     spectrum: FloatArray
-    noise: float = 0.0
-    start: FloatArray | None = None
-    n: int | None = None
+    noise: float
+    start: FloatArray
+    n: int | None
 
     def __init__(
         self,
@@ -100,31 +97,6 @@ class Gaussian:
         """The number of eigenvalues."""
         return int(self.spectrum.size)
 
-    @property
-    def errors(self) -> FloatArray:
-        """``start`` as an array, whether it was given or not."""
-        assert self.start is not None  # the constructor sets it
-        return self.start
-
-    def sampling(self, where: str, batch_size: int | float) -> tuple[int, float]:
-        """The batch in rows, and zeta0^2.
-
-        Parameters
-        ----------
-        where, batch_size : str, int or float
-            The function that was called, for messages; rows (int) or a share of n (float).
-
-        Returns
-        -------
-        tuple of (int, float)
-        """
-        if self.n is not None:
-            b = batch_rows(where, batch_size, self.n)
-            return b, zeta2(self.n, b)
-        remedy = "rows are fresh here (n=None), so give a number of rows, not a share"
-        b = _checks.integer(where, "batch_size", batch_size, least=1, remedy=remedy)
-        return b, 1.0 / b
-
     def certify_arguments(self) -> dict[str, Any]:
         """The arguments of ``theory.certify(schedule, b=b, **model.certify_arguments())``.
 
@@ -139,9 +111,8 @@ class Gaussian:
         --------
         >>> import bocce
         >>> model = Gaussian([1.0, 10.0, 100.0], noise=0.01)
-        >>> s = bocce.schedules.auto(500, **model.schedule_arguments(100))
-        >>> bound = bocce.theory.certify(s, b=100, **model.certify_arguments())
-        >>> truth = bocce.exact.expected(model, s, 100).error2[-1]
+        >>> bound = bocce.theory.certify("auto", T=500, b=100, **model.certify_arguments())
+        >>> truth = bocce.exact.expected(model, "auto", 100, T=500).error2[-1]
         >>> bool(truth <= bound.total <= 3 * truth)
         True
         """
@@ -151,7 +122,7 @@ class Gaussian:
             "L_max": 2.0 * float(self.spectrum.max()) + total,
             "kappa_tilde": self.d + 2.0,
             "spectrum": self.spectrum,
-            "error0": self.errors,
+            "error0": self.start,
             "chi2": self.noise * total,
             "chi_tilde2": self.noise * self.d,
         }
@@ -170,7 +141,7 @@ class Gaussian:
         -------
         dict
         """
-        b, _ = self.sampling("schedule_arguments", batch_size)
+        b, _ = sampling("schedule_arguments", self, batch_size)
         known = self.certify_arguments()
         return {
             "L": float(self.spectrum.max()),
@@ -180,6 +151,16 @@ class Gaussian:
             "n": 2**53 if self.n is None else self.n,
             "b": b,
         }
+
+
+def sampling(where: str, model: Gaussian, batch_size: int | float) -> tuple[int, float]:
+    """The batch in rows, and zeta0^2."""
+    if model.n is not None:
+        b = batch_rows(where, batch_size, model.n)
+        return b, zeta2(model.n, b)
+    remedy = "rows are fresh here (n=None), so give a number of rows, not a share"
+    b = _checks.integer(where, "batch_size", batch_size, least=1, remedy=remedy)
+    return b, 1.0 / b
 
 
 def _numbers(name: str, values: npt.ArrayLike, size: int | None) -> FloatArray:
@@ -278,10 +259,10 @@ def means(table: Table, lam: FloatArray, start: FloatArray) -> FloatArray:
 def curves(model: Gaussian, schedule: Schedule, zeta0_2: float) -> tuple[FloatArray, FloatArray]:
     """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3); the full batch has no variance."""
     known = (schedule.table, model.spectrum)
-    mean = compiled(means)(*known, model.errors)
+    mean = compiled(means)(*known, model.start)
     if zeta0_2 == 0.0:
         return mean[:, 0].copy(), mean
-    state = (at_rest(model.errors), np.empty((0, 3, 0)))
+    state = (at_rest(model.start), np.empty((0, 3, 0)))
     return mean[:, 0].copy(), compiled(moments)(*known, zeta0_2, model.noise, *state)
 
 

@@ -7,9 +7,9 @@ moment P, has the covariance ``zeta0^2 N(P, m)``::
     N(P, m) = E[x x^T (x^T P x)] - A_0 P A_0 - 2 E[r (x.m) x x^T]
               + A_0 m c^T + c m^T A_0 + E[r^2 x x^T] - c c^T
 
-Two ways to apply N stand behind one interface (``covariance``, ``homogeneous``): `Tabulated`
-keeps it as a D x D matrix, D = d (d + 1)/2, on the upper triangle; `Streamed` goes through the
-rows of X at every product. `noise_of` takes the cheaper of those that fit in memory.
+There are two ways to apply N: `Tabulated` keeps it as a D x D matrix, D = d (d + 1)/2, on the upper
+triangle; `Streamed` goes through the rows of X at every product. ``covariance`` is N(P, m), and
+``homogeneous`` is N without the data's noise, E[x x^T (x^T P x)] - A_0 P A_0, on packed P.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -92,12 +92,14 @@ class Eigenframe:
         untouched = self.rank < self.p.d and self.p.l2 > 0
         return np.append(self.lam, self.p.l2) if untouched else self.lam
 
-    def split(self, w: FloatArray) -> tuple[FloatArray, float]:
-        """w - w*: its coordinates in the basis, and the squared length of what lies outside."""
+    def along(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues, and w - w* along them; what lies outside the span is one more direction."""
         error = w - self.minimiser
         inside = self.basis.T @ error
         outside = error - self.basis @ inside if self.rank < self.p.d else np.zeros(1)
-        return inside, float(outside @ outside)
+        if not outside.any():
+            return self.lam, inside
+        return np.append(self.lam, self.p.l2), np.append(inside, np.sqrt(outside @ outside))
 
 
 def row_blocks(p: Problem, width: int) -> Iterator[tuple[slice, Design]]:
@@ -138,24 +140,6 @@ def frame_of(where: str, p: Problem) -> Eigenframe:
     )
 
 
-class RowNoise(Protocol):
-    """The covariance of one row's gradient, as an operator on second moments."""
-
-    triangle: Triangle
-
-    def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
-        """N(P, m), an r x r matrix."""
-        ...
-
-    def homogeneous(self, packed: FloatArray) -> FloatArray:
-        """N without the data's noise: E[z z^T (z^T P z)] - A_0 P A_0, on packed P."""
-        ...
-
-    def residual_covariance(self) -> FloatArray:
-        """N(0, 0) = E[r^2 z z^T] - c c^T: the covariance at the minimiser."""
-        ...
-
-
 class Streamed:
     """N through the rows of X: O(n d^2 + d^3) a product, O(d^2) memory."""
 
@@ -163,7 +147,7 @@ class Streamed:
         self.frame, self.triangle = frame, Triangle(frame.rank)
         self.pull = frame.basis.T @ frame.p.combine(frame.residual) / frame.p.n  # c
         second = self._mean_square(lambda rows, block: frame.residual[rows] ** 2)
-        self._residual_covariance = second - np.outer(self.pull, self.pull)
+        self.at_minimiser = second - np.outer(self.pull, self.pull)
 
     def _mean_square(self, weigh: Callable[[slice, Design], FloatArray]) -> FloatArray:
         """E[weight z z^T] in one pass, the weights of a block made while it is in the cache."""
@@ -192,14 +176,11 @@ class Streamed:
 
         return self._mean_square(weigh)
 
-    def residual_covariance(self) -> FloatArray:
-        return self._residual_covariance
-
     def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
         lam0 = self.frame.lam0
         cross = np.outer(lam0 * m, self.pull)
         curved = self._rows(P, m) - lam0[:, None] * P * lam0
-        return curved + cross + cross.T + self._residual_covariance
+        return curved + cross + cross.T + self.at_minimiser
 
     def homogeneous(self, packed: FloatArray) -> FloatArray:
         P, lam0 = self.triangle.unpack(packed), self.frame.lam0
@@ -232,9 +213,6 @@ class Tabulated:
         self.cubic = _mean_pull(t, frame.lam0, pull) - 2.0 * cubic / frame.p.n
         self.constant = constant / frame.p.n - t.pack(np.outer(pull, pull))
 
-    def residual_covariance(self) -> FloatArray:
-        return self.triangle.unpack(self.constant)
-
     def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
         packed = self.quartic @ self.triangle.pack(P) + self.cubic @ m + self.constant
         return self.triangle.unpack(packed)
@@ -243,6 +221,7 @@ class Tabulated:
         return self.quartic @ packed
 
 
+RowNoise: TypeAlias = Streamed | Tabulated
 # Of each problem that is alive, its table if that is small: several curves share it.
 _kept: WeakKeyDictionary[Problem, Tabulated] = WeakKeyDictionary()
 

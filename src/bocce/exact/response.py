@@ -84,9 +84,8 @@ def perron(noise: RowNoise, G: FloatArray) -> float:
     if D <= LAPACK_SIZE:
         top = [D - 1, D - 1]
         return float(eigh(_matrix(apply, D), eigvals_only=True, subset_by_index=top)[0])
-    start = (
-        noise.triangle.pack(np.eye(noise.triangle.d)) / root
-    )  # its product with the answer is a trace, > 0
+    # its product with the answer is a trace, > 0
+    start = noise.triangle.pack(np.eye(noise.triangle.d)) / root
     operator = LinearOperator((D, D), matvec=apply, dtype=np.float64)
     return float(
         eigsh(operator, k=1, which="LA", v0=start, return_eigenvectors=False, tol=1e-13)[0]
@@ -97,7 +96,8 @@ def injected(noise: RowNoise, G: FloatArray, strength: float) -> FloatArray:
     """Diagonal of the q that solves q = strength (N_h(G o q) + S)."""
     triangle = noise.triangle
     root, apply = _scaled(noise, G)
-    right = strength * root * triangle.pack(noise.residual_covariance())
+    at_minimiser = noise.covariance(np.zeros((triangle.d, triangle.d)), np.zeros(triangle.d))
+    right = strength * root * triangle.pack(at_minimiser)
     if triangle.D <= LAPACK_SIZE:
         system = np.eye(triangle.D) - strength * _matrix(apply, triangle.D)
         solution = solve(system, right, assume_a="pos")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +12,12 @@ from ..problems import Problem
 from ..sampling import batch_rows
 from ..schedules import _rules
 from ..theory.batch import zeta2
-from .gaussian import Gaussian, batch_at, critical_strength, loop_gain
-from .moments import Eigenframe, FloatArray, RowNoise, frame_of, noise_of
+from ..theory.certificate import noise_free_rate
+from .gaussian import Gaussian, batch_at, critical_strength, loop_gain, sampling
+from .moments import FloatArray, RowNoise, frame_of, noise_of
 from .response import injected, perron, response
+
+Three = tuple[float, float, float]  # alpha, beta, theta
 
 LANCZOS_PRODUCTS = 60  # products that one eigenvalue or one solve takes, for the cost model
 ROOT_EVALUATIONS = 12  # eigenvalues that one rate takes, for the cost model
@@ -37,28 +40,109 @@ class Stationary:
     gap: float
 
 
-@dataclass(frozen=True)
+def step_limit(beta: float, theta: float, lam_max: float) -> float:
+    """Without noise the update is stable if and only if alpha is below this."""
+    return 2.0 * (1.0 + beta) / ((1.0 + 2.0 * theta) * lam_max)
+
+
 class _Update:
-    """Constant parameters of the three-parameter update, along Hessian eigenvalues."""
+    """Constant parameters of the update, and the eigenvalues of the Hessian that they meet."""
 
-    alpha: float
-    beta: float
-    theta: float
-
-    def radius(self, lam: FloatArray) -> float:
-        """Largest |root| of z^2 - c1 z - c2 without noise, c1 + c2 = 1 - alpha lambda."""
-        c2 = self.theta * self.alpha * lam - self.beta
-        c1 = 1.0 - self.alpha * lam - c2
-        spread = c1**2 + 4.0 * c2
-        real = 0.5 * (np.abs(c1) + np.sqrt(np.maximum(spread, 0.0)))
-        return float(np.max(np.where(spread < 0.0, np.sqrt(np.maximum(-c2, 0.0)), real)))
-
-    def step_limit(self, lam_max: float) -> float:
-        """Without noise the update is stable iff alpha is below this."""
-        return 2.0 * (1.0 + self.beta) / ((1.0 + 2.0 * self.theta) * lam_max)
+    def __init__(self, where: str, lam: FloatArray, three: Three) -> None:
+        self.where, self.lam, self.lam_max = where, lam, float(lam.max())
+        self.three, (alpha, _, theta) = three, three
+        self.push2 = alpha**2  # what a step multiplies the covariance of a gradient with
+        if alpha * self.lam_max * (1.0 + theta) > LARGEST_STEP:
+            raise ValueError(
+                f"{where}: {self} times lambda_max={self.lam_max:.6g} is beyond {LARGEST_STEP:g}, "
+                f"squares would overflow; take alpha near 1/lambda_max = {1.0 / self.lam_max:.6g}."
+            )
 
     def __str__(self) -> str:
-        return f"alpha={self.alpha:.6g}, beta={self.beta:.6g}, theta={self.theta:.6g}"
+        return "alpha={:.6g}, beta={:.6g}, theta={:.6g}".format(*self.three)
+
+    def require_noise_free_stability(self) -> None:
+        alpha, beta, theta = self.three
+        limit = step_limit(beta, theta, self.lam_max)
+        if alpha >= limit:
+            raise ValueError(
+                f"{self.where}: {self} is unstable at every batch size, b = n too (lambda_max="
+                f"{self.lam_max:.6g}); take alpha < 2 (1 + beta)/((1 + 2 theta) lambda_max) = "
+                f"{limit:.6g}."
+            )
+
+
+class _RowFeedback:
+    """How the noise of sampling a data set returns to itself, through pairs of directions."""
+
+    pairs = True
+
+    def __init__(self, where: str, p: Problem, products: int, three: Three) -> None:
+        frame = frame_of(where, p)
+        if frame.all_eigenvalues.size == 0:
+            raise ValueError(
+                f"{where}: X is zero and l2={p.l2}, nothing moves; give data with a nonzero row."
+            )
+        self.update = _Update(where, frame.all_eigenvalues, three)
+        self.where, self.frame, self.products, self.lam = where, frame, products, frame.lam
+        self.noise_free = p.n == 1 or frame.rank == 0
+
+    def sampling(self, batch_size: int | float) -> tuple[int, float]:
+        n = self.frame.p.n
+        b = batch_rows(self.where, batch_size, n)
+        return b, 0.0 if self.noise_free else zeta2(n, b)
+
+    @functools.cached_property
+    def noise(self) -> RowNoise:
+        return noise_of(self.where, self.frame, self.products)
+
+    def gain(self, zeta0_2: float, G: FloatArray) -> float:
+        """What a unit of noise comes back as; stable in mean square below 1."""
+        return zeta0_2 * self.update.push2 * perron(self.noise, G)
+
+    def critical(self, G: FloatArray) -> float:
+        n, most = self.frame.p.n, max(self.gain(1.0, G), 0.0)  # rounding may give -1e-17
+        return float(n * most / (most + n - 1.0))
+
+    def variance(self, zeta0_2: float, G: FloatArray, R: FloatArray) -> FloatArray:
+        covariance = injected(self.noise, G, zeta0_2 * self.update.push2)
+        return np.maximum(R.diagonal() * covariance, 0.0)
+
+
+class _GaussianFeedback:
+    """The same for a Gaussian model, whose directions feed one another by a trace alone."""
+
+    pairs, noise_free = False, False
+
+    def __init__(self, where: str, model: Gaussian, three: Three) -> None:
+        self.where, self.model, self.lam = where, model, model.spectrum
+        self.update = _Update(where, self.lam, three)
+
+    def sampling(self, batch_size: int | float) -> tuple[int, float]:
+        return sampling(self.where, self.model, batch_size)
+
+    def _own(self, zeta0_2: float, G: FloatArray) -> FloatArray:
+        return zeta0_2 * self.update.push2 * self.lam**2 * G
+
+    def gain(self, zeta0_2: float, G: FloatArray) -> float:
+        return loop_gain(self._own(zeta0_2, G))
+
+    def critical(self, G: FloatArray) -> float:
+        return batch_at(self.model, critical_strength(self._own(1.0, G)))
+
+    def variance(self, zeta0_2: float, G: FloatArray, R: FloatArray) -> FloatArray:
+        u = self._own(zeta0_2, G)
+        trace = self.model.noise / (1.0 - loop_gain(u))  # tr(A P_y) + noise, at rest
+        return R * (zeta0_2 * self.update.push2 * self.lam * trace / (1.0 - u))
+
+
+def _feedback(
+    where: str, p: Problem | Gaussian, products: int, alpha: float, beta: float, theta: float
+) -> _RowFeedback | _GaussianFeedback:
+    alpha, beta, theta = _rules.given(where, alpha=alpha, beta=beta, theta=theta)
+    if isinstance(p, Gaussian):
+        return _GaussianFeedback(where, p, (alpha, beta, theta))
+    return _RowFeedback(where, p, products, (alpha, beta, theta))
 
 
 def mean_square_rate(
@@ -66,16 +150,13 @@ def mean_square_rate(
 ) -> float:
     """The factor a step of the root mean square error: sqrt of the operator's spectral radius.
 
-    The update is house-wide: ``y = w + theta (w - w_prev)``, ``w_next = w + beta (w - w_prev) -
-    alpha g(y)``. The operator is ``Sigma -> H Sigma H^T + alpha^2 zeta0^2 N_h(P_y)`` on second
-    moments of (w_k - w*, w_{k-1} - w*), without the data's noise.
+    The update is ``y = w + theta (w - w_prev)``, ``w_next = w + beta (w - w_prev) - alpha g(y)``.
+    The operator ``Sigma -> H Sigma H^T + alpha^2 zeta0^2 N_h(P_y)`` on second moments of the errors
+    is positive. So its radius is the rate^2 at which ``alpha^2 zeta0^2 radius(Q -> N_h(G_rate o
+    Q)) = 1`` (`response`), or that of the noise-free update where the left side stays below 1.
 
-    The formula: the operator is positive, so its radius is the rate^2 at which
-    ``alpha^2 zeta0^2 radius(Q -> N_h(G_rate o Q)) = 1`` (`response`), or that of the noise-free
-    update where the left side stays below 1. Below 1 the noise-free part of E||w_k - w*||^2 decays
-    as rate^(2k); above 1 it grows without limit. Directions that no update moves are left out.
-
-    Source: docs/theory/critical-batch.md; the paper's ``thm:SHB_quad`` bounds it from above.
+    Exact for least squares, without the noise at the minimiser; directions that no update moves are
+    left out. Source: docs/theory/critical-batch.md; ``thm:SHB_quad`` bounds it from above.
 
     Parameters
     ----------
@@ -89,49 +170,28 @@ def mean_square_rate(
     Returns
     -------
     float
-        The factor a step; below 1 the parameters are stable in mean square.
 
     Examples
     --------
-    >>> import numpy as np, bocce
-    >>> from bocce.exact import mean_square_rate
+    >>> import bocce
     >>> p = bocce.LeastSquares(np.array([[1.0], [3.0]]), np.zeros(2))
     >>> round(mean_square_rate(p, alpha=0.2, beta=0.0, batch_size=1), 12)
     0.8
     """
-    where = "mean_square_rate"
-    update = _update(where, alpha, beta, theta)
-    if isinstance(p, Gaussian):
-        _require_moderate_step(where, update, p.spectrum)
-        lam = p.spectrum
-        u = p.sampling(where, batch_size)[1] * alpha**2 * lam**2
-        return _rate(update, lam, lam, lambda G: loop_gain(u * G), pairs=False)
-    frame = _prepared(where, p, update)
-    b = batch_rows(where, batch_size, p.n)
-    if b == p.n or frame.rank == 0:
-        return update.radius(frame.all_eigenvalues)
-    noise = noise_of(where, frame, ROOT_EVALUATIONS * LANCZOS_PRODUCTS)
-    strength = zeta2(p.n, b) * alpha**2
-    return _rate(update, frame.all_eigenvalues, frame.lam, lambda G: strength * perron(noise, G))
-
-
-def _rate(
-    update: _Update,
-    every: FloatArray,
-    lam: FloatArray,
-    gain_of: Callable[[FloatArray], float],
-    pairs: bool = True,
-) -> float:
-    """The rate at which what the noise adds, ``gain_of`` its response, is just 1."""
-    still = update.radius(every)
+    products = ROOT_EVALUATIONS * LANCZOS_PRODUCTS
+    returns = _feedback("mean_square_rate", p, products, alpha, beta, theta)
+    update, (_, zeta0_2) = returns.update, returns.sampling(batch_size)
+    still = noise_free_rate(*update.three, update.lam)
+    if zeta0_2 == 0.0:
+        return still
 
     def excess(rate: float) -> float:
         """Positive above the rate sought; -1 where the noise-free sum diverges already."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            G, _ = response(lam, update.alpha, update.beta, update.theta, rate, pairs=pairs)
+            G, _ = response(returns.lam, *update.three, rate, pairs=returns.pairs)
         if not (np.isfinite(G).all() and (G > 0.0).all()):
             return -1.0
-        return 1.0 / max(gain_of(G), 0.5) - 1.0
+        return 1.0 / max(returns.gain(zeta0_2, G), 0.5) - 1.0
 
     low = max(still, NEAREST) * (1.0 + NEAREST)
     if excess(low) >= 0.0:
@@ -147,15 +207,13 @@ def critical_batch_size(
 ) -> float:
     """The real number b_c above which constant parameters are stable in mean square.
 
-    The update as in `mean_square_rate`. The formula::
+    With the update and the operator of `mean_square_rate`,
 
-        1 / zeta_c^2 = alpha^2 radius(Q -> N_h(G o Q)),      b_c = n / (1 + (n - 1) zeta_c^2)
+        1 / zeta_c^2 = alpha^2 radius(Q -> N_h(G o Q)),      b_c = n / (1 + (n - 1) zeta_c^2).
 
-    Stable for b > b_c, unstable for b < b_c; the smallest stable batch is floor(b_c) + 1. A value
-    below 1 (0 where the rows' curvatures do not differ) says that every batch is stable. For
-    least squares it is exact; the data's noise plays no part.
-
-    Source: ``thm:divergence-n-case`` made exact, for any data; docs/theory/critical-batch.md.
+    Exact for least squares: the smallest stable batch is floor(b_c) + 1, and a value below 1 says
+    that every batch is stable. Source: ``thm:divergence-n-case`` made exact, for any data;
+    docs/theory/critical-batch.md.
 
     Parameters
     ----------
@@ -168,42 +226,17 @@ def critical_batch_size(
 
     Examples
     --------
-    >>> import numpy as np, bocce
-    >>> from bocce.exact import critical_batch_size
+    >>> import bocce
     >>> n, beta = 100, 0.25                              # sample i touches coordinate i only
     >>> p = bocce.LeastSquares(np.sqrt(n) * np.eye(n), np.zeros(n))
     >>> bool(np.isclose(critical_batch_size(p, 1.0, beta), n / (1 + 0.75 * 1.5 / 1.25)))
     True
     """
-    where = "critical_batch_size"
-    update = _update(where, alpha, beta, theta)
-    if isinstance(p, Gaussian):
-        _require_moderate_step(where, update, p.spectrum)
-        return _gaussian_critical(where, update, p)
-    frame = _prepared(where, p, update)
-    _require_noise_free_stability(where, update, frame.all_eigenvalues)
-    if p.n == 1 or frame.rank == 0:
+    returns = _feedback("critical_batch_size", p, LANCZOS_PRODUCTS, alpha, beta, theta)
+    returns.update.require_noise_free_stability()
+    if returns.noise_free:
         return 0.0
-    noise = noise_of(where, frame, LANCZOS_PRODUCTS)
-    return _critical(update, frame, noise)
-
-
-def _returned(update: _Update, model: Gaussian) -> tuple[FloatArray, FloatArray]:
-    """alpha^2 lam^2 G and R along each eigenvalue: how noise returns, and what it leaves in w."""
-    lam = model.spectrum
-    G, R = response(lam, update.alpha, update.beta, update.theta, pairs=False)
-    return update.alpha**2 * lam**2 * G, R
-
-
-def _gaussian_critical(where: str, update: _Update, model: Gaussian) -> float:
-    _require_noise_free_stability(where, update, model.spectrum)
-    return batch_at(model, critical_strength(_returned(update, model)[0]))
-
-
-def _critical(update: _Update, frame: Eigenframe, noise: RowNoise) -> float:
-    G, _ = response(frame.lam, update.alpha, update.beta, update.theta)
-    gain = max(update.alpha**2 * perron(noise, G), 0.0)  # 1 / zeta_c^2; rounding may give -1e-17
-    return float(frame.p.n * gain / (gain + frame.p.n - 1.0))
+    return returns.critical(response(returns.lam, *returns.update.three, pairs=returns.pairs)[0])
 
 
 def stationary(
@@ -211,12 +244,11 @@ def stationary(
 ) -> Stationary:
     """What constant parameters leave: the limits of E||w - w*||^2, E||grad f||^2 and E f - f*.
 
-    The update as in `mean_square_rate`. The formula: the injected covariance q solves ``q = alpha^2
-    zeta0^2 (N_h(G o q) + S)``, ``S = E[r^2 x x^T] - c c^T``, and the covariance of w is ``R o q``
-    (`response`). Exists when b > b_c; proportional to sqrt(alpha) for heavy ball with the paper's
-    momentum. Where the Hessian is singular, the distance is to the nearest minimiser.
-
-    Source: replaces the noise term of ``thm:SHB_quad``; docs/theory/critical-batch.md.
+    The update is that of `mean_square_rate`. The injected covariance q solves ``q = alpha^2
+    zeta0^2 (N_h(G o q) + S)``, ``S = E[r^2 x x^T] - c c^T``. The covariance of w is ``R o q``
+    (`response`). Exact for least squares and b > b_c; where the Hessian is singular, the distance
+    is to the nearest minimiser. Source: replaces the noise term of ``thm:SHB_quad``;
+    docs/theory/critical-batch.md.
 
     Parameters
     ----------
@@ -227,87 +259,32 @@ def stationary(
     -------
     Stationary
 
+    Raises
+    ------
+    ValueError
+        No such limit: b is not above the critical batch size.
+
     Examples
     --------
-    >>> import numpy as np, bocce
-    >>> from bocce.exact import stationary
+    >>> import bocce
     >>> p = bocce.LeastSquares(np.ones((2, 1)), np.array([-1.0, 1.0]))
     >>> stationary(p, alpha=0.5, beta=0.0, batch_size=1).error2  # 1/4 (e^2 + 1) at rest
     0.3333333333333333
     """
-    where = "stationary"
-    update = _update(where, alpha, beta, theta)
-    if isinstance(p, Gaussian):
-        _require_moderate_step(where, update, p.spectrum)
-        return _gaussian_stationary(where, update, p, batch_size)
-    frame = _prepared(where, p, update)
-    _require_noise_free_stability(where, update, frame.all_eigenvalues)
-    b = batch_rows(where, batch_size, p.n)
-    if b == p.n or frame.rank == 0:
+    returns = _feedback("stationary", p, 2 * LANCZOS_PRODUCTS, alpha, beta, theta)
+    update, (b, zeta0_2) = returns.update, returns.sampling(batch_size)
+    update.require_noise_free_stability()
+    if zeta0_2 == 0.0:
         return Stationary(0.0, 0.0, 0.0)
-    noise = noise_of(where, frame, 2 * LANCZOS_PRODUCTS)
-    _require_batch(where, b, _critical(update, frame, noise), update)
-    G, R = response(frame.lam, alpha, beta, theta)
-    covariance = injected(noise, G, alpha**2 * zeta2(p.n, b))
-    return _left(frame.lam, np.maximum(R.diagonal() * covariance, 0.0))
-
-
-def _left(lam: FloatArray, variance: FloatArray) -> Stationary:
-    return Stationary(
-        float(variance.sum()), float(lam**2 @ variance), float(0.5 * (lam @ variance))
-    )
-
-
-def _require_batch(where: str, b: int, critical: float, update: _Update) -> None:
+    G, R = response(returns.lam, *update.three, pairs=returns.pairs)
+    critical, lam = returns.critical(G), returns.lam
     if b <= critical:
         raise ValueError(
-            f"{where}: batch_size={b} must be above the critical batch size {critical:.6g} of "
+            f"stationary: batch_size={b} must be above the critical batch size {critical:.6g} of "
             f"{update}: the error grows without limit; take at least "
             f"{int(critical) + 1} rows, or lower alpha or beta."
         )
-
-
-def _gaussian_stationary(
-    where: str, update: _Update, model: Gaussian, batch_size: int | float
-) -> Stationary:
-    b, zeta0_2 = model.sampling(where, batch_size)
-    _require_batch(where, b, _gaussian_critical(where, update, model), update)
-    returned, R = _returned(update, model)
-    u = zeta0_2 * returned
-    trace = model.noise / (1.0 - loop_gain(u))  # tr(A P_y) + noise, at rest
-    injected = update.alpha**2 * zeta0_2 * model.spectrum * trace / (1.0 - u)
-    return _left(model.spectrum, R * injected)
-
-
-def _update(where: str, alpha: float, beta: float, theta: float) -> _Update:
-    return _Update(*_rules.given(where, alpha=alpha, beta=beta, theta=theta))
-
-
-def _prepared(where: str, p: Problem, update: _Update) -> Eigenframe:
-    """The problem in its eigenbasis, if the update can be judged on it."""
-    frame = frame_of(where, p)
-    if frame.all_eigenvalues.size == 0:
-        raise ValueError(
-            f"{where}: X is zero and l2={p.l2}, nothing moves; give data with a nonzero row."
-        )
-    _require_moderate_step(where, update, frame.all_eigenvalues)
-    return frame
-
-
-def _require_moderate_step(where: str, update: _Update, lam: FloatArray) -> None:
-    lam_max = float(lam.max())
-    if update.alpha * lam_max * (1.0 + update.theta) > LARGEST_STEP:
-        raise ValueError(
-            f"{where}: {update} times lambda_max={lam_max:.6g} is beyond {LARGEST_STEP:g}, squares "
-            f"would overflow; take alpha near 1/lambda_max = {1.0 / lam_max:.6g}."
-        )
-
-
-def _require_noise_free_stability(where: str, update: _Update, lam: FloatArray) -> None:
-    lam_max = float(lam.max())
-    limit = update.step_limit(lam_max)
-    if update.alpha >= limit:
-        raise ValueError(
-            f"{where}: {update} is unstable at every batch size, b = n too (lambda_max="
-            f"{lam_max:.6g}); take alpha < 2 (1 + beta)/((1 + 2 theta) lambda_max) = {limit:.6g}."
-        )
+    variance = returns.variance(zeta0_2, G, R)
+    return Stationary(
+        float(variance.sum()), float(lam**2 @ variance), float(0.5 * (lam @ variance))
+    )

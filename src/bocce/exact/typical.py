@@ -43,16 +43,13 @@ def typical_rate(
 ) -> Typical:
     """exp of the Lyapunov exponent: the rate of nearly every run, with constant parameters.
 
-    Without noise at the minimiser the pair (e_k, e_{k-1}) is multiplied by an independent random
-    matrix a step; by Furstenberg and Kesten (1960) ``ln ||e_k|| / k`` tends to one number in almost
-    every run. By Jensen's inequality its exp is at most ``mean_square_rate``: where the one is
-    below 1 and the other above, runs diverge in mean square and converge in nearly every case, for
-    rare excursions carry the mean.
+    Without noise at the minimiser a step multiplies (e_k, e_{k-1}) by an independent random matrix,
+    so ``ln ||e_k|| / k`` tends to one number in almost every run (Furstenberg and Kesten 1960). Its
+    exp is at most ``mean_square_rate``: where only the latter is above 1, rare excursions carry the
+    mean, and nearly every run converges.
 
-    The formula: there is none; it is measured along one run of ``steps`` steps with the batches of
-    ``seed``, rescaled at each, and ``error`` is the standard error over 50 blocks.
-
-    Source: docs/theory/critical-batch.md.
+    There is no formula: the rate is measured along one run, rescaled at each step, and ``error`` is
+    the standard error over 50 blocks. Source: docs/theory/critical-batch.md.
 
     Parameters
     ----------
@@ -67,11 +64,10 @@ def typical_rate(
 
     Examples
     --------
-    >>> import numpy as np, bocce
-    >>> from bocce.exact import mean_square_rate, typical_rate
+    >>> import bocce
     >>> p = bocce.LeastSquares(np.array([[1.0], [3.0]]), np.zeros(2))
     >>> found = typical_rate(p, alpha=0.3, beta=0.0, batch_size=1)   # factors 0.7 and -1.7
-    >>> mean_square_rate(p, 0.3, 0.0, 1) > 1.2, abs(found.rate - (0.7 * 1.7) ** 0.5) < 0.02
+    >>> bocce.exact.mean_square_rate(p, 0.3, 0.0, 1) > 1.2, abs(found.rate - 1.19**0.5) < 0.02
     (True, True)
     """
     where = "typical_rate"

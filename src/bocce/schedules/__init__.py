@@ -12,7 +12,7 @@ from .baselines import (
 )
 from .constant import nesterov, polyak, sgd, shb, shb_averaged
 from .exponential import nesterov_exponential, sgd_exponential, shb_exponential, two_phase
-from .registry import REGISTRY, Method, table_of
+from .registry import REGISTRY, Method
 from .schedule import Schedule
 from .stages import multistage, pan, stage_count
 
@@ -39,7 +39,6 @@ __all__ = [
     "shb_averaged",
     "shb_exponential",
     "stage_count",
-    "table_of",
     "triple_momentum",
     "two_phase",
 ]

@@ -71,10 +71,6 @@ def given(where: str, **values: object) -> list[Any]:
     return list(found.values())
 
 
-def horizon(where: str, T: object) -> int:
-    return _checks.integer(where, "T", T, remedy=INTEGERS["T"])
-
-
 def phases(where: str, T: int, c: object, tau: object) -> tuple[int, int, float]:
     """T_0 = ceil(cT), T_1 = T - T_0 and tau < T_1."""
     (c_,) = given(where, c=c)

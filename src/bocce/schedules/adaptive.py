@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from .. import _checks
 from . import _rules
-from .bernstein import Number
 from .damped import damped_table, suits
 from .minimax import minimax_heavy_ball
 from .schedule import FloatArray, Schedule
 
+Number = TypeVar("Number", float, FloatArray)
 EPS = float(np.finfo(np.float64).eps)
 
 DECAY_START = 0.4  # The share of T after which steps decay, where the rate is not known.
@@ -163,16 +163,14 @@ def auto(
     """Heavy ball that needs no tuning: full acceleration when the batch allows it, SGD when not.
 
     The first part of the schedule forgets the start; the second part, which exists only if b < n,
-    averages the noise out. Let z = zeta0^2 = (n - b)/((n - 1) b). Three rules share the work;
-    docs/auto.md has their formulas and measurements.
+    averages the noise out. Let z = zeta0^2 = (n - b)/((n - 1) b). docs/auto.md has the formulas.
 
     - Rule 1, where kappa~ is unknown or ``family="shb"``: heavy ball with the smallest certified
       rate for the curvatures that T steps can see, alpha <= 1/L; then alpha falls to T^-0.9 of it.
     - Rule 3, on quadratics with z L_max <= L/2 and T >= 50 (fewer steps are enough on all rows):
       the slowest direction is critically damped, the steepest has the longest certified step.
     - Rule 2, elsewhere: MaSS with 1/b replaced by z, partly accelerated even at b = 1. Its memory
-      grows as c_k = min(c, k + 2), so that fast directions need not wait for slow ones; then, t
-      steps after K = min(7 c, T/2),
+      grows as c_k = min(c, k + 2); then, t steps after K = min(7 c, T/2),
 
         c_k = c_K + t/3,   s_k = max(1/(4 L_m), s_K/(1 + mu_T s_K t/1.5)),
         alpha = 2 s/(c + 1),   beta = (c - 1)/(c + 1),   alpha theta = beta/L_m,
@@ -181,9 +179,9 @@ def auto(
 
     Guarantee: on least squares with L >= lambda_max every step is inside ``theory.certificate`` or
     ``theory.lookahead_certificate`` (with rule 2, from c_k = c on), so the schedule is mean-square
-    stable at every batch size. ``theory.certify`` bounds the error at T. A mu that is too small
-    costs speed, never stability. On other convex losses only ``theory.certify_convex`` holds.
-    Reshuffled batches are not covered. Source: the problem that ``sec:conclusion`` leaves open.
+    stable at every batch size; reshuffled batches are not covered. A mu that is too small costs
+    speed, never stability. On other convex losses only ``theory.certify_convex`` holds. Source: the
+    problem that ``sec:conclusion`` leaves open.
 
     Parameters
     ----------

@@ -76,21 +76,12 @@ def minimax_heavy_ball(
 
     For each beta the condition leaves an interval of alpha (a quadratic at each end of the
     spectrum), so the rate of the best alpha is one root; a grid of ln(1 - beta), narrowed around
-    its best point, does the rest. At zeta0^2 = 0 it is Polyak's heavy ball; from
-    zeta0^2 (L_max + lam_max) of about lam_max on it is SGD: beta = 0.
+    its best point, does the rest. At zeta0^2 = 0 it is Polyak's heavy ball; from zeta0^2 (L_max +
+    lam_max) of about lam_max on it is SGD. ``theory.best_heavy_ball`` says what is guaranteed.
 
-    Guarantee: the rate is certified (``theory.certificate``); that no other (alpha, beta) has a
-    smaller one is by search (without ``longest`` ``theory.none_better`` proves it, to a millionth
-    of 1 - rate). Theorem S is attained, so the rate is the minimax rate of heavy ball
-    over least squares with these constants. Source: not in the paper; docs/theory/minimax.md.
-
-    Examples
-    --------
     >>> alpha, beta, rate = minimax_heavy_ball(0.0, 200.0, 1.0, 100.0)
     >>> round(alpha, 4), round(beta, 3), round(rate, 4)  # Polyak: 4/121, (9/11)^2, 9/11
     (0.0331, 0.669, 0.8182)
-    >>> minimax_heavy_ball(1.0, 200.0, 1.0, 100.0)[1]  # one row of two dominant kinds: SGD
-    0.0
     """
     width = math.log(100.0 * math.sqrt(lam_max / mu) + 10.0)
     centre = -0.5 * width

@@ -16,8 +16,6 @@ from .schedule import Schedule
 class Method:
     """A registry entry: what a method is called, how it is built, and facts about it.
 
-    Calling the entry calls its factory with the presets filled in.
-
     Parameters
     ----------
     name, summary : str
@@ -25,9 +23,8 @@ class Method:
     factory, preset : callable, mapping
         The function that builds the schedule or policy; keyword arguments that every call gets.
     guarded, needs_T, looks_at_batch, all_rows : bool
-        Whether ``minimize`` runs the method under the divergence guard; whether T must be known
-        before the run; whether the method looks at a batch before it decides a step; whether each
-        step uses all rows.
+        Whether ``minimize`` runs it under the divergence guard; T must be known before the run; it
+        looks at a batch before it decides a step; each step uses all rows.
     """
 
     name: str
@@ -68,9 +65,7 @@ class Method:
 
         Examples
         --------
-        >>> import numpy as np, bocce
-        >>> p = bocce.LeastSquares(np.eye(3), np.ones(3))
-        >>> REGISTRY["auto"].build(10, p.constants(), n=p.n, b=2).T
+        >>> REGISTRY["shb"].build(10, {"L": 4.0, "mu": 1.0, "n": 7}).T
         10
         """
         fields = constants if isinstance(constants, Mapping) else asdict(constants)
@@ -163,26 +158,9 @@ def table_of(
     T: int | None,
     values: Callable[[Method, int], Mapping[str, Any]],
 ) -> Schedule:
-    """A given schedule as it is, or the table of a named method for T steps.
+    """A given schedule as it is, or the table of T steps of the method of that name.
 
-    Parameters
-    ----------
-    where, schedule, T : str, Schedule or str, int or None
-        The function that was called, for messages; a schedule, or a name of ``REGISTRY``; the
-        number of steps, needed for a name.
-    values : callable
-        Gives, for a method and T, the numbers that the method is built from.
-
-    Returns
-    -------
-    Schedule
-
-    Raises
-    ------
-    TypeError
-        ``schedule`` is neither a Schedule nor a name.
-    ValueError
-        There is no such name, T is missing for a name, or T is not the schedule's.
+    ``values`` gives, for a method and T, the numbers that the method is built from.
     """
     if isinstance(schedule, Schedule):
         if T is not None and T != schedule.T:
@@ -201,6 +179,6 @@ def table_of(
             f"{where}: T=None must be the number of steps where schedule={schedule!r} is a name; "
             "give T, such as T=1000."
         )
-    steps = _rules.horizon(where, T)
+    (steps,) = _rules.given(where, T=T)
     table: Schedule = method.build(steps, values(method, steps))
     return table

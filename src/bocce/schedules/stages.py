@@ -35,10 +35,9 @@ def _stage_length(i: int, kappa: float) -> int:
 def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
     """I, the number of stages after stage 0; 0 means that stage 0 takes all T steps.
 
-    ``theorem``: floor(W(T ln sqrt2/(384 sqrt kappa))/ln sqrt2), zero unless T >= 384 sqrt(2 kappa);
-    ``fit``: the largest I whose stages fill at most T/2 (all that the proof uses);
-    ``authors``: floor(W(T ln2/(2 sqrt kappa))/ln sqrt2), as the released code has it.
-
+    "theorem": floor(W(T ln sqrt2/(384 sqrt kappa))/ln sqrt2), zero unless T >= 384 sqrt(2 kappa);
+    "fit": the largest I whose stages fill at most T/2 (all that the proof uses);
+    "authors": floor(W(T ln2/(2 sqrt kappa))/ln sqrt2), as the released code has it.
     Source: ``thm:SHB_multistage``.
 
     Parameters
@@ -46,7 +45,7 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
     T, kappa : int, float
         Number of steps, at least 1; condition number L/mu, at least 1.
     rule : {"theorem", "fit", "authors"}, default "theorem"
-        How stages are counted, see above.
+        How stages are counted.
 
     Returns
     -------
@@ -54,10 +53,8 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
 
     Examples
     --------
-    >>> [stage_count(T, 1000.0) for T in (7000, 17173, 17174)]
-    [0, 0, 1]
-    >>> stage_count(7000, 1000.0, "fit"), stage_count(7000, 1000.0, "authors")
-    (1, 9)
+    >>> [stage_count(7000, 1000.0, rule) for rule in ("theorem", "fit", "authors")]
+    [0, 1, 9]
     """
     T, kappa = _rules.given("stage_count", T=T, kappa=kappa)
     rule = _checks.choice("stage_count", "rule", rule, RULES)

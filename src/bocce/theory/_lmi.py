@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,7 @@ POINTS = ("y", "y-", "*")
 PAIRS = tuple(itertools.permutations(POINTS, 2))
 
 
-@dataclass(frozen=True)
-class MethodNumbers:
+class MethodNumbers(NamedTuple):
     """a = alpha L, beta, theta, m = mu/L, R = L_max/L and z = zeta0^2: floats, or Fractions."""
 
     a: Number
@@ -30,54 +29,6 @@ class MethodNumbers:
     m: Number
     R: Number
     z: Number
-
-
-def symmetric(x: Array, y: Array) -> Array:
-    """<x, y> as a symmetric matrix."""
-    return (np.outer(x, y) + np.outer(y, x)) / 2
-
-
-@dataclass(frozen=True)
-class Matrices:
-    """What the inequality is made of, for one method."""
-
-    now: Array  # (4, 5): the state (w, w-, w--, u-)
-    then: Array  # (4, 5): the state after a step without noise
-    slope: Array  # R <u, y> - |u|^2, what bounds the noise of a row
-    value: Array  # -|u|^2: the same with 2 R F
-    interpolation: dict[tuple[str, str], Array]  # Q_ij >= 0, the quadratic part
-
-
-def matrices(method: MethodNumbers) -> Matrices:
-    one = method.m / method.m  # a number of the method's kind
-    w, w1, w2, u1, u = np.eye(5, dtype=int) * one
-    y = w + method.theta * (w - w1)
-    y1 = w1 + method.theta * (w1 - w2)
-    after = w + method.beta * (w - w1) - method.a * u
-    squared = -np.outer(u, u)
-    zero = w - w
-    places, slopes = {"y": y, "y-": y1, "*": zero}, {"y": u, "y-": u1, "*": zero}
-    return Matrices(
-        now=np.array([w, w1, w2, u1]),
-        then=np.array([after, w, w1, u]),
-        slope=method.R * symmetric(u, y) + squared,
-        value=squared,
-        interpolation={
-            (i, j): _interpolation(method.m, places[i] - places[j], slopes[i], slopes[j])
-            for i, j in PAIRS
-        },
-    )
-
-
-def _interpolation(m: Number, dx: Array, u_i: Array, u_j: Array) -> Array:
-    """f_i - f_j - <u_j, x_i - x_j> >= (|du|^2 + m |dx|^2 - 2 m <du, dx>)/(2 (1 - m)), L = 1.
-
-    The conditions for three points to lie on a function of F_{m,1} (Taylor, Hendrickx and
-    Glineur 2017); here without f_i - f_j.
-    """
-    du = u_i - u_j
-    curved = np.outer(du, du) + m * np.outer(dx, dx) - 2 * m * symmetric(du, dx)
-    return -symmetric(u_j, dx) - curved / (2 * (1 - m))
 
 
 @dataclass(frozen=True)
@@ -89,48 +40,92 @@ class Multipliers:
     P, pairs : ndarray, dict
         The matrix P, of shape (4, 4); the multipliers of the inequalities Q_ij, >= 0.
     p, n_value : Fraction
-        Weight of the last value; share of the noise's weight that values of f bound.
+        Weight of the last value; share of the noise's weight P_11 a^2 z that values of f bound.
     above : tuple of (Fraction, Fraction)
         The multipliers of Q for (y-, *) and (*, y-): V >= ||w||^2 up to a factor.
     """
 
-    P: Array  # (4, 4)
+    P: Array
     p: Number
-    n_value: Number  # of the noise's weight P_11 a^2 z, the share bounded by values
-    pairs: dict[tuple[str, str], Number]  # of Q_ij, >= 0
-    above: tuple[Number, Number]  # of Q for (y-, *) and (*, y-): V >= |w|^2 up to a factor
+    n_value: Number
+    pairs: dict[tuple[str, str], Number]
+    above: tuple[Number, Number]
 
 
-def fall(x: Multipliers, method: MethodNumbers, M: Matrices, r2: Number) -> Array:
-    """r^2 V - E V+ - sum of multipliers times Q_ij: must be >= 0 as a matrix."""
-    weight = x.P[0, 0] * (method.a * method.a * method.z)
-    mean = M.then.T @ x.P @ M.then - r2 * (M.now.T @ x.P @ M.now)
-    noise = (weight - x.n_value) * M.slope + x.n_value * M.value
-    held = sum(x.pairs[pair] * M.interpolation[pair] for pair in PAIRS)
-    return -(mean + noise + held)
+def symmetric(x: Array, y: Array) -> Array:
+    """<x, y> as a symmetric matrix."""
+    return (np.outer(x, y) + np.outer(y, x)) / 2
 
 
-def values(x: Multipliers, method: MethodNumbers, r2: Number) -> tuple[Number, Number]:
-    """The coefficients of F and F- in E V+ - r^2 V + sum of multipliers times Q_ij: must be 0."""
-    balance = {
-        point: sum(sign * x.pairs[pair] for pair in PAIRS for sign in _signs(pair, point))
-        for point in POINTS
-    }
-    return x.p + 2 * method.R * x.n_value + balance["y"], balance["y-"] - r2 * x.p
+def interpolation(m: Number, dx: Array, u_i: Array, u_j: Array) -> Array:
+    """f_i - f_j - <u_j, x_i - x_j> >= (|du|^2 + m |dx|^2 - 2 m <du, dx>)/(2 (1 - m)), L = 1.
+
+    The conditions for three points to lie on a function of F_{m,1} (Taylor, Hendrickx and
+    Glineur 2017); here without f_i - f_j.
+    """
+    du = u_i - u_j
+    curved = np.outer(du, du) + m * np.outer(dx, dx) - 2 * m * symmetric(du, dx)
+    return -symmetric(u_j, dx) - curved / (2 * (1 - m))
 
 
-def _signs(pair: tuple[str, str], point: str) -> list[int]:
-    return [1] * (pair[0] == point) + [-1] * (pair[1] == point)
+class Decrease:
+    """What must hold for V to fall by r^2 a step with one method, and to bound |w|^2."""
 
+    def __init__(self, method: MethodNumbers) -> None:
+        self.method, one = method, method.m / method.m  # 1, as a number of the method's kind
+        w, w1, w2, u1, u = np.eye(5, dtype=int) * one
+        y, y1 = w + method.theta * (w - w1), w1 + method.theta * (w1 - w2)
+        after, zero = w + method.beta * (w - w1) - method.a * u, w - w
+        self.now = np.array([w, w1, w2, u1])  # the state
+        self.then = np.array([after, w, w1, u])  # the state after a step without noise
+        self.value = -np.outer(u, u)  # with 2 R F it bounds the noise of a row,
+        self.slope = method.R * symmetric(u, y) + self.value  # and so does R <u, y> - |u|^2
+        places, slopes = {"y": y, "y-": y1, "*": zero}, {"y": u, "y-": u1, "*": zero}
+        self.interpolation = {  # Q_ij >= 0, the quadratic part
+            (i, j): interpolation(method.m, places[i] - places[j], slopes[i], slopes[j])
+            for i, j in PAIRS
+        }
 
-def height(x: Multipliers, M: Matrices, least: Number) -> Array:
-    """V - least |w|^2 - multipliers times Q: must be >= 0 as a matrix (on the state)."""
-    first, second = x.above
-    held = first * M.interpolation["y-", "*"] + second * M.interpolation["*", "y-"]
-    corner = np.zeros((4, 4), dtype=int)
-    corner[0, 0] = 1
-    # Q of (y-, *) touches the state alone: its first four rows and columns
-    return x.P - held[:4, :4] - corner * least
+    def noise_weight(self, P: Array) -> Number:
+        """What a row's noise is multiplied with in E V+."""
+        return P[0, 0] * (self.method.a * self.method.a * self.method.z)
+
+    def fall(self, x: Multipliers, r2: Number) -> Array:
+        """r^2 V - E V+ - sum of multipliers times Q_ij: must be >= 0 as a matrix."""
+        mean = self.then.T @ x.P @ self.then - r2 * (self.now.T @ x.P @ self.now)
+        noise = (self.noise_weight(x.P) - x.n_value) * self.slope + x.n_value * self.value
+        held = sum(x.pairs[pair] * self.interpolation[pair] for pair in PAIRS)
+        return -(mean + noise + held)
+
+    def values(self, x: Multipliers, r2: Number) -> tuple[Number, Number]:
+        """The coefficients of F and F- in E V+ - r^2 V + sum of multipliers times Q_ij: 0."""
+        y, y1 = (
+            sum(((i == point) - (j == point)) * x.pairs[i, j] for i, j in PAIRS if point in (i, j))
+            for point in ("y", "y-")
+        )
+        return x.p + 2 * self.method.R * x.n_value + y, y1 - r2 * x.p
+
+    def height(self, x: Multipliers, least: Number) -> Array:
+        """V - least |w|^2 - multipliers times Q: must be >= 0 as a matrix (on the state)."""
+        first, second = x.above
+        held = first * self.interpolation["y-", "*"] + second * self.interpolation["*", "y-"]
+        corner = np.diag([1, 0, 0, 0])
+        # Q of (y-, *) touches the state alone: its first four rows and columns
+        return x.P - held[:4, :4] - corner * least
+
+    def signs(self, x: Multipliers) -> list[Number]:
+        """What must be >= 0 beside the multipliers themselves."""
+        return [self.noise_weight(x.P) - x.n_value, x.p - x.above[0] + x.above[1]]
+
+    def proved(self, x: Multipliers, r2: Fraction, least: Fraction) -> bool:
+        """Do these Fractions prove E V+ <= r^2 V and V >= least |w|^2? Exact arithmetic."""
+        return (
+            min([x.p, x.n_value, *x.above, *x.pairs.values(), *self.signs(x)]) >= 0
+            and least > 0
+            and all(value == 0 for value in self.values(x, r2))
+            and positive_definite(self.fall(x, r2))
+            and positive_definite(self.height(x, least))
+        )
 
 
 def positive_definite(matrix: Array) -> bool:
@@ -142,18 +137,3 @@ def positive_definite(matrix: Array) -> bool:
             return False
         rest[k + 1 :, k + 1 :] -= np.outer(rest[k + 1 :, k], rest[k, k + 1 :]) / pivot
     return True
-
-
-def proves(x: Multipliers, method: MethodNumbers, r2: Fraction, least: Fraction) -> bool:
-    """Do these Fractions prove E V+ <= r^2 V and V >= least |w|^2? Exact arithmetic throughout."""
-    M = matrices(method)
-    weight = x.P[0, 0] * method.a * method.a * method.z
-    signs = [x.p, x.n_value, weight - x.n_value, *x.above, *x.pairs.values(), least]
-    return (
-        min(signs) >= 0
-        and least > 0
-        and all(value == 0 for value in values(x, method, r2))
-        and x.p - x.above[0] + x.above[1] >= 0
-        and positive_definite(fall(x, method, M, r2))
-        and positive_definite(height(x, M, least))
-    )

@@ -29,15 +29,13 @@ def bound_shb(
         E||w_T - w*|| <= 6 sqrt2 sqrt(kappa/a) exp(-(sqrt(a/kappa)/2)(1 - 2 sqrt(kappa zeta)) T) D
                          + 12 zeta chi/mu.
 
-    ``which="printed"``: the same with the max{3/4, .} and min{1, zeta/sqrt a} of the paper, which
-    never act, and the second part of b*, which only they need. ``which="gronwall"``: with x = 6
-    sqrt2 kappa zeta < 1, a batch condition 72 times weaker in zeta0^2 and constants half as large,
+    "printed" has the paper's max{3/4, .} and min{1, zeta/sqrt a}, which never act. "gronwall", with
+    x = 6 sqrt2 kappa zeta < 1 and a batch condition 72 times weaker in zeta0^2, is
 
         3 sqrt2 sqrt(kappa/a) exp(-(sqrt(a/kappa)/2)(1 - x) T) D + 6 zeta chi/(mu (1 - x)).
 
-    Guarantee: L >= L_max and b >= b* (``batch_threshold``); false for L = lambda_max < L_max. Only
-    ``bound_stationary`` shows that small steps help. Source: ``thm:SHB_quad``,
-    ``thm:shb-interpolation`` (chi = 0).
+    Guarantee: L >= L_max and b >= b* (``batch_threshold``); false for L = lambda_max < L_max.
+    Source: ``thm:SHB_quad``, ``thm:shb-interpolation`` (chi = 0).
 
     Parameters
     ----------
@@ -45,10 +43,10 @@ def bound_shb(
         Numbers of steps, of rows and of rows in a batch: T >= 1, 1 <= b <= n.
     L, mu, a, D, chi, L_max : float
         Extreme eigenvalues of the Hessian, 0 < mu <= L; factor of the step a/L, 0 < a <= 1;
-        distance ||w_0 - w*|| of the start; root of ``problem.noise().chi2`` (0 is interpolation);
-        largest curvature of one row's loss, if L >= L_max is to be checked.
+        distance ||w_0 - w*|| of the start; root of ``problem.noise().chi2``; largest curvature of
+        one row's loss, if L >= L_max is to be checked.
     which : {"corrected", "printed", "gronwall"}, default "corrected"
-        The form of the bound, see above.
+        The form of the bound.
 
     Returns
     -------
@@ -93,16 +91,13 @@ def bound_bounded_noise(
 
         E||w_T - w*|| <= 3 sqrt2 sqrt(kappa/a) exp(-(sqrt(a/kappa)/2) T) D + 6 zeta0 sigma/mu,
 
-    zeta0^2 = (n-b)/((n-1) b). ``which="printed"`` divides by n instead of n - 1.
-    ``which="sqrt"`` bounds E||w_T - w*||^2, and its noise falls with sqrt(a):
+    zeta0^2 = (n-b)/((n-1) b); "printed" divides by n instead of n - 1. "sqrt" bounds
+    E||w_T - w*||^2, and its noise falls with sqrt(a): with rho = 1 - sqrt(a/kappa)/2,
 
-        (18 kappa/a) rho^(2T) D^2 + 9 kappa a zeta0^2 sigma^2/(L^2 (1 - rho^2)),
+        (18 kappa/a) rho^(2T) D^2 + 9 kappa a zeta0^2 sigma^2/(L^2 (1 - rho^2)).
 
-    rho = 1 - sqrt(a/kappa)/2.
-
-    Guarantee: L >= lambda_max suffices (rows are not used), but the bounded noise is an assumption
-    on the run: on quadratics the noise grows with the distance. Source:
-    ``thm:shb-quad-bounded-noise``.
+    Guarantee: L >= lambda_max suffices, but on quadratics the noise grows with the distance, so
+    that sigma exists is an assumption. Source: ``thm:shb-quad-bounded-noise``.
 
     Parameters
     ----------
@@ -111,7 +106,7 @@ def bound_bounded_noise(
     sigma : float, default 0.0
         Bound on the noise of one row.
     which : {"corrected", "printed", "sqrt"}, default "corrected"
-        The form of the bound, see above.
+        The form of the bound.
 
     Returns
     -------

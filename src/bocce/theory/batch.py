@@ -17,8 +17,8 @@ C_GRONWALL = 216  # the same constant when the induction is replaced by Gronwall
 def zeta2(n: int, b: int) -> float:
     """zeta0^2 = (n - b)/((n - 1) b): the variance of a batch mean over the variance of one row.
 
-    Batches are drawn without replacement, so zeta0^2 is 1 at b = 1 and 0 at b = n. The paper writes
-    zeta for both zeta0 and sqrt(3) zeta0; here zeta = sqrt(3) zeta0. Source: ``lem:batch-factor``.
+    Batches are drawn without replacement. The paper writes zeta for both zeta0 and sqrt(3) zeta0;
+    here zeta = sqrt(3) zeta0. Source: ``lem:batch-factor``.
 
     Parameters
     ----------
@@ -52,9 +52,7 @@ def batch_threshold(
 ) -> float:
     """b*, the real batch size, at most n, from which Theorem 2 promises acceleration.
 
-    b* = n max{1/(1 + (n-1)/(C kappa^2)), 1/(1 + (n-1) a/3)}, C = 3^5 2^6; under interpolation only
-    the first part. ``which="gronwall"`` is the first part with C = 216, for the sharper form of the
-    theorem (``bound_shb(which="gronwall")``).
+    b* = n max{1/(1 + (n-1)/(C kappa^2)), 1/(1 + (n-1) a/3)}, C = 3^5 2^6.
 
     Guarantee: valid for kappa = L_max/mu, not for kappa = lambda_max/mu (docs/theory/accelerated.md
     has an example). Source: ``thm:SHB_quad``, ``thm:shb-interpolation``.
@@ -64,9 +62,9 @@ def batch_threshold(
     n, kappa, a : int, float, float
         Rows of the data; condition number L/mu >= 1; factor of the step a/L, 0 < a <= 1.
     interpolation : bool, default False
-        Whether all rows are fitted exactly (chi = 0).
+        Whether all rows are fitted exactly (chi = 0); then the first part is enough.
     which : {"printed", "gronwall"}, default "printed"
-        The constant of the theorem as printed, or of its sharper form.
+        "gronwall" is the first part with C = 216, for ``bound_shb(which="gronwall")``.
 
     Returns
     -------
@@ -122,11 +120,10 @@ def epsilon_target(
     """The step and the number of steps that bring E||w_T - w*|| to sqrt(epsilon).
 
     a = min{1, (mu/(24 chi))^2 epsilon}, T = ceil(2 sqrt(kappa)/(sqrt(a) rate) ln(12 sqrt2
-    sqrt(kappa) D/sqrt(a epsilon))), rate = 1 - 2 sqrt(kappa zeta).
+    sqrt(kappa) D/sqrt(a epsilon))), rate = 1 - 2 sqrt(kappa zeta); T is infinite if rate <= 0.
 
-    Guarantee: E||w_T - w*|| <= sqrt(epsilon) when b >= b*(a) and L >= L_max. As epsilon falls,
-    b*(a) tends to n: a small target costs nearly the full batch. T is infinite where rate <= 0.
-    Source: ``thm:shb_q_noise`` (which states it without the expectation).
+    Guarantee: when b >= b*(a) and L >= L_max; as epsilon falls, b*(a) tends to n. Source:
+    ``thm:shb_q_noise`` (which states it without the expectation).
 
     Parameters
     ----------

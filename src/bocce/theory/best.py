@@ -69,8 +69,7 @@ def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
         rate* = min over alpha, beta of the rate of Theorem S (``certified_rate``),
 
     with lambda_max = 1, mu = 1/kappa, L_max = R. Rows that touch one of two coordinates
-    (``bocce.data.extremal``) attain Theorem S, so no constant step and momentum has a smaller rate
-    on all least squares with these constants. For large kappa momentum is worth nothing, beta = 0
+    (``bocce.data.extremal``) attain it. For large kappa momentum is worth nothing, beta = 0
     exactly, once zeta0^2 (R + 1) >= 1.
 
     Guarantee: ``rate`` is certified for every data set with these constants. It is found by a
@@ -93,8 +92,6 @@ def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
     >>> best = best_heavy_ball(kappa=100.0, R=2.0, zeta2=0.01)
     >>> round(1 - best.rate, 3), round(1 - best.sgd_rate, 4)
     (0.102, 0.0192)
-    >>> best_heavy_ball(kappa=100.0, R=2.0, zeta2=1.0).beta
-    0.0
     """
     kappa, R, zeta2 = _rules.given("best_heavy_ball", kappa=kappa, R=R, zeta2=zeta2)
     mu = 1.0 / kappa
@@ -133,10 +130,10 @@ def none_better(rate: float, kappa: float, R: float, zeta2: float) -> bool:
 
     No step serves both mu and lambda_max = 1 if a discriminant, a cubic in beta, is negative. The
     momenta 0 <= beta < rate^2 are cut into pieces until the Bernstein coefficients of every cubic
-    are negative, in fractions: floats are taken as the rational numbers that they are.
+    are negative, in fractions.
 
-    Guarantee: True is a proof. False says only that none was found (as when ``rate`` is certified,
-    or within rounding of it). Source: not in the paper; docs/theory/minimax.md.
+    Guarantee: True is a proof. False says only that none was found. Source: not in the paper;
+    docs/theory/minimax.md.
 
     Parameters
     ----------
@@ -149,10 +146,9 @@ def none_better(rate: float, kappa: float, R: float, zeta2: float) -> bool:
 
     Examples
     --------
-    >>> from bocce import theory
-    >>> best = theory.best_heavy_ball(kappa=100.0, R=2.0, zeta2=0.01)
+    >>> best = best_heavy_ball(kappa=100.0, R=2.0, zeta2=0.01)
     >>> faster = 1 - (1 - best.rate) * (1 + 1e-6)  # a millionth better than what was found
-    >>> [theory.none_better(rate, 100.0, 2.0, 0.01) for rate in (faster, best.rate)]
+    >>> [none_better(rate, 100.0, 2.0, 0.01) for rate in (faster, best.rate)]
     [True, False]
     """
     where = "none_better"

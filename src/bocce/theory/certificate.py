@@ -44,10 +44,10 @@ def certificate(
         zeta_S^2(r) = min over lam in [mu, lam_max] of
                       r^2 (1-beta') ((1+beta')^2 - t'^2)/((1+beta') alpha^2 lam (L_max - lam)).
 
-    Guarantee: on least squares with any l2, for every data set with these constants, zeta0^2 <=
-    zeta_S^2(r) makes the mean-square radius at most r^2. A value <= 0 certifies nothing; infinity
-    certifies every batch. Source: not in the paper; replaces the batch condition of
-    ``thm:SHB_quad``. Proof: docs/theory/certificate.md.
+    Guarantee: on least squares with any l2 and these constants, zeta0^2 <= zeta_S^2(r) makes the
+    mean-square radius at most r^2. A value <= 0 certifies nothing; infinity certifies every batch.
+    Source: not in the paper; replaces the batch condition of ``thm:SHB_quad``. Proof:
+    docs/theory/certificate.md.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def certified_rate(
 ) -> float:
     """The smallest rate r that Theorem S certifies: sqrt(E||w_k - w*||^2) falls as r^k.
 
-    ``certificate`` grows with r, so r is one root, found by bisection; the end returned is the
+    ``certificate`` grows with r, so r is one root; the end of the bisection that is returned is the
     certified one. Infinity if not even r = 1 is certified.
 
     Guarantee: as ``certificate``; with noise at the minimiser the error approaches the floor of
@@ -95,10 +95,8 @@ def certified_rate(
 
     Parameters
     ----------
-    alpha, beta, L_max, mu, lam_max : float
-        As for ``certificate``.
-    zeta2 : float
-        Variance factor of a batch, ``theory.zeta2(n, b)``.
+    alpha, beta, zeta2, L_max, mu, lam_max : float
+        As for ``certificate``; zeta2 is the variance factor of a batch, ``theory.zeta2(n, b)``.
 
     Returns
     -------
@@ -106,10 +104,9 @@ def certified_rate(
 
     Examples
     --------
-    >>> round(certified_rate(0.1, 0.7, zeta2=0.01, L_max=100.0, mu=1.0, lam_max=10.0), 6)
-    0.871238
-    >>> certified_rate(0.1, 0.7, zeta2=0.05, L_max=100.0, mu=1.0, lam_max=10.0)
-    inf
+    >>> known = dict(L_max=100.0, mu=1.0, lam_max=10.0)
+    >>> [round(certified_rate(0.1, 0.7, zeta2, **known), 6) for zeta2 in (0.01, 0.05)]
+    [0.871238, inf]
     """
     known = {"alpha": alpha, "beta": beta, "L_max": L_max, "mu": mu, "lam_max": lam_max}
     *known_, zeta2 = _rules.given("certified_rate", **known, zeta2=zeta2)

@@ -13,18 +13,7 @@ import numpy as np
 
 from .._extras import install
 from ..schedules import _rules
-from ._lmi import (
-    PAIRS,
-    Matrices,
-    MethodNumbers,
-    Multipliers,
-    fall,
-    height,
-    matrices,
-    proves,
-    values,
-)
-from ._lmi import Array as LmiArray
+from ._lmi import PAIRS, Array, Decrease, MethodNumbers, Multipliers
 
 GRID = 2**48  # multipliers are rounded to this fraction
 LEAST = 1e-9  # of the margin: below it a solution counts as none
@@ -67,11 +56,9 @@ def certify_convex(
     batch is bounded by E||g - u||^2 <= zeta0^2 (L_max <u, y - w*> - ||u||^2) or by the same with
     2 L_max (f(y) - f*). The smallest r is found by bisection (cvxpy, Clarabel).
 
-    Guarantee: the multipliers are rounded to fractions and the inequality is checked in exact
-    arithmetic (LDL^T), so the rate returned is a proof and rests on no solver. That no smaller rate
-    is returned proves nothing: the family of V is limited. Source: not in the paper; the
-    inequalities of Taylor, Hendrickx and Glineur (2017), with the batch as a parameter;
-    docs/theory/convex.md. Needs the extra ``certify``.
+    Guarantee: the inequality is checked in exact arithmetic with rounded multipliers, so the rate
+    is a proof and rests on no solver. A smaller rate may be true. Source: not in the paper; Taylor,
+    Hendrickx and Glineur (2017), with the batch as a parameter; docs/theory/convex.md.
 
     Parameters
     ----------
@@ -90,7 +77,7 @@ def certify_convex(
     ValueError
         If mu = L, or an argument is out of its range.
     ImportError
-        If cvxpy or Clarabel is not installed.
+        If the extra ``certify`` (cvxpy and Clarabel) is not installed.
 
     Examples
     --------
@@ -106,17 +93,18 @@ def certify_convex(
         raise ValueError(
             f"{where}: mu={mu!r} must be < L={L!r} (mu = L is a quadratic); use certified_rate."
         )
-    method = MethodNumbers(alpha * L, beta, theta, mu / L, L_max / L, zeta2)
-    scale = Fraction(L)
-    exact = MethodNumbers(
-        *(Fraction(alpha) * scale, Fraction(beta), Fraction(theta)),
-        *(Fraction(mu) / scale, Fraction(L_max) / scale, Fraction(zeta2)),
+    floats, exact = (
+        Decrease(MethodNumbers(a * scale, b, c, m / scale, M / scale, z))
+        for a, b, c, m, M, z, scale in (
+            (alpha, beta, theta, mu, L_max, zeta2, L),
+            (Fraction(x) for x in (alpha, beta, theta, mu, L_max, zeta2, L)),
+        )
     )
-    solve = _Programme(method).solve
-    low, high, found = 0.0, 1.0, _proved(solve, exact, 1.0)
+    programme = _Programme(floats)
+    low, high, found = 0.0, 1.0, _proved(programme, exact, 1.0)
     while found is not None and high - low > CLOSE * (1.0 - low):
         middle = 0.5 * (low + high)
-        if (better := _proved(solve, exact, middle)) is None:
+        if (better := _proved(programme, exact, middle)) is None:
             low = middle
         else:
             found, high = better, middle
@@ -157,7 +145,7 @@ def convex_words(certificate: ConvexCertificate, b: int) -> str:
 class _Programme:
     """The semidefinite programme for one method; the rate is its parameter."""
 
-    def __init__(self, method: MethodNumbers) -> None:
+    def __init__(self, decrease: Decrease) -> None:
         try:
             cp: Any = importlib.import_module("cvxpy")
             importlib.import_module("clarabel")
@@ -169,21 +157,18 @@ class _Programme:
         self.cp, self.margin, self.r2 = cp, cp.Variable(), cp.Parameter(nonneg=True)
         self.P = cp.Variable((4, 4), symmetric=True)
         self.rest = cp.Variable(4 + len(PAIRS), nonneg=True)
-        M: Matrices = matrices(method)
         x = self._multipliers(self.P, self.rest)
-        weight = self.P[0, 0] * (method.a**2 * method.z)
         constraints = [
-            fall(x, method, M, self.r2) - self.margin * np.eye(5) >> 0,
-            height(x, M, self.margin) - self.margin * np.eye(4) >> 0,
-            *(value == 0 for value in values(x, method, self.r2)),
-            weight - x.n_value >= 0,
-            x.p - x.above[0] + x.above[1] >= 0,
+            decrease.fall(x, self.r2) - self.margin * np.eye(5) >> 0,
+            decrease.height(x, self.margin) - self.margin * np.eye(4) >> 0,
+            *(value == 0 for value in decrease.values(x, self.r2)),
+            *(value >= 0 for value in decrease.signs(x)),
             *(cp.abs(self.P) <= 1, self.rest <= 10, self.margin <= 1),
         ]
         self.problem = cp.Problem(cp.Maximize(self.margin), constraints)
 
     @staticmethod
-    def _multipliers(P: LmiArray, rest: LmiArray) -> Multipliers:
+    def _multipliers(P: Array, rest: Array) -> Multipliers:
         pairs = {pair: rest[4 + i] for i, pair in enumerate(PAIRS)}
         return Multipliers(P, rest[0], rest[1], pairs, (rest[2], rest[3]))
 
@@ -201,32 +186,24 @@ class _Programme:
         return self._multipliers(self.P.value, self.rest.value), float(self.margin.value)
 
 
-def _proved(solve: Any, method: MethodNumbers, rate: float) -> Multipliers | None:
-    """Fractions that prove the rate, from the solver's floats; None if there are none."""
-    if (found := solve(rate)) is None:
+def _proved(programme: _Programme, decrease: Decrease, rate: float) -> Multipliers | None:
+    """Fractions that prove the rate, from the solver's floats; None if there are none.
+
+    The floats are put on a grid of fractions. The multipliers of (*, y) and (*, y-) enter one
+    equation each, and take up what is left, so that the two equations hold exactly.
+    """
+    if (found := programme.solve(rate)) is None:
         return None
-    floats, margin = found
-    r2 = Fraction(rate) ** 2
-    x = _rounded(floats, method, r2)
-    return x if proves(x, method, r2, _fraction(0.5 * margin)) else None
+    (x, margin), r2 = found, Fraction(rate) ** 2
+    P = np.array([[_fraction(0.5 * (a + b)) for a, b in zip(*rows)] for rows in zip(x.P, x.P.T)])
+    p, n_value, *above = (max(_fraction(y), Fraction(0)) for y in (x.p, x.n_value, *x.above))
+    n_value = min(n_value, decrease.noise_weight(P))
+    pairs = {pair: max(_fraction(value), Fraction(0)) for pair, value in x.pairs.items()}
+    pairs["*", "y"] = pairs["*", "y-"] = Fraction(0)
+    rounded = Multipliers(P, p, n_value, pairs, (above[0], above[1]))
+    pairs["*", "y"], pairs["*", "y-"] = decrease.values(rounded, r2)
+    return rounded if decrease.proved(rounded, r2, _fraction(0.5 * margin)) else None
 
 
 def _fraction(value: float) -> Fraction:
     return Fraction(round(float(value) * GRID), GRID)
-
-
-def _rounded(x: Multipliers, method: MethodNumbers, r2: Fraction) -> Multipliers:
-    """On a grid of fractions, and moved so that the two equations hold exactly.
-
-    The multipliers of (*, y) and (*, y-) enter one equation each, and take up what is left.
-    """
-    P = np.array([[_fraction(0.5 * (a + b)) for a, b in zip(*rows)] for rows in zip(x.P, x.P.T)])
-    weight = P[0, 0] * method.a * method.a * method.z
-    pairs = {pair: max(_fraction(value), Fraction(0)) for pair, value in x.pairs.items()}
-    pairs["*", "y"] = pairs["*", "y-"] = Fraction(0)
-    above = (max(_fraction(x.above[0]), Fraction(0)), max(_fraction(x.above[1]), Fraction(0)))
-    p = max(_fraction(x.p), Fraction(0))
-    n_value = min(max(_fraction(x.n_value), Fraction(0)), weight)
-    open_ = Multipliers(P, p, n_value, pairs, above)
-    pairs["*", "y"], pairs["*", "y-"] = values(open_, method, r2)
-    return Multipliers(P, p, n_value, pairs, above)

@@ -19,11 +19,8 @@ def edge(
     """The largest stable step, curvature or sampling noise, given the other two.
 
     The update is ``y = w + theta (w - w_prev)``, ``w_next = w + beta (w - w_prev) - alpha g(y)``,
-    with a batch of variance factor zeta0^2. Along a curvature lam it is stable in mean square iff
-
-        lam/(1 + beta) + zeta0^2 (L_max - lam)/(1 - beta) <= 2/alpha            (theta = 0).
-
-    With lookahead, s = beta - theta alpha lam and x = alpha lam, the line becomes
+    with a batch of variance factor zeta0^2. With x = alpha lam and s = beta - theta x it is stable
+    in mean square along a curvature lam iff
 
         lam/(1 + s) + zeta0^2 (L_max - lam)/(1 - s) (1 + 2 theta (1 + theta) x/(1 + s)) <= 2/alpha.
 
@@ -43,8 +40,8 @@ def edge(
     Returns
     -------
     float
-        The largest stable value of the argument that was left out. ``lam`` is at most L_max. Where
-        no value is stable it is 0.0; where every zeta2 is stable, infinity.
+        The largest stable value of what was left out (``lam`` is at most L_max); 0.0 where no value
+        is stable, infinity where every zeta2 is.
 
     Raises
     ------
@@ -53,12 +50,10 @@ def edge(
 
     Examples
     --------
-    >>> edge(beta=0.5, lam=1.0, zeta2=0.0)      # heavy ball on all rows: 2 (1 + beta)/lam
+    >>> edge(beta=0.5, lam=1.0, zeta2=0.0)  # heavy ball on all rows: 2 (1 + beta)/lam
     3.0
-    >>> edge(lam=1.0, zeta2=1.0, L_max=4.0)     # SGD, one row: 2/L_max
+    >>> edge(lam=1.0, zeta2=1.0, L_max=4.0)  # SGD, one row: 2/L_max
     0.5
-    >>> round(edge(alpha=0.5, beta=0.5, lam=1.0, L_max=11.0), 6)  # (4 - 1/1.5) 0.5/10
-    0.166667
     """
     where = "edge"
     if [alpha, lam, zeta2].count(None) != 1:

@@ -46,11 +46,7 @@ class Decay:
         return -4.0 * math.expm1(-self.ell / self.T) / (nu_mu * self.mu) ** 2 * reach
 
     def corrected(self, D: float, energy: float, nu: float = 1.0) -> tuple[float, float]:
-        """(bias, noise) of E||w_{T-1} - w*||^2 when eta_k = nu gamma^(k+1)/(4L).
-
-        (c2/cL) [D^2 exp(-nu T gamma/(4 kappa ell)) + 8 kappa^2 ell^2 energy/(L e^2 gamma^2 T)],
-        c2 = exp(nu tau/(2 kappa ell)), cL = (1 - gamma/2)(1 - exp(-nu tau gamma/(4 kappa))).
-        """
+        """(bias, noise) of ``bound_misestimated_L``; ``energy`` is what its brackets hold."""
         log_c2 = nu * self.tau / (2.0 * self.kappa * self.ell)
         c_L = -math.expm1(-nu * self.tau * self.gamma / (4.0 * self.kappa))
         c_L = (1.0 - self.gamma / 2.0) * c_L
@@ -74,10 +70,7 @@ class Decay:
     def batch_noise(
         self, where: str, sigma2: object, zeta2: object, chi2: object = None
     ) -> tuple[float, float]:
-        """sigma^2, and s_B^2: what stands for the noise of a batch in Theorem 1.
-
-        The least of sigma^2, c_B zeta0^2 sigma^2 and, where chi^2 is known, c_B zeta0^2 chi^2/(2L),
-        c_B = (2 kappa - 1)/(2 kappa - 1 - zeta0^2 (kappa - 1)) (docs/theory/exponential.md).
+        """sigma^2, and s_B^2: what stands for the noise of a batch, see ``bound_exponential``.
 
         >>> s = Decay.of("example", T=100, L=10.0, mu=10.0, tau=1.0)
         >>> s.batch_noise("example", sigma2=0.3, zeta2=0.1, chi2=2.0)
@@ -121,13 +114,11 @@ def bound_exponential(
 
     Parameters
     ----------
-    T, L, mu, tau, D : number
-        Number of steps; extreme eigenvalues of the Hessian, 0 < mu <= L; the schedule's tau,
-        1 <= tau < T; distance ||w_0 - w*|| of the start.
-    sigma2, zeta2, L_max, chi2 : float
-        ``problem.noise().sigma2``; variance factor of a batch, ``theory.zeta2(n, b)``; largest
-        curvature of one row's loss, if L >= L_max is to be checked; ``problem.noise().chi2``, which
-        sharpens the noise term.
+    T, L, mu, tau, D, L_max : number
+        As for ``bound_shb``; the schedule's tau, 1 <= tau < T.
+    sigma2, zeta2, chi2 : float
+        ``problem.noise().sigma2``; variance factor of a batch, ``theory.zeta2(n, b)``;
+        ``problem.noise().chi2``, which sharpens the noise term.
     which : {"corrected", "printed"}, default "corrected"
         "printed" has the paper's C_4 and C_5, which exact dynamics exceed.
 
@@ -140,9 +131,6 @@ def bound_exponential(
     >>> bound = bound_exponential(10_000, L=10.0, mu=1.0, sigma2=0.01, L_max=10.0)
     >>> f"{bound.bias:.3e} {bound.noise:.3e} {bound.valid}"
     '1.360e-10 7.494e-02 True'
-    >>> batch = bound_exponential(10_000, L=10.0, mu=1.0, sigma2=0.01, zeta2=1e-4)
-    >>> f"{bound.noise / batch.noise:.0f}"
-    '10000'
     """
     where = "bound_exponential"
     which = _checks.choice(where, "which", which, WHICH)
@@ -318,8 +306,7 @@ def bound_two_phase(
 ) -> Bound:
     """The two-phase theorem: accelerate, then average the noise out (``schedules.two_phase``).
 
-    With T_0 = ceil(cT), T_1 = T - T_0 and gamma, ell, c2, cL, s_B of Theorem 1 at T_1
-    (``bound_exponential``),
+    With T_0 = ceil(cT), T_1 = T - T_0 and gamma, ell, c2, cL, s_B of ``bound_exponential`` at T_1,
 
         E||w_{T-1} - w*|| <= sqrt(c2/cL) {exp(-T_1 gamma/(8 kappa ell))
               [6 sqrt2 sqrt(kappa) exp(-3 T_0/(8 sqrt kappa)) D + 12 zeta chi/mu]

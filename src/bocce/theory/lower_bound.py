@@ -184,10 +184,8 @@ def psi_derivative_table(n: int = 100, b: int = 70) -> FloatArray:
     >>> psi_derivative_table()[0, :4].round(3).tolist()
     [0.12, 0.299, 0.667, 1.364]
     """
-    momenta, angles = (
-        np.linspace(0.25, 0.999, 10).tolist(),
-        (0.2 * math.pi * np.arange(11)).tolist(),
-    )
+    momenta = np.linspace(0.25, 0.999, 10).tolist()
+    angles = (0.2 * math.pi * np.arange(11)).tolist()
     return np.array([[psi_derivative(n, b, beta, t) for beta in momenta] for t in angles])
 
 
@@ -246,11 +244,9 @@ def _diverges(spread: float, beta: float) -> bool:
 def kappa_star(b: int, n: int = 100) -> float:
     """kappa*(b): from it on, six steps prove that batch size b diverges.
 
-    kappa* = 1/(4 (1 - sqrt(beta*))^2) for the smallest beta* in [1/4, 1) with
-    min over theta of Psi > 1. It exists for every b < n.
-
-    Guarantee: rests on Psi growing with beta, checked for n = 100 and all b in the tests. Source:
-    ``thm:divergence-n-case``, ``fig:beta_star``.
+    kappa* = 1/(4 (1 - sqrt(beta*))^2) for the smallest beta* in [1/4, 1) with min over theta of
+    Psi > 1. Guarantee: rests on Psi growing with beta, checked for n = 100 and all b in the tests.
+    Source: ``thm:divergence-n-case``, ``fig:beta_star``.
 
     Parameters
     ----------
@@ -307,11 +303,10 @@ def best_fit_line(n: int = 100, most: int | None = None) -> tuple[float, float]:
 def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
     """The batch size below which heavy ball (a = 1) diverges on the diagonal problem.
 
-    ``exact``: n/(1 + phi), phi = (1-beta)(1+2 beta)/(1+beta), beta = (1 - 1/(2 sqrt kappa))^2:
-    it diverges in mean square if and only if b is below. phi is about 3/(2 sqrt kappa).
-    ``six-step``: below it the paper's criterion (min Psi > 1 after six steps) holds.
-    ``printed``: n/(1 + (n-1)/(e^3.3 kappa^0.6)), stated for n = 100. Divergence holds below it
-    for b <= 98; b = 99 is stable for 18345 <= kappa <= 21928.
+    "exact" is n/(1 + phi), phi = (1-beta)(1+2 beta)/(1+beta), beta = (1 - 1/(2 sqrt kappa))^2: it
+    diverges in mean square if and only if b is below. Below "six-step" the paper's criterion holds
+    (min Psi > 1 after six steps). "printed" is n/(1 + (n-1)/(e^3.3 kappa^0.6)), stated for n = 100;
+    b = 99 is stable for 18345 <= kappa <= 21928.
 
     Source: ``thm:divergence-n-case``; the exact form is Theorem S with equality.
 
@@ -320,7 +315,7 @@ def lower_bound_threshold(n: int, kappa: float, which: str = "exact") -> float:
     n, kappa : int, float
         Rows of the data, at least 2; condition number L/mu, at least 1.
     which : {"exact", "six-step", "printed"}, default "exact"
-        The criterion, see above.
+        The criterion.
 
     Returns
     -------

@@ -68,8 +68,8 @@ def bound_multistage(
                                    + 24 chi kappa/(mu (kappa - 1))].
 
     Guarantee: L >= L_max, kappa > 1 and b >= b*(a_I), a_I = 2^-I. At such a batch ``bound_shb`` is
-    already smaller, so Theorem 4 never improves on Theorem 2; why decay helps in practice is seen
-    in ``bound_stationary``. Source: ``thm:SHB_multistage``, ``eq:multi-overall-conv``.
+    already smaller; ``bound_stationary`` shows why decay helps in practice. Source:
+    ``thm:SHB_multistage``, ``eq:multi-overall-conv``.
 
     Parameters
     ----------
@@ -157,13 +157,10 @@ def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> 
     sufficient 6.273e+08
     """
     where = "multistage_range"
-    ends = {"corrected": _exact_end, "sufficient": _sufficient_end, "printed": _printed_end}
-    which = _checks.choice(where, "which", which, ends)
+    which = _checks.choice(where, "which", which, ["corrected", "sufficient", "printed"])
     (kappa,), noise2 = _rules.given(where, kappa=kappa), 3.0 * sampling_noise(where, n, b)
     low = multistage_horizon(kappa)
-    high, exact = (
-        math.inf if noise2 == 0.0 else ends[form](noise2, kappa) for form in (which, "corrected")
-    )
+    high, exact = (_end(form, noise2, kappa) for form in (which, "corrected"))
     conditions = [
         above(b, batch_threshold(n, kappa, interpolation=True)),
         (low <= high, f"no T is covered: the range ends at {high:.6g}, before T_bar={low:.6g}"),
@@ -173,25 +170,20 @@ def multistage_range(n: int, b: int, kappa: float, which: str = "corrected") -> 
     return Horizons(low, high, *verdict(*conditions))
 
 
-def _exact_end(noise2: float, kappa: float) -> float:
-    """The largest T with 2^-I(T) >= zeta^2; I(T) reaches J at T = 384 sqrt(kappa) J 2^(J/2)."""
-    halvings = math.floor(-math.log2(noise2)) + 1
-    if halvings <= 0:
-        return 0.0
-    return float(math.ceil(384.0 * math.sqrt(kappa) * halvings * 2.0 ** (halvings / 2)) - 1)
-
-
-def _sufficient_end(noise2: float, kappa: float) -> float:
-    noise = math.sqrt(noise2)
-    return max(0.0, -384.0 * math.sqrt(kappa) / ROOT_2 * math.log(noise) / noise)
-
-
-def _printed_end(noise2: float, kappa: float) -> float:
-    """The fixed point of T -> C_1(T)/zeta, which contracts: C_1 grows as ln T."""
-    noise = math.sqrt(noise2)
-    T = multistage_horizon(kappa) * max(1.0, 1.0 / noise) ** 2
+def _end(form: str, noise2: float, kappa: float) -> float:
+    """The largest T of the range, for zeta^2 = noise2."""
+    if noise2 == 0.0:
+        return math.inf
+    zeta, unit = math.sqrt(noise2), 384.0 * math.sqrt(kappa)
+    if form == "corrected":  # I(T) reaches J at T = 384 sqrt(kappa) J 2^(J/2)
+        halvings = math.floor(-math.log2(noise2)) + 1
+        return max(0.0, math.ceil(unit * halvings * math.pow(2.0, halvings / 2)) - 1.0)
+    if form == "sufficient":
+        return max(0.0, -unit / ROOT_2 * math.log(zeta) / zeta)
+    # the fixed point of T -> C_1(T)/zeta, which contracts: C_1 grows as ln T
+    T = multistage_horizon(kappa) * max(1.0, 1.0 / zeta) ** 2
     for _ in range(200):
-        T = _c_1(T, kappa) / noise
+        T = _c_1(T, kappa) / zeta
     return T
 
 
@@ -231,14 +223,13 @@ def bound_multistage_constant(
 
     Stage i has alpha_i = 2^-i/L, the same beta = (1 - 1/(2 sqrt kappa))^2 and T_i steps from rest.
     With r_i any rate that Theorem S certifies for (alpha_i, beta), C_i its constant and F_i^2 the
-    floor of ``bound_stationary``, root mean squares, and hence E||w_T - w*||, obey
+    floor of ``bound_stationary``, root mean square errors obey D_{i+1} <= C_i r_i^T_i D_i + F_i:
 
-        D_{i+1} <= C_i r_i^T_i D_i + F_i,
         sqrt(E||w_T - w*||^2) <= prod C_i r_i^T_i D + sum_i F_i prod_{j > i} C_j r_j^T_j.
 
     Guarantee: least squares with any l2, independent batches, zeta0^2 below ``certificate(1/L,
-    beta, ...)``. With many short stages (``stages="authors"``) ``theory.certify`` says more.
-    Source: not in the paper; proof in docs/theory/multistage.md.
+    beta, ...)``. With many short stages ``theory.certify`` says more. Source: not in the paper;
+    proof in docs/theory/multistage.md.
 
     Parameters
     ----------
