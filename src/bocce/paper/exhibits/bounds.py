@@ -15,7 +15,7 @@ import numpy as np
 from ... import LeastSquares, exact, schedules, theory
 from ..canvas import Line, Panel, Picture, visible
 from ..compute import problem
-from ..exhibit import Exhibit
+from ..exhibit import exhibit
 from ..results import FigureView
 from ..specs import Data, Outcome, Part, Profile, table
 from ..texts import read
@@ -207,4 +207,4 @@ def _ratio(view: FigureView, theorem: str, mu: float, which: str) -> float:
 
 
 CLAIMS = tuple(_claim(theorem, promise) for theorem, promise in PROMISES.items())
-EXHIBITS = [Exhibit("bounds", _parts, _picture, CLAIMS)]
+EXHIBITS = [exhibit("bounds", _parts, _picture, {}, CLAIMS)]

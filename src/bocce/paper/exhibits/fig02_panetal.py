@@ -105,4 +105,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=2, panels=panels, notes=notes)
 
 
-EXHIBITS = [exhibit("panetal_multistage", _parts, _picture, panetal_diverges, panetal_variance)]
+EXHIBITS = [exhibit("panetal_multistage", _parts, _picture, globals())]

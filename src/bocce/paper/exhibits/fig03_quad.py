@@ -215,24 +215,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=3, panels=curve_panels(view, METHODS), seeds=view.seed_count)
 
 
-EXHIBITS = [
-    exhibit(
-        *(
-            "shb_quad",
-            _parts,
-            _picture,
-            quad_i_floor,
-            quad_i_faster,
-            quad_ii_variants,
-            quad_iii_cnst,
-        ),
-        *(
-            quad_iv_two_phase,
-            quad_v_nesterov,
-            quad_stages,
-            quad_batch_accelerates,
-            quad_stochasticity,
-        ),
-        quad_batch_covered,
-    )
-]
+EXHIBITS = [exhibit("shb_quad", _parts, _picture, globals())]

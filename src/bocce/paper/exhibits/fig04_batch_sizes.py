@@ -190,9 +190,4 @@ def _above(line: Line, floor: float) -> Line:
     return replace(line, x=line.x[:stop], y=line.y[:stop], low=low, high=high)
 
 
-EXHIBITS = [
-    exhibit(
-        *("shb_batch_sizes", _parts, _picture, sweep_i_divergence, sweep_ii_threshold),
-        *(sweep_ii_extent, sweep_iii_slow, sweep_iv_sqrt, sweep_v_kappa),
-    )
-]
+EXHIBITS = [exhibit("shb_batch_sizes", _parts, _picture, globals())]

@@ -138,6 +138,6 @@ def _table_picture(view: FigureView) -> Picture:
 
 
 EXHIBITS = [
-    exhibit("psi_function", _psi_parts, _psi_picture, psi_expression),
-    exhibit("der_beta", _table_parts, _table_picture, table_der_beta),
+    exhibit("psi_function", _psi_parts, _psi_picture, globals()),
+    exhibit("der_beta", _table_parts, _table_picture, globals()),
 ]

@@ -10,10 +10,10 @@ from functools import partial
 import numpy as np
 
 from ..canvas import GRADIENT, Line, Panel, Picture, method_lines
-from ..exhibit import Exhibit
+from ..exhibit import Exhibit, claims, exhibit
 from ..results import FigureView, interval
 from ..specs import Data, Part, Profile, Run, curve
-from ..texts import claims, read
+from ..texts import read
 from ..verdicts import OURS, Case, Claim, Finding, Judge, span
 
 METHODS = ("K-CNST", "K-EXP", "SLS-EXP", "SHB-CNST", "SHB-EXP", "SHB-SLS-EXP")
@@ -138,7 +138,8 @@ def _picture(view: FigureView) -> Picture:
 
 
 def _exhibit(label: str, panels: dict[str, tuple[str, str]]) -> Exhibit:
-    return Exhibit(label, partial(_parts, panels), _picture, _claims(label, label == "mushrooms"))
+    made = _claims(label, label == "mushrooms")
+    return exhibit(label, partial(_parts, panels), _picture, {}, made)
 
 
 EXHIBITS = [

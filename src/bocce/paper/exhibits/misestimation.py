@@ -130,9 +130,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=2, panels=panels)
 
 
-EXHIBITS = [
-    exhibit(
-        *("misestimation", _parts, _picture, mis_L_converges, mis_L_diverges_first, mis_L_slows),
-        mis_mu_slows,
-    )
-]
+EXHIBITS = [exhibit("misestimation", _parts, _picture, globals())]

@@ -123,6 +123,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=4, panels=panels)
 
 
-EXHIBITS = [
-    exhibit("rates", _parts, _picture, two_phase_faster, pan_feasible, noise_slope=noise_falls)
-]
+EXHIBITS = [exhibit("rates", _parts, _picture, globals() | {"noise_slope": noise_falls})]

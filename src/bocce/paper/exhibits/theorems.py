@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from ... import theory
 from ..canvas import Grid, Picture
-from ..exhibit import Exhibit
+from ..exhibit import claims, exhibit
 from ..results import FigureView
 from ..specs import Outcome, Part, Profile, table
-from ..texts import claims, read
+from ..texts import read
 from ..verdicts import Change, Finding, below
 from . import _evidence_lemmas, _evidence_theorems
 
 ROUNDING = 1e-9  # The right side may be smaller than the left side by this share.
 STATEMENTS = read("statements.toml")
-# Slips outside the statements; with T = psi n (line 372) one of them is a remark that is judged.
-OTHER = tuple(Change(**row) for row in STATEMENTS["other"])
 
 
 def _parts(setting: str, profile: Profile) -> Iterator[Part]:
@@ -154,12 +151,9 @@ def batch_compared_lee(view: FigureView) -> Finding:
     )
 
 
-_REMARKS = (batch_share_falls, batch_compared_bollapragada, batch_compared_lee)
-REMARKS = claims(
-    read("claims.toml")["remarks"],
-    {judge.__name__: judge for judge in (*_REMARKS, horizon_proportional)},
-)
-# The last remark, T = psi n, has a change of its own.
-HORIZON = next(change for change in OTHER if change.line == 372)
-REMARKS = (*REMARKS[:-1], replace(REMARKS[-1], changes=(HORIZON,)))
-EXHIBITS = [Exhibit("theorems", _parts, _picture, (*CLAIMS, *REMARKS))]
+EXHIBITS = [exhibit("theorems", _parts, _picture, globals(), CLAIMS)]
+REMARKS = EXHIBITS[0].claims[len(CLAIMS) :]
+# Slips outside the statements, in the order of the paper's lines.
+OTHER = [Change(**row) for row in STATEMENTS["other"]]
+OTHER += [change for remark in REMARKS for change in remark.changes]
+OTHER.sort(key=lambda change: change.line)
