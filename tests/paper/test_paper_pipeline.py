@@ -220,7 +220,7 @@ def test_the_time_left_is_an_estimate_that_experience_corrects(monkeypatch):
     cell = EXHIBITS["der_beta"].cells("paper", TINY)[0]
     for _ in range(40):
         now[0] += 2.0
-        progress.add([(cell, None, None)])
+        progress.add([(cell, None)])
     assert told[0] == (0.0, "1 min 40 s")
     assert told[-1][0] == 40.0
     assert 60.0 * 1.7 < progress.left() < 60.0 * 2.0

@@ -6,11 +6,9 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from .canvas import Line, Panel, Picture
 from .exhibits.rates import slope_in_T
-from .results import Results
+from .results import FigureView, Results
 from .texts import read
 from .verdicts import NEAREST, Verdict
 
@@ -56,14 +54,8 @@ def _met(verdict: Verdict) -> str:
     return "; ".join(scores) if verdict.score else "not run here"
 
 
-def _table(results: Results, figure: str, panel: str, method: str) -> dict[str, np.ndarray]:
-    """The columns of a table, or nothing."""
-    outcome = results.outcomes.get((figure, "paper", panel, method, "table"))
-    return outcome.numbers if outcome else {}
-
-
 def _fall(results: Results) -> str:
-    found = _table(results, "rates", "noise", "SHB-EXP")
+    found = FigureView(results, "rates").numbers("noise", "SHB-EXP")
     if not found:
         return ""
     return (
@@ -73,7 +65,8 @@ def _fall(results: Results) -> str:
 
 
 def _needed(results: Results) -> str:
-    rows = [_table(results, "thresholds", f"{d}, kappa=1000", "rules") for d in ("haar", "heavy")]
+    view = FigureView(results, "thresholds")
+    rows = [view.numbers(f"{design}, kappa=1000", "rules") for design in ("haar", "heavy")]
     if not all(rows):
         return ""
     alike, released = (100.0 * float(row["exact"][0] / row["n"][0]) for row in rows)
@@ -85,7 +78,7 @@ def _needed(results: Results) -> str:
 
 
 def _noise_picture(results: Results) -> Picture | None:
-    found = _table(results, "rates", "noise", "SHB-EXP")
+    found = FigureView(results, "rates").numbers("noise", "SHB-EXP")
     if not found:
         return None
     T, error2 = found["T"].astype(float), found["error2"]
@@ -96,7 +89,7 @@ def _noise_picture(results: Results) -> Picture | None:
 
 
 def _bound_picture(results: Results) -> Picture | None:
-    found = _table(results, "lower_bound_n", "all b", "Psi")
+    found = FigureView(results, "lower_bound_n").numbers("all b", "Psi")
     if not found:
         return None
     lines = tuple(Line(name, found["kappa"], found[name]) for name in ("exact", "printed"))
