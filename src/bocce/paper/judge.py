@@ -14,17 +14,7 @@ from .exhibit import Exhibit
 from .exhibits import EXHIBITS
 from .results import FigureView, Results
 from .specs import Profile
-from .verdicts import CLASSES, KINDS, OBSERVATION, OBSERVED, OURS, STATEMENT, Verdict
-
-IN_WORDS = {
-    "holds": "holds",
-    "mostly": "mostly holds",
-    "mixed": "is mixed",
-    "mostly-not": "mostly does not hold",
-    "fails": "fails",
-    "not-evaluated": "could not be judged",
-}
-PLURALS = ("hold", "mostly hold", "are mixed", "mostly do not", "fail", "were not judged")
+from .verdicts import CLASSES, KINDS, OBSERVATION, OBSERVED, OURS, STATEMENT, WORDS, Verdict
 
 
 def judge_all(results: Results, profile: Profile) -> list[Verdict]:
@@ -54,7 +44,7 @@ def bottom_line(verdicts: list[Verdict]) -> list[str]:
             return "was not run"
         verdict = by_id[claim]
         shown = "; ".join(f"{setting} {score}" for setting, score in verdict.score.items())
-        return IN_WORDS[verdict.word] + (f" ({shown})" if shown else "")
+        return WORDS[verdict.word].one + (f" ({shown})" if shown else "")
 
     def panel(setting: str) -> str:
         found = by_id["published_panel"].score if "published_panel" in by_id else {}
@@ -83,8 +73,7 @@ def _listed(total: dict[str, dict[str, int]], kind: str) -> str:
     >>> _listed({"observation": {"holds": 2, "mixed": 3, "fails": 1}}, "observation")
     '2 hold, 3 are mixed and 1 fail'
     """
-    plural = dict(zip(IN_WORDS, PLURALS))
-    parts = [f"{count} {plural[word]}" for word, count in total[kind].items()]
+    parts = [f"{count} {WORDS[word].many}" for word, count in total[kind].items()]
     if len(parts) < 2:
         return parts[0] if parts else "none was run"
     return f"{', '.join(parts[:-1])} and {parts[-1]}"

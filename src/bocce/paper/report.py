@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import __version__
 from .._atomic import atomic_write
 from .._types import Json
-from . import judge, runner, verdicts
+from . import judge, runner
 from .canvas import SETTING_WORDS, Picture
 from .contributions import Contribution, contributions
 from .exhibit import Exhibit
@@ -17,30 +17,11 @@ from .interactive import chart
 from .results import Results
 from .specs import SETTINGS, Profile, slug
 from .stopwatch import in_words
-from .verdicts import Verdict
+from .verdicts import WORDS, Verdict
 
-COLOURS = {  # classes of the page's style sheet
-    "holds": "holds",
-    "proved": "holds",
-    "true-where-tested": "holds",
-    "mostly": "mostly",
-    "mixed": "partly",
-    "mostly-not": "rarely",
-    "fails": "fails",
-    **dict.fromkeys(("constants", "margin", "proof-gap", "rounding", "restate"), "change"),
-}
 GROUPS = judge.TITLES
 # Of a figure's settings the first of these is shown, the others at the press of a button.
 SHOWN_FIRST = ("published", "released-rows", "paper", "authors")
-# What the labels on the page mean, said where they stand.
-MEANINGS = verdicts.MEANINGS | {
-    "holds": "all cases meet the criterion",
-    "mostly": "at least 80 % of the cases meet the criterion",
-    "mixed": "some cases meet the criterion, some do not",
-    "mostly-not": "at most 20 % of the cases meet the criterion",
-    "fails": "no case meets the criterion",
-    "not-evaluated": "there was nothing to compare",
-}
 
 
 def sizes(profile: Profile, cells: int, jobs: int) -> str:
@@ -114,7 +95,7 @@ class Page:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters["slug"] = lambda word: COLOURS.get(word, "open")
+        environment.filters["slug"] = lambda word: WORDS[word].style
         found, results = self.verdicts, self.results
         sections = [self._section(EXHIBITS[label]) for label in self.noted["figures"]]
         shown = [card.picture for card in self.cards if card.picture is not None]
@@ -133,13 +114,12 @@ class Page:
             groups={t: [v for v in found if v.claim.kind == kind] for kind, t in GROUPS.items()},
             settings=[s for s in SETTINGS if any(s in v.findings for v in found)],
             setting_words=SETTING_WORDS,
-            meanings=MEANINGS,
+            meanings={name: word.meaning for name, word in WORDS.items()},
             words_used={v.word for v in found},
             bottom_line=judge.bottom_line(found) if found else [],
             counts=judge.counts(found),
             group_names=GROUPS,
             missing=list(dict.fromkeys(x for name in EXHIBITS for x in results.stand_ins(name))),
-            seconds=sum(float(entry["seconds"]) for entry in results.provenance.values()),
             took=in_words(last) if "elapsed" in last else "",
             by_figure=_by_figure(results),
             rows=_provenance(results, self.profile.name),

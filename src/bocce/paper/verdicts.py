@@ -16,23 +16,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from .results import FigureView
+from .texts import read
+
+
+class Word(NamedTuple):
+    """What a verdict means, how it looks in the report, and how one or many claims of it read."""
+
+    style: str
+    meaning: str
+    one: str
+    many: str
+
 
 OBSERVATION, STATEMENT, OURS = "observation", "statement", "ours"
 KINDS = (OBSERVATION, STATEMENT, OURS)
 OBSERVED = ("holds", "mostly", "mixed", "mostly-not", "fails", "not-evaluated")
-MEANINGS = {
-    "proved": "a full proof is in docs/theory, or the statement is a formula that shows it",
-    "true-where-tested": "no counterexample was found, and no proof is given here",
-    "constants": "the rate or conclusion stands; an explicit constant is corrected",
-    "margin": "wrong in a corner that is named, true elsewhere",
-    "proof-gap": "the statement is true or not refuted; a step of the printed proof is repaired",
-    "rounding": "a number was rounded; the exact number is given",
-    "restate": "another hypothesis or term is needed; the restated form is proved",
-    "not-tested": "the evidence was not computed",
-}
-CLASSES = tuple(MEANINGS)
+WORDS = {name: Word(*row) for name, row in read("claims.toml")["words"].items()}
+CLASSES = tuple(name for name in WORDS if name not in OBSERVED)
 # The setting nearest to what the authors ran comes first: it gives the headline.
 NEAREST = ("published", "released-rows", "authors", "paper")
 MOSTLY = 0.8  # of the cases
