@@ -10,7 +10,7 @@ from .._atomic import atomic_write
 from .._types import Json
 from . import judge, runner
 from .canvas import SETTING_WORDS, Picture
-from .contributions import Contribution, contributions
+from .contributions import contributions
 from .exhibit import Exhibit
 from .exhibits import EXHIBITS
 from .interactive import chart
@@ -55,7 +55,7 @@ class Page:
         self.pictures = {
             label: pictures(results, EXHIBITS[label]) for label in self.noted["figures"]
         }
-        self.cards: list[Contribution] = []
+        self.cards: list[Json] = []
         if self.profile.judges:
             self.cards = contributions(results, self.verdicts, self.pictures)
 
@@ -98,7 +98,7 @@ class Page:
         environment.filters["slug"] = lambda word: WORDS[word].style
         found, results = self.verdicts, self.results
         sections = [self._section(EXHIBITS[label]) for label in self.noted["figures"]]
-        shown = [card.picture for card in self.cards if card.picture is not None]
+        shown = [card["picture"] for card in self.cards if card["picture"]]
         shown += [p for drawn in self.pictures.values() for p in drawn if p.panels]
         charts = json.dumps({p.name: chart(p) for p in shown}, separators=(",", ":"))
         last = self.noted.get("last", {})

@@ -176,13 +176,11 @@ def _on_ray(folder: Path, waiting: list[list[Cell]], jobs: int) -> Iterable[Done
         raise ImportError(
             f"reproduce: --backend ray needs the extra ray ({error}); run {install('ray')}."
         ) from error
-    from joblib import Parallel, delayed, parallel_config
+    from joblib import Parallel, delayed
 
     register_ray()  # type: ignore[no-untyped-call,unused-ignore]
-    with parallel_config(backend="ray", n_jobs=jobs):
-        done: list[Done] = Parallel()(
-            delayed(run_cells)(folder.resolve(), cells) for cells in waiting
-        )
+    pool = Parallel(n_jobs=jobs, backend="ray")
+    done: list[Done] = pool(delayed(run_cells)(folder.resolve(), cells) for cells in waiting)
     return done
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ... import exact, schedules, theory
+from ... import schedules, theory
 from ..canvas import Picture, curve_panels
-from ..compute import prepared, problem, told
+from ..compute import problem, rate, told
 from ..exhibit import exhibit
 from ..results import FigureView, Trajectory
 from ..specs import Outcome, Part, Profile, Run, table
@@ -46,8 +46,7 @@ def speeds_and_kappa(setting: str, rows: int, columns: int, kappa: float) -> Out
     data = synthetic(setting, rows, columns, kappa, 0.0)
 
     def speed(method: str, share: float) -> float:
-        p, s, b, _ = prepared(Run(data, method, setting, share, T=2))
-        return -math.log(exact.mean_square_rate(p, float(s.alpha[1]), float(s.beta[1]), b))
+        return -math.log(rate(Run(data, method, setting, share, T=2)))
 
     given = told(Run(data, "SHB", setting, 0.9), problem(data), 1, 1)
     speeds = {"shb": speed("SHB", 0.9), "shb_full": speed("SHB", 1.0), "sgd": speed("SGD", 1.0)}

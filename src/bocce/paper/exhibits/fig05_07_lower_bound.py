@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import exact, schedules, theory
 from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, Surface, method_lines, words_of
-from ..compute import prepared, problem
+from ..compute import problem, rate
 from ..exhibit import exhibit
 from ..results import FigureView
 from ..specs import Data, Outcome, Part, Profile, Run, curve, table
@@ -39,11 +39,7 @@ def _against_sgd(panel: str, n: int, kappa: float, b: int) -> Iterator[Part]:
 
 def diagonal_rates(n: int, kappa: float, b: int) -> Outcome:
     """The exact factor a step of the root mean square error of each method."""
-    rates = {}
-    for method in METHODS:
-        p, s, _, _ = prepared(_run(method, n, kappa, b))
-        rates[method] = exact.mean_square_rate(p, float(s.alpha[1]), float(s.beta[1]), b)
-    return Outcome.of(**rates)
+    return Outcome.of(**{method: rate(_run(method, n, kappa, b)) for method in METHODS})
 
 
 def two_samples_runs(view: FigureView) -> Finding:
@@ -51,20 +47,20 @@ def two_samples_runs(view: FigureView) -> Finding:
     reading, view = view.setting, FigureView(view.results, view.figure)
     (panel,) = view.panels
     sgd = "SGD, 1/L_max" if reading == "SGD with 1/L_max" else "SGD"
-    rate = {m: float(view.numbers(panel, "rates")[m][0]) for m in METHODS}
+    factor = {m: float(view.numbers(panel, "rates")[m][0]) for m in METHODS}
     runs = {m: view.curve(panel, m).on_runs() for m in METHODS}
-    numbers = {f"{m}: factor a step": value for m, value in rate.items()}
+    numbers = {f"{m}: factor a step": value for m, value in factor.items()}
     numbers |= {f"{m}: last / first of the mean run": c.last / c.start for m, c in runs.items()}
     return Finding(
         {
-            "SHB diverges, in mean square": rate["SHB"] > 1.0 + ROUNDING,
+            "SHB diverges, in mean square": factor["SHB"] > 1.0 + ROUNDING,
             "SHB diverges, on runs": runs["SHB"].diverged,
-            "SGD converges, in mean square": rate[sgd] < 1.0 - ROUNDING,
+            "SGD converges, in mean square": factor[sgd] < 1.0 - ROUNDING,
             "SGD converges, on runs": below(runs[sgd].last, runs[sgd].start, SMALLER),
         },
         numbers,
-        f"In mean square SHB is multiplied by {rate['SHB']:.4f} a step, {reading} by "
-        f"{rate[sgd]:.4f}.",
+        f"In mean square SHB is multiplied by {factor['SHB']:.4f} a step, {reading} by "
+        f"{factor[sgd]:.4f}.",
     )
 
 
