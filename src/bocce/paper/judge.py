@@ -25,7 +25,7 @@ def judge_all(results: Results, profile: Profile) -> list[Verdict]:
         data = _data(exhibit, results, profile)
         for claim in exhibit.claims if settings else ():
             readings = claim.readings or settings
-            findings = {s: claim.judge(FigureView(results, exhibit.label, s)) for s in readings}
+            findings = {s: claim.finding(FigureView(results, exhibit.label, s)) for s in readings}
             verdicts.append(Verdict(claim, exhibit.label, findings, f"{claim.judged_on}; {data}"))
     return verdicts
 

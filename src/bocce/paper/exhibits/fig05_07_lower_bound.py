@@ -14,7 +14,7 @@ from ..compute import problem, rate
 from ..exhibit import exhibit
 from ..results import FigureView
 from ..specs import Data, Outcome, Part, Profile, Run, curve, table
-from ..verdicts import Cases, Finding, below
+from ..verdicts import Finding, Found, below
 from ._synthetic import SMALLER
 
 TWO_RUNS, MANY_RUNS = "kappa=6, b=1", "kappa=10, b=10"
@@ -104,9 +104,7 @@ def two_samples_monotone(view: FigureView) -> Finding:
     return Finding(
         {"0 < beta <= 1": bool((inner > 0.0).all())},
         {"least for beta > 0": inner.min(), "at beta = 0": derivative[:, 0].max()},
-        "The derivative is positive for beta > 0. On the edge beta = 0 it is 0, for Psi has no "
-        "linear term in beta; Psi increases on [0, 1] all the same.",
-        {"the derivative is above 0 on the edge too": edge},
+        also={"the derivative is above 0 on the edge too": edge},
     )
 
 
@@ -180,14 +178,11 @@ def polyak_critical(n: int) -> Outcome:
     return Outcome.of(kappa=POLYAK_KAPPAS, critical=critical, printed=printed)
 
 
-def n_samples_monotone(view: FigureView) -> Finding:
+def n_samples_monotone(view: FigureView) -> Found:
     numbers = view.numbers("all b", "Psi")
     least = numbers["least_derivative"]
-    cases: Cases = {f"b={b}": bool(x > 0.0) for b, x in zip(numbers["b"], least)}
-    found = Finding(cases, {"least over b, beta, theta": least.min()})
-    return found.said(
-        f"The derivative is at least {least.min():.2g} on the grid for {found.score} b."
-    )
+    yield "", None, {"least over b, beta, theta": least.min()}
+    yield from ((f"b={b}", bool(x > 0.0), {}) for b, x in zip(numbers["b"], least))
 
 
 def n_samples_line(view: FigureView) -> Finding:

@@ -15,12 +15,12 @@ from ..results import FigureView, interval
 from ..specs import Data, Part, Profile, Run, curve
 from ..texts import read
 from ..verdicts import OURS, Claim, Finding, span
+from ._synthetic import SIMILAR
 
 METHODS = ("K-CNST", "K-EXP", "SLS-EXP", "SHB-CNST", "SHB-EXP", "SHB-SLS-EXP")
 SEARCHES = ("SLS-EXP", "SHB-SLS-EXP")
 SETS = ("ijcnn", "rcv1", "rcv1_vw_subset_1747")
 SEEDS, BATCH, L2 = 5, 100, 0.01
-SIMILAR = 3.0
 LOOKS = 60  # A curve has about this many points.
 # About how many rows each data set has. The number of rcv1 is of its stand-in, sector.scale.
 ROWS = {"ijcnn": 35_000, "rcv1": 6_400, "rcv1_vw_subset_1747": 1_747, "mushrooms": 8_100}
