@@ -348,7 +348,8 @@ def test_bands_are_one_standard_deviation():
     curve = Trajectory(np.array([0, 1]), runs, none, none, np.array([0, 1]), none)
     (line,) = canvas.method_lines("SGD", curve)
     assert line.y.tolist() == [4.0, 2.0]
-    assert (line.high - line.y).tolist() == (line.y - line.low).tolist() == [0.0, 1.0]
+    low, high = line.band
+    assert (high - line.y).tolist() == (line.y - low).tolist() == [0.0, 1.0]
 
 
 def test_the_same_numbers_draw_the_same_file(tmp_path):

@@ -28,14 +28,13 @@ SETTING_WORDS = {
 @dataclass(frozen=True)
 class Line:
     """``role``: "runs" (mean over seeds, with a band), "exact" (dashed over runs), "guide" (thin)
-    or "points" (marks without a line)."""
+    or "points" (marks without a line). ``band`` has two rows, its lower and its upper end."""
 
     name: str
     x: np.ndarray
     y: np.ndarray
     role: str = "exact"
-    low: np.ndarray | None = None
-    high: np.ndarray | None = None
+    band: np.ndarray | None = None
 
     def lies_on(self, other: Line) -> bool:
         """Whether the two lines look like one."""
@@ -278,8 +277,8 @@ def method_lines(
             at, mean = visible(curve.k if x is None else x, curve.mean, top)
             spread = curve.std[: at.size]
             # a band that reaches 0 would leave the log axis: it ends a decade below the mean
-            low = np.maximum(mean - spread, 0.1 * mean)
-            made.append(Line(name, at, mean, "runs", low, mean + spread))
+            band = np.array([np.maximum(mean - spread, 0.1 * mean), mean + spread])
+            made.append(Line(name, at, mean, "runs", band))
         if curve.exact.size:
             made.append(Line(name, *visible(curve.exact_k, curve.exact, top), "exact"))
     return made

@@ -61,16 +61,12 @@ class Page:
 
     def draw(self, exhibits: list[Exhibit], jobs: int = 1) -> None:
         """The figures as PNG and PDF."""
+        from joblib import Parallel, delayed  # type: ignore[import-untyped]
+
         from .draw import save
 
         drawn = [p for exhibit in exhibits for p in self.pictures[exhibit.label]]
         drawn.sort(key=lambda picture: -len(picture.panels))
-        if jobs == 1:
-            for picture in drawn:
-                save(picture, self.folder / "figures")
-            return
-        from joblib import Parallel, delayed  # type: ignore[import-untyped]
-
         Parallel(n_jobs=jobs)(delayed(save)(picture, self.folder / "figures") for picture in drawn)
 
     def publish(self) -> Path:

@@ -232,28 +232,18 @@ def noted(folder: Path) -> Json:
     if not path.is_file():
         return {}
     try:
-        content = json.loads(path.read_bytes())
-    except ValueError:
-        content = None
-    if not _is_note(content):
+        content: Json = json.loads(path.read_bytes())
+        figures = content["figures"].items()
+        known = content["profile"] in PROFILES and isinstance(content["last"], dict)
+        known = known and all(x in EXHIBITS and {*held} <= {*SETTINGS} for x, held in figures)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        known = False
+    if not known:
         raise ValueError(
             f"{str(path)!r} was altered: it must hold what bocce reproduce wrote; delete run.json "
             f"and run bocce reproduce with --out {folder} again, which keeps the cells."
         )
-    return dict(content)
-
-
-def _is_note(content: Any) -> bool:
-    """Is this what ``_write`` writes?"""
-    if not isinstance(content, dict) or content.get("profile") not in PROFILES:
-        return False
-    figures, last = content.get("figures"), content.get("last")
-    if not isinstance(figures, dict) or not isinstance(last, dict):
-        return False
-    return all(
-        label in EXHIBITS and isinstance(held, list) and set(map(str, held)) <= {*SETTINGS}
-        for label, held in figures.items()
-    )
+    return content
 
 
 def profile_of(folder: Path) -> Profile:

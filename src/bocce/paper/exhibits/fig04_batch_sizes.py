@@ -181,8 +181,8 @@ def _above(line: Line, floor: float) -> Line:
     """The part of a converged curve that is not only rounding."""
     under = line.y < floor
     stop = int(np.argmax(under)) if under.any() else line.y.size
-    low, high = (None if band is None else band[:stop] for band in (line.low, line.high))
-    return replace(line, x=line.x[:stop], y=line.y[:stop], low=low, high=high)
+    band = None if line.band is None else line.band[:, :stop]
+    return replace(line, x=line.x[:stop], y=line.y[:stop], band=band)
 
 
 EXHIBITS = [exhibit("shb_batch_sizes", _parts, _picture, globals())]

@@ -106,8 +106,8 @@ def _picture(view: FigureView) -> Picture:
         ]
         seeds = [view.seeds(panel, "observed") for panel in rows]
         observed = [[run.numbers["observed"][0] for run in runs] for runs in seeds]
-        middle, low, high = (np.array([of(x) for x in observed]) / n for of in (np.mean, min, max))
-        lines.append(Line("observed", kappa, middle, "runs", low, high))
+        middle, *band = (np.array([of(x) for x in observed]) / n for of in (np.mean, min, max))
+        lines.append(Line("observed", kappa, middle, "runs", np.array(band)))
         panels.append(Panel(words, "κ", "batch size / n", lines, xlog=True))
     notes = ("observed: mean of the runs, band: their range",)
     return Picture(columns=4, panels=panels, notes=notes)
