@@ -154,7 +154,7 @@ def check_commands(folder):
     assert again.exit_code == 0
     assert json.loads(again.stdout)["verdicts"]["table_der_beta"] == "holds"
     assert before == {p: p.stat().st_mtime_ns for p in folder.rglob("*.npz")}
-    rows = report._provenance(runner.load(folder), "paper")
+    rows = report._curves(runner.load(folder), "paper")
     command = next(
         row["command"] for row in rows if "misestimation/paper/l/nu-1/" in row["command"]
     )

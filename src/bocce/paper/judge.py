@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
 
 from .._types import Json
 from .erratum import summary
@@ -82,18 +81,15 @@ def _listed(total: dict[str, dict[str, int]], kind: str) -> str:
 # ---------------------------------------------------------------- text
 
 
-def significant(value: Any) -> Any:
+def significant(value: float) -> float | None:
     """Six significant digits; infinity and NaN are null, as JSON has none.
 
-    >>> significant({"a": 1.23456789, "b": math.inf, "c": 7})
-    {'a': 1.23457, 'b': None, 'c': 7}
+    >>> significant(1.23456789), significant(math.inf), significant(7)
+    (1.23457, None, 7)
     """
-    if isinstance(value, dict):
-        return {str(key): significant(item) for key, item in value.items()}
-    if isinstance(value, bool | int | str) or value is None:
+    if isinstance(value, int):
         return value
-    number = float(value)
-    return float(f"{number:.6g}") if math.isfinite(number) else None
+    return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
 def _entry(v: Verdict) -> Json:
@@ -120,7 +116,10 @@ def _entry(v: Verdict) -> Json:
         "change": changes[0] if changes else None,
         "further_changes": changes[1:],
         "details": {
-            setting: {"cases": dict(found.cases), "numbers": significant(found.numbers)}
+            setting: {
+                "cases": found.cases,
+                "numbers": {name: significant(value) for name, value in found.numbers.items()},
+            }
             for setting, found in v.findings.items()
         },
     }

@@ -97,7 +97,7 @@ class Page:
         shown = [card["picture"] for card in self.cards if card["picture"]]
         shown += [p for drawn in self.pictures.values() for p in drawn if p.panels]
         charts = json.dumps({p.name: chart(p) for p in shown}, separators=(",", ":"))
-        last = self.noted.get("last", {})
+        curves, last = _curves(results, self.profile.name), self.noted.get("last", {})
         return environment.get_template("report.html").render(
             version=__version__,
             profile=self.profile,
@@ -117,8 +117,8 @@ class Page:
             group_names=GROUPS,
             missing=list(dict.fromkeys(x for name in EXHIBITS for x in results.stand_ins(name))),
             took=in_words(last) if "elapsed" in last else "",
-            by_figure=_by_figure(results),
-            rows=_provenance(results, self.profile.name),
+            by_figure=_by_figure(curves),
+            curves=curves,
             versions=_versions(results),
             charts=charts.replace("<", "\\u003c"),
             plotly=get_plotlyjs(),
@@ -170,44 +170,42 @@ def _changes(found: list[Verdict]) -> list[Json]:
     return sorted(rows, key=lambda row: int(row["change"].line))
 
 
-def _by_figure(results: Results) -> list[Json]:
+def _curves(results: Results, profile: str) -> list[Json]:
+    """A row for each curve or table: seeds, time, and the command that makes it again."""
+    rows = []
+    for (figure, setting), panels in results.figures.items():
+        for panel, methods in panels.items():
+            for method, seeds in methods.items():
+                curve = "/".join([figure, setting, slug(panel), slug(method)])
+                command = (
+                    f"bocce reproduce {figure} --profile {profile} --setting {setting} --fresh "
+                    f"--only {curve}/"
+                )
+                seconds = sum(float(seed.made.get("seconds", 0)) for seed in seeds.values())
+                row = {"figure": figure, "curve": curve, "seeds": [*seeds], "seconds": seconds}
+                rows.append(row | {"command": command})
+    return rows
+
+
+def _by_figure(curves: list[Json]) -> list[Json]:
     """How many cells each figure has and how long they took, the dearest first."""
     rows: dict[str, Json] = {}
-    for key, entry in results.provenance.items():
-        row = rows.setdefault(key[0], {"figure": key[0], "cells": 0, "seconds": 0.0})
-        row["cells"] += 1
-        row["seconds"] += float(entry["seconds"])
-    return sorted(rows.values(), key=lambda row: -row["seconds"])
+    for curve in curves:
+        row = rows.setdefault(curve["figure"], {"cells": 0, "seconds": 0.0})
+        row["cells"] += len(curve["seeds"])
+        row["seconds"] += curve["seconds"]
+    found = [{"figure": figure} | row for figure, row in rows.items()]
+    return sorted(found, key=lambda row: -row["seconds"])
 
 
 def _versions(results: Results) -> dict[str, str]:
     """Every version that some cell was computed with."""
-    entries = list(results.provenance.values())
-    if not entries:
-        return {}
+    found: dict[str, set[str]] = {}
+    for outcome in results.outcomes.values():
+        for name in outcome.made.keys() - {"written", "seconds"}:
+            found.setdefault(name, set()).add(outcome.made[name])
     names = ("bocce", "python", "numpy", "scipy", "numba", "machine")
-    found = {name: sorted({entry[name] for entry in entries}) for name in names}
-    return {name: ", ".join(values) for name, values in found.items()}
-
-
-def _provenance(results: Results, profile: str) -> list[dict[str, str]]:
-    """A row for each curve: seeds, time, and the command that makes it again."""
-    rows: dict[str, Json] = {}
-    for (figure, setting, panel, method, seed), entry in results.provenance.items():
-        curve = "/".join([figure, setting, slug(panel), slug(method)])
-        row = rows.setdefault(curve, {"curve": curve, "seeds": [], "seconds": 0.0})
-        row["seeds"].append(seed)
-        row["seconds"] += float(entry["seconds"])
-    return [
-        {
-            "curve": row["curve"],
-            "seeds": ", ".join(row["seeds"]),
-            "seconds": f"{row['seconds']:.2f}",
-            "command": f"bocce reproduce {row['curve'].split('/')[0]} --profile {profile} "
-            f"--setting {row['curve'].split('/')[1]} --fresh --only {row['curve']}/",
-        }
-        for row in rows.values()
-    ]
+    return {name: ", ".join(sorted(found[name])) for name in names if name in found}
 
 
 def judged(folder: Path, results: Results) -> tuple[list[Verdict], str]:

@@ -100,11 +100,6 @@ class Results:
             panels.setdefault(panel, {}).setdefault(method, {})[seed] = outcome
         return found
 
-    @property
-    def provenance(self) -> dict[Key, dict[str, str]]:
-        """With what each stored cell was computed."""
-        return {key: outcome.made for key, outcome in self.outcomes.items() if outcome.made}
-
     def settings(self, figure: str) -> list[str]:
         return [setting for setting in SETTINGS if (figure, setting) in self.figures]
 
