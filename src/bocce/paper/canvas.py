@@ -95,8 +95,7 @@ class Panel:
     def empty_place(self) -> tuple[float, float, str, str]:
         """The place near which the fewest lines pass: x and y in shares of the panel, and the
         horizontal and vertical alignment of words there."""
-        passing = dict.fromkeys(PLACES, 0)
-        drawn = [line for line in self.lines if line.x.size]
+        drawn, points = [line for line in self.lines if line.x.size], [np.zeros((0, 2))]
         wide = np.concatenate([line.x for line in drawn] or [np.ones(1)])
         wide = wide[wide > 0.0] if self.xlog else wide
         y = np.concatenate([line.y for line in drawn] or [np.ones(1)])
@@ -105,11 +104,9 @@ class Panel:
             u = _share(line.x, float(wide.min()), float(wide.max()), self.xlog)
             v = _share(line.y, low, high, self.ylog)
             at = np.linspace(u.min(), u.max(), 100)
-            height = np.interp(at, u, v)
-            for place in PLACES:
-                near = (np.abs(at - place[0]) < 0.5) & (np.abs(height - place[1]) < 0.2)
-                passing[place] += int(near.sum())
-        across, up = min(PLACES, key=lambda place: passing[place])
+            points.append(np.column_stack([at, np.interp(at, u, v)]))
+        away = np.abs(np.concatenate(points) - np.array(PLACES)[:, None])
+        across, up = PLACES[int(np.argmin((away < (0.5, 0.2)).all(axis=2).sum(axis=1)))]
         down = "top" if up > 0.9 else "bottom" if up < 0.1 else "middle"
         return across, up, "right" if across > 0.5 else "left", down
 

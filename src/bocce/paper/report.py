@@ -14,12 +14,12 @@ from .contributions import contributions
 from .exhibit import Exhibit
 from .exhibits import EXHIBITS
 from .interactive import chart
+from .judge import TITLES
 from .results import Results
 from .specs import SETTINGS, Profile, slug
 from .stopwatch import in_words
 from .verdicts import WORDS, Verdict
 
-GROUPS = judge.TITLES
 # Of a figure's settings the first of these is shown, the others at the press of a button.
 SHOWN_FIRST = ("published", "released-rows", "paper", "authors")
 
@@ -52,8 +52,9 @@ class Page:
         self.noted = runner.noted(folder)
         self.profile = runner.profile_of(folder)
         self.verdicts, self.claims = judged(folder, results)
-        self.pictures = {
-            label: pictures(results, EXHIBITS[label]) for label in self.noted["figures"]
+        self.pictures = {  # One picture for each setting of an exhibit that was run.
+            label: [EXHIBITS[label].drawn(results, s) for s in results.settings(label)]
+            for label in self.noted["figures"]
         }
         self.cards: list[Json] = []
         if self.profile.judges:
@@ -107,14 +108,14 @@ class Page:
             by_id={v.claim.id: v for v in found},
             changes=_changes(found),
             sections=sections,
-            groups={t: [v for v in found if v.claim.kind == kind] for kind, t in GROUPS.items()},
+            groups={t: [v for v in found if v.claim.kind == kind] for kind, t in TITLES.items()},
             settings=[s for s in SETTINGS if any(s in v.findings for v in found)],
             setting_words=SETTING_WORDS,
             meanings={name: word.meaning for name, word in WORDS.items()},
             words_used={v.word for v in found},
             bottom_line=judge.bottom_line(found) if found else [],
             counts=judge.counts(found),
-            group_names=GROUPS,
+            group_names=TITLES,
             missing=list(dict.fromkeys(x for name in EXHIBITS for x in results.stand_ins(name))),
             took=in_words(last) if "elapsed" in last else "",
             by_figure=_by_figure(curves),
@@ -143,11 +144,6 @@ def _numbered(alias: str) -> str:
     ('Figure 5', 'Table 1')
     """
     return alias.replace("fig", "Figure ").replace("table", "Table ")
-
-
-def pictures(results: Results, exhibit: Exhibit) -> list[Picture]:
-    """One picture for each setting of an exhibit that was run."""
-    return [exhibit.drawn(results, setting) for setting in results.settings(exhibit.label)]
 
 
 def _alt(picture: Picture) -> str:
