@@ -32,7 +32,7 @@ FIGURE = {claim.id: label for label, exhibit in EXHIBITS.items() for claim in ex
 
 def finding(name, results, setting="paper"):
     """What a claim finds in these results."""
-    return BY_NAME[name].judge(FigureView(results, FIGURE[name], setting))
+    return BY_NAME[name].finding(FigureView(results, FIGURE[name], setting))
 
 
 def word(name, results):

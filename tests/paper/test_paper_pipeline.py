@@ -154,7 +154,7 @@ def check_commands(folder):
     assert again.exit_code == 0
     assert json.loads(again.stdout)["verdicts"]["table_der_beta"] == "holds"
     assert before == {p: p.stat().st_mtime_ns for p in folder.rglob("*.npz")}
-    rows = report._provenance(runner.load(folder), "paper")
+    rows = report._curves(runner.load(folder), "paper")
     command = next(
         row["command"] for row in rows if "misestimation/paper/l/nu-1/" in row["command"]
     )
@@ -220,7 +220,7 @@ def test_the_time_left_is_an_estimate_that_experience_corrects(monkeypatch):
     cell = EXHIBITS["der_beta"].cells("paper", TINY)[0]
     for _ in range(40):
         now[0] += 2.0
-        progress.add([(cell, None, None)])
+        progress.add([(cell, None)])
     assert told[0] == (0.0, "1 min 40 s")
     assert told[-1][0] == 40.0
     assert 60.0 * 1.7 < progress.left() < 60.0 * 2.0
@@ -348,7 +348,8 @@ def test_bands_are_one_standard_deviation():
     curve = Trajectory(np.array([0, 1]), runs, none, none, np.array([0, 1]), none)
     (line,) = canvas.method_lines("SGD", curve)
     assert line.y.tolist() == [4.0, 2.0]
-    assert (line.high - line.y).tolist() == (line.y - line.low).tolist() == [0.0, 1.0]
+    low, high = line.band
+    assert (high - line.y).tolist() == (line.y - low).tolist() == [0.0, 1.0]
 
 
 def test_the_same_numbers_draw_the_same_file(tmp_path):

@@ -225,10 +225,12 @@ def test_methods_with_the_same_steps_share_a_run_to_the_last_bit(seed):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_shares_hold_every_cell_once_and_each_kernel_is_compiled_by_one_process(jobs):
+def test_shares_hold_every_cell_once_dear_ones_first_each_of_one_problem(jobs):
     cells = every_cell()
     shares = costs.shares(cells, jobs)
     assert sorted(c.key for share in shares for c in share) == sorted(c.key for c in cells)
-    kernels = {costs.kernel(c) for c in cells} - {None}
-    first = [costs.kernel(c) for share in shares[: len(kernels)] for c in share]
-    assert (sorted(map(str, first)) == sorted(map(str, kernels))) == (jobs > 1)
+    spent = [sum(map(costs.cost, share)) for share in shares]
+    assert spent == sorted(spent, reverse=True)
+    for share in shares:
+        assert len({c.job.data if isinstance(c.job, Run) else c.key for c in share}) == 1
+        assert len(share) == 1 or sum(map(costs.cost, share)) <= costs.SHARE

@@ -85,7 +85,7 @@ def test_the_evidence_for_a_class_is_found(claim):
     """Computed here, not read: each inequality that the verdict rests on."""
     outcome = theorems.lemma(claim.id)
     results = Results({("theorems", "paper", claim.id, "test", "table"): outcome})
-    finding = claim.judge(FigureView(results, "theorems"))
+    finding = claim.finding(FigureView(results, "theorems"))
     assert [name for name, case in finding.cases.items() if case is not True] == []
     assert Verdict(claim, "theorems", {"paper": finding}).word == claim.verdict
     printed = [name for name in finding.cases if re.search("printed|gap|rounded|too small", name)]

@@ -28,14 +28,13 @@ SETTING_WORDS = {
 @dataclass(frozen=True)
 class Line:
     """``role``: "runs" (mean over seeds, with a band), "exact" (dashed over runs), "guide" (thin)
-    or "points" (marks without a line)."""
+    or "points" (marks without a line). ``band`` has two rows, its lower and its upper end."""
 
     name: str
     x: np.ndarray
     y: np.ndarray
     role: str = "exact"
-    low: np.ndarray | None = None
-    high: np.ndarray | None = None
+    band: np.ndarray | None = None
 
     def lies_on(self, other: Line) -> bool:
         """Whether the two lines look like one."""
@@ -96,8 +95,7 @@ class Panel:
     def empty_place(self) -> tuple[float, float, str, str]:
         """The place near which the fewest lines pass: x and y in shares of the panel, and the
         horizontal and vertical alignment of words there."""
-        passing = dict.fromkeys(PLACES, 0)
-        drawn = [line for line in self.lines if line.x.size]
+        drawn, points = [line for line in self.lines if line.x.size], [np.zeros((0, 2))]
         wide = np.concatenate([line.x for line in drawn] or [np.ones(1)])
         wide = wide[wide > 0.0] if self.xlog else wide
         y = np.concatenate([line.y for line in drawn] or [np.ones(1)])
@@ -106,11 +104,9 @@ class Panel:
             u = _share(line.x, float(wide.min()), float(wide.max()), self.xlog)
             v = _share(line.y, low, high, self.ylog)
             at = np.linspace(u.min(), u.max(), 100)
-            height = np.interp(at, u, v)
-            for place in PLACES:
-                near = (np.abs(at - place[0]) < 0.5) & (np.abs(height - place[1]) < 0.2)
-                passing[place] += int(near.sum())
-        across, up = min(PLACES, key=lambda place: passing[place])
+            points.append(np.column_stack([at, np.interp(at, u, v)]))
+        away = np.abs(np.concatenate(points) - np.array(PLACES)[:, None])
+        across, up = PLACES[int(np.argmin((away < (0.5, 0.2)).all(axis=2).sum(axis=1)))]
         down = "top" if up > 0.9 else "bottom" if up < 0.1 else "middle"
         return across, up, "right" if across > 0.5 else "left", down
 
@@ -278,8 +274,8 @@ def method_lines(
             at, mean = visible(curve.k if x is None else x, curve.mean, top)
             spread = curve.std[: at.size]
             # a band that reaches 0 would leave the log axis: it ends a decade below the mean
-            low = np.maximum(mean - spread, 0.1 * mean)
-            made.append(Line(name, at, mean, "runs", low, mean + spread))
+            band = np.array([np.maximum(mean - spread, 0.1 * mean), mean + spread])
+            made.append(Line(name, at, mean, "runs", band))
         if curve.exact.size:
             made.append(Line(name, *visible(curve.exact_k, curve.exact, top), "exact"))
     return made

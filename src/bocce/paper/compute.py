@@ -105,6 +105,12 @@ def prepared(run: Run) -> tuple[Problem, Any, int, np.ndarray]:
     return p, build(run.setting, run.rule, told(run, p, b, T)), b, np.full(p.d, run.w0)
 
 
+def rate(run: Run) -> float:
+    """The exact factor a step of the root mean square error, with the numbers of step 1."""
+    p, schedule, b, _ = prepared(run)
+    return exact.mean_square_rate(p, float(schedule.alpha[1]), float(schedule.beta[1]), b)
+
+
 # ---------------------------------------------------------------- runs and expectations
 
 

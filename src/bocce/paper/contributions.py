@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import numpy as np
-
+from .._types import Json
 from .canvas import Line, Panel, Picture
 from .exhibits.rates import slope_in_T
-from .results import Results
+from .results import FigureView, Results
 from .texts import read
 from .verdicts import NEAREST, Verdict
 
 SHOWN = ("κ = 1000, r = 1e-2", "published")  # the panel of figure 3 that the cards show
 
 
-@dataclass(frozen=True)
-class Contribution:
-    """``holds``: what was found; ``where``: at which batch sizes; ``stops``: where it ends."""
-
-    number: int
-    title: str
-    statements: tuple[str, ...]
-    holds: str
-    where: str
-    stops: str
-    picture: Picture | None = None
-
-
 def contributions(
     results: Results, verdicts: list[Verdict], pictures: dict[str, list[Picture]]
-) -> list[Contribution]:
-    """The five cards, in the paper's order."""
+) -> list[Json]:
+    """The five cards, in the paper's order: their texts in claims.toml, and a picture each."""
     found = {
         "met": defaultdict(lambda: "not run here", {v.claim.id: _met(v) for v in verdicts}),
         "fall": _fall(results),
@@ -43,10 +29,10 @@ def contributions(
     drawn = {1: _noise_picture(results), 3: _bound_picture(results)}
     cards = []
     for number, row in enumerate(read("claims.toml")["contributions"], start=1):
-        methods = row.get("methods", ())
-        picture = _curves(number, methods, pictures) if methods else drawn[number]
         said = {name: row[name].format(**found) for name in ("holds", "where", "stops")}
-        cards.append(Contribution(number, row["title"], row["statements"], **said, picture=picture))
+        curves = _curves(row["methods"], pictures) if "methods" in row else drawn[number]
+        picture = curves and replace(curves, name=f"contribution-{number}")
+        cards.append(row | said | {"number": number, "picture": picture})
     return cards
 
 
@@ -56,14 +42,8 @@ def _met(verdict: Verdict) -> str:
     return "; ".join(scores) if verdict.score else "not run here"
 
 
-def _table(results: Results, figure: str, panel: str, method: str) -> dict[str, np.ndarray]:
-    """The columns of a table, or nothing."""
-    outcome = results.outcomes.get((figure, "paper", panel, method, "table"))
-    return outcome.numbers if outcome else {}
-
-
 def _fall(results: Results) -> str:
-    found = _table(results, "rates", "noise", "SHB-EXP")
+    found = FigureView(results, "rates").numbers("noise", "SHB-EXP")
     if not found:
         return ""
     return (
@@ -73,7 +53,8 @@ def _fall(results: Results) -> str:
 
 
 def _needed(results: Results) -> str:
-    rows = [_table(results, "thresholds", f"{d}, kappa=1000", "rules") for d in ("haar", "heavy")]
+    view = FigureView(results, "thresholds")
+    rows = [view.numbers(f"{design}, kappa=1000", "rules") for design in ("haar", "heavy")]
     if not all(rows):
         return ""
     alike, released = (100.0 * float(row["exact"][0] / row["n"][0]) for row in rows)
@@ -85,35 +66,32 @@ def _needed(results: Results) -> str:
 
 
 def _noise_picture(results: Results) -> Picture | None:
-    found = _table(results, "rates", "noise", "SHB-EXP")
+    found = FigureView(results, "rates").numbers("noise", "SHB-EXP")
     if not found:
         return None
     T, error2 = found["T"].astype(float), found["error2"]
     lines = (Line("SHB-EXP", T, error2), Line("1/T", T, error2[-1] * T[-1] / T, "guide"))
     title = "error that the noise leaves, b = n/10"
     panel = Panel(title, "T", "E‖w − w*‖²", lines, xlog=True)
-    return Picture("contribution-1", "Noise-adaptive steps", panels=(panel,))
+    return Picture(title="Noise-adaptive steps", panels=(panel,))
 
 
 def _bound_picture(results: Results) -> Picture | None:
-    found = _table(results, "lower_bound_n", "all b", "Psi")
+    found = FigureView(results, "lower_bound_n").numbers("all b", "Psi")
     if not found:
         return None
     lines = tuple(Line(name, found["kappa"], found[name]) for name in ("exact", "printed"))
     title = "SHB diverges below this batch, n = 100"
     panel = Panel(title, "κ", "batch size", lines, xlog=True, ylog=False)
-    return Picture("contribution-3", "Lower bound", panels=(panel,))
+    return Picture(title="Lower bound", panels=(panel,))
 
 
-def _curves(
-    number: int, methods: tuple[str, ...], pictures: dict[str, list[Picture]]
-) -> Picture | None:
+def _curves(methods: tuple[str, ...], pictures: dict[str, list[Picture]]) -> Picture | None:
     """Some methods of one panel of figure 3, in the setting of the published panel."""
     for picture in pictures.get("shb_quad", []):
         for panel in picture.panels:
             if picture.name.endswith(SHOWN[1]) and panel.title == SHOWN[0]:
                 lines = tuple(line for line in panel.lines if line.name in methods)
                 shown = replace(panel, title="figure 3, κ = 1000, r = 0.01", lines=lines)
-                name = f"contribution-{number}"
-                return replace(picture, name=name, columns=1, panels=(shown,))
+                return replace(picture, columns=1, panels=(shown,))
     return None

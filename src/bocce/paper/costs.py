@@ -9,7 +9,6 @@ from .specs import EXACT, Cell, Run
 # Milliseconds of one core, measured at the paper's sizes: the headers of the cells hold them.
 TABLES = {"diverging_run": 400.0, "observed_batch": 300.0, "batch_factor": 300.0}
 REAL = {"ijcnn": 200.0, "rcv1": 900.0, "rcv1_vw_subset_1747": 250.0, "mushrooms": 60.0}
-SPARSE = ("rcv1", "rcv1_vw_subset_1747")
 SEARCH = 2.0  # a line search takes so many times as long
 SHARE = 4000.0  # milliseconds that one share takes, about: one problem of figures 3 and 10
 
@@ -29,38 +28,19 @@ def cost(cell: Cell) -> float:
     return 3.0 + (0.002 + 0.008 * thousands) * job.T
 
 
-def kernel(cell: Cell) -> tuple[bool, bool, str, bool] | None:
-    """Which compiled kernel a cell runs, those that most cells need first; tables have none."""
-    job = cell.job
-    if not isinstance(job, Run):
-        return None
-    search = job.rule if "SLS" in job.rule else ""
-    logistic = job.data.loss == "logistic"
-    return job.data.name in SPARSE, logistic, search, cell.seed != EXACT
-
-
 def shares(waiting: list[Cell], jobs: int) -> list[list[Cell]]:
     """Cells that are computed one after the other, dear ones first.
 
     Those of one problem stay together, for then its data and tables are made once. A share is no
-    longer than `SHARE`, nor than what keeps all processes at work. Before all others comes one
-    cheap cell of each kernel, so that no two processes compile the same one.
+    longer than `SHARE`, nor than what keeps all processes at work.
     """
-    cheapest: dict[tuple[bool, bool, str, bool], Cell] = {}
-    for cell in sorted(waiting, key=cost) if jobs > 1 else ():
-        compiled = kernel(cell)
-        if compiled is not None:
-            cheapest.setdefault(compiled, cell)
-    first = [cheapest[compiled] for compiled in sorted(cheapest)]
-    alone = {cell.key for cell in first}
     groups: dict[Hashable, list[Cell]] = {}
-    for cell in (cell for cell in waiting if cell.key not in alone):
+    for cell in waiting:
         problem = cell.job.data if isinstance(cell.job, Run) else cell.key
         groups.setdefault(problem, []).append(cell)
     longest = min(SHARE, sum(map(cost, waiting)) / (4.0 * jobs))
     found = [share for group in groups.values() for share in _cut(group, longest)]
-    found.sort(key=lambda share: sum(map(cost, share)), reverse=True)
-    return [*([cell] for cell in first), *found]
+    return sorted(found, key=lambda share: sum(map(cost, share)), reverse=True)
 
 
 def _cut(cells: list[Cell], longest: float) -> list[list[Cell]]:

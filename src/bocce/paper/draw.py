@@ -139,9 +139,8 @@ def _line(ax: Axes, stroke: Stroke, names: int) -> Any:
         alpha=0.9,
         label=line.name if stroke.first else None,
     )
-    if line.low is not None and line.high is not None:
-        low, high = line.low[keep], line.high[keep]
-        ax.fill_between(x, low, high, color=stroke.colour, alpha=0.15, lw=0)
+    if line.band is not None:
+        ax.fill_between(x, *line.band[:, keep], color=stroke.colour, alpha=0.15, lw=0)
     return handle
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .exhibits.theorems import CLAIMS, OTHER
-from .verdicts import MEANINGS, STATEMENT, Change, Verdict
+from .verdicts import CLASSES, STATEMENT, WORDS, Change, Verdict
 
 HEAD = """# Erratum
 
@@ -48,15 +48,12 @@ def erratum(found: Iterable[Verdict] | None = None) -> str:
     parts += [_change(change) for change in OTHER]
     right = ", ".join(f"{row.name} (`{row.source}`)" for row in CLAIMS if not row.changes)
     parts.append(f"## Without a change\n\n{right}.\n")
-    words = "\n".join(f"- **{word}**: {MEANINGS[word]}." for word in MEANINGS if _used(word))
+    used = {row.verdict for row in CLAIMS}
+    words = "\n".join(f"- **{name}**: {WORDS[name].meaning}." for name in CLASSES if name in used)
     parts.append(f"## The words\n\n{words}\n")
     if untested:
         parts.append(f"Not tested on these results: {', '.join(untested)}.\n")
     return "\n".join(parts)
-
-
-def _used(word: str) -> bool:
-    return any(row.verdict == word for row in CLAIMS)
 
 
 def _change(change: Change, said: str = "") -> str:
@@ -74,19 +71,10 @@ def _proof(path: str) -> str:
 
 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-PHRASES = {
-    "restate": (
-        "statement needs another hypothesis or term",
-        "statements need another hypothesis or term",
-    ),
-    "constants": ("needs other constants", "need other constants"),
-    "margin": ("threshold is off by one batch size in 99", "thresholds are off in a corner"),
-    "proof-gap": ("proof has a gap that can be closed", "proofs have gaps that can be closed"),
-    "rounding": ("number was rounded", "numbers were rounded"),
-    "proved": ("is proved as it stands", "are proved as they stand"),
-    "true-where-tested": ("is true where tested", "are true where tested"),
-    "not-tested": ("was not tested", "were not tested"),
-}
+GRAVEST_FIRST = (
+    *("restate", "constants", "margin", "proof-gap", "rounding"),
+    *("proved", "true-where-tested", "not-tested"),
+)
 
 
 def in_words(count: int) -> str:
@@ -104,10 +92,10 @@ def summary(classes: list[str]) -> str:
     'Every rate that the paper claims survives; one number was rounded.'
     """
     parts = []
-    for word, (single, plural) in PHRASES.items():
+    for word in GRAVEST_FIRST:
         count = classes.count(word)
         if count:
-            said = f"{in_words(count)} {single if count == 1 else plural}"
+            said = f"{in_words(count)} {WORDS[word].one if count == 1 else WORDS[word].many}"
             parts.append(said + (_one_line() if word == "constants" and count > 1 else ""))
     rates = all(change.rate_survives for row in CLAIMS for change in row.changes)
     first = "Every rate that the paper claims survives; " if rates else ""

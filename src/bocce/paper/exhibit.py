@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .canvas import SETTING_WORDS, Picture
 from .results import FigureView, Results
 from .specs import Cell, Part, Profile
-from .texts import claims, read
-from .verdicts import Claim, Finding
+from .texts import read
+from .verdicts import OBSERVATION, Change, Claim, Judge
 
 HORIZONS = (2000, 7000, 10_000, 16_000, 32_000, 1_000_000)  # The values of T in captions.
 
@@ -19,44 +19,30 @@ HORIZONS = (2000, 7000, 10_000, 16_000, 32_000, 1_000_000)  # The values of T in
 class Exhibit:
     """What one figure computes under a setting and a profile, what it shows and what it claims.
 
-    ``label`` is the paper's LaTeX label without "fig:". The texts of the exhibit stand in
-    claims.toml under its label. ``parts`` gives the cells of a setting and a profile.
+    ``label`` is the paper's LaTeX label without "fig:". ``parts`` gives the cells of a setting and
+    a profile. The texts stand in claims.toml: ``alias`` is the number of the exhibit in the paper,
+    such as "fig3", and ``about`` is the caption without its sizes. A figure that is ``ours`` is not
+    in the paper.
     """
 
     label: str
     parts: Callable[[str, Profile], Iterable[Part]]
     picture: Callable[[FigureView], Picture]
     claims: tuple[Claim, ...]
+    alias: str
+    title: str
+    about: str
+    settings: tuple[str, ...] = ("paper",)
+    ours: bool = False
 
     def cells(self, setting: str, profile: Profile) -> list[Cell]:
         return [Cell(self.label, setting, *part) for part in self.parts(setting, profile)]
-
-    def _text(self, name: str, default: Any = "") -> Any:
-        return read("claims.toml")["exhibits"][self.label].get(name, default)
-
-    @property
-    def alias(self) -> str:
-        """The number of the exhibit in the paper, such as "fig3"."""
-        return str(self._text("alias"))
-
-    @property
-    def title(self) -> str:
-        return str(self._text("title"))
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        return tuple(self._text("settings", ("paper",)))
-
-    @property
-    def ours(self) -> bool:
-        """Whether the figure is not in the paper."""
-        return bool(self._text("ours", False))
 
     def caption(self, profile: Profile) -> str:
         """The caption, with the sizes of a profile."""
         T = {T: profile.steps(T) for T in HORIZONS}
         runs = {wanted: profile.counted(wanted) for wanted in (3, 5)}
-        return str(self._text("caption")).format(p=profile, T=T, runs=runs)
+        return self.about.format(p=profile, T=T, runs=runs)
 
     def drawn(self, results: Results, setting: str) -> Picture:
         """The picture. With several settings, the name and the title of the picture say which."""
@@ -71,10 +57,25 @@ def exhibit(
     label: str,
     parts: Callable[[str, Profile], Iterable[Part]],
     picture: Callable[[FigureView], Picture],
-    *judges: Callable[[FigureView], Finding],
-    **others: Callable[[FigureView], Finding],
+    judges: Mapping[str, Any],
+    claimed: tuple[Claim, ...] = (),
 ) -> Exhibit:
-    """An exhibit whose claims stand in claims.toml. The name of a judge is the id of its claim;
-    ``others`` are judges under another name."""
-    named = {judge.__name__: judge for judge in judges} | others
-    return Exhibit(label, parts, picture, claims(read("claims.toml")[label], named))
+    """An exhibit with the texts and claims of claims.toml, after those that are ``claimed``.
+
+    ``judges`` are the names of the exhibit's file: the judge of a claim is the function whose name
+    is the claim's id.
+    """
+    content = read("claims.toml")
+    made = (*claimed, *claims(content.get(label, {}), judges))
+    return Exhibit(label, parts, picture, made, **content["exhibits"][label])
+
+
+def claims(content: dict[str, Any], judges: Mapping[str, Judge]) -> tuple[Claim, ...]:
+    """The claims of a table of TOML, in its order. Keys that are no claim hold for all claims."""
+    texts = {id: row for id, row in content.items() if isinstance(row, dict)}
+    shared = {"kind": OBSERVATION} | {key: content[key] for key in content if key not in texts}
+    made = []
+    for id, row in texts.items():
+        changes = tuple(Change(**change) for change in row.get("changes", ()))
+        made.append(Claim(id, judge=judges[id], **shared | row | {"changes": changes}))
+    return tuple(made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -55,8 +56,8 @@ def chart(picture: Picture) -> Json:
         if own:
             layout[f"legend{place + 2}"] = _own_legend(panel, domain)
             more["legend"] = f"legend{place + 2}"
-        traces = [_band(stroke) for stroke in strokes if _has_band(stroke)]
-        for trace in traces + [_trace(stroke) for stroke in strokes]:
+        bands = [band for stroke in strokes for band in _bands(stroke)]
+        for trace in bands + [_trace(stroke) for stroke in strokes]:
             data.append(trace | more | {"legendrank": 1000 + order.index(trace["name"])})
     return {"data": data, "layout": layout}
 
@@ -172,25 +173,18 @@ def _short(values: np.ndarray) -> list[float]:
     return [float(f"{value:.4g}") for value in values.tolist()]
 
 
-def _has_band(stroke: Stroke) -> bool:
-    """Whether the line has a band that can be seen."""
-    low, high = stroke.line.low, stroke.line.high
-    if low is None or high is None or stroke.line.x.size <= FEW:
-        return False
-    return bool((high > 1.02 * low).any())
-
-
-def _band(stroke: Stroke) -> Json:
-    """One standard deviation to either side, as a filled outline."""
+def _bands(stroke: Stroke) -> Iterator[Json]:
+    """One standard deviation to either side, as a filled outline, where it can be seen."""
     line = stroke.line
-    assert line.low is not None
-    assert line.high is not None
+    if line.band is None or line.x.size <= FEW or not (line.band[1] > 1.02 * line.band[0]).any():
+        return
     keep = line.thinned(POINTS // 2)
-    return {
+    x, (low, high) = line.x[keep], line.band[:, keep]
+    yield {
         "type": "scatter",
         "mode": "lines",
-        "x": _short(np.concatenate([line.x[keep], line.x[keep][::-1]])),
-        "y": _short(np.concatenate([line.high[keep], line.low[keep][::-1]])),
+        "x": _short(np.concatenate([x, x[::-1]])),
+        "y": _short(np.concatenate([high, low[::-1]])),
         "fill": "toself",
         "fillcolor": stroke.colour,
         "opacity": 0.15,
@@ -224,7 +218,7 @@ def _trace(stroke: Stroke) -> Json:
         "opacity": 0.9,
         "hovertemplate": f"{line.name} ({kind})<br>%{{x}}, %{{y:.3e}}<extra></extra>",
     }
-    if few and line.high is not None:
-        up = _short(line.high[keep] - line.y[keep])
+    if few and line.band is not None:
+        up = _short(line.band[1, keep] - line.y[keep])
         trace["error_y"] = {"type": "data", "array": up, "thickness": 1, "width": 2}
     return trace

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
 
 from .._types import Json
 from .erratum import summary
@@ -14,17 +13,7 @@ from .exhibit import Exhibit
 from .exhibits import EXHIBITS
 from .results import FigureView, Results
 from .specs import Profile
-from .verdicts import CLASSES, KINDS, OBSERVATION, OBSERVED, OURS, STATEMENT, Verdict
-
-IN_WORDS = {
-    "holds": "holds",
-    "mostly": "mostly holds",
-    "mixed": "is mixed",
-    "mostly-not": "mostly does not hold",
-    "fails": "fails",
-    "not-evaluated": "could not be judged",
-}
-PLURALS = ("hold", "mostly hold", "are mixed", "mostly do not", "fail", "were not judged")
+from .verdicts import CLASSES, KINDS, OBSERVATION, OBSERVED, OURS, STATEMENT, WORDS, Verdict
 
 
 def judge_all(results: Results, profile: Profile) -> list[Verdict]:
@@ -35,7 +24,7 @@ def judge_all(results: Results, profile: Profile) -> list[Verdict]:
         data = _data(exhibit, results, profile)
         for claim in exhibit.claims if settings else ():
             readings = claim.readings or settings
-            findings = {s: claim.judge(FigureView(results, exhibit.label, s)) for s in readings}
+            findings = {s: claim.finding(FigureView(results, exhibit.label, s)) for s in readings}
             verdicts.append(Verdict(claim, exhibit.label, findings, f"{claim.judged_on}; {data}"))
     return verdicts
 
@@ -54,7 +43,7 @@ def bottom_line(verdicts: list[Verdict]) -> list[str]:
             return "was not run"
         verdict = by_id[claim]
         shown = "; ".join(f"{setting} {score}" for setting, score in verdict.score.items())
-        return IN_WORDS[verdict.word] + (f" ({shown})" if shown else "")
+        return WORDS[verdict.word].one + (f" ({shown})" if shown else "")
 
     def panel(setting: str) -> str:
         found = by_id["published_panel"].score if "published_panel" in by_id else {}
@@ -83,8 +72,7 @@ def _listed(total: dict[str, dict[str, int]], kind: str) -> str:
     >>> _listed({"observation": {"holds": 2, "mixed": 3, "fails": 1}}, "observation")
     '2 hold, 3 are mixed and 1 fail'
     """
-    plural = dict(zip(IN_WORDS, PLURALS))
-    parts = [f"{count} {plural[word]}" for word, count in total[kind].items()]
+    parts = [f"{count} {WORDS[word].many}" for word, count in total[kind].items()]
     if len(parts) < 2:
         return parts[0] if parts else "none was run"
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
@@ -93,18 +81,15 @@ def _listed(total: dict[str, dict[str, int]], kind: str) -> str:
 # ---------------------------------------------------------------- text
 
 
-def significant(value: Any) -> Any:
+def significant(value: float) -> float | None:
     """Six significant digits; infinity and NaN are null, as JSON has none.
 
-    >>> significant({"a": 1.23456789, "b": math.inf, "c": 7})
-    {'a': 1.23457, 'b': None, 'c': 7}
+    >>> significant(1.23456789), significant(math.inf), significant(7)
+    (1.23457, None, 7)
     """
-    if isinstance(value, dict):
-        return {str(key): significant(item) for key, item in value.items()}
-    if isinstance(value, bool | int | str) or value is None:
+    if isinstance(value, int):
         return value
-    number = float(value)
-    return float(f"{number:.6g}") if math.isfinite(number) else None
+    return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
 def _entry(v: Verdict) -> Json:
@@ -131,7 +116,10 @@ def _entry(v: Verdict) -> Json:
         "change": changes[0] if changes else None,
         "further_changes": changes[1:],
         "details": {
-            setting: {"cases": dict(found.cases), "numbers": significant(found.numbers)}
+            setting: {
+                "cases": found.cases,
+                "numbers": {name: significant(value) for name, value in found.numbers.items()},
+            }
             for setting, found in v.findings.items()
         },
     }

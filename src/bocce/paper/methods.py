@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from .. import policies, schedules
@@ -25,56 +26,52 @@ class Told:
     kappa_tilde: float | None
 
 
-Build = Callable[[Told], Any]
+# Functions of T that take what they need of `Told` by its name.
+Factories = dict[str, Callable[..., Any]]
 
-PAPER: dict[str, Build] = {
-    "SGD": lambda t: schedules.sgd(t.T, t.L),
-    "SGD, 1/L_max": lambda t: schedules.sgd(t.T, t.L_max),
-    "SHB": lambda t: schedules.shb(t.T, t.L, t.mu),
-    "NON-ACC-SHB": lambda t: schedules.shb_averaged(t.T, t.L, t.mu),
-    "Multi-SHB": lambda t: schedules.multistage(t.T, t.L, t.mu),
-    "Multi-SHB-CNST": lambda t: schedules.multistage(t.T, t.L, t.mu, momentum="constant"),
-    "2P-SHB": lambda t: schedules.two_phase(t.T, t.L, t.mu),
-    "Nesterov-EXP": lambda t: schedules.nesterov_exponential(t.T, t.L, t.mu),
-    "Multi-SHB-PAN-2": lambda t: schedules.pan(t.T, t.L, t.mu, C=2.0),
-    "Multi-SHB-PAN-T-KAP": lambda t: schedules.pan(t.T, t.L, t.mu, C=t.T * math.sqrt(t.L / t.mu)),
-    "K-CNST": lambda t: schedules.sgd(t.T, t.L),
-    "K-EXP": lambda t: schedules.sgd_exponential(t.T, t.L),
-    "SLS-EXP": lambda t: policies.sgd_sls_exponential(t.T),
-    "SHB-CNST": lambda t: schedules.shb_averaged(t.T, t.L, t.mu),
-    "SHB-EXP": lambda t: schedules.shb_exponential(t.T, t.L, t.mu),
-    "SHB-SLS-EXP": lambda t: policies.shb_sls_exponential(t.T, t.mu),
-    "Multi-SHB (fit)": lambda t: schedules.multistage(t.T, t.L, t.mu, "fit"),
-    "Multi-SHB (authors' stages)": lambda t: schedules.multistage(t.T, t.L, t.mu, "authors"),
-    "Multi-SHB-CNST (authors' stages)": lambda t: schedules.multistage(
-        t.T, t.L, t.mu, "authors", "constant"
+PAPER: Factories = {
+    "SGD": schedules.sgd,
+    "SGD, 1/L_max": lambda T, L_max: schedules.sgd(T, L_max),
+    "SHB": schedules.shb,
+    "NON-ACC-SHB": schedules.shb_averaged,
+    "Multi-SHB": schedules.multistage,
+    "Multi-SHB-CNST": partial(schedules.multistage, momentum="constant"),
+    "2P-SHB": schedules.two_phase,
+    "Nesterov-EXP": schedules.nesterov_exponential,
+    "Multi-SHB-PAN-2": schedules.pan,
+    "Multi-SHB-PAN-T-KAP": lambda T, L, mu: schedules.pan(T, L, mu, C=T * math.sqrt(L / mu)),
+    "K-CNST": schedules.sgd,
+    "K-EXP": schedules.sgd_exponential,
+    "SLS-EXP": policies.sgd_sls_exponential,
+    "SHB-CNST": schedules.shb_averaged,
+    "SHB-EXP": schedules.shb_exponential,
+    "SHB-SLS-EXP": policies.shb_sls_exponential,
+    "Multi-SHB (fit)": partial(schedules.multistage, stages="fit"),
+    "Multi-SHB (authors' stages)": partial(schedules.multistage, stages="authors"),
+    "Multi-SHB-CNST (authors' stages)": partial(
+        schedules.multistage, stages="authors", momentum="constant"
     ),
 }
 
-AUTHORS: dict[str, Build] = {
-    "SHB": lambda t: authors.shb(t.T, t.L, t.mu, t.n, t.b),
-    "NON-ACC-SHB": lambda t: authors.shb_constant(t.T, t.L, t.mu),
-    "Multi-SHB": lambda t: authors.multistage(t.T, t.L, t.mu),
-    "Multi-SHB-CNST": lambda t: authors.multistage(t.T, t.L, t.mu, constant_momentum=True),
-    "2P-SHB": lambda t: authors.two_phase(t.T, t.L, t.mu),
-    "Multi-SHB-PAN-2": lambda t: authors.pan(t.T, t.L, t.mu),
-    "Multi-SHB-PAN-T-KAP": lambda t: authors.pan(t.T, t.L, t.mu, C=None),
-    "K-EXP": lambda t: authors.sgd_exponential(t.T, t.L, t.mu),
-    "SHB-CNST": lambda t: authors.shb_constant(t.T, t.L, t.mu),
-    "SHB-EXP": lambda t: authors.shb_exponential(t.T, t.L, t.mu),
+AUTHORS: Factories = {
+    "SHB": authors.shb,
+    "NON-ACC-SHB": authors.shb_constant,
+    "Multi-SHB": authors.multistage,
+    "Multi-SHB-CNST": partial(authors.multistage, constant_momentum=True),
+    "2P-SHB": authors.two_phase,
+    "Multi-SHB-PAN-2": authors.pan,
+    "Multi-SHB-PAN-T-KAP": partial(authors.pan, C=None),
+    "K-EXP": authors.sgd_exponential,
+    "SHB-CNST": authors.shb_constant,
+    "SHB-EXP": authors.shb_exponential,
 }
 
 # fitted to the one panel of the release's notebook: SHB as printed, the rest as released
-PUBLISHED: dict[str, Build] = {
+PUBLISHED: Factories = {
     name: AUTHORS[name]
     for name in ("Multi-SHB", "Multi-SHB-CNST", "Multi-SHB-PAN-2", "Multi-SHB-PAN-T-KAP")
-} | {"2P-SHB": lambda t: authors.published_two_phase(t.T, t.L, t.mu)}
-BY_SETTING: dict[str, dict[str, Build]] = {
-    "paper": {},
-    "released-rows": {},
-    "authors": AUTHORS,
-    "published": PUBLISHED,
-}
+} | {"2P-SHB": authors.published_two_phase}
+BY_SETTING = {"authors": PAPER | AUTHORS, "published": PAPER | PUBLISHED}
 
 
 def build(setting: str, rule: str, told: Told) -> Any:
@@ -84,8 +81,7 @@ def build(setting: str, rule: str, told: Told) -> Any:
     >>> build("paper", "SGD", told).alpha.tolist(), build("paper", "auto", told).name
     ([0.25, 0.25, 0.25, 0.25], 'auto')
     """
-    for table in (BY_SETTING[setting], PAPER):
-        if rule in table:
-            return table[rule](told)
-    given = {key: value for key, value in asdict(told).items() if key != "T"}
-    return registry()[rule].build(told.T, given)
+    factories, given = BY_SETTING.get(setting, PAPER), asdict(told)
+    known = registry()
+    method = known[rule] if rule in known else schedules.Method(rule, factories[rule], "")
+    return method.build(given.pop("T"), given)

@@ -74,7 +74,7 @@ def with_method(results: Results, cells: list[Cell], method: Method) -> Results:
         if not isinstance(schedule, Schedule):
             raise refused(TypeError, WHERE, "method", method.name, "a function of a Schedule")
         outcomes[(*cell.key[:3], method.name, EXACT)] = expected(p, schedule, b, w0)
-    return Results(outcomes, results.provenance)
+    return Results(outcomes)
 
 
 def draw(results: Results, figure: Exhibit, method: Method, folder: Path) -> list[Path]:

@@ -8,39 +8,20 @@ from pathlib import Path
 from .. import __version__
 from .._atomic import atomic_write
 from .._types import Json
-from . import judge, runner, verdicts
+from . import judge, runner
 from .canvas import SETTING_WORDS, Picture
-from .contributions import Contribution, contributions
+from .contributions import contributions
 from .exhibit import Exhibit
 from .exhibits import EXHIBITS
 from .interactive import chart
+from .judge import TITLES
 from .results import Results
 from .specs import SETTINGS, Profile, slug
 from .stopwatch import in_words
-from .verdicts import Verdict
+from .verdicts import WORDS, Verdict
 
-COLOURS = {  # classes of the page's style sheet
-    "holds": "holds",
-    "proved": "holds",
-    "true-where-tested": "holds",
-    "mostly": "mostly",
-    "mixed": "partly",
-    "mostly-not": "rarely",
-    "fails": "fails",
-    **dict.fromkeys(("constants", "margin", "proof-gap", "rounding", "restate"), "change"),
-}
-GROUPS = judge.TITLES
 # Of a figure's settings the first of these is shown, the others at the press of a button.
 SHOWN_FIRST = ("published", "released-rows", "paper", "authors")
-# What the labels on the page mean, said where they stand.
-MEANINGS = verdicts.MEANINGS | {
-    "holds": "all cases meet the criterion",
-    "mostly": "at least 80 % of the cases meet the criterion",
-    "mixed": "some cases meet the criterion, some do not",
-    "mostly-not": "at most 20 % of the cases meet the criterion",
-    "fails": "no case meets the criterion",
-    "not-evaluated": "there was nothing to compare",
-}
 
 
 def sizes(profile: Profile, cells: int, jobs: int) -> str:
@@ -71,25 +52,22 @@ class Page:
         self.noted = runner.noted(folder)
         self.profile = runner.profile_of(folder)
         self.verdicts, self.claims = judged(folder, results)
-        self.pictures = {
-            label: pictures(results, EXHIBITS[label]) for label in self.noted["figures"]
+        self.pictures = {  # One picture for each setting of an exhibit that was run.
+            label: [EXHIBITS[label].drawn(results, s) for s in results.settings(label)]
+            for label in self.noted["figures"]
         }
-        self.cards: list[Contribution] = []
+        self.cards: list[Json] = []
         if self.profile.judges:
             self.cards = contributions(results, self.verdicts, self.pictures)
 
     def draw(self, exhibits: list[Exhibit], jobs: int = 1) -> None:
         """The figures as PNG and PDF."""
+        from joblib import Parallel, delayed  # type: ignore[import-untyped]
+
         from .draw import save
 
         drawn = [p for exhibit in exhibits for p in self.pictures[exhibit.label]]
         drawn.sort(key=lambda picture: -len(picture.panels))
-        if jobs == 1:
-            for picture in drawn:
-                save(picture, self.folder / "figures")
-            return
-        from joblib import Parallel, delayed  # type: ignore[import-untyped]
-
         Parallel(n_jobs=jobs)(delayed(save)(picture, self.folder / "figures") for picture in drawn)
 
     def publish(self) -> Path:
@@ -114,13 +92,13 @@ class Page:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters["slug"] = lambda word: COLOURS.get(word, "open")
+        environment.filters["slug"] = lambda word: WORDS[word].style
         found, results = self.verdicts, self.results
         sections = [self._section(EXHIBITS[label]) for label in self.noted["figures"]]
-        shown = [card.picture for card in self.cards if card.picture is not None]
+        shown = [card["picture"] for card in self.cards if card["picture"]]
         shown += [p for drawn in self.pictures.values() for p in drawn if p.panels]
         charts = json.dumps({p.name: chart(p) for p in shown}, separators=(",", ":"))
-        last = self.noted.get("last", {})
+        curves, last = _curves(results, self.profile.name), self.noted.get("last", {})
         return environment.get_template("report.html").render(
             version=__version__,
             profile=self.profile,
@@ -130,19 +108,18 @@ class Page:
             by_id={v.claim.id: v for v in found},
             changes=_changes(found),
             sections=sections,
-            groups={t: [v for v in found if v.claim.kind == kind] for kind, t in GROUPS.items()},
+            groups={t: [v for v in found if v.claim.kind == kind] for kind, t in TITLES.items()},
             settings=[s for s in SETTINGS if any(s in v.findings for v in found)],
             setting_words=SETTING_WORDS,
-            meanings=MEANINGS,
+            meanings={name: word.meaning for name, word in WORDS.items()},
             words_used={v.word for v in found},
             bottom_line=judge.bottom_line(found) if found else [],
             counts=judge.counts(found),
-            group_names=GROUPS,
+            group_names=TITLES,
             missing=list(dict.fromkeys(x for name in EXHIBITS for x in results.stand_ins(name))),
-            seconds=sum(float(entry["seconds"]) for entry in results.provenance.values()),
             took=in_words(last) if "elapsed" in last else "",
-            by_figure=_by_figure(results),
-            rows=_provenance(results, self.profile.name),
+            by_figure=_by_figure(curves),
+            curves=curves,
             versions=_versions(results),
             charts=charts.replace("<", "\\u003c"),
             plotly=get_plotlyjs(),
@@ -169,11 +146,6 @@ def _numbered(alias: str) -> str:
     return alias.replace("fig", "Figure ").replace("table", "Table ")
 
 
-def pictures(results: Results, exhibit: Exhibit) -> list[Picture]:
-    """One picture for each setting of an exhibit that was run."""
-    return [exhibit.drawn(results, setting) for setting in results.settings(exhibit.label)]
-
-
 def _alt(picture: Picture) -> str:
     """What the picture shows, in words."""
     if not picture.panels:
@@ -194,44 +166,42 @@ def _changes(found: list[Verdict]) -> list[Json]:
     return sorted(rows, key=lambda row: int(row["change"].line))
 
 
-def _by_figure(results: Results) -> list[Json]:
+def _curves(results: Results, profile: str) -> list[Json]:
+    """A row for each curve or table: seeds, time, and the command that makes it again."""
+    rows = []
+    for (figure, setting), panels in results.figures.items():
+        for panel, methods in panels.items():
+            for method, seeds in methods.items():
+                curve = "/".join([figure, setting, slug(panel), slug(method)])
+                command = (
+                    f"bocce reproduce {figure} --profile {profile} --setting {setting} --fresh "
+                    f"--only {curve}/"
+                )
+                seconds = sum(float(seed.made.get("seconds", 0)) for seed in seeds.values())
+                row = {"figure": figure, "curve": curve, "seeds": [*seeds], "seconds": seconds}
+                rows.append(row | {"command": command})
+    return rows
+
+
+def _by_figure(curves: list[Json]) -> list[Json]:
     """How many cells each figure has and how long they took, the dearest first."""
     rows: dict[str, Json] = {}
-    for key, entry in results.provenance.items():
-        row = rows.setdefault(key[0], {"figure": key[0], "cells": 0, "seconds": 0.0})
-        row["cells"] += 1
-        row["seconds"] += float(entry["seconds"])
-    return sorted(rows.values(), key=lambda row: -row["seconds"])
+    for curve in curves:
+        row = rows.setdefault(curve["figure"], {"cells": 0, "seconds": 0.0})
+        row["cells"] += len(curve["seeds"])
+        row["seconds"] += curve["seconds"]
+    found = [{"figure": figure} | row for figure, row in rows.items()]
+    return sorted(found, key=lambda row: -row["seconds"])
 
 
 def _versions(results: Results) -> dict[str, str]:
     """Every version that some cell was computed with."""
-    entries = list(results.provenance.values())
-    if not entries:
-        return {}
+    found: dict[str, set[str]] = {}
+    for outcome in results.outcomes.values():
+        for name in outcome.made.keys() - {"written", "seconds"}:
+            found.setdefault(name, set()).add(outcome.made[name])
     names = ("bocce", "python", "numpy", "scipy", "numba", "machine")
-    found = {name: sorted({entry[name] for entry in entries}) for name in names}
-    return {name: ", ".join(values) for name, values in found.items()}
-
-
-def _provenance(results: Results, profile: str) -> list[dict[str, str]]:
-    """A row for each curve: seeds, time, and the command that makes it again."""
-    rows: dict[str, Json] = {}
-    for (figure, setting, panel, method, seed), entry in results.provenance.items():
-        curve = "/".join([figure, setting, slug(panel), slug(method)])
-        row = rows.setdefault(curve, {"curve": curve, "seeds": [], "seconds": 0.0})
-        row["seeds"].append(seed)
-        row["seconds"] += float(entry["seconds"])
-    return [
-        {
-            "curve": row["curve"],
-            "seeds": ", ".join(row["seeds"]),
-            "seconds": f"{row['seconds']:.2f}",
-            "command": f"bocce reproduce {row['curve'].split('/')[0]} --profile {profile} "
-            f"--setting {row['curve'].split('/')[1]} --fresh --only {row['curve']}/",
-        }
-        for row in rows.values()
-    ]
+    return {name: ", ".join(sorted(found[name])) for name in names if name in found}
 
 
 def judged(folder: Path, results: Results) -> tuple[list[Verdict], str]:

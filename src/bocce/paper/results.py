@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
-from .._types import Json
 from .specs import EXACT, SETTINGS, TABLE, Key, Outcome
 
 T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # Student's quantile for the mean of so many
 NONE = np.zeros(0)
+Panels = dict[str, dict[str, dict[str, Outcome]]]  # Outcomes by panel, method and seed.
 
 
 @dataclass(frozen=True)
@@ -89,29 +90,23 @@ class Results:
     """Everything that was stored, by (figure, setting, panel, method, seed)."""
 
     outcomes: dict[Key, Outcome]
-    provenance: dict[Key, Json] = field(default_factory=dict)
 
     @cached_property
-    def _below(self) -> dict[tuple[str, ...], list[Key]]:
-        """The keys that begin so, for every beginning: thousands of cells are asked for by it."""
-        found: dict[tuple[str, ...], list[Key]] = {}
-        for key in self.outcomes:
-            for length in range(1, 5):
-                found.setdefault(key[:length], []).append(key)
+    def figures(self) -> dict[tuple[str, str], Panels]:
+        """The panels of each figure and setting, in the order of the cells."""
+        found: dict[tuple[str, str], Panels] = {}
+        for (figure, setting, panel, method, seed), outcome in self.outcomes.items():
+            panels = found.setdefault((figure, setting), {})
+            panels.setdefault(panel, {}).setdefault(method, {})[seed] = outcome
         return found
 
-    def keys(self, *beginning: str) -> list[Key]:
-        """All keys that begin so: figure, setting, panel, method."""
-        return self._below.get(beginning, [])
-
     def settings(self, figure: str) -> list[str]:
-        found = {key[1] for key in self.keys(figure)}
-        return [setting for setting in SETTINGS if setting in found]
+        return [setting for setting in SETTINGS if (figure, setting) in self.figures]
 
     def stand_ins(self, figure: str) -> list[str]:
         """Data sets that stand in for others, and data that are missing, in words."""
         said: dict[str, None] = {}
-        for key in self.keys(figure):
+        for key in (key for key in self.outcomes if key[0] == figure):
             notes = self.outcomes[key].notes
             found = notes.get("data", "")
             if key[2] == "rcv1" and found and not found.startswith("rcv1"):
@@ -130,25 +125,32 @@ class FigureView:
     figure: str
     setting: str = "paper"
 
-    def cells(self, *beginning: str) -> list[Key]:
-        """All keys that begin so: panel, method."""
-        return self.results.keys(self.figure, self.setting, *beginning)
+    @property
+    def _panels(self) -> Panels:
+        return self.results.figures.get((self.figure, self.setting), {})
+
+    def _seeds(self, panel: str, method: str) -> dict[str, Outcome]:
+        return self._panels.get(panel, {}).get(method, {})
 
     @property
     def panels(self) -> list[str]:
         """The panels with curves, in the order of the cells."""
-        return list(dict.fromkeys(key[2] for key in self.cells() if key[4] != TABLE))
+        return [
+            name for name, methods in self._panels.items() if {*chain(*methods.values())} - {TABLE}
+        ]
 
     @property
     def seed_count(self) -> int:
         """How many runs a curve is the mean of."""
-        return len({key[4] for key in self.cells() if key[4].isdigit()})
+        seeds = {seed for panel in self._panels.values() for seed in chain(*panel.values())}
+        return sum(map(str.isdigit, seeds))
 
     def methods(self, panel: str) -> list[str]:
-        return list(dict.fromkeys(key[3] for key in self.cells(panel)))
+        return list(self._panels[panel])
 
     def table(self, panel: str, method: str) -> Outcome:
-        return self.results.outcomes[self.figure, self.setting, panel, method, TABLE]
+        """A table; empty if it was not computed."""
+        return self._seeds(panel, method).get(TABLE, Outcome())
 
     def numbers(self, panel: str, method: str) -> dict[str, np.ndarray]:
         """The columns of a table."""
@@ -156,13 +158,13 @@ class FigureView:
 
     def seeds(self, panel: str, method: str) -> list[Outcome]:
         """The outcomes of sampled runs; without those whose data could not be had."""
-        chosen = [key for key in self.cells(panel, method) if key[4].isdigit()]
-        found = [self.results.outcomes[key] for key in sorted(chosen, key=lambda key: int(key[4]))]
-        return [outcome for outcome in found if "missing" not in outcome.notes]
+        found = self._seeds(panel, method)
+        runs = [found[seed] for seed in sorted(filter(str.isdigit, found), key=int)]
+        return [outcome for outcome in runs if "missing" not in outcome.notes]
 
     def note(self, panel: str, name: str) -> str:
         """The first note of this name in a panel, such as "missing"; empty if there is none."""
-        notes = (self.results.outcomes[key].notes for key in self.cells(panel))
+        notes = (o.notes for seeds in self._panels[panel].values() for o in seeds.values())
         return next((note[name] for note in notes if name in note), "")
 
     def curves(self, panel: str) -> dict[str, Trajectory]:
@@ -171,8 +173,7 @@ class FigureView:
 
     def curve(self, panel: str, method: str) -> Trajectory:
         runs = self.seeds(panel, method)
-        place = (self.figure, self.setting, panel, method, EXACT)
-        expected = self.results.outcomes.get(place, Outcome()).numbers
+        expected = self._seeds(panel, method).get(EXACT, Outcome()).numbers
 
         def longest(name: str) -> np.ndarray:
             return max((run.numbers[name] for run in runs), key=len, default=NONE)

@@ -25,8 +25,8 @@ from .store import read, require_extras, write
 
 # What was done, how much of the work is done (in per cent), and about how much time is left.
 Tell = Callable[[str, float, str], None]
-Done = list[tuple[Cell, Outcome, dict[str, str]]]  # cells with their numbers and provenance
-Kept = dict[Key, tuple[Outcome, Json]]
+Done = list[tuple[Cell, Outcome]]
+Kept = dict[Key, Outcome]
 
 
 @lru_cache(maxsize=1)
@@ -53,7 +53,7 @@ def run_cells(folder: Path, cells: list[Cell]) -> Done:
         with _thread_pools().limit(limits=1):
             outcome = compute(cell)
         seconds = time.process_time() - started
-        done.append((cell, outcome, write(folder, cell, outcome, seconds)))
+        done.append((cell, write(folder, cell, outcome, seconds)))
     return done
 
 
@@ -114,11 +114,11 @@ def reproduce(
         cell
         for cell in plan.cells
         # of data that were missing, some may have come in the meantime
-        if cell.key not in kept or "missing" in kept[cell.key][0].notes
+        if cell.key not in kept or "missing" in kept[cell.key].notes
     ]
     progress = _Progress(sum(map(cost, waiting)), jobs, tell)
     for done in _each(plan.folder, shares(waiting, jobs), jobs, backend):
-        kept |= {cell.key: (outcome, made) for cell, outcome, made in done}
+        kept |= {cell.key: outcome for cell, outcome in done}
         progress.add(done)
     if not plan.only:
         last = {"cells": len(waiting), "of": len(plan.cells)}
@@ -147,7 +147,7 @@ class _Progress:
         return slower * (self.total - self.done) / (1000.0 * self.jobs)
 
     def add(self, done: Done) -> None:
-        self.done += sum(cost(cell) for cell, _, _ in done)
+        self.done += sum(cost(cell) for cell, _ in done)
         cell = done[-1][0]
         self.tell(
             f"{cell.figure}, {cell.setting}", 100.0 * self.done / self.total, minutes(self.left())
@@ -176,13 +176,11 @@ def _on_ray(folder: Path, waiting: list[list[Cell]], jobs: int) -> Iterable[Done
         raise ImportError(
             f"reproduce: --backend ray needs the extra ray ({error}); run {install('ray')}."
         ) from error
-    from joblib import Parallel, delayed, parallel_config
+    from joblib import Parallel, delayed
 
     register_ray()  # type: ignore[no-untyped-call,unused-ignore]
-    with parallel_config(backend="ray", n_jobs=jobs):
-        done: list[Done] = Parallel()(
-            delayed(run_cells)(folder.resolve(), cells) for cells in waiting
-        )
+    pool = Parallel(n_jobs=jobs, backend="ray")
+    done: list[Done] = pool(delayed(run_cells)(folder.resolve(), cells) for cells in waiting)
     return done
 
 
@@ -234,28 +232,18 @@ def noted(folder: Path) -> Json:
     if not path.is_file():
         return {}
     try:
-        content = json.loads(path.read_bytes())
-    except ValueError:
-        content = None
-    if not _is_note(content):
+        content: Json = json.loads(path.read_bytes())
+        figures = content["figures"].items()
+        known = content["profile"] in PROFILES and isinstance(content["last"], dict)
+        known = known and all(x in EXHIBITS and {*held} <= {*SETTINGS} for x, held in figures)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        known = False
+    if not known:
         raise ValueError(
             f"{str(path)!r} was altered: it must hold what bocce reproduce wrote; delete run.json "
             f"and run bocce reproduce with --out {folder} again, which keeps the cells."
         )
-    return dict(content)
-
-
-def _is_note(content: Any) -> bool:
-    """Is this what ``_write`` writes?"""
-    if not isinstance(content, dict) or content.get("profile") not in PROFILES:
-        return False
-    figures, last = content.get("figures"), content.get("last")
-    if not isinstance(figures, dict) or not isinstance(last, dict):
-        return False
-    return all(
-        label in EXHIBITS and isinstance(held, list) and set(map(str, held)) <= {*SETTINGS}
-        for label, held in figures.items()
-    )
+    return content
 
 
 def profile_of(folder: Path) -> Profile:
@@ -286,8 +274,4 @@ def _results(folder: Path, kept: Kept, cells: list[Cell]) -> Results:
             f"{absent[0].path}; finish the run: bocce reproduce "
             f"{' '.join(content['figures'])} --profile {content['profile']} --out {folder}"
         )
-    ordered = {cell.key: kept[cell.key] for cell in cells}
-    return Results(
-        {key: outcome for key, (outcome, _) in ordered.items()},
-        {key: provenance for key, (_, provenance) in ordered.items()},
-    )
+    return Results({cell.key: kept[cell.key] for cell in cells})

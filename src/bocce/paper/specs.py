@@ -68,10 +68,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Numbers, and words about them: "status", "data" (a stand-in), "missing" (no data)."""
+    """Numbers, and words about them: "status", "data" (a stand-in), "missing" (no data).
+
+    ``made`` holds the versions, the machine and the time with which a stored cell was computed.
+    """
 
     numbers: dict[str, np.ndarray] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    made: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, **columns: Any) -> Outcome:

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import platform
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
@@ -58,19 +59,11 @@ def _versions() -> dict[str, str]:
     }
 
 
-def provenance(seconds: float) -> dict[str, str]:
-    """Versions, machine and time: beside the numbers, never among them."""
-    return {
-        **_versions(),
-        "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": f"{seconds:.4f}",
-    }
-
-
-def write(folder: Path, cell: Cell, outcome: Outcome, seconds: float) -> dict[str, str]:
-    """Store a cell, of which a reader sees the whole file or none; returns its provenance."""
+def write(folder: Path, cell: Cell, outcome: Outcome, seconds: float) -> Outcome:
+    """Store a cell, of which a reader sees the whole file or none; returns what was stored."""
     identity = cell.identity()
-    made = provenance(seconds)
+    written = datetime.now(UTC).isoformat(timespec="seconds")
+    made = {**_versions(), "written": written, "seconds": f"{seconds:.4f}"}
     header = {
         "specification": identity,
         "notes": outcome.notes,
@@ -82,11 +75,11 @@ def write(folder: Path, cell: Cell, outcome: Outcome, seconds: float) -> dict[st
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as stream:
         np.savez(stream, **content)
-    return made
+    return replace(outcome, made=made)
 
 
-def read(folder: Path, cell: Cell) -> tuple[Outcome, Json] | None:
-    """The stored numbers and their provenance; None where there are none that can be trusted.
+def read(folder: Path, cell: Cell) -> Outcome | None:
+    """What is stored of a cell; None where there is nothing that can be trusted.
 
     A file that is absent, damaged in any bit of its numbers, or of another specification is not
     trusted: the cell is then computed again.
@@ -99,10 +92,10 @@ def read(folder: Path, cell: Cell) -> tuple[Outcome, Json] | None:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             numbers = {name: file[name] for name in file.files}
         header = json.loads(str(numbers.pop(HEADER)))
-        outcome = Outcome(numbers, header["notes"])
+        outcome = Outcome(numbers, header["notes"], header["provenance"])
         identity = cell.identity()
         if header["specification"] != identity or header["digest"] != digest(identity, outcome):
             return None
-        return outcome, header["provenance"]
+        return outcome
     except Exception:  # a damaged file may raise anything; whatever it was, it is made again
         return None

@@ -7,8 +7,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from .verdicts import OBSERVATION, Change, Claim, Judge
-
 
 @cache
 def read(name: str) -> dict[str, Any]:
@@ -23,15 +21,3 @@ def _one_space(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return tuple(map(_one_space, value))
     return " ".join(value.split()) if isinstance(value, str) else value
-
-
-def claims(content: dict[str, Any], judges: dict[str, Judge]) -> tuple[Claim, ...]:
-    """The claims of a table of TOML, in its order. Keys that are no claim hold for all claims."""
-    texts = {id: row for id, row in content.items() if isinstance(row, dict)}
-    assert set(texts) == set(judges), set(texts) ^ set(judges)
-    shared = {"kind": OBSERVATION} | {key: content[key] for key in content if key not in texts}
-    made = []
-    for id, row in texts.items():
-        changes = tuple(Change(**change) for change in row.get("changes", ()))
-        made.append(Claim(id, judge=judges[id], **shared | row | {"changes": changes}))
-    return tuple(made)

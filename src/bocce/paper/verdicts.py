@@ -16,23 +16,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from .results import FigureView
+from .texts import read
+
+
+class Word(NamedTuple):
+    """What a verdict means, how it looks in the report, and how one or many claims of it read."""
+
+    style: str
+    meaning: str
+    one: str
+    many: str
+
 
 OBSERVATION, STATEMENT, OURS = "observation", "statement", "ours"
 KINDS = (OBSERVATION, STATEMENT, OURS)
 OBSERVED = ("holds", "mostly", "mixed", "mostly-not", "fails", "not-evaluated")
-MEANINGS = {
-    "proved": "a full proof is in docs/theory, or the statement is a formula that shows it",
-    "true-where-tested": "no counterexample was found, and no proof is given here",
-    "constants": "the rate or conclusion stands; an explicit constant is corrected",
-    "margin": "wrong in a corner that is named, true elsewhere",
-    "proof-gap": "the statement is true or not refuted; a step of the printed proof is repaired",
-    "rounding": "a number was rounded; the exact number is given",
-    "restate": "another hypothesis or term is needed; the restated form is proved",
-    "not-tested": "the evidence was not computed",
-}
-CLASSES = tuple(MEANINGS)
+WORDS = {name: Word(*row) for name, row in read("claims.toml")["words"].items()}
+CLASSES = tuple(name for name in WORDS if name not in OBSERVED)
 # The setting nearest to what the authors ran comes first: it gives the headline.
 NEAREST = ("published", "released-rows", "authors", "paper")
 MOSTLY = 0.8  # of the cases
@@ -46,8 +49,8 @@ Numbers = dict[str, float]
 class Finding:
     """What one setting shows: case by case, in numbers, and in one sentence (``because``).
 
-    ``also`` has the cases of other readings of the sentence, where its reading can be disputed. A
-    judge starts with an empty finding, fills ``cases`` and ``numbers``, and ends with `said`.
+    ``also`` has the cases of other readings of the sentence, where its reading can be disputed.
+    Without a sentence of its own a finding has that of its claim.
     """
 
     cases: Cases = field(default_factory=dict)
@@ -58,6 +61,25 @@ class Finding:
     def said(self, because: str, also: dict[str, Finding] | None = None) -> Finding:
         """The same finding with its sentence, and with other readings."""
         return replace(self, because=because, also=also or {})
+
+    @classmethod
+    def of(cls, found: Found) -> Finding:
+        """What a judge yielded. Numbers without the name of a case belong to none.
+
+        >>> Finding.of([("a", True, {"a: SHB / SGD": 0.5}), ("", None, {"b": 3.0})])
+        Finding(cases={'a': True}, numbers={'a: SHB / SGD': 0.5, 'b': 3.0}, because='', also={})
+        """
+        made = cls()
+        for name, case, numbers in found:
+            made.numbers.update(numbers)
+            if name:
+                made.cases[name] = case
+        return made
+
+    @property
+    def span(self) -> str:
+        """The smallest and the largest of all numbers."""
+        return span(self.numbers.values())
 
     @property
     def evaluated(self) -> int:
@@ -97,7 +119,9 @@ class Finding:
         return "mostly-not" if missed >= MOSTLY * self.evaluated else "mixed"
 
 
-Judge = Callable[[FigureView], Finding]
+# What a judge may yield: the name of a case, whether it is met, and numbers.
+Found = Iterable[tuple[str, Case, Numbers]]
+Judge = Callable[[FigureView], Finding | Found]
 
 
 @dataclass(frozen=True)
@@ -121,10 +145,11 @@ class Claim:
     """A sentence of the paper (or of ours), a criterion for it, and a function that applies it.
 
     ``source`` is the paper's label. ``text`` says the sentence in our words; ``quote`` is verbatim
-    LaTeX of the paper or empty. ``verdict`` is the class of a statement, ``because`` the reason for
-    it, ``root`` the label of the statement whose slip causes this one. ``readings`` are names that
-    the judge gets in the place of settings, where the paper leaves open what was run; the first
-    reading gives the headline.
+    LaTeX of the paper or empty. ``because`` is the reason for the verdict, in which {found.score},
+    {found.span} and {found.numbers[...]} stand for what was found. ``verdict`` is the class of a
+    statement, ``root`` the label of the statement whose slip causes this one. ``readings`` are
+    names that the judge gets in the place of settings, where the paper leaves open what was run;
+    the first reading gives the headline.
     """
 
     id: str
@@ -142,6 +167,12 @@ class Claim:
     changes: tuple[Change, ...] = ()
     root: str = ""
     readings: tuple[str, ...] = ()
+
+    def finding(self, view: FigureView) -> Finding:
+        """What the judge finds, with a sentence."""
+        judged = self.judge(view)
+        found = judged if isinstance(judged, Finding) else Finding.of(judged)
+        return found if found.because else replace(found, because=self.because.format(found=found))
 
     @property
     def name(self) -> str:

@@ -90,8 +90,7 @@ def judged_curves(view: FigureView) -> Curves:
     """Every curve as claims are judged. A curve of an unstable method is judged on its runs."""
     found = {}
     for panel in view.panels:
-        key = (view.figure, view.setting, f"kappa={kappa_of(panel):g}", STABILITY, "table")
-        critical = view.results.outcomes.get(key, Outcome()).numbers
+        critical = view.numbers(f"kappa={kappa_of(panel):g}", STABILITY)
         found[panel] = {
             method: curve.on_runs() if critical.get(method, [0.0])[0] >= 1.0 else curve
             for method, curve in view.curves(panel).items()

@@ -64,4 +64,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=2, panels=panels)
 
 
-EXHIBITS = [exhibit("auto", _parts, _picture, auto_near_best)]
+EXHIBITS = [exhibit("auto", _parts, _picture, globals())]

@@ -15,11 +15,10 @@ import numpy as np
 from ... import LeastSquares, exact, schedules, theory
 from ..canvas import Line, Panel, Picture, visible
 from ..compute import problem
-from ..exhibit import Exhibit
+from ..exhibit import exhibit
 from ..results import FigureView
 from ..specs import Data, Outcome, Part, Profile, table
-from ..texts import read
-from ..verdicts import OURS, Claim, Finding, below, span
+from ..verdicts import Finding, below, span
 
 UNITS = (1e-6, 1e-3, 0.01, 1.0)  # The values of mu. A right bound does not notice its units.
 HORIZONS = (200, 1000, 4000, 16_000)
@@ -31,15 +30,13 @@ NU = 4.0  # The factor by which L and mu are under-estimated.
 
 @dataclass(frozen=True)
 class Promise:
-    """A theorem: the id of its statement, its words, how its schedule is built, and its bound.
+    """A theorem: its title, how its schedule is built, and its bound.
 
     The batch is n/10 with ``any_batch``, else the smallest above b*. ``wrong_L`` and ``wrong_mu``
     are the factors by which L and mu are under-estimated. ``noise`` multiplies the variance of the
     targets.
     """
 
-    statement: str
-    words: str
     title: str
     schedule: Callable[..., Any]
     bound: Callable[..., theory.Bound]
@@ -51,39 +48,16 @@ class Promise:
 
 EXPONENTIAL, CONSTANT = schedules.shb_exponential, schedules.shb
 PROMISES = {
-    "thm1": Promise(
-        *("theorem_1", "Theorem 1 (exponential steps)", "Theorem 1"),
-        *(EXPONENTIAL, theory.bound_exponential),
-        any_batch=True,
-    ),
-    "thm2": Promise(
-        *("theorem_2", "Theorem 2 (constant SHB, b >= b*, L = L_max)", "Theorem 2"),
-        *(CONSTANT, theory.bound_shb),
-    ),
-    "interpolation": Promise(
-        *("interpolation", "the corollary under interpolation (L = L_max)", "interpolation"),
-        *(CONSTANT, theory.bound_shb),
-        noise=0.0,
-    ),
-    "thm4": Promise(
-        *("theorem_4", "Theorem 4 (multi-stage SHB)", "Theorem 4"),
-        *(schedules.multistage, theory.bound_multistage),
-    ),
-    "two_phase": Promise(
-        *("two_phase", "the two-phase theorem", "two phases"),
-        *(schedules.two_phase, theory.bound_two_phase),
-    ),
+    "thm1": Promise("Theorem 1", EXPONENTIAL, theory.bound_exponential, any_batch=True),
+    "thm2": Promise("Theorem 2", CONSTANT, theory.bound_shb),
+    "interpolation": Promise("interpolation", CONSTANT, theory.bound_shb, noise=0.0),
+    "thm4": Promise("Theorem 4", schedules.multistage, theory.bound_multistage),
+    "two_phase": Promise("two phases", schedules.two_phase, theory.bound_two_phase),
     "mis_L": Promise(
-        *("misestimated_L", "the theorem on L under-estimated (by 4)", "L too small by 4"),
-        *(EXPONENTIAL, theory.bound_misestimated_L),
-        any_batch=True,
-        wrong_L=NU,
+        "L too small by 4", EXPONENTIAL, theory.bound_misestimated_L, any_batch=True, wrong_L=NU
     ),
     "mis_mu": Promise(
-        *("misestimated_mu", "the theorem on mu under-estimated (by 4)", "μ too small by 4"),
-        *(EXPONENTIAL, theory.bound_misestimated_mu),
-        any_batch=True,
-        wrong_mu=NU,
+        "μ too small by 4", EXPONENTIAL, theory.bound_misestimated_mu, any_batch=True, wrong_mu=NU
     ),
 }
 
@@ -159,22 +133,6 @@ def _holds(theorem: str, view: FigureView) -> Finding:
     return found.said(f"The bound is {span(found.numbers.values())} times the exact error.")
 
 
-def _claim(theorem: str, promise: Promise) -> Claim:
-    statement = read("statements.toml")[promise.statement]
-    any_T = ", in its a-posteriori form at any T" if theorem == "thm4" else ""
-    return Claim(
-        id=f"bound_{theorem}_corrected",
-        kind=OURS,
-        source=statement["source"],
-        text=f"The corrected bound of {promise.words} holds{any_T}.",
-        criterion="The exact error is at most the bound, in four units and for every T "
-        "(where the mean norm is bounded, its root mean square is compared).",
-        judge=partial(_holds, theorem),
-        judged_on="exact errors",
-        proof=statement["proof"],
-    )
-
-
 def _picture(view: FigureView) -> Picture:
     """A panel for each theorem: bound over exact error against the unit mu, at the longest common
     T; and a panel for how Theorem 1's bound changes with T."""
@@ -206,5 +164,5 @@ def _ratio(view: FigureView, theorem: str, mu: float, which: str) -> float:
     return float((bound[seen] / exact[seen])[-1]) if seen.any() else math.nan
 
 
-CLAIMS = tuple(_claim(theorem, promise) for theorem, promise in PROMISES.items())
-EXHIBITS = [Exhibit("bounds", _parts, _picture, CLAIMS)]
+JUDGES = {f"bound_{theorem}_corrected": partial(_holds, theorem) for theorem in PROMISES}
+EXHIBITS = [exhibit("bounds", _parts, _picture, JUDGES)]

@@ -66,4 +66,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=2, panels=panels, notes=notes)
 
 
-EXHIBITS = [exhibit("non_acc_alpha_beta", _parts, _picture, alpha_falls, beta_rises)]
+EXHIBITS = [exhibit("non_acc_alpha_beta", _parts, _picture, globals())]

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ... import exact, schedules, theory
+from ... import schedules, theory
 from ..canvas import Picture, curve_panels
-from ..compute import prepared, problem, told
+from ..compute import problem, rate, told
 from ..exhibit import exhibit
 from ..results import FigureView, Trajectory
 from ..specs import Outcome, Part, Profile, Run, table
-from ..verdicts import Case, Finding, all_of, below, ratio, span, within
+from ..verdicts import Case, Finding, Found, all_of, below, ratio, span, within
 from ._synthetic import (
     SIMILAR,
     SMALLER,
@@ -46,8 +46,7 @@ def speeds_and_kappa(setting: str, rows: int, columns: int, kappa: float) -> Out
     data = synthetic(setting, rows, columns, kappa, 0.0)
 
     def speed(method: str, share: float) -> float:
-        p, s, b, _ = prepared(Run(data, method, setting, share, T=2))
-        return -math.log(exact.mean_square_rate(p, float(s.alpha[1]), float(s.beta[1]), b))
+        return -math.log(rate(Run(data, method, setting, share, T=2)))
 
     given = told(Run(data, "SHB", setting, 0.9), problem(data), 1, 1)
     speeds = {"shb": speed("SHB", 0.9), "shb_full": speed("SHB", 1.0), "sgd": speed("SGD", 1.0)}
@@ -74,21 +73,17 @@ def _settled(curve: Trajectory) -> Case:
     return drift < math.log(2.0)
 
 
-def quad_i_floor(view: FigureView) -> Finding:
+def quad_i_floor(view: FigureView) -> Found:
     curves = judged_curves(view)
+    yield "", None, lasts(curves, ("SGD", "SHB"))
     noise = {panel: float(panel.split("r=")[1]) for panel in curves}
-    found = Finding({}, lasts(curves, ("SGD", "SHB")))
     for panel, methods in curves.items():
         others = [p for p in curves if kappa_of(p) == kappa_of(panel) and p != panel]
         for method in ("SGD", "SHB"):
             last = methods[method].last
             above = [last > curves[p][method].last for p in others]
             ordered = above == [noise[panel] > noise[p] for p in others]
-            found.cases[f"{method}, {panel}"] = all_of(_settled(methods[method]), ordered)
-    return found.said(
-        "Where it is not met, SGD (or SHB near its critical batch) is still falling at T: kappa is "
-        "large and r small."
-    )
+            yield f"{method}, {panel}", all_of(_settled(methods[method]), ordered), {}
 
 
 def quad_i_faster(view: FigureView) -> Finding:
@@ -103,39 +98,32 @@ def quad_i_faster(view: FigureView) -> Finding:
     return found.said(f"SHB is within twice its own floor in at most {most:.2f} of SGD's steps.")
 
 
-def quad_ii_variants(view: FigureView) -> Finding:
+def quad_ii_variants(view: FigureView) -> Found:
     curves = judged_curves(view)
-    found = Finding({}, lasts(curves, ("SGD", "SHB", *VARIANTS)))
+    yield "", None, lasts(curves, ("SGD", "SHB", *VARIANTS))
     for panel, methods in curves.items():
         level = _neighbourhood(methods)
         least = min(methods["SGD"].last, methods["SHB"].last)
         for name in VARIANTS:
             soon = below(methods[name].first_below(level), methods["SGD"].first_below(level))
             lower = below(methods[name].last, least, SMALLER)
-            found.cases[f"{name}, {panel}"] = all_of(soon, lower)
-    return found.said(
-        "By the printed formula Multi-SHB has no stage after the first at T = 7000 and is SHB "
-        "itself, so that only 2P-SHB gains; with the released stages Multi-SHB gains too, where "
-        "they have time to shrink the noise."
-    )
+            yield f"{name}, {panel}", all_of(soon, lower), {}
 
 
-def _beats(view: FigureView, a: str, b: str, kappas: tuple[int, ...]) -> Finding:
-    found = Finding()
+def _beats(view: FigureView, a: str, b: str, kappas: tuple[int, ...]) -> Found:
     for panel, methods in judged_curves(view).items():
         if kappa_of(panel) in kappas:
-            found.cases[panel] = below(methods[a].last, methods[b].last, SMALLER)
-            found.numbers[f"{panel}: {a} / {b}"] = methods[a].last / methods[b].last
-    return found.said(f"{a} ends at {span(found.numbers.values())} times {b}.")
+            shown = {f"{panel}: {a} / {b}": methods[a].last / methods[b].last}
+            yield panel, below(methods[a].last, methods[b].last, SMALLER), shown
 
 
 def quad_iii_cnst(view: FigureView) -> Finding:
-    found = _beats(view, "Multi-SHB-CNST", "Multi-SHB", (min(KAPPAS),))
+    found = Finding.of(_beats(view, "Multi-SHB-CNST", "Multi-SHB", (min(KAPPAS),)))
     same = all(value == 1.0 for value in found.numbers.values())
     return found.said("Both are constant SHB: I = 0.") if same else found
 
 
-def quad_iv_two_phase(view: FigureView) -> Finding:
+def quad_iv_two_phase(view: FigureView) -> Found:
     return _beats(view, "2P-SHB", "Multi-SHB", KAPPAS)
 
 
@@ -189,15 +177,12 @@ def quad_batch_accelerates(view: FigureView) -> Finding:
     return found.said(f"SHB's exact speed at 0.9 n is {low:.2f} to {high:.2f} of that at n.")
 
 
-def quad_batch_covered(view: FigureView) -> Finding:
+def quad_batch_covered(view: FigureView) -> Found:
     n = round(PAPER_N * (0.8 if view.setting in ("authors", "released-rows") else 1.0))
-    needed = {k: theory.batch_threshold(n, float(k)) for k in KAPPAS}
-    return Finding(
-        {f"kappa={k:g}": bool(0.9 * n < b) for k, b in needed.items()},
-        {f"b* at kappa={k:g}": b for k, b in needed.items()} | {"b": 0.9 * n},
-        "Theorem 2 asks for the full batch, in whole rows, at these kappa: it promises nothing at "
-        "0.9 n.",
-    )
+    for kappa in KAPPAS:
+        b = theory.batch_threshold(n, float(kappa))
+        yield f"kappa={kappa:g}", bool(0.9 * n < b), {f"b* at kappa={kappa:g}": b}
+    yield "", None, {"b": 0.9 * n}
 
 
 def quad_stochasticity(view: FigureView) -> Finding:
@@ -215,24 +200,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=3, panels=curve_panels(view, METHODS), seeds=view.seed_count)
 
 
-EXHIBITS = [
-    exhibit(
-        *(
-            "shb_quad",
-            _parts,
-            _picture,
-            quad_i_floor,
-            quad_i_faster,
-            quad_ii_variants,
-            quad_iii_cnst,
-        ),
-        *(
-            quad_iv_two_phase,
-            quad_v_nesterov,
-            quad_stages,
-            quad_batch_accelerates,
-            quad_stochasticity,
-        ),
-        quad_batch_covered,
-    )
-]
+EXHIBITS = [exhibit("shb_quad", _parts, _picture, globals())]

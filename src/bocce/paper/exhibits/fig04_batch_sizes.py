@@ -13,7 +13,7 @@ from ..canvas import GRADIENT, ITERATION, Line, Panel, Picture, method_lines, wo
 from ..exhibit import exhibit
 from ..results import FigureView, Trajectory
 from ..specs import Part, Profile, Run, curve
-from ..verdicts import Finding, all_of, below, span, within
+from ..verdicts import Finding, Found, all_of, below, span, within
 from ._synthetic import SIMILAR, SMALLER, kappa_of, synthetic
 
 KAPPAS = (2048, 1024, 512, 256, 128, 64, 32, 16, 8)
@@ -70,17 +70,12 @@ def _shares(speeds: dict[str, float]) -> list[float]:
     return [speeds[f"SHB-{share}"] for share in SHARES]
 
 
-def sweep_i_divergence(view: FigureView) -> Finding:
-    found = Finding()
+def sweep_i_divergence(view: FigureView) -> Found:
     for kappa, methods in _speeds(view).items():
         lost = [share for share, s in zip(SHARES, _shares(methods)) if s <= 0.0]
-        found.numbers[f"kappa={kappa:g}: largest xi that diverges"] = max(lost, default=0.0)
-        if kappa >= LARGE_KAPPA:
-            found.cases[f"kappa={kappa:g}"] = bool(lost) and max(lost) < 1.0
-    return found.said(
-        "Small batches make SHB diverge on the authors' data, where twenty rows carry nearly all "
-        "curvature; on rows of equal size 2 % of the data suffices."
-    )
+        name = f"kappa={kappa:g}"
+        shown = {f"{name}: largest xi that diverges": max(lost, default=0.0)}
+        yield name * (kappa >= LARGE_KAPPA), bool(lost) and max(lost) < 1.0, shown
 
 
 def sweep_ii_threshold(view: FigureView) -> Finding:
@@ -186,13 +181,8 @@ def _above(line: Line, floor: float) -> Line:
     """The part of a converged curve that is not only rounding."""
     under = line.y < floor
     stop = int(np.argmax(under)) if under.any() else line.y.size
-    low, high = (None if band is None else band[:stop] for band in (line.low, line.high))
-    return replace(line, x=line.x[:stop], y=line.y[:stop], low=low, high=high)
+    band = None if line.band is None else line.band[:, :stop]
+    return replace(line, x=line.x[:stop], y=line.y[:stop], band=band)
 
 
-EXHIBITS = [
-    exhibit(
-        *("shb_batch_sizes", _parts, _picture, sweep_i_divergence, sweep_ii_threshold),
-        *(sweep_ii_extent, sweep_iii_slow, sweep_iv_sqrt, sweep_v_kappa),
-    )
-]
+EXHIBITS = [exhibit("shb_batch_sizes", _parts, _picture, globals())]

@@ -10,17 +10,17 @@ from functools import partial
 import numpy as np
 
 from ..canvas import GRADIENT, Line, Panel, Picture, method_lines
-from ..exhibit import Exhibit
+from ..exhibit import Exhibit, claims, exhibit
 from ..results import FigureView, interval
 from ..specs import Data, Part, Profile, Run, curve
-from ..texts import claims, read
-from ..verdicts import OURS, Case, Claim, Finding, Judge, span
+from ..texts import read
+from ..verdicts import OURS, Claim, Finding, span
+from ._synthetic import SIMILAR
 
 METHODS = ("K-CNST", "K-EXP", "SLS-EXP", "SHB-CNST", "SHB-EXP", "SHB-SLS-EXP")
 SEARCHES = ("SLS-EXP", "SHB-SLS-EXP")
 SETS = ("ijcnn", "rcv1", "rcv1_vw_subset_1747")
 SEEDS, BATCH, L2 = 5, 100, 0.01
-SIMILAR = 3.0
 LOOKS = 60  # A curve has about this many points.
 # About how many rows each data set has. The number of rcv1 is of its stand-in, sector.scale.
 ROWS = {"ijcnn": 35_000, "rcv1": 6_400, "rcv1_vw_subset_1747": 1_747, "mushrooms": 8_100}
@@ -66,44 +66,35 @@ def _log_ratios(view: FigureView, pairs: tuple[tuple[str, str], ...]) -> dict[st
     return found
 
 
-def _judge(pairs: tuple[tuple[str, str], ...], better: bool) -> Judge:
+def _judge(pairs: tuple[tuple[str, str], ...], better: bool, view: FigureView) -> Finding:
     """Is the first method of each pair as good as the second, or ``better``?"""
-
-    def met(values: np.ndarray) -> Case:
-        if not np.isfinite(values).all():
-            return None
-        if not better:
-            return bool(abs(values.mean()) <= math.log(SIMILAR))
+    ratios = _log_ratios(view, pairs)
+    if not ratios:
+        absent = all(view.note(panel, "missing") for panel in view.panels)
+        return Finding({}, {}, NO_DATA if absent else NO_SEARCH)
+    found = Finding()
+    for name, values in ratios.items():
+        low, high = interval(values)
         # One seed has no interval: the sign decides.
-        return bool((values[0] if values.size == 1 else interval(values)[1]) < 0.0)
-
-    def judge(view: FigureView) -> Finding:
-        ratios = _log_ratios(view, pairs)
-        if not ratios:
-            absent = all(view.note(panel, "missing") for panel in view.panels)
-            return Finding({}, {}, NO_DATA if absent else NO_SEARCH)
-        found = Finding()
-        for name, values in ratios.items():
-            low, high = interval(values)
-            found.cases[name] = met(values)
-            found.numbers[name] = float(np.exp(values.mean()))
-            found.numbers[f"{name}, low"] = math.exp(low)
-            found.numbers[f"{name}, high"] = math.exp(min(high, 700))
-        factors = span(found.numbers[name] for name in ratios)
-        if not better:
-            return found.said(f"The ratios of final gradient norms are {factors}.")
-        return found.said(
-            f"The final gradient norm with decreasing steps is {factors} times that with constant "
-            "ones."
-        )
-
-    return judge
+        below = (values[0] if values.size == 1 else high) < 0.0
+        met = below if better else abs(values.mean()) <= math.log(SIMILAR)
+        found.cases[name] = bool(met) if np.isfinite(values).all() else None
+        found.numbers[name] = float(np.exp(values.mean()))
+        found.numbers[f"{name}, low"] = math.exp(low)
+        found.numbers[f"{name}, high"] = math.exp(min(high, 700))
+    factors = span(found.numbers[name] for name in ratios)
+    if not better:
+        return found.said(f"The ratios of final gradient norms are {factors}.")
+    return found.said(
+        f"The final gradient norm with decreasing steps is {factors} times that with constant ones."
+    )
 
 
 def _claims(label: str, ours: bool = False) -> tuple[Claim, ...]:
     """The three sentences about figures 8 and 9; of mushrooms they are ours, and no quotes."""
-    judges = {"close": _judge(CLOSE, False), "better": _judge(BETTER, True)}
-    made = claims(read("claims.toml")["libsvm"], judges | {"search": _judge(SEARCH, False)})
+    questions = {"close": (CLOSE, False), "better": (BETTER, True), "search": (SEARCH, False)}
+    judges = {name: partial(_judge, *question) for name, question in questions.items()}
+    made = claims(read("claims.toml")["libsvm"], judges)
     named = [replace(c, id=f"{label}_{c.id}", source=f"fig:{label}") for c in made]
     if ours:
         source = "docs/reproduction.md"
@@ -138,7 +129,8 @@ def _picture(view: FigureView) -> Picture:
 
 
 def _exhibit(label: str, panels: dict[str, tuple[str, str]]) -> Exhibit:
-    return Exhibit(label, partial(_parts, panels), _picture, _claims(label, label == "mushrooms"))
+    made = _claims(label, label == "mushrooms")
+    return exhibit(label, partial(_parts, panels), _picture, {}, made)
 
 
 EXHIBITS = [

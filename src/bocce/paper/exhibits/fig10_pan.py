@@ -74,6 +74,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=4, panels=curve_panels(view, METHODS), seeds=view.seed_count)
 
 
-EXHIBITS = [
-    exhibit("pan_multistage_compare", _parts, _picture, pan_converges, pan_similar, pan_between)
-]
+EXHIBITS = [exhibit("pan_multistage_compare", _parts, _picture, globals())]

@@ -12,7 +12,7 @@ from ..canvas import HEADROOM, ITERATION, Panel, Picture, error_lines, words_of
 from ..exhibit import exhibit
 from ..results import NONE, FigureView
 from ..specs import EXACT, Part, Profile, Run
-from ..verdicts import Finding, all_of, below, ratio, span
+from ..verdicts import Finding, Found, all_of, below, ratio, span
 
 MIS_L = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0)  # The factors nu by which L is under-estimated.
 MIS_MU = (0.01, 0.1, 0.3, 1.0)
@@ -50,44 +50,30 @@ def _steps_to(k: np.ndarray, error: np.ndarray, level: float) -> float:
     return float(k[hit[0]]) if hit.size else math.inf
 
 
-def mis_L_converges(view: FigureView) -> Finding:
-    found = Finding()
+def mis_L_converges(view: FigureView) -> Found:
     for nu in MIS_L:
         _, error = _errors(view, PANEL_L, nu)
-        found.cases[f"nu={nu:g}"] = below(float(error[-1]), TENTH * float(error[0]))
-        found.numbers[f"nu={nu:g}: last / first"] = error[-1] / error[0]
-    return found.said(
-        f"The error falls tenfold or more by T in {found.score} cases, over-estimates being given "
-        "as many more steps as theirs are shorter."
-    )
+        shown = {f"nu={nu:g}: last / first": error[-1] / error[0]}
+        yield f"nu={nu:g}", below(float(error[-1]), TENTH * float(error[0])), shown
 
 
-def mis_L_diverges_first(view: FigureView) -> Finding:
-    found = Finding()
+def mis_L_diverges_first(view: FigureView) -> Found:
     for nu in (value for value in MIS_L if value > 1.0):
         _, error = _errors(view, PANEL_L, nu)
         peak = float(error.max() / error[0])
-        found.cases[f"nu={nu:g}"] = bool(peak > 1.01 and error[-1] < error[0])
-        found.numbers[f"nu={nu:g}: peak / first"] = peak
-    return found.said(
-        f"The error rises above its start, then falls below it, in {found.score} cases: SHB-EXP's "
-        "first step is 1/(6L), so that an under-estimate up to tenfold only makes it faster."
-    )
+        grows = bool(peak > 1.01 and error[-1] < error[0])
+        yield f"nu={nu:g}", grows, {f"nu={nu:g}: peak / first": peak}
 
 
-def mis_L_slows(view: FigureView) -> Finding:
+def mis_L_slows(view: FigureView) -> Found:
     """Over-estimates of L: time to a tenth of the first error."""
     low = sorted((nu for nu in MIS_L if nu <= 1.0), reverse=True)
     times = {nu: _steps_to(*_errors(view, PANEL_L, nu), TENTH) for nu in low}
-    found = Finding({}, {f"nu={nu:g}: steps to a tenth": t for nu, t in times.items()})
+    yield "", None, {f"nu={nu:g}: steps to a tenth": t for nu, t in times.items()}
     for fast, slow in pairwise(low):
         longer = below(SLOWER * times[fast], times[slow])
         constant = below(times[slow], times[fast], 2.0 * fast / slow)
-        found.cases[f"nu={slow:g} after nu={fast:g}"] = all_of(longer, constant)
-    return found.said(
-        f"A smaller nu takes more steps, by no more than twice the ratio of the nu, in "
-        f"{found.score} cases."
-    )
+        yield f"nu={slow:g} after nu={fast:g}", all_of(longer, constant), {}
 
 
 def mis_mu_slows(view: FigureView) -> Finding:
@@ -130,9 +116,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=2, panels=panels)
 
 
-EXHIBITS = [
-    exhibit(
-        *("misestimation", _parts, _picture, mis_L_converges, mis_L_diverges_first, mis_L_slows),
-        mis_mu_slows,
-    )
-]
+EXHIBITS = [exhibit("misestimation", _parts, _picture, globals())]

@@ -92,4 +92,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(columns=2, panels=panels, seeds=view.seed_count)
 
 
-EXHIBITS = [exhibit("published_panel", _parts, _picture, published_panel)]
+EXHIBITS = [exhibit("published_panel", _parts, _picture, globals())]

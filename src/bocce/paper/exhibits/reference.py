@@ -99,4 +99,4 @@ def _picture(view: FigureView) -> Picture:
     return Picture(grid=Grid(columns, METHODS, tuple(cells), np.array(marked), note))
 
 
-EXHIBITS = [exhibit("reference", _parts, _picture, reference_values)]
+EXHIBITS = [exhibit("reference", _parts, _picture, globals())]

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 
 from ... import theory
 from ..canvas import Grid, Picture
-from ..exhibit import Exhibit
+from ..exhibit import claims, exhibit
 from ..results import FigureView
 from ..specs import Outcome, Part, Profile, table
-from ..texts import claims, read
-from ..verdicts import Change, Finding, below
+from ..texts import read
+from ..verdicts import Change, Finding, Found, below
 from . import _evidence_lemmas, _evidence_theorems
 
 ROUNDING = 1e-9  # The right side may be smaller than the left side by this share.
 STATEMENTS = read("statements.toml")
-# Slips outside the statements; with T = psi n (line 372) one of them is a remark that is judged.
-OTHER = tuple(Change(**row) for row in STATEMENTS["other"])
 
 
 def _parts(setting: str, profile: Profile) -> Iterator[Part]:
@@ -58,7 +56,7 @@ def _judge(statement: str, view: FigureView) -> Finding:
         found.numbers[f"{case}: left"], found.numbers[f"{case}: right"] = a, b
     if found.first_false:
         return found.said(f"The evidence fails at {found.first_false}: not to be relied on.")
-    return found.said(STATEMENTS[statement]["because"])
+    return found
 
 
 CLAIMS = claims(
@@ -73,7 +71,7 @@ def _picture(view: FigureView) -> Picture:
         names, left, right = _columns(view, claim.id)
         ratios = [a / b if a > 0.0 < b else -math.inf for a, b in zip(left, right)]
         at = int(np.argmax(ratios))
-        wrong = bool(claim.judge(view).first_false)
+        wrong = bool(claim.finding(view).first_false)
         cells.append((claim.verdict, str(len(names)), f"{ratios[at]:.4g}", names[at]))
         marked.append([False, False, wrong, wrong])
     columns = ("verdict", "checks", "left / right", "the closest check")
@@ -91,75 +89,45 @@ def _picture(view: FigureView) -> Picture:
 C = theory.batch_threshold(10**18, 1.0, interpolation=True)  # 15,552: b* of many rows at kappa = 1
 
 
-def batch_share_falls(view: FigureView) -> Finding:
-    found = Finding()
-    for kappa in (10.0, 100.0, 1000.0):
-        for n in (10**3, 10**4, 10**5, 10**6, 10**7):
-            many, few = (theory.batch_threshold(m, kappa) / m for m in (10 * n, n))
-            found.cases[f"kappa={kappa:g}, n={n}"] = many <= few
-            found.numbers[f"b*/n, kappa={kappa:g}, n={n}"] = few
-    return found.said(
-        "Both parts of b*/n, 1/(1 + (n-1)/(C kappa^2)) and 1/(1 + (n-1)a/3), fall with n; while n "
-        "is below C kappa^2 they hardly do."
-    )
+def batch_share_falls(view: FigureView) -> Found:
+    for kappa, n in product((10.0, 100.0, 1000.0), (10**3, 10**4, 10**5, 10**6, 10**7)):
+        many, few = (theory.batch_threshold(m, kappa) / m for m in (10 * n, n))
+        yield f"kappa={kappa:g}, n={n}", many <= few, {f"b*/n, kappa={kappa:g}, n={n}": few}
 
 
-def horizon_proportional(view: FigureView) -> Finding:
+def horizon_proportional(view: FigureView) -> Found:
     """T = psi n with psi = 1 and kappa = 10: the two parts of b* over n."""
-    numbers, parts = {}, {}
+    parts = {}
     for n in (10**6, 10**9, 10**12):
-        stages = theory.stage_count(n, 10.0)
         first = theory.batch_threshold(n, 10.0, interpolation=True) / n
-        second = 1.0 / (1.0 + (n - 1) * 2.0**-stages / 3.0)
+        second = 1.0 / (1.0 + (n - 1) * 2.0 ** -theory.stage_count(n, 10.0) / 3.0)
         parts[n] = (first, second)
-        numbers[f"first part of b*/n, n={n:.0e}"] = first
-        numbers[f"second part of b*/n, n={n:.0e}"] = second
-    return Finding(
-        {
-            "the second part is 1/(1 + 1/(4 psi)) = 0.8": all(
-                abs(second - 0.8) < 0.05 for _, second in parts.values()
-            ),
-            "at n = 10^6 the condition number decides": parts[10**6][0] > parts[10**6][1],
-        },
-        numbers,
-        f"a_I is of the order (ln T/T)^2, not 1/T: at kappa = 10 and psi = 1 the second part is "
-        f"{parts[10**6][1]:.3f} n at n = 10^6 (so that the condition number decides, as the paper "
-        f"concludes), {parts[10**9][1]:.2f} n at n = 10^9 and tends to n.",
-    )
+        yield "", None, {f"first part of b*/n, n={n:.0e}": first}
+        yield "", None, {f"second part of b*/n, n={n:.0e}": second}
+    near = all(abs(second - 0.8) < 0.05 for _, second in parts.values())
+    yield "the second part is 1/(1 + 1/(4 psi)) = 0.8", near, {}
+    decides = parts[10**6][0] > parts[10**6][1]
+    yield "at n = 10^6 the condition number decides", decides, {}
 
 
-def batch_compared_bollapragada(view: FigureView) -> Finding:
+def batch_compared_bollapragada(view: FigureView) -> Found:
     kappa = 100.0
-    just_above = 2.0 * kappa**0.5  # columns, above the stated sqrt(kappa)
-    return Finding(
-        {
-            "in orders, d = 2 sqrt(kappa)": kappa**2 < just_above * kappa**1.5,
-            "with the printed C, d = 2 sqrt(kappa)": C * kappa**2 < just_above * kappa**1.5,
-        },
-        {"C": C, "d from which C kappa^2 < d kappa^(3/2), over sqrt(kappa)": C},
-        "In orders it is so: kappa^2 < d kappa^(3/2) from d = sqrt(kappa) on. With the printed "
-        "C = 15,552 it is so from d = 15,552 sqrt(kappa) on (the other constant is not given), and "
-        "kappa is L_max/mu in b*, which is at least d.",
-    )
+    other = 2.0 * kappa**0.5 * kappa**1.5  # d kappa^(3/2) with d above the stated sqrt(kappa)
+    yield "in orders, d = 2 sqrt(kappa)", kappa**2 < other, {"C": C}
+    shown = {"d from which C kappa^2 < d kappa^(3/2), over sqrt(kappa)": C}
+    yield "with the printed C, d = 2 sqrt(kappa)", C * kappa**2 < other, shown
 
 
-def batch_compared_lee(view: FigureView) -> Finding:
+def batch_compared_lee(view: FigureView) -> Found:
     average, kappa = 1.0, 1.0
     share = average / kappa**0.5
-    return Finding(
-        {"kappa_bar = kappa = 1": share == 1.0},
-        {"required share of n": share, "b*/n at kappa = 1, n = 1e6": C / 1e6},
-        "Their condition as quoted, b >= n kappa_bar/sqrt(kappa), is b = n there, where equal rows "
-        "leave no sampling noise at all.",
-    )
+    shown = {"required share of n": share, "b*/n at kappa = 1, n = 1e6": C / 1e6}
+    yield "kappa_bar = kappa = 1", share == 1.0, shown
 
 
-_REMARKS = (batch_share_falls, batch_compared_bollapragada, batch_compared_lee)
-REMARKS = claims(
-    read("claims.toml")["remarks"],
-    {judge.__name__: judge for judge in (*_REMARKS, horizon_proportional)},
-)
-# The last remark, T = psi n, has a change of its own.
-HORIZON = next(change for change in OTHER if change.line == 372)
-REMARKS = (*REMARKS[:-1], replace(REMARKS[-1], changes=(HORIZON,)))
-EXHIBITS = [Exhibit("theorems", _parts, _picture, (*CLAIMS, *REMARKS))]
+EXHIBITS = [exhibit("theorems", _parts, _picture, globals(), CLAIMS)]
+REMARKS = EXHIBITS[0].claims[len(CLAIMS) :]
+# Slips outside the statements, in the order of the paper's lines.
+OTHER = [Change(**row) for row in STATEMENTS["other"]]
+OTHER += [change for remark in REMARKS for change in remark.changes]
+OTHER.sort(key=lambda change: change.line)
