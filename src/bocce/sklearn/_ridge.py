@@ -37,8 +37,7 @@ def affordable(X: Any) -> bool:
 
 
 class Sums(NamedTuple):
-    """Sums over some rows, about a given centre: the sums of two sets of rows add up. A row counts
-    by its share of all weights, whose square root it was multiplied with."""
+    """Weighted sums over some rows, about a given centre: the sums of two sets of rows add up."""
 
     weight: float
     x: Array
@@ -47,7 +46,14 @@ class Sums(NamedTuple):
     xy: Array
 
     @classmethod
-    def of(cls, X: Array, Y: Array, root: Array) -> Sums:
+    def of(cls, X: Array, Y: Array, c: Array) -> Sums:
+        """Of rows and targets with weights c."""
+        root = np.sqrt(c)
+        return cls.of_weighted(root[:, None] * X, root[:, None] * Y, root)
+
+    @classmethod
+    def of_weighted(cls, X: Array, Y: Array, root: Array) -> Sums:
+        """Of rows and targets that were multiplied by the square roots of their weights."""
         return cls(float(root @ root), root @ X, root @ Y, X.T @ X, X.T @ Y)
 
     def plus(self, other: Sums) -> Sums:
@@ -122,7 +128,7 @@ class CentredRows:
         return [self.model(_total(rest)) for rest in others]
 
     def _sums(self, rows: Array) -> Sums:
-        return Sums.of(self.X[rows], self.Y[rows], self.root[rows])
+        return Sums.of_weighted(self.X[rows], self.Y[rows], self.root[rows])
 
     @cached_property
     def whole(self) -> tuple[Model, Array]:
