@@ -73,7 +73,7 @@ class Stop:
         f - f* <= ||g||^2 / (2 ridge) must say so too, with ``size`` the norm of the run's own
         gradient and ``ridge`` the least penalty. An intercept has none, hence both conditions. The
         gap is usually below a hundredth of the bound: scores of hashed text (benchmarks/cv.py) move
-        by less than 3 % of their standard error.
+        by at most 7 % of their standard error.
         """
         if by_hessian:
             return gap <= self.max_gap
