@@ -7,8 +7,8 @@ one thread unless said. A: least squares, n = 10,000, d = 20, b = 0.9 n, full gr
 each step. B: logistic, n = 50,000, d = 22, b = 100, no recording. C: sparse least squares,
 n = 20,000, d = 47,236, 74 nonzeros a row. D: policies, which look at each batch: the compiled
 rule against its readable twin, dense rows as in B, and sparse ones. E: rows beyond the cache,
-batches of nearly all rows, and large batches of sparse rows, without recording. Start-up is
-measured in fresh processes.
+batches of nearly all rows, and large batches of sparse rows, without recording; and the constants
+of a problem beside a ridge fit of the same rows. Start-up is measured in fresh processes.
 """
 
 from __future__ import annotations
@@ -235,6 +235,15 @@ def workload_e(rounds: int) -> None:
         floor = us["gather"] + us["sampling"]
         line(f"E: 1M x 50, b = 1,000, {name}: NumPy / bocce", us["naive"] / us["bocce"], 3)
         line(f"E: {name}: floor (gather + sampling) / bocce", floor / us["bocce"], 0.7)
+    seconds = best_of(
+        rounds,
+        {
+            "constants": (lambda: bocce.LeastSquares(X, y, l2=1e-4).constants(), 1),
+            "fit": (lambda: bocce.minimize(bocce.LeastSquares(X, y, l2=1e-4), tol=1e-4), 1),
+        },
+    )
+    ratio = seconds["constants"] / seconds["fit"]
+    line("E: 1M x 50: constants() / ridge fit", ratio, 5, most=True)
     small = bocce.Logistic(X[:10_000, :20], y[:10_000] > 0, l2=1e-4)
     x = np.ascontiguousarray(X[:10_000, :20])
     engine = CompiledEngine(small, 9000, 0, "independent")

@@ -210,3 +210,14 @@ def test_an_intercept_is_that_of_memory(pair):
     plan, batches = bocce.schedules.nesterov(T=20, L=20.0, mu=0.1), {"batch_size": 300, "seed": 3}
     t, u = (bocce.minimize(file, plan, engine=name, **batches) for name in bocce.engines.REGISTRY)
     np.testing.assert_allclose([*t.w, t.intercept], [*u.w, u.intercept], rtol=1e-9)
+
+
+def test_scores_without_room_say_what_is_needed(pair, monkeypatch):
+    def full(self, memory, dtype):
+        raise MemoryError
+
+    monkeypatch.setattr(MemoryScores, "_make_room", full)
+    file = next(p for p in pair if p.in_parts)
+    said = rf"scores of {file.n:,} rows of a file \(96 bytes a row\): needs .* MB more.*batch_size"
+    with pytest.raises(MemoryError, match=said):
+        bocce.minimize(file, "plane", tol=1e-6)

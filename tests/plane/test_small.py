@@ -39,6 +39,29 @@ def test_the_minimum_is_that_of_the_plane(loss, weights):
     np.testing.assert_allclose(w, there, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("shape", [(40, 90), (90, 700)])  # in float64, and in float32
+def test_with_few_rows_steps_are_newton_steps_of_all_columns(weights, shape):
+    p = problem("logistic", *shape, weights=weights, l2=0.1)
+    newton = SmallNewton(p)
+    assert newton.row_space is not None
+    assert SmallNewton.suits(p)
+    at = newton.look(np.full(p.shape, 0.01))
+    newton.step(at)
+    H = newton.hessian(at) + np.diag(newton.row_space.ridge)  # the intercept has a tiny ridge
+    step, solved = np.linalg.solve(H, at.gradient), newton.metric.solve(at.gradient)
+    rounding = 3e-3 if newton.row_space.rough else 1e-9
+    np.testing.assert_allclose(solved, step, atol=rounding * np.abs(step).max())
+
+
+def test_with_few_rows_the_minimum_is_that_of_the_plane():
+    p = problem("logistic", 90, 300, l2=0.1)
+    assert SmallNewton(p).row_space is not None
+    w, result = minimiser(p, np.zeros(p.shape), 1e-14), minimize(p, "plane", tol=1e-12)
+    there = p.join_intercept(result.w, result.intercept)
+    np.testing.assert_allclose(w, there, rtol=1e-6, atol=1e-8)
+
+
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), loss=st.sampled_from(LOSSES), far=st.floats(0.0, 5.0))
 def test_f_never_rises(seed, loss, far):

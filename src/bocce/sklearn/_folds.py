@@ -115,7 +115,11 @@ class Fold:
         can be what ``scoring`` names."""
         self.track.fit(l2)
         if (quick := self._quick(scoring)) is not None:
-            return scored(quick, self.track.model, self.X, self._places, self.weights)
+            model, places = self.track.model, self._places
+            z = safe_sparse_dot(self.X, model.coef_.T, dense_output=True) + model.intercept_
+            if model.loss != "squared_hinge":
+                self.track.ways[0].note_scored(log_likelihoods(z, places))
+            return float(np.average(quick(z, places), weights=self.weights))
         more = {} if self.weights is None else {"sample_weight": self.weights}
         return float(scorer(self.track.model, self.X, self.y, **more))
 
@@ -162,9 +166,3 @@ def quick_score(model: Any, scoring: Any) -> Quick | None:
     if scoring == "neg_log_loss" and model.loss == "log_loss":
         return log_likelihoods
     return None
-
-
-def scored(quick: Quick, model: Any, X: Any, places: Array, weights: Array | None) -> float:
-    """The mean over the rows X, of the classes at these places."""
-    z = safe_sparse_dot(X, model.coef_.T, dense_output=True) + model.intercept_
-    return float(np.average(quick(z, places), weights=weights))

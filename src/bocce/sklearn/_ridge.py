@@ -32,11 +32,12 @@ FLAT = 1e-14  # of the largest eigenvalue: smaller ones are rounding
 def affordable(X: Any) -> bool:
     """Is the matrix small enough to decompose, and do its squares have a place in a double?"""
     entries = X.data if sp.issparse(X) else X
-    return min(X.shape) <= MOST and float(np.abs(entries).max(initial=0.0)) < LARGEST
+    largest = max(entries.max(initial=0.0), -entries.min(initial=0.0))
+    return min(X.shape) <= MOST and float(largest) < LARGEST
 
 
 class Sums(NamedTuple):
-    """Weighted sums over some rows, about a given centre: those of two sets of rows add up."""
+    """Weighted sums over some rows, about a given centre: the sums of two sets of rows add up."""
 
     weight: float
     x: Array
@@ -46,8 +47,14 @@ class Sums(NamedTuple):
 
     @classmethod
     def of(cls, X: Array, Y: Array, c: Array) -> Sums:
-        weighted = X * c[:, None]
-        return cls(float(c.sum()), c @ X, c @ Y, weighted.T @ X, weighted.T @ Y)
+        """Of rows and targets with weights c."""
+        root = np.sqrt(c)
+        return cls.of_weighted(root[:, None] * X, root[:, None] * Y, root)
+
+    @classmethod
+    def of_weighted(cls, X: Array, Y: Array, root: Array) -> Sums:
+        """Of rows and targets that were multiplied by the square roots of their weights."""
+        return cls(float(root @ root), root @ X, root @ Y, X.T @ X, X.T @ Y)
 
     def plus(self, other: Sums) -> Sums:
         return Sums(*(a + b for a, b in zip(self, other)))
@@ -75,16 +82,20 @@ class Model(NamedTuple):
 
 
 class CentredRows:
-    """Rows about their mean, as dense float64, with targets and weights."""
+    """Rows and targets about their means, as dense float64, times ``root``: the square roots of
+    their shares c/W of all weights."""
 
     def __init__(self, X: Any, Y: Array, weights: Array | None, intercept: bool) -> None:
-        self.c = np.ones(len(Y)) if weights is None else weights
-        total = float(self.c.sum())
+        c = np.ones(len(Y)) if weights is None else weights
+        self.share = c / float(c.sum())
+        self.root, self.intercept = np.sqrt(self.share), intercept
         X = X.toarray() if sp.issparse(X) else np.asarray(X)
         X = X.astype(np.float64, copy=False)
-        self.x_mean = self.c @ X / total if intercept else np.zeros(X.shape[1])
-        self.y_mean = self.c @ Y / total if intercept else np.zeros(Y.shape[1])
-        self.X, self.Y, self.intercept = X - self.x_mean, Y - self.y_mean, intercept
+        self.x_mean = self.share @ X if intercept else np.zeros(X.shape[1])
+        self.y_mean = self.share @ Y if intercept else np.zeros(Y.shape[1])
+        self.X, self.Y = X - self.x_mean, Y - self.y_mean
+        for own in (self.X, self.Y):
+            own *= self.root[:, None]
 
     def model(self, sums: Sums) -> Model:
         """Of rows with these sums, where columns are fewer than rows."""
@@ -92,11 +103,12 @@ class CentredRows:
 
     def subset(self, rows: Array) -> Model:
         """Of some of the rows, where columns are many."""
-        X, Y, c = self.X[rows], self.Y[rows], self.c[rows]
-        W = float(c.sum())
-        x, y = (c @ X / W, c @ Y / W) if self.intercept else (0.0 * X[0], 0.0 * Y[0])
-        root = np.sqrt(c / W)[:, None]
-        X, Y = root * (X - x), root * (Y - y)
+        X, Y, root = self.X[rows], self.Y[rows], self.root[rows]
+        W = float(root @ root)
+        x, y = (root @ X / W, root @ Y / W) if self.intercept else (0.0 * X[0], 0.0 * Y[0])
+        for own, mean in ((X, x), (Y, y)):
+            own -= np.outer(root, mean)
+            own /= np.sqrt(W)
         values, left = np.linalg.eigh(X @ X.T)
         means = self.x_mean + x, self.y_mean + y
         return Model(np.maximum(values, 0.0), left, left.T @ Y, *means, X)
@@ -116,14 +128,13 @@ class CentredRows:
         return [self.model(_total(rest)) for rest in others]
 
     def _sums(self, rows: Array) -> Sums:
-        return Sums.of(self.X[rows], self.Y[rows], self.c[rows])
+        return Sums.of_weighted(self.X[rows], self.Y[rows], self.root[rows])
 
     @cached_property
     def whole(self) -> tuple[Model, Array]:
         """Of all rows, about their mean; and Q, one column for each eigenvalue."""
-        n, d = self.X.shape
-        root = np.sqrt(self.c / float(self.c.sum()))[:, None]
-        X, Y = root * self.X, root * self.Y
+        X, Y = self.X, self.Y
+        n, d = X.shape
         values, basis = np.linalg.eigh(X.T @ X if d <= n else X @ X.T)
         used = values > FLAT * max(values[-1], 0.0)
         values, basis = values[used], basis[:, used]
@@ -135,17 +146,14 @@ class CentredRows:
     def left_out(self, l2s: Array) -> list[Array]:
         """For each penalty the predictions (n, q) of the fits without each row."""
         values, Q = self.whole[0].values, self.whole[1]
-        share = self.c / float(self.c.sum())
-        root = np.sqrt(share)[:, None]
-        Y, Q2 = root * self.Y, np.square(Q)
-        rotated, found = Q.T @ Y, []
+        Q2, rotated, found = np.square(Q), Q.T @ self.Y, []
         for l2 in l2s:
             kept = values / (values + l2)
-            h = Q2 @ kept + (share if self.intercept else 0.0)
-            residual = (Y - Q @ (kept[:, None] * rotated)) / root
+            h = Q2 @ kept + (self.share if self.intercept else 0.0)
+            residual = self.Y - Q @ (kept[:, None] * rotated)
             with np.errstate(divide="ignore", invalid="ignore"):
                 missed = residual / (1.0 - h)[:, None]
-            found.append(self.Y - missed + self.y_mean)
+            found.append((self.Y - missed) / self.root[:, None] + self.y_mean)
         return found
 
 

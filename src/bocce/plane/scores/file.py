@@ -17,6 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..._direct import no_memory
 from ..._types import Array
 from ...problems import FileProblem, Problem
 from ...rows import Dense, FileRows, Rows
@@ -55,11 +56,17 @@ class FileScores(MemoryScores):
     ) -> None:
         assert isinstance(problem.rows, FileRows)
         self.solve, self.read_before = solve, False  # the first read brings the targets
-        y = np.empty(int(problem.n), dtype=problem.encoded(np.zeros(0))[0].dtype)
-        self._know(problem, outputs, y, None)
-        self.parts = parts_of(self.rows)
-        self.places = [slice(a, b) for a, b in pairwise(self.rows.starts.tolist())]
-        self._make_room(memory, np.dtype(np.float64))
+        self.parts = parts_of(problem.rows)
+        self.places = [slice(a, b) for a, b in pairwise(problem.rows.starts.tolist())]
+        try:
+            y = np.empty(int(problem.n), dtype=problem.encoded(np.zeros(0))[0].dtype)
+            self._know(problem, outputs, y, None)
+            self._make_room(memory, np.dtype(np.float64))
+        except MemoryError:
+            a_row = 8 * (memory + 7)  # the scores of w and of the directions, targets, derivatives
+            place = f"plane: the scores of {problem.n:,} rows of a file ({a_row} bytes a row)"
+            remedy = "take batches, which keep no scores (give T and batch_size)"
+            raise MemoryError(no_memory(place, a_row * int(problem.n), remedy)) from None
         self.ahead: Array | None = None
         self.first_hessian: Array | None = None
 
