@@ -11,7 +11,8 @@ import numpy as np
 from .. import _checks
 from .._threads import one_thread
 from ..control import PLANE, open_ended_names
-from ..plane.rough_newton import RoughNewton
+from ..plane.metrics import NewtonPolicy
+from ..plane.rough_newton import rough_minimiser
 from ..plane.small import SmallNewton, minimiser
 from ..problems import Frame, PathCache, Problem, norm
 from ..rows import Array
@@ -143,9 +144,8 @@ class PathSolver:
         with np.errstate(all="ignore"):  # a step too far is not taken
             if SmallNewton.suits(inner):
                 w = minimiser(inner, self.frame.into(start), EXACT)
-            elif self.n_scored_rows and RoughNewton.supports(inner):
-                rough = RoughNewton(inner, inner.shape)
-                w = rough.minimiser(self.frame.into(start), self.enough(start))
+            elif self.n_scored_rows and NewtonPolicy.suits(inner):
+                w = rough_minimiser(inner, self.frame.into(start), self.enough(start))
         if w is None:
             result = self.next_run(l2, start)
             return self.p.join_intercept(result.w, result.intercept)
