@@ -11,7 +11,6 @@ the array's library itself.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -24,21 +23,8 @@ from .softmax import Softmax
 
 Derivatives = Callable[[Foreign, Foreign], tuple[Foreign, Foreign, Foreign]]
 
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "power": operator.pow,
-    "negative": operator.neg,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-}
 _RENAMED = {
+    "power": "pow",
     "absolute": "abs",
     "invert": "bitwise_invert",
     "float_power": "pow",
@@ -50,7 +36,7 @@ _RENAMED = {
     "arcsinh": "asinh",
     "arctanh": "atanh",
 }
-_LOGICAL = ("logical_", "bitwise_", "invert")
+_LOGICAL = ("logical_", "bitwise_")
 
 
 class Lifted(NDArrayOperatorsMixin):
@@ -71,14 +57,12 @@ class Lifted(NDArrayOperatorsMixin):
     ) -> Any:
         if method != "__call__" or rest:
             raise self._unknown(f"np.{ufunc.__name__} with {method if not rest else [*rest]}")
-        name = ufunc.__name__
-        if name == "square":
-            name, inputs = "multiply", (inputs[0], inputs[0])
-        plain = [self._plain(x, numbers=not name.startswith(_LOGICAL)) for x in inputs]
-        if name in _OPERATORS:
-            result = _OPERATORS[name](*plain)
-        else:
-            result = self._function(_RENAMED.get(name, name), name)(*map(self._array, plain))
+        name = _RENAMED.get(ufunc.__name__, ufunc.__name__)
+        function = getattr(self.xp, name, None)
+        if function is None:
+            raise self._unknown(f"np.{ufunc.__name__}")
+        numbers = not name.startswith(_LOGICAL)
+        result = function(*(self._array(x, numbers) for x in inputs))
         if out is None:
             return Lifted(result, self.xp, self.real)
         out[0].array = result
@@ -86,37 +70,21 @@ class Lifted(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
         if function is np.where and len(args) == 3 and not keywords:
-            test = self._plain(args[0], numbers=False)
-            yes, no = (self._array(self._plain(x)) for x in args[1:])
+            test, yes, no = (self._array(x, k > 0) for k, x in enumerate(args))
             return Lifted(self.xp.where(test, yes, no), self.xp, self.real)
         if function is np.clip and len(args) == 3 and not keywords:
             return np.minimum(np.maximum(args[0], args[1]), args[2])
         raise self._unknown(f"np.{function.__name__}")
 
-    def _plain(self, x: Foreign, numbers: bool = True) -> Foreign:
-        """What a library's own function or operator takes: an array of it, or a Python number."""
+    def _array(self, x: Foreign, numbers: bool) -> Foreign:
+        """An array of the library; its functions do not all take Python's numbers."""
         if isinstance(x, Lifted):
-            array = x.array
-            if numbers and array.dtype == self.xp.bool:
-                array = self.xp.astype(array, self.real)
-            return array
-        if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
-            return float(x) if numbers else x
-        if np.ndim(x) == 0:
-            return float(x)
-        raise self._unknown(f"an array of type {type(x).__name__} of its own")
-
-    def _array(self, x: Foreign) -> Foreign:
-        """Numbers as arrays: not all libraries' functions take both."""
-        if not isinstance(x, float):
-            return x
-        return self.xp.full((), x, dtype=self.real, device=getattr(self.array, "device", None))
-
-    def _function(self, name: str, ours: str) -> Callable[..., Foreign]:
-        found = getattr(self.xp, name, None)
-        if found is None:
-            raise self._unknown(f"np.{ours}")
-        return found
+            truth = numbers and x.array.dtype == self.xp.bool
+            return self.xp.astype(x.array, self.real) if truth else x.array
+        if np.ndim(x):
+            raise self._unknown(f"an array of type {type(x).__name__} of its own")
+        value, dtype = (float(x), self.real) if numbers else (bool(x), self.xp.bool)
+        return self.xp.full((), value, dtype=dtype, device=getattr(self.array, "device", None))
 
     def _unknown(self, what: str) -> TypeError:
         library = self.xp.__name__.removeprefix("array_api_compat.")

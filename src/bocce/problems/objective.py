@@ -366,17 +366,16 @@ class Objective(Immutable):
 
     def on(self, chosen: Index) -> Problem:
         """The problem on the chosen rows; the weights stay as they are."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return self.with_rows(self.rows.take(chosen), y=self.y[chosen], weight=weight)
+
+    def with_rows(self, rows: Rows, **changed: Any) -> Problem:
+        """The same objective on other rows, which have the intercept's column; ``changed`` are the
+        fields that differ."""
+        names = ("y", "loss", "l2", "weight", "penalty", "classes", "intercept")
+        kept = {name: getattr(self, name) for name in names if name not in changed}
         usual = self.kinds[0][1]
-        return usual.of(
-            self.rows.take(chosen),
-            self.y[chosen],
-            self.loss,
-            self.l2,
-            weight=None if self.weight is None else self.weight[chosen],
-            penalty=self.penalty,
-            classes=self.classes,
-            intercept=self.intercept,
-        )
+        return usual.of(rows, **kept, **changed)
 
 
 def _row_sums(values: Array) -> Array:

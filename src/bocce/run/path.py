@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -114,9 +113,7 @@ class PathSolver:
         if leader is None:
             inner = self.frame.problem(p)
         else:
-            own: dict[str, Any] = {"weight": p.weight, "classes": p.classes}
-            own |= {"penalty": leader.inner.penalty, "intercept": p.intercept}
-            inner = Problem.of(leader.inner.rows, p.y, p.loss, p.l2, **own)
+            inner = p.with_rows(leader.inner.rows, penalty=leader.inner.penalty)
         self.cache = PathCache()  # what is handed on from run to run is the path's own
         self.inner: Problem = inner.with_fields(handed_on=self.cache)
         nowhere = self.inner.replace(l2=0.0).look(np.zeros(self.inner.shape))

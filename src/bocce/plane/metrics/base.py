@@ -98,14 +98,13 @@ class Sample:
     ----------
     rows, turn : int
         About how many rows; other rows are drawn at each turn.
-    whole, alike : bool
-        Whether to take all rows; whether all rows have the same second derivative.
+    whole : bool
+        Whether to take all rows.
     """
 
     rows: int = 0
     turn: int = 1
     whole: bool = True
-    alike: bool = False
 
 
 class View:

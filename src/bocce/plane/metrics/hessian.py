@@ -41,7 +41,6 @@ class HessianPolicy(IdentityPolicy):
             self.gram_row = min(self.gram_row, PRICES.sparse_gram * float(rows.pairs))
         self.step = cost_of_step(problem)
         self.multi_output = outputs > 1
-        self.constant_curvature = self.quadratic and problem.weight is None
         self.in_memory = not problem.in_parts
         self.whole_price = self.price_of(self.n)
         self.rows = self._first_rows()
@@ -145,7 +144,7 @@ class HessianPolicy(IdentityPolicy):
         if not self.should_refresh(view.gradient_ratio):
             return None
         self.on_refresh()
-        H = view.hessian(Sample(self.rows, self.taken, self.whole, self.constant_curvature))
+        H = view.hessian(Sample(self.rows, self.taken, self.whole))
         cache = self.problem.handed_on
         if cache is not None and self.in_memory:
             cache.keep(hessian=H)
