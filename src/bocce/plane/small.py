@@ -24,7 +24,8 @@ from .metrics.factor import FactorMetric, Identity
 from .metrics.hessian_operator import curvature_of
 
 EPS = float(np.finfo(np.float64).eps)
-# Above this price of a Hessian (in evaluations of f) the Kronecker product is made in less time.
+# Above this price of a Hessian (in evaluations of f) the Kronecker product is made in less time:
+# eight of the digits take 0.55 of the time.
 PRODUCT_PAYS = 2.0
 ROUNDING = 8.0  # The mean of n values is wrong by at most this many units in the last place.
 
@@ -40,7 +41,8 @@ class SmallLimits:
     steps, halvings : int
         The most steps of a run, and the most halvings of one step.
     pairs : int
-        The number of steps whose changes of the gradient correct the Hessian.
+        The number of steps whose changes of the gradient correct the Hessian. Without corrections a
+        fit of 2,000 x 20 with three classes takes 1.8 times as long, of eight digits 1.2 times.
     call, score, product : float
         Nanoseconds of an evaluation in Python, for each score, and for each multiplication with X
         in the cache, measured with benchmarks/small.py.
@@ -102,7 +104,6 @@ class KroneckerMetric:
         self.metrics = [FactorMetric.of(max(value, 0.0) * G, ridge) for value in values]
 
     def solve(self, g: Array) -> Array:
-        """P^-1 g; g has a column for each output."""
         rotated = (g @ self.vectors).T
         solved = [metric.solve(column) for metric, column in zip(self.metrics, rotated)]
         return np.asarray(np.stack(solved, axis=1) @ self.vectors.T)
@@ -115,7 +116,6 @@ class StackedMetric:
         self.metric = FactorMetric.of(H, ridges)
 
     def solve(self, g: Array) -> Array:
-        """P^-1 g; g has a column for each output."""
         return np.ascontiguousarray(self.metric.solve(g.T.reshape(-1)).reshape(g.T.shape).T)
 
 
@@ -170,7 +170,6 @@ class SmallNewton:
 
     @cached_property
     def X(self) -> Array:
-        """The rows."""
         rows = self.problem.rows
         assert isinstance(rows, Dense)
         return np.asarray(rows.X, dtype=np.float64)
@@ -202,7 +201,6 @@ class SmallNewton:
         return hessian_price(problem) <= limits.price
 
     def look(self, w: Array) -> NewtonPoint:
-        """f at w."""
         p, z = self.problem, self.X @ w
         value, slope, bend = p.loss.value_slope_bend(z, p.y)
         if p.weight is not None:

@@ -106,7 +106,6 @@ def _not_finite(where: str, name: str, row: int) -> ValueError:
 
 
 def check_l2(where: str, l2: float) -> float:
-    """The penalty's factor."""
     return _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
 
 
