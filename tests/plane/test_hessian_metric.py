@@ -107,7 +107,8 @@ def chooser(n=100_000, d=100, loss=LOGISTIC):
 
 def updated(choice, X, bend, ridge):
     """The metric that a policy takes where the rows have these second derivatives."""
-    scores = SimpleNamespace(hessian=lambda sample: hessian_of(X, bend, sample))
+    sums = {"hessian_diagonal": lambda: X.squares(bend), "row_curvature": lambda: bend}
+    scores = SimpleNamespace(hessian=lambda sample: hessian_of(X, bend, sample), **sums)
     choice.regret = np.inf
     at = {"ridge": np.array(ridge), "gradient": np.zeros(X.d), "gradient_ratio": np.nan}
     run = SimpleNamespace(problem=None, scores=scores, metric=Identity(), goal=None, **at)

@@ -15,11 +15,9 @@ import bocce
 from bocce.engines import Goal
 from bocce.losses import Softmax
 from bocce.plane import PlaneRun
-from bocce.plane.metrics import Identity
 from bocce.plane.metrics import newton_cg as newton
 from bocce.plane.metrics.hessian_operator import LIMITS, HessianOperator, HessianRows
-from bocce.plane.metrics.newton_cg import Newton, Pairs
-from bocce.plane.rough_newton import RoughNewton
+from bocce.plane.metrics.newton_cg import NewtonPolicy, Pairs
 from bocce.plane.subspace import PlaneLimits
 from bocce.problems import Problem
 from bocce.rows import Scaled
@@ -129,21 +127,21 @@ def test_a_direction_leaves_little_of_the_gradient(d):
     w = np.random.default_rng(2).standard_normal(p.shape)
     g = p.gradient(w)
     ridge = np.asarray(p.ridge).reshape(-1, 1)
-    solver = Newton(p, 4, ridge)
-    metric = solver.metric(p.predict(w).__getitem__, Identity())
-    assert metric.state_dict()
-    assert metric.newton_like
-    x = solver.solve(g, p.predict(w).__getitem__, metric, np.nan)
+    solver = NewtonPolicy(p)
+    solver.precondition(p.predict(w).__getitem__)
+    assert solver.metric.state_dict()
+    assert solver.metric.newton_like
+    x = solver.solve(g, p.predict(w).__getitem__, np.nan)
     H = hessian(p, w) + np.diag(np.broadcast_to(ridge, p.shape).reshape(-1))
     left = H @ x.reshape(-1) - g.reshape(-1)
     assert np.linalg.norm(left) <= newton.LEFT * np.linalg.norm(g) * (1.0 + 1e-9)
-    assert 0 < solver.iterations <= g.size
+    assert 0 < solver.passes <= g.size
     solver.goal = Goal(gradient=0.8 * np.linalg.norm(g))  # less will do
-    before = solver.iterations
-    x = solver.solve(g, p.predict(w).__getitem__, metric, np.nan)
+    before = solver.passes
+    x = solver.solve(g, p.predict(w).__getitem__, np.nan)
     left = H @ x.reshape(-1) - g.reshape(-1)
     assert np.linalg.norm(left) <= 0.4 * np.linalg.norm(g) * (1.0 + 1e-9)
-    assert solver.iterations - before <= 2  # the pairs know the rest
+    assert solver.passes - before <= 2  # the pairs know the rest
 
 
 def test_many_columns_take_plain_steps_with_one_displacement():
@@ -152,7 +150,7 @@ def test_many_columns_take_plain_steps_with_one_displacement():
     result = bocce.minimize(p, tol=1e-6)
     assert result.status == "converged"
     assert result.history["gradient_evaluations"][-1] == result.n_iter * p.n  # a pass each
-    assert not RoughNewton.supports(p)
+    assert not NewtonPolicy.suits(p)
 
 
 def test_f_never_rises_and_a_run_goes_on_to_the_bit():
@@ -193,15 +191,15 @@ def test_single_precision_does_not_limit_the_result():
 
 def test_float32_is_given_up_where_it_breaks_its_promises():
     p = classes(3000, 40, 36)
-    solver = Newton(p, 36, np.asarray(1e-3))
+    solver = NewtonPolicy(p)
     g, z = p.gradient(np.zeros(p.shape)), np.zeros((p.n, 36))
     assert solver.products.rows.rough
     for _ in range(newton.BROKEN):
         assert solver.products.rows.rough
-        solver.solve(g, z.__getitem__, Identity(), 0.9)
+        solver.solve(g, z.__getitem__, 0.9)
     solver.promised = 0.01
     solver.broken = newton.BROKEN - 1
-    solver.solve(g, z.__getitem__, Identity(), 0.9)
+    solver.solve(g, z.__getitem__, 0.9)
     assert not solver.products.rows.rough
 
 

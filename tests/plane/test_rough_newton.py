@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 import bocce
-from bocce.plane.metrics import Identity
-from bocce.plane.rough_newton import RoughNewton
+from bocce.plane.metrics import NewtonPolicy
+from bocce.plane.rough_newton import _look, rough_minimiser
 from bocce.problems import PathCache
 
 
@@ -21,35 +21,34 @@ def problem(n=2000, d=20, K=5, l2=1e-3, rows=np.asarray):
 @pytest.mark.parametrize("fall", [1e-3, 1e-5])
 def test_f_is_as_near_to_its_minimum_as_was_asked_for(n, fall):
     p = problem(n)
-    lean = RoughNewton(p, p.shape)
-    assert lean.rows.rough == (n > 2000)
-    w = lean.minimiser(np.zeros(p.shape), fall)
+    assert NewtonPolicy(p).products.rows.rough == (n > 2000)
+    w = rough_minimiser(p, np.zeros(p.shape), fall)
     least = p.value(bocce.minimize(p, tol=1e-10).w)
     assert least <= p.value(w) <= least + 2.0 * fall
 
 
 def test_what_is_still_to_fall_is_what_f_then_falls_by():
     p = problem().with_fields(handed_on=PathCache())
-    RoughNewton(p, p.shape).minimiser(np.zeros(p.shape), 1e-5)
-    lean = RoughNewton(p, p.shape)
+    rough_minimiser(p, np.zeros(p.shape), 1e-5)
+    newton = NewtonPolicy(p)
     end = bocce.minimize(p, tol=1e-10).w
     near = end + 1e-3 * np.random.default_rng(1).standard_normal(p.shape)
-    f, g, z = lean._look(near)
+    f, g, z = _look(p, newton.products.rows, near)
     assert f == pytest.approx(p.value(near), rel=1e-12)
     np.testing.assert_allclose(g, p.look(near).gradient, atol=1e-12)
-    left = lean.newton.still_to_fall(g, lean.newton.metric(z.__getitem__, Identity()))
-    assert 0.3 <= left / (f - p.value(end)) <= 3.0
+    newton.precondition(z.__getitem__)
+    assert 0.3 <= newton.still_to_fall(g) / (f - p.value(end)) <= 3.0
 
 
 def test_sparse_rows_give_the_same():
     sparse, dense = problem(rows=sp.csr_array), problem()
-    found = [RoughNewton(p, p.shape).minimiser(np.zeros(p.shape), 1e-5) for p in (sparse, dense)]
+    found = [rough_minimiser(p, np.zeros(p.shape), 1e-5) for p in (sparse, dense)]
     np.testing.assert_allclose(*found, atol=1e-8)
 
 
 def test_what_cannot_be_done_is_left_to_the_plane():
     p = problem()
     far = np.random.default_rng(1).standard_normal(p.shape) * 1e3  # Newton's step leads astray
-    assert RoughNewton(p, p.shape).minimiser(far, 1e-9) is None
+    assert rough_minimiser(p, far, 1e-9) is None
     large = problem(50_000)
-    assert RoughNewton(large, large.shape).minimiser(np.zeros(large.shape), 1e-12) is None
+    assert rough_minimiser(large, np.zeros(large.shape), 1e-12) is None

@@ -21,7 +21,7 @@ OPTIONS = {
 }
 SHORT = {"b": "--batch-size", "n": "-n"}  # letters of the theory
 WHOSE = re.compile(r"^([A-Za-z_]\w*): (?=\S)")
-PARAMETER = re.compile(rf"(?<![\w.])({'|'.join(OPTIONS)})=(?=[\w'\"+-])")
+PARAMETER = re.compile(rf"(?<![\w.])({'|'.join(OPTIONS)})=(?=[\w'\"+.,;-]|$)")
 
 
 def in_options(said: str | Exception) -> str:
@@ -35,6 +35,8 @@ def in_options(said: str | Exception) -> str:
     '--steps 0 must be an integer >= 1.'
     >>> in_options("minimize: batch_size=61 must be an integer from 1 to 60.")
     '--batch-size 61 must be an integer from 1 to 60.'
+    >>> in_options("open: 'x' must be a number; leave the column out with columns=.")
+    "'x' must be a number; leave the column out with --columns."
     >>> in_options("bad.svm, line 2: '1:x' is not index:value.")
     "bad.svm, line 2: '1:x' is not index:value."
     """
@@ -47,7 +49,13 @@ def in_options(said: str | Exception) -> str:
         found = WHOSE.match(text)
         if found and found[1] in _functions():
             text = text[found.end() :]
-    return PARAMETER.sub(lambda match: f"{OPTIONS[match[1]]} ", text)
+    return PARAMETER.sub(_option, text)
+
+
+def _option(match: re.Match[str]) -> str:
+    """``T=`` as ``--steps``, with a space before a value."""
+    ends = match.end() == len(match.string) or match.string[match.end()] in ".,;"
+    return OPTIONS[match[1]] + ("" if ends else " ")
 
 
 def _functions() -> set[str]:

@@ -24,7 +24,6 @@ class ReferenceEngine(TableEngine):
     def advance(
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
     ) -> StepReport:
-        """Steps state.k .. stop-1."""
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(state.k, stop):
                 w, v = state.w, state.v

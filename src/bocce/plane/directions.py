@@ -39,7 +39,6 @@ class Directions:
         return 1 + min(self.n_stored, self.memory)
 
     def forget(self) -> None:
-        """Drop the displacements."""
         self.n_stored = 0
 
     def rows(self, k: int) -> Array:

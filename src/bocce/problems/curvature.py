@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -263,13 +263,7 @@ def estimated(problem: Objective) -> Constants:
     def grown(size: float | None) -> float | None:
         return None if size is None else wider * size
 
-    return Constants(
-        L=margin * c.L,
-        mu=min(c.mu, margin * c.L),
-        L_max=wider * c.L_max,
-        kappa_tilde=grown(c.kappa_tilde),
-        exact=False,
-        R2=grown(c.R2),
-        R2_tilde=grown(c.R2_tilde),
-        reads=1,
-    )
+    return replace(
+        c, L=margin * c.L, mu=min(c.mu, margin * c.L), L_max=wider * c.L_max, exact=False, reads=1,
+        kappa_tilde=grown(c.kappa_tilde), R2=grown(c.R2), R2_tilde=grown(c.R2_tilde),
+    )  # fmt: skip

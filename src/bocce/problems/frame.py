@@ -183,16 +183,8 @@ class Frame:
         penalty[: p.d] = np.square(self.scale)
         if p.penalty is not None:
             penalty[: p.d] *= p.penalty[: p.d]
-        return Problem.of(
-            self.rows(p.given),
-            p.y,
-            p.loss,
-            p.l2,
-            weight=p.weight,
-            penalty=None if (penalty == 1.0).all() else penalty,
-            classes=p.classes,
-            intercept=p.intercept,
-        )
+        factors = None if (penalty == 1.0).all() else penalty
+        return p.with_rows(self.rows(p.given), penalty=factors)
 
     def out(self, u: Array) -> Array:
         """Inner variables as w (and then the intercept)."""

@@ -366,18 +366,17 @@ class Objective(Immutable):
 
     def on(self, chosen: Index) -> Problem:
         """The problem on the chosen rows; the weights stay as they are."""
+        weight = None if self.weight is None else self.weight[chosen]
+        changed = {"y": self.y[chosen], "weight": weight, "has_column": self.has_column}
+        return self.with_rows(self.given.take(chosen), **changed)
+
+    def with_rows(self, rows: Rows, **changed: Any) -> Problem:
+        """The same objective on other rows; ``changed`` are the fields that differ. The rows have
+        the intercept's column unless ``has_column=False`` is given."""
+        names = ("y", "loss", "l2", "weight", "penalty", "classes", "intercept")
+        kept = {name: getattr(self, name) for name in names if name not in changed}
         usual = self.kinds[0][1]
-        return usual.of(
-            self.given.take(chosen),
-            self.y[chosen],
-            self.loss,
-            self.l2,
-            weight=None if self.weight is None else self.weight[chosen],
-            penalty=self.penalty,
-            classes=self.classes,
-            intercept=self.intercept,
-            has_column=self.has_column,
-        )
+        return usual.of(rows, **kept, **changed)
 
 
 def _row_sums(values: Array) -> Array:

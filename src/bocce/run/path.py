@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from .. import _checks
 from .._threads import one_thread
 from ..control import PLANE, open_ended_names
-from ..plane.rough_newton import RoughNewton
+from ..plane.metrics import NewtonPolicy
+from ..plane.rough_newton import rough_minimiser
 from ..plane.small import SmallNewton, minimiser
 from ..problems import Frame, PathCache, Problem, norm
 from ..rows import Array
@@ -113,9 +113,7 @@ class PathSolver:
         if leader is None:
             inner = self.frame.problem(p)
         else:
-            own: dict[str, Any] = {"weight": p.weight, "classes": p.classes}
-            own |= {"penalty": leader.inner.penalty, "intercept": p.intercept}
-            inner = Problem.of(leader.inner.rows, p.y, p.loss, p.l2, **own)
+            inner = p.with_rows(leader.inner.rows, penalty=leader.inner.penalty)
         self.cache = PathCache()  # what is handed on from run to run is the path's own
         self.inner: Problem = inner.with_fields(handed_on=self.cache)
         nowhere = self.inner.replace(l2=0.0).look(np.zeros(self.inner.shape))
@@ -144,9 +142,9 @@ class PathSolver:
         with np.errstate(all="ignore"):  # a step too far is not taken
             if SmallNewton.suits(inner):
                 w = minimiser(inner, self.frame.into(start), EXACT)
-            elif self.n_scored_rows and RoughNewton.supports(inner):
-                rough = RoughNewton(inner, inner.shape)
-                w = rough.minimiser(self.frame.into(start), self.enough(self._variance(start)))
+            elif self.n_scored_rows and NewtonPolicy.suits(inner):
+                gap = self.enough(self._variance(start))
+                w = rough_minimiser(inner, self.frame.into(start), gap)
         if w is None:
             result = self.next_run(l2, start)
             return self.p.join_intercept(result.w, result.intercept)

@@ -215,7 +215,7 @@ def _value(cell: str, kind: Any, name: str, place: str) -> Any:
     wanted = {"bool": "True or False", "double": "a number"}.get(str(kind), f"a {kind}")
     remedy = (
         'fill in or drop such rows, encode a column of text with encode="onehot", or leave the '
-        "column out with columns="
+        "column out with exclude="
     )
     if "," in cell and is_number(cell.replace(",", ".", 1)):
         remedy = "write decimals with a point"

@@ -60,8 +60,9 @@ def files_of(source: str | os.PathLike[str]) -> list[File]:
     text = os.fspath(source)
     found = _remote_paths(text) if "://" in text else _local_paths(text)
     if not found:
-        folder = "in the folder " if os.path.isdir(text) else ""
-        raise FileNotFoundError(f"open: there is no file {folder}{text!r}; check its name.")
+        if os.path.isdir(text):
+            raise FileNotFoundError(f"open: there is no file in the folder {text!r}.")
+        raise FileNotFoundError(f"open: there is no file {text!r}; check its name.")
     files = [File(path) for path in found]
     if len({file.name for file in files}) == len(files):
         return files

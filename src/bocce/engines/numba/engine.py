@@ -35,14 +35,12 @@ class _Packed(TableEngine):
         )
 
     def look(self, w: Array) -> Look:
-        """The objective and its full gradient."""
         at, total, d = self.point.at, self.point.total, w.size
         at[:d] = w
         value, _ = loop.measure(self.bound, self.objective, at, total, 1.0)
         return Look(float(value), total[:d] / self.objective.n + self.objective.ridge * w)
 
     def record(self, w: Array, recorder: Recorder) -> RunVerdict:
-        """Keep a measurement at w, to the bit what ``advance`` would record there."""
         self.point.at[: w.size] = w
         at, total = self.point.at, self.point.total
         value, grad2 = loop.measure(self.bound, self.objective, at, total, 1.0 / recorder.unit)
@@ -101,7 +99,6 @@ class CompiledEngine(_Packed):
     def advance(
         self, state: State, steps: Schedule, stop: int, recorder: Recorder, goal: Goal = ANY
     ) -> StepReport:
-        """Steps state.k .. stop-1."""
         point = self._start(state)
         rows = (self.bound,) if self.kernel is loop.advance else (self.rows, self.bound)
         k, verdict = self.kernel(
@@ -141,7 +138,6 @@ class RuleEngine(_Packed):
     def advance(
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
     ) -> StepReport:
-        """Steps state.k .. stop-1."""
         point = self._start(state)
         memory = state.memory.get("policy", steps.begin())
         k, verdict, memory = rule.advance(

@@ -98,14 +98,13 @@ class Sample:
     ----------
     rows, turn : int
         About how many rows; other rows are drawn at each turn.
-    whole, alike : bool
-        Whether to take all rows; whether all rows have the same second derivative.
+    whole : bool
+        Whether to take all rows.
     """
 
     rows: int = 0
     turn: int = 1
     whole: bool = True
-    alike: bool = False
 
 
 class View:
@@ -119,46 +118,26 @@ class View:
         The run. The view has the run's ``problem``, ``ridge`` (the penalty of each variable),
         ``gradient``, ``gradient_ratio`` (the gradient's norm over the norm before the last step;
         NaN at the first step), ``metric`` and ``goal``.
+
+    Attributes
+    ----------
+    hessian : callable
+        ``hessian(sample)`` is sum_i c_i loss''_i x_i x_i^T / n over the rows of a ``Sample``,
+        without the penalty.
+    hessian_diagonal : callable
+        ``hessian_diagonal()`` is the diagonal of the Hessian of all rows, without the penalty.
+    row_curvature : callable
+        ``row_curvature()`` is c_i loss''_i, one number a row.
     """
 
     def __init__(self, run: Any) -> None:
         self.problem, self.metric, self.goal = run.problem, run.metric, run.goal
         self.ridge, self.gradient, self.gradient_ratio = run.ridge, run.gradient, run.gradient_ratio
         self._scores = run.scores
+        self.hessian: Callable[[Sample], Array] = run.scores.hessian
+        self.hessian_diagonal: Callable[[], Array] = run.scores.hessian_diagonal
+        self.row_curvature: Callable[[], Array] = run.scores.row_curvature
         self.products = self.passes = 0
-
-    def hessian(self, sample: Sample) -> Array:
-        """sum_i c_i loss''_i x_i x_i^T / n, without the penalty.
-
-        Parameters
-        ----------
-        sample : Sample
-            The rows i.
-
-        Returns
-        -------
-        ndarray
-        """
-        return np.asarray(self._scores.hessian(sample))
-
-    def hessian_diagonal(self) -> Array:
-        """The diagonal of the Hessian of all rows, without the penalty.
-
-        Returns
-        -------
-        ndarray
-        """
-        return np.asarray(self._scores.hessian_diagonal())
-
-    def row_curvature(self) -> Array:
-        """c_i loss''_i.
-
-        Returns
-        -------
-        ndarray
-            One number a row.
-        """
-        return np.asarray(self._scores.row_curvature())
 
     @property
     def scores(self) -> ScoresOf:

@@ -2,8 +2,10 @@
 
 Text has columns that are in every row and columns that are in two rows. In the identity's metric
 the rare columns hardly move. In the diagonal's metric they move too far if they only tell rows
-apart (n < d). No rule that looks at the columns alone was found to decide between the two. So both
-directions are tried at the current point, once steps are slow enough to pay for the trial.
+apart (n < d). Word counts take 0.65 of the time in the diagonal's metric, one-hot columns a quarter
+(benchmarks/wide.py); tf-idf and sector are better off with the identity. No rule that looks at the
+columns alone was found to decide between the two. So both directions are tried at the current
+point, once steps are slow enough to pay for the trial.
 """
 
 from __future__ import annotations
@@ -54,7 +56,6 @@ class DiagonalPolicy(IdentityPolicy):
         return self.known or self.regret >= self.next_price
 
     def update(self, view: View) -> Metric | None:
-        """The diagonal at the current point, if it is the better metric."""
         if not self.should_refresh(view.gradient_ratio):
             return None
         diagonal = FactorMetric.of(view.hessian_diagonal(), view.ridge.reshape(-1))

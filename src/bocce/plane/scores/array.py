@@ -38,7 +38,6 @@ class ArrayScores(Scores):
         self.total: Array | None = None  # X^T slope, where it is known already
 
     def start(self, w: Array) -> Evaluation:
-        """z = X w, and a look there: one pass over the rows."""
         z: list[Foreign] = []
         sums: list[Foreign] = []
 
@@ -122,7 +121,6 @@ class ArrayScores(Scores):
         return self.total
 
     def row_curvature(self) -> Array:
-        """The rows' second derivatives (of several outputs, their mean), on the host."""
         bends = [self._row_bends(j) for j in range(len(self.at))]
         return np.concatenate([to_host(bend) for bend in bends]).astype(np.float64)
 

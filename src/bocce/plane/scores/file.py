@@ -100,10 +100,7 @@ class FileScores(MemoryScores):
         pairs = [(np.array(X), p.encoded(y)[0]) for X, y in self.rows.read(named)]
         X, y = (np.concatenate(column) for column in zip(*pairs))
         del pairs
-        return Problem.of(
-            self.rows.like(X), y, p.loss, p.l2,
-            penalty=p.penalty, classes=p.classes, intercept=p.intercept,
-        )  # fmt: skip
+        return p.with_rows(self.rows.like(X), y=y, weight=None)
 
     def _read_all(self, w: Array, sum_gram: bool = False) -> Evaluation:
         """z = X w and an evaluation there; also at w + ``ahead``, if that is known."""

@@ -47,7 +47,6 @@ class GramScores(Scores):
         return Evaluation(max(value, 0.0), sums.value_error(w) / ROUNDING, np.zeros(0))
 
     def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
-        """U[slot] = H d; returns how far d moves the scores."""
         np.dot(self.sums.gram, d, out=self.U[slot])
         return _length(d, self.U[slot])
 
@@ -55,7 +54,6 @@ class GramScores(Scores):
         self.U[slot] /= factor
 
     def try_step(self, c: Array) -> Evaluation:
-        """f, but for its penalty, and its gradient in c at w + c D."""
         D, U = self.D[: c.size], self.U[: c.size]
         self.moved = c @ D, c @ U
         product = self.product + self.moved[1]
@@ -68,7 +66,6 @@ class GramScores(Scores):
             np.divide(self.moved[1], factor, out=self.U[slot])
 
     def curvature(self, k: int, slot: int | None = None) -> Array:
-        """D^T H D of the first k directions, or its column."""
         rest = slice(k) if slot is None else slice(slot, slot + 1)
         return np.asarray(self.D[:k] @ self.U[rest].T)
 
@@ -77,7 +74,6 @@ class GramScores(Scores):
         return np.asarray(self.n * (self.product - self.sums.moment))
 
     def gradient_error(self) -> Array | None:
-        """By how much an entry of the plane's gradient, with the penalty's, may be wrong."""
         pulls = np.abs(self.ridge * self.w)
         return np.asarray(self.sums.error(self.w) + 4.0 * EPS * pulls)
 
@@ -88,7 +84,6 @@ class GramScores(Scores):
         return np.asarray(self.sums.gram.diagonal())
 
     def row_curvature(self) -> Array:
-        """The second derivative of the squared loss, as one number for all rows."""
         return np.ones(self.n)
 
     def state_dict(self, k: int) -> dict[str, Array]:

@@ -170,7 +170,6 @@ class MemoryScores(Scores):
         self.guess *= 1.0 if slot else factor
 
     def accept(self, slot: int, factor: float) -> None:
-        """Go to the point last tried, and U[slot] = c U / factor unless slot is 0."""
         if self.kept:
             self.z, self.tried = self.tried, self.z
             if slot:

@@ -14,8 +14,6 @@ TAKEN = 1 << 18  # So many numbers of sampled rows are copied at a time.
 
 def hessian_of(rows: Rows, bend: Array, sample: Sample) -> Array:
     """sum_i b_i x_i x_i^T / n over all rows, or estimated from a sample."""
-    if sample.alike and sample.whole:
-        return np.asarray(bend[0] * rows.gram())
     if sample.whole or not float(bend.max()) > 0.0:
         return np.asarray(rows.gram(bend))
     return sampled_hessian(rows, bend, sample.rows, sample.turn)
