@@ -267,11 +267,11 @@ class PlaneRun:
             up = -first
         else:
             up = self.metric.solve(self.gradient)
-            if isinstance(self.metric, Identity):  # entries that are only rounding become zero
-                up = np.where(np.abs(up) > EPS * largest(up), up, 0.0)
         self.products += 1 + 2 * (self.policy.passes - before)
         step = largest(up)
         d = up / -step
+        if first is None and isinstance(self.metric, Identity):
+            d *= np.abs(d) > EPS  # smaller entries are only rounding
         known = first is not None or self.metric.newton_like  # is the length of the step known?
         likely = step if known and self.scores.predicts_gradient(self.trusted) else 0.0
         change = self.scores.add_direction(0, d, likely)
