@@ -31,14 +31,14 @@ READERS = {
     "polars": "import polars\nread = lambda: polars.read_csv(path)",
 }
 LOOP = """
-import resource, sys, time
+import os, resource, sys, time
 path = sys.argv[1]
 {code}
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 with open(path, "rb") as file:
     head = b"".join(file.readline() for _ in range(3))
-small = path + ".small.csv"
+small = f"{path}.{os.getpid()}.csv"  # the readers start at the same time
 open(small, "wb").write(head)
 whole, path = path, small
 read()

@@ -18,7 +18,8 @@ def problem(loss, n=60, d=4, seed=0, weights=False, intercept=True, l2=0.01):
     z = X @ rng.standard_normal(d) + rng.logistic(size=n)
     targets = {
         "squared": z, "huber": z, "logistic": z > 0, "squared_hinge": z > 0,
-        "softmax": np.digitize(z, [-1.0, 0.5, 2.0]), "poisson": rng.poisson(np.exp(0.3 * z)),
+        "softmax": np.digitize(z, [-1.0, 0.5, 2.0]),
+        "poisson": rng.poisson(np.exp(0.3 * z / max(1.0, np.sqrt(d / 4)))),
     }  # fmt: skip
     c = rng.uniform(0.5, 2.0, n) if weights else None
     return Problem(X, targets[loss], loss, l2, sample_weight=c, intercept=intercept)
@@ -40,9 +41,10 @@ def test_the_minimum_is_that_of_the_plane(loss, weights):
 
 
 @pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("loss", ["logistic", "poisson"])
 @pytest.mark.parametrize("shape", [(40, 90), (90, 700)])  # in float64, and in float32
-def test_with_few_rows_steps_are_newton_steps_of_all_columns(weights, shape):
-    p = problem("logistic", *shape, weights=weights, l2=0.1)
+def test_with_few_rows_steps_are_newton_steps_of_all_columns(loss, weights, shape):
+    p = problem(loss, *shape, weights=weights, l2=0.1)
     newton = SmallNewton(p)
     assert newton.row_space is not None
     assert SmallNewton.suits(p)
@@ -54,8 +56,9 @@ def test_with_few_rows_steps_are_newton_steps_of_all_columns(weights, shape):
     np.testing.assert_allclose(solved, step, atol=rounding * np.abs(step).max())
 
 
-def test_with_few_rows_the_minimum_is_that_of_the_plane():
-    p = problem("logistic", 90, 300, l2=0.1)
+@pytest.mark.parametrize("loss", ["logistic", "poisson"])
+def test_with_few_rows_the_minimum_is_that_of_the_plane(loss):
+    p = problem(loss, 90, 300, l2=0.1)
     assert SmallNewton(p).row_space is not None
     w, result = minimiser(p, np.zeros(p.shape), 1e-14), minimize(p, "plane", tol=1e-12)
     there = p.join_intercept(result.w, result.intercept)

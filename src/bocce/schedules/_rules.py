@@ -28,7 +28,7 @@ REALS: dict[str, tuple[dict[str, float], str]] = {
     "a": ({"above": 0.0, "most": 1.0}, "a scales the step a/L"),
     "c": ({"above": 0.0, "below": 1.0}, "c is the share of the first phase"),
     "alpha": (POSITIVE, "alpha is the step size"),
-    "beta": ({"least": 0.0, "below": 1.0}, "beta is the momentum"),
+    "beta": ({"least": 0.0, "below": 1.0}, "beta is the momentum, for example 0.9"),
     "theta": (NOT_NEGATIVE, "theta is the lookahead, 0 for heavy ball"),
     "rate": ({"above": 0.0, "most": 1.0}, "1 is stability"),
     "zeta2": (NOT_NEGATIVE, "use theory.zeta2(n, b)"),
