@@ -32,6 +32,8 @@ MOST_ENTRIES = 1 << 26
 SPARSE_ROWS = 1024
 # The sizes of the columns are estimated from about this many rows.
 SAMPLED = 64
+# This many rows tell whether float32 is exact enough.
+FEW = 8
 # A multiplication in float32 costs this share of a multiplication in float64.
 SINGLE = 0.5
 # A column without a ridge gets, in the metric alone, a ridge of this share of its curvature.
@@ -74,12 +76,14 @@ class RowSpacePolicy(HessianPolicy):
     worth = 8.0  # few steps follow the first such metric
 
     def __init__(self, problem: Problem) -> None:
-        self.X, n = problem.rows, int(problem.rows.n)
+        n = self.n = int(problem.rows.n)
+        self.X = problem.rows
         self.given = np.array(np.broadcast_to(problem.ridge, self.X.d), dtype=np.float64)
         self.free = np.flatnonzero(~(self.given > 0.0))  # at most one column
         self.ridge: Array | None = None  # the ridge in the last metric
         self.K: Array | None = None  # computed at first use, also after a restart
-        self.rough = not self.X.sparse and n**2 * self.X.d >= LARGE
+        large = not self.X.sparse and n**2 * self.X.d >= LARGE
+        self.rough = large and self._mild(problem.loss.curvature or 1.0)
         share = SINGLE if self.rough else 1.0
         each = share * PRICES.factor * n**3 / 3.0 + ENTRY * n**2 + PRICES.matrix
         if isinstance(self.X, Csr):
@@ -94,17 +98,21 @@ class RowSpacePolicy(HessianPolicy):
     @classmethod
     def suits(cls, problem: Problem) -> bool:
         """For rows in memory, fewer than columns, and a ridge on all columns but one at most (the
-        intercept's). Not for a quadratic with a Gram matrix, nor on a path, which hands a Hessian
-        on."""
+        intercept's). Not on a path, which hands a Hessian on."""
         rows = problem.rows
         if not isinstance(rows, (Dense, Csr, Scaled)) or not rows.n < rows.d:
             return False
         if rows.n**2 > MOST_ENTRIES or (rows.sparse and rows.n > SPARSE_ROWS):
             return False
-        if (problem.loss.quadratic and problem.gram_fits) or problem.handed_on is not None:
+        if problem.handed_on is not None:
             return False
         free = int(np.count_nonzero(~(problem.ridges > 0.0)))
         return free <= 1 and outputs_of(problem) == 1
+
+    @property
+    def bounded(self) -> Array:
+        """The ridges; infinite for the column without a ridge, which K leaves out."""
+        return np.where(self.given > 0.0, self.given, np.inf)
 
     @cached_property
     def column(self) -> Array:
@@ -131,9 +139,8 @@ class RowSpacePolicy(HessianPolicy):
         return self.first_price if self.ridge is None else self.each_price
 
     def price_of(self, rows: int) -> float:
-        """The price of the next metric, which is always of all rows. Plain steps on a quadratic are
-        conjugate gradients, which speed up: there the price counts four times."""
-        return 4.0 * self.price if self.quadratic else self.price
+        """The price of the next metric, which is always of all rows."""
+        return self.price
 
     @property
     def every_step(self) -> bool:
@@ -151,7 +158,7 @@ class RowSpacePolicy(HessianPolicy):
         while True:  # rounding may exceed the identity where K is huge
             if self.K is None:
                 dtype = np.float32 if self.rough else np.float64
-                self.K = kernel(self.X, np.where(self.given > 0.0, self.given, np.inf), dtype)
+                self.K = kernel(self.X, self.bounded, dtype)
             scale = root.astype(self.K.dtype)
             M = self.K * scale
             M *= scale[:, None]
@@ -168,6 +175,13 @@ class RowSpacePolicy(HessianPolicy):
             if not failed:
                 return RowMetric(self.X, self.ridge, factor, root)
             more = max(100.0 * more, 1e-14 * largest)
+
+    def _mild(self, curvature: float) -> bool:
+        """Is the diagonal of I + S K S mild, where all rows have this second derivative? Some rows
+        tell; if they are wrong, ``metric`` computes K again."""
+        some = self.X.take(np.arange(0, self.n, max(1, self.n // FEW)))
+        diagonal = kernel(some, self.bounded).diagonal()
+        return bool(curvature / self.n * diagonal.max() <= MILD)
 
     def positive(self, curvature: Array) -> Array:
         """The ridge; a column without one gets a small share of its curvature, so a step goes
