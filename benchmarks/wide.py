@@ -37,6 +37,7 @@ import bocce  # noqa: E402
 from bocce.plane import FactorMetric, IdentityPolicy, PlaneRun, View  # noqa: E402
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor  # noqa: E402
 
+RIDGES = [(100, 300), (300, 1_000), (150, 400), (900, 1_500), (500, 5_000), (1_200, 6_000)]
 TOL, MOST_STEPS, STALE = 1e-5, 600, 1.5
 Data = tuple[Any, np.ndarray]
 
@@ -176,12 +177,19 @@ def race_lbfgs(kind: str, repeats: int) -> None:
 
 
 def race_ridge(repeats: int) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((1_200, 6_000)) * 10.0 ** rng.uniform(-2.0, 2.0, 6_000)
-    y = X @ rng.standard_normal(6_000) + rng.standard_normal(1_200)
-    models = HeavyBallRegressor(l2=1e-4), Ridge(alpha=1e-4 * 1_200)
-    ours, theirs = (min(spent(m, X, y) for _ in range(repeats)) for m in models)
-    print(f"ridge 1,200 x 6,000: {ours:.2f} and Ridge {theirs:.2f} s, {ours / theirs:.2f}")
+    """Ridge regression with fewer rows than columns, over scikit-learn's time."""
+    for n, d in RIDGES:
+        ratios = []
+        for kind in KINDS:
+            X, rng = simulated(n, d, kind)[0], np.random.default_rng(0)
+            w = rng.standard_normal(d) / X.std(axis=0) / np.sqrt(d)
+            y, models = (
+                X @ w + rng.standard_normal(n),
+                (HeavyBallRegressor(), Ridge(alpha=1e-4 * n)),
+            )
+            ours, theirs = (min(spent(m, X, y) for _ in range(repeats + 1)) for m in models)
+            ratios.append(f"{kind} {ours / theirs:.2f} ({ours:.4f} s)")
+        print(f"ridge {n:,} x {d:,}: {', '.join(ratios)}", flush=True)
 
 
 def main() -> None:
