@@ -11,8 +11,8 @@ words weighted by how rare they are, "dense" 1,500 x 4,000 with columns of unlik
 classes are in text.py. Two minutes; sector and rcv1 subset need BOCCE_DATA.
 
 --peers races the estimators on dense rows instead: logistic regression of 2,000 x 20,000 against
-lbfgs to (f - f*)/(f(0) - f*) of 1e-4, and ridge regression of 1,200 x 6,000 with columns of unlike
-size against scikit-learn's Ridge.
+lbfgs to (f - f*)/(f(0) - f*) of 1e-4, and ridge regression with fewer rows than columns against
+scikit-learn's Ridge.
 """
 
 from __future__ import annotations
