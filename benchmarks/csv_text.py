@@ -38,7 +38,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 with open(path, "rb") as file:
     head = b"".join(file.readline() for _ in range(3))
-small = f"{path}.{os.getpid()}.csv"  # the readers start at the same time
+small = path + "." + str(os.getpid()) + ".csv"  # the readers start at the same time
 open(small, "wb").write(head)
 whole, path = path, small
 read()
