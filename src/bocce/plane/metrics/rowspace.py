@@ -71,7 +71,8 @@ class RowMetric:
 
 class RowSpacePolicy(HessianPolicy):
     """Decides when such a metric is computed: at once if the first one costs no more than ``worth``
-    steps, and later before every step that costs nearly as much."""
+    steps (for a quadratic, when slow steps have cost as much as the metric), and later before every
+    step that costs nearly as much."""
 
     worth = 8.0  # few steps follow the first such metric
 
