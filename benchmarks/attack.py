@@ -1,6 +1,6 @@
 """Attacks on minimize and the estimators: hostile data, sizes, settings; what must never happen.
 
-    python benchmarks/attack.py [--runs 10000] [--seed 0]
+    python benchmarks/attack.py [--runs 10000] [--seed 0] [--only NAME ...]
 
 Each run draws a design (rows of heavy tails, one huge row, rare, equal, constant or empty columns,
 more columns than rows, sizes from 1e-160 to 1e160, float32, sparse), a loss, weights, an intercept,
@@ -11,9 +11,15 @@ l2, a method and a tolerance. Counted are
     stuck       a result at the start, from where a plain gradient step makes f fall by a tenth
     raw         an exception that is not an error of ours with a remedy
     not finite  NaN or infinity in w
+    doubled     "finished" with a gap f - f* above twice that of the start (methods with a table of
+                steps, small batches: shb, hb, nesterov, 2p-shb, sgd; b = 1, 2, 5, 20)
     slow        an estimator that takes 20 times as long as scikit-learn's (CPU time, above 0.1 s)
+    pinball     a quantile regression whose pinball loss is more than 1 % above the least one
+    split       a quantile regression with a wrong share of rows below, by more than 1/n + 1 %
+    gamma       a gamma regression whose deviance is above that of scikit-learn's by 1e-6 of it
+    stream      partial_fit more than 1e-3 standard errors from least squares in long double
 
-and all of them must be 0.
+and all of them must be 0, as those of _attack_inference.py. ``--only`` names the attacks that run.
 """
 
 from __future__ import annotations
@@ -28,9 +34,11 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import _attack_inference
 import numpy as np
 import scipy.sparse as sp
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import GammaRegressor, LogisticRegression, QuantileRegressor, Ridge
+from sklearn.metrics import mean_gamma_deviance, mean_pinball_loss
 
 import bocce
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
@@ -130,6 +138,27 @@ def minimize_once(rng: np.random.Generator) -> tuple[list[str], str]:
     return judged(p, r, tol, first), r.status
 
 
+def diverge_once(rng: np.random.Generator) -> tuple[list[str], str]:
+    """A method of given steps and small batches, stable or not, from zero."""
+    n, d = int(rng.integers(20, 400)), int(rng.integers(1, 10))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-1.0, 1.0, d)
+    z = X @ rng.standard_normal(d) * rng.choice([0.0, 0.1, 1.0]) + rng.standard_normal(n)
+    loss = str(rng.choice(["squared", "logistic", "huber"]))
+    p = bocce.Problem(X, z > np.median(z) if loss == "logistic" else z, loss, l2=1e-3)
+    r = bocce.minimize(
+        p,
+        str(rng.choice(["shb", "hb", "nesterov", "2p-shb", "sgd"])),
+        T=int(rng.integers(5, 500)),
+        batch_size=int(rng.choice([1, 2, 5, 20])),
+        seed=int(rng.integers(1000)),
+        record_every=int(rng.choice([1, 20])),
+    )
+    first, last = r.history["value"][[0, -1]]
+    least = p.value(p.minimiser())
+    doubled = last - least > 2.0 * (first - least)
+    return ["doubled"] if doubled and r.status == "finished" else [], r.status
+
+
 def fit_once(rng: np.random.Generator) -> tuple[list[str], str]:
     X, classifies = design(rng), bool(rng.random() < 0.5)
     y = targets(rng, X, "logistic" if classifies else "squared")
@@ -150,17 +179,134 @@ def fit_once(rng: np.random.Generator) -> tuple[list[str], str]:
     return found, "fitted"
 
 
+def ordinary(rng: np.random.Generator, n: int, d: int) -> Any:
+    """Rows of full rank: normal, heavy-tailed, of many sizes, far from 0, or correlated."""
+    X = rng.standard_normal((n, d))
+    kind = rng.integers(5)
+    if kind == 1:
+        X = rng.standard_t(2.5, (n, d))
+    elif kind == 2:
+        X *= 10.0 ** rng.integers(-6, 7, d)
+    elif kind == 3:
+        X += 10.0 ** rng.integers(0, 5)
+    elif kind == 4:
+        X[:, 1:] = X[:, :1] + 0.1 * X[:, 1:]
+    return X
+
+
+def quantile_once(rng: np.random.Generator) -> tuple[list[str], str]:
+    """Quantile regression against the linear program, with y times 1e-6 to 1e6."""
+    d = int(rng.integers(2, 6))
+    n = int(rng.integers(100 * d, 300 * d))
+    X = ordinary(rng, n, d)
+    errors = rng.standard_t(2, n) if rng.random() < 0.5 else rng.standard_normal(n)
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = z @ rng.standard_normal(d) + 10.0 ** rng.uniform(-4, 1) * errors
+    level, unit = float(rng.uniform(0.05, 0.95)), 10.0 ** float(rng.integers(-6, 7))
+    best = QuantileRegressor(quantile=level, alpha=0.0).fit(z, y)
+    least = mean_pinball_loss(y, best.predict(z), alpha=level)
+    model = HeavyBallRegressor(l2=0.0, loss="quantile", quantile=level).fit(X, unit * y)
+    guess = model.predict(X)
+    found = []
+    if mean_pinball_loss(unit * y, guess, alpha=level) > 1.01 * unit * least:
+        found.append("pinball")
+    if abs(np.mean(unit * y < guess) - level) > 1 / n + 0.01:
+        found.append("split")
+    return found, "fitted"
+
+
+def gamma_once(rng: np.random.Generator) -> tuple[list[str], str]:
+    """Gamma regression against scikit-learn's, with y times 1e-6 to 1e6."""
+    d = int(rng.integers(1, 8))
+    n = int(rng.integers(10 * d, 100 * d))
+    X = ordinary(rng, n, d)
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    mean = np.exp(np.clip(z @ rng.standard_normal(d), -8.0, 8.0))
+    shape = float(rng.uniform(0.3, 5.0))
+    y = np.maximum(rng.gamma(shape, mean / shape), 1e-12) * 10.0 ** float(rng.integers(-6, 7))
+    theirs = GammaRegressor(alpha=0.0, solver="newton-cholesky", tol=1e-10, max_iter=1000)
+    least = mean_gamma_deviance(y, theirs.fit(z, y / y.mean()).predict(z) * y.mean())
+    model = HeavyBallRegressor(l2=0.0, loss="gamma").fit(X, y)
+    above = mean_gamma_deviance(y, model.predict(X)) > least * (1.0 + 1e-6)
+    return ["gamma"] * above, "fitted"
+
+
+def triangular(X: Any, y: Any) -> tuple[Any, Any]:
+    """Least squares in long double: coefficients and standard errors."""
+    A, b = X.astype(np.longdouble), y.astype(np.longdouble)
+    n, d = A.shape
+    Q, R = A.copy(), np.zeros((d, d), dtype=np.longdouble)
+    for j in range(d):
+        for k in [*range(j), *range(j)]:
+            share = Q[:, k] @ Q[:, j]
+            R[k, j] += share
+            Q[:, j] -= share * Q[:, k]
+        R[j, j] = np.sqrt(Q[:, j] @ Q[:, j])
+        Q[:, j] /= R[j, j]
+    w, right = np.zeros(d, dtype=np.longdouble), Q.T @ b
+    for j in reversed(range(d)):
+        w[j] = (right[j] - R[j, j + 1 :] @ w[j + 1 :]) / R[j, j]
+    noise = float(np.square(b - A @ w).sum() / max(1, n - d))
+    inverse = np.linalg.inv(R.astype(float))
+    return w.astype(float), np.sqrt(noise * np.square(inverse).sum(axis=1))
+
+
+def stream_once(rng: np.random.Generator) -> tuple[list[str], str]:
+    """Chunks whose columns jump, drift, walk, lie far from 0 or are nearly the same."""
+    d = int(rng.integers(1, 6))
+    n = int(rng.integers(20 * d, 1000))
+    X = rng.standard_normal((n, d))
+    kind, size = rng.integers(5), 10.0 ** rng.uniform(0, 7)
+    if kind == 0:
+        X[int(rng.integers(n)) :] += size
+    elif kind == 1:
+        X += np.linspace(0.0, size, n)[:, None] * rng.standard_normal(d)
+    elif kind == 2:
+        X += size * np.cumsum(rng.standard_normal((n, d)), axis=0)
+    elif kind == 3:
+        X += size
+    else:
+        X[:, 1:] = X[:, :1] + X[:, 1:] / size
+        moves = 1e3 * (rng.random() < 0.5)  # columns that agree to 12 digits count as copies
+        X += moves * np.sin(np.arange(n) / 50.0)[:, None]
+    y = X @ rng.standard_normal(d) / np.abs(X).max() + rng.standard_normal(n)
+    intercept = bool(rng.random() < 0.5)
+    if intercept:
+        w, errors = triangular(X - X.astype(np.longdouble).mean(axis=0), y - y.mean())
+    else:
+        w, errors = triangular(X, y)
+    model = HeavyBallRegressor(l2=0.0, fit_intercept=intercept)
+    cuts = np.sort(rng.choice(np.arange(1, n), int(rng.integers(1, min(n, 60))), replace=False))
+    for part in np.split(np.arange(n), cuts):
+        model.partial_fit(X[part], y[part])
+    return ["stream"] * bool((np.abs(model.coef_ - w) > 1e-3 * errors).any()), "streamed"
+
+
+# Attacks by name, and how many runs of each round they get.
+ATTACKS = {
+    "minimize": (minimize_once, 5),
+    "fit": (fit_once, 2),
+    "diverge": (diverge_once, 1),
+    "quantile": (quantile_once, 1),
+    "gamma": (gamma_once, 1),
+    "stream": (stream_once, 1),
+    **{name: (once, 1) for name, once in _attack_inference.ATTACKS.items()},
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="*", choices=ATTACKS, default=list(ATTACKS))
     asked = parser.parse_args()
     ends: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     shown = 0
+    turns = [once for name in asked.only for once in [ATTACKS[name][0]] * ATTACKS[name][1]]
     for run in range(asked.runs):
         rng = np.random.default_rng([asked.seed, run])
-        once = fit_once if run % 4 == 3 else minimize_once
+        once = turns[run % len(turns)]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -180,7 +326,8 @@ def main() -> None:
             shown += 1
             print(f"run {run} of seed {asked.seed} ({once.__name__}): {', '.join(found)}")
     print(f"{asked.runs} runs: " + ", ".join(f"{k} {v}" for k, v in sorted(ends.items())))
-    names = ("false", "above", "stuck", "raw", "not finite", "slow")
+    names = ("false", "above", "stuck", "doubled", "raw", "not finite", "slow", "pinball", "split")
+    names = (*names, "gamma", "stream", *_attack_inference.NEVER)
     print("wrong: " + ", ".join(f"{name} {wrong[name]}" for name in names))
 
 

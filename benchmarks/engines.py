@@ -30,7 +30,7 @@ from numba import njit  # noqa: E402
 
 import bocce  # noqa: E402
 from bocce.engines import Recorder, State, record_steps  # noqa: E402
-from bocce.engines.numba import CompiledEngine, RuleEngine, rows, stream  # noqa: E402
+from bocce.engines.numba import CompiledEngine, RuleEngine, stream  # noqa: E402
 from bocce.engines.numba.entry import KERNEL  # noqa: E402
 from bocce.engines.numba.pack import pack  # noqa: E402
 from bocce.engines.reference import ReferenceEngine  # noqa: E402
@@ -81,16 +81,12 @@ def naive_logistic(X, s, b, l2, schedule, steps) -> np.ndarray:
 
 
 @njit(**KERNEL)
-def gather_floor(X, y, batches, total):
+def gather_floor(X, batches, total):
     """Read every row of every batch once, as fast as it will come."""
-    reach = rows.reach_of(X)
     for i in range(batches.shape[0]):
         for j in range(0, batches.shape[1] - 3, 4):
             a, b = np.uint64(batches[i, j]), np.uint64(batches[i, j + 1])
             c, d = np.uint64(batches[i, j + 2]), np.uint64(batches[i, j + 3])
-            if j + rows.AHEAD + 4 <= batches.shape[1]:
-                for s in range(j + rows.AHEAD, j + rows.AHEAD + 4):
-                    rows.ask_ahead(X, y, np.uint64(batches[i, s]), reach)
             for q in range(X.shape[1]):
                 total[q] += X[a, q] + X[b, q] + X[c, q] + X[d, q]
 
@@ -126,7 +122,7 @@ def workload_a(rounds: int) -> None:
         {
             "naive": (lambda: naive_least_squares(X, y, b, table, 100), 100),
             "bocce": (solve, T),
-            "gather": (lambda: gather_floor(packed.X, y, batches, total), 500),
+            "gather": (lambda: gather_floor(packed.X, batches, total), 500),
             "sampling": (lambda: sampling_floor(source, 500), 500),
         },
     )
@@ -228,7 +224,7 @@ def workload_e(rounds: int) -> None:
             {
                 "naive": (loops[name], 20),
                 "bocce": (lambda e=engine, p=p: steps(e, p, table, 200), 200),
-                "gather": (lambda: gather_floor(X, y, batches, total), 200),
+                "gather": (lambda: gather_floor(X, batches, total), 200),
                 "sampling": (lambda: sampling_floor(source, 200), 200),
             },
         )

@@ -6,8 +6,7 @@ A step that ends where it was expected to is one message, another three. Message
 two rows a worker, so that nothing else is left. Work: of the same steps of logistic regression on
 ``--numbers`` float32 numbers a worker (d = 100), and the time that a worker's processor spends on
 it: on a machine that others use at the same time that, and the least of the messages, is what to go
-by. All tables of docs/scale.md that are about Ray are printed as they stand there, those of the
-model (benchmarks/scale.py) with what was just measured.
+by. The model (benchmarks/scale.py) is printed with what was just measured.
 """
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ def milliseconds(rows: int, d: int, workers: int, kind: str, steps: int = STEPS)
     counts = [rows] * workers
     sources = [Made(rows, d, part) for part in range(workers)]
     dtype, cost = np.dtype(np.float32), float(workers * rows * d)
-    found = Survey(sources, counts, counts, d, None, dtype, cost)
-    with placed(found, Logistic(), 0.0, False, 0) as problem:
+    found = Survey(sources, counts, d, None, dtype, cost)
+    with placed(found, Logistic(), 0.0, False) as problem:
         scores = problem.scores(problem, HELD - 1, ())
         rng, times = np.random.default_rng(0), []
         scores.start(np.zeros(d))
@@ -115,7 +114,7 @@ def main() -> None:
     speed = last / first * work / (whole[dear, last] + b)
     print(f"\n{last} workers, each on a core of its own: {speed:.2f} times one machine")
     print(f"--work-ms {work:.0f} --call-ms {call:.2f} --worker-ms {each:.2f}\n")
-    scale.tables(work, call, each, 0.23)
+    scale.table(work, call, each)
 
 
 if __name__ == "__main__":

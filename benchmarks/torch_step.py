@@ -1,4 +1,4 @@
-"""What a step costs: bocce.torch.SHB against torch.optim.SGD(momentum=0.9, foreach=True).
+"""What a step costs: bocce.torch.SHB against torch.optim.SGD(momentum=0.9), foreach and fused.
 
 About 10 million float32 parameters in 60 tensors, one thread, rounds of both in turn; the ratio
 is taken of the fastest round of each in CPU time, since noise only ever adds time. The target is
@@ -54,8 +54,11 @@ def main() -> None:
         points = parameters(options.millions)
         return torch.optim.SGD(points, lr=0.01, momentum=0.9, nesterov=nesterov, foreach=True)
 
+    points = parameters(options.millions)
     optimizers = {
         "SGD(momentum=0.9)": sgd(nesterov=False),
+        "SHB, heavy ball, fused=False": SHB(parameters(options.millions), heavy, fused=False),
+        "SGD(momentum=0.9, fused=True)": torch.optim.SGD(points, 0.01, 0.9, fused=True),
         "SHB, heavy ball": SHB(parameters(options.millions), heavy),
         "SGD(momentum=0.9, nesterov=True)": sgd(nesterov=True),
         "SHB, lookahead": SHB(parameters(options.millions), ahead),

@@ -60,6 +60,7 @@ def main(names: list[str]) -> int:
         *sorted(ROOT.glob("docs/extend/*.md")),
         *sorted(ROOT.glob("docs/theory/*.md")),
         *sorted(ROOT.glob("src/bocce/**/*.py")),
+        *sorted(ROOT.glob("paper/src/bocce_paper/**/*.py")),
     ]
     found = []
     for page in pages:

@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> None:
     print(f"accuracy {model.score(X_test, y_test):.4f}, exact {exact.score(X_test, y_test):.4f}")
     print(f"largest difference of a probability from the exact minimiser's: {apart:.1e}")
     if options.out:
-        model.plot_history().figure_.savefig(options.out, dpi=120, bbox_inches="tight")
+        model.plot_history().figure.savefig(options.out, dpi=120, bbox_inches="tight")
         print(f"drawn: {options.out}")
 
 

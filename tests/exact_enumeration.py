@@ -12,12 +12,14 @@ def batches(n, b):
 
 
 def enumerated_curve(p, schedule, b, w0):
-    """error2, grad2, gap, bias2 as plain averages over all batch sequences."""
-    w_star, rows = p.minimiser(), batches(p.n, b)
+    """error2, grad2, gap, bias2 as plain averages over all batch sequences.
+
+    b is the batch of all steps, or a batch for each.
+    """
+    w_star = p.minimiser()
+    sizes = np.broadcast_to(b, schedule.T)
     X = p.X.toarray() if p.sparse else np.asarray(p.X, dtype=np.float64)
     A = X.T @ X / p.n + p.l2 * np.eye(p.d)
-    hessians = [X[B].T @ X[B] / b + p.l2 * np.eye(p.d) for B in rows]
-    targets = [X[B].T @ p.y[B] / b for B in rows]
     W = W_old = np.array([w0], dtype=np.float64)
     records = []
     for k in range(schedule.T + 1):
@@ -27,6 +29,9 @@ def enumerated_curve(p, schedule, b, w0):
         records.append([error2, grad2, gap, (E.mean(axis=0) ** 2).sum()])
         if k < schedule.T:
             alpha, beta, theta = schedule.alpha[k], schedule.beta[k], schedule.theta[k]
+            rows = batches(p.n, int(sizes[k]))
+            hessians = [X[B].T @ X[B] / len(B) + p.l2 * np.eye(p.d) for B in rows]
+            targets = [X[B].T @ p.y[B] / len(B) for B in rows]
             Y = W + theta * (W - W_old)
             step = W + beta * (W - W_old)
             W_next = [step - alpha * (Y @ H - t) for H, t in zip(hessians, targets)]

@@ -14,8 +14,6 @@ import numpy as np
 
 import bocce
 from bocce import exact, theory
-from bocce.schedules.adaptive import visible_curvature
-from bocce.schedules.minimax import best_steps
 
 ANSWERS = (Path(__file__).parent / "explorer" / "answers.js").read_text()
 NAMES = [
@@ -76,7 +74,7 @@ def _setting(rng: np.random.Generator, i: int) -> dict:
         "noise": float(rng.choice([0.0 if i % 100 else 1.0, 10 ** rng.uniform(-4, 1)])),
         "start": rng.uniform(0.0, 4.0, d).tolist(),
         "constants": {"L": L, "mu": mu, "L_max": L_max, "kappa_tilde": rng.uniform(1, 3) * d},
-        "methods": ["auto", "auto-shb", NAMES[i % len(NAMES)] if i % 100 else "multi-shb"],
+        "methods": ["mass-avg", NAMES[i % len(NAMES)] if i % 100 else "multi-shb"],
         "counts": counts.tolist(),
     }
 
@@ -118,6 +116,16 @@ def answers(given: dict) -> dict:
         "certified_rate": theory.certified_rate(alpha, beta, z, R, mu, 1.0),
         "certified_batch_size": theory.certified_batch_size(n, alpha, beta, R, mu, 1.0),
         "best": {"rate": best.rate, "sgd_rate": best.sgd_rate, "gain": best.gain},
+        "useful": [
+            theory.useful_batch(L=1.0, R2=R),
+            theory.useful_batch(
+                L=given["a"],
+                R2=R,
+                gradient_noise=given["noise"],
+                gap=alpha,
+                momentum_gain=kappa,
+            ),
+        ],
         "edge": [
             theory.edge(beta=beta, L_max=R, theta=look, **asked)
             for look in (0.0, theta)
@@ -165,9 +173,6 @@ def _rates(model, alpha: float, beta: float, theta: float, b: int, given: dict) 
 def disagreement(given: dict, ours: dict, page: str) -> list[str]:
     """The answers of the page (JSON) that are not Python's, in words."""
     wrong, found = [], json.loads(page)
-    if _tie(given, ours["tables"]["auto-shb"], found["tables"]["auto-shb"]):
-        ours = {**ours, **{key: dict(ours[key]) for key in ("tables", "curves")}}
-        del ours["tables"]["auto-shb"], ours["curves"]["auto-shb"]
     for name, value in _flat(ours):
         theirs = found
         for key in name:
@@ -180,17 +185,6 @@ def disagreement(given: dict, ours: dict, page: str) -> list[str]:
                 worst = int(np.argmax(np.nan_to_num(np.abs(value - theirs), nan=0.0)))
             wrong.append(f"{name}: {theirs[worst]!r} is not {value[worst]!r}")
     return wrong
-
-
-def _tie(given: dict, ours: list, page: list) -> bool:
-    """Two momenta of auto-shb that differ by rounding's choice: their certified rates do not."""
-    betas = np.array([float(table[1][-1]) for table in (ours, page)])
-    if abs(betas[0] - betas[1]) > 1e-4:
-        return False
-    c, z = given["constants"], theory.zeta2(given["n"], given["b"])
-    seen = visible_curvature(given["T"], c["L"], c["mu"], c["L_max"], z)
-    slow, _ = best_steps(betas, z, c["L_max"], seen, c["L"], 1.0 / c["L"])
-    return betas[0] != betas[1] and bool(abs(slow[0] - slow[1]) <= 1e-12 * slow[0])
 
 
 def _flat(value, path=()):

@@ -34,6 +34,10 @@ TABLE_T = 4000
 CONSTANTS = {"L": 4.0, "mu": 1.0, "L_max": 9.0, "kappa_tilde": 5.0, "n": 1000, "b": 900}
 PLACES = (0, 1, 2, 1000, 2000, 3000, 3999)
 
+# Tables that a search finds: where the minimum is flat, rounding decides between tables that are
+# equally good, so that platforms differ by more than the last digits.
+SEARCHED = ("auto", "auto-shb")
+
 Numbers = dict[str, Any]
 
 
@@ -61,9 +65,10 @@ def iterates(p: Any, method: str, b: int, mode: str, engine: str) -> list[list[f
 def steps(loss: str, engine: str) -> Numbers:
     p = problem(loss)
     return {
-        f"{method} b={b} {mode}": iterates(p, method, b, mode, engine)
-        for method in registry()
-        if method != "plane"  # takes all rows, whatever the batch
+        f"{name} b={b} {mode}": iterates(p, name, b, mode, engine)
+        for name in registry()
+        if name != "plane"  # takes all rows, whatever the batch
+        if name not in SEARCHED
         for b, mode in BATCHES
     }
 
@@ -72,7 +77,7 @@ def anytime(engine: str) -> Numbers:
     """The runs that need no number of steps: how many they took, and where they ended."""
     found = {}
     for loss in LOSSES:
-        for method in (name for name, method in registry().items() if method.guarded):
+        for method in SEARCHED:
             r = bocce.minimize(problem(loss), method, None, 3, SEED, tol=1e-2, engine=engine)
             found[f"{method} {loss}"] = {"n_iter": r.n_iter, "w": r.w.tolist()}
     return found
@@ -82,6 +87,8 @@ def tables() -> Numbers:
     """alpha, beta and theta of each schedule at PLACES."""
     found = {}
     for name, method in bocce.schedules.REGISTRY.items():
+        if name in SEARCHED:
+            continue
         made = method.build(TABLE_T, CONSTANTS)
         columns = (made.alpha, made.beta, made.theta)
         found[name] = [column[list(PLACES)].tolist() for column in columns]
@@ -123,7 +130,6 @@ if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for loss in LOSSES:
         _write(f"steps-{loss}", steps(loss, "reference"))
-    _write("anytime", anytime("reference"))
     _write("tables", tables())
     _write("batches", batches())
     print(f"wrote {FOLDER}; say in CHANGELOG.md why the numbers changed")

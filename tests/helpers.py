@@ -116,6 +116,7 @@ def misjudged(p, factor):
         kappa_tilde=max(1.0, c.kappa_tilde / factor),
         R2=max(L, c.R2 / factor),
         R2_tilde=max(1.0, c.R2_tilde / factor),
+        spectrum=(tuple(lam / factor for lam in c.spectrum[0]), c.spectrum[1]),
     )
     q = bocce.Problem(p.X, p.y, p.loss, p.l2)
     q.cache[type(q)._constants.aspects] = {"_constants": wrong}

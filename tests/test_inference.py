@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bocce
 from bocce.inference import infer
+from bocce.run.coefficients import coefficients
 from refusal import refused
+from tables_on_disk import parts_on_disk
 
 LOSSES = ["squared", "logistic", "poisson", "gamma", "quantile", "huber", "squared_hinge"]
 
@@ -120,7 +123,8 @@ def test_without_enough_rows_there_are_no_intervals():
     p = bocce.LeastSquares(np.hstack([X, X]), y, l2=0.1, intercept=True)
     found = infer(p, p.minimiser())
     assert np.isnan(found.spread[:6]).all()
-    assert np.isfinite(found.standard_errors).all() or np.isnan(found.dispersion)
+    assert np.isnan(found.standard_errors[:6]).all()
+    assert np.isfinite(found.covariance).all() or np.isnan(found.dispersion)
 
 
 def test_what_cannot_be_had_is_refused():
@@ -144,7 +148,7 @@ def test_what_cannot_be_had_is_refused():
 def test_data_in_parts_have_the_same_errors(loss, kind, tmp_path):
     """With columns far from 0 and a penalty in their units."""
     X, y = data(loss)
-    file = bocce.data.write_blocks(tmp_path / "rows", [(X, y.astype(float))], block_rows=37)
+    file = parts_on_disk(tmp_path / "rows.arrow", X, y.astype(float), 37)
     how = {"l2": 0.01, "standardize": True, "intercept": True}
     here, there = bocce.Problem(X, y, loss, **how), bocce.Problem(file, None, loss, **how)
     fit = bocce.minimize(here, tol=1e-6)
@@ -181,6 +185,87 @@ def test_nothing_is_proved_where_no_row_holds_a_coefficient():
     fit = bocce.minimize(bocce.Problem(X[:, :1], y, "huber", intercept=True), tol=1e-12)
     found = infer(p, [fit.w[0], 0.0, fit.intercept], "sandwich")
     assert np.isinf(found.error).all()
+
+
+# -- what the data do not determine ----------------------------------------------------------------
+
+
+def degenerate(kind, seed):
+    """Six columns, which of them depend on one another, and a word that the summary says."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((150, 6)) + 0.5
+    if kind == "copy":
+        X[:, 4] = -3.0 * X[:, 1]
+        return X, [1, 4], "is a copy of x1, times"
+    if kind == "constant":
+        X[:, 2] = 1.7
+        return X, [2, 6], "x2 is constant"
+    if kind == "zero":
+        X[:, 3] = 0.0
+        return X, [3], "x3 is zero in every row"
+    if kind == "combination":
+        X[:, 5] = X[:, 0] - 2.0 * X[:, 3]
+        return X, [0, 3, 5], "x5 is a combination of x0 and x3"
+    if kind == "groups":
+        X[:, 1:4] = np.arange(150)[:, None] % 3 == np.arange(3)
+        return X, [1, 2, 3, 6], "x3 is a combination of x1, x2 and intercept"
+    return X, [], ""
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    loss=st.sampled_from([*LOSSES, "softmax"]),
+    kind=st.sampled_from(["copy", "constant", "zero", "combination", "groups", "none"]),
+    units=st.lists(st.integers(-8, 8), min_size=6, max_size=6),
+    l2=st.sampled_from([0.0, 0.0, 1e-3]),
+    seed=st.integers(0, 1000),
+)
+def test_rank_does_not_depend_on_units(loss, kind, units, l2, seed):
+    """What the data do not determine has no number in any column of the summary, and a name."""
+    X, dependent, said = degenerate(kind, seed)
+    rng = np.random.default_rng(seed)
+    eta = 0.3 * (X[:, 0] + X[:, 5]) - 0.3
+    y = {
+        "poisson": lambda: rng.poisson(np.exp(eta)),
+        "gamma": lambda: rng.gamma(3.0, np.exp(eta) / 3.0),
+        "softmax": lambda: np.argmax(np.outer(eta, [1, 0, -1]) + rng.gumbel(size=(150, 3)), axis=1),
+    }.get(loss, lambda: eta + rng.logistic(size=150))()
+    if loss in ("logistic", "squared_hinge"):
+        y = y > 0
+    X = X * 10.0 ** np.array(units)
+    p = bocce.Problem(X, y, loss, l2, intercept=True)
+    r = bocce.minimize(p, tol=1e-5)
+    table = coefficients(p, r, kind="sandwich" if loss == "squared_hinge" else "model")
+    assert "std_error" in table.columns, table.notes
+    missing = np.isin(np.arange(len(table.names)) % 7, dependent)
+    for name in table.columns.keys() - {"coef"}:
+        np.testing.assert_array_equal(np.isnan(table[name]), missing, err_msg=name)
+    assert said in str(table)
+    assert ("the data alone do not determine" in str(table)) == (kind != "none")
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("power", [-300, -200, -160, -30, -24, 100, 155, 160, 300])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson", "huber"])
+def test_columns_of_any_size_have_standard_errors(loss, power, sparse):
+    """Beside a column of size 1: w X is the same, whatever the unit."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((200, 2))
+    eta = Z @ [0.5, -0.4]
+    y = {"poisson": rng.poisson(np.exp(eta)), "logistic": eta + rng.logistic(size=200) > 0}
+    y = y.get(loss, eta + rng.standard_normal(200))
+    size = 10.0**power
+    X = Z * [size, 1.0]
+    usual = bocce.Problem(Z, y, loss, intercept=True)
+    p = bocce.Problem(sp.csr_array(X) if sparse else X, y, loss, intercept=True)
+    w = bocce.minimize(usual, tol=1e-10)
+    r = bocce.minimize(p, tol="auto")
+    assert "(proved)" in r.message
+    assert r.w[0] * size == pytest.approx(w.w[0], rel=0.05)
+    units = np.array([size, 1.0, 1.0])
+    errors = infer(p, p.join_intercept(r.w, r.intercept)).standard_errors * units
+    expected = infer(usual, usual.join_intercept(w.w, w.intercept)).standard_errors
+    np.testing.assert_allclose(errors, expected, rtol=0.05)
 
 
 WEIGHTS = {"none": lambda n: None, "counts": lambda n: np.arange(n) % 4 + 1.0}

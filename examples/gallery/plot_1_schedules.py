@@ -21,7 +21,11 @@ import matplotlib.pyplot as plt
 from matplotlib.ticker import NullLocator
 
 import bocce
-from bocce.paper.styles import BLUE, GREEN, RED
+
+# colours that the colour-blind can tell apart
+BLUE = "#0072B2"
+GREEN = "#009E73"
+RED = "#D55E00"
 
 T = 3000
 constants = {"L": 1.0, "mu": 1 / 20, "L_max": 5.0, "kappa_tilde": 8.0, "n": 1000, "b": 500}

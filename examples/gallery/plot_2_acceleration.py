@@ -18,7 +18,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bocce
-from bocce.paper.styles import GREY, style_of
 
 X, y, _ = bocce.data.regression(n=2000, d=8, kappa=1000.0)
 problem = bocce.LeastSquares(X, y)
@@ -60,19 +59,16 @@ curves = {b: bocce.exact.expected(problem, table, batch_size=b).error2 for b in 
 # On the left, a method is unstable where its line is missing.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.0), layout="constrained")
-for name, steps in times.items():
-    style = style_of(name, 1)
-    look = {"color": style.colour, "marker": style.marker, "ms": 4, "lw": 1.3}
-    left.loglog(batches, steps, label=name, **look)
+for marker, (name, steps) in zip("osvD", times.items()):
+    left.loglog(batches, steps, marker=marker, ms=4, lw=1.3, label=name)
 for level, words in ((c.kappa, "kappa"), (np.sqrt(c.kappa), "sqrt(kappa)")):
-    left.axhline(level, color=GREY, lw=0.8, ls=(0, (5, 3)))
-    left.text(1.1, level * 1.12, words, fontsize="small", color=GREY)
-left.axvline(critical, color=style_of("shb", 0).colour, lw=0.8, ls=(0, (1, 2)))
+    left.axhline(level, color="grey", lw=0.8, ls=(0, (5, 3)))
+    left.text(1.1, level * 1.12, words, fontsize="small", color="grey")
+left.axvline(critical, color="C2", lw=0.8, ls=(0, (1, 2)))
 left.set(xlabel="batch size (n = 2000)", ylabel="steps to divide the error by e")
-for place, (b, error2) in enumerate(curves.items()):
-    style = style_of("", place)
-    look = {"color": style.colour, "marker": style.marker, "ms": 4, "lw": 1.3}
-    right.semilogy(error2 / error2[0], markevery=75, label=f"shb, b = {b}", **look)
+for marker, (b, error2) in zip("os^D", curves.items()):
+    look = {"marker": marker, "markevery": 75, "ms": 4, "lw": 1.3}
+    right.semilogy(error2 / error2[0], label=f"shb, b = {b}", **look)
 right.set(xlabel="step", ylabel="expected squared error, of the first", ylim=(1e-12, 1e4))
 for ax in (left, right):
     ax.grid(alpha=0.3, lw=0.5)

@@ -16,7 +16,6 @@ lowers the floor, and what does it cost?
 import matplotlib.pyplot as plt
 
 import bocce
-from bocce.paper.styles import Style, style_of
 
 X, y, _ = bocce.data.regression(n=2000, d=6, kappa=50.0, noise_var=1.0)
 problem = bocce.LeastSquares(X, y)
@@ -62,27 +61,23 @@ for name in ("shb", "shb-exp", "2p-shb", "multi-shb-pan", "auto-shb"):
 # ------------
 
 # Dark to light, for a quantity that grows.
-ladder = [
-    Style("#0B3370", "o"),
-    Style("#4B546C", "s"),
-    Style("#767676", "^"),
-    Style("#A59C74", "v"),
-]
+ladder = ("#0B3370", "#4B546C", "#767676", "#A59C74")
+colours = [f"C{place}" for place in range(len(by_schedule))]
 panels = (
     (f"shb, b = {b}: the step", by_step, ladder),
     ("shb, a = 1: the batch", by_batch, ladder),
-    (f"b = {b}: schedules", by_schedule, [style_of(name, 0) for name in by_schedule]),
+    (f"b = {b}: schedules", by_schedule, colours),
 )
 figure, axes = plt.subplots(1, 3, figsize=(11, 4.0), sharey=True, layout="constrained")
-for ax, (title, curves, styles) in zip(axes, panels):
-    for style, (label, error2) in zip(styles, curves.items()):
-        look = {"color": style.colour, "marker": style.marker, "ms": 4, "lw": 1.3}
+for ax, (title, curves, colours) in zip(axes, panels):
+    for colour, marker, (label, error2) in zip(colours, "os^vD", curves.items()):
+        look = {"color": colour, "marker": marker, "ms": 4, "lw": 1.3}
         ax.semilogy(error2, markevery=250, label=label, **look)
     ax.set(title=title, xlabel="step")
     ax.grid(alpha=0.3, lw=0.5)
     ax.legend(fontsize="small", frameon=False)
-for style, floor in zip(ladder, floors):
-    axes[0].axhline(floor, color=style.colour, lw=0.7, ls=(0, (2, 3)))
+for colour, floor in zip(ladder, floors):
+    axes[0].axhline(floor, color=colour, lw=0.7, ls=(0, (2, 3)))
 axes[0].set(ylabel="expected squared error", ylim=(1e-7, 10.0))
 plt.show()
 

@@ -24,7 +24,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bocce
-from bocce.paper.styles import style_of
 
 n, d = 10_000, 8
 kappas = np.geomspace(2.0, 10_000.0, 9)
@@ -51,11 +50,9 @@ found = {name: np.array([thresholds(name, kappa) for kappa in kappas]).T for nam
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.0), sharey=True, layout="constrained")
 for ax, (name, words) in zip(axes, designs.items()):
     true_kappa, *lines = found[name]
-    for label, values in zip(("paper's b*", "certified", "exact"), lines):
-        style = style_of(label, 0)
-        look = {"color": style.colour, "marker": style.marker, "ms": 5, "lw": 1.4}
-        dash = (0, style.dash) if style.dash else "-"
-        ax.loglog(true_kappa, values / n, ls=dash, label=label, **look)
+    looks = {"paper's b*": "X:", "certified": "s--", "exact": "o-"}
+    for (label, look), values in zip(looks.items(), lines):
+        ax.loglog(true_kappa, values / n, look, ms=5, lw=1.4, label=label)
     ax.set(title=words, xlabel="kappa of the data", ylim=(1e-4, 2.0))
     ax.grid(alpha=0.3, lw=0.5)
 axes[0].set_ylabel(f"batch size, share of n = {n}")

@@ -17,7 +17,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bocce
-from bocce.paper.styles import style_of
 
 T, GOAL = 2000, 1e-6
 METHODS = ("sgd", "2p-shb", "nesterov-exp", "auto-shb", "auto")
@@ -55,11 +54,8 @@ left_over = {
 
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.2), layout="constrained")
 for ax, values in zip(axes, (steps, left_over)):
-    for name in METHODS:
-        style = style_of(name, 0)
-        look = {"color": style.colour, "marker": style.marker, "lw": 1.3}
-        size = 8 if style.marker == "*" else 4
-        ax.loglog(batches[: values[name].size], values[name], ms=size, label=name, **look)
+    for name, marker in zip(METHODS, "oX<D*"):
+        ax.loglog(batches[: values[name].size], values[name], marker=marker, lw=1.3, label=name)
     ax.set_xlabel("batch size (n = 2000)")
     ax.grid(alpha=0.3, lw=0.5)
 axes[0].set(title="no noise in the targets", ylabel="steps to 1e-6 of f(0) - f*")

@@ -14,7 +14,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bocce
-from bocce.paper.styles import BLACK, BLUE, ORANGE
+
+# colours that the colour-blind can tell apart
+BLACK = "#000000"
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
 
 X, y, _ = bocce.data.regression(n=500, d=5, kappa=50.0, noise_var=1.0)
 problem = bocce.LeastSquares(X, y)

@@ -18,8 +18,14 @@ import torch
 from sklearn.datasets import load_digits
 
 import bocce
-from bocce.paper.styles import BLACK, BLUE, GREEN, RED, SKY
 from bocce.torch import SHB
+
+# colours that the colour-blind can tell apart
+BLACK = "#000000"
+BLUE = "#0072B2"
+GREEN = "#009E73"
+RED = "#D55E00"
+SKY = "#56B4E9"
 
 torch.set_num_threads(1)
 n, b, T = 1000, 500, 400

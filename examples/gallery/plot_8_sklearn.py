@@ -22,8 +22,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bocce
-from bocce.paper.styles import BLACK, BLUE, ORANGE, RED
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
+
+# colours that the colour-blind can tell apart
+BLACK = "#000000"
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+RED = "#D55E00"
 
 X, y, _ = bocce.data.regression(n=5000, d=15, kappa=30.0, noise_var=1.0)
 X = X * np.geomspace(0.1, 10.0, 15) + 3.0

@@ -21,8 +21,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import scale
 
 import bocce
-from bocce.paper.styles import BLACK
-from bocce.sklearn import HeavyBallClassifierCV, PathDisplay
+from bocce.sklearn import HeavyBallClassifierCV
 
 images, labels = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)
@@ -74,12 +73,12 @@ for run in path:
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.0), layout="constrained")
 probe.plot_path(ax=left)
-left.plot(l2s, held_out, color=BLACK, ls=":", label="test rows")
+left.plot(l2s, held_out, color="black", ls=":", label="test rows")
 left.set(ylabel="minus log loss", title="three folds, and the test rows")
 left.legend(fontsize="small", frameon=False)
 few = np.array([run.w[:6, :2].ravel() for run in path]).T
-PathDisplay(l2s, few, mean=False, label="coefficient").plot(right)
-right.set(title="six features, two classes")
+right.semilogx(l2s, few.T, linewidth=1.0)
+right.set(xlabel="l2", ylabel="coefficient", title="six features, two classes")
 plt.show()
 
 # %%

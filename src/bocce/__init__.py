@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _MODULES = (
     "data",
@@ -29,17 +29,16 @@ _MODULES = (
     "theory",
 )
 _NAMES = {
-    "BlockFile": "blockfile",
     "LeastSquares": "problems",
     "Logistic": "problems",
-    "Plan": "run.plan",
+    "Plan": "planning",
     "Problem": "problems",
     "Result": "run",
     "Schedule": "schedules",
-    "load": "run.fit_file",
+    "methods": "control.methods",
     "minimize": "run",
     "path": "run.path",
-    "plan": "run.plan",
+    "plan": "planning",
     "repeat": "run.repeat",
 }
 __all__ = ["__version__", *_MODULES, *_NAMES]

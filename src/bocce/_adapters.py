@@ -62,7 +62,8 @@ def from_rate(
     (1.0, 0.5, 0.9025)
     """
     if T is None:
-        rule, remedy = "the number of steps of the whole run", "give epochs times batches an epoch"
+        rule = "the number of steps of the whole run"
+        remedy = "give epochs times batches an epoch"
         raise _checks.refused(ValueError, where, "T", T, rule, remedy)
     if decay is not None:
         _checks.choice(where, "decay", decay, ["cosine"])

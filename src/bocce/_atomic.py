@@ -5,8 +5,8 @@ from __future__ import annotations
 import glob
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -45,6 +45,20 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def atomic_writes(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[BinaryIO]]:
+    """Open several files of which all take their names, or none does.
+
+    All of them are on disk before the first is renamed: a full disk leaves what was there before.
+    """
+    with ExitStack() as stack:
+        streams = [stack.enter_context(atomic_write(path)) for path in paths]
+        yield streams
+        for stream in streams:
+            stream.flush()
+            os.fsync(stream.fileno())
 
 
 def _new_part(path: Path) -> tuple[BinaryIO, Path]:

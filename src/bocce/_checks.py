@@ -81,7 +81,10 @@ def integer(
     ...
     ValueError: shb: T=0 must be an integer >= 1.
     """
-    rule = f"an integer >= {least}" if most is None else f"an integer from {least} to {most}"
+    if most is None:
+        rule = f"an integer >= {least}"
+    else:
+        rule = f"an integer from {least} to {most}"
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise refused(TypeError, where, name, value, rule, remedy)
     number = int(value)

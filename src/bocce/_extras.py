@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ._direct import address_limit
+from ._memory import address_limit
 
 
 def install(extra: str = "") -> str:
@@ -53,7 +53,7 @@ def arrow() -> Any:
         import pyarrow.ipc
     except ImportError as error:
         raise ImportError(
-            f"bocce: Parquet, Arrow, CSV and block files need pyarrow; run {install('data')}."
+            f"bocce: Parquet, Arrow and CSV need pyarrow; run {install('data')}."
         ) from error
     if address_limit() is not None:  # other pools reserve a gigabyte, and each thread 72 MB
         pyarrow.set_memory_pool(pyarrow.system_memory_pool())

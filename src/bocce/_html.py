@@ -10,7 +10,9 @@ import numpy as np
 
 from ._types import Vector
 
-WIDTH, HEIGHT, POINTS = 160, 28, 120
+WIDTH = 160
+HEIGHT = 28
+POINTS = 120
 CELL = "text-align:left;padding:1px 12px 1px 0;background:none"
 
 
@@ -70,7 +72,10 @@ def sparkline(values: Vector, name: str, log: bool = False) -> Svg | None:
 
 def schedule(s: Any) -> str:
     """A Schedule."""
-    restarts = int(np.count_nonzero(s.beta[1:] == 0.0)) if s.beta.any() else 0
+    if s.beta.any():
+        restarts = int(np.count_nonzero(s.beta[1:] == 0.0))
+    else:
+        restarts = 0
     rows: list[tuple[str, object]] = [("steps T", s.T)]
     for letter, log in (("alpha", True), ("beta", False), ("theta", False)):
         column = getattr(s, letter)
@@ -85,7 +90,10 @@ def schedule(s: Any) -> str:
 def result(r: Any) -> str:
     """A Result."""
     norms = r.history["grad_norm"]
-    fall = f"{norms[0]:.3g} to {norms[-1]:.3g}" if norms.size else None
+    if norms.size:
+        fall = f"{norms[0]:.3g} to {norms[-1]:.3g}"
+    else:
+        fall = None
     stages = ", ".join(f"{s.method}: {s.steps:,} steps of {s.batch:,} rows" for s in r.stages)
     rows = [
         ("steps", r.n_iter),

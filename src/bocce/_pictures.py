@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ._extras import install
 from ._types import Array
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 Axes: TypeAlias = Any  # of matplotlib: one, or an array of several
 
 # Okabe and Ito's palette; the luminances differ, and markers repeat what colour says
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, RED, PINK, GREY = "#B8A800", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+BLACK = "#000000"
+ORANGE = "#E69F00"
+SKY = "#56B4E9"
+GREEN = "#009E73"
+YELLOW = "#B8A800"
+BLUE = "#0072B2"
+RED = "#D55E00"
+PINK = "#CC79A7"
+GREY = "#7F7F7F"
 CYCLE = (BLUE, RED, GREEN, ORANGE, PINK, SKY, BLACK, GREY)
 DASHES: tuple[Any, ...] = (
     "-",
@@ -65,9 +69,16 @@ def schedule(table: Any, ax: Axes | None) -> Axes:
 def result(run: Any, ax: Axes | None) -> Axes:
     """The gradient's norm over that of the start, by gradients of rows, stage by stage."""
     ax = _grid(axes_for("Result.plot", ax))
-    norms, spent = run.history["grad_norm"], run.history["gradient_evaluations"]
-    first = norms[0] if norms.size and norms[0] > 0.0 else 1.0
-    style = {"marker": "o", "ms": 4} if norms.size < 40 else {}
+    norms = run.history["grad_norm"]
+    spent = run.history["gradient_evaluations"]
+    if norms.size and norms[0] > 0.0:
+        first = norms[0]
+    else:
+        first = 1.0
+    if norms.size < 40:
+        style = {"marker": "o", "ms": 4}
+    else:
+        style = {}
     ax.plot(spent, _finite(norms) / first, color=BLUE, lw=1.6, **style)
     end = 0
     for stage in run.stages[:-1]:
@@ -84,7 +95,10 @@ def result(run: Any, ax: Axes | None) -> Axes:
 def curves(found: Sequence[Any], labels: Sequence[str] | None, ax: Axes | None) -> Axes:
     """E||w_k - w*||^2 of each; dotted, the bias that is part of it."""
     ax = _grid(axes_for("Curve.plot", ax))
-    names = [f"curve {i + 1}" for i in range(len(found))] if labels is None else list(labels)
+    if labels is None:
+        names = [f"curve {i + 1}" for i in range(len(found))]
+    else:
+        names = list(labels)
     if len(names) != len(found):
         raise ValueError(
             f"Curve.plot: labels has {len(names)} names, must have one for each of "
@@ -100,6 +114,31 @@ def curves(found: Sequence[Any], labels: Sequence[str] | None, ax: Axes | None) 
     ax.set_ylim(bottom=max(ax.get_ylim()[0], lowest / 30.0))  # a bias may fall much further
     if len(found) > 1 or labels is not None:
         ax.legend(fontsize="small", frameon=False)
+    return ax
+
+
+def batch_curves(found: Sequence[Any], labels: Sequence[str] | None, ax: Axes | None) -> Axes:
+    """Steps by batch size, dots; the law S_min (1 + B zeta0^2), lines; B, where it is 2 S_min."""
+    ax = _grid(axes_for("BatchCurve.plot", ax))
+    names = [curve.method for curve in found] if labels is None else list(labels)
+    if len(names) != len(found):
+        raise ValueError(
+            f"BatchCurve.plot: labels has {len(names)} names, must have one for each of "
+            f"{len(found)} curves, this one first."
+        )
+    for i, (curve, name) in enumerate(zip(found, names)):
+        colour = CYCLE[i % len(CYCLE)]
+        b = curve.batch_sizes
+        law = curve.S_min * (1.0 + curve.B * curve.zeta0_2)
+        words = f"{name}: {curve.S_min:.3g} (1 + {curve.B:.3g}/b)"
+        ax.plot(b, law, color=colour, lw=1.4, label=words)
+        ax.plot(b, curve.steps, "os^v"[i % 4], color=colour, ms=4)
+        if b[0] <= curve.B <= b[-1]:
+            ax.plot([curve.B], [2.0 * curve.S_min], "*", color=colour, ms=15, mec="white")
+    ax.set(xscale="log", yscale="log", xlabel="batch size b", ylabel="steps to the target")
+    ax.legend(
+        fontsize="small", frameon=False, title="star: the useful batch B, twice the least steps"
+    )
     return ax
 
 
@@ -148,22 +187,40 @@ def require_matplotlib() -> None:
         raise ImportError(f"pictures need matplotlib; run {install('plots')}.")
 
 
-def thresholds(curves: Mapping[str, Mapping[str, list[float]]], n: int) -> Figure:
-    """A figure of `bocce.run.thresholds.sweep`: the share of n that each rule asks for."""
-    from matplotlib.figure import Figure
+QUANTITIES = {
+    "iteration": "steps",
+    "passes": "passes over the data",
+    "value": "objective",
+    "gradient_norm": "norm of the gradient (scaled variables)",
+}
 
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    ax = _grid(figure.add_subplot(xscale="log", yscale="log"))
-    ax.set(xlabel="condition number kappa", ylabel="batch size / n")
-    ax.set_title(f"Which batch size does accelerated heavy ball need? n = {n:,}")
-    for place, (name, curve) in enumerate(curves.items()):
-        for rule, dash in (("certified", "--"), ("exact", "-")):
-            # gaps where a size was not computed
-            share = np.where(np.isfinite(curve[rule]), curve[rule], np.nan) / n
-            style = {"ls": dash, "marker": "os"[place], "color": CYCLE[place]}
-            ax.plot(curve["kappa"], share, label=f"{name}: {rule}", **style)
-    first = next(iter(curves.values()))
-    words = "the paper's b*, kappa = L/mu"
-    ax.plot(first["kappa"], np.array(first["paper"]) / n, ":", color=BLACK, label=words)
-    ax.legend(fontsize="small")
-    return figure
+
+def history(table: Mapping[str, Array], name: str, x: str, y: str, ax: Axes | None) -> Axes:
+    """The history of a fit, a line for each output."""
+    ax = _grid(axes_for("plot_history", ax))
+    outputs = np.unique(table["output"])
+    for output in outputs:
+        rows = table["output"] == output
+        label = name if outputs.size == 1 else f"{name}, output {output}"
+        ax.plot(table[x][rows], table[y][rows], label=label)
+    ax.set(xlabel=QUANTITIES[x], ylabel=QUANTITIES[y])
+    if y == "gradient_norm" and (table[y] > 0).any():
+        ax.set_yscale("log")
+    ax.legend()
+    return ax
+
+
+def penalties(l2s: Array, scores: Array, chosen: float, ax: Axes | None) -> Axes:
+    """Scores of the folds against the penalties: their mean, and a standard deviation."""
+    ax = _grid(axes_for("plot_path", ax))
+    order = np.argsort(l2s)
+    middle = scores.mean(axis=0)[order]
+    spread = scores.std(axis=0)[order]
+    ax.fill_between(l2s[order], middle - spread, middle + spread, color=BLUE, alpha=0.2)
+    ax.plot(l2s[order], middle, color=BLUE, marker="o")
+    ax.axvline(chosen, linestyle="--", color=GREY, label=f"l2 = {chosen:.3g}")
+    ax.legend()
+    if (l2s > 0.0).all():
+        ax.set_xscale("log")
+    ax.set(xlabel="l2", ylabel="score")
+    return ax

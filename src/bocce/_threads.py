@@ -1,7 +1,7 @@
 """How many threads BLAS uses while bocce computes: one, but for single large products.
 
 Threads that wait for one another cost more than they give: a product of a matrix and a vector is
-limited by memory, and beside a busy process the slowest thread decides (benchmarks/threads.py).
+limited by memory, and beside a busy process the slowest thread decides (studies/threads.py).
 """
 
 from __future__ import annotations
@@ -67,10 +67,13 @@ class _AllThreads:
         _changed.set(one=True)
 
 
-_all_threads, _as_they_are = _AllThreads(), nullcontext()
+_all_threads = _AllThreads()
+_as_they_are = nullcontext()
 
 
 def threads_for(multiplications: float) -> AbstractContextManager[None]:
     """Inside ``one_thread``: give one large product as many threads as the caller allows."""
     large = multiplications >= LARGE and _changed.libraries
-    return _all_threads if large else _as_they_are
+    if large:
+        return _all_threads
+    return _as_they_are

@@ -12,26 +12,31 @@ model.
 The penalty moves the minimiser by about -H^-1 P w. Intervals are for the coefficients without a
 penalty, so they are centred at w + H^-1 P w, one Newton step of the likelihood alone, whose
 covariance is H^-1 S H^-1. Without a penalty the two are the same.
+
+What the data do not determine has no standard error. A matrix has a kernel where columns depend on
+one another. Where f has no minimiser (``separation``), all sums are taken in the limit: rows that
+are carried off drop out, and the directions that carried them join the kernel.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
 
-from . import _checks
-from .problems import Frame, PartedProblem, Problem
+from . import _checks, _rowsums, separation
+from ._rowsums import inverse_and_kernel, over, pseudo_inverse
+from .problems import Frame, Problem
 from .rows import Array
+from .separation import MOST_VARIABLES as MOST_VARIABLES
 
 __all__ = ["Inference", "infer"]
 
-MOST_VARIABLES = 3000
-SINGULAR = 1e-11  # of the largest eigenvalue of a matrix with unit diagonal: smaller ones are zero
+# The proof needs s R delta < 1, which is 1 exactly where a group of counts is all zero: less by a
+# margin for rounding.
+PROVED = 0.9
 KINDS = ("model", "sandwich")
 
 
@@ -47,7 +52,8 @@ class Inference:
     covariance : ndarray
         The covariance of all variables (flattened) of the penalised fit.
     standard_errors : ndarray
-        The square roots of the diagonal of ``covariance``.
+        The square roots of the diagonal of ``covariance``. NaN where the data alone do not
+        determine a coefficient.
     centre, spread : ndarray
         The centre of the confidence intervals (the estimate without the penalty), and its standard
         error. NaN where the data alone do not determine a coefficient.
@@ -55,6 +61,11 @@ class Inference:
         A bound on how far each variable is from the minimiser; infinite where there is no proof.
     dispersion : float
         The variance that the model estimates from residuals; 1 where the model fixes it.
+    dependent : ndarray
+        Vectors, as columns, with X v = 0 for all rows: one number for each column of X, and one
+        more for an intercept. Empty where no column depends on others.
+    escape : ndarray or None
+        A direction along which f falls and has no minimiser, of the shape of the variables.
     """
 
     covariance: Array
@@ -63,10 +74,13 @@ class Inference:
     spread: Array
     error: Array
     dispersion: float
+    dependent: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    escape: Array | None = None
 
-
-Join = Callable[[Any, Any], Any]
-Ask = Callable[..., tuple[Any, ...]]
+    @property
+    def determined(self) -> Array:
+        """Which variables do the data alone determine?"""
+        return np.isfinite(self.spread)
 
 
 def infer(p: Problem, w: Any, kind: str = "model", count: float | None = None) -> Inference:
@@ -119,75 +133,76 @@ def infer(p: Problem, w: Any, kind: str = "model", count: float | None = None) -
 # -- sums over rows, of one part of the data at a time ---------------------------------------------
 
 
-def _over(p: Problem, join: Join, ask: Ask, *args: Any) -> tuple[Any, ...]:
-    """What ``ask(part, *args)`` gives, joined over the parts of the data; parts may have parts."""
-    if not p.in_parts:
-        return ask(p, *args)
-    assert isinstance(p, PartedProblem)
-    found: tuple[Any, ...] = ()
-    for _, answer in p.over(_over, join, ask, *args):
-        found = tuple(map(join, found, answer)) if found else answer
-    return found
-
-
 def _column_sums(part: Problem) -> tuple[Array]:
     return (part.given.combine(np.ones(part.n)),)
 
 
-def _sums(part: Problem, frame: Frame | None, u: Array, second: str) -> tuple[Any, ...]:
-    """Sums over rows, with their weights: the Hessian, the gradient, squared slopes, bends, and a
-    ``second`` matrix: "rows" sums x x^T, "slopes" sums slope^2 x x^T, "" nothing."""
+def _rows_squared(part: Problem, frame: Frame | None) -> tuple[Array]:
     p = part if frame is None else frame.problem(part)
-    z, c = p.predict(u), np.ones(p.n) if p.weight is None else p.weight
+    return (_rowsums.gram(p, np.ones(p.n) if p.weight is None else p.weight),)
+
+
+def _sums(
+    part: Problem, frame: Frame | None, u: Array, escape: Array | None, second: str
+) -> tuple[Any, ...]:
+    """Sums over rows, with their weights: the Hessian, the gradient, squared slopes, bends, and a
+    ``second`` matrix: "rows" sums x x^T, "slopes" sums slope^2 x x^T, "" nothing.
+
+    ``escape``: the sums are those in the limit of an endless move along this direction."""
+    p = part if frame is None else frame.problem(part)
+    z = separation.limit_scores(p, p.predict(u), escape)
+    c = np.ones(p.n) if p.weight is None else p.weight
+    q = u[:1].size
     slope = p.loss.slope(z, p.y)
+    columns = slope.reshape(-1, q)
     if p.loss.multi_output:
-        shares = slope.copy()
-        shares[np.arange(p.n), p.y] += 1.0
-        hessian = _matrix(p, u, lambda k, l: c * shares[:, k] * (float(k == l) - shares[:, l]))
-        bends, columns = math.nan, slope
+        hessian = _class_hessian(p, c, slope)
+        bends = math.nan
     else:
         bend = c * np.asarray(p.loss.bend(z, p.y), dtype=np.float64)
-        hessian, bends = _matrix(p, u, lambda k, l: bend), float(bend.sum())
-        columns = slope[:, None]
+        hessian = _rowsums.gram(p, bend)
+        bends = float(bend.sum())
     other = np.zeros(())
-    if second:
-        rows = second == "rows"
-        other = _matrix(p, u, lambda k, l: c if rows else c * columns[:, k] * columns[:, l])
+    if second == "rows":
+        other = _rowsums.matrix(p, q, lambda k, l: c)
+    elif second == "slopes":
+        other = _rowsums.matrix(p, q, lambda k, l: c * columns[:, k] * columns[:, l])
     slope2 = float(c @ np.square(columns).sum(axis=1))
     return hessian, p.combine(p.weighted(slope)), slope2, bends, other
 
 
-def _matrix(p: Problem, u: Array, weights: Callable[[int, int], Array]) -> Array:
-    """sum_i W_i (x) x_i x_i^T, where ``weights(k, l)`` are the entries of all W_i."""
-    m, q = len(u), u[:1].size
-    found = np.zeros((m, q, m, q))
-    for k in range(q):
-        for l in range(k + 1):
-            found[:, k, :, l] = _gram(p, weights(k, l))
-            found[:, l, :, k] = found[:, k, :, l]
-    return found.reshape(m * q, m * q)
-
-
-def _gram(p: Problem, weights: Array) -> Array:
-    """sum_i s_i x_i x_i^T with weights of any sign: rows take roots of positive ones."""
-    total = np.zeros((p.rows.d, p.rows.d))
-    for sign in (1.0, -1.0):
-        if (some := (sign * weights).clip(0.0)).any():
-            total += sign * p.n * p.rows.gram(some)
-    return total
+def _class_hessian(p: Problem, c: Array, slope: Array) -> Array:
+    """The Hessian of a softmax: sum_i c_i (diag(s_i) - s_i s_i^T) (x) x_i x_i^T, s_i the shares."""
+    shares = slope.copy()
+    shares[np.arange(p.n), p.y] += 1.0
+    return _rowsums.matrix(
+        p, slope.shape[1], lambda k, l: c * shares[:, k] * (float(k == l) - shares[:, l])
+    )
 
 
 def _reaches(
-    part: Problem, frame: Frame | None, u: Array, root: Array, delta: float
+    part: Problem,
+    frame: Frame | None,
+    u: Array,
+    escape: Array | None,
+    roots: list[Array],
+    delta: float,
 ) -> tuple[Any, ...]:
     """The largest sqrt(x_i^T K^-1 x_i), which is what a step of length 1 in the metric K moves a
-    score by; and whether a row may reach a kink of its loss by a step of length delta (1.0)."""
+    score by; and whether a row may reach a kink of its loss by a step of length delta (1.0).
+
+    ``roots``: roots of the blocks of K^-1, one for each output."""
     p = part if frame is None else frame.problem(part)
-    reach = np.sqrt(p.rows.projections2(root))
+    reach2 = np.stack([p.rows.projections2(root) for root in roots], axis=-1)
+    counted = separation.stays(p, escape).reshape(-1, len(roots))
+    reach = np.sqrt((reach2 * counted).sum(axis=1))
     if p.loss.self_concordance is not None:
         return float(reach.max()), 0.0
-    z, loss, move = p.predict(u), p.loss, delta * reach
-    slope, bend = loss.slope(z, p.y), loss.bend(z, p.y)
+    z = p.predict(u)
+    loss = p.loss
+    move = delta * reach
+    slope = loss.slope(z, p.y)
+    bend = loss.bend(z, p.y)
     kinks = not np.isin(bend, (0.0, loss.curvature or 0.0)).all()
     slack = 1e-9 * float(np.abs(slope).max(initial=0.0))
     for sign in (1.0, -1.0):
@@ -203,42 +218,68 @@ class _Fit:
     """A fit in the frame's variables, in which matrices are well scaled."""
 
     def __init__(self, p: Problem, w: Array, kind: str, count: float) -> None:
-        self.p, self.kind, self.N = p, kind, count
-        self.rows, self.inside = p, None  # the rows, and the frame that is still to be applied
+        self.p = p
+        self.kind = kind
+        self.N = count
+        # the rows, and the frame that is still to be applied
+        self.rows = p
+        self.inside = None
         if p.in_parts:
             centre = np.zeros(p.d)
             if p.intercept:
-                centre = _over(p, np.add, _column_sums)[0] / p.n
+                centre = over(p, np.add, _column_sums)[0] / p.n
             self.frame = self.inside = Frame(centre, np.ones(p.d), float(p.intercept))
         else:
             self.frame = Frame.of(p)
             self.rows = self.frame.problem(p)
-        self.u = u = self.frame.into(w)
-        self.outputs = u[:1].size
+        self.u = self.frame.into(w)
+        self.outputs = self.u[:1].size
         ridges = p.ridges
-        ridges[: p.d] *= np.square(self.frame.scale)
+        for _ in range(2):  # a square could overflow
+            ridges[: p.d] *= self.frame.scale
         self.P = count * np.repeat(ridges, self.outputs)
-        second = "slopes" if kind == "sandwich" else "rows" * (p.loss.model != "likelihood")
-        sums = _over(self.rows, np.add, _sums, self.inside, u, second)
-        self.observed, self.slopes, slope2, bends, self.second = (count / p.n * x for x in sums)
-        self.slope2, self.bend = slope2 / count, bends / count
+        self.escape: Array | None = None
+        self._sum_up()
+        self.error = self._errors()
+        if separation.may_escape(p) and not np.isfinite(self.error).all():
+            self.escape = separation.escape(self.rows, self.inside, self.u)
+        if self.escape is not None:
+            self._sum_up()
+            self.error = self._errors()
+
+    def _sum_up(self) -> None:
+        """Set the sums over all rows: observed, slopes, slope2, bend, second."""
+        if self.kind == "sandwich":
+            second = "slopes"
+        else:
+            second = "rows" * (self.p.loss.model != "likelihood")
+        sums = over(self.rows, np.add, _sums, self.inside, self.u, self.escape, second)
+        share = self.N / self.p.n
+        self.observed, self.slopes, slope2, bends, self.second = (share * x for x in sums)
+        self.slope2 = slope2 / self.N
+        self.bend = bends / self.N
 
     def inference(self) -> Inference:
         H, S, dispersion = self._variances()
-        K, kernel = inverse_and_kernel(H + np.diag(self.P))
-        covariance = self._out(K @ S @ K)
-        plain, kernel = inverse_and_kernel(H) if self.P.any() else (K, kernel)
+        K, kernel = self._inverse(H + np.diag(self.P))
+        covariance = K @ S @ K
+        plain, kernel = self._inverse(H) if self.P.any() else (K, kernel)
+        known = self._determined(kernel)
         centre = self.u.reshape(-1) + plain @ (self.P * self.u.reshape(-1))
-        spread = np.sqrt(self._out(plain @ S @ plain).diagonal().clip(0.0))
-        spread[~self._determined(kernel)] = np.nan
+        spread = self._deviations(plain @ S @ plain)
+        errors = self._deviations(covariance)
         shape = self.frame.out(self.u).shape
+        with np.errstate(over="ignore", under="ignore"):
+            outer = self._out(covariance) * self.units * self.units[:, None]
         return Inference(
-            covariance,
-            np.sqrt(covariance.diagonal().clip(0.0)).reshape(shape),
+            outer,
+            np.where(known, errors, np.nan).reshape(shape),
             self.frame.out(self._centred(centre.reshape(self.u.shape))),
-            spread.reshape(shape),
-            self.error().reshape(shape),
+            np.where(known, spread, np.nan).reshape(shape),
+            self.error.reshape(shape),
             dispersion,
+            self._dependent() if not known.all() else np.zeros((len(self.u), 0)),
+            None if self.escape is None else separation.moves(self.frame, self.escape),
         )
 
     def _variances(self) -> tuple[Array, Array, float]:
@@ -252,12 +293,15 @@ class _Fit:
         H = (1.0 if model == "scaled" else self.bend) * self.second
         used = float(np.sum(pseudo_inverse(H + np.diag(self.P)) * H))
         left = self.N - used
-        v = self.N / left * self.slope2 if left > 0.0 else math.nan
+        if left > 0.0:
+            v = self.N / left * self.slope2
+        else:
+            v = math.nan
         return H, v * self.second, v
 
     # -- how far the minimiser is ------------------------------------------------------------------
 
-    def error(self) -> Array:
+    def _errors(self) -> Array:
         """|w_j - w*_j| <= sqrt(K^-1_jj) t, flattened; infinite where K does not determine w_j.
 
         With delta = sqrt(g^T K^-1 g) at w, R = max_i sqrt(x_i^T K^-1 x_i) and a third derivative of
@@ -265,70 +309,84 @@ class _Fit:
         docs/theory/optimisation-error.md.
         """
         with np.errstate(all="ignore"):
-            K, kernel = inverse_and_kernel(self.observed + np.diag(self.P))
+            K, kernel = self._inverse(self.observed + np.diag(self.P))
             known = self._determined(kernel)
             gradient = self.slopes.reshape(-1) + self.P * self.u.reshape(-1)
             delta = math.sqrt(max(0.0, float(gradient @ K @ gradient)))
             t = self._distance(delta, K, bool(known.all()))
-            error = t * np.sqrt(self._out(K).diagonal().clip(0.0))
+            error = t * self._deviations(K)
             return np.where(known, error, math.inf)
 
     def _distance(self, delta: float, K: Array, regular: bool) -> float:
-        m, q = len(self.u), self.outputs
-        values, vectors = np.linalg.eigh(np.einsum("jkmk->jm", K.reshape(m, q, m, q)))
-        root = vectors * np.sqrt(values.clip(0.0))
-        found = _over(self.rows, np.maximum, _reaches, self.inside, self.u, root, delta)
-        reach, kinks = map(float, found)
+        m = len(self.u)
+        q = self.outputs
+        blocks = K.reshape(m, q, m, q)
+        roots = [_root(blocks[:, k, :, k]) for k in range(q)]
+        asked = (self.inside, self.u, self.escape, roots, delta)
+        reach, kinks = map(float, over(self.rows, np.maximum, _reaches, *asked))
         s = self.p.loss.self_concordance
         if s is None:  # Newton's step is exact where no row can reach a kink
-            return delta if regular and not kinks else math.inf
-        growth = s * reach * delta
-        if growth >= 1.0:
+            if regular and not kinks:
+                return delta
             return math.inf
-        return delta if growth < 1e-12 else -math.log1p(-growth) / growth * delta
+        growth = s * reach * delta
+        if growth >= PROVED:
+            return math.inf
+        if growth < 1e-12:
+            return delta
+        return -math.log1p(-growth) / growth * delta
+
+    # -- what the data determine -------------------------------------------------------------------
+
+    def _inverse(self, A: Array) -> tuple[Array, Array]:
+        """The pseudo-inverse and the kernel; of a softmax, as far as differences of classes go."""
+        if not self.p.loss.shift_invariant:
+            return inverse_and_kernel(A)
+        q = self.outputs
+        inverse, kernel = inverse_and_kernel(_rowsums.with_shifts(A, q))
+        apart = np.kron(np.eye(len(self.u)), np.eye(q) - 1.0 / q)
+        return apart @ inverse @ apart, kernel
+
+    def _determined(self, kernel: Array) -> Array:
+        """Which of the caller's variables does a matrix with this kernel determine?"""
+        if kernel.shape[1] == 0:
+            return np.ones(self.frame.out(self.u).size, dtype=bool)
+        moves = separation.moves(self.frame, kernel.reshape(len(self.u), -1))
+        return np.asarray((moves.reshape(-1, kernel.shape[1]) == 0.0).all(axis=1))
+
+    def _dependent(self) -> Array:
+        """The vectors v with X v = 0."""
+        squared = over(self.rows, np.add, _rows_squared, self.inside)[0]
+        return separation.moves(self.frame, inverse_and_kernel(squared)[1])
 
     # -- the caller's variables --------------------------------------------------------------------
 
     def _out(self, C: Array) -> Array:
-        """A covariance of the frame's variables as one of the caller's."""
+        """A covariance of the frame's variables as one of the caller's, in the frame's units: a
+        variance in the caller's units may be beyond the largest number."""
+        frame = Frame(self.frame.centre * self.frame.scale, np.ones(self.p.d), self.frame.unit)
         for _ in range(2):
-            C = self.frame.out(C.reshape(len(self.u), -1))
+            C = frame.out(C.reshape(len(self.u), -1))
             C = self._centred(C.reshape(C.shape[0], self.outputs, -1))
             C = C.reshape(C.shape[0] * self.outputs, -1).T
         return C
+
+    def _deviations(self, C: Array) -> Array:
+        """The standard deviations of the caller's variables."""
+        return np.asarray(self.units * np.sqrt(self._out(C).diagonal().clip(0.0)))
+
+    @property
+    def units(self) -> Array:
+        """What the frame's unit of each of the caller's variables is."""
+        units = np.append(self.frame.scale, np.ones(int(self.p.intercept)))
+        return np.repeat(units, self.outputs)
 
     def _centred(self, u: Array) -> Array:
         """Of a softmax only differences of classes count: their mean is taken for zero."""
         return u - u.mean(axis=1, keepdims=True) if self.p.loss.shift_invariant else u
 
-    def _determined(self, kernel: Array) -> Array:
-        """Which of the caller's variables does a matrix with this kernel determine?"""
-        count = kernel.shape[1]
-        if count == 0:
-            return np.ones(self.frame.out(self.u).size, dtype=bool)
-        moved = self.frame.out(kernel.reshape(len(self.u), -1))
-        longest = np.abs(moved.reshape(-1, count)).max(axis=0)
-        apart = self._centred(moved.reshape(len(moved), self.outputs, -1))
-        return np.asarray((np.abs(apart.reshape(-1, count)) <= 1e-6 * longest).all(axis=1))
 
-
-def pseudo_inverse(A: Array) -> Array:
-    """Of a symmetric matrix that is not negative; its inverse where there is one."""
-    return inverse_and_kernel(A)[0]
-
-
-def inverse_and_kernel(A: Array) -> tuple[Array, Array]:
-    """The pseudo-inverse, and the directions along which the matrix is zero, as columns."""
-    size = np.sqrt(A.diagonal().clip(0.0))
-    size[size == 0.0] = 1.0
-    unit = A / size / size[:, None]
-    factor, failed = lapack.dpotrf(unit, lower=1)
-    if not failed and factor.diagonal().min(initial=1.0) ** 2 > SINGULAR:
-        half, _ = lapack.dpotri(factor, lower=1)
-        inverse, kernel = np.tril(half) + np.tril(half, -1).T, unit[:, :0]
-    else:
-        values, vectors = np.linalg.eigh(unit)
-        used = values > SINGULAR * max(values[-1], 0.0)
-        inverse = (vectors[:, used] / values[used]) @ vectors[:, used].T
-        kernel = vectors[:, ~used]
-    return inverse / size / size[:, None], kernel / size[:, None]
+def _root(A: Array) -> Array:
+    """R with R R^T = A, of a symmetric matrix that is not negative."""
+    values, vectors = np.linalg.eigh(A)
+    return np.asarray(vectors * np.sqrt(values.clip(0.0)))

@@ -93,6 +93,7 @@ def heavy_ball(
     _checks.choice(where, "after", after, AFTER)
     rows, period = _unrolled(schedule, after)
     table = jnp.asarray(rows)
+    looks_ahead = bool(schedule.theta.any())
 
     def row_at(k: jax.Array) -> jax.Array:
         start = len(rows) - period
@@ -116,9 +117,13 @@ def heavy_ball(
         velocity = jax.tree.map(
             lambda v, g: _combine(beta, v, -lr * alpha, g), state.velocity, updates
         )
-        moves = jax.tree.map(
-            lambda new, old: _combine(1.0 + ahead, new, -state.theta, old), velocity, state.velocity
-        )
+        moves = velocity
+        if looks_ahead:
+            moves = jax.tree.map(
+                lambda new, old: _combine(1.0 + ahead, new, -state.theta, old),
+                velocity,
+                state.velocity,
+            )
         return moves, HeavyBallState(count, velocity, ahead)
 
     return optax.GradientTransformationExtraArgs(init, update)

@@ -4,7 +4,7 @@ from .control.guard import Guarded, guard
 from .control.line_search import armijo, sgd_sls_exponential, shb_sls_exponential
 from .control.methods import POLICIES as REGISTRY
 from .control.policy import Policy, plane
-from .control.sps import momsps
+from .control.sps import momsps, ngn_m
 
 __all__ = [
     "REGISTRY",
@@ -13,6 +13,7 @@ __all__ = [
     "armijo",
     "guard",
     "momsps",
+    "ngn_m",
     "plane",
     "sgd_sls_exponential",
     "shb_sls_exponential",

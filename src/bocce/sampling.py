@@ -55,13 +55,15 @@ def _words(key: int, start: int, count: int) -> npt.NDArray[np.uint64]:
 
 def _halves(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Two 32-bit numbers a word, the low half first."""
-    low, high = words & np.uint64(0xFFFFFFFF), words >> np.uint64(32)
+    low = words & np.uint64(0xFFFFFFFF)
+    high = words >> np.uint64(32)
     return np.column_stack([low, high]).ravel()
 
 
 def _distinct(key: int, n: int, m: int) -> Rows:
     """The first m distinct rows of the stream, in order of appearance."""
-    bound, unfair = np.uint64(n), np.uint64((1 << 32) % n)
+    bound = np.uint64(n)
+    unfair = np.uint64((1 << 32) % n)
     rows: Rows = np.empty(0, dtype=np.int64)
     used = 0
     while rows.size < m:
@@ -95,23 +97,6 @@ def permutation(seed: int, epoch: int, n: int) -> Rows:
         j = product >> 32
         order[i], order[j] = order[j], order[i]
     return order
-
-
-def held_out(seed: int, share: float, groups: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Which rows to hold out of a fit, for a test: a share of each group, such as a class.
-
-    At least one row of each group stays in the fit.
-
-    >>> mask = held_out(0, 0.25, ["a"] * 8 + ["b"] * 4)
-    >>> int(mask[:8].sum()), int(mask[8:].sum())
-    (2, 1)
-    """
-    _, group, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    keys = _words(stream_key(seed, "test", 0), 0, group.size)
-    order = np.lexsort([keys, group])
-    place = np.empty(group.size, dtype=np.int64)  # of a row among those of its group
-    place[order] = np.arange(group.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.asarray(place < np.minimum(np.round(share * counts), counts - 1)[group])
 
 
 def batches_per_epoch(n: int, b: int) -> int:
@@ -183,7 +168,8 @@ def split_counts(seed: int, k: int, sizes: npt.ArrayLike, b: int) -> Rows:
     parts = np.asarray(sizes, dtype=np.int64).tolist()
     uniform = _words(stream_key(seed, "split", k), 0, len(parts)) >> np.uint64(11)
     counts = np.zeros(len(parts), dtype=np.int64)
-    rest, wanted = sum(parts), b
+    rest = sum(parts)
+    wanted = b
     for part, size in enumerate(parts):
         rest -= size
         counts[part] = _hypergeometric(float(uniform[part]) * 2.0**-53, size, rest, wanted)
@@ -197,7 +183,8 @@ def _hypergeometric(u: float, good: int, bad: int, drawn: int) -> int:
     Terms beyond 9 standard deviations and 40 places (together below 1e-18) are left out.
     """
     n = good + bad
-    low, high = max(0, drawn - bad), min(drawn, good)
+    low = max(0, drawn - bad)
+    high = min(drawn, good)
     if low == high:
         return low
     mode = (drawn + 1) * (good + 1) // (n + 2)
@@ -219,7 +206,9 @@ def part_seed(seed: int, part: int) -> int:
 
 def part_batch(seed: int, k: int, part: int, size: int, count: int) -> Rows:
     """The sorted rows, numbered within the part, that batch k takes from ``part``."""
-    return batch(part_seed(seed, part), k, size, count) if count else np.empty(0, np.int64)
+    if count:
+        return batch(part_seed(seed, part), k, size, count)
+    return np.empty(0, np.int64)
 
 
 def _independent(key: int, n: int, b: int) -> Rows:

@@ -127,7 +127,9 @@ def test_nothing_is_cut_on_a_phone(phone):
 
 def test_the_address_holds_the_setting(browser, page):
     browser.get("about:blank")
-    browser.get(page.as_uri() + "#n=500&kappa=50&b=20&rows=one&T=77&show=sgd,auto&b=900&d=nonsense")
+    browser.get(
+        page.as_uri() + "#n=500&kappa=50&b=20&rows=one&T=77&show=sgd,mass-avg&b=900&d=nonsense"
+    )
     settle(browser)
     assert state(browser, "n") == 500
     assert state(browser, "b") == 500, "a batch has at most n rows"
@@ -210,8 +212,8 @@ def test_the_story_tells_the_truth(opened):
     assert found["exact"] == pytest.approx(bocce.theory.lower_bound_threshold(100, 100.0), rel=1e-9)
     get("bocce.explorer.go(6)")
     settle(opened)
-    others = get("return bocce.explorer.page.shown.filter(m => m !== 'auto')")
-    assert all(error("auto") < error(name) for name in others)
+    others = get("return bocce.explorer.page.shown.filter(m => m !== 'mass-avg')")
+    assert all(error("mass-avg") < error(name) for name in others)
 
 
 def test_it_can_be_read_aloud(opened):
@@ -229,7 +231,7 @@ def test_it_can_be_read_aloud(opened):
 @pytest.mark.parametrize("spectrum", ["linear", "geometric", "power", "two", "data"])
 def test_the_copied_python_prints_the_numbers_of_the_page(opened, spectrum):
     put(opened, spectrum=spectrum, n=2000, b=300, d=7, kappa=30, T=60, noise=0.01,
-        show="sgd,shb,2p-shb,nesterov,best,auto,yours", step=0.7, momentum=0.6)  # fmt: skip
+        show="sgd,shb,2p-shb,nesterov,best,mass-avg,yours", step=0.7, momentum=0.6)  # fmt: skip
     command, text = opened.execute_script("return bocce.explorer.texts()")
     assert command.startswith("bocce theory -n ")
     said = io.StringIO()
@@ -250,7 +252,7 @@ def test_the_copied_python_prints_the_numbers_of_the_page(opened, spectrum):
 
 def test_a_redraw_is_quick(opened):
     """A figure, not a promise: the milliseconds of a redraw while a slider is dragged."""
-    put(opened, d=50, T=2000, noise=0.01, show="sgd,shb,nesterov,best,auto", b=300)
+    put(opened, d=50, T=2000, noise=0.01, show="sgd,shb,nesterov,best,mass-avg", b=300)
     found = {}
     for name, low, high in (("b", 100, 900), ("kappa", 300, 3000)):
         times = opened.execute_script(

@@ -56,8 +56,6 @@ def test_exit_codes_of_the_real_command(table):
 COMMANDS = [
     ("methods",),
     ("doctor",),
-    ("theory", "-b", 9000),
-    ("theory", "-b", 9000, "--ratio", 3),
     ("plan", "TABLE"),
     ("solve", "TABLE", "-T", 20),
 ]

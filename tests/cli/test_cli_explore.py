@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import bocce  # noqa: F401
 from bocce import explorer
 from cli_helpers import assert_refused, run, write_table
 
@@ -36,14 +37,17 @@ def test_with_data_it_knows_them(tmp_path, opened):
     assert run("explore", "--data", table, "--l2", 0.1, "--out", path, "--no-open").exit_code == 0
     text = path.read_text("utf-8")
     found = json.loads(text.partition("const DATA = ")[2].partition(", GALLERY = ")[0])
-    assert (found["name"], found["n"], len(found["spectrum"])) == ("mine.csv", 60, 2)
-    assert found["source"].endswith("'squared', 0.1)")
+    assert (found["name"], found["n"], len(found["spectrum"])) == ("mine.csv", 60, 3)
+    again = explorer.describe(eval(found["source"]), found["name"], found["source"])
+    assert found == again  # the page's own line of Python gives the same data
 
 
 def test_bad_input_is_refused_before_anything_is_written(tmp_path, monkeypatch, opened):
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    assert_refused(run("explore", "--l2", 1), before, tmp_path, "about --data")
+    assert_refused(
+        run("explore", "--l2", 1), before, tmp_path, "--l2 must be left out without --data"
+    )
     assert_refused(run("explore", "--data", "absent.csv"), before, tmp_path, "absent.csv")
     assert_refused(run("explore", "--loss", "cubic"), before, tmp_path, "cubic")
     assert_refused(run("explore", "--out", "no/page.html"), before, tmp_path, "no folder")

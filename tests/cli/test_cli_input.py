@@ -6,17 +6,7 @@ import numpy as np
 import pytest
 
 import bocce
-from cli_helpers import assert_refused, run
-
-
-def write_labels(path, classes, rows=90):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((rows, 2))
-    cuts = np.quantile(X[:, 0], np.arange(1, len(classes)) / len(classes))
-    y = np.array(classes)[np.digitize(X[:, 0] + 0.3 * rng.standard_normal(rows), cuts)]
-    lines = [f"{a:.6f},{b:.6f},{c}" for (a, b), c in zip(X, y)]
-    path.write_text("age,height,sport\n" + "\n".join(lines) + "\n")
-    return path
+from cli_helpers import as_if_large, as_parquet, assert_refused, run, write_labels
 
 
 @pytest.mark.parametrize(
@@ -52,30 +42,10 @@ def test_numbers_are_still_least_squares(tmp_path):
 
 def test_labels_in_parts_choose_their_loss(tmp_path, monkeypatch):
     path = write_labels(tmp_path / "people.csv", ["a", "b", "c"])
-    X, y = bocce.data.open(path)
-    bocce.data.write_blocks(tmp_path / "people.blocks", [(X, y)], block_rows=10)
-    found = json.loads(run("solve", tmp_path / "people.blocks", "--l2", 0.01, "--json").stdout)
+    path = as_parquet(path, tmp_path / "people.parquet")
+    as_if_large(monkeypatch)
+    found = json.loads(run("solve", path, "--l2", 0.01, "--json").stdout)
     assert found["loss"] == "softmax"
-
-
-def test_theory_of_two_labels_is_that_of_their_loss(tmp_path):
-    path = write_labels(tmp_path / "people.csv", ["no", "yes"])
-    result = run("theory", path, "--l2", 0.01)
-    assert result.exit_code == 0, result.stderr
-    X, y = bocce.data.open(path)
-    c = bocce.Logistic(X, y, l2=0.01).constants()
-    assert "logistic (sport has 2 labels" in " ".join(result.stdout.split())
-    setting = json.loads(run("theory", path, "--l2", 0.01, "--json").stdout)["setting"]
-    assert setting["mu"] == pytest.approx(0.01)
-    assert pytest.approx(c.L) == setting["L"]
-
-
-def test_theory_of_three_labels_names_the_command_that_works(tmp_path):
-    path = write_labels(tmp_path / "people.csv", ["a", "b", "c"])
-    before = sorted(tmp_path.rglob("*"))
-    for words in ((), ("--l2", 0.01)):
-        refused = run("theory", path, *words)
-        assert_refused(refused, before, tmp_path, "sport has 3 labels", "bocce plan")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +57,6 @@ def test_theory_of_three_labels_names_the_command_that_works(tmp_path):
             ["--loss squared", "sport holds labels", "--loss logistic"],
         ),
         ("plan", ("--loss", "huber"), ["--loss huber", "sport holds labels", "--loss logistic"]),
-        ("theory", (), ["mu=0", "l2 > 0"]),
         ("solve", ("--method", "shb"), ["--l2 0.0 must be > 0", "logistic", "auto, sgd"]),
     ],
 )
@@ -156,37 +125,6 @@ def test_a_damaged_npz_is_named(tmp_path):
         except ValueError as error:  # nothing else may be raised
             message = str(error)
         assert path.name in message
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda note: [],
-        lambda note: {**note, "profile": "huge"},
-        lambda note: {key: note[key] for key in ("profile", "last")},
-        lambda note: {**note, "figures": {"no_such_figure": ["paper"]}},
-        lambda note: {**note, "figures": 3},
-        lambda note: {**note, "last": None},
-        None,
-    ],
-)
-def test_an_altered_run_json_is_exit_2(tmp_path, change):
-    from bocce.paper import EXHIBITS
-    from bocce.paper.specs import PROFILES
-
-    figure = next(iter(EXHIBITS.values()))
-    note = {
-        "profile": next(iter(PROFILES)),
-        "figures": {figure.label: list(figure.settings)[:1]},
-        "last": {"cells": 1, "of": 1, "processes": 1, "elapsed": 1.0, "processor": 1.0},
-    }
-    text = "{ not json" if change is None else json.dumps(change(note))
-    (tmp_path / "run.json").write_text(text)
-    for command in ("claims", "report"):
-        result = run(command, tmp_path)
-        assert result.exit_code == 2, (command, result.stderr)
-        assert "run.json" in result.stderr
-        assert "bocce reproduce" in " ".join(result.stderr.split())
 
 
 def test_the_hint_for_labels_in_a_regressor_is_a_classifier():

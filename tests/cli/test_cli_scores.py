@@ -1,4 +1,4 @@
-"""``bocce solve``: weights, held-out rows, scores and standard errors."""
+"""``bocce solve``: weights, offsets, scores and standard errors."""
 
 import json
 import re
@@ -8,9 +8,8 @@ import pytest
 from sklearn.metrics import d2_tweedie_score
 
 import bocce
-from bocce.sampling import held_out
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
-from cli_helpers import assert_refused, run
+from cli_helpers import as_if_large, as_parquet, assert_refused, run
 
 
 def people(path, classes=("no", "yes"), n=150, repeat=False):
@@ -46,7 +45,6 @@ def test_a_row_of_weight_k_is_k_rows(tmp_path, classes):
         np.testing.assert_allclose(column(weighted, name), column(repeated, name), rtol=1e-6)
     fitted, again = weighted["scores"]["fitted"], repeated["scores"]["fitted"]
     assert fitted["accuracy"] == pytest.approx(again["accuracy"])
-    assert fitted["confusion"] == again["confusion"]
 
 
 def test_the_advice_counts_a_row_of_weight_k_as_k_rows(tmp_path):
@@ -59,26 +57,18 @@ def test_the_advice_counts_a_row_of_weight_k_as_k_rows(tmp_path):
     for times, words in ((1, ("--weights", "count")), (50, ("--columns", "a,b"))):
         path = tmp_path / "rows.csv"
         path.write_text("\n".join(["a,b,count,y", *rows * times]) + "\n")
-        result = run("solve", path, *words, "--l2", 1e-4, "--json")
+        result = run("solve", path, *words, "--no-standardize", "--l2", 1e-4, "--json")
         found.append(json.loads(result.stdout)["advice"])
     assert found[0] == found[1]
     assert "holds back the coefficient of b" in found[0]
 
 
-def test_weights_are_no_feature_for_predictions(tmp_path):
+def test_weights_are_no_feature(tmp_path):
     path = people(tmp_path / "train.csv")
     words = ("--weights", "count", "--columns", "height,age", "--out", tmp_path / "fit")
     assert run("solve", path, *words).exit_code == 0
-    model = bocce.load(tmp_path / "fit")
-    assert (model.columns, model.weights) == (["height", "age"], "count")
-    assert json.loads((tmp_path / "fit.json").read_text())["weights"] == "count"
-    (tmp_path / "plain.csv").write_text("age,height\n1,2\n-1,0.5\n")
-    (tmp_path / "more.csv").write_text("age,count,height\n1,7,2\n-1,8,0.5\n")
-    plain, more = (
-        run("predict", tmp_path / "fit", tmp_path / f"{n}.csv") for n in ("plain", "more")
-    )
-    assert plain.exit_code == 0
-    assert plain.stdout == more.stdout
+    kept = json.loads((tmp_path / "fit.json").read_text())
+    assert (kept["columns"], kept["weights"]) == (["height", "age"], "count")
 
 
 def test_a_column_without_a_header_is_named_by_its_number(tmp_path):
@@ -112,74 +102,47 @@ def test_an_offset_is_that_of_the_estimators(tmp_path):
     X, offset, y = claims(tmp_path / "claims.csv")
     words = ("--loss", "poisson", "--offset", "log_years")
     found = solved(tmp_path / "claims.csv", *words, "--out", tmp_path / "fit")
-    model = HeavyBallRegressor(l2=0.01, loss="poisson", tol=1e-10).fit(X, y, offset=offset)
-    table = model.summary()
+    model = HeavyBallRegressor(l2=0.01, loss="poisson", tol=1e-10, standardize=True)
+    table = model.fit(X, y, offset=offset).summary()
     assert [row["name"] for row in found["coefficients"]] == ["age", "height", "intercept"]
     for name in ("coef", "std_error", "lower", "upper"):
         np.testing.assert_allclose(column(found, name), table[name], rtol=1e-5)
-    shown = run("predict", tmp_path / "fit", tmp_path / "claims.csv")
-    assert shown.exit_code == 0, shown.stderr
-    predicted = [float(line) for line in shown.stdout.splitlines()[1:]]
-    np.testing.assert_allclose(predicted, model.predict(X, offset=offset), rtol=1e-6)
-    lost = d2_tweedie_score(y, predicted, power=1)
+    lost = d2_tweedie_score(y, model.predict(X, offset=offset), power=1)
     assert found["scores"]["fitted"]["D^2"] == pytest.approx(lost, rel=1e-5)
-    assert bocce.load(tmp_path / "fit").offset == "log_years"
-    (tmp_path / "without.csv").write_text("age,height\n1,2\n")
-    without = run("predict", tmp_path / "fit", tmp_path / "without.csv")
-    assert without.exit_code == 2
-    assert "without.csv: has no column 'log_years', must" in without.stderr
+    assert json.loads((tmp_path / "fit.json").read_text())["offset"] == "log_years"
 
 
-def test_held_out_rows_keep_their_weights_and_offsets(tmp_path):
-    X, offset, y = claims(tmp_path / "claims.csv")
-    words = ("--loss", "poisson", "--offset", "log_years", "--test", 0.3)
-    found = solved(tmp_path / "claims.csv", *words)
-    out = held_out(0, 0.3, np.zeros(len(y)))
-    model = HeavyBallRegressor(l2=0.01, loss="poisson", tol=1e-10)
-    model.fit(X[~out], y[~out], offset=offset[~out])
-    lost = d2_tweedie_score(y[out], model.predict(X[out], offset=offset[out]), power=1)
-    assert found["scores"]["held_out"]["D^2"] == pytest.approx(lost, rel=1e-5)
-
-
-# ---------------------------------------------------------------- held-out rows
+# ---------------------------------------------------------------- scores
 
 
 @pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c")])
-def test_held_out_rows_are_not_fitted(tmp_path, classes):
+def test_a_fit_is_that_of_the_estimators(tmp_path, classes):
     path = people(tmp_path / "people.csv", classes)
-    found = solved(path, "--test", 0.2, "--seed", 3)
+    found = solved(path)
     X, y = bocce.data.open(path)
-    out = held_out(3, 0.2, y)
-    model = HeavyBallClassifier(l2=0.01, tol=1e-10).fit(X[~out], y[~out])
-    assert found["n"] == (~out).sum()
-    assert found["scores"]["fitted"]["accuracy"] == pytest.approx(model.score(X[~out], y[~out]))
-    assert found["scores"]["held_out"]["accuracy"] == pytest.approx(model.score(X[out], y[out]))
-    assert found["scores"]["held_out"]["rows"] == out.sum() == 30
-    names = model.summary().names
-    assert [row["name"].split(": ")[-1] for row in found["coefficients"]][:3] == [
-        "age", "count", "height",
-    ]  # fmt: skip
-    assert len(names) == len(found["coefficients"])
-    np.testing.assert_allclose(column(found, "std_error"), model.summary()["std_error"], rtol=1e-5)
+    model = HeavyBallClassifier(l2=0.01, tol=1e-10, standardize=True).fit(X, y)
+    accuracy = pytest.approx(model.score(X, y))
+    assert found["scores"]["fitted"] == {"rows": 150, "accuracy": accuracy}
+    names = [row["name"].split(": ")[-1] for row in found["coefficients"]]
+    assert names[:4] == ["age", "count", "height", "intercept"]
+    for name in ("coef", "std_error", "lower", "upper"):
+        np.testing.assert_allclose(column(found, name), model.summary()[name], rtol=1e-4, atol=1e-6)
 
 
 def test_numbers_have_r2(tmp_path):
     X, y, _ = bocce.data.regression(200, 3, 5.0, noise_var=0.5)
     np.savez(tmp_path / "t.npz", X=X, y=y)
-    found = solved(tmp_path / "t.npz", "--test", 0.25)
-    out = held_out(0, 0.25, np.zeros(200))
-    model = HeavyBallRegressor(l2=0.01, tol=1e-10).fit(X[~out], y[~out])
-    assert found["scores"]["fitted"]["R^2"] == pytest.approx(model.score(X[~out], y[~out]))
-    assert found["scores"]["held_out"]["R^2"] == pytest.approx(model.score(X[out], y[out]))
-    shown = run("solve", tmp_path / "t.npz", "--test", 0.25).stdout
-    assert re.search(r"^held-out R\^2 +0\.\d+ on 50 other rows$", shown, re.M)
+    found = solved(tmp_path / "t.npz")
+    model = HeavyBallRegressor(l2=0.01, tol=1e-10, standardize=True).fit(X, y)
+    assert found["scores"]["fitted"]["R^2"] == pytest.approx(model.score(X, y))
+    shown = run("solve", tmp_path / "t.npz").stdout
+    assert re.search(r"^R\^2 +0\.\d+$", shown, re.M)
 
 
 def test_data_in_parts_are_scored_too_and_keep_their_labels(tmp_path):
     path = people(tmp_path / "people.csv", ("a", "b", "c"))
-    X, y = bocce.data.open(path)
-    bocce.data.write_blocks(tmp_path / "p.blocks", [(X, y)], block_rows=20)
-    file = bocce.BlockFile(tmp_path / "p.blocks")
+    X, _ = bocce.data.open(path)
+    file = bocce.data.open(as_parquet(path, tmp_path / "p.parquet"), memory=1000)
     p = bocce.Problem(file, None, "softmax", 0.01, intercept=True)
     assert list(p.classes) == ["a", "b", "c"]
     result = bocce.minimize(p, tol=1e-8)
@@ -188,18 +151,13 @@ def test_data_in_parts_are_scored_too_and_keep_their_labels(tmp_path):
 
 def test_a_file_in_parts_is_scored_as_in_memory(tmp_path, monkeypatch):
     path = people(tmp_path / "people.csv", ("a", "b", "c"))
-    X, y = bocce.data.open(path)
-    bocce.data.write_blocks(tmp_path / "p.blocks", [(X, y)], block_rows=20)
-    whole = solved(tmp_path / "p.blocks")
-    monkeypatch.setattr(
-        bocce.data, "open", lambda path, *_, **__: bocce.BlockFile(path)
-    )  # as if it were large
-    found = solved(tmp_path / "p.blocks")
+    path = as_parquet(path, tmp_path / "p.parquet")
+    whole = solved(path)
+    as_if_large(monkeypatch)
+    found = solved(path)
     assert found["scores"] == whole["scores"]
-    assert found["scores"]["fitted"]["classes"] == ["a", "b", "c"]
-    refused = run("solve", tmp_path / "p.blocks", "--test", 0.2)
-    assert refused.exit_code == 2
-    assert "--test needs data in memory" in refused.stderr
+    for name in ("coef", "std_error"):
+        np.testing.assert_allclose(column(found, name), column(whole, name), rtol=1e-5)
 
 
 # ---------------------------------------------------------------- what is printed
@@ -209,7 +167,7 @@ def test_a_file_in_parts_is_scored_as_in_memory(tmp_path, monkeypatch):
 @pytest.mark.parametrize("classes", ["ab", "abc", "abcdefghijkl"])
 def test_the_summary_fits_the_terminal(tmp_path, columns, classes):
     path = people(tmp_path / "people.csv", [f"class {name}" for name in classes], n=300)
-    words = ("solve", path.name, "--l2", 0.01, "--test", 0.3)
+    words = ("solve", path.name, "--l2", 0.01)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         result = run(*words, env={"COLUMNS": str(columns)})
@@ -218,13 +176,13 @@ def test_the_summary_fits_the_terminal(tmp_path, columns, classes):
     assert [line for line in lines if len(line) > columns or line != line.rstrip()] == []
     assert "\x1b" not in result.stdout
     text = " ".join(result.stdout.split())
-    assert "held-out accuracy" in text
-    assert ("true class down" if len(classes) < 4 else "most frequent confusions") in text
+    assert "accuracy" in text
+    assert "the most frequent class" in text
     if len(classes) <= 3:
         assert "95 % from" in text
         assert "intervals are for those without the penalty" in text
     else:
-        assert "3 x 12 coefficients: --out FIT keeps them" in text
+        assert "3 x 12 coefficients: --out FIT writes them" in text
 
 
 def test_many_coefficients_are_printed_where_they_are_asked_for(tmp_path):
@@ -233,7 +191,6 @@ def test_many_coefficients_are_printed_where_they_are_asked_for(tmp_path):
     found = solved(path, "--errors", "sandwich")
     assert len(found["coefficients"]) == 4 * 12
     assert "Standard errors are by residuals alone (sandwich)." in found["notes"]
-    assert len(found["scores"]["fitted"]["worst"]) == 10
 
 
 def test_a_loss_without_a_model_has_robust_errors(tmp_path):
@@ -280,11 +237,6 @@ WRONG = [
     (("--offset", "years"), "--offset 'years' must be a column of", "'age', 'count', 'height'"),
     (("--offset", "age", "--ray", "local"), "--offset age must be left out with --ray"),
     (("--offset", "age", "--loss", "softmax"), "offset must be left out with the softmax loss"),
-    (("--test", 0), "--test 0.0 must be", "0.2 is usual"),
-    (("--test", 1), "--test 1.0 must be"),
-    (("--test", -0.5), "--test -0.5 must be"),
-    (("--test", "nan"), "--test nan must be"),
-    (("--test", 0.001), "--test 0.001 of 150 rows is less than one row"),
     (("--errors", "maybe"), "Invalid value for '--errors'"),
 ]
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import bocce
-from bocce import data
 from bocce.data import libsvm
-from cli_helpers import assert_refused, run, write_table
+from bocce.problems import standardized
+from cli_helpers import as_if_large, as_parquet, assert_refused, run, write_table
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def table(tmp_path):
 
 
 @pytest.mark.parametrize("loss", sorted(set(bocce.losses.REGISTRY) & {"squared", "huber"}))
-@pytest.mark.parametrize("chosen", [(), ("--no-intercept",)])
+@pytest.mark.parametrize("chosen", [(), ("--no-intercept",), ("--no-standardize",)])
 def test_solve_is_minimize(table, tmp_path, loss, chosen):
     words = ("-T", 300, "--batch-size", 0.9, "--method", "sgd", "--seed", 3, "--l2", 0.01)
     words += (*chosen, "--loss", loss)
@@ -33,20 +33,20 @@ def test_solve_is_minimize(table, tmp_path, loss, chosen):
     kept = json.loads((tmp_path / "fit.json").read_text())
     assert kept == {**printed, "columns": ["x0", "x1"], "target": "x2"}
     X, y = bocce.data.open(table)
-    wanted = bocce.minimize(
-        bocce.Problem(X, y, loss, 0.01, intercept=not chosen),
-        "sgd",
-        T=300,
-        batch_size=0.9,
-        seed=3,
-        record_every="auto",
-    )
+    problem = bocce.Problem(X, y, loss, 0.01, intercept=not ({"--no-intercept"} & {*chosen}))
+    scaled = standardized(problem)
+    if "--no-standardize" not in chosen:
+        problem = scaled.problem
+    wanted = bocce.minimize(problem, "sgd", T=300, batch_size=0.9, seed=3, record_every="auto")
+    w, intercept = wanted.w, wanted.intercept
+    if "--no-standardize" not in chosen:
+        w, intercept = scaled.out(w, intercept)
     with np.load(tmp_path / "fit.npz", allow_pickle=False) as kept:
-        assert np.array_equal(kept["w"], wanted.w)
-        assert kept["intercept"] == wanted.intercept
+        assert np.array_equal(kept["w"], w)
+        assert kept["intercept"] == intercept
         for name, values in wanted.history.items():
             assert np.array_equal(kept[name], values)
-    assert printed["intercept"] == (None if chosen else wanted.intercept)
+    assert printed["intercept"] == (None if "--no-intercept" in chosen else intercept)
     assert printed["stages"] == [{"method": "sgd", "steps": 300, "batch": 54}]
     assert printed["value"] == wanted.history["value"][-1]
     assert printed["grad_norm"] == wanted.history["grad_norm"][-1]
@@ -97,7 +97,7 @@ def test_a_diverged_run_is_exit_code_1_and_still_written(tmp_path):
     X, _, _ = bocce.data.diagonal(50, 100.0)
     np.savez(tmp_path / "d.npz", X=X.toarray(), y=np.ones(50))
     words = ("--method", "shb", "--batch-size", 1, "-T", 5000, "--json", "--out", tmp_path / "o")
-    words += ("--no-intercept",)
+    words += ("--no-intercept", "--no-standardize")
     result = run("solve", tmp_path / "d.npz", *words)
     assert result.exit_code == 1
     assert "diverged at step" in result.stderr
@@ -109,7 +109,8 @@ def test_a_diverged_run_is_exit_code_1_and_still_written(tmp_path):
 def test_a_run_that_ends_above_its_start_is_exit_code_1(tmp_path):
     X, y, _ = bocce.data.regression(n=2000, d=10, kappa=500.0)
     np.savez(tmp_path / "d.npz", X=X, y=y)
-    result = run("solve", tmp_path / "d.npz", "--method", "shb", "--batch-size", 30, "-T", 500)
+    words = ("--method", "shb", "--batch-size", 30, "-T", 500, "--no-standardize")
+    result = run("solve", tmp_path / "d.npz", *words)
     assert result.exit_code == 1
     assert "diverged: shb diverged: f is" in result.stderr
     assert "use the method auto, a larger batch" in result.stderr
@@ -203,16 +204,13 @@ def test_a_full_disk_does_not_lose_the_result(table, tmp_path, monkeypatch):
     assert "could not be written: No space left on device" in result.stderr
 
 
-PEOPLE = "age;height;sport\n20;1.8;yes\n40;1.6;no\n30;1.7;no\n25;;yes\n"
+PEOPLE = "age,height,sport\n20,1.8,yes\n40,1.6,no\n30,1.7,no\n25,1.7,yes\n"
 
 
 def test_names_of_columns_are_kept(tmp_path):
     (tmp_path / "people.csv").write_text(PEOPLE)
     words = ("solve", tmp_path / "people.csv", "--loss", "logistic", "--l2", 0.1)
-    lacking = run(*words)
-    assert lacking.exit_code == 2
-    assert 'leave such rows out with --missing "drop"' in lacking.stderr
-    words += ("--target", "sport", "--columns", "age,1", "--missing", "drop")
+    words += ("--target", "sport", "--columns", "age,1")
     result = run(*words, "--out", tmp_path / "fit")
     assert result.exit_code == 0, result.stderr
     assert re.search(r"^age +-0\.\d+.*\nheight +\S+", result.stdout, re.M)
@@ -230,10 +228,10 @@ def test_a_data_set_has_no_names(tmp_path, monkeypatch):
 
 
 def test_data_in_parts_have_an_intercept_too(table, tmp_path, monkeypatch):
-    X, y = bocce.data.open(table)
-    bocce.data.write_blocks(tmp_path / "b", [(X, y)])
-    monkeypatch.setattr(data, "open", lambda path, *_, **__: bocce.BlockFile(path))  # as if large
-    result = run("solve", tmp_path / "b", "--json")
+    path = as_parquet(table, tmp_path / "b.parquet")
+    X, y = bocce.data.open(path)
+    as_if_large(monkeypatch)
+    result = run("solve", path, "--json")
     assert result.exit_code == 0, result.stderr
     whole = bocce.minimize(bocce.LeastSquares(X, y, intercept=True), tol=1e-9)
     assert json.loads(result.stdout)["intercept"] == pytest.approx(whole.intercept, rel=1e-4)

@@ -1,11 +1,8 @@
 """How the command line behaves where it is used: terminals, pipes, shells, and Ctrl-C."""
 
 import json
-import os
-import pty
 import re
 import shlex
-import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,7 +11,6 @@ import numpy as np
 import pytest
 import typer
 from typer.completion import get_completion_script
-from typer.testing import CliRunner
 
 import bocce
 from bocce import control
@@ -22,55 +18,22 @@ from bocce import run as running
 from bocce._extras import install
 from bocce.cli import app
 from bocce.control import registry
-from bocce.paper import EXHIBITS
-from cli_helpers import run, write_table
+from cli_helpers import (
+    assert_plain_table,
+    command,
+    completed,
+    on_terminal,
+    run,
+    write_table,
+)
 
 GROUP = typer.main.get_command(app)
 COLOUR = re.compile(rb"\x1b\[[0-9;]*(3[0-7]|38;5)")
 
 
-def command(*words):
-    return [sys.executable, "-m", "bocce", *map(str, words)]
-
-
-def on_terminal(*words, until=None, **environment):
-    """Run with stdout and stderr on a terminal; Ctrl-C once ``until`` was shown.
-
-    Returns the exit code and all that was shown.
-    """
-    main_end, terminal = pty.openpty()
-    variables = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
-    variables |= {"TERM": "xterm-256color", "COLUMNS": "80", **environment}
-    shown = b""
-    with subprocess.Popen(
-        command(*words), stdout=terminal, stderr=terminal, env=variables
-    ) as child:
-        os.close(terminal)
-        try:
-            while piece := os.read(main_end, 1 << 16):
-                shown += piece
-                if until is not None and until in shown:
-                    child.send_signal(signal.SIGINT)
-                    until = None
-        except OSError:  # how Linux says that the other side is closed
-            pass
-        finally:
-            os.close(main_end)
-    return child.returncode, shown
-
-
 @pytest.fixture
 def table(tmp_path):
     return write_table(tmp_path / "table.csv", noise_var=0.1)
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """A folder that reproduce filled, and what it printed."""
-    folder = tmp_path_factory.mktemp("results")
-    result = run("reproduce", "fig1", "table1", "--jobs", 1, "--out", folder)
-    assert result.exit_code == 0, result.stderr
-    return folder, result.stdout
 
 
 # ---------------------------------------------------------------- help
@@ -115,42 +78,21 @@ def test_every_command_is_summed_up_in_one_line():
 TABLES = [
     ("methods",),
     ("doctor",),
-    ("theory", "-b", 9000),
-    ("theory", "-b", 9000, "--ratio", 30),
-    ("theory", "-n", 123_457, "--kappa", 98_765.4321, "--ratio", 12.3456789, "-b", 77_777),
-    ("theory", "TABLE"),
     ("plan", "TABLE"),
     ("solve", "TABLE", "-T", 20),
-    ("claims", "RESULTS"),
 ]
 
 
 @pytest.mark.parametrize("words", TABLES, ids=lambda words: "-".join(map(str, words[:2])))
-def test_tables_fit_in_80_columns_without_colours(words, table, results):
-    known = {"TABLE": table, "RESULTS": results[0]}
-    result = run(*(known.get(word, word) for word in words), env={"COLUMNS": None})
-    assert (result.exit_code, result.stderr) == (0, "")
-    lines = result.stdout.splitlines()
-    assert [line for line in lines if len(line) > 80 and str(table) not in line] == []
-    assert [line for line in lines if line != line.rstrip()] == []
-    assert "\x1b" not in result.stdout
-
-
-def test_reproduce_prints_the_verdicts(results):
-    folder, printed = results
-    sizes, _, rest = printed.partition("\n\n")
-    *verdicts, wrote, took = rest.splitlines()
-    assert sizes.startswith("the paper's own sizes, 3 cells on 1 process: n = 10,000")
-    assert wrote == f"wrote {folder / 'report.html'}; claims.json and figures/ are beside it"
-    assert "\n".join(verdicts) == run("claims", folder).stdout.rstrip()
-    assert max(map(len, [*verdicts, took])) <= 80
-    assert re.fullmatch(r".* elapsed, .* CPU, 1 process; (\d+) of \1 cells computed", took)
+def test_tables_fit_in_80_columns_without_colours(words, table):
+    assert_plain_table(table, *(table if word == "TABLE" else word for word in words))
 
 
 def test_a_long_plan_is_wrapped():
     """As where L comes from Lanczos: that line is longer than the others."""
     X, y, _ = bocce.data.regression(60, 5, 5.0)
-    plan = replace(bocce.plan(bocce.LeastSquares(X, y)), how="L from Lanczos; " * 8)
+    plan = bocce.plan(bocce.LeastSquares(X, y))
+    plan = replace(plan, data=replace(plan.data, how="L from Lanczos; " * 8))
     lines = str(plan).splitlines()
     assert max(map(len, lines)) <= 80
     place = next(i for i, line in enumerate(lines) if line.startswith("  curvature "))
@@ -172,17 +114,13 @@ def test_colours_on_a_terminal_unless_no_color():
 PROGRESS = [
     (("solve", "TABLE", "-T", 50), b"50/50"),
     (("plan", "TABLE"), b"a trial, constants"),
-    (("theory", "TABLE"), b"thresholds and bounds"),
-    (("claims", "RESULTS"), b"judging the claims"),
-    (("report", "RESULTS"), b"writing the report"),
     (("doctor",), b"compiling a kernel"),
 ]
 
 
 @pytest.mark.parametrize(("words", "label"), PROGRESS, ids=lambda x: x[0] if len(x) < 5 else "")
-def test_progress_is_shown_on_a_terminal(words, label, table, results):
-    known = {"TABLE": table, "RESULTS": results[0]}
-    code, shown = on_terminal(*(known.get(word, word) for word in words))
+def test_progress_is_shown_on_a_terminal(words, label, table):
+    code, shown = on_terminal(*(table if word == "TABLE" else word for word in words))
     assert code == 0
     assert label in shown
 
@@ -251,7 +189,7 @@ def test_an_interrupt_says_what_is_kept(monkeypatch, table, tmp_path):
 def test_a_closed_pipe_is_no_error():
     """Nor divergence, which has exit code 1."""
     with subprocess.Popen(
-        command("theory", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command("methods", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:
         child.stdout.close()
         assert child.stderr.read() == b""
@@ -274,17 +212,8 @@ def test_head_is_silent():
 # ---------------------------------------------------------------- completion
 
 
-def completed(*words):
-    """What the shell is offered for the last of these words."""
-    asked = {"_BOCCE_COMPLETE": "complete_bash", "COMP_WORDS": shlex.join(["bocce", *words])}
-    asked["COMP_CWORD"] = str(len(words))
-    return CliRunner().invoke(app, prog_name="bocce", env=asked).stdout.split()
-
-
-def test_the_shell_completes_methods_figures_data_sets_and_choices():
+def test_the_shell_completes_methods_data_sets_and_choices():
     assert completed("solve", "f", "--method", "m") == [m for m in registry() if m[0] == "m"]
-    assert completed("reproduce", "shb") == [label for label in EXHIBITS if label[:3] == "shb"]
-    assert completed("reproduce", "table") == ["table1"]
     assert completed("plan", "mush") == ["mushrooms"]
     assert completed("solve", "f", "--loss", "l") == ["logistic"]
     assert completed("plan", "f", "--loss", "h") == ["huber"]
@@ -294,7 +223,6 @@ def test_the_shell_completes_methods_figures_data_sets_and_choices():
 def test_files_are_left_to_the_shell():
     """It completes them itself where a command offers nothing."""
     assert completed("plan", "./") == []
-    assert completed("theory", "") == []
     assert completed("solve", "f", "--out", "./") == []
 
 

@@ -15,13 +15,13 @@ import scipy.sparse as sp
 import bocce
 from bocce import engines, sampling
 from bocce.control import registry
-from bocce.data import write_blocks
 from bocce.engines import Recorder, State, norm2
 from bocce.losses import Huber, Logistic, SquaredHinge
 from bocce.problems import Frame, Problem
 from bocce.schedules import REGISTRY as SCHEDULES
 from bocce.schedules import Schedule
 from helpers import accepted, constants, design, schedule
+from tables_on_disk import parts_on_disk
 
 N, SEED = 30, 5
 BATCHES = (1, 7, 20, N - 1, N)
@@ -46,7 +46,7 @@ def framed():
 
 def on_disk(loss, folder):
     p = made(loss, design("dense"))
-    return Problem(write_blocks(folder / "rows.blocks", (p.X, p.y), block_rows=4), None, loss, 0.1)
+    return Problem(parts_on_disk(folder / "rows.arrow", p.X, p.y, 4), None, loss, 0.1)
 
 
 WEIGHTS = np.linspace(0.5, 2.0, N)

@@ -372,7 +372,7 @@ def test_the_sum_of_row_gradients_is_the_same_with_and_without_the_losses(name, 
         sums, w = RowSums(p), np.random.default_rng(n).standard_normal(d)
         sums.at[:d] = w
         with_losses = sums.everything(w)[1]
-        sum_rows(sums.bound, np.zeros(1, np.int64), n, False, sums.at, sums.g, False)
+        sum_rows(sums.rows, np.zeros(1, np.int64), n, False, sums.at, sums.g, False)
         assert np.array_equal(sums.g[:d], with_losses)
 
 

@@ -102,6 +102,25 @@ def test_a_run_goes_on_from_its_state_bit_for_bit(suited):
             assert whole.passes == resumed.passes
 
 
+@pytest.mark.parametrize("stalls", [1, 2])
+def test_a_run_goes_on_bit_for_bit_after_a_stall(suited, stalls):
+    """A stall puts the identity in the place of the run's metric; what the policy knows stays."""
+    name, p = suited
+    whole = PlaneRun(p, np.zeros(p.shape), metric=name, inner=True)
+    for _ in range(2):
+        whole.step()
+    with np.errstate(all="ignore"):
+        for _ in range(stalls):
+            whole._nothing_fell()
+    state = {key: np.array(array) for key, array in whole.state_dict().items()}
+    resumed = PlaneRun.from_state(p, state, name, inner=True)
+    for _ in range(10):
+        assert whole.step() == resumed.step()
+        np.testing.assert_array_equal(whole.w, resumed.w)
+        assert whole.products == resumed.products
+        assert whole.passes == resumed.passes
+
+
 def test_a_checkpoint_goes_on_bit_for_bit(suited, tmp_path):
     name, p = suited
     settings = {"tol": 1e-9, "metric": name, "passes": 60}

@@ -7,9 +7,9 @@ import pytest
 from array_api_strict import asarray
 
 import bocce
-from bocce.data import write_blocks
 from bocce.plane import SCORES, Sample
 from bocce.plane.scores import GramScores
+from tables_on_disk import parts_on_disk
 
 N, D = 60, 4
 RNG = np.random.default_rng(1)
@@ -24,9 +24,7 @@ def made(name, loss, folder):
     w, directions = np.zeros(D), np.zeros((3, D))
     p = plain
     if name == "file":
-        file = write_blocks(folder / "rows.blocks", (X, plain.y), block_rows=16)
-        stored = (np.concatenate(part) for part in zip(*map(file.read, range(file.n_blocks))))
-        p, plain = bocce.Problem(file, None, loss, l2=0.1), bocce.Problem(*stored, loss, l2=0.1)
+        p = bocce.Problem(parts_on_disk(folder / "rows.arrow", X, plain.y, 16), None, loss, l2=0.1)
     elif name == "array":
         p = bocce.Problem(asarray(X), asarray(np.asarray(y, dtype=float)), loss, l2=0.1)
     if name == "gram":

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import bocce
-from bocce import _direct
+from bocce import _memory
 from bocce.cli import _terminal
-from bocce.data import write_blocks
+from tables_on_disk import parts_on_disk
 
 LIMITED = """
 import resource, sys, threading
 import numpy as np, bocce, pyarrow as pa
 from pyarrow import dataset, parquet
-from bocce import _direct
+from bocce import _memory
 path, n, d = sys.argv[1], 100_000, 50
 rng = np.random.default_rng(0)
 names = [f"x{j}" for j in range(d)]
@@ -26,11 +26,11 @@ with parquet.ParquetWriter(path, pa.schema([(name, pa.float64()) for name in [*n
         X = rng.standard_normal((d, 5000))
         to.write_table(pa.table([*X, X.sum(axis=0)], [*names, "y"]))
 assert isinstance(bocce.data.open(path), bocce.data.Table)  # 40 MB, without a limit
-limit = max(_direct.LIBRARIES, _direct.addresses_taken()) + (120 << 20)
+limit = max(_memory.LIBRARIES, _memory.addresses_taken()) + (120 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 file = bocce.data.open(path)
-seen = [threading.active_count() for _ in file.stream(range(file.n_blocks))]
-print(type(file).__name__, file.n_blocks, max(seen), pa.default_memory_pool().backend_name)
+seen = [threading.active_count() for _ in file.stream(range(file.n_parts))]
+print(type(file).__name__, file.n_parts, max(seen), pa.default_memory_pool().backend_name)
 """
 
 
@@ -38,43 +38,43 @@ print(type(file).__name__, file.n_blocks, max(seen), pa.default_memory_pool().ba
 def test_a_file_is_read_in_parts_without_threads(tmp_path):
     command = [sys.executable, "-c", LIMITED, str(tmp_path / "a.parquet")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout == "BlockFile 20 1 system\n", done.stderr
+    assert done.stdout == "Parts 20 1 system\n", done.stderr
 
 
 @pytest.mark.parametrize("error", [MemoryError(), OSError(12, "Cannot allocate memory")])
 def test_a_buffer_that_cannot_be_had_says_what_is_needed(tmp_path, monkeypatch, error):
-    file = write_blocks(tmp_path / "a", (np.ones((1 << 17, 7)), np.ones(1 << 17)), 1 << 17)
+    file = parts_on_disk(tmp_path / "a.arrow", np.ones((1 << 17, 7)), np.ones(1 << 17), 1 << 17)
 
-    def full(i):
+    def full(key):
         raise error
 
-    monkeypatch.setattr(file.store, "read", full)
-    with pytest.raises(MemoryError, match=r"a block of '.*a'.*: needs 8 MB more; close other pro"):
+    monkeypatch.setattr(file.reader, "rows", full)
+    with pytest.raises(MemoryError, match=r"a part of 'a.arrow'.*: needs 8 MB more; close"):
         file.read(0)
-    monkeypatch.setattr(_direct, "address_limit", lambda: 1 << 30)
+    monkeypatch.setattr(_memory, "address_limit", lambda: 1 << 30)
     said = r"needs 8 MB more, and the address limit of 1,024 MB \(ulimit -v\) has .* left\. Lib"
     with pytest.raises(MemoryError, match=said):
         list(file.stream([0]))
 
 
 def test_an_error_of_the_disk_is_not_called_memory(tmp_path, monkeypatch):
-    file = write_blocks(tmp_path / "a", (np.ones((4, 2)), np.ones(4)))
+    file = parts_on_disk(tmp_path / "a.arrow", np.ones((4, 2)), np.ones(4), 2)
 
-    def broken(i):
+    def broken(key):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(file.store, "read", broken)
+    monkeypatch.setattr(file.reader, "rows", broken)
     with pytest.raises(OSError, match="Input/output error"):
         file.read(0)
 
 
 def test_memory_is_what_the_limit_leaves(monkeypatch):
-    before = _direct.machine_memory()
-    monkeypatch.setattr(_direct, "address_limit", lambda: _direct.LIBRARIES + (1 << 20))
-    monkeypatch.setattr(_direct, "addresses_taken", lambda: 1 << 20)
-    assert _direct.machine_memory() == 1 << 19 < before
-    monkeypatch.setattr(_direct, "addresses_taken", lambda: 1 << 40)
-    assert _direct.machine_memory() == 0
+    before = _memory.machine_memory()
+    monkeypatch.setattr(_memory, "address_limit", lambda: _memory.LIBRARIES + (1 << 20))
+    monkeypatch.setattr(_memory, "addresses_taken", lambda: 1 << 20)
+    assert _memory.machine_memory() == 1 << 19 < before
+    monkeypatch.setattr(_memory, "addresses_taken", lambda: 1 << 40)
+    assert _memory.machine_memory() == 0
 
 
 def test_rows_that_find_no_memory_are_read_in_parts(tmp_path, monkeypatch):
@@ -93,8 +93,8 @@ def test_rows_that_find_no_memory_are_read_in_parts(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_text("".join(f"{i},{i + 1},{i + 2}\n" for i in range(1000)))
     file = bocce.data.open(path)
-    assert isinstance(file, bocce.BlockFile)
-    y = np.concatenate([y.copy() for _, y in file.stream(range(file.n_blocks))])
+    assert isinstance(file, bocce.data.Parts)
+    y = np.concatenate([y.copy() for _, y in file.stream(range(file.n_parts))])
     np.testing.assert_array_equal(y, np.arange(1000.0) + 2)
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from bocce.data import open as open_
 from bocce.data.read import libsvm as room
 from bocce.data.read import text as text_room
-from bocce.data.read.filesystem import File
 from bocce.data.read.libsvm import parse_fast, parse_plain
+from bocce.data.read.paths import File
 from helpers import written
 
 PACKERS = {"": bytes, ".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compress}

@@ -220,3 +220,11 @@ def test_the_real_files_are_what_the_table_says(name, tmp_path, monkeypatch):
         assert (load("ijcnn1")[0] != X).nnz == 0
     if name == "w8a":
         assert (np.diff(X.indptr) == 0).any()
+
+
+def test_mushrooms_needs_no_folder_and_no_network(monkeypatch, tmp_path):
+    monkeypatch.delenv("BOCCE_DATA", raising=False)
+    monkeypatch.setenv("BOCCE_CACHE", str(tmp_path))
+    X, y = load("mushrooms")
+    assert X.shape == (8124, 112)
+    assert set(y) == {1.0, 2.0}

@@ -14,11 +14,9 @@ import zipfile
 import numpy as np
 import pytest
 
-import bocce
 from bocce.data import open as open_
-from bocce.data import write_blocks
 from bocce.data.read import text as text_room
-from bocce.data.read.filesystem import File
+from bocce.data.read.paths import File
 
 pa = pytest.importorskip("pyarrow")
 from pyarrow import feather, parquet  # noqa: E402
@@ -283,8 +281,6 @@ def test_a_tiny_text_file_with_a_huge_index(tmp_path, index):
     path.write_text(f"1 1:1\n-1 {index}:1\n" * 200)
     assert open_(path).X.shape == (400, index)
     with pytest.raises(ValueError, match=rf"rows.svm: has {index} columns, must have from 1 to"):
-        write_blocks(tmp_path / "out", path)
-    with pytest.raises(ValueError, match=rf"rows.svm: has {index} columns, must have from 1 to"):
         open_(path, memory=1000)
     assert os.listdir(tmp_path) == ["rows.svm"]
 
@@ -308,10 +304,6 @@ def test_pipes_and_devices_are_refused_and_not_waited_for(tmp_path):
             open_(path)
     with pytest.raises(ValueError, match="is a pipe"):
         open_(tmp_path)
-    with pytest.raises(ValueError, match="is a pipe"):
-        write_blocks(tmp_path / "out", tmp_path / "pipe.csv")
-    with pytest.raises(FileNotFoundError, match="there is no file"):
-        bocce.BlockFile(tmp_path / "pipe.csv")
     assert os.listdir(tmp_path) == ["pipe.csv"]
 
 
@@ -342,7 +334,3 @@ def test_a_csv_cell_beyond_131072_characters(tmp_path):
     refused(path, "rows.csv, line 3: ")
     path.write_text("a,b,y\n1,2,3\n4," + "x" * 200_000 + ",6\n")
     refused(path, "rows.csv, line 3: ")
-
-
-def test_names_with_a_question_mark():
-    assert File("https://host/rows.parquet?token=secret").name == "rows.parquet"

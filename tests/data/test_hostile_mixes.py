@@ -54,7 +54,7 @@ def test_columns_in_another_order_are_the_same_columns(tmp_path):
 
 def test_csv_columns_in_another_order_are_the_same_columns(tmp_path):
     (tmp_path / "0.csv").write_text("a,b,y\n1,2,3\n")
-    (tmp_path / "1.csv").write_text("y;b;a\n6;5;4\n")
+    (tmp_path / "1.csv").write_text("y,b,a\n6,5,4\n")
     X, y = open_(tmp_path)
     assert (X.tolist(), y.tolist()) == ([[1, 2], [4, 5]], [3, 6])
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import bocce
 from bocce.data import open as open_
 
 pytest.importorskip("pyarrow")
 import pyarrow as pa
 from pyarrow import parquet
 
-from tables_on_disk import KINDS, NAMES, SMALL, D, N, dense, made_rows, table_of, whole, write
+from tables_on_disk import SMALL, D, N, made_rows, table_of, whole, write
 
 pytestmark = pytest.mark.usefixtures("small_text_parts")
 
@@ -27,45 +24,6 @@ def rows():
 
 
 # -- formats ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_every_format_gives_the_same_rows_in_memory_and_in_parts(tmp_path, rows, name):
-    X, y = rows
-    path = write(tmp_path / name, table_of(X, y))
-    data = open_(path)
-    found_X, found_y = data
-    np.testing.assert_array_equal(dense(found_X), X)
-    np.testing.assert_array_equal(found_y, y)
-    assert data.columns == (None if name == "a.svm" else NAMES)
-    file, none = open_(str(path), memory=SMALL * 3)
-    assert isinstance(file, bocce.BlockFile)
-    assert none is None
-    assert file.n_blocks > 4
-    assert (file.n, file.d, file.dtype, file.columns) == (N, D, np.float64, data.columns)
-    assert [file.rows(i) for i in range(file.n_blocks)] == np.diff(file.store.starts).tolist()
-    part_X, part_y = whole(file)
-    np.testing.assert_array_equal(part_X, X)
-    np.testing.assert_array_equal(part_y, y)
-    assert part_X.flags.c_contiguous
-    again = pickle.loads(pickle.dumps(file))
-    np.testing.assert_array_equal(again.read(2)[0], file.read(2)[0])
-    assert again.identity == file.identity
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_a_problem_in_parts_is_the_one_in_memory(tmp_path, rows, name):
-    X, y = rows
-    path = write(tmp_path / name, table_of(X, y))
-    p = bocce.LeastSquares(*open_(path, memory=SMALL * 3), l2=0.1)
-    q = bocce.LeastSquares(X, y, l2=0.1)
-    w = np.arange(D) - 1.0
-    assert p.value(w) == pytest.approx(q.value(w), rel=1e-13)
-    np.testing.assert_allclose(p.gradient(w), q.gradient(w), rtol=1e-12)
-    np.testing.assert_allclose(p.minimiser(), q.minimiser(), rtol=1e-10)
-    r = bocce.minimize(bocce.LeastSquares(open_(path, memory=SMALL * 3)), tol=1e-8)
-    assert r.status == "converged"
-    np.testing.assert_allclose(r.w, bocce.LeastSquares(X, y).minimiser(), rtol=1e-6)
 
 
 def test_formats_are_known_by_their_first_bytes_too(tmp_path, rows):
@@ -112,18 +70,9 @@ def test_columns_of_every_number_type(tmp_path):
     assert open_(tmp_path / "a.parquet").X.tolist() == expected
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.csv"])
-def test_text_labels(tmp_path, rows, name):
-    X, y = rows
-    labels = np.where(y > 0, "up", "down")
-    path = write(tmp_path / name, table_of(X, labels))
-    assert open_(path).y.tolist() == labels.tolist()
-    file = open_(path, memory=SMALL * 2)
-    assert (file.classes, file.labels) == (["down", "up"], [0.0, 1.0])
-    np.testing.assert_array_equal(whole(file)[1], (y > 0).astype(float))
-    p, q = bocce.Logistic(file, l2=0.1), bocce.Logistic(X, labels, l2=0.1)
-    np.testing.assert_allclose(p.minimiser(), q.minimiser(), rtol=1e-8)
-    many = write(tmp_path / name, table_of(X, [f"label {i}" for i in range(N)]))
+def test_too_many_labels_are_refused_in_parts(tmp_path, rows):
+    X, _ = rows
+    many = write(tmp_path / "a.parquet", table_of(X, [f"label {i}" for i in range(N)]))
     with pytest.raises(ValueError, match="text with more than 100 different values"):
         open_(many, memory=SMALL * 2)
 
@@ -173,7 +122,6 @@ def test_any_choice_of_columns(rows, order, count):
         ({"columns": ["x0", "y"]}, ValueError, "and not the target 'y'"),
         ({"columns": []}, ValueError, r"columns=\[\] must name at least one feature"),
         ({"dtype": "int8"}, ValueError, "dtype='int8' must be one of 'float32', 'float64'"),
-        ({"missing": "mean"}, ValueError, "missing='mean' must be one of 'refuse', 'drop'"),
         ({"memory": 0}, ValueError, "memory=0 must be an integer >= 1"),
         ({"memory": 64}, ValueError, r"needs \d+ bytes, more than half of memory=64; raise memory"),
     ],
@@ -184,46 +132,79 @@ def test_bad_arguments_name_the_remedy(tmp_path, rows, words, error, message):
         open_(path, **words)
 
 
-def test_the_target_is_the_last_column_that_is_not_left_out(tmp_path):
+def test_the_target_must_not_be_left_out(tmp_path):
     (tmp_path / "a.csv").write_text("a,y,id\n1,yes,7\n2,no,8\n")
     table = pa.table({"a": [1.0, 2.0], "y": ["yes", "no"], "id": [7, 8]})
     for source in (tmp_path / "a.csv", table):
-        data = open_(source, exclude=["id"])
+        data = open_(source, "y", exclude=["id"])
         assert (data.target, data.columns, data.y.tolist()) == ("y", ["a"], ["yes", "no"])
-        with pytest.raises(ValueError, match=r"exclude=\['id'\] must not name the target 'id'"):
-            open_(source, "id", exclude=["id"])
+        for target in ("id", None):
+            with pytest.raises(ValueError, match=r"exclude=\['id'\] must not name the target 'id'"):
+                open_(source, target, exclude=["id"])
 
 
-def test_formats_without_names_take_no_target(tmp_path, rows):
-    path = write(tmp_path / "a.svm", table_of(*rows))
-    with pytest.raises(ValueError, match="target and columns must be left out for LIBSVM"):
-        open_(path, target=0)
+def test_text_and_dates_are_no_features(tmp_path):
+    import datetime
+
+    table = pa.table({"a": ["x", "z"], "b": [1.0, 2.0], "y": [1.0, 2.0]})
+    with pytest.raises(ValueError, match=r"column 'a' has type string, must be real .*OneHotEnc"):
+        open_(table)
+    day = pa.array([datetime.date(2024, 2, 29)] * 2)
+    with pytest.raises(ValueError, match=r"column 'a' has type date32.*, must be real numbers"):
+        open_(table.set_column(0, "a", day))
+    (tmp_path / "a.csv").write_text("a,y\n1,2\nred,3\n")
+    message = "a.csv, line 3: 'red' in column 'a' must be a number; .* encode text before"
+    with pytest.raises(ValueError, match=message):
+        open_(tmp_path / "a.csv")
 
 
-# -- missing values --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.csv"])
-def test_missing_values_are_refused_by_place_or_dropped(tmp_path, rows, name):
-    X, y = rows
-    table = table_of(X, y)
-    column = table["x2"].to_pylist()
-    column[123] = None
-    table = table.set_column(2, "x2", pa.array(column))
-    target = table["y"].to_pylist()
-    target[7] = None
-    holes = table.set_column(4, "y", pa.array(target))
-    path = write(tmp_path / name, table)
-    where = {"csv": "line 125", "parquet": "row group 2, row 23", "arrow": "record batch 2, row 23"}
-    message = rf"{name}, {where[name[2:]]}: column 'x2' is missing or NaN, .* missing=\"drop\""
-    for memory in (None, SMALL):
-        with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("row", [0, 1, 299])
+@pytest.mark.parametrize("memory", [None, 3000])
+def test_one_bad_cell_does_not_make_labels_of_numbers(tmp_path, row, memory):
+    """Also in the first row of the target."""
+    cells = [f"{i / 7:.3f}" for i in range(300)]
+    for bad, said in (("oops", "'oops' in column 'y' must be a number"), ("n/a", "is missing or")):
+        words = [bad if i == row else cell for i, cell in enumerate(cells)]
+        path = tmp_path / "a.csv"
+        path.write_text("a,y\n" + "".join(f"{i},{word}\n" for i, word in enumerate(words)))
+        with pytest.raises(ValueError, match=rf"a.csv, line {row + 2}: .*{said}"):
             open_(path, memory=memory)
-    path = write(tmp_path / name, holes)
-    keep = np.delete(np.arange(N), [7, 123])
-    for found_X, found_y in (
-        open_(path, missing="drop"),
-        whole(open_(path, missing="drop", memory=SMALL)),
-    ):
-        np.testing.assert_array_equal(found_X, X[keep])
-        np.testing.assert_array_equal(found_y, y[keep])
+
+
+def test_a_number_among_labels_is_refused(tmp_path):
+    words = ["red", "blue"] * 20_000 + ["7"]
+    (tmp_path / "a.csv").write_text("a,y\n" + "".join(f"1,{word}\n" for word in words))
+    with pytest.raises(ValueError, match=r"a.csv, line 40002: '7' in column 'y' must be a label"):
+        open_(tmp_path / "a.csv")
+
+
+# -- the index of pandas ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", ["", "Unnamed: 0", '""'])
+def test_the_index_of_pandas_is_refused_with_the_remedy(tmp_path, first):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{first},a,y\n0,1.5,2\n1,2.5,3\n")
+    message = r"a.csv: column '.*' is the index of a pandas table, .* index=False, or name the col"
+    with pytest.raises(ValueError, match=message):
+        open_(path)
+    assert open_(path, columns=["a"]).X.tolist() == [[1.5], [2.5]]
+
+
+def test_the_index_in_parquet_is_refused(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.5, 2.5], "y": [1.0, 2.0]}, index=[5, 7])
+    frame.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="'__index_level_0__' is the index of a pandas table"):
+        open_(tmp_path / "a.parquet", target="y")
+
+
+def test_lists_of_numbers_are_columns(tmp_path, rows):
+    """A part of one column of lists is the file's own memory, row by row."""
+    X, y = rows
+    lists = pa.FixedSizeListArray.from_arrays(X.astype(np.float32).ravel(), D)
+    path = write(tmp_path / "a.arrow", pa.table({"x": lists, "y": y}))
+    assert open_(path).columns == [f"x[{j}]" for j in range(D)]
+    parts = open_(path, memory=SMALL)
+    assert parts.read(1)[0].flags.c_contiguous
+    np.testing.assert_array_equal(whole(parts)[0], X.astype(np.float32))

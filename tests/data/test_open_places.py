@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import http.server
 import lzma
 import os
 import pickle
@@ -12,8 +11,6 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +22,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 from pyarrow import dataset
 
-from tables_on_disk import KINDS, NAMES, SMALL, N, dense, made_rows, table_of, whole, write
+from tables_on_disk import NAMES, SMALL, N, dense, made_rows, table_of, whole, write
 
 pytestmark = pytest.mark.usefixtures("small_text_parts")
 
@@ -67,7 +64,7 @@ def test_tables_given_directly(rows):
     with pytest.raises(TypeError, match=r"must be collected first; give source\.collect"):
         open_(polars.from_arrow(table).lazy())
     for source in (3, [], [1.0], None):
-        with pytest.raises(TypeError, match="must be a path, a URL, a list of paths"):
+        with pytest.raises(TypeError, match="must be a path, a list of paths"):
             open_(source)
 
 
@@ -87,9 +84,9 @@ def test_a_data_set_of_arrow_with_its_partitions(tmp_path, rows):
         np.column_stack([data.X, data.y])[order], expected[np.lexsort(expected.T)]
     )
     parts = open_(found, target="y", memory=SMALL)
-    assert parts.n_blocks >= 10
+    assert parts.n_parts >= 10
     np.testing.assert_array_equal(whole(parts)[0], data.X)
-    with pytest.raises(ValueError, match=r"can only be read from its beginning; .*write_blocks"):
+    with pytest.raises(ValueError, match=r"can only be read from its beginning; .* as Parquet"):
         open_(dataset.dataset(write(tmp_path / "a.csv", table), format="csv"), memory=SMALL)
 
 
@@ -134,105 +131,23 @@ def test_text_files_that_belong_together(tmp_path, rows):
 
 @pytest.mark.parametrize("pack", [bz2, gzip, lzma], ids=["bz2", "gz", "xz"])
 @pytest.mark.parametrize("name", ["a.csv", "a.svm"])
-def test_compressed_text_is_read_whole_or_written_once(tmp_path, rows, pack, name):
+def test_compressed_text_is_read_whole(tmp_path, rows, pack, name):
     X, y = rows
     plain = write(tmp_path / name, table_of(X, y))
     suffix = {bz2: ".bz2", gzip: ".gz", lzma: ".xz"}[pack]
     packed = plain.with_name(name + suffix)
     packed.write_bytes(pack.compress(plain.read_bytes()))
     np.testing.assert_array_equal(dense(open_(packed).X), X)
-    with pytest.raises(
-        ValueError, match=r"only be read from its beginning; unpack it, .*write_blo"
-    ):
+    with pytest.raises(ValueError, match=r"only be read from its beginning; unpack it, .*Parquet"):
         open_(packed, memory=SMALL)
-    file = bocce.data.write_blocks(tmp_path / "a.blocks", packed, block_rows=50)
-    np.testing.assert_array_equal(np.sort(whole(file)[1]), np.sort(y))
 
 
-class Ranges(http.server.SimpleHTTPRequestHandler):
-    """Python's own server, with the ranges that object stores answer."""
-
-    def do_GET(self):
-        asked = self.headers.get("Range")
-        if not asked:
-            return super().do_GET()
-        text = Path(self.translate_path(self.path)).read_bytes()
-        first, _, last = asked.removeprefix("bytes=").partition("-")
-        end = min(int(last or len(text)), len(text) - 1)
-        part = text[int(first) : end + 1]
-        self.send_response(206)
-        self.send_header("Content-Range", f"bytes {first}-{end}/{len(text)}")
-        self.send_header("Content-Length", str(len(part)))
-        self.end_headers()
-        return self.wfile.write(part)
-
-    def log_message(self, *words):
-        pass
-
-
-@pytest.fixture
-def site(tmp_path):
-    handler = partial(Ranges, directory=str(tmp_path))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # fsspec's session ends with the process
-@pytest.mark.parametrize("name", KINDS)
-def test_files_behind_http(tmp_path, rows, site, name):
-    pytest.importorskip("aiohttp")
-    X, y = rows
-    write(tmp_path / name, table_of(X, y))
-    np.testing.assert_array_equal(dense(open_(f"{site}/{name}").X), X)
-    file = open_(f"{site}/{name}", memory=SMALL * 3)
-    np.testing.assert_array_equal(whole(file)[0], X)
-    with pytest.raises(FileNotFoundError, match=r"there is no file 'http://.*/nowhere.csv'"):
-        open_(f"{site}/nowhere.csv")
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_files_in_an_object_store(tmp_path, rows, name):
-    fsspec = pytest.importorskip("fsspec")
-    X, y = rows
-    store = fsspec.filesystem("memory")
-    store.rm("/bucket", recursive=True) if store.exists("/bucket") else None
-    for i in range(2):
-        here = slice(200 * i, 200 * (i + 1))
-        local = write(tmp_path / name, table_of(X[here], y[here]))
-        store.pipe(f"/bucket/{i}{local.suffix}", local.read_bytes())
-    store.pipe("/bucket/_SUCCESS", b"")
-    for url in ("memory://bucket", f"memory://bucket/*{local.suffix}"):
-        np.testing.assert_array_equal(dense(open_(url).X), X)
-    file = pickle.loads(pickle.dumps(open_("memory://bucket", memory=SMALL * 3)))
-    np.testing.assert_array_equal(whole(file)[0], X)
-    with pytest.raises(ValueError, match="'nowhere://a' cannot be reached"):
-        open_("nowhere://a")
-
-
-def test_paths_of_windows_are_no_urls():
-    from bocce.data.read.filesystem import File
-
-    assert not File(r"C:\data\rows.csv").remote
-    assert File("s3://bucket/rows.csv").remote
+def test_addresses_are_no_files():
+    with pytest.raises(FileNotFoundError, match=r"no file 's3://.*; fetch .* pyarrow\.dataset"):
+        open_("s3://bucket/rows.csv")
 
 
 # -- the same files again --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.csv", "a.svm"])
-def test_a_file_that_changes_afterwards_is_noticed(tmp_path, rows, name):
-    X, y = rows
-    file = open_(write(tmp_path / name, table_of(X, y)), memory=SMALL * 3)
-    other = y.copy()
-    other[60] = -other[60] if other[60] > 0 else 9.999
-    write(tmp_path / name, table_of(X, other))
-    with pytest.raises(ValueError, match=r"not what it was when the data were opened|altered"):
-        whole(file)
-    assert open_(tmp_path / name, memory=SMALL * 3).identity != file.identity
 
 
 def test_a_run_in_parts_goes_on_from_its_checkpoint(tmp_path, rows):
@@ -245,26 +160,6 @@ def test_a_run_in_parts_goes_on_from_its_checkpoint(tmp_path, rows):
         p = bocce.LeastSquares(open_(path, memory=SMALL))
         r = bocce.minimize(p, "shb", **options, callback=lambda at, stop=stop: at.k == stop)
     np.testing.assert_array_equal(r.w, expected.w)
-
-
-def test_block_files_are_opened_like_others(tmp_path, rows):
-    X, y = rows
-    labels = np.where(y > 0, "up", "down")
-    file = bocce.data.write_blocks(tmp_path / "a.blocks", table_of(X, labels), block_rows=50)
-    data = open_(file.path)
-    assert (data.columns, data.target) == (NAMES, "y")
-    order = np.argsort(bocce.sampling.shuffle_keys(0, 0, N))
-    np.testing.assert_array_equal(data.X, X[order])
-    assert data.y.tolist() == labels[order].tolist()
-    again = open_(file.path, memory=SMALL)
-    assert (again.identity, again.classes) == (file.identity, ["down", "up"])
-
-
-def test_the_old_name_of_open_works_and_warns(tmp_path, rows):
-    path = write(tmp_path / "a.csv", table_of(*rows))
-    with pytest.warns(FutureWarning, match=r"data\.read_table is now data\.open"):
-        X, _ = bocce.data.read_table(path)
-    np.testing.assert_array_equal(X, rows[0])
 
 
 def test_tables_repeat_and_pickle(rows):
@@ -294,7 +189,7 @@ file = bocce.data.open(path, memory=2_500_000)
 p = bocce.LeastSquares(file)
 r = bocce.minimize(p, "auto", T=20, batch_size=0.2)
 assert np.abs(p.minimiser() - 1.0).max() < 0.05
-print(file.n_blocks, file.n * file.d * 4 >> 20, peak() - before)
+print(file.n_parts, file.n * file.d * 4 >> 20, peak() - before)
 """
 
 
@@ -313,7 +208,7 @@ def test_memory_in_parts_does_not_grow_with_the_data(tmp_path):
 
 def test_nothing_is_left_open_or_running(tmp_path, rows):
     file = open_(write(tmp_path / "a.parquet", table_of(*rows)), memory=SMALL)
-    with closing(file.stream(range(file.n_blocks))) as stream:
+    with closing(file.stream(range(file.n_parts))) as stream:
         next(stream)
-    assert not [t for t in threading.enumerate() if t.name.startswith("bocce block")]
+    assert not [t for t in threading.enumerate() if t.name.startswith("bocce reader")]
     assert os.listdir(tmp_path) == ["a.parquet"]

@@ -18,6 +18,7 @@ TITLES = {
     "LogisticRegression failed to converge",
     "A linear probe on embeddings",
     "Data that do not fit into memory",
+    "A table from raw columns to predictions",
     "Poisson rates with exposure",
     "Standard errors for a penalised model",
     "Imbalanced classes",

@@ -7,13 +7,13 @@ import pytest
 import bocce
 from docstrings import faults, faults_of, faults_of_function
 
-# control is shown to users as bocce.policies, and cli by its commands.
-INSIDE = {"bocce.cli", "bocce.control"}
+# control is shown to users as bocce.policies, cli by its commands, separation by messages.
+INSIDE = {"bocce.cli", "bocce.control", "bocce.separation"}
 FRAMEWORKS = {"bocce.optax", "bocce.ray", "bocce.torch"}  # their tests have the packages they need
 FOUND = {module.name for module in pkgutil.iter_modules(bocce.__path__, "bocce.")}
 ROOMS = sorted(name for name in FOUND - INSIDE if not name.startswith("bocce._"))
 # Names that the API pages show beside these rooms.
-SHOWN = ["bocce.run.repeat.Repeated", "bocce.run.plan.Point", "bocce.run.forecast.PlannedStage"]
+SHOWN = ["bocce.run.repeat.Repeated", "bocce.planning.Point", "bocce.planning.PlannedStage"]
 
 
 @pytest.mark.parametrize("room", ["bocce", *ROOMS])

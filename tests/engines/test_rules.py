@@ -15,7 +15,7 @@ from bocce.control.policy import Policy
 from bocce.engines import Recorder, State
 from bocce.engines.numba import RuleEngine
 from bocce.engines.reference import ReferenceEngine
-from bocce.policies import momsps, sgd_sls_exponential, shb_sls_exponential
+from bocce.policies import momsps, ngn_m, sgd_sls_exponential, shb_sls_exponential
 from bocce.problems import Frame, Problem
 from helpers import accepted, design
 
@@ -30,6 +30,8 @@ POLICIES = {
     "other numbers": shb_sls_exponential(T, mu=0.05, tau=3.0, c=0.1, shrink=0.4, start=7.0),
     "momsps": momsps(T),
     "momsps, other numbers": momsps(T, beta=0.5, c=2.0, most=0.3, lower=-0.1),
+    "ngn-m": ngn_m(T),
+    "ngn-m, other numbers": ngn_m(T, beta=0.5, c=0.3, lower=-0.1),
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import bocce
 from bocce.exact import Gaussian, adjoint, best_schedule, expected, regret
-from bocce.exact.best import _Case
+from bocce.exact.best import Case
 from bocce.exact.search import conjugate_gradients
 from bocce.schedules import REGISTRY, Schedule
 from exact_enumeration import enumerated_curve
@@ -38,7 +38,7 @@ def some_table(seed=0):
 
 
 def dynamics(name, of="gap"):
-    return _Case("test", *CASES[name], of).dynamics
+    return Case("test", *CASES[name], of).dynamics
 
 
 @pytest.mark.parametrize("of", ["gap", "error"])
@@ -191,3 +191,13 @@ def test_bad_arguments_are_refused():
         best_schedule(MODEL, 2, 5, scenarios=[])
     with pytest.raises(ValueError, match="start away"):
         best_schedule(Gaussian([1.0], start=[0.0]), 2, 5)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e5, 1e9])
+def test_conjugate_gradients_of_more_steps_than_eigenvalues(scale):
+    """What is left after d steps is rounding, whose squares underflow at last."""
+    for seed in range(20):
+        lam = scale * np.random.default_rng(seed).uniform(0.1, 1.0, 1 + seed % 5)
+        alpha, beta, _ = conjugate_gradients(adjoint.Means(lam, np.ones(lam.size), 0.5 * lam), 300)
+        assert (alpha > 0.0).all()
+        assert ((beta >= 0.0) & (beta < 1.0)).all()

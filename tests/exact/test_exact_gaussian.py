@@ -98,11 +98,11 @@ def test_one_eigenvalue_by_hand():
 
 def test_a_certificate_of_fresh_rows_takes_the_name_of_a_method():
     model = Gaussian(SPECTRUM, noise=0.1)
-    table = REGISTRY["auto"].build(50, model.schedule_arguments(7))
+    table = REGISTRY["auto"].build(50, model.known(7))
     named, given = (
         certify(schedule, T=50, b=7, **model.certify_arguments()) for schedule in ("auto", table)
     )
-    assert named == given
+    assert named.total == pytest.approx(given.total, rel=1e-3)
     assert named.total >= expected(model, "auto", 7, T=50).error2[-1]
 
 
@@ -121,9 +121,11 @@ def test_compiled_is_the_plain_recursion(seed):
     plain, fast = gaussian.means, gaussian.compiled(gaussian.means)
     np.testing.assert_allclose(fast(*table, start), plain(*table, start), rtol=1e-12)
     found = []
+    count = np.linspace(1.0, 3.0, 50)  # directions of each eigenvalue
     for walk in (gaussian.moments, gaussian.compiled(gaussian.moments)):
         state, kept = gaussian.at_rest(start), np.empty((s.T, 3, lam.size))
-        found.append((walk(*table, 0.02, 0.3, state, kept), state, kept))
+        batches = (*s.table, np.full(s.T, 0.02))
+        found.append((walk(batches, lam, count, 0.3, state, kept), state, kept))
     for one, other in zip(*found):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-14)
 

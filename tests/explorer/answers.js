@@ -11,6 +11,10 @@ function answers(bocce, given) {
     certified_rate: bocce.certified_rate(alpha, beta, z, R, mu, 1),
     certified_batch_size: bocce.certified_batch_size(n, alpha, beta, R, mu, 1),
     best: bocce.best_heavy_ball(kappa, R, z),
+    useful: [
+      bocce.useful_batch({ L: 1, R2: R }),
+      bocce.useful_batch({ L: a, R2: R, gradient_noise: noise, gap: alpha, momentum_gain: kappa }),
+    ],
     edge: [0, theta].flatMap((theta) => [
       bocce.edge({ beta, lam: mu, zeta2: z, L_max: R, theta }),
       bocce.edge({ alpha, beta, lam: mu, L_max: R, theta }),

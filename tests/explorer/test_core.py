@@ -19,6 +19,7 @@ CORE = explorer.script(explorer.CORE)
 MUTATIONS = {
     "return 1 / b;": "return 1.001 / b;",
     "C = 15552": "C = 15553",
+    "gradient_noise / (2 * gap)": "gradient_noise / (2.001 * gap)",
     "2 * beta) / (1 + beta)": "2.001 * beta) / (1 + beta)",
     "2 * s * m / top / lam": "2.001 * s * m / top / lam",
     "(1 - 0.5 * Math.sqrt(alpha": "(1 - 0.501 * Math.sqrt(alpha",
@@ -26,9 +27,6 @@ MUTATIONS = {
     "384 * (i + 1)": "385 * (i + 1)",
     "s = 0.5 * (1 + c / kappa_m)": "s = 0.501 * (1 + c / kappa_m)",
     "(1 + theta) * L_max": "(1.001 + theta) * L_max",
-    "theta / (2 * h * theta + w": "theta / (2.001 * h * theta + w",
-    "1.75 * (1 - slack)": "1.751 * (1 - slack)",
-    "4 * time * z": "4.001 * time * z",
     "(1 / T) ** (1 / T)": "(1.001 / T) ** (1 / T)",
     "4 / (l + m) ** 2": "4.001 / (l + m) ** 2",
     "Math.ceil(0.5 * T)": "Math.ceil(0.51 * T)",
@@ -89,15 +87,13 @@ def test_another_constant_is_noticed():
 @pytest.mark.parametrize("b", [100, 900, 1000])
 @pytest.mark.parametrize(("T", "mu"), [(120, 1e-3), (40, 0.05)])
 def test_a_short_run_is_pythons(T, mu, b):
-    """The golden settings hardly have runs of few time constants, or of fewer than 50 steps."""
+    """The golden settings hardly have runs of few time constants."""
     known = {"T": T, "L": 2.0, "mu": mu, "L_max": 9.0, "n": 1000, "b": b, "kappa_tilde": 15.0}
-    script = f"const s = auto({json.dumps(known)});"
+    script = f"const s = mass_averaged({json.dumps(known)});"
     columns = "[s.alpha, s.beta, s.theta].map((x) => Array.from(x))"
     (text,) = node("-", f"{CORE};{script}console.log(JSON.stringify({columns}))")
-    ours = schedules.auto(**known)
+    ours = schedules.mass_averaged(**known)
     np.testing.assert_allclose(json.loads(text), [ours.alpha, ours.beta, ours.theta], rtol=1e-9)
-    closes = 1.0 - ours.beta[T // 3 :].min() > 0.5
-    assert closes == (T >= 50 or b == 1000)
 
 
 def test_a_run_is_its_expectation_on_average():

@@ -13,39 +13,52 @@ import bocce
 import bocce.ray
 import bocce.ray.sources
 import bocce.ray.workers
-from bocce.data import write_blocks
+import tables_on_disk
 from bocce.inference import infer
 from bocce.plane.metrics import HessianPolicy
 from bocce.plane.metrics.newton_cg import NewtonPolicy
 from bocce.plane.scores import MemoryScores
-from ray_rows import KINDS, D, N, T, data, on_rows, parts_of, replayed, schedule
+from ray_rows import KINDS, D, N, T, alone, data, parts_of, schedule
 
 pytestmark = pytest.mark.frameworks
+pa = pytest.importorskip("pyarrow")
+
+
+def stored(path, X, y, rows):
+    tables_on_disk.parts_on_disk(path, X, y, rows)
+    return path
 
 
 # -- the same iterates -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("loss", "sizes", "b"),
+    ("loss", "sizes"),
     [
-        ("squared", [90], 20),
-        ("squared", [40, 50], 80),
-        ("squared", [30, 0, 59, 1], 20),
-        ("logistic", [40, 50], 20),
-        ("logistic", [1, 88, 1], 80),  # a part with one class, and more than half of a part
+        ("squared", [90]),
+        ("squared", [30, 0, 59, 1]),
+        ("logistic", [40, 50]),
+        ("logistic", [1, 88, 1]),  # a part with one class
     ],
 )
-def test_iterates_equal_those_of_one_machine_on_the_same_batches(local_ray, loss, sizes, b):
+def test_iterates_equal_those_of_one_machine(local_ray, loss, sizes):
     parts = parts_of(*data(loss), sizes)
-    options = {"loss": loss, "l2": 0.01, "seed": 4}
-    r = bocce.ray.minimize(parts, schedule(), batch_size=b, **options)
-    assert (r.status, r.n_iter, r.batch_size, r.seed) == ("finished", T, b, 4)
-    np.testing.assert_allclose(r.w, on_rows(loss, sizes, b), rtol=1e-10)
-    problem = KINDS[loss](*data(loss), l2=0.01)
-    assert r.history["value"][-1] == pytest.approx(problem.value(r.w), rel=1e-10)
-    norm = np.linalg.norm(problem.gradient(r.w))
-    assert r.history["grad_norm"][-1] == pytest.approx(norm, rel=1e-9)
+    for b in (N, 1.0, None):
+        r = bocce.ray.minimize(parts, schedule(), batch_size=b, loss=loss, l2=0.01, seed=4)
+        assert (r.status, r.n_iter, r.batch_size, r.seed) == ("finished", T, N, 4)
+        s = alone(loss)
+        np.testing.assert_allclose(r.w, s.w, rtol=1e-10)
+        np.testing.assert_allclose(r.history["value"], s.history["value"], rtol=1e-10)
+        np.testing.assert_allclose(r.history["grad_norm"], s.history["grad_norm"], rtol=1e-7)
+
+
+@pytest.mark.parametrize("b", [20, 0.5])
+@pytest.mark.parametrize("method", ["auto", "shb", bocce.schedules.sgd(T=5, L=8.0)])
+def test_batches_are_refused(local_ray, method, b):
+    T = None if isinstance(method, bocce.Schedule) else 5
+    message = r"ray.minimize: batch_size=\d+ must be all 90 rows, .*bocce.minimize"
+    with pytest.raises(ValueError, match=message):
+        bocce.ray.minimize(parts_of(*data("squared"), [40, 50]), method, T=T, batch_size=b)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "softmax", "huber"])
@@ -57,10 +70,7 @@ def test_errors_and_certain_fits_are_those_of_one_machine(local_ray, loss, in_fi
     y = {"logistic": z > 0, "softmax": np.digitize(z, [-1.0, 1.0])}.get(loss, z).astype(float)
     parts = parts_of(X, y, [100, 200])
     if in_files:
-        parts = [
-            write_blocks(tmp_path / f"{i}.arrow", [part], block_rows=30).path
-            for i, part in enumerate(parts)
-        ]
+        parts = [stored(tmp_path / f"{i}.arrow", *part, 30) for i, part in enumerate(parts)]
     how = {"loss": loss, "l2": 1e-3, "intercept": True}
     fit = bocce.ray.minimize(parts, tol="auto", **how)
     assert "(proved)" in fit.message
@@ -79,9 +89,9 @@ def test_errors_and_certain_fits_are_those_of_one_machine(local_ray, loss, in_fi
 def test_a_run_that_ends_above_its_start_is_diverged(local_ray):
     X, y, _ = bocce.data.regression(n=400, d=5, kappa=100.0)
     parts = parts_of(X, y, [150, 250])
-    how = {"T": 100, "batch_size": 5, "record_every": "auto"}
-    assert bocce.ray.minimize(parts, "shb", **how).status == "diverged"
-    assert bocce.minimize(bocce.LeastSquares(X, y), "shb", **how).status == "diverged"
+    wild = bocce.schedules.sgd(T=100, L=1.0)  # kappa = 100: far beyond the edge
+    assert bocce.ray.minimize(parts, wild).status == "diverged"
+    assert bocce.minimize(bocce.LeastSquares(X, y), wild, batch_size=400).status == "diverged"
 
 
 @pytest.mark.parametrize("loss", KINDS)
@@ -108,37 +118,27 @@ def test_more_workers_than_rows_and_a_tree(local_ray, monkeypatch):
     np.testing.assert_allclose(r.w, s.w, rtol=1e-10)
 
 
-@pytest.mark.parametrize("loss", KINDS)
-def test_block_files_are_sampled_by_blocks(local_ray, tmp_path, loss):
-    X, y = data(loss)
-    y = y if loss == "squared" else np.where(y == "yes", 1.0, 0.0)
-    first = np.argsort(y)[: 50 if loss == "squared" else int((y == 0).sum())]  # one class alone
-    rest = np.setdiff1d(np.arange(N), first)
-    files = [
-        write_blocks(tmp_path / f"{i}", (X[rows], y[rows]), block_rows=7)
-        for i, rows in enumerate((first, rest))
-    ]
-    r = bocce.ray.minimize(
-        [str(file.path) for file in files], schedule(), loss=loss, l2=0.01, batch_size=30, seed=4
-    )
-    blocks = [file.n_blocks for file in files]
-    taken = round(30 * sum(blocks) / N)
-    pairs = [file.read(i) for file in files for i in range(file.n_blocks)]
-    problem = KINDS[loss](*(np.concatenate(column) for column in zip(*pairs)), l2=0.01)
-
-    def rows_of(part, units):
-        offset, file = (0, files[0].n)[part], files[part]
-        spans = [np.arange(file.start(i), file.start(i) + file.rows(i)) + offset for i in units]
-        return np.concatenate([np.empty(0, np.int64), *spans])
-
-    expected = replayed(problem, schedule(), taken, blocks, 4, rows_of)
-    np.testing.assert_allclose(r.w, expected, rtol=1e-10)
-    assert r.batch_size == round(taken * N / sum(blocks))
+@pytest.mark.parametrize("suffix", [".arrow", ".parquet", ".csv"])
+def test_files_whose_labels_differ(local_ray, tmp_path, suffix):
+    """A label has one code in all files, and the classes are those of all files."""
+    X, y = data("squared")
+    names = np.array(["a", "b", "c"])[np.digitize(y, [-2.0, 2.0])]
+    halves = (np.flatnonzero(names != "a"), np.flatnonzero(names != "b"))
+    order = np.concatenate(halves)
+    paths = []
+    for i, rows in enumerate(halves):
+        table = pa.table([*X[rows].T.copy(), names[rows]], [*(f"x{j}" for j in range(D)), "y"])
+        paths.append(tables_on_disk.write(tmp_path / f"{i}{suffix}", table, 7))
+    options = {"l2": 0.01, "intercept": True}
+    r = bocce.ray.minimize(paths, loss="softmax", tol=1e-9, **options)
+    s = bocce.minimize(bocce.Problem(X[order], names[order], "softmax", **options), tol=1e-10)
+    assert list(r.classes) == ["a", "b", "c"]
+    assert r.status == "converged"
+    np.testing.assert_allclose(r.w, s.w, atol=1e-7)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of ray.data, on its own settings
 def test_parquet_files_through_ray_data_without_gathering(local_ray, tmp_path, monkeypatch):
-    pa = pytest.importorskip("pyarrow", reason="Ray Datasets need pyarrow")
     pytest.importorskip("pandas", reason="Ray Datasets need pandas")
     from pyarrow import parquet
 
@@ -187,31 +187,26 @@ def test_intercept_and_scales_are_those_of_one_machine(local_ray, monkeypatch, l
     assert np.linalg.norm(problem.gradient(point)) <= 2e-10 * first
 
 
-def test_an_intercept_in_batches(local_ray):
-    """On all rows, so that one machine takes the same."""
+def test_an_intercept_with_a_schedule(local_ray):
     X, y = data("squared")
     parts = [(X[:50], y[:50]), (X[50:], y[50:])]
-    r = bocce.ray.minimize(parts, schedule(), l2=0.05, intercept=True, batch_size=N)
+    r = bocce.ray.minimize(parts, schedule(), l2=0.05, intercept=True)
     problem = bocce.LeastSquares(X, y, l2=0.05, intercept=True)
     s = bocce.minimize(problem, schedule(), batch_size=N)
     np.testing.assert_allclose([*r.w, r.intercept], [*s.w, s.intercept], rtol=1e-10)
 
 
-def test_block_files_with_three_classes_and_an_intercept(local_ray, tmp_path):
-    """Each worker reads its file a block at a time; neither holds all classes."""
+def test_files_with_three_classes_and_an_intercept(local_ray, tmp_path):
+    """Each worker reads its file a part at a time; neither holds all classes."""
     X, y = data("squared")
     y = np.digitize(y, [-2.0, 2.0]).astype(float)
     halves = (np.flatnonzero(y < 2), np.flatnonzero(y == 2))
-    for i, rows in enumerate(halves):
-        write_blocks(tmp_path / f"{i}", (X[rows], y[rows]), block_rows=7)
+    paths = [stored(tmp_path / f"{i}.arrow", X[rows], y[rows], 7) for i, rows in enumerate(halves)]
     options = {"l2": 0.01, "intercept": True}
-    paths = [tmp_path / "0", tmp_path / "1"]
     r = bocce.ray.minimize(paths, loss="softmax", tol=1e-9, **options)
     s = bocce.minimize(bocce.Problem(X, y, "softmax", **options), "plane", tol=1e-10)
     assert r.status == "converged"
     np.testing.assert_allclose(r.w, s.w, atol=1e-7)
-    with pytest.raises(ValueError, match="softmax loss must be minimised on all rows"):
-        bocce.ray.minimize(paths, schedule(), loss="softmax", batch_size=20)
 
 
 # -- what is refused -------------------------------------------------------------------------------
@@ -234,7 +229,7 @@ def test_block_files_with_three_classes_and_an_intercept(local_ray, tmp_path):
         ([(np.eye(2), [1.0, 2.0])], {"loss": "hinge"}, ValueError, "loss='hinge' must be one of"),
         ([(np.eye(2), [1, 1])], {"loss": "logistic"}, ValueError, "has one label only"),
         ([(np.eye(2), [1.0, 2.0])], {"l2": -1.0}, ValueError, "l2=-1.0 must be"),
-        (["nowhere.blocks"], {}, FileNotFoundError, "there is no file 'nowhere.blocks'"),
+        (["nowhere.arrow"], {}, FileNotFoundError, "there is no file 'nowhere.arrow'"),
     ],
 )
 def test_bad_arguments_are_refused_before_any_worker_starts(parts, options, error, message):
@@ -244,19 +239,18 @@ def test_bad_arguments_are_refused_before_any_worker_starts(parts, options, erro
 
 @pytest.mark.parametrize("extra", [["--no-intercept"], ["--l2", "0.1"]])
 def test_solve_on_the_command_line(local_ray, tmp_path, extra):
-    """`bocce solve --ray local`: of a table and of a block file, the full batch as without."""
+    """`bocce solve --ray local`: of arrays and of an Arrow file, as without Ray."""
     from typer.testing import CliRunner
 
     from bocce.cli import app
 
     X, y, _ = bocce.data.regression(60, 3, 5.0, noise_var=0.1)
-    table, blocks = tmp_path / "t.npz", tmp_path / "t.blocks"
+    table, arrow = tmp_path / "t.npz", stored(tmp_path / "t.arrow", X, y, 20)
     np.savez(table, X=X, y=y)
-    bocce.data.write_blocks(blocks, [(X, y)], block_rows=20)
     run = ["--method", "sgd", "-T", "30", "--batch-size", "60", "--tol", "0", "--json"]
     run += extra
     alone = json.loads(CliRunner().invoke(app, ["solve", str(table), *run]).stdout)
-    for file in (table, blocks):
+    for file in (table, arrow):
         outcome = CliRunner().invoke(app, ["solve", str(file), *run, "--ray", "local"])
         found = json.loads(outcome.stdout[outcome.stdout.index("{") :])
         assert found["value"] == pytest.approx(alone["value"], rel=1e-10)

@@ -188,10 +188,10 @@ def test_killed_workers_compute_their_scores_anew(cluster, watched, monkeypatch)
 
 
 def test_a_machine_lost_on_the_way_changes_nothing(cluster, watched, monkeypatch):
-    """On the plane, and then in batches on what is left of the cluster."""
+    """On the plane, and then by a schedule on what is left of the cluster."""
     without_metric(monkeypatch)
     plan = bocce.schedules.nesterov(T=12, L=2.0, mu=0.1)
-    undisturbed = disturbed(lambda: None, method=plan, batch_size=200)
+    undisturbed = disturbed(lambda: None, method=plan)
 
     def trouble():
         """The machine of the worker that was started last, if it is not the driver's own."""
@@ -207,7 +207,7 @@ def test_a_machine_lost_on_the_way_changes_nothing(cluster, watched, monkeypatch
     assert len(cluster.nodes) == 1
     assert r.n_iter == s.n_iter
     np.testing.assert_allclose(r.w, s.w, rtol=1e-7)
-    again = disturbed(trouble, method=plan, batch_size=200)
+    again = disturbed(trouble, method=plan)
     assert len(cluster.nodes) == 0
     np.testing.assert_allclose(again.w, undisturbed.w, rtol=1e-10)
 

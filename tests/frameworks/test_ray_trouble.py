@@ -1,4 +1,4 @@
-"""Rows in Ray actors: the same iterates whoever is killed, and nothing left running."""
+"""Rows in Ray actors: whoever is killed, the iterates are the same and nothing is left running."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import bocce
 import bocce.ray
 import bocce.ray.sources
 import bocce.ray.workers
-from ray_rows import T, data, on_rows, parts_of, replayed, schedule
+from ray_rows import T, alone, data, parts_of, schedule
 
 pytestmark = pytest.mark.frameworks
 
 
-@pytest.mark.parametrize("method", ["__init__", "plane"])
+@pytest.mark.parametrize("method", ["problem", "plane"])
 def test_a_worker_without_memory_for_its_part_is_said(local_ray, monkeypatch, tmp_path, method):
     """Where rows are loaded, and where scores are made: an array that no machine can hold."""
 
@@ -52,16 +52,19 @@ def test_a_worker_that_never_stays_is_given_up(local_ray, monkeypatch):
 
 
 def watched(monkeypatch, folder: Path, before):
-    """Workers that write down their process, and do ``before(self, k)`` before they sum."""
+    """Workers that write down their process, and do ``before(k)`` before their k-th sum."""
 
     class Watched(bocce.ray.workers.Worker):
         def __init__(self, *args):
             (folder / f"{os.getpid()}.pid").touch()
+            self.sums = 0
             super().__init__(*args)
 
-        def unit_sum(self, frame, at, k, count):
-            before(k)
-            return super().unit_sum(frame, at, k, count)
+        def ask(self, home, ask, *args):
+            if ask.__name__ == "look":
+                before(self.sums)
+                self.sums += 1
+            return super().ask(home, ask, *args)
 
     monkeypatch.setattr(bocce.ray.workers, "Worker", Watched)
 
@@ -92,10 +95,10 @@ def suicidal(folder: Path, steps: set[int]):
 
 def killed_run(monkeypatch, folder, steps):
     watched(monkeypatch, folder, suicidal(folder, steps))
-    parts = parts_of(*data("squared"), [40, 50])
-    r = bocce.ray.minimize(parts, schedule(), l2=0.01, batch_size=20, seed=4)
+    parts = parts_of(*data("logistic"), [40, 50])
+    r = bocce.ray.minimize(parts, schedule(), loss="logistic", l2=0.01)
     assert {int(file.stem) for file in folder.glob("*.shot")} == steps
-    np.testing.assert_allclose(r.w, on_rows("squared", [40, 50], 20), rtol=1e-10)
+    np.testing.assert_allclose(r.w, alone("logistic").w, rtol=1e-10)
     assert gone(folder, 2 + len(steps))
     return r.w
 
@@ -123,9 +126,9 @@ def test_a_straggler_delays_and_changes_nothing(local_ray, monkeypatch, tmp_path
             time.sleep(0.3)
 
     watched(monkeypatch, tmp_path, before)
-    parts = parts_of(*data("squared"), [40, 50])
-    r = bocce.ray.minimize(parts, schedule(), l2=0.01, batch_size=20, seed=4)
-    np.testing.assert_allclose(r.w, on_rows("squared", [40, 50], 20), rtol=1e-10)
+    parts = parts_of(*data("logistic"), [40, 50])
+    r = bocce.ray.minimize(parts, schedule(), loss="logistic", l2=0.01)
+    np.testing.assert_allclose(r.w, alone("logistic").w, rtol=1e-10)
 
 
 def test_an_error_in_the_driver_leaves_nothing_running(local_ray, monkeypatch, tmp_path):
@@ -136,7 +139,7 @@ def test_an_error_in_the_driver_leaves_nothing_running(local_ray, monkeypatch, t
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        bocce.ray.minimize(parts, schedule(), batch_size=20, callback=stop)
+        bocce.ray.minimize(parts, schedule(), callback=stop)
     assert gone(tmp_path, 2)
 
 
@@ -146,7 +149,7 @@ from bocce.run import Request
 X, y = np.load(sys.argv[1]), np.load(sys.argv[2])
 plan = bocce.schedules.nesterov(T=400, L=8.0, mu=0.1)
 slow = lambda progress: time.sleep(0.02)
-request = Request(plan, batch_size=20, seed=4, checkpoint=sys.argv[3],
+request = Request(plan, checkpoint=sys.argv[3],
                   callback=slow if len(sys.argv) > 4 else None,
                   limits=bocce.control.Limits(save_seconds=0.1))
 r = bocce.ray.solve([(X[:40], y[:40]), (X[40:], y[40:])], request, "squared", l2=0.01)
@@ -171,6 +174,4 @@ def test_a_killed_driver_goes_on_from_its_checkpoint(tmp_path):
     again = subprocess.run([*command, str(saved)], capture_output=True, text=True, check=True)
     w = np.frombuffer(bytes.fromhex(again.stdout.split()[-1]))
     plan = bocce.schedules.nesterov(T=400, L=8.0, mu=0.1)
-    problem = bocce.LeastSquares(X, y, l2=0.01)
-    rows_of = lambda part, rows: (0, 40)[part] + rows  # noqa: E731
-    np.testing.assert_allclose(w, replayed(problem, plan, 20, [40, 50], 4, rows_of), rtol=1e-9)
+    np.testing.assert_allclose(w, alone("squared", plan).w, rtol=1e-9)

@@ -123,6 +123,20 @@ def test_eval_and_train_params_are_exact_and_idempotent() -> None:
     assert moved.abs().max() > 1e-4
 
 
+def test_train_and_eval_are_the_names_that_accelerate_calls() -> None:
+    model = network()
+    optimizer = SHB(model.parameters(), AHEAD)
+    train(model, optimizer, 7)
+    training = weights(model)
+    optimizer.eval()
+    iterate = weights(model)
+    assert not torch.equal(iterate, training)
+    optimizer.train()
+    assert torch.equal(weights(model), training)
+    with optimizer.eval_params():
+        assert torch.equal(weights(model), iterate)
+
+
 def test_nested_contexts_come_back_at_the_outermost() -> None:
     model = network()
     optimizer = SHB(model.parameters(), AHEAD)
@@ -281,7 +295,7 @@ def test_from_lr_builds_every_method_that_two_numbers_give() -> None:
     for name, method in schedules.REGISTRY.items():
         w = [torch.nn.Parameter(torch.ones(1))]
         if set(method.needs) <= {"L", "mu"}:
-            optimizer = SHB.from_lr(w, 0.125, 64.0, 30, name, decay=None, weight_decay=0.5)
+            optimizer = SHB.from_lr(w, 0.125, 30, 64.0, name, decay=None, weight_decay=0.5)
             group = optimizer.param_groups[0]
             expected = method.build(30, {"L": 8.0, "mu": 0.125})
             for got, want in (
@@ -306,7 +320,7 @@ def test_from_lr_gives_a_cosine_to_constant_steps_alone() -> None:
         if set(method.needs) <= {"L", "mu"}:
             w = [torch.nn.Parameter(torch.ones(1))]
             plain, found = (
-                SHB.from_lr(w, 0.125, 64.0, 30, name, decay=decay).param_groups[0]["schedule"]
+                SHB.from_lr(w, 0.125, 30, 64.0, name, decay=decay).param_groups[0]["schedule"]
                 for decay in (None, "cosine")
             )
             constant = np.ptp(plain.alpha) == 0.0
@@ -334,6 +348,17 @@ def test_from_lr_is_heavy_ball_with_a_cosine_by_default() -> None:
         ends.append(w.detach().numpy())
     assert np.allclose(*ends, rtol=1e-12)
     assert optimizer.param_groups[0]["schedule"].beta[0] == pytest.approx(0.9025)
+
+
+def test_momentum_is_refused_with_the_remedy() -> None:
+    w = [torch.nn.Parameter(torch.ones(1))]
+    said = r"the key 'momentum', must be .*kappa=100\.0\) is momentum .* = 0\.9025"
+    with pytest.raises(ValueError, match=said):
+        SHB.from_lr(w, 0.1, 50, momentum=0.9)
+    with pytest.raises(ValueError, match=said):
+        SHB(w, HEAVY, momentum=0.9)
+    with pytest.raises(ValueError, match=r"the key 'weight_decy', .*did you mean 'weight_decay'"):
+        SHB(w, HEAVY, weight_decy=0.1)
 
 
 def test_from_lr_refuses_bad_numbers() -> None:

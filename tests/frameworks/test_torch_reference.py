@@ -94,7 +94,7 @@ def test_foreach_equals_the_plain_loop_bit_for_bit_in_mixed_dtypes(name: str) ->
             torch.nn.Parameter(torch.randn(3, 4, generator=generator).to(dtype))
             for dtype in dtypes * 2
         ]
-        optimizer = SHB(ws, schedule, foreach=foreach)
+        optimizer = SHB(ws, schedule, foreach=foreach, fused=False)
         for _ in range(20):
             optimizer.zero_grad()
             sum((w.abs() ** 2).sum().double() for w in ws).backward()
@@ -138,3 +138,39 @@ def test_maximize_is_the_negative_problem() -> None:
         minimiser.step()
         maximiser.step()
     assert torch.equal(down, up)
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("name", ["shb", "2p-shb", "multi-shb authors", "sgd-exp"])
+def test_the_fused_kernel_takes_the_steps_of_the_loop(name: str, maximize: bool) -> None:
+    """float32, weight decay, restarts (beta = 0), a rate of 0: step by step, to rounding."""
+    schedule = quadratic.all_schedules()[name]
+    generator = torch.Generator().manual_seed(0)
+    start = [torch.randn(shape, generator=generator) for shape in ((7, 5), (5,), (3, 1, 2))]
+    walks = []
+    for fused in (True, False):
+        ws = [torch.nn.Parameter(w.clone()) for w in start]
+        options = {"weight_decay": 0.1, "maximize": maximize, "fused": fused}
+        walks.append((ws, SHB(ws, schedule, **options)))
+    generator = torch.Generator().manual_seed(1)
+    for k in range(schedule.T):
+        slopes = [torch.randn(w.shape, generator=generator) for w in start]
+        for ws, optimizer in walks:
+            optimizer.param_groups[0]["lr"] = 0.0 if k == 5 else 1.0
+            for w, slope in zip(ws, slopes):
+                w.grad = slope.clone()
+            optimizer.step()
+            assert all(torch.equal(w.grad, slope) for w, slope in zip(ws, slopes))
+        for one, other in zip(walks[0][0], walks[1][0]):
+            assert torch.allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_heavy_ball_in_float32_uses_the_fused_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    kernel = torch._fused_sgd_
+    monkeypatch.setattr(torch, "_fused_sgd_", lambda *a, **k: (calls.append(1), kernel(*a, **k)))
+    for dtype, fused in ((torch.float32, True), (torch.float32, False), (torch.float64, True)):
+        w = torch.nn.Parameter(torch.ones(3, dtype=dtype))
+        w.grad = torch.ones(3, dtype=dtype)
+        SHB([w], quadratic.all_schedules()["shb"], fused=fused).step()
+    assert len(calls) == 1

@@ -42,20 +42,6 @@ def test_what_is_left_out_has_a_usual_value():
     assert kind.compiled() == {}
 
 
-def test_names_of_the_last_release_still_work_and_warn():
-    members = {**quartic(), "curvature": None, "words": "Quartic regression"}
-    members["floor"] = lambda loss, y: 0.0 * y - 1.0
-    with pytest.warns(FutureWarning, match=r"Quartic\.(words|floor) is now called") as told:
-        kind = loss("quartic")(type("Quartic", (NamedTuple("Base", []),), members))
-    assert len(told) == 2
-    assert kind.description == "Quartic regression"
-    assert kind().infimum(np.ones(2)).tolist() == [-1.0, -1.0]
-    with pytest.warns(FutureWarning, match=r"Squared\.together is now called value_slope_bend"):
-        assert Squared().together(2.0, 1.0) == Squared().value_slope_bend(2.0, 1.0)
-    with pytest.raises(AttributeError, match="Squared has no attribute 'sign'"):
-        _ = Squared().sign
-
-
 def test_a_loss_without_a_bound_on_its_curvature_runs_on_the_plane():
     loss("quartic")(type("Quartic", (NamedTuple("Base", []),), {**quartic(), "curvature": None}))
     X = np.random.default_rng(0).standard_normal((40, 3))

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import bocce
 from bocce.losses import Logistic, Softmax
+from tables_on_disk import parts_on_disk
 
 STEP = 1e-6
 
@@ -159,7 +160,7 @@ def test_the_noise_is_refused_in_words():
 @pytest.mark.parametrize("intercept", [False, True])
 def test_rows_in_a_file_have_the_minimum_of_memory(tmp_path, intercept):
     X, y = data()
-    file = bocce.data.write_blocks(tmp_path / "rows", [(X, y)], block_rows=13)
+    file = parts_on_disk(tmp_path / "rows.arrow", X, y, 13)
     p = bocce.Problem(file, loss="softmax", l2=0.1, intercept=intercept)
     whole = bocce.Problem(X, y, "softmax", 0.1, intercept=intercept)
     r = bocce.minimize(p, tol=1e-9)

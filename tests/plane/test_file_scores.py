@@ -12,21 +12,20 @@ from bocce.plane import plane as plane_module
 from bocce.plane.metrics import FactorMetric
 from bocce.plane.scores import Evaluation, FileScores, MemoryScores
 from helpers import accepted
+from tables_on_disk import parts_on_disk
 
 N, D = 900, 6
 
 
 @pytest.fixture
 def pair(tmp_path, request):
-    """The problem of a file in 9 blocks, and of the same rows in memory."""
+    """The problem of a file in 9 parts, and of the same rows in memory."""
     loss = getattr(request, "param", "logistic")
     rng = np.random.default_rng(1)
     X = rng.standard_normal((N, D)) * np.linspace(0.3, 1.5, D)
     y = accepted(bocce.losses.REGISTRY[loss](), N)
-    file = bocce.data.write_blocks(tmp_path / "rows", (X, y), block_rows=100)
-    stored = [file.read(i) for i in range(file.n_blocks)]
-    whole = (np.concatenate(column) for column in zip(*stored))
-    return bocce.Problem(file, None, loss, 1e-3), bocce.Problem(*whole, loss, 1e-3)
+    file = parts_on_disk(tmp_path / "rows.arrow", X, y, 100)
+    return bocce.Problem(file, None, loss, 1e-3), bocce.Problem(X, y, loss, 1e-3)
 
 
 def reads_of(problem):
@@ -113,10 +112,9 @@ def many(tmp_path, request):
     X = rng.standard_normal((32 * 400, D)) * np.linspace(0.3, 1.5, D)
     y = X @ np.ones(D) + rng.standard_normal(len(X))
     y = y if loss != "logistic" else np.sign(y)
-    file = bocce.data.write_blocks(tmp_path / "rows", (X, y), block_rows=400)
-    pairs = [tuple(np.array(part) for part in file.read(i)) for i in range(file.n_blocks)]
-    whole = (np.concatenate(column) for column in zip(*pairs))
-    return bocce.Problem(file, None, loss, 1e-3), bocce.Problem(*whole, loss, 1e-3), pairs
+    file = parts_on_disk(tmp_path / "rows.arrow", X, y, 400)
+    pairs = [tuple(np.array(part) for part in file.read(i)) for i in range(file.n_parts)]
+    return bocce.Problem(file, None, loss, 1e-3), bocce.Problem(X, y, loss, 1e-3), pairs
 
 
 def test_the_first_step_goes_to_the_minimum_of_a_sample_and_reads_nothing(many):

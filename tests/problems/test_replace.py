@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 import bocce
-from bocce.data import write_blocks
 from bocce.problems import Problem
 from bocce.problems.cache import ASPECTS, Computed
 from helpers import design, problem
+from tables_on_disk import parts_on_disk
 
 LOSSES = ("squared", "logistic")
 
@@ -92,7 +92,7 @@ def test_a_resumed_run_leaves_the_callers_problem_alone(tmp_path):
 
 def test_files_too(tmp_path):
     X, y = design("dense"), np.random.default_rng(0).standard_normal(30)
-    file = write_blocks(tmp_path / "rows.blocks", (X, y), block_rows=4)
+    file = parts_on_disk(tmp_path / "rows.arrow", X, y, 4)
     p = bocce.LeastSquares(file, l2=0.1, intercept=True)
     strong = p.replace(l2=1.0)
     assert strong.gram is p.gram
@@ -100,15 +100,3 @@ def test_files_too(tmp_path):
         strong.minimiser(), bocce.LeastSquares(X, y, l2=1.0, intercept=True).minimiser(), rtol=1e-9
     )
     assert sp.issparse(problem("squared", design("csr")).replace(l2=1.0).X)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("pull", "penalty_gradient"), ("parted", "split_intercept"), ("joined", "join_intercept")],
-)
-def test_methods_still_have_the_names_of_0_2(old, new):
-    p = bocce.LeastSquares(np.eye(3), np.ones(3), l2=0.5, intercept=True)
-    given = (np.ones(3), 2.0) if old == "joined" else (np.arange(4.0),)
-    with pytest.warns(FutureWarning, match=rf"Problem\.{old} is now called {new}"):
-        found = getattr(p, old)(*given)
-    assert repr(found) == repr(getattr(p, new)(*given))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import bocce
 from bocce.rows import rows_of
 from refusal import refused
+from tables_on_disk import parts_on_disk
 
 LOSSES = ["squared", "logistic", "softmax", "poisson"]
 
@@ -88,7 +89,7 @@ def test_a_constant_column_counts_as_one_of_deviation_one():
 def test_blocks_of_a_file_are_the_same_problem(tmp_path):
     X, rng = table()
     y = targets("logistic", X, rng).astype(float)
-    file = bocce.data.write_blocks(tmp_path / "rows.arrow", [(X, y)], block_rows=17)
+    file = parts_on_disk(tmp_path / "rows.arrow", X, y, 17)
     there = bocce.Logistic(file, l2=0.1, standardize=True, penalty=[1, 2, 3, 4], intercept=True)
     here = bocce.Logistic(X, y, l2=0.1, standardize=True, penalty=[1, 2, 3, 4], intercept=True)
     np.testing.assert_allclose(there.ridges, here.ridges, rtol=1e-12)

@@ -1,7 +1,7 @@
 """Try what would be released: ``python tests/release/check_dist.py dist``, after a build.
 
-What the wheel and the sdist hold is looked at; then the wheel is installed, without extras, into a
-new environment away from the checkout, and the sdist's own tests are run there against it. Any
+What wheels and sdist hold is looked at; then the wheel is installed, without extras, into a new
+environment away from the checkout, then the paper's; the sdist's own tests are run there. Any
 Python that bocce allows can run this file: it needs no package, and tries the wheel with itself.
 """
 
@@ -16,11 +16,15 @@ import venv
 import zipfile
 from pathlib import Path
 
-IN_WHEEL = {"bocce/__init__.py", "bocce/py.typed", "bocce/paper/templates/report.html"}
+IN_WHEEL = {"bocce/__init__.py", "bocce/py.typed"}
+IN_PAPER = {
+    f"bocce_paper/{name}"
+    for name in ("py.typed", "templates/report.html", "claims.toml", "statements.toml")
+}
 IN_SDIST = {
     *("README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md", "CONTRIBUTING.md", "CITATION.cff"),
     *("pyproject.toml", "Makefile", "conftest.py", "src/bocce/py.typed", "docs/deviations.md"),
-    "recipe/recipe.yaml",
+    *("recipe/recipe.yaml", "paper/pyproject.toml", "paper/src/bocce_paper/py.typed"),
     *("tests/run/test_golden.py", "tests/golden/batches.json", "tests/release/check_dist.py"),
 }
 GENERATED = ("__pycache__", ".nbi", ".nbc", "_build/", "auto_examples/", ".hypothesis")
@@ -55,12 +59,12 @@ def check_names(what: str, names: set[str], wanted: set[str]) -> None:
     print(f"{what}: {len(names)} files")
 
 
-def check_wheel(wheel: Path) -> None:
+def check_wheel(wheel: Path, package: str, wanted: set[str]) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    check_names("wheel", names, IN_WHEEL)
-    outside = {name.split("/")[0] for name in names} - {"bocce"}
+    check_names(f"wheel of {package}", names, wanted)
+    outside = {name.split("/")[0] for name in names} - {package}
     if len(outside) != 1 or not outside.pop().endswith(".dist-info"):
-        sys.exit("check_dist: the wheel must hold bocce and its metadata alone.")
+        sys.exit(f"check_dist: the wheel must hold {package} and its metadata alone.")
 
 
 def unpack(sdist: Path, folder: Path) -> Path:
@@ -72,21 +76,24 @@ def unpack(sdist: Path, folder: Path) -> Path:
     return root
 
 
-def run(*words: str | Path, cwd: Path) -> None:
-    """Show the command, and end here if it fails."""
+def run(*words: str | Path, cwd: Path, code: int = 0) -> None:
+    """Show the command, and end here if its exit code is another one."""
     print("$", *(Path(words[0]).name, *words[1:]), flush=True)
     # neither the checkout's kernels nor its source may be found
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    if subprocess.run([*map(str, words)], cwd=cwd, env=kept, check=False).returncode:
+    if subprocess.run([*map(str, words)], cwd=cwd, env=kept, check=False).returncode != code:
         sys.exit(f"check_dist: {words[0]} failed.")
 
 
 def main(dist: Path) -> None:
-    wheel = only(dist, "*.whl").resolve()
-    check_wheel(wheel)
+    wheel = only(dist, "bocce-*.whl").resolve()
+    paper = only(dist, "bocce_paper-*.whl").resolve()
+    only(dist, "bocce_paper-*.tar.gz")
+    check_wheel(wheel, "bocce", IN_WHEEL)
+    check_wheel(paper, "bocce_paper", IN_PAPER)
     with tempfile.TemporaryDirectory(prefix="bocce-dist-") as temporary:
         folder = Path(temporary)
-        sources = unpack(only(dist, "*.tar.gz").resolve(), folder)
+        sources = unpack(only(dist, "bocce-*.tar.gz").resolve(), folder)
         venv.create(folder / "venv", with_pip=True)
         programs = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
         python, bocce = programs / "python", programs / "bocce"
@@ -97,6 +104,9 @@ def main(dist: Path) -> None:
         (folder / "table.svm").write_text("2 1:1\n3 1:2\n1 1:1\n")
         for words in (["--help"], ["methods"], ["solve", "table.svm"], ["doctor"]):
             run(bocce, *words, cwd=folder)
+        run(bocce, "reproduce", cwd=folder, code=2)  # says what to install
+        run(*install, paper, cwd=folder)
+        run(bocce, "reproduce", "table1", "--profile", "smoke", cwd=folder)
         run(*install, "pytest", "pytest-timeout", "hypothesis", cwd=folder)
         tests = (f"tests/{name}.py" for name in TESTS)
         run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, cwd=sources)

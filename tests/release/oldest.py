@@ -1,4 +1,4 @@
-"""Print each lower bound of pyproject.toml as an exact pin, for ``make test-oldest``.
+"""Print each lower bound of both pyproject.toml as an exact pin, for ``make test-oldest``.
 
 >>> pin("rich>=13"), pin("ray[data]>=2.30")
 ('rich==13', 'ray[data]==2.30')
@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+ROOT = Path(__file__).parents[2]
 
 
 def pin(requirement: str) -> str:
@@ -21,9 +21,11 @@ def pin(requirement: str) -> str:
 
 
 def pins(extras: list[str]) -> list[str]:
-    """Of what bocce always needs, then of each extra."""
-    project = tomllib.loads(PYPROJECT.read_text())["project"]
+    """Of what bocce always needs, then of each extra, then of what the paper's package needs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    paper = tomllib.loads((ROOT / "paper" / "pyproject.toml").read_text())["project"]
     lists = [project["dependencies"], *(project["optional-dependencies"][name] for name in extras)]
+    lists += [[name for name in paper["dependencies"] if not name.startswith("bocce[")]]
     return [pin(requirement) for requirements in lists for requirement in requirements]
 
 

@@ -278,9 +278,3 @@ def test_moments_of_the_given_columns(make):
     for weights in (None, c):
         found, expected = (rows.column_moments(weights) for rows in (make(X), Dense(X.copy())))
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
-
-
-def test_the_name_of_0_2_still_works_and_warns():
-    with pytest.warns(FutureWarning, match=r"data\.through is now data\.stream_to_device"):
-        rows = bocce.data.through(numbers(), strict.empty(0))
-    assert rows.dtype == np.float64

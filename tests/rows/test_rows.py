@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bocce.data import write_blocks
 from bocce.rows import Csr, Dense, FileRows, Scaled, dense, rows_of
 from helpers import design
+from tables_on_disk import parts_on_disk
 
 N, D = 30, 4
 CENTRE, SCALE = np.array([1.0, -2.0, 0.0, 3.0]), np.array([0.5, 1.0, 4.0, 0.25])
@@ -14,8 +14,7 @@ CENTRE, SCALE = np.array([1.0, -2.0, 0.0, 3.0]), np.array([0.5, 1.0, 4.0, 0.25])
 
 def on_disk(folder):
     X = design("dense")
-    file = write_blocks(folder / "rows.blocks", (X, np.arange(N, dtype=float)), block_rows=7)
-    return FileRows(file)
+    return FileRows(parts_on_disk(folder / "rows.arrow", X, np.arange(N, dtype=float), 7))
 
 
 STORED = {

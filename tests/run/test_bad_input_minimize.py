@@ -109,8 +109,8 @@ def test_points_of_another_length():
 
 
 def test_a_method_that_the_problem_cannot_feed():
-    flat = LeastSquares(X[:, [0, 0]], Y)
-    rule = r"shb: mu=0.0 must be a finite number > 0; add l2 > 0, or use .*sgd.*\."
+    flat = Logistic(X[:, [0, 0]], Y > 0)  # least squares take the curvature of the row space
+    rule = r"minimize: l2=0.0 must be > 0 for method='shb' with the logistic loss, .*sgd.*\."
     refused(lambda: bocce.minimize(flat, "shb", T=10), ValueError, rule)
 
 

@@ -116,14 +116,14 @@ def test_many_columns_are_certified():
 
 def test_a_step_too_long_for_all_rows_is_said(p):
     """With theta = 0 and beta = 0 the edge is alpha L = 2."""
-    from bocce.run.forecast import expectation
-    from bocce.run.plan_words import expected
+    from bocce.planning.forecast import expectation
+    from bocce.planning.reasons import Expected
 
     wild = bocce.Schedule(2.5 / p.constants().L, 0.0, T=10)
     found = expectation(p, wild, p.n, None, 1e-6)
     assert found.critical == math.inf
     assert found.diverges(p.n, p.n)
-    said = next(expected(found, "wild", p.n, p.n, 10, 1e-6))
+    said = next(Expected(found, "wild", p.n, p.n, 10, 1e-6).sentences())
     assert said.startswith("wild diverges at every batch size")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import bocce
 from bocce import theory
 from bocce.exact import critical_batch_size, expected
+from bocce.planning.forecast import Design
 from cli_helpers import run, write_table
 from helpers import KINDS, design, problem
 
@@ -38,10 +40,25 @@ def test_thresholds_are_the_theory_s(haar):
     assert plan.chi2 == pytest.approx(haar.noise().chi2, abs=1e-12)
 
 
+def test_every_field_of_a_record_is_an_attribute_of_the_plan(haar):
+    plan = bocce.plan(haar, batch_size=50, T=400)
+    found = plan.to_dict()
+    names = {"words"}
+    for record in (plan.run, plan.batches, plan.data, plan.outlook):
+        for field in fields(record):
+            assert getattr(plan, field.name) is getattr(record, field.name)
+            names.add(field.name)
+    assert found.keys() == names
+    assert json.loads(json.dumps(found))["steps"] == plan.run.steps
+
+
 def test_parameters_are_auto_s(haar):
     plan = bocce.plan(haar, batch_size=50, T=400)
     c = haar.constants()
-    table = bocce.schedules.auto(400, c.L, c.mu, c.R2, 500, 50, c.R2_tilde)
+    told = {"spectrum": c.spectrum, "noise": haar.pilot().noise}
+    table = bocce.schedules.auto(400, c.L, c.mu, c.R2, 500, 50, c.R2_tilde, **told)
+    assert plan.schedule == table
+    assert "The table accelerates for" in plan.words
     k = int(np.argmax(table.alpha / (1 - table.beta)))  # where its memory has grown
     assert (plan.alpha, plan.beta, plan.theta) == (table.alpha[k], table.beta[k], table.theta[k])
     assert bocce.plan(haar, batch_size=0.1, T=400) == plan
@@ -55,9 +72,7 @@ def test_the_steps_come_true(kind, noise, b):
     X, y, _ = bocce.data.regression(500, 4, 30.0, noise_var=noise, design=kind)
     p = bocce.LeastSquares(X, y)
     plan = bocce.plan(p, batch_size=b, accuracy=1e-4)
-    c = p.constants()
-    table = bocce.schedules.auto(plan.steps, c.L, c.mu, c.L_max, 500, b, c.kappa_tilde)
-    gap = expected(p, table, b).gap
+    gap = expected(p, "auto", b, T=plan.steps).gap
     assert gap[-1] <= 5e-4 * gap[0]
 
 
@@ -115,7 +130,7 @@ def test_on_few_rows_the_plan_is_the_run(loss, intercept):
 def test_on_many_rows_batches_come_first_and_as_planned(loss, intercept, monkeypatch):
     """As if the data did not fit into memory: what is small enough for a test."""
     monkeypatch.setattr("bocce.run.controllers.batches_pay", lambda p: True)
-    monkeypatch.setattr("bocce.run.forecast.TRIAL_NUMBERS", 5000)
+    monkeypatch.setattr("bocce.planning.forecast.TRIAL_NUMBERS", 5000)
     p = bocce.Problem(*rows_for(loss), loss, 1e-3, intercept=intercept)
     plan, run = bocce.plan(p, tol=1e-6), bocce.minimize(p, tol=1e-6)
     assert (
@@ -209,7 +224,8 @@ def test_weights_penalties_and_an_intercept_have_a_plan():
 def test_the_certified_error_is_the_theory_s(haar):
     plan = bocce.plan(haar, batch_size=100, T=300)
     c = haar.constants()
-    table = bocce.schedules.auto(300, c.L, c.mu, c.R2, 500, 100, c.R2_tilde)
+    told = {"spectrum": c.spectrum, "noise": haar.pilot().noise}
+    table = bocce.schedules.auto(300, c.L, c.mu, c.R2, 500, 100, c.R2_tilde, **told)
     assert plan.certified_error == theory.certify_run(haar, table, 100).total ** 0.5
     assert "Certified: after 300 steps at b = 100 the error is at most" in str(plan)
 
@@ -350,3 +366,22 @@ def test_command_refuses_before_work(table, tmp_path):
     assert (bad.exit_code, bad.stdout) == (2, "")
     assert "--plot: there is no folder" in bad.stderr
     assert run("plan", table, "--accuracy", 2).exit_code == 2
+
+
+def test_time_constant_is_the_slow_direction_s():
+    """Against the powers of the step matrix."""
+    for tilde, b, mu in ((None, 10, 1.0), (20.0, 10, 1.0), (20.0, 1, 0.3), (None, 1000, 0.1)):
+        course = Design(1000, 100.0, 900.0, tilde, mu, b)
+        alpha, beta, theta = course.parameters()
+        x = alpha * mu
+        step = [[1 + beta - x * (1 + theta), x * theta - beta], [1, 0]]
+        radius = np.abs(np.linalg.eigvals(step)).max()
+        assert course.time_constant() == pytest.approx(-1 / np.log(radius), rel=0.05)
+
+
+@given(kappa=st.floats(2.0, 1e6))
+def test_rounding_of_the_curvature_hardly_changes_the_time_constant(kappa):
+    """All rows: the roots meet, and rounding decides whether they are real."""
+    near = 1.0 + np.finfo(float).eps * np.arange(-300, 300)
+    times = [Design(1000, kappa, 2.0 * kappa, 0.1 * kappa, m, 1000).time_constant() for m in near]
+    assert max(times) <= (1.0 + 1e-3) * min(times)

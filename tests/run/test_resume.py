@@ -116,6 +116,45 @@ def test_stopped_at_any_look_and_resumed(tmp_path, loss, method, seed):
             same_run(whole, bocce.minimize(p, checkpoint=path, **settings))
 
 
+def ends():
+    """Runs by the verdict that they end with."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((150, 4))
+    z = X @ np.ones(4) + rng.standard_normal(150)
+    p = bocce.Problem(X, z, "squared", l2=1e-3)
+    classes = bocce.Problem(X, np.digitize(z, [-1.0, 1.0]), "softmax", l2=1e-3)
+    huge = bocce.Problem(X + 5e8, z, "squared", l2=1e-3, intercept=True)
+    apart = bocce.Problem(X, X @ np.ones(4) > 0.0, "logistic")
+    wild = bocce.Schedule(3.0 / p.constants().L, 0.0, T=400)
+    calm = bocce.Schedule(0.1 / p.constants().L, 0.0, T=100)
+    near = {"batch_size": 20, "w0": p.minimiser()}
+    return {
+        "converged": (p, {"method": "plane", "tol": 1e-6}),
+        "converged, classes": (classes, {"tol": 1e-9}),
+        "diverged": (p, {"method": wild, "batch_size": 5}),
+        "stalled": (huge, {"method": "plane", "tol": 1e-14}),
+        "stalled, auto": (huge, {"tol": 1e-14}),
+        "stalled, classes": (classes, {"tol": 1e-300}),
+        "unbounded": (apart, {"tol": 1e-300}),
+        "noisy": (p, {"method": calm, **near}),
+        "budget": (p, {"method": "plane", "passes": 3, "memory": 1, "metric": "identity"}),
+        "budget, auto": (classes, {"passes": 3, "tol": 1e-12}),
+        "all steps": (p, {"method": "shb", "T": 30, "batch_size": 140}),
+        "guarded": (p, {"method": "auto", "T": 30, "batch_size": 40}),
+        "searched": (p, {"method": "sgd-sls-exp", "T": 30, "batch_size": 40}),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:minimize. the schedule. f is")
+@pytest.mark.parametrize("end", ends())
+def test_a_run_that_is_over_stays_as_it_is(tmp_path, end):
+    """Whatever ended it: a resumed run takes no step and repeats no row of its history."""
+    p, settings = ends()[end]
+    whole = bocce.minimize(p, **settings)
+    for _ in range(3):
+        same_run(whole, bocce.minimize(p, checkpoint=tmp_path / "run.npz", **settings))
+
+
 def test_a_callback_that_stops_where_the_tolerance_is_met_ends_a_converged_run(haar):
     r = bocce.minimize(haar, "plane", tol=1e-3, callback=lambda progress: progress.k > 0)
     assert r.status == "converged"
@@ -254,7 +293,7 @@ def steps_in(path):
     if not path.exists():
         return 0
     with np.load(path, allow_pickle=False) as saved:
-        return int(saved["counts"][0])
+        return int(saved["run.k"])
 
 
 def test_ctrl_c_reaches_a_long_compiled_run(tmp_path):

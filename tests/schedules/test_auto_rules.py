@@ -1,4 +1,4 @@
-"""auto and its rivals: certified for every batch, and where they should be in the limits."""
+"""MaSS and its rivals: certified for every batch, and where they should be in the limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import bocce
 from bocce import schedules, theory
 from bocce.exact import mean_square_rate
-from bocce.schedules.adaptive import (
+from bocce.schedules.accelerated import (
     AVERAGING,
     batch_constants,
     design,
@@ -139,18 +139,6 @@ def test_matrix_constants_where_no_row_reaches():
 
 
 # -- the limits of the rule ----------------------------------------------------------------
-
-
-def test_a_full_batch_has_no_noise_to_average_out():
-    """Nesterov's scheme in general, Polyak's heavy ball on quadratics, once memory has grown."""
-    known = {"L": 4.0, "mu": 1.0, "L_max": 8.0, "n": 20, "b": 20, "kappa_tilde": 3.0}
-    s = schedules.auto(50, **known, quadratic=False)
-    assert set(s.alpha) == {0.25}
-    assert s.alpha[-1] == schedules.nesterov(1, 4.0, 1.0).alpha[0]
-    s, polyak = schedules.auto(49, **known), schedules.polyak(1, 4.0, 1.0)
-    assert s.alpha[10:] == pytest.approx(polyak.alpha[0])
-    assert s.beta[10:] == pytest.approx(polyak.beta[0])
-    assert not s.theta.any()
 
 
 def test_monotone_in_the_batch():

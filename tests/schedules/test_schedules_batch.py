@@ -1,7 +1,6 @@
-"""Schedules that know the batch: their limits, their certificates, and how auto averages."""
+"""Schedules that know the batch: their limits, their certificates, and how MaSS averages."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -9,36 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bocce import LeastSquares, exact, schedules, theory
-from bocce.schedules.adaptive import (
-    heavy_ball_rule,
+from bocce.schedules.accelerated import (
     lookahead_rule,
-    visible_curvature,
     with_step,
 )
 from schedule_tables import FEW, batch_constants, is_constant
-
-T_SEEN = 500
-
-
-def step(s, k):
-    return float(s.alpha[k]), float(s.beta[k])
-
-
-def seen(constants, b, T=T_SEEN):
-    """The least curvature that T steps of heavy ball can see, at the batch size b."""
-    z = theory.zeta2(constants["n"], b)
-    return visible_curvature(T, constants["L"], constants["mu"], constants["L_max"], z)
 
 
 @FEW
 @given(batch_constants(), st.floats(1e-3, 1e4))
 def test_full_batch_mass_and_rule_two_are_nesterov(constants, kappa_tilde):
-    """auto on losses that are not quadratic, once its memory has grown to sqrt(kappa) steps."""
+    """With averages, once the memory has grown to sqrt(kappa) steps."""
     full = constants | {"b": constants["n"], "kappa_tilde": kappa_tilde}
     L, mu = constants["L"], constants["mu"]
     nesterov = schedules.nesterov(1, L, mu)
-    general = partial(schedules.auto, quadratic=False)
-    for factory, T in ((schedules.mass, 1), (general, math.ceil(math.sqrt(L / mu)))):
+    for factory, T in (
+        (schedules.mass, 1),
+        (schedules.mass_averaged, math.ceil(math.sqrt(L / mu))),
+    ):
         s = factory(T, **full)
         table = (s.alpha[-1], s.beta[-1], s.theta[-1])
         expected = (nesterov.alpha[0], nesterov.beta[0], nesterov.theta[0])
@@ -47,72 +34,16 @@ def test_full_batch_mass_and_rule_two_are_nesterov(constants, kappa_tilde):
 
 @FEW
 @given(batch_constants())
-def test_full_batch_heavy_ball_has_the_best_momentum_for_its_step(constants):
-    """alpha <= 1/L: the double root at the least curvature m seen, beta = (1 - sqrt(m/L))^2."""
-    s = schedules.auto(T_SEEN, **constants | {"b": constants["n"]}, family="shb")
-    root = 1 - math.sqrt(seen(constants, constants["n"]) / constants["L"])
-    assert s.alpha[0] == pytest.approx(1 / constants["L"], rel=1e-3)
-    assert math.sqrt(s.beta[0]) == pytest.approx(root, abs=1e-3)
-    assert s.theta[0] == 0.0
-
-
-@FEW
-@given(batch_constants())
-def test_single_rows_step_as_the_best_sgd(constants):
-    """b = 1: zeta0^2 = 1, so alpha = 1/L_max and no momentum."""
-    n = max(2, constants["n"])
-    s = schedules.auto(1, **constants | {"n": n, "b": 1}, family="shb")
-    assert s.alpha[0] == pytest.approx(1 / constants["L_max"], rel=1e-3)
-    assert s.beta[0] == pytest.approx(0.0, abs=1e-3)
-
-
-@FEW
-@given(batch_constants())
 def test_condition_number_one_needs_no_momentum(constants):
     L, n, b = constants["L"], constants["n"], constants["b"]
     zeta2 = 0.0 if n == b else (n - b) / ((n - 1) * b)
     round_one = constants | {"mu": L}
-    assert schedules.auto(1, **round_one, family="shb").beta[0] == pytest.approx(0, abs=1e-3)
     same_rows = round_one | {"L_max": L, "kappa_tilde": 1.0}
     assert is_constant(schedules.mass(1, **same_rows), 1, 1 / L, 0, 0)
     # with lookahead rule 2 may step shorter at b = 1, where zeta0^2 = 1, never longer
-    s = schedules.auto(1, **same_rows, quadratic=False)
+    s = schedules.mass_averaged(1, **same_rows)
     assert s.alpha[0] <= 1 / L * (1 + 1e-12)
     assert is_constant(s, 1, 1 / L if zeta2 <= 0.5 else s.alpha[0], 0, 0)
-
-
-@FEW
-@given(batch_constants())
-def test_heavy_ball_is_certified_no_slower_than_rule_one(constants):
-    z, mu = theory.zeta2(constants["n"], constants["b"]), seen(constants, constants["b"])
-    rows = (constants["L_max"], mu, constants["L"])
-    s = schedules.auto(T_SEEN, **constants, family="shb")
-    rule = heavy_ball_rule(constants["L"], mu, constants["L_max"], z)
-    best = theory.certified_rate(float(s.alpha[0]), float(s.beta[0]), z, *rows)
-    assert 1 - best >= (1 - theory.certified_rate(*rule, z, *rows)) * (1 - 2e-5)
-
-
-@FEW
-@given(batch_constants(), st.integers(1, 10_000))
-def test_a_larger_batch_is_certified_no_slower(constants, other):
-    n = constants["n"]
-    rates = []
-    for b in sorted((constants["b"], 1 + other % n)):
-        s = schedules.auto(T_SEEN, **constants | {"b": b}, family="shb")
-        rows = (theory.zeta2(n, b), constants["L_max"], seen(constants, b), constants["L"])
-        rates.append(theory.certified_rate(*step(s, 0), *rows))
-    assert 1 - rates[1] >= (1 - rates[0]) * (1 - 2e-5)
-
-
-@FEW
-@given(batch_constants(), st.integers(1, 100_000))
-def test_heavy_ball_for_what_it_can_see_is_stable_on_the_whole_spectrum(constants, T):
-    """Curvatures between mu and the least that T steps can see are certified too."""
-    b = constants["b"]
-    s = schedules.auto(min(T, 50), **constants, family="shb")
-    rows = (constants["L_max"], constants["mu"], constants["L"])
-    assert theory.certificate(*step(s, 0), *rows) >= theory.zeta2(constants["n"], b) * (1 - 1e-9)
-    assert constants["mu"] <= seen(constants, b, T) <= constants["L"]
 
 
 @pytest.mark.parametrize("T", [3, 20, 200])
@@ -135,24 +66,11 @@ def test_mass_by_hand():
     assert is_constant(s, 2, e1 - e2, g, g * e1 / (e1 - e2))
 
 
-@pytest.mark.parametrize("T", [1, 2, 7, 100, 1000])
-def test_heavy_ball_decays_after_a_few_time_constants(T):
-    constants = {"L": 4.0, "mu": 1.0, "L_max": 8.0, "n": 20, "b": 15}
-    s = schedules.auto(T, **constants)
-    tau = 1 / (1 - theory.certified_rate(*step(s, 0), theory.zeta2(20, 15), 8.0, 1.0, 4.0))
-    K = min(3.5 * tau, 0.5 * T)
-    for k in range(T):
-        decay = 1.0 if k <= K else T ** (-0.9 * (k - K) / (T - K))
-        assert s.alpha[k] == pytest.approx(s.alpha[0] * decay, rel=1e-5)
-    assert len(set(s.beta)) == 1
-    assert not s.theta.any()
-
-
 @pytest.mark.parametrize("T", [1, 2, 7, 100, 1000, 20_000])
 def test_lookahead_averages_after_a_few_time_constants(T):
     """c_k = min(c, k + 2), then c_K + t/3; the effective step; alpha theta L_m = beta."""
     constants = {"L": 100.0, "mu": 1.0, "L_max": 300.0, "n": 1000, "b": 100}
-    s = schedules.auto(T, **constants, kappa_tilde=90.0, quadratic=False)
+    s = schedules.mass_averaged(T, **constants, kappa_tilde=90.0)
     zeta2 = theory.zeta2(1000, 100)
     L_m, kappa_m = (1 - zeta2) * 100 + zeta2 * 300, (1 - zeta2) + zeta2 * 90
     c = math.sqrt(kappa_m * L_m)
@@ -188,6 +106,6 @@ def test_with_enough_memory_iterates_are_averages_of_sgd():
 def test_the_memory_of_rule_two_grows_to_what_the_batch_allows():
     """After c steps the parameters are those of rule 2."""
     constants = {"L": 100.0, "mu": 1.0, "L_max": 300.0, "n": 1000, "b": 100}
-    s = schedules.auto(200, **constants, kappa_tilde=9.0, quadratic=False)
+    s = schedules.mass_averaged(200, **constants, kappa_tilde=9.0)
     rule = lookahead_rule(100.0, 1.0, 300.0, 9.0, theory.zeta2(1000, 100))
     assert (s.alpha[30], s.beta[30], s.theta[30]) == pytest.approx(rule)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import bocce
 from bocce import sampling, schedules
-from bocce.control.sps import momsps
+from bocce.control.sps import momsps, ngn_m
 from bocce.problems import Line
 from helpers import design, problem
 from refusal import refused
@@ -86,6 +86,47 @@ def test_momsps_solves_a_feasible_system_without_constants():
     run = bocce.minimize(bocce.LeastSquares(X, y), momsps(3000), batch_size=40, record_every=100)
     norms = run.history["grad_norm"]
     assert norms[-1] < 1e-6 * norms[0]
+
+
+@given(beta=st.floats(0.0, 0.95), c=st.floats(0.1, 30.0), seed=st.integers(0, 50))
+def test_ngn_m_is_its_defining_equation(beta, c, seed):
+    """The step minimises the squared model of sqrt(f) plus |d|^2/(2 c), along the gradient."""
+    p = problem("logistic" if seed % 2 else "squared", design("dense", seed=seed), 0.01)
+    w = np.random.default_rng(seed).standard_normal(p.d)
+    rows = np.arange(0, p.n, 2)
+    decided = ngn_m(10, beta, c).decide(0, (), lambda kind: Line(p, w, rows))
+    (alpha, momentum, theta), memory = decided
+    g = p.gradient(w, rows=rows)
+    f = p.value(w, rows)
+    slope = float(g @ g) / (2.0 * np.sqrt(f))  # of sqrt(f) along -g
+    root = np.sqrt(f)
+    # the minimum over s of (root - slope s)^2 + s^2 |g|^2/(2 c)
+    step = root * slope / (slope**2 + float(g @ g) / (2.0 * c))
+    assert alpha == pytest.approx((1.0 - beta) * step, rel=1e-9)
+    assert alpha <= (1.0 - beta) * c
+    assert (momentum, theta, memory) == (beta, 0.0, ())
+
+
+def test_ngn_m_does_not_diverge_with_far_too_large_a_step():
+    X, y, _ = bocce.data.regression(400, 5, 20.0, design="haar")
+    p = bocce.LeastSquares(X, y)
+    run = bocce.minimize(p, ngn_m(3000, c=1e3), batch_size=40, record_every=100)
+    norms = run.history["grad_norm"]
+    assert run.status != "diverged"
+    assert norms[-1] < norms[0]
+
+
+def test_aor_hb_is_a_table_with_lookahead_one():
+    """x+ = x - gamma (2 g(x) - g(x_prev)) + beta (x - x_prev) moves the points y of that table."""
+    gamma, beta, A = 0.3, 0.6, np.diag([1.0, 0.1])
+    w_prev = w = np.array([1.0, -2.0])
+    y = []
+    for _ in range(6):
+        y.append(w + (w - w_prev))
+        w, w_prev = w + beta * (w - w_prev) - gamma * A @ y[-1], w
+    for k in range(1, 5):
+        gradient = 2.0 * A @ y[k] - A @ y[k - 1]
+        np.testing.assert_allclose(y[k + 1], y[k] - gamma * gradient + beta * (y[k] - y[k - 1]))
 
 
 def noise_free_rate(alpha, beta, theta, lam):

@@ -58,6 +58,7 @@ def test_what_does_not_fit_is_said(arguments, message):
 def test_build_takes_constants(p, name):
     c = p.constants()
     values = {"L": c.L, "mu": c.mu, "L_max": c.L_max, "kappa_tilde": c.kappa_tilde}
+    values |= {"spectrum": c.spectrum}
     more = {"n": p.n, "b": 50}
     assert REGISTRY[name].build(2500, c, **more) == REGISTRY[name].build(2500, {**values, **more})
 

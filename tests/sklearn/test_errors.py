@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import GammaRegressor, PoissonRegressor
 
@@ -83,11 +84,63 @@ def test_pickles_leave_the_data_out():
     )
 
 
-def test_a_stream_of_steps_forgets_the_standard_errors_of_the_fit_before_it():
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("estimator", [HeavyBallRegressor, HeavyBallClassifier])
+def test_standard_errors_are_of_the_data_of_the_fit(estimator, kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 4))
+    y = 1.0 * (X[:, 0] + rng.standard_normal(400) > 0.0)
+    expected = estimator(0.01).fit(X, y).summary("sandwich")
+    data = sp.csr_array(X) if kind == "csr" else X
+    model = estimator(0.01).fit(data, y)
+    if kind == "csr":
+        data.data *= 10.0
+    else:
+        data *= 10.0
+    y[:] = 1.0 - y
+    np.testing.assert_allclose(model.summary("sandwich")["std_error"], expected["std_error"])
+    assert model.standard_errors_.shape[-1] == 5
+
+
+def test_large_data_that_were_changed_are_refused():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30_000, 10))
+    y = X[:, 0] + rng.standard_normal(30_000)
+    model = HeavyBallRegressor().fit(X, y)
+    early = model.standard_errors_
+    other = HeavyBallRegressor().fit(X, y)
+    X[:, 3] *= 2.0
+    np.testing.assert_array_equal(model.standard_errors_, early)
+    refused(
+        other.summary,
+        ValueError,
+        r"HeavyBallRegressor: X or y was changed after the fit, and must be as it was for standard "
+        r"errors; ask for them before you change X, or call fit again\.",
+    )
+
+
+@pytest.mark.parametrize("power", [-300, -160, -40, -30, -24, -20, 160, 300])
+@pytest.mark.parametrize("loss", ["squared", "poisson", "log_loss"])
+def test_fits_do_not_depend_on_the_unit_of_a_column(loss, power):
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((200, 1))
+    X = Z * 10.0**power
+    if loss == "log_loss":
+        y = Z[:, 0] + rng.logistic(size=200) > 0.0
+        models = [HeavyBallClassifier(0.0).fit(data, y) for data in (Z, X)]
+    else:
+        y = rng.poisson(np.exp(0.5 * Z[:, 0]))
+        models = [HeavyBallRegressor(0.0, loss=loss).fit(data, y) for data in (Z, X)]
+    assert models[1].score(X, y) == pytest.approx(models[0].score(Z, y), rel=1e-6)
+    coef = np.ravel(models[1].coef_)[0] * 10.0**power
+    assert coef == pytest.approx(np.ravel(models[0].coef_)[0], rel=1e-6)
+
+
+def test_a_stream_forgets_the_standard_errors_of_the_fit_before_it():
     X = np.random.default_rng(0).standard_normal((200, 3))
-    y = X[:, 0] + X[:, 1] > 0.5 * X[:, 2]
-    model = HeavyBallClassifier(l2=0.1).fit(X, y)
-    assert model.standard_errors_.shape == (1, 4)
+    y = X[:, 0] + X[:, 1]
+    model = HeavyBallRegressor(l2=0.1).fit(X, y)
+    assert model.standard_errors_.shape == (4,)
     with pytest.raises(ValueError, match="partial_fit do not keep; call fit again"):
         model.partial_fit(X, y).summary()
 

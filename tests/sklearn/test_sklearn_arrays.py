@@ -141,14 +141,13 @@ def test_penalties_by_cross_validation(kind, loss):
     np.testing.assert_allclose(host(theirs.coef_), ours.coef_, atol=1e-6)
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_a_stream_is_refused(loss):
+def test_a_stream_is_refused():
     X, make = design(), on("CPU_DEVICE")
-    model = clone(ESTIMATORS[loss])
+    model = clone(ESTIMATORS["squared"])
     refused(
-        lambda: model.partial_fit(make(X), targets(loss, X)),
+        lambda: model.partial_fit(make(X), targets("squared", X)),
         TypeError,
-        rf"{type(model).__name__}: X is an array of array_api_strict, must be a NumPy array for "
+        r"HeavyBallRegressor: X is an array of array_api_strict, must be a NumPy array for "
         r"partial_fit, which goes through the host; give X\.cpu\(\)\.numpy\(\) or the like, or "
         r"use fit\.",
     )

@@ -22,6 +22,8 @@ ESTIMATORS = [
     HeavyBallRegressor(loss="poisson"),
     HeavyBallClassifierCV(l2s=3, cv=3),
     HeavyBallRegressorCV(l2s=3, cv=3),
+    HeavyBallRegressorCV(l2s=3),
+    HeavyBallRegressor(loss="huber"),
 ]
 CHECKS = [
     pytest.param(*pair, id=f"{place}-{pair[1].func.__name__}")

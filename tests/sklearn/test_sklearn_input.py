@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, _plain
+from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
 from refusal import refused
 
 RNG = np.random.default_rng(0)
@@ -223,22 +223,6 @@ def test_several_runs_warn_once():
             WIDE, labels
         )
     assert len(caught) == 1
-
-
-@pytest.mark.parametrize(
-    ("y", "few"),
-    [
-        ([True, False] * 10, True),
-        ([0, 1, 2] * 10, True),
-        ([-1.0, 1.0] * 10, True),
-        ([0.5, 1.0] * 10, False),
-        (list(range(30)), False),  # scikit-learn may have something to say to so many
-        (["a", "b"] * 10, False),
-        ([2**62, -(2**62)] * 10, False),
-    ],
-)
-def test_only_few_whole_numbers_are_classes_at_first_sight(y, few):
-    assert _plain.few_whole_numbers(np.array(y)) == few
 
 
 @pytest.mark.parametrize("seed", [0, 7, np.int64(7)])

@@ -1,4 +1,4 @@
-"""At home in scikit-learn: pipelines, searches, frames, routing, callbacks, displays."""
+"""At home in scikit-learn: pipelines, searches, frames, routing, callbacks, pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import bocce
 import sklearn
-from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, HistoryDisplay, _report
+from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, _report
 from bocce.sklearn._report import Reporter
 from sklearn import datasets
 
@@ -109,7 +109,7 @@ def test_scikit_learn_without_callbacks_will_do(monkeypatch, capsys):
     assert "output 1: step 3, objective 0.5, gradient 2.50e-01" in capsys.readouterr().out
 
 
-# -- history, plan, display -----------------------------------------------------------------------
+# -- history, plan, picture -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [HeavyBallRegressor, HeavyBallClassifier])
@@ -153,28 +153,23 @@ def test_the_plan_of_many_outputs_names_the_slowest():
     assert model.plan_.count("Method 'auto' took") == 3
 
 
-def test_the_display():
+def test_the_picture_of_the_history():
     model = HeavyBallRegressor(random_state=0).fit(X, Y)
-    display = model.plot_history()
-    assert isinstance(display, HistoryDisplay)
-    assert display.figure_ is display.ax_.figure
-    np.testing.assert_array_equal(display.line_.get_xdata(), model.history_["passes"])
-    np.testing.assert_array_equal(display.line_.get_ydata(), model.history_["gradient_norm"])
-    assert display.ax_.get_yscale() == "log"
+    ax = model.plot_history()
+    x, y = ax.lines[0].get_data()
+    np.testing.assert_array_equal(x, model.history_["passes"])
+    np.testing.assert_array_equal(y, model.history_["gradient_norm"])
+    assert ax.get_yscale() == "log"
     _, ax = plt.subplots()
-    again = HistoryDisplay.from_estimator(
-        model, ax=ax, name="mine", x="iteration", y="value", color="red"
-    )
-    assert again.ax_ is ax
-    assert (again.line_.get_label(), again.line_.get_color()) == ("mine", "red")
+    assert model.plot_history(ax=ax, x="iteration", y="value") is ax
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("steps", "objective")
-    with pytest.raises(ValueError, match="plot: y='loss' must be one of"):
+    with pytest.raises(ValueError, match="plot_history: y='loss' must be one of"):
         model.plot_history(y="loss")
 
 
-def test_the_display_has_a_line_for_each_output():
+def test_the_picture_has_a_line_for_each_output():
     model = HeavyBallRegressor(random_state=0).fit(X, np.column_stack([Y, -Y]))
-    lines = model.plot_history().line_
+    lines = model.plot_history().lines
     assert [line.get_label()[-8:] for line in lines] == ["output 0", "output 1"]
 
 

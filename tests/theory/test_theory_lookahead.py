@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from bocce import theory
-from bocce.schedules.adaptive import lookahead_rule
+from bocce.schedules.accelerated import lookahead_rule
 from mean_square import constants, mean_square_radius, random_rows
 
 methods = st.tuples(

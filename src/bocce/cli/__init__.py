@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import claims, doctor, explore, methods, plan, predict, reproduce, solve, theory
+from . import doctor, explore, methods, plan, solve
 from ._terminal import Commands, say
+from .commands import add_commands
 
 HELP = """
 Fit linear models without tuning, find the batch size that momentum needs, and reproduce the paper
@@ -17,14 +18,13 @@ on stochastic heavy-ball momentum.
 \b
 Begin with:
   bocce solve FILE         fit: least squares, or --loss logistic, huber, ...
-  bocce predict FIT FILE   apply a fit (solve --out FIT) to new data
   bocce plan FILE          what solve will do with FILE, and why
   bocce explore            a page with sliders: how large must a batch be?
   bocce reproduce fig3     make a figure of the paper and judge its claims
 
-FILE is a table (CSV, Parquet, ...; the last column is predicted, or --target), LIBSVM text, .npz
-(X, y) or a block file; or the name of a LIBSVM data set, which is downloaded if needed
-(`bocce doctor` lists them).
+FILE is a table of numbers (CSV, Parquet, ...; the last column is predicted, or --target; labels
+are classes), LIBSVM text or .npz (X, y); or the name of a LIBSVM data set, which is downloaded if
+needed (`bocce doctor` lists them).
 
 \b
 Examples:
@@ -75,13 +75,9 @@ def common(
 for command in (
     plan.plan,
     solve.solve,
-    predict.predict,
-    theory.theory,
     explore.explore,
     methods.methods,
-    reproduce.reproduce,
-    claims.report,
-    claims.claims,
     doctor.doctor,
 ):
     app.command()(command)
+add_commands(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ class Column(NamedTuple):
 
 
 class FileData(NamedTuple):
-    """What a FILE holds. ``y`` is None where X is a block file, which holds it as well."""
+    """What a FILE holds. ``y`` is None where X is read in parts, which hold it as well."""
 
     X: Any
     y: Any
@@ -25,26 +26,10 @@ class FileData(NamedTuple):
     target: str | None = None
     weights: Column | None = None
     offset: Column | None = None
-    encoding: Any = None  # how text and dates became numbers
-    imputed: list[float] | None = None  # what stands for missing values, by column
-    excluded: list[str] | None = None  # columns that were left out by name
-
-    def on(self, rows: Any) -> FileData:
-        """Some of the rows, in memory."""
-        weights, offset = (
-            c and c._replace(values=c.values[rows]) for c in (self.weights, self.offset)
-        )
-        return self._replace(X=self.X[rows], y=self.y[rows], weights=weights, offset=offset)
 
     def rows(self) -> tuple[Any, ...]:
         """X, y, the weights and the offset, None where there are none."""
         return self.X, self.y, *(c and c.values for c in (self.weights, self.offset))
-
-    def filled(self, values: list[float]) -> FileData:
-        """The same rows with these values, one a column, where one is missing."""
-        from ..data.impute import fill
-
-        return self._replace(X=fill(self.X, values), imputed=values)
 
     @property
     def in_parts(self) -> bool:
@@ -56,16 +41,15 @@ class FileData(NamedTuple):
         if self.in_parts:
             named: list[str] | None = self.X.classes
             return named
-        return None if self.y.dtype.kind in "fiu" else sorted(set(self.y.tolist()))
+        if self.y.dtype.kind in "fiu":
+            return None
+        return sorted(set(self.y.tolist()))
 
 
-def read(file: str, reading: Reading, keep_missing: bool = False) -> FileData:
-    """The data of a file, or of a known LIBSVM data set; missing values may stay, as NaN."""
+def read(file: str, reading: Reading) -> FileData:
+    """The data of a file, or of a known LIBSVM data set."""
     from .. import data
 
-    chosen, excluded = _listed(reading.columns), _listed(reading.exclude)
-    if chosen:
-        chosen += [_name_or_number(name) for name in (reading.weights, reading.offset) if name]
     if not Path(file).exists() and file in known_sets():
         if not (given := reading.given()):
             return FileData(*data.load(file))
@@ -75,20 +59,12 @@ def read(file: str, reading: Reading, keep_missing: bool = False) -> FileData:
         )
     if not Path(file).exists() and (near := difflib.get_close_matches(file, known_sets(), n=1)):
         raise FileNotFoundError(f"there is no file {file!r}; did you mean the data set {near[0]}?")
-    found = data.open(
-        file,
-        _name_or_number(reading.target),
-        chosen,
-        exclude=excluded,
-        missing="keep" if keep_missing else reading.missing,
-        encode=reading.encode,
-        unknown=reading.unknown,
-    )
-    left_out = [name for name in excluded or () if isinstance(name, str)] or None
+    found = data.open(file, **columns_of(reading))
     X, y = found
-    rows = FileData(X, y, found.columns, found.target, encoding=found.encoding, excluded=left_out)
+    rows = FileData(X, y, found.columns, found.target)
     for option, name in (("weights", reading.weights), ("offset", reading.offset)):
-        rows = _without(rows, option, name, file) if name else rows
+        if name:
+            rows = _without(rows, option, name, file)
     if rows.weights is not None and not (rows.weights.values > 0.0).all():
         name, values = rows.weights
         raise ValueError(
@@ -107,7 +83,10 @@ def _without(data: FileData, option: str, name: str, file: str) -> FileData:
         others = [other for other in names if other != name]  # the problem takes it out of X
         return data._replace(columns=others, offset=Column(name, None))
     if data.in_parts or len(names) != data.X.shape[1]:
-        why = "is read in parts" if data.in_parts else "has columns without names"
+        if data.in_parts:
+            why = "is read in parts"
+        else:
+            why = "has columns without names"
         raise ValueError(
             f"--{option} needs a table in memory with a name for each column, and {file} {why}; "
             f"leave --{option} out, or use Python: bocce.Problem(X, y, ...)."
@@ -122,24 +101,31 @@ def _without(data: FileData, option: str, name: str, file: str) -> FileData:
     place = names.index(found)
     others = [*names[:place], *names[place + 1 :]]
     values = np.asarray(data.X[:, place], dtype=np.float64)
-    if (gaps := np.isnan(values)).any():
-        raise ValueError(
-            f"--{option}: the column {found!r} lacks a value (row {int(np.argmax(gaps))}), must "
-            "have one in every row; leave such rows out with --missing drop."
-        )
     taken: dict[str, Any] = {option: Column(found, values)}
-    encoding, X = data.encoding and data.encoding.without(found), np.delete(data.X, place, axis=1)
-    return data._replace(X=X, columns=others, encoding=encoding, **taken)
+    return data._replace(X=np.delete(data.X, place, axis=1), columns=others, **taken)
+
+
+def columns_of(reading: Reading) -> dict[str, Any]:
+    """What ``data.open`` is told of the columns."""
+    chosen = _listed(reading.columns)
+    if chosen:
+        chosen += [_name_or_number(name) for name in (reading.weights, reading.offset) if name]
+    named = {"target": _name_or_number(reading.target), "columns": chosen}
+    return {**named, "exclude": _listed(reading.exclude)}
 
 
 def _listed(text: str | None) -> list[Any] | None:
-    return [_name_or_number(word) for word in text.split(",")] if text else None
+    if text:
+        return [_name_or_number(word) for word in text.split(",")]
+    return None
 
 
 def _name_or_number(text: str | None) -> str | int | None:
     if text is None:
         return None
-    return int(text) if text.strip().lstrip("-").isdigit() else text.strip()
+    if text.strip().lstrip("-").isdigit():
+        return int(text)
+    return text.strip()
 
 
 class Chosen(NamedTuple):
@@ -149,14 +135,17 @@ class Chosen(NamedTuple):
     why: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.why}; --loss chooses another)" if self.why else self.name
+        if self.why:
+            return f"{self.name} ({self.why}; --loss chooses another)"
+        return self.name
 
 
 def choose_loss(data: FileData, loss: str | None) -> Chosen:
     """The loss that was named, or the one for numbers, for two labels, or for more."""
     from ..losses import REGISTRY
 
-    labels, target = data.labels, data.target or "the target"
+    labels = data.labels
+    target = data.target or "the target"
     if labels is None:
         return Chosen(loss or "squared")
     if len(labels) < 2:
@@ -164,7 +153,10 @@ def choose_loss(data: FileData, loss: str | None) -> Chosen:
             f"{target} has one label only ({labels[0]!r}), must have two or more; check the rows, "
             "or name another column with --target."
         )
-    fitting = "logistic" if len(labels) == 2 else "softmax"
+    if len(labels) == 2:
+        fitting = "logistic"
+    else:
+        fitting = "softmax"
     if loss is None:
         return Chosen(fitting, f"{target} has {len(labels)} labels")
     if not (REGISTRY[loss].margin or REGISTRY[loss].multi_output):
@@ -176,46 +168,37 @@ def choose_loss(data: FileData, loss: str | None) -> Chosen:
     return Chosen(loss)
 
 
-def split(data: FileData, loss: str, share: float, seed: int) -> tuple[FileData, FileData]:
-    """The rows to fit, and those to hold out: a share of all, or of each class."""
-    import numpy as np
+class FileModel(NamedTuple):
+    """What is minimised: in the units of FILE, and as the run sees it."""
 
-    from ..losses import REGISTRY
-    from ..sampling import check_seed, held_out
+    problem: Any
+    targets: Any
+    scaled: Any = None  # the problem in standardised columns; None where columns stay as they are
 
-    if data.in_parts:
-        raise ValueError(
-            "--test needs data in memory, and FILE is read in parts; write the rows to hold out "
-            "into a file of their own, and give that to `bocce predict`."
-        )
-    classes = REGISTRY[loss].margin or REGISTRY[loss].multi_output
-    groups = data.y if classes else np.zeros(len(data.y))
-    chosen = held_out(check_seed("solve", seed), share, groups)
-    if not chosen.any():
-        raise ValueError(
-            f"--test {share:g} of {len(chosen)} rows is less than one row; raise it, or leave "
-            "--test out."
-        )
-    return data.on(~chosen), data.on(chosen)
+    @property
+    def run(self) -> Any:
+        """The problem whose constants, steps and batches the run has."""
+        if self.scaled is None:
+            return self.problem
+        return self.scaled.problem
 
+    def out(self, result: Any) -> Any:
+        """The result of a run with coefficients for the columns of FILE."""
+        if self.scaled is None:
+            return result
+        w, intercept = self.scaled.out(result.w, result.intercept)
+        return replace(result, w=w, intercept=intercept)
 
-def impute(data: FileData, how: str) -> FileData:
-    """The data with the mean or the median of each column for its missing values."""
-    from scipy.sparse import issparse
-
-    from ..data.impute import centres
-
-    if data.in_parts or issparse(data.X):
-        raise ValueError(
-            f"--impute {how} needs a dense table in memory; leave --impute out, or fill in the "
-            "values before."
-        )
-    names = data.columns or [str(j) for j in range(data.X.shape[1])]
-    return data.filled(centres(data.X, how, names))
+    def fitted(self, result: Any) -> Any:
+        """The problem in the units of FILE, with the loss that suits the residuals of the fit."""
+        p = self.problem
+        if p.adapts and result.status != "diverged":
+            return p.suited(p.join_intercept(result.w, result.intercept))
+        return p
 
 
 def problem_of(data: FileData, model: ModelOptions) -> Any:
-    """What is minimised."""
+    """What is minimised, in the units of FILE."""
     from .. import Problem
 
     X, y, weights, offset = data.rows()
@@ -223,3 +206,13 @@ def problem_of(data: FileData, model: ModelOptions) -> Any:
         offset = data.offset.name
     how = {"intercept": model.intercept, "standardize": model.standardize}
     return Problem(X, y, model.loss, model.l2, sample_weight=weights, offset=offset, **how)
+
+
+def model_of(data: FileData, model: ModelOptions) -> FileModel:
+    """What is minimised, in standardised columns too unless they are not wanted."""
+    from ..problems import standardized
+
+    problem = problem_of(data, model)
+    if not model.standardize:
+        return FileModel(problem, data.y)
+    return FileModel(problem, data.y, standardized(problem))

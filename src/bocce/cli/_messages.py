@@ -14,8 +14,7 @@ OPTIONS = {
         name: f"--{name.replace('_', '-')}"
         for name in (
             *("accuracy", "batch_size", "checkpoint", "columns", "kappa", "l2", "loss", "method"),
-            *("missing", "passes", "ratio", "sampling", "seed", "target", "test", "tol"),
-            *("encode", "unknown", "exclude", "impute"),
+            *("exclude", "passes", "ratio", "sampling", "seed", "target", "tol"),
         )
     },
 }
@@ -49,7 +48,7 @@ def in_options(said: str | Exception) -> str:
         found = WHOSE.match(text)
         if found and found[1] in _functions():
             text = text[found.end() :]
-    return PARAMETER.sub(_option, text)
+    return PARAMETER.sub(_option, text.replace("standardize=True", "--standardize"))
 
 
 def _option(match: re.Match[str]) -> str:

@@ -6,13 +6,13 @@ import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
 FILES = (
-    "Parquet, Arrow, CSV or TSV (comma, semicolon or tab; with or without a header), LIBSVM text, "
-    "NPZ (X, y) or a block file; or the name of a LIBSVM data set, such as mushrooms."
+    "A table of numbers, whose target may hold labels: Parquet, Arrow, CSV, LIBSVM text, NPZ "
+    "(X, y) or NPY; or the name of a LIBSVM data set, such as mushrooms."
 )
 
 
@@ -24,7 +24,7 @@ def _data_sets(incomplete: str) -> list[str]:
 def known_sets() -> tuple[str, ...]:
     from ..data import libsvm
 
-    return (*libsvm.KNOWN, *libsvm.ALIASES)
+    return *libsvm.KNOWN, *libsvm.ALIASES
 
 
 def _losses(incomplete: str) -> list[str]:
@@ -49,7 +49,9 @@ def _batch_size(text: str) -> int | float:
 
 
 def _tolerance(tol: str) -> float | str:
-    return tol if tol == "auto" else float(tol)
+    if tol == "auto":
+        return tol
+    return float(tol)
 
 
 File = Annotated[
@@ -61,17 +63,6 @@ OptionalFile = Annotated[
         metavar="[FILE]",
         help="Data that give n and the constants, in any format of solve.",
         autocompletion=_data_sets,
-    ),
-]
-Missing = Annotated[
-    Literal["refuse", "drop"], typer.Option(help="What to do with rows that lack a value.")
-]
-Unknown = Annotated[
-    Literal["refuse", "ignore"] | None,
-    typer.Option(
-        help="What `bocce predict` does with a category that the fit has not seen: an error, or 0 "
-        "in all columns of categories. Default: as in the fit, else refuse.",
-        show_default=False,
     ),
 ]
 Loss = Annotated[
@@ -88,6 +79,13 @@ Plot = Annotated[
     Path | None, typer.Option(help="Write a picture to this file: .png, .svg or .pdf.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def not_default(options: Any) -> list[str]:
+    """The options of a group that have another value than their default."""
+    usual = options._field_defaults
+    changed = [(name, value) for name, value in options._asdict().items() if value != usual[name]]
+    return [f"--no-{name}" if value is False else f"--{name}" for name, value in changed]
 
 
 class Reading(NamedTuple):
@@ -108,15 +106,6 @@ class Reading(NamedTuple):
         str | None,
         typer.Option(metavar="A,B,...", help="Columns to leave out, by name or number."),
     ] = None
-    missing: Missing = "refuse"
-    encode: Annotated[
-        Literal["onehot"] | None,
-        typer.Option(
-            help="onehot turns text into a column of 0 and 1 for each category, dates into days. "
-            "Default: text and dates are refused."
-        ),
-    ] = None
-    unknown: Unknown = None
     weights: Annotated[
         str | None,
         typer.Option(
@@ -132,16 +121,19 @@ class Reading(NamedTuple):
     ] = None
 
     def given(self) -> list[str]:
-        """The options that say something else than their defaults."""
-        usual = self._field_defaults
-        return [f"--{name}" for name, value in self._asdict().items() if value != usual[name]]
+        return not_default(self)
 
 
 class ModelOptions(NamedTuple):
     """Options of the objective."""
 
     loss: Loss = None
-    l2: Annotated[float, typer.Option(help="Penalty: l2/2 ||w||^2 is added to the loss.")] = 0.0
+    l2: Annotated[
+        float,
+        typer.Option(
+            help="Penalty: l2/2 ||w||^2 is added to the loss, w for the standardised columns."
+        ),
+    ] = 0.0
     intercept: Annotated[
         bool,
         typer.Option("--intercept/--no-intercept", help="Fit an intercept, without penalty."),
@@ -149,9 +141,11 @@ class ModelOptions(NamedTuple):
     standardize: Annotated[
         bool,
         typer.Option(
-            "--standardize", help="Penalise in units of each column's standard deviation."
+            "--standardize/--no-standardize",
+            help="Divide columns by their standard deviation, and centre them where there is an "
+            "intercept. Coefficients are printed in the units of FILE.",
         ),
-    ] = False
+    ] = True
 
 
 class Steps(NamedTuple):
@@ -201,7 +195,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     groups = {name: p.annotation for name, p in own.items() if p.annotation in GROUPS}
     options: list[inspect.Parameter] = []
     for name, parameter in own.items():
-        hints = get_type_hints(groups[name], include_extras=True) if name in groups else {}
+        if name in groups:
+            hints = get_type_hints(groups[name], include_extras=True)
+        else:
+            hints = {}
         options += [
             parameter.replace(
                 name=field, annotation=hint, default=groups[name]._field_defaults[field]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import logging
 import math
@@ -35,13 +36,20 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from .._checks import refusal_of
-from .._direct import no_memory
+from .._memory import no_memory
 from ._messages import in_options
 
-DIVERGED, BAD_INPUT, TOLERANCE, DEFECT, INTERRUPTED = 1, 2, 3, 4, 130  # exit codes
+# exit codes
+DIVERGED = 1
+BAD_INPUT = 2
+TOLERANCE = 3
+DEFECT = 4
+INTERRUPTED = 130
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # what wrong input or machines raise
 IN_BATCHES = "take batches, which keep a few blocks of a file: --steps 500 --batch-size 0.02"
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
+# Commands of the package bocce_paper, which is installed apart.
+ELSEWHERE = ("theory", "reproduce", "report", "claims")
 Tell = Callable[..., None]  # tell(what is being done, how much of the total is done)
 
 
@@ -50,10 +58,21 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """--debug is an option of every command: it may stand anywhere."""
-        return super().parse_args(ctx, sorted(args, key=lambda word: word != "--debug"))
+        with _quiet_help(args):
+            return super().parse_args(ctx, sorted(args, key=lambda word: word != "--debug"))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """A command of the paper's package, where that is not installed, says what to install."""
+        if args[0] in ELSEWHERE and args[0] not in self.commands:
+            raise ImportError(
+                f"{args[0]} is a command of the package bocce-paper, which is not installed; run "
+                "pip install ./paper in a clone of bocce."
+            )
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        with _warnings_in_words():
+        asked_for_help = "--help" in ctx.args
+        with _warnings_in_words(), _quiet_help(ctx.args):
             try:
                 return super().invoke(ctx)
             except KeyboardInterrupt as stop:
@@ -62,7 +81,22 @@ class Commands(TyperGroup):
             except Exception as error:
                 if hasattr(error, "exit_code"):  # typer's own exits and usage errors
                     raise
+                if isinstance(error, BrokenPipeError) and asked_for_help:
+                    raise
                 raise typer.Exit(_explained(error, ctx.params.get("debug", False))) from None
+
+
+@contextmanager
+def _quiet_help(words: list[str]) -> Iterator[None]:
+    """Help, which typer prints, goes into the void where its reader, such as ``head``, has left."""
+    asked = "--help" in words or not words
+    try:
+        yield
+    except BrokenPipeError:
+        if not asked:
+            raise
+        _close(1)
+        raise typer.Exit from None
 
 
 def _explained(error: Exception, debug: bool) -> int:
@@ -80,7 +114,9 @@ def _explained(error: Exception, debug: bool) -> int:
     else:
         what = f"{type(error).__name__}: {error}"
         complain("error", f"{what}. This is a defect of bocce; --debug shows where it is.")
-    return BAD_INPUT if expected else DEFECT
+    if expected:
+        return BAD_INPUT
+    return DEFECT
 
 
 @contextmanager
@@ -90,7 +126,10 @@ def resumable(kept: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         there = kept is not None and kept.exists()
-        hint = f"the same command resumes from {kept}" if there else ""
+        if there:
+            hint = f"the same command resumes from {kept}"
+        else:
+            hint = ""
         raise KeyboardInterrupt(hint) from None
 
 
@@ -209,7 +248,9 @@ def number(value: float | None) -> str:
     """Six digits; whole numbers as such; nothing where there is no number."""
     if value is None:
         return ""
-    return f"{value}" if isinstance(value, int) else f"{value:.6g}"
+    if isinstance(value, int):
+        return f"{value}"
+    return f"{value:.6g}"
 
 
 def watched() -> bool:
@@ -269,6 +310,25 @@ def _log_shown_by(tell: Tell) -> Iterator[None]:
 def check_folder(option: str, path: Path | None) -> None:
     if path is not None and not path.parent.is_dir():
         raise ValueError(f"{option}: there is no folder {str(path.parent)!r}; make it first.")
+
+
+def check_apart(
+    option: str, path: Path | None, other: str | Path | None, what: str = "the data"
+) -> None:
+    """Raise, before any work, if a file to write is one that is read."""
+    if path is None or other is None:
+        return
+    if any(path.resolve() == there.resolve() for there in _files(Path(other))):
+        raise ValueError(f"{option}: {str(path)!r} is {what}; choose another name.")
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """The file, the files of a folder, or those that a pattern matches."""
+    yield path
+    if path.is_dir():
+        yield from path.rglob("*")
+    elif not path.exists():
+        yield from map(Path, glob.glob(str(path)))
 
 
 def check_plot(path: Path | None) -> None:

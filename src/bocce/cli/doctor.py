@@ -71,9 +71,11 @@ def _versions() -> Section:
 def _machine() -> Section:
     import platform
 
-    from ..paper.runner import default_jobs
-
-    here = {"system": platform.platform(), "processors": f"{default_jobs()} of {os.cpu_count()}"}
+    if hasattr(os, "sched_getaffinity"):
+        usable = len(os.sched_getaffinity(0))
+    else:
+        usable = os.cpu_count() or 1
+    here = {"system": platform.platform(), "processors": f"{usable} of {os.cpu_count()}"}
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):  # not on Windows
         here["memory"] = _size(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return here
@@ -84,7 +86,9 @@ def _size(count: int) -> str:
     >>> _size(3 * 2**20), _size(5 * 2**30)
     ('3.0 MiB', '5.0 GiB')
     """
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.1f} MiB"
+    if count >= 2**30:
+        return f"{count / 2**30:.1f} GiB"
+    return f"{count / 2**20:.1f} MiB"
 
 
 def _data() -> Section:
@@ -96,8 +100,12 @@ def _data() -> Section:
 def _folders() -> Section:
     from ..data import libsvm
 
-    chosen, cache = os.environ.get("BOCCE_DATA"), libsvm.cache_folder()
-    missing = "" if chosen is None or Path(chosen).is_dir() else " (there is no such folder)"
+    chosen = os.environ.get("BOCCE_DATA")
+    cache = libsvm.cache_folder()
+    if chosen is None or Path(chosen).is_dir():
+        missing = ""
+    else:
+        missing = " (there is no such folder)"
     return {
         "BOCCE_DATA": "not set" if chosen is None else chosen + missing,
         "cache": f"{cache} ({_state(cache) if cache.is_dir() else 'made when needed'})",
@@ -127,7 +135,9 @@ def _kernels() -> Section:
     seconds = time.perf_counter() - started
     twin = minimize(problem, "shb", T=5, batch_size=2, engine="reference")
     agree = np.allclose(run.w, twin.w, rtol=1e-12)
-    cache, hits = Path(loop.advance.stats.cache_path), loop.advance.stats.cache_hits
+    stats = loop.advance.kept.stats
+    cache = Path(stats.cache_path)
+    hits = stats.cache_hits
     how = "taken from the cache" if hits else "compiled"
     verdict = "agrees" if agree else "DISAGREES"
     return {

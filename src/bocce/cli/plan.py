@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ._data import choose_loss, problem_of, read
+from ._data import choose_loss, model_of, read
 from ._options import File, Json, ModelOptions, Plot, Reading, Steps, check_loss, grouped
-from ._terminal import check_plot, progress, save_figure, say, show_json
+from ._terminal import check_apart, check_plot, progress, save_figure, say, show_json
 
 
 @grouped
@@ -26,7 +26,8 @@ def plan(
     """Say what solve will do with the same arguments, and why.
 
     Prints the batches and passes over the data that solve will take, the cost of each fixed batch
-    size, and what to watch out for in the data. --plot draws the costs.
+    size, and what to watch out for in the data. All of it is for standardised columns, as in solve,
+    unless --no-standardize is given. --plot draws the costs.
 
     \b
     Examples:
@@ -38,10 +39,11 @@ def plan(
 
     check_loss("plan", model, run.method)
     check_plot(plot)
+    check_apart("--plot", plot, file)
     with progress(f"reading {file}") as tell:
         data = read(file, reading)
         chosen = choose_loss(data, model.loss)
-        problem = problem_of(data, model._replace(loss=chosen.name))
+        problem = model_of(data, model._replace(loss=chosen.name)).run
         tell("a trial, constants, and what batch sizes cost")
         tol = None if run.tol == "auto" else run.tol
         found = make_plan(
@@ -51,8 +53,14 @@ def plan(
         if plot is not None:
             save_figure(found.plot()[0].figure, plot)
     if json:
-        show_json({"file": file, "loss": chosen.name, **found.to_dict()})
+        facts = {"file": file, "loss": chosen.name, "standardize": model.standardize}
+        show_json({**facts, **found.to_dict()})
         return
-    say(f"{file}\n{f'loss: {chosen}' + chr(10) if chosen.why else ''}{found}")
+    say(file)
+    if chosen.why:
+        say(f"loss: {chosen}")
+    if model.standardize:
+        say("columns: standardised; --no-standardize takes them as they are")
+    say(str(found))
     if plot is not None:
         say(f"\nwrote {plot}")

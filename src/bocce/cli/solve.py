@@ -8,13 +8,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from . import _result
-from ._data import choose_loss, impute, problem_of, read, split
+from ._data import FileModel, choose_loss, model_of, read
 from ._messages import in_options
 from ._options import File, Json, ModelOptions, Reading, Steps, check_loss, grouped
 from ._terminal import (
     BAD_INPUT,
     DIVERGED,
     TOLERANCE,
+    check_apart,
     complain,
     progress,
     resumable,
@@ -29,22 +30,6 @@ def solve(
     reading: Reading,
     model: ModelOptions,
     run: Steps,
-    test: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Hold out this share of the rows (of each class), drawn by --seed, and score the "
-            "fit on them.",
-        ),
-    ] = None,
-    imputation: Annotated[
-        Literal["mean", "median"] | None,
-        typer.Option(
-            "--impute",
-            help="Fill in missing values by the mean or median of their column in the fitted rows; "
-            "`bocce predict` does the same.",
-        ),
-    ] = None,
     errors: Annotated[
         Literal["model", "sandwich"] | None,
         typer.Option(
@@ -52,7 +37,7 @@ def solve(
             "robust against a wrong model (sandwich). Default: model, up to 40 coefficients."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the batches and of --test.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the batches.")] = 0,
     sampling: Annotated[
         Literal["independent", "reshuffle"], typer.Option(help="How batches are drawn.")
     ] = "independent",
@@ -78,37 +63,33 @@ def solve(
     """Minimise a loss on the data of FILE.
 
     Batch, step and momentum are chosen (`bocce plan` says how), an intercept is fitted, and the run
-    stops at --tol. The command prints accuracy or R^2 on the fitted rows, and with --test on
-    held-out rows. Exit code 1: the run diverged; 3: the tolerance was not met.
+    stops at --tol. Columns are standardised, and coefficients are printed in the units of FILE.
+    Accuracy or R^2 are of the fitted rows. Exit code 1: the run diverged; 3: the tolerance was not
+    met.
 
     \b
     Examples:
       bocce solve mushrooms --l2 0.01
       bocce solve train.csv --loss logistic --l2 0.001 --out fit
-      bocce solve train.csv --target sport --weights count --test 0.2
+      bocce solve train.csv --target sport --weights count
       bocce solve train.csv --method 2p-shb -T 5000 --batch-size 0.9
       bocce solve train.csv --checkpoint run     repeat the command to resume
     """
-    from .. import minimize
-    from .._checks import real
-    from ..run.plan import usual_tol
+    from ..planning import usual_tol
 
     check_loss("solve", model, run.method)
     files = _result.out_files(out, force)
+    check_apart("--checkpoint", checkpoint, file)
+    for path in files:
+        check_apart("--out", path, file)
+        check_apart("--out", path, checkpoint, "the checkpoint")
     if ray is not None:
-        _check_ray(sampling, reading, model.standardize)
-    if test is not None:
-        test = real("solve", "test", test, above=0.0, below=1.0, remedy="0.2 is usual")
+        _check_ray(sampling, reading)
     with progress(f"reading {file}"):
-        data, held = read(file, reading, keep_missing=imputation is not None), None
+        data = read(file, reading)
         chosen = choose_loss(data, model.loss)
         model = model._replace(loss=chosen.name)
-        if test is not None:
-            data, held = split(data, chosen.name, test, seed)
-        if imputation is not None:
-            data = impute(data, imputation)
-            held = held and held.filled(data.imputed or [])
-        problem = problem_of(data, model)
+        minimised = model_of(data, model)
     goal = usual_tol(run.steps) if run.tol is None else run.tol
     asked = watched()  # before the bar, which may take stderr's place
     with resumable(checkpoint), progress("starting", run.steps) as tell:
@@ -123,44 +104,89 @@ def solve(
             "checkpoint": checkpoint,
         }
         if ray is None:
-            result = minimize(problem, run.method, sampling=sampling, **options)
+            result = _here(minimised, run.method, sampling, options)
         else:
-            from .. import ray as on_ray
+            result = _on_ray(minimised, run.method, ray, workers, options)
+    result = minimised.out(result)
+    fit = _result.Fit(
+        file=file,
+        loss=str(chosen),
+        method=run.method,
+        tol=goal,
+        problem=minimised.fitted(result),
+        result=result,
+        data=data,
+        errors=errors,
+        standardize=model.standardize,
+    )
+    _report(fit, files, json)
 
-            parts = [file] if data.in_parts else on_ray.split(data.X, data.y, workers)
-            options |= {"loss": model.loss, "l2": model.l2, "intercept": model.intercept}
-            options["address"] = None if ray == "local" else ray
-            result = on_ray.minimize(parts, run.method, **options)
-    kept = (data, held, errors, model.standardize)
-    fit = _result.Fit(file, run.method, goal, problem, result, *kept)
-    scores, table, advice = fit.scores(), fit.coefficients(), fit.advice()
-    figures = _result.summary(fit, scores, table)
-    figures |= {"advice": advice} if advice else {}
+
+def _here(minimised: FileModel, method: str, sampling: str, options: dict[str, Any]) -> Any:
+    from .. import minimize
+
+    return minimize(minimised.run, method, sampling=sampling, **options)
+
+
+def _on_ray(
+    minimised: FileModel, method: str, address: str, workers: int, options: dict[str, Any]
+) -> Any:
+    from .. import ray
+
+    p = minimised.run
+    if p.in_parts and minimised.scaled is not None:
+        raise ValueError(
+            "--ray reads a file in parts as it is, and cannot standardise its columns; add "
+            "--no-standardize, or write a file of standardised columns first."
+        )
+    parts: Any
+    if p.in_parts:
+        parts = [str(p.X.path)]
+    else:
+        parts = ray.split(p.X, minimised.targets, workers)
+    options |= {"loss": p.loss.name, "l2": p.l2, "intercept": p.intercept}
+    options["address"] = None if address == "local" else address
+    return ray.minimize(parts, method, **options)
+
+
+def _report(fit: _result.Fit, files: list[Path], json: bool) -> None:
+    """Write, print, and end with the exit code of the run's status."""
+    score = fit.score()
+    table = fit.coefficients()
+    advice = fit.advice()
+    figures = _result.summary(fit, score, table)
+    if advice:
+        figures["advice"] = advice
     trouble = ""
     try:
         _result.write(files, fit, figures)
     except OSError as error:  # the result is still printed
         trouble = f"--out: {files[0]} and {files[1].name} could not be written: {error.strerror}."
         files = []
-    code = TOLERANCE if goal else 0
-    if result.status in ("converged", "diverged"):
-        code = DIVERGED if result.status == "diverged" else 0
+    code = _exit_code(fit)
     if json:
         show_json({**figures, "wrote": list(map(str, files))})
     else:
-        _result.show(fit, str(chosen), scores, table, said=code != 0)
+        _result.show(fit, score, table, said=code != 0)
         _result.show_where(fit, table, advice, files)
     if code:
-        complain("diverged" if code == DIVERGED else "not converged", in_options(result.message))
+        kind = "diverged" if code == DIVERGED else "not converged"
+        complain(kind, in_options(fit.result.message))
     if trouble:
         complain("error", trouble)
     if code or trouble:
         raise typer.Exit(code or BAD_INPUT)
 
 
-def _check_ray(sampling: str, reading: Reading, standardize: bool) -> None:
-    if standardize:
-        raise ValueError("--standardize must be left out with --ray; scale the columns before.")
+def _exit_code(fit: _result.Fit) -> int:
+    if fit.result.status == "diverged":
+        return DIVERGED
+    if fit.tol and fit.result.status != "converged":
+        return TOLERANCE
+    return 0
+
+
+def _check_ray(sampling: str, reading: Reading) -> None:
     if sampling != "independent":
         raise ValueError(
             f"--sampling {sampling} must be independent with --ray; leave one of them out."

@@ -57,6 +57,7 @@ class RunVerdict(StrEnum):
     DIVERGED = "diverged"
     STALLED = "stalled"  # no fall of f can be measured
     UNBOUNDED = "unbounded"  # w grows without end
+    NOISY = "noisy"  # all steps are taken; the noise of batches keeps f above its start
     BUDGET = "budget"  # the passes that were allowed are used
     STOPPED = "stopped"  # by a callback
 
@@ -130,13 +131,17 @@ class Fixed:
     open_ended = False
 
     def __init__(self, steps: Steps, batch: int) -> None:
-        self.steps, self.batch, self.name = steps, batch, steps.name or "schedule"
+        self.steps = steps
+        self.batch = batch
+        self.name = steps.name or "schedule"
 
     def begin(self, w: Array, first: Look) -> None:
         """Nothing depends on the start."""
 
     def next(self, seen: StageReport | None) -> Stage | RunVerdict:
-        return self.current() if seen is None else seen.verdict
+        if seen is None:
+            return self.current()
+        return seen.verdict
 
     def current(self) -> Stage:
         return Stage(self.name, self.steps, self.batch, self.steps.T)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._record import record
 from ..problems import Look
 from ..rows import Array
 from ..schedules import Method, Schedule
@@ -82,7 +83,7 @@ class Recipe:
     """How to build a named method again: the registry entry and the constants it was built with."""
 
     method: Method
-    constants: dict[str, float | None]
+    constants: dict[str, Any]
 
     def build(self, T: int, doublings: int = 0) -> Any:
         """The method for T steps with L, L_max and kappa~ doubled so many times."""
@@ -118,20 +119,25 @@ class GuardedRun:
         limits: Limits | None = None,
     ) -> None:
         self.first_table = self.table = table
-        self.batch, self.name = batch, name
-        self.levels, self.recipe = levels, recipe
+        self.batch = batch
+        self.name = name
+        self.levels = levels
+        self.recipe = recipe
         self.limits = limits or Limits()
         self.went_back: list[int] = []
         self.highest = math.inf  # the largest recorded norm before the last look
         self.k = 0  # where the stage under way began
-        self.origin, self.coming = 0, levels.gap
+        self.origin = 0
+        self.coming = levels.gap
 
     @property
     def retreats(self) -> int:
         return len(self.went_back)
 
     def answer(self, w: Array, verdict: RunVerdict) -> Array:
-        return w if verdict in (RunVerdict.CONVERGED, RunVerdict.STOPPED) else self.best.w
+        if verdict in (RunVerdict.CONVERGED, RunVerdict.STOPPED):
+            return w
+        return self.best.w
 
     def begin(self, w: Array, first: Look) -> None:
         self.best = Best.of(w.copy(), first)
@@ -150,7 +156,9 @@ class GuardedRun:
         if self._diverges(look.value, look.norm, seen.norms) or seen.verdict:
             return self._retreat()
         self._keep(seen.w, look.value, look.norm, seen.norms)
-        return self.current() if seen.k < self.table.T else RunVerdict.RUNNING
+        if seen.k < self.table.T:
+            return self.current()
+        return RunVerdict.RUNNING
 
     def _diverges(self, value: float, norm: float, norms: Array) -> bool:
         """Should the run be taken back? See ``guard`` for the three cases."""
@@ -169,7 +177,10 @@ class GuardedRun:
         if value <= self.best.value + (self.levels.slack if norm <= self.best.norm else 0.0):
             self.best = Best(w.copy(), value, norm)
         self.best_norm = min(self.best_norm, norm, norms.min(initial=math.inf))
-        self.highest = float(norms.max(initial=0.0)) if norms.size else self.highest
+        if norms.size:
+            self.highest = float(norms.max(initial=0.0))
+        else:
+            self.highest = self.highest
         apart = min(self.coming - self.origin, self.table.T // LOOKS)
         self.coming += max(self.levels.gap, apart)
 
@@ -180,25 +191,34 @@ class GuardedRun:
         if self.k >= self.table.T:
             return RunVerdict.RUNNING
         self.table = shorter(self.table, self.k, len(self.went_back), self.recipe)
-        self.origin, self.highest = self.k, math.inf
+        self.origin = self.k
+        self.highest = math.inf
         self.coming = self.k + self.levels.gap
         return replace(self.current(), start=self.best.w)
 
     def state(self) -> dict[str, Array]:
-        best = self.best
-        numbers = [self.first_value, best.value, best.norm, self.best_norm, self.highest]
-        return {
-            "numbers": np.array(numbers),
-            "counts": np.array([self.k, self.origin, self.coming], dtype=np.int64),
-            "retreats": np.array(self.went_back, dtype=np.int64),
-            "best": best.w,
-        }
+        numbers = record(
+            first_value=self.first_value,
+            best_value=self.best.value,
+            best_point_norm=self.best.norm,
+            best_norm=self.best_norm,
+            highest=self.highest,
+            k=self.k,
+            origin=self.origin,
+            coming=self.coming,
+        )
+        retreats = np.array(self.went_back, dtype=np.int64)
+        return numbers | {"retreats": retreats, "best": self.best.w}
 
     def load(self, state: dict[str, Array]) -> None:
-        numbers = [float(x) for x in state["numbers"]]
-        self.first_value, value, norm, self.best_norm, self.highest = numbers
-        self.best = Best(state["best"], value, norm)
-        self.k, self.origin, self.coming = (int(x) for x in state["counts"])
+        self.first_value = float(state["first_value"])
+        value = float(state["best_value"])
+        self.best = Best(state["best"], value, float(state["best_point_norm"]))
+        self.best_norm = float(state["best_norm"])
+        self.highest = float(state["highest"])
+        self.k = int(state["k"])
+        self.origin = int(state["origin"])
+        self.coming = int(state["coming"])
         self.table = self.first_table
         self.went_back = [int(k) for k in state["retreats"]]
         steps = [0, *self.went_back, self.k]

@@ -15,13 +15,15 @@ from scipy import sparse
 from .._atomic import atomic_write
 from .._checks import choice
 from .._extras import install
-from .read.filesystem import File
+from .read.columns import ReadOptions
 from .read.libsvm import gather, libsvm_lines
 from .read.npz import read_npz
+from .read.paths import File
 from .read.text import Lines, suffix_of
 from .synthetic import FloatArray
 
 SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
+SHIPPED = Path(__file__).parent / "sets"  # Its README says whose the data are.
 _FORMAT = "v1"  # part of a parsed file's name: raise it when parsing changes
 
 
@@ -65,10 +67,11 @@ def load(name: str) -> tuple[sparse.csr_array, FloatArray]:
     """CSR features X and labels y of a data set of the LIBSVM collection, verified.
 
     The file ``name``, plain or with .bz2, .gz or .xz, is looked for in the folder that BOCCE_DATA
-    names, then in the cache folder (BOCCE_CACHE, or the user's cache). Otherwise it is downloaded
-    from the LIBSVM site into the cache (this needs the extra ``data``). Rows, largest index and
-    labels, and where known the SHA-256 of the text, must be those of the table `KNOWN`. The parsed
-    table is kept in the cache as NPZ, under the hash of its file.
+    names, then in the cache folder (BOCCE_CACHE, or the user's cache). The package itself has
+    ``mushrooms``. Otherwise it is downloaded from the LIBSVM site into the cache (this needs
+    the extra ``data``). Rows, largest index and labels, and where known the SHA-256 of the text,
+    must be those of the table `KNOWN`. The parsed table is kept in the cache as NPZ, under the hash
+    of its file.
 
     ``ijcnn`` and ``ijcnn1`` mean ``ijcnn1.tr``, the 35,000 rows of the paper's experiments (the
     site's own ``ijcnn1`` is these and ``ijcnn1.val``); ``rcv1`` means ``rcv1_train.binary``;
@@ -124,8 +127,8 @@ def cache_folder() -> Path:
 
 
 def find(name: str) -> Path | None:
-    """The local file of a data set: in BOCCE_DATA, else in the cache folder, else None."""
-    folders = [cache_folder()]
+    """The local file of a data set: in BOCCE_DATA, the cache folder or the package; else None."""
+    folders = [cache_folder(), SHIPPED]
     if chosen := os.environ.get("BOCCE_DATA"):
         folders.insert(0, Path(chosen))
     candidates = (folder / (name + end) for folder in folders for end in ("", ".bz2", ".gz", ".xz"))
@@ -133,11 +136,13 @@ def find(name: str) -> Path | None:
 
 
 def _download(name: str) -> Path:
-    known, folder = KNOWN[name], cache_folder()
+    known = KNOWN[name]
+    folder = cache_folder()
     here = f"load: {name} is neither in the folder of BOCCE_DATA nor in {str(folder)!r}"
     if known.page is None:
         raise FileNotFoundError(f"{here}, and no site has it; set BOCCE_DATA to where it is.")
-    url, packed = SITE + known.page, suffix_of(known.page)
+    url = SITE + known.page
+    packed = suffix_of(known.page)
     file = name + packed
     try:
         import pooch
@@ -165,7 +170,7 @@ def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
         key = hashlib.file_digest(stream, "sha256").hexdigest()
     parsed = cache_folder() / f"{name}-{_FORMAT}-{key[:32]}.npz"
     try:
-        return read_npz([File(str(parsed))])
+        return read_npz([File(str(parsed))], ReadOptions())
     except (OSError, ValueError):  # a damaged file is as good as none, for it can be made again
         X, y = _parsed(name, File(str(path)))
     try:
@@ -179,7 +184,8 @@ def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
 
 def _parsed(name: str, file: File) -> tuple[sparse.csr_array, FloatArray]:
     """The rows of a file that is what the table says; or raise."""
-    known, digest = KNOWN[name], hashlib.sha256()
+    known = KNOWN[name]
+    digest = hashlib.sha256()
 
     def hashed() -> Iterator[Lines]:
         for lines in libsvm_lines([file]):
@@ -211,4 +217,6 @@ def _parsed(name: str, file: File) -> tuple[sparse.csr_array, FloatArray]:
 def _shown(labels: Iterable[float]) -> str:
     texts = [f"{label:g}" for label in labels]
     text = ", ".join(texts)
-    return text if len(texts) < 40 else f"{len(texts)} values {text}"
+    if len(texts) < 40:
+        return text
+    return f"{len(texts)} values {text}"

@@ -67,5 +67,8 @@ def stream_to_device(X: Any, like: Any, block_rows: int | None = None) -> ArrayR
     check_finite("stream_to_device", Dense(X))
     there = Backend.of(like)
     wide = numpy_type(there.wide)
-    real = there.xp.float32 if np.float32 in (X.dtype, wide) else there.wide
+    if np.float32 in (X.dtype, wide):
+        real = there.xp.float32
+    else:
+        real = there.wide
     return ArrayRows(Ferried(X, Backend(there.xp, there.device, real, there.wide), block_rows))

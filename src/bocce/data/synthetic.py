@@ -86,8 +86,10 @@ def regression(
     True
     """
     where = "regression"
-    n, d = integer(where, "n", n), integer(where, "d", d)
-    kappa, mu = real(where, "kappa", kappa, least=1.0), real(where, "mu", mu, above=0.0)
+    n = integer(where, "n", n)
+    d = integer(where, "d", d)
+    kappa = real(where, "kappa", kappa, least=1.0)
+    mu = real(where, "mu", mu, above=0.0)
     noise_var = real(where, "noise_var", noise_var, least=0.0)
     choice(where, "design", design, DESIGNS)
     choice(where, "spectrum", spectrum, SPECTRA)
@@ -113,7 +115,8 @@ def regression(
 def _rows(design: str, n: int, eigenvalues: FloatArray, rng: np.random.Generator) -> FloatArray:
     d = eigenvalues.size
     if design == "haar":
-        U, V = _orthonormal_columns(n, d, rng), _orthonormal_columns(d, d, rng)
+        U = _orthonormal_columns(n, d, rng)
+        V = _orthonormal_columns(d, d, rng)
         return (U * np.sqrt(n * eigenvalues)) @ V.T
     if design == "heavy":
         Q, _ = np.linalg.qr(rng.random((d, d)))  # of a uniform matrix, as the authors do: not Haar

@@ -64,9 +64,15 @@ class State:
         steps, tally : int, ndarray or None
             How many steps led there, and the new sum of the iterates after several steps.
         """
-        self.w, self.v, self.k, self.row = w, v, self.k + steps, self.row + steps
+        self.w = w
+        self.v = v
+        self.k = self.k + steps
+        self.row = self.row + steps
         if self.tally is not None:
-            self.tally = self.tally + w if tally is None else tally
+            if tally is None:
+                self.tally = self.tally + w
+            else:
+                self.tally = tally
 
     def copy(self) -> State:
         """A state that can change without this one: arrays are replaced, never written to.
@@ -134,12 +140,18 @@ class Recorder:
         str
             "", "diverged" (not kept) or "converged".
         """
-        grad2 = norm2(look.gradient, self.unit) if grad2 is None else grad2
+        if grad2 is None:
+            grad2 = norm2(look.gradient, self.unit)
+        else:
+            grad2 = grad2
         if not (math.isfinite(look.value) and grad2 <= self.limit2):
             return RunVerdict.DIVERGED
-        self.value[self.count], self.grad2[self.count] = look.value, grad2
+        self.value[self.count] = look.value
+        self.grad2[self.count] = grad2
         self.cursor[0] += 1
-        return RunVerdict.CONVERGED if grad2 <= self.goal2 else RunVerdict.RUNNING
+        if grad2 <= self.goal2:
+            return RunVerdict.CONVERGED
+        return RunVerdict.RUNNING
 
 
 def norm2(g: Array, unit: float) -> float:

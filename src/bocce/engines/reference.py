@@ -19,14 +19,18 @@ class ReferenceEngine(TableEngine):
     """Takes steps with NumPy, one batch gradient at a time; also the engine that asks policies."""
 
     def __init__(self, problem: Problem, b: int, seed: int, mode: str) -> None:
-        self.problem, self.b, self.seed, self.mode = problem, b, seed, mode
+        self.problem = problem
+        self.b = b
+        self.seed = seed
+        self.mode = mode
 
     def advance(
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
     ) -> StepReport:
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(state.k, stop):
-                w, v = state.w, state.v
+                w = state.w
+                v = state.v
                 if recorder.due(k) and (verdict := recorder.keep(self.look(w))):
                     return StepReport(verdict)
                 alpha, beta, theta = self._decide(state, steps)

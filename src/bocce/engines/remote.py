@@ -19,10 +19,14 @@ class RemoteEngine(ReferenceEngine):
 
     def __init__(self, problem: Problem, b: int) -> None:
         self.problem = problem
-        self.units, self.taken = problem.units, problem.units_in(b)
+        self.units = problem.units
+        self.taken = problem.units_in(b)
         self.has_gram = problem.has_gram
         self.leave_out = self.has_gram and 2 * self.taken > self.units
-        self.fetched = self.units - self.taken if self.leave_out else self.taken
+        if self.leave_out:
+            self.fetched = self.units - self.taken
+        else:
+            self.fetched = self.taken
 
     def unit_sum(self, at: Array, k: int) -> Array:
         """Sum of slope_i x_i over the units that step k fetches."""
@@ -43,7 +47,10 @@ class RemoteEngine(ReferenceEngine):
 
     def batch_gradient(self, at: Array, k: int) -> Array:
         p = self.problem
-        total = self.unit_sum(at, k) if self.fetched else np.zeros(p.width)
+        if self.fetched:
+            total = self.unit_sum(at, k)
+        else:
+            total = np.zeros(p.width)
         if self.leave_out:
             total = p.n * self.mean(at)[1] - total
         return np.asarray(total * (self.units / (self.taken * p.n)) + p.ridge * at)

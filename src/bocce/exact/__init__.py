@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .averages import expected_average
+from .arrival import BatchFacts, batch_facts
+from .batches import BatchCurve, UsefulBatches, batch_curve, useful_batches
 from .best import BestSchedule, best_schedule, regret
 from .curves import Curve, expected
 from .gaussian import Gaussian
@@ -12,20 +13,22 @@ from .stability import (
     mean_square_rate,
     stationary,
 )
-from .typical import Typical, typical_rate
 
 __all__ = [
+    "BatchCurve",
+    "BatchFacts",
     "BestSchedule",
     "Curve",
     "Gaussian",
     "Stationary",
-    "Typical",
+    "UsefulBatches",
+    "batch_curve",
+    "batch_facts",
     "best_schedule",
     "critical_batch_size",
     "expected",
-    "expected_average",
     "mean_square_rate",
     "regret",
     "stationary",
-    "typical_rate",
+    "useful_batches",
 ]

@@ -1,25 +1,11 @@
-"""How kernels of exact moments are compiled, and the walk of `bocce.exact.curves`, compiled."""
+"""The walk of `bocce.exact.curves`, to be compiled."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-from .._compiled import on_disk
-from ..schedules.schedule import FloatArray, Table
-
-# Sums may be reordered and contracted, but NaN and infinity keep their meaning.
-FAST = {"reassoc", "contract", "nsz", "arcp"}
-
-
-@functools.cache
-def compiled(body: Callable[..., Any]) -> Callable[..., Any]:
-    """``body``, compiled when first asked for (numba is slow to import)."""
-    kernel: Callable[..., Any] = on_disk(body, nogil=True, fastmath=FAST, error_model="numpy")
-    return kernel
+from ..schedules.moments import BatchTable
+from ..schedules.schedule import FloatArray
 
 
 def rest(start: FloatArray, r: int) -> FloatArray:
@@ -32,12 +18,11 @@ def rest(start: FloatArray, r: int) -> FloatArray:
 
 
 def walk(
-    table: Table,
+    table: BatchTable,
     lam: FloatArray,
     quartic: FloatArray,
     cubic: FloatArray,
     constant: FloatArray,
-    zeta0_2: float,
     state: FloatArray,
     kept: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
@@ -46,13 +31,24 @@ def walk(
     ``state`` (see `rest`) is moved on; ``kept[k]`` takes the state before step k, unless its size
     is 0. A variance that has overflown stays infinite.
     """
-    alpha, beta, theta = table
-    T, r, D, every = alpha.size, cubic.shape[1], constant.size, lam.size
-    C, C_v, first = state[:D], state[D : 2 * D], 2 * D + r * r
-    C_ev, m, m_v = state[2 * D : first].reshape(r, r), state[first : first + every], state[-every:]
-    means, variances = np.zeros((T + 1, every)), np.zeros((T + 1, r))
-    P, injected = np.zeros(D), np.zeros(D)
-    x, s, m_y = np.zeros(every), np.zeros(every), np.zeros(every)
+    alpha, beta, theta, zeta2 = table
+    T = alpha.size
+    r = cubic.shape[1]
+    D = constant.size
+    every = lam.size
+    C = state[:D]
+    C_v = state[D : 2 * D]
+    first = 2 * D + r * r
+    C_ev = state[2 * D : first].reshape(r, r)
+    m = state[first : first + every]
+    m_v = state[-every:]
+    means = np.zeros((T + 1, every))
+    variances = np.zeros((T + 1, r))
+    P = np.zeros(D)
+    injected = np.zeros(D)
+    x = np.zeros(every)
+    s = np.zeros(every)
+    m_y = np.zeros(every)
     root2 = np.sqrt(2.0)
     noisy = True
     means[0] = m
@@ -75,14 +71,16 @@ def walk(
             for p in range(D):  # quartic P + cubic m_y + constant; half of the symmetric table
                 injected[p] = constant[p]
             for p in range(D):
-                row, value, total = quartic[p], P[p], 0.0
+                row = quartic[p]
+                value = P[p]
+                total = 0.0
                 for q in range(p):
                     total += row[q] * P[q]
                     injected[q] += row[q] * value
                 injected[p] += total + row[p] * value
                 for i in range(r):
                     injected[p] += cubic[p, i] * m_y[i]
-            strength = alpha[k] * alpha[k] * zeta0_2
+            strength = alpha[k] * alpha[k] * zeta2[k]
             p = 0
             finite = True
             for i in range(r):

@@ -1,10 +1,11 @@
-"""The gradient of E f(w_T) - f* in all 3 T numbers of a schedule: the moments, run backwards.
+"""The gradient of E f(w_T) - f* in all numbers of a schedule: the moments, run backwards.
 
 One pass forwards keeps the moments. One pass backwards carries their cotangents (how much the final
-value rises with each moment) and gives the derivative in alpha, beta and theta at every step. Three
-kinds of dynamics stand behind one interface: `Means` (the full batch: the error is its mean),
-`GaussianMoments` (O(d) a step) and `RowMoments` (the table of a data set). Where the moments of all
-steps would not fit in memory, some are kept and the steps between them are repeated.
+value rises with each moment) and gives the derivative in alpha, beta, theta and zeta0^2 (the noise
+of a batch) at every step. Three kinds of dynamics stand behind one interface: `Means` (the full
+batch: the error is its mean), `GaussianMoments` (O(d) a step) and `RowMoments` (the table of a data
+set). Where the moments of all steps would not fit in memory, some are kept and the steps between
+them are repeated.
 
 Derivation: docs/theory/best-schedule.md. Plain Python here; `compiled` compiles it.
 """
@@ -17,9 +18,16 @@ from typing import Any
 
 import numpy as np
 
+from ..schedules.moments import (
+    BatchTable,
+    at_rest,
+    compiled,
+    moments,
+    pulled_back,
+    with_batches,
+)
 from ..schedules.schedule import FloatArray, Table
-from ._kernel import compiled, rest, walk
-from .gaussian import at_rest, moments
+from ._kernel import rest, walk
 from .moments import Tabulated
 
 KEPT_NUMBERS = 1 << 25  # moments kept at once: 256 MB
@@ -30,8 +38,9 @@ class Dynamics:
 
     ``forwards(table, *constants, state, kept)`` moves the state through the steps of a table;
     ``kept[k]`` takes the state before step k, unless its size is 0. ``backwards(table, *constants,
-    kept, cotangent)`` moves a cotangent back and returns the derivatives in the table, (3, T). What
-    is asked for is the sum of ``linear s + square s^2`` over the numbers s of the last state.
+    kept, cotangent)`` moves a cotangent back and returns the derivatives in the table, (4, T). The
+    fourth column of a table is zeta0^2; where a table has three, it is ``zeta0_2``. The value is
+    the sum of ``linear s + square s^2`` over the numbers s of the last state.
     """
 
     def __init__(
@@ -41,56 +50,71 @@ class Dynamics:
         linear: FloatArray | float,
         square: FloatArray | float,
         *constants: Any,
+        zeta0_2: float = 0.0,
     ) -> None:
-        self.start, self.kernels, self.constants = start, kernels, constants
-        self.linear, self.square = linear, square
+        self.start = start
+        self.zeta0_2 = zeta0_2
+        self.kernels = kernels
+        self.constants = constants
+        self.linear = linear
+        self.square = square
 
     def value(self, state: FloatArray) -> float:
         return float(np.sum(self.linear * state + self.square * state**2))
+
+    def values(self, states: FloatArray) -> FloatArray:
+        """``value`` of each of several states."""
+        terms = self.linear * states + self.square * states**2
+        found: FloatArray = terms.sum(axis=tuple(range(1, terms.ndim)))
+        return found
 
     def cotangent(self, state: FloatArray) -> FloatArray:
         """The derivative of ``value`` in the last state."""
         return self.linear + 2.0 * self.square * state
 
-    def forward(self, table: Table, state: FloatArray, kept: FloatArray) -> None:
+    def forward(self, table: BatchTable, state: FloatArray, kept: FloatArray) -> None:
         compiled(self.kernels[0])(table, *self.constants, state, kept)
 
-    def backward(self, table: Table, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
+    def backward(self, table: BatchTable, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
         found: FloatArray = compiled(self.kernels[1])(table, *self.constants, kept, cotangent)
         return found
 
 
 def value_and_gradient(
-    dynamics: Dynamics, table: Table, most: int = KEPT_NUMBERS
+    dynamics: Dynamics, table: Table | BatchTable, most: int = KEPT_NUMBERS
 ) -> tuple[float, FloatArray]:
-    """The final value and its derivatives in (alpha, beta, theta), (3, T).
+    """The final value and its derivatives in the columns of the table, (3, T) or (4, T).
 
     The value is infinite, and the derivatives are 0, where the moments overflow. About ``most``
     numbers are kept.
     """
-    T, state = table[0].size, dynamics.start.copy()
+    T = table[0].size
+    columns = len(table)
+    full = table if len(table) == 4 else with_batches(table, dynamics.zeta0_2)
+    state = dynamics.start.copy()
     stride = min(T, max(most // state.size, math.isqrt(T), 1))
     places = range(0, T, stride)
     starts = []
     for first in places:
         starts.append(state.copy())
-        dynamics.forward(_part(table, first, stride), state, np.empty((0, *state.shape)))
+        dynamics.forward(_part(full, first, stride), state, np.empty((0, *state.shape)))
     value = dynamics.value(state)
-    gradient = np.zeros((3, T))
+    gradient = np.zeros((columns, T))
     if not math.isfinite(value):
         return math.inf, gradient
     cotangent = dynamics.cotangent(state)
     for first, begin in zip(reversed(places), reversed(starts)):
-        part = _part(table, first, stride)
+        part = _part(full, first, stride)
         kept = np.empty((part[0].size, *state.shape))
         dynamics.forward(part, begin, kept)
-        gradient[:, first : first + stride] = dynamics.backward(part, kept, cotangent)
+        gradient[:, first : first + stride] = dynamics.backward(part, kept, cotangent)[:columns]
     return value, gradient
 
 
-def _part(table: Table, first: int, length: int) -> Table:
-    alpha, beta, theta = (np.ascontiguousarray(column[first : first + length]) for column in table)
-    return alpha, beta, theta
+def _part(table: BatchTable, first: int, length: int) -> BatchTable:
+    place = slice(first, first + length)
+    alpha, beta, theta, zeta2 = (np.ascontiguousarray(column[place]) for column in table)
+    return alpha, beta, theta, zeta2
 
 
 class Means(Dynamics):
@@ -99,13 +123,15 @@ class Means(Dynamics):
     def __init__(self, lam: FloatArray, errors: FloatArray, weights: FloatArray) -> None:
         start, square = (np.stack([x, np.zeros(lam.size)]) for x in (np.sqrt(errors), weights))
         super().__init__(start, (means_forward, means_backward), 0.0, square, lam)
-        self.lam, self.weights = lam, weights
+        self.lam = lam
+        self.weights = weights
 
 
-def means_forward(table: Table, lam: FloatArray, state: FloatArray, kept: FloatArray) -> None:
+def means_forward(table: BatchTable, lam: FloatArray, state: FloatArray, kept: FloatArray) -> None:
     """v becomes s v - x e and e becomes e + v, with x = alpha lam and s = beta - theta x."""
-    alpha, beta, theta = table
-    e, v = state[0], state[1]
+    alpha, beta, theta, _ = table
+    e = state[0]
+    v = state[1]
     for k in range(alpha.size):
         if kept.size > 0:
             kept[k] = state
@@ -116,15 +142,19 @@ def means_forward(table: Table, lam: FloatArray, state: FloatArray, kept: FloatA
 
 
 def means_backward(
-    table: Table, lam: FloatArray, kept: FloatArray, cotangent: FloatArray
+    table: BatchTable, lam: FloatArray, kept: FloatArray, cotangent: FloatArray
 ) -> FloatArray:
     """The adjoint of ``means_forward``: d_NAME is the derivative of the final value in NAME."""
-    alpha, beta, theta = table
-    gradient = np.zeros((3, alpha.size))
-    d_e, d_v = cotangent[0], cotangent[1]
+    alpha, beta, theta, _ = table
+    gradient = np.zeros((4, alpha.size))
+    d_e = cotangent[0]
+    d_v = cotangent[1]
     for k in range(alpha.size - 1, -1, -1):
-        e, v = kept[k, 0], kept[k, 1]
-        d_alpha, d_beta, d_theta = 0.0, 0.0, 0.0
+        e = kept[k, 0]
+        v = kept[k, 1]
+        d_alpha = 0.0
+        d_beta = 0.0
+        d_theta = 0.0
         for j in range(lam.size):
             x = alpha[k] * lam[j]
             d_next = d_e[j] + d_v[j]
@@ -134,12 +164,14 @@ def means_backward(
             d_theta -= x * d_s
             d_v[j] = (beta[k] - theta[k] * x) * d_next
             d_e[j] -= x * d_next
-        gradient[0, k], gradient[1, k], gradient[2, k] = d_alpha, d_beta, d_theta
+        gradient[0, k] = d_alpha
+        gradient[1, k] = d_beta
+        gradient[2, k] = d_theta
     return gradient
 
 
 class GaussianMoments(Dynamics):
-    """The moments (p, c, q) of `bocce.exact.gaussian`, d of each."""
+    """The moments (p, c, q) of `bocce.schedules.moments`, d of each."""
 
     def __init__(
         self,
@@ -149,51 +181,16 @@ class GaussianMoments(Dynamics):
         zeta0_2: float,
         noise: float,
     ) -> None:
-        start, linear = at_rest(errors), at_rest(weights)
-        super().__init__(start, (moments, gaussian_backward), linear, 0.0, lam, zeta0_2, noise)
+        start = at_rest(errors)
+        linear = at_rest(weights)
+        constants = (lam, np.ones(lam.size), noise)
+        kernels = (moments, pulled_back)
+        super().__init__(start, kernels, linear, 0.0, *constants, zeta0_2=zeta0_2)
 
-
-def gaussian_backward(
-    table: Table,
-    lam: FloatArray,
-    zeta0_2: float,
-    noise: float,
-    kept: FloatArray,
-    cotangent: FloatArray,
-) -> FloatArray:
-    """The adjoint of ``gaussian.moments``: d_NAME is the derivative of the final value in NAME."""
-    alpha, beta, theta = table
-    T, d = alpha.size, lam.size
-    gradient = np.zeros((3, T))
-    d_p, d_c, d_q = cotangent[0], cotangent[1], cotangent[2]
-    for k in range(T - 1, -1, -1):
-        p, c, q = kept[k, 0], kept[k, 1], kept[k, 2]
-        a, look = alpha[k], theta[k]
-        strength = a * a * zeta0_2
-        drive, d_drive = noise, 0.0
-        for j in range(d):
-            drive += lam[j] * (p[j] + 2.0 * look * c[j] + look * look * q[j])
-            d_drive += strength * lam[j] * (d_p[j] + d_c[j] + d_q[j])
-        d_a, d_beta, d_theta = 0.0, 0.0, 0.0
-        for j in range(d):
-            x = a * lam[j]
-            s = beta[k] - look * x
-            at_y = p[j] + 2.0 * look * c[j] + look * look * q[j]
-            cross = s * c[j] - x * p[j]
-            d_square = d_p[j] + d_c[j] + d_q[j]
-            d_cross = 2.0 * d_p[j] + d_c[j] - x * d_square
-            d_y = strength * lam[j] * lam[j] * d_square + lam[j] * d_drive
-            d_s = d_square * (2.0 * s * q[j] - x * c[j]) + d_cross * c[j]
-            d_x = -d_square * (s * c[j] + cross) - d_cross * p[j] - look * d_s
-            d_beta += d_s
-            d_theta += 2.0 * d_y * (c[j] + look * q[j]) - x * d_s
-            d_a += lam[j] * d_x
-            d_a += 2.0 * a * zeta0_2 * lam[j] * (lam[j] * at_y + drive) * d_square
-            d_p[j] += d_y - x * d_cross
-            d_c[j] = s * (d_cross - x * d_square) + 2.0 * look * d_y
-            d_q[j] = s * s * d_square + look * look * d_y
-        gradient[0, k], gradient[1, k], gradient[2, k] = d_a, d_beta, d_theta
-    return gradient
+    def backward(self, table: BatchTable, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
+        found: FloatArray
+        found, _ = compiled(self.kernels[1])(table, *self.constants, kept, cotangent)
+        return found
 
 
 class RowMoments(Dynamics):
@@ -215,17 +212,17 @@ class RowMoments(Dynamics):
         linear, square = np.zeros((2, state.size))
         linear[: triangle.D][triangle.rows == triangle.columns] = weights[: triangle.d]
         square[-2 * lam.size : -lam.size] = weights
-        constants = (lam, noise.quartic, noise.cubic, noise.constant, zeta0_2)
-        super().__init__(state, (walk, rows_backward), linear, square, *constants)
+        constants = (lam, noise.quartic, noise.cubic, noise.constant)
+        kernels = (walk, rows_backward)
+        super().__init__(state, kernels, linear, square, *constants, zeta0_2=zeta0_2)
 
 
 def rows_backward(
-    table: Table,
+    table: BatchTable,
     lam: FloatArray,
     quartic: FloatArray,
     cubic: FloatArray,
     constant: FloatArray,
-    zeta0_2: float,
     kept: FloatArray,
     cotangent: FloatArray,
 ) -> FloatArray:
@@ -233,21 +230,35 @@ def rows_backward(
 
     Off the diagonal e_ij and e_ji are two numbers, on it they are one number that enters twice.
     """
-    alpha, beta, theta = table
-    T, r, D, every = alpha.size, cubic.shape[1], constant.size, lam.size
+    alpha, beta, theta, zeta2 = table
+    T = alpha.size
+    r = cubic.shape[1]
+    D = constant.size
+    every = lam.size
     first = 2 * D + r * r
-    d_C, d_Cv, d_Cev = cotangent[:D], cotangent[D : 2 * D], cotangent[2 * D : first].reshape(r, r)
-    d_m, d_v = cotangent[first : first + every], cotangent[-every:]
-    P, d_square, d_fresh, scale = np.empty(D), np.empty(D), np.empty(D), np.empty(D)
-    gradient = np.zeros((3, T))
+    d_C = cotangent[:D]
+    d_Cv = cotangent[D : 2 * D]
+    d_Cev = cotangent[2 * D : first].reshape(r, r)
+    d_m = cotangent[first : first + every]
+    d_v = cotangent[-every:]
+    P = np.empty(D)
+    d_square = np.empty(D)
+    d_fresh = np.empty(D)
+    scale = np.empty(D)
+    gradient = np.zeros((4, T))
     for k in range(T - 1, -1, -1):
-        C, C_v, C_ev = kept[k, :D], kept[k, D : 2 * D], kept[k, 2 * D : first].reshape(r, r)
-        m, v = kept[k, first : first + every], kept[k, first + every :]
-        look, strength = theta[k], alpha[k] ** 2 * zeta0_2
+        C = kept[k, :D]
+        C_v = kept[k, D : 2 * D]
+        C_ev = kept[k, 2 * D : first].reshape(r, r)
+        m = kept[k, first : first + every]
+        v = kept[k, first + every :]
+        look = theta[k]
+        strength = alpha[k] ** 2 * zeta2[k]
         x = alpha[k] * lam
         s = beta[k] - look * x
         m_y = (m + look * v)[:r]
-        d_s, d_x = np.zeros(every), np.zeros(every)
+        d_s = np.zeros(every)
+        d_x = np.zeros(every)
         p = 0
         for i in range(r):
             for j in range(i, r):
@@ -260,13 +271,16 @@ def rows_backward(
         injected = quartic @ P + cubic @ m_y + constant
         d_P = strength * (quartic @ d_fresh)  # the table is symmetric
         d_mean = strength * (d_fresh @ cubic)
-        d_alpha, d_theta = 2.0 * alpha[k] * zeta0_2 * (d_fresh @ injected), 0.0
+        d_strength = d_fresh @ injected
+        d_alpha = 2.0 * alpha[k] * zeta2[k] * d_strength
+        d_theta = 0.0
         p = 0
         for i in range(r):
             for j in range(i, r):
                 e_ij = C_ev[i, j] * s[j] - C[p] * x[j]
                 v_ij = C_v[p] * s[j] - C_ev[j, i] * x[j]
-                d_second, d_vij = scale[p] * d_P[p], s[i] * d_square[p]
+                d_second = scale[p] * d_P[p]
+                d_vij = s[i] * d_square[p]
                 d_eij = d_C[p] + d_Cev[i, j] - x[i] * d_square[p]
                 d_eji = d_C[p] + (d_Cev[j, i] if i < j else 0.0)
                 d_mean[i] += d_second * m_y[j]
@@ -296,5 +310,7 @@ def rows_backward(
             d_theta -= x[i] * d_s[i]
             d_alpha += lam[i] * d_x[i]
             gradient[1, k] += d_s[i]
-        gradient[0, k], gradient[2, k] = d_alpha, d_theta
+        gradient[0, k] = d_alpha
+        gradient[2, k] = d_theta
+        gradient[3, k] = alpha[k] ** 2 * d_strength
     return gradient

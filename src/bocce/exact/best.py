@@ -20,6 +20,7 @@ from ..schedules.schedule import Table
 from ..theory.batch import zeta2
 from ..theory.finite import start_of
 from .adjoint import Dynamics, GaussianMoments, Means, RowMoments, value_and_gradient
+from .budget import LOST, Budget
 from .curves import Curve, expected
 from .gaussian import Gaussian, sampling
 from .moments import FloatArray, Tabulated, frame_of
@@ -30,13 +31,13 @@ from .search import (
     descend,
     pulled_back,
     search,
+    search_from,
     table_of,
 )
 
 Model = Problem | Gaussian
 
 STARTS = 3  # tables of the registry that the search begins from, the best ones
-LOST = 700.0  # stands for the logarithm of a value that has overflown
 SMOOTHING = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # zeta0^2 on the way to a best schedule on all rows
 SMOOTHING_TOL = 1.0
 SHARPNESS = (10.0, 100.0)  # of the soft maximum over scenarios, one after the other
@@ -61,6 +62,8 @@ class BestSchedule:
         Whether ``gradient`` is at most tol.
     history : tuple of float
         The value after each step of L-BFGS.
+    batch_sizes : ndarray of int
+        The rows of each step.
     bests : tuple of float, default ()
         With scenarios, the values that the table is compared with.
     """
@@ -71,14 +74,16 @@ class BestSchedule:
     gradient: float
     converged: bool
     history: tuple[float, ...]
+    batch_sizes: npt.NDArray[np.int64]
     bests: tuple[float, ...] = ()
 
 
 def best_schedule(
     model: Model,
     T: int,
-    batch_size: int | float,
+    batch_size: int | float | None = None,
     *,
+    budget: int | None = None,
     start: npt.ArrayLike | None = None,
     of: str = "gap",
     scenarios: Sequence[Mapping[str, Any]] | None = None,
@@ -90,6 +95,10 @@ def best_schedule(
     about three curves. L-BFGS-B lowers log(value) over log alpha, log(1 - beta) <= 0 and
     log(1 + theta) >= 0, from the best tables of the registry, in at most 3,000 steps. The value is
     not convex, so the result is an upper bound on the best value there is.
+
+    With ``budget`` the batch of each step is searched, too, as a fourth column: b_k >= 1 with the
+    sum ``budget``, by the derivative in zeta0^2 of each step. The batches are then rounded to
+    integers, and the table is searched again for them, so that the value is exact.
     Source: docs/theory/best-schedule.md.
 
     Parameters
@@ -98,7 +107,9 @@ def best_schedule(
         Least squares with up to a few dozen columns, or a model with any spectrum; its start: w_0
         of a Problem (by default 0), or the squared error by eigenvalue (by default the model's).
     T, batch_size : int, int or float
-        Number of steps; the batch: rows (int), or a share of n (float in (0, 1]).
+        Number of steps; the batch: rows (int), or a share of n (float in (0, 1]); None with budget.
+    budget : int, optional
+        Rows of all batches together, at least T; the batch may then change from step to step.
     of : {"gap", "error"}, default "gap"
         The quantity at step T to minimise: E f - f*, or E||w - w*||^2.
     scenarios : sequence of dict, optional
@@ -111,6 +122,11 @@ def best_schedule(
     -------
     BestSchedule
 
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or neither ``batch_size`` nor ``budget`` is given.
+
     Examples
     --------
     >>> model = Gaussian([1.0, 0.1])
@@ -122,9 +138,14 @@ def best_schedule(
     T = _checks.integer(where, "T", T, least=1, remedy="give the number of steps")
     tol = _checks.real(where, "tol", tol, above=0.0, remedy="1e-2 is usual")
     _checks.choice(where, "of", of, ["gap", "error"])
+    if budget is not None:
+        return _budgeted(where, model, T, batch_size, budget, start, of, scenarios, tol)
+    if batch_size is None and scenarios is None:
+        rule = "the rows of a batch, or budget the rows of all"
+        raise _checks.refused(ValueError, where, "batch_size", None, rule, "give one of the two")
     base: dict[str, Any] = {"model": model, "batch_size": batch_size, "start": start}
     if scenarios is None:
-        return _single(_Case(where, **base, of=of), T, tol)
+        return _single(Case(where, **base, of=of), T, tol)
     return _universal(where, base, list(scenarios), T, of, tol)
 
 
@@ -158,11 +179,11 @@ def regret(
     True
     """
     best = best_schedule(model, schedule.T, batch_size, start=start, of=of, tol=tol)
-    curve = _Case("regret", model, batch_size, start, of).curve(schedule)
+    curve = Case("regret", model, batch_size, start, of).curve(schedule)
     return float((curve.gap if of == "gap" else curve.error2)[-1]) / best.value
 
 
-class _Case:
+class Case:
     """A model, a batch and a start, ready for values and gradients."""
 
     def __init__(
@@ -173,22 +194,26 @@ class _Case:
         start: npt.ArrayLike | None,
         of: str,
     ) -> None:
-        self.batch_size, self.of = batch_size, of
-        self.model, self.w0 = model, start
+        self.batch_size = batch_size
+        self.of = of
+        self.model = model
+        self.w0 = start
         self.dynamics: Dynamics
         if isinstance(model, Gaussian):
             self.w0 = None
             if start is not None:
                 model = replace(model, start=np.array(start, dtype=np.float64))
-            self.model, lam = model, model.spectrum
-            _, zeta0_2 = sampling(where, model, batch_size)
+            self.model = model
+            lam = model.spectrum
+            self.b, zeta0_2 = sampling(where, model, batch_size)
             known = (lam, model.start, self._weights(lam))
             self.dynamics = Means(*known)
             if zeta0_2 > 0.0:
                 self.dynamics = GaussianMoments(*known, zeta0_2, model.noise)
-            self.constants = model.schedule_arguments(batch_size)
+            self.constants = model.known(batch_size)
             return
-        frame, b = frame_of(where, model), batch_rows(where, batch_size, model.n)
+        frame = frame_of(where, model)
+        self.b = b = batch_rows(where, batch_size, model.n)
         lam, error = frame.along(start_of(where, start, model.d))
         if b == model.n:
             self.dynamics = Means(lam, error**2, self._weights(lam))
@@ -199,10 +224,13 @@ class _Case:
         L_max, tilde = c.sharpest
         mu = float(frame.lam.min())  # the least curvature that moves
         self.constants = {"L": c.L, "mu": mu, "L_max": L_max, "kappa_tilde": tilde}
-        self.constants |= {"n": model.n, "b": b}
+        self.constants |= {"n": model.n, "b": b, "spectrum": c.spectrum}
+        self.constants |= {"noise": model.pilot(start_of(where, start, model.d)).noise}
 
     def _weights(self, lam: FloatArray) -> FloatArray:
-        return 0.5 * lam if self.of == "gap" else np.ones(lam.size)
+        if self.of == "gap":
+            return 0.5 * lam
+        return np.ones(lam.size)
 
     def curve(self, schedule: Schedule) -> Curve:
         return expected(self.model, schedule, self.batch_size, self.w0)
@@ -240,7 +268,7 @@ class _Case:
         return [found[i] for value, i in ranked[:STARTS] if value < LOST]
 
 
-def _smoothed(case: _Case, means: Means, table: Table) -> Table:
+def _smoothed(case: Case, means: Means, table: Table) -> Table:
     """On all rows, tables that differ by rounding end far apart; sampling noise, falling, leads."""
     u = coordinates(table)
     known = (means.lam, means.start[0] ** 2, means.weights)
@@ -250,7 +278,7 @@ def _smoothed(case: _Case, means: Means, table: Table) -> Table:
     return table_of(u)
 
 
-def _single(case: _Case, T: int, tol: float) -> BestSchedule:
+def _single(case: Case, T: int, tol: float) -> BestSchedule:
     starts = case.tables(T)
     if starts and isinstance(case.dynamics, Means):
         starts.append(_smoothed(case, case.dynamics, starts[-1]))
@@ -264,10 +292,47 @@ def _single(case: _Case, T: int, tol: float) -> BestSchedule:
 
 
 def _found(
-    case: _Case, schedule: Schedule, value: float, left: float, tol: float, path: list[float]
+    case: Case, schedule: Schedule, value: float, left: float, tol: float, path: list[float]
 ) -> BestSchedule:
     history = tuple(math.exp(x) for x in path)
-    return BestSchedule(schedule, value, case.curve(schedule), left, left <= tol, history)
+    batches = np.full(schedule.T, case.b)
+    return BestSchedule(schedule, value, case.curve(schedule), left, left <= tol, history, batches)
+
+
+def _budgeted(
+    where: str,
+    model: Model,
+    T: int,
+    batch_size: int | float | None,
+    budget: int,
+    start: npt.ArrayLike | None,
+    of: str,
+    scenarios: Any,
+    tol: float,
+) -> BestSchedule:
+    """The best schedule with equal batches, then with batches that are free."""
+    if batch_size is not None or scenarios is not None:
+        rule = "None where batch_size or scenarios are given"
+        raise _checks.refused(ValueError, where, "budget", budget, rule, "give one of them")
+    remedy = f"each of the T={T} steps takes a row at least"
+    rows = _checks.integer(where, "budget", budget, least=T, remedy=remedy)
+    each = rows // T if model.n is None else min(rows // T, model.n)
+    case = Case(where, model, each, start, of)
+    equal = _single(case, T, tol)
+    if each == model.n:
+        return equal
+    free = Budget(case.dynamics, T, rows, model.n)
+    starts = free.starts(coordinates(equal.schedule.table))
+    u, _, _, path = search_from(free.at, starts, tol, columns=4)
+    batches = free.whole(u[3 * T :])
+    polish = partial(free.at_batches, batches)
+    u, value, left, more = search_from(polish, [u[: 3 * T]], tol)
+    if math.exp(value) > equal.value:
+        return equal
+    schedule = Schedule(*table_of(u), "best")
+    curve = expected(case.model, schedule, batches, case.w0)
+    history = (*equal.history, *np.exp(path + more).tolist())
+    return BestSchedule(schedule, math.exp(value), curve, left, left <= tol, history, batches)
 
 
 def _universal(
@@ -285,7 +350,7 @@ def _universal(
             )
     values = [given.get("value") for given in scenarios]
     merged = [{**base, **given} for given in scenarios]
-    cases = [_Case(where, **{name: part[name] for name in base}, of=of) for part in merged]
+    cases = [Case(where, **{name: part[name] for name in base}, of=of) for part in merged]
     singles = [_single(case, T, tol) for case, value in zip(cases, values) if value is None]
     own = iter(singles)
     bests = np.log([next(own).value if value is None else value for value in values])
@@ -305,8 +370,9 @@ def _universal(
     path: list[float] = []
     for p in SHARPNESS:
         u, _, left, more = search(partial(soft, p), starts, tol)
-        starts, path = [table_of(u)], path + more
+        starts = [table_of(u)]
+        path = path + more
     worst = float(np.exp(ratios(u)[0].max()))
     schedule = Schedule(*table_of(u), "universal")
-    found = _found(_Case(where, **base, of=of), schedule, worst, left, tol, path)
+    found = _found(Case(where, **base, of=of), schedule, worst, left, tol, path)
     return replace(found, bests=tuple(np.exp(bests)))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import _pictures
+from .. import _checks, _pictures
 from .._pictures import Axes
 from ..problems import Problem
 from ..sampling import batch_rows
 from ..schedules import Schedule
+from ..schedules.moments import compiled, with_batches
 from ..schedules.registry import table_of
 from ..theory.batch import zeta2
 from ..theory.finite import start_of
@@ -23,6 +26,9 @@ from .moments import FloatArray, RowNoise, Tabulated, frame_of, noise_of
 # A curve of at least so many steps is walked by the kernel. Importing Numba and reading the kernel
 # from disk takes a second, 7,000 steps at d = 20 take 0.34 s in Python and 0.04 s in the kernel.
 COMPILED_STEPS = 500
+
+Batches: TypeAlias = FloatArray | float  # zeta0^2 of each step, or of all
+BatchSize: TypeAlias = int | float | npt.NDArray[np.int64]  # of all steps, or rows of each
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ class Curve:
 def expected(
     p: Problem | Gaussian,
     schedule: Schedule | str,
-    batch_size: int | float,
+    batch_size: BatchSize,
     w0: npt.ArrayLike | None = None,
     T: int | None = None,
 ) -> Curve:
@@ -107,8 +113,9 @@ def expected(
     schedule, T : Schedule or str, int
         The schedule; or the name of a method, whose table of T steps is built as ``minimize``
         builds it.
-    batch_size : int or float
-        The batch: rows (int), or a share of n (float in (0, 1]).
+    batch_size : int, float or array of int
+        The batch: rows (int), or a share of n (float in (0, 1]); or the rows of each step, an array
+        of length T, which goes with a Schedule and not with a name.
 
     Returns
     -------
@@ -123,6 +130,8 @@ def expected(
     >>> curve.error2.round(12).tolist()  # each step multiplies by 4/5 or by -4/5
     [1.0, 0.64, 0.4096]
     """
+    if np.ndim(batch_size) > 0:
+        batch_size = np.asarray(batch_size)
     if isinstance(p, Gaussian):
         return _gaussian(p, schedule, batch_size, w0, T)
     return curve_of("expected", p, schedule, batch_size, w0, _moments, T)
@@ -131,7 +140,7 @@ def expected(
 def _gaussian(
     model: Gaussian,
     schedule: Schedule | str,
-    batch_size: int | float,
+    batch_size: BatchSize,
     w0: npt.ArrayLike | None,
     T: int | None,
 ) -> Curve:
@@ -140,9 +149,10 @@ def _gaussian(
             "expected: w0 must be left out for a Gaussian model, which has no basis of its own; "
             "give Gaussian(spectrum, start=...) the squared error along each eigenvalue."
         )
-    _, zeta0_2 = gaussian.sampling("expected", model, batch_size)
-    known = model.schedule_arguments(batch_size)
-    schedule = table_of("expected", schedule, T, lambda method, T: known)
+    where = "expected"
+    one = one_batch(where, schedule, batch_size)
+    zeta0_2 = batch_noise(batch_size, lambda b: gaussian.sampling(where, model, b)[1])
+    schedule = table_of(where, schedule, T, lambda method, T: model.known(one))
     return _curve(*gaussian.curves(model, schedule, zeta0_2))
 
 
@@ -150,22 +160,55 @@ def curve_of(
     where: str,
     p: Problem,
     schedule: Schedule | str,
-    batch_size: int | float,
+    batch_size: BatchSize,
     w0: npt.ArrayLike | None,
     moments: Callable[..., tuple[FloatArray, FloatArray]],
     T: int | None = None,
 ) -> Curve:
     """The curve that ``moments`` makes of eigenvalues, noise, zeta0^2, schedule and start."""
     frame = frame_of(where, p)
-    b = batch_rows(where, batch_size, p.n)
+    rows = partial(batch_rows, where, n=p.n)
+    b = rows(one_batch(where, schedule, batch_size))
+    zeta0_2 = batch_noise(batch_size, lambda b: zeta2(p.n, rows(b)))
     schedule = table_of(
-        where, schedule, T, lambda method, T: method.values(p.constants(), n=p.n, b=b, T=T)
+        where,
+        schedule,
+        T,
+        lambda method, T: method.values(
+            p.constants(), n=p.n, b=b, T=T, pilot=lambda: p.pilot(start_of(where, w0, p.d))
+        ),
     )
     lam, start = frame.along(start_of(where, w0, p.d))
-    noisy = b < p.n and frame.rank > 0
-    noise = noise_of(where, frame, schedule.T) if noisy else None
+    noisy = np.any(zeta0_2) and frame.rank > 0
+    if noisy:
+        noise = noise_of(where, frame, schedule.T)
+    else:
+        noise = None
     with np.errstate(over="ignore", invalid="ignore"):
-        return _curve(*moments(lam, noise, zeta2(p.n, b), schedule, start))
+        return _curve(*moments(lam, noise, zeta0_2, schedule, start))
+
+
+def one_batch(where: str, schedule: Schedule | str, batch_size: BatchSize) -> int | float:
+    """The batch that a method is built for; an array needs a Schedule."""
+    if not isinstance(batch_size, np.ndarray):
+        return batch_size
+    if not isinstance(schedule, Schedule):
+        rule = "a Schedule where batch_size is an array"
+        remedy = "a method is built for one batch: bocce.schedules has the factories"
+        raise _checks.refused(TypeError, where, "schedule", schedule, rule, remedy)
+    if batch_size.shape != (schedule.T,):
+        rule = f"one number of rows for each of the T={schedule.T} steps"
+        found = f"shape {batch_size.shape}"
+        raise _checks.refused(ValueError, where, "batch_size", batch_size, rule, "", found)
+    first: int | float = batch_size[0].item()
+    return first
+
+
+def batch_noise(batch_size: BatchSize, zeta0_2_of: Callable[[int | float], float]) -> Batches:
+    """zeta0^2 of a batch, or of each of an array."""
+    if not isinstance(batch_size, np.ndarray):
+        return zeta0_2_of(batch_size)
+    return np.array([zeta0_2_of(b) for b in batch_size.tolist()])
 
 
 @dataclass(frozen=True)
@@ -180,23 +223,25 @@ class CurveStep:
 
 
 def walk(
-    lam: FloatArray, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+    lam: FloatArray, noise: RowNoise | None, zeta0_2: Batches, schedule: Schedule, start: FloatArray
 ) -> Iterator[CurveStep]:
     """The moments, step by step; the r directions that have noise come first."""
     r = 0 if noise is None else noise.triangle.d
-    m, m_v = start, np.zeros(lam.size)
+    m = start
+    m_v = np.zeros(lam.size)
     C, C_ev, C_v = np.zeros((3, r, r))  # covariances of e, of e with v, of v
-    for alpha, beta, theta in zip(*schedule.table):
+    for alpha, beta, theta, strength in zip(*with_batches(schedule.table, zeta0_2)):
         every_x = alpha * lam
         every_s = beta - theta * every_x
-        x, s = every_x[:r], every_s[:r]
+        x = every_x[:r]
+        s = every_s[:r]
         if noise is not None:
             C_y = C + theta * (C_ev + C_ev.T) + theta**2 * C_v
             m_y = (m + theta * m_v)[:r]
             injected = noise.covariance(C_y + np.outer(m_y, m_y), m_y)
             e_next = C_ev * s - C * x  # E e v_next^T, centred
             v_next = C_v * s - C_ev.T * x
-            C_v = s[:, None] * v_next - x[:, None] * e_next + (alpha**2 * zeta0_2) * injected
+            C_v = s[:, None] * v_next - x[:, None] * e_next + (alpha**2 * strength) * injected
             C_v = 0.5 * (C_v + C_v.T)  # symmetric to the last bit, and so is C: an
             C = C + (e_next + e_next.T) + C_v  # antisymmetric rounding error would never die
             C_ev = e_next + C_v
@@ -213,7 +258,7 @@ def measures(lam: FloatArray) -> FloatArray:
 
 
 def _moments(
-    lam: FloatArray, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+    lam: FloatArray, noise: RowNoise | None, zeta0_2: Batches, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3)."""
     if isinstance(noise, Tabulated) and schedule.T >= COMPILED_STEPS:
@@ -227,7 +272,7 @@ def _moments(
 
 
 def plain_walk(
-    lam: FloatArray, noise: RowNoise | None, zeta0_2: float, schedule: Schedule, start: FloatArray
+    lam: FloatArray, noise: RowNoise | None, zeta0_2: Batches, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Means along each eigenvalue after each step, and the variances of the r that have noise."""
     means = np.zeros((schedule.T + 1, lam.size))
@@ -240,13 +285,15 @@ def plain_walk(
 
 
 def compiled_walk(
-    lam: FloatArray, noise: Tabulated, zeta0_2: float, schedule: Schedule, start: FloatArray
+    lam: FloatArray, noise: Tabulated, zeta0_2: Batches, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """What `plain_walk` gives, by a kernel that knows the table."""
-    moments = (lam, noise.quartic, noise.cubic, noise.constant, zeta0_2)
-    state, kept = _kernel.rest(start, noise.triangle.d), np.empty((0, 0))
+    table = with_batches(schedule.table, zeta0_2)
+    moments = (lam, noise.quartic, noise.cubic, noise.constant)
+    state = _kernel.rest(start, noise.triangle.d)
+    kept = np.empty((0, 0))
     found: tuple[FloatArray, FloatArray]
-    found = _kernel.compiled(_kernel.walk)(schedule.table, *moments, state, kept)
+    found = compiled(_kernel.walk)(table, *moments, state, kept)
     return found
 
 

@@ -1,18 +1,6 @@
 """Gaussian rows with a given spectrum: exact moments in O(d) a step, at any d.
 
-For rows ``x ~ N(0, A)`` with ``A = diag(lam)`` and targets of variance ``noise`` around the best
-prediction, the covariance of one row's gradient at an error of second moment P is
-
-    N(P) = E[x x^T (x^T P x)] - A P A + noise A = A P A + (tr(A P) + noise) A.
-
-So the diagonal of P closes. Let e be the error along eigenvalue j and v its velocity; p, c, q are
-the second moments of (e, e), (e, v), (v, v). With ``x = alpha lam_j``, ``s = beta - theta x``
-
-    c' = s c - x p                                        E e v_next
-    q' = s (s q - x c) - x c' + alpha^2 zeta0^2 N_jj      E v_next^2
-    p  <- p + 2 c' + q',    c <- c' + q',    q <- q'.
-
-Plain Python here; `compiled` hands the same functions to numba.
+The recursion is that of `bocce.schedules.moments`. Plain Python here; `compiled` compiles it.
 """
 
 from __future__ import annotations
@@ -27,9 +15,9 @@ from scipy.optimize import brentq
 from .. import _checks
 from ..sampling import batch_rows
 from ..schedules import Schedule
+from ..schedules.moments import at_rest, compiled, moments, with_batches
 from ..schedules.schedule import FloatArray, Table
 from ..theory.batch import fraction_for, zeta2
-from ._kernel import compiled
 
 BLOCK = 1024  # eigenvalues whose means are followed through all steps at once: they fit in cache
 
@@ -77,7 +65,10 @@ class Gaussian:
                 f"Gaussian: spectrum has the eigenvalue {lam.min():.6g}, each must be > 0; leave "
                 "out directions that no row touches."
             )
-        error = np.ones(lam.size) if start is None else _numbers("start", start, lam.size)
+        if start is None:
+            error = np.ones(lam.size)
+        else:
+            error = _numbers("start", start, lam.size)
         if error.min() < 0.0:
             raise ValueError(
                 f"Gaussian: start has the entry {error.min():.6g}, each must be >= 0; start holds "
@@ -152,6 +143,23 @@ class Gaussian:
             "b": b,
         }
 
+    def known(self, batch_size: int | float) -> dict[str, Any]:
+        """``schedule_arguments``, and the spectrum and noise that ``schedules.auto`` takes.
+
+        Parameters
+        ----------
+        batch_size : int or float
+            Rows of a batch, or their share of n.
+
+        Returns
+        -------
+        dict
+            Arguments of a schedule by name.
+        """
+        gap = 0.5 * float(self.spectrum @ self.start)
+        noise = self.noise / gap if gap > 0.0 else None
+        return {**self.schedule_arguments(batch_size), "spectrum": self.spectrum, "noise": noise}
+
 
 def sampling(where: str, model: Gaussian, batch_size: int | float) -> tuple[int, float]:
     """The batch in rows, and zeta0^2."""
@@ -167,7 +175,10 @@ def _numbers(name: str, values: npt.ArrayLike, size: int | None) -> FloatArray:
     found = np.array(values, dtype=np.float64)
     wrong = found.ndim != 1 or found.size == 0 or (size is not None and found.size != size)
     if wrong or not np.isfinite(found).all():
-        count = "at least one finite number" if size is None else f"{size} finite numbers"
+        if size is None:
+            count = "at least one finite number"
+        else:
+            count = f"{size} finite numbers"
         raise ValueError(
             f"Gaussian: {name} of shape {found.shape} must be {count} in one dimension; give one "
             "for each eigenvalue of the Hessian."
@@ -178,68 +189,20 @@ def _numbers(name: str, values: npt.ArrayLike, size: int | None) -> FloatArray:
 # -- curves ---------------------------------------------------------------------------------------
 
 
-def moments(
-    table: Table,
-    lam: FloatArray,
-    zeta0_2: float,
-    noise: float,
-    state: FloatArray,
-    kept: FloatArray,
-) -> FloatArray:
-    """[error2, grad2, gap] (T + 1, 3): the step of the module's docstring, d of them at once.
-
-    ``state`` (3, d) holds p, c and q, and is moved on. ``kept`` (T, 3, d) takes the state before
-    each step, and is of size 0 where nobody asks for it.
-    """
-    alpha, beta, theta = table
-    T, d = alpha.size, lam.size
-    p, c, q = state[0], state[1], state[2]
-    totals = np.full((T + 1, 3), np.inf)
-    error2, grad2, gap, trace, ahead = 0.0, 0.0, 0.0, 0.0, theta[0]
-    for j in range(d):
-        trace += lam[j] * (p[j] + 2.0 * ahead * c[j] + ahead * ahead * q[j])
-        error2 += p[j]
-        grad2 += lam[j] * lam[j] * p[j]
-        gap += lam[j] * p[j]
-    totals[0, 0], totals[0, 1], totals[0, 2] = error2, grad2, 0.5 * gap
-    for k in range(T):
-        if kept.size > 0:
-            kept[k] = state
-        drive = trace + noise  # tr(A P_y) + noise, known from the step before
-        a, look = alpha[k], theta[k]
-        ahead = theta[k + 1] if k + 1 < T else 0.0
-        strength = a * a * zeta0_2
-        error2, grad2, gap, trace = 0.0, 0.0, 0.0, 0.0
-        for j in range(d):
-            x = a * lam[j]
-            s = beta[k] - look * x
-            at_y = p[j] + 2.0 * look * c[j] + look * look * q[j]
-            injected = strength * lam[j] * (lam[j] * at_y + drive)
-            cross = s * c[j] - x * p[j]
-            square = s * (s * q[j] - x * c[j]) - x * cross + injected
-            e = max(p[j] + 2.0 * cross + square, 0.0)  # rounding may leave -1e-17 of the largest
-            ev = cross + square
-            p[j], c[j], q[j] = e, ev, square
-            trace += lam[j] * (e + 2.0 * ahead * ev + ahead * ahead * square)
-            error2 += e
-            grad2 += lam[j] * lam[j] * e
-            gap += lam[j] * e
-        if not error2 + grad2 + abs(trace) < np.inf:
-            break
-        totals[k + 1, 0], totals[k + 1, 1], totals[k + 1, 2] = error2, grad2, 0.5 * gap
-    return totals
-
-
 def means(table: Table, lam: FloatArray, start: FloatArray) -> FloatArray:
     """[||E e_k||^2, ||A E e_k||^2, E e_k^T A E e_k / 2], k = 0 .. T, a block at a time."""
     alpha, beta, theta = table
-    T, d = alpha.size, lam.size
+    T = alpha.size
+    d = lam.size
     totals = np.zeros((T + 1, 3))
     for first in range(0, d, BLOCK):
         here = lam[first : first + BLOCK]
-        m, v = np.sqrt(start[first : first + BLOCK]), np.zeros(here.size)
+        m = np.sqrt(start[first : first + BLOCK])
+        v = np.zeros(here.size)
         for k in range(T + 1):
-            error2, grad2, gap = 0.0, 0.0, 0.0
+            error2 = 0.0
+            grad2 = 0.0
+            gap = 0.0
             for j in range(here.size):
                 square = m[j] * m[j]
                 error2 += square
@@ -256,21 +219,18 @@ def means(table: Table, lam: FloatArray, start: FloatArray) -> FloatArray:
     return totals
 
 
-def curves(model: Gaussian, schedule: Schedule, zeta0_2: float) -> tuple[FloatArray, FloatArray]:
+def curves(
+    model: Gaussian, schedule: Schedule, zeta0_2: FloatArray | float
+) -> tuple[FloatArray, FloatArray]:
     """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3); the full batch has no variance."""
-    known = (schedule.table, model.spectrum)
-    mean = compiled(means)(*known, model.start)
-    if zeta0_2 == 0.0:
+    lam = model.spectrum
+    mean = compiled(means)(schedule.table, lam, model.start)
+    if not np.any(zeta0_2):
         return mean[:, 0].copy(), mean
+    table = with_batches(schedule.table, zeta0_2)
     state = (at_rest(model.start), np.empty((0, 3, 0)))
-    return mean[:, 0].copy(), compiled(moments)(*known, zeta0_2, model.noise, *state)
-
-
-def at_rest(errors: FloatArray) -> FloatArray:
-    """The state (p, c, q) of a start without velocity."""
-    state = np.zeros((3, errors.size))
-    state[0] = errors
-    return state
+    once = np.ones(model.d)
+    return mean[:, 0].copy(), compiled(moments)(table, lam, once, model.noise, *state)
 
 
 # -- stability ------------------------------------------------------------------------------------
@@ -285,7 +245,9 @@ def loop_gain(u: FloatArray) -> float:
     ``S = loop_gain (S + noise)``. Infinite where some u is 1 or more.
     """
     largest = float(u.max(initial=0.0))
-    return np.inf if not largest < 1.0 else float(np.sum(u / (1.0 - u)))
+    if not largest < 1.0:
+        return np.inf
+    return float(np.sum(u / (1.0 - u)))
 
 
 def critical_strength(u: FloatArray) -> float:
@@ -297,4 +259,6 @@ def critical_strength(u: FloatArray) -> float:
 
 def batch_at(model: Gaussian, zeta0_2: float) -> float:
     """The real batch size that has this zeta0^2."""
-    return 1.0 / zeta0_2 if model.n is None else fraction_for(model.n, zeta0_2)
+    if model.n is None:
+        return 1.0 / zeta0_2
+    return fraction_for(model.n, zeta0_2)

@@ -45,7 +45,8 @@ class Triangle:
     """
 
     def __init__(self, d: int) -> None:
-        self.d, self.D = d, d * (d + 1) // 2
+        self.d = d
+        self.D = d * (d + 1) // 2
         self.rows, self.columns = np.triu_indices(d)
         self.scale = np.where(self.rows == self.columns, 1.0, np.sqrt(2.0))
         self._place = np.empty((d, d), dtype=np.intp)
@@ -90,13 +91,18 @@ class Eigenframe:
     def all_eigenvalues(self) -> FloatArray:
         """Of the Hessian, each that moves: the span's, and l2 > 0 where no row reaches."""
         untouched = self.rank < self.p.d and self.p.l2 > 0
-        return np.append(self.lam, self.p.l2) if untouched else self.lam
+        if untouched:
+            return np.append(self.lam, self.p.l2)
+        return self.lam
 
     def along(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Eigenvalues, and w - w* along them; what lies outside the span is one more direction."""
         error = w - self.minimiser
         inside = self.basis.T @ error
-        outside = error - self.basis @ inside if self.rank < self.p.d else np.zeros(1)
+        if self.rank < self.p.d:
+            outside = error - self.basis @ inside
+        else:
+            outside = np.zeros(1)
         if not outside.any():
             return self.lam, inside
         return np.append(self.lam, self.p.l2), np.append(inside, np.sqrt(outside @ outside))
@@ -104,7 +110,8 @@ class Eigenframe:
 
 def row_blocks(p: Problem, width: int) -> Iterator[tuple[slice, Design]]:
     """Blocks of rows (dense as float64, CSR as it is), for ``width`` numbers of work a row."""
-    step, first = max(1, BLOCK_NUMBERS // width), 0
+    step = max(1, BLOCK_NUMBERS // width)
+    first = 0
     for large in p.rows.blocks():
         for start in range(0, large.shape[0], step):
             block = large[start : start + step]
@@ -116,13 +123,19 @@ def row_blocks(p: Problem, width: int) -> Iterator[tuple[slice, Design]]:
 def frame_of(where: str, p: Problem) -> Eigenframe:
     """Eigenbasis, spectrum and residuals of a least-squares problem, memory asked for first."""
     if not (isinstance(p, Problem) and p.loss.quadratic):
-        name = p.loss.problem_name if isinstance(p, Problem) else type(p).__name__
+        if isinstance(p, Problem):
+            name = p.loss.problem_name
+        else:
+            name = type(p).__name__
         raise TypeError(
             f"{where}: p={name} must be a LeastSquares problem, moments close for "
             "quadratics alone; run bocce.minimize over several seeds instead."
         )
     if p.weight is not None or p.penalty is not None:
-        given = "penalty" if p.weight is None else "sample_weight"
+        if p.weight is None:
+            given = "penalty"
+        else:
+            given = "sample_weight"
         raise ValueError(
             f"{where}: p has a {given}, must have neither sample_weight nor penalty; scale the "
             "rows or columns of X instead, which is the same problem."
@@ -144,14 +157,16 @@ class Streamed:
     """N through the rows of X: O(n d^2 + d^3) a product, O(d^2) memory."""
 
     def __init__(self, frame: Eigenframe) -> None:
-        self.frame, self.triangle = frame, Triangle(frame.rank)
+        self.frame = frame
+        self.triangle = Triangle(frame.rank)
         self.pull = frame.basis.T @ frame.p.combine(frame.residual) / frame.p.n  # c
         second = self._mean_square(lambda rows, block: frame.residual[rows] ** 2)
         self.at_minimiser = second - np.outer(self.pull, self.pull)
 
     def _mean_square(self, weigh: Callable[[slice, Design], FloatArray]) -> FloatArray:
         """E[weight z z^T] in one pass, the weights of a block made while it is in the cache."""
-        p, basis = self.frame.p, self.frame.basis
+        p = self.frame.p
+        basis = self.frame.basis
         total = np.zeros((p.d, p.d))
         for rows, block in row_blocks(p, p.d):
             weights = weigh(rows, block)
@@ -163,8 +178,10 @@ class Streamed:
 
     def _rows(self, P: FloatArray, m: FloatArray) -> FloatArray:
         """E[(z^T P z - 2 r z.m) z z^T]."""
-        basis, residual = self.frame.basis, self.frame.residual
-        Px, mx = basis @ P @ basis.T, basis @ m
+        basis = self.frame.basis
+        residual = self.frame.residual
+        Px = basis @ P @ basis.T
+        mx = basis @ m
 
         def weigh(rows: slice, block: Design) -> FloatArray:
             image = block @ Px
@@ -183,7 +200,8 @@ class Streamed:
         return curved + cross + cross.T + self.at_minimiser
 
     def homogeneous(self, packed: FloatArray) -> FloatArray:
-        P, lam0 = self.triangle.unpack(packed), self.frame.lam0
+        P = self.triangle.unpack(packed)
+        lam0 = self.frame.lam0
         curved = self._rows(P, np.zeros(self.frame.rank)) - lam0[:, None] * P * lam0
         return self.triangle.pack(curved)
 
@@ -196,10 +214,13 @@ class Tabulated:
 
     def __init__(self, frame: Eigenframe) -> None:
         self.triangle = t = Triangle(frame.rank)
-        quartic, cubic = np.zeros((t.D, t.D)), np.zeros((t.D, t.d))
-        constant, pull = np.zeros(t.D), np.zeros(t.d)
+        quartic = np.zeros((t.D, t.D))
+        cubic = np.zeros((t.D, t.d))
+        constant = np.zeros(t.D)
+        pull = np.zeros(t.d)
         for rows, block in row_blocks(frame.p, t.D):
-            Z, r = block @ frame.basis, frame.residual[rows]
+            Z = block @ frame.basis
+            r = frame.residual[rows]
             squares = t.squares(Z)
             quartic += squares.T @ squares
             cubic += squares.T @ (r[:, None] * Z)
@@ -277,7 +298,8 @@ def noise_of(where: str, frame: Eigenframe, products: int) -> RowNoise:
     d = 40 (measured: the two cost the same at about 110 and 30); beyond, and where 24 D^2 bytes
     are too many, the rows.
     """
-    n, r = frame.p.n, frame.rank
+    n = frame.p.n
+    r = frame.rank
     fits = table_bytes(r) <= memory_budget()
     if fits and table_cost(n, r, products) <= stream_cost(n, r, products):
         table = _kept.get(frame.p) or Tabulated(frame)

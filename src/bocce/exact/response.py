@@ -45,9 +45,11 @@ def response(
     c1 = 1.0 - alpha * lam - c2
     x = _slowness(c1, c2, alpha * lam, rate)
     s = c2 / rate**2
-    look, back = 1.0 + theta, -theta / rate
+    look = 1.0 + theta
+    back = -theta / rate
     x_i, s_i = (x[:, None], s[:, None]) if pairs else (x, s)
-    x_j, s_j = x, s
+    x_j = x
+    s_j = s
     sigma = x_i * (1.0 + s_j) + x_j * (1.0 + s_i)
     delta = 1.0 - s_i * s_j
     scale = rate**2 * (delta * sigma - (x_i + s_i * x_j) * (x_j + s_j * x_i))

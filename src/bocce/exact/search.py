@@ -26,18 +26,24 @@ def conjugate_gradients(means: Means, T: int) -> Table:
     No table ends with a smaller gap (if every beta is below 1, as a table must have it). Once the
     error is gone, the steps are 1/lambda_max.
     """
-    lam, e = means.lam, means.start[0]
-    alpha, beta = np.full(T, 1.0 / lam.max()), np.zeros(T)
-    direction, before = np.zeros(lam.size), 0.0
+    lam = means.lam
+    e = means.start[0]
+    alpha = np.full(T, 1.0 / lam.max())
+    beta = np.zeros(T)
+    direction = np.zeros(lam.size)
+    before = 0.0
     for k in range(T):
         g = lam * e
         size = float(g @ g)
+        if size == 0.0:  # squares of what is left underflow
+            break
         share = size / before if k else 0.0
         direction = g + share * direction
         curvature = float(direction @ (lam * direction))
         if not curvature > 0.0:
             break
-        alpha[k], before = size / curvature, size
+        alpha[k] = size / curvature
+        before = size
         if k:  # the step is -alpha g + alpha share (the last direction), which moved w by v
             beta[k] = share * alpha[k] / alpha[k - 1]
         e = e - alpha[k] * direction
@@ -63,37 +69,42 @@ def pulled_back(table: Table, gradient: FloatArray) -> FloatArray:
     )
 
 
-def _bounds(u: FloatArray) -> list[tuple[float, float]]:
-    steps = u.reshape(3, -1)[0]
+def _bounds(u: FloatArray, columns: int) -> list[tuple[float, float]]:
+    steps = u.reshape(columns, -1)[0]
     near = (float(steps.max()) - WIDTH, float(steps.max()) + WIDTH)
-    return [near] * steps.size + [(-SLACK, 0.0)] * steps.size + [(0.0, WIDTH)] * steps.size
+    limits = [near, (-SLACK, 0.0), (0.0, WIDTH), (-WIDTH, WIDTH)]
+    return [limit for limit in limits[:columns] for _ in range(steps.size)]
 
 
-def _held(u: FloatArray, gradient: FloatArray) -> float:
+def _held(u: FloatArray, gradient: FloatArray, columns: int) -> float:
     """T times the largest derivative that no bound holds.
 
-    A long table shares the value among its 3 T numbers, so each derivative falls as 1/T.
+    A long table shares the value among its numbers, so each derivative falls as 1/T.
     """
-    T = u.size // 3
-    _, slack, look = u.reshape(3, -1)
-    free = gradient.copy()
-    free[T : 2 * T][(slack >= 0.0) & (gradient[T : 2 * T] < 0.0)] = 0.0
-    free[2 * T :][(look <= 0.0) & (gradient[2 * T :] > 0.0)] = 0.0
-    return T * float(np.abs(free).max())
+    slack, look = u.reshape(columns, -1)[1:3]
+    free = gradient.reshape(columns, -1).copy()
+    free[1][(slack >= 0.0) & (free[1] < 0.0)] = 0.0
+    free[2][(look <= 0.0) & (free[2] > 0.0)] = 0.0
+    return int(slack.size) * float(np.abs(free).max())
 
 
 def descend(
-    objective: Objective, u: FloatArray, steps: int, tol: float
+    objective: Objective, u: FloatArray, steps: int, tol: float, columns: int = 3
 ) -> tuple[FloatArray, float, float, list[float]]:
-    """L-BFGS-B from u: the point, its objective, the derivative left, and the path of values."""
+    """L-BFGS-B from u: the point, its objective, the derivative left, and the path of values.
+
+    A fourth column of u, where there is one, is the batches', without a limit.
+    """
     path: list[float] = []
-    lowest, best = math.inf, u
+    lowest = math.inf
+    best = u
 
     def watched(u: FloatArray) -> tuple[float, FloatArray]:
         nonlocal lowest, best
         value, gradient = objective(u)
         if value < lowest:
-            lowest, best = value, u.copy()
+            lowest = value
+            best = u.copy()
         return value, gradient
 
     def note(u: FloatArray) -> None:
@@ -106,10 +117,10 @@ def descend(
             best,
             jac=True,
             method="L-BFGS-B",
-            bounds=_bounds(u),
+            bounds=_bounds(u, columns),
             callback=note,
             options={"maxiter": steps, "maxfun": 2 * steps, "maxcor": MEMORY,
-                     "gtol": 3.0 * tol / u.size, "ftol": 0.0},
+                     "gtol": columns * tol / u.size, "ftol": 0.0},
         )  # fmt: skip
         taken = len(path) - taken
         steps -= max(taken, 1)
@@ -117,17 +128,24 @@ def descend(
         if stuck:
             break
     value, gradient = objective(best)
-    return best, value, _held(best, gradient), path
+    return best, value, _held(best, gradient, columns), path
 
 
 def search(
     objective: Objective, starts: list[Table], tol: float
 ) -> tuple[FloatArray, float, float, list[float]]:
     """The best of short descents from each start, followed to the end; as ``descend``."""
-    first = [descend(objective, coordinates(table), FIRST_STEPS, tol) for table in starts]
+    return search_from(objective, [coordinates(table) for table in starts], tol)
+
+
+def search_from(
+    objective: Objective, starts: list[FloatArray], tol: float, columns: int = 3
+) -> tuple[FloatArray, float, float, list[float]]:
+    """The same from coordinates."""
+    first = [descend(objective, u, FIRST_STEPS, tol, columns) for u in starts]
     u, value, left, path = min(first, key=lambda found: found[1])
     if left > tol:
         steps = MOST_STEPS - FIRST_STEPS * len(first)
-        u, value, left, more = descend(objective, u, steps, tol)
+        u, value, left, more = descend(objective, u, steps, tol, columns)
         path = path + more
     return u, value, left, path

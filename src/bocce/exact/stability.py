@@ -49,7 +49,9 @@ class _Update:
     """Constant parameters of the update, and the eigenvalues of the Hessian that they meet."""
 
     def __init__(self, where: str, lam: FloatArray, three: Three) -> None:
-        self.where, self.lam, self.lam_max = where, lam, float(lam.max())
+        self.where = where
+        self.lam = lam
+        self.lam_max = float(lam.max())
         self.three, (alpha, _, theta) = three, three
         self.push2 = alpha**2  # what a step multiplies the covariance of a gradient with
         if alpha * self.lam_max * (1.0 + theta) > LARGEST_STEP:
@@ -84,7 +86,10 @@ class _RowFeedback:
                 f"{where}: X is zero and l2={p.l2}, nothing moves; give data with a nonzero row."
             )
         self.update = _Update(where, frame.all_eigenvalues, three)
-        self.where, self.frame, self.products, self.lam = where, frame, products, frame.lam
+        self.where = where
+        self.frame = frame
+        self.products = products
+        self.lam = frame.lam
         self.noise_free = p.n == 1 or frame.rank == 0
 
     def sampling(self, batch_size: int | float) -> tuple[int, float]:
@@ -101,7 +106,9 @@ class _RowFeedback:
         return zeta0_2 * self.update.push2 * perron(self.noise, G)
 
     def critical(self, G: FloatArray) -> float:
-        n, most = self.frame.p.n, max(self.gain(1.0, G), 0.0)  # rounding may give -1e-17
+        # rounding may give -1e-17
+        n = self.frame.p.n
+        most = max(self.gain(1.0, G), 0.0)
         return float(n * most / (most + n - 1.0))
 
     def variance(self, zeta0_2: float, G: FloatArray, R: FloatArray) -> FloatArray:
@@ -112,10 +119,13 @@ class _RowFeedback:
 class _GaussianFeedback:
     """The same for a Gaussian model, whose directions feed one another by a trace alone."""
 
-    pairs, noise_free = False, False
+    pairs = False
+    noise_free = False
 
     def __init__(self, where: str, model: Gaussian, three: Three) -> None:
-        self.where, self.model, self.lam = where, model, model.spectrum
+        self.where = where
+        self.model = model
+        self.lam = model.spectrum
         self.update = _Update(where, self.lam, three)
 
     def sampling(self, batch_size: int | float) -> tuple[int, float]:
@@ -277,7 +287,8 @@ def stationary(
     if zeta0_2 == 0.0:
         return Stationary(0.0, 0.0, 0.0)
     G, R = response(returns.lam, *update.three, pairs=returns.pairs)
-    critical, lam = returns.critical(G), returns.lam
+    critical = returns.critical(G)
+    lam = returns.lam
     if b <= critical:
         raise ValueError(
             f"stationary: batch_size={b} must be above the critical batch size {critical:.6g} of "

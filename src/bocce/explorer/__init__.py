@@ -15,7 +15,7 @@ __all__ = ["describe", "page"]
 HERE = Path(__file__).parent
 MOST_COLUMNS = 1500  # eigenvalues in the page: each is two numbers of text
 # The functions whose numbers the tests compare with Python's, and the page around them.
-CORE = ("theory", "schedules", "auto", "exact")
+CORE = ("theory", "schedules", "averaged", "exact")
 PAGE = (
     *("sample", "state", "model", "words", "chart", "curves", "batches"),
     *("phases", "plane", "story", "main"),
@@ -68,7 +68,7 @@ def describe(p: Problem, name: str = "data", source: str = "problem") -> dict[st
     Parameters
     ----------
     p : Problem
-        A loss with one score a row, without intercept, of at most 1,500 columns.
+        A loss with one score a row, of at most 1,500 columns; an intercept is one more variable.
     name : str
         What the page calls the data.
     source : str
@@ -83,7 +83,7 @@ def describe(p: Problem, name: str = "data", source: str = "problem") -> dict[st
     Raises
     ------
     ValueError
-        If the problem has several scores a row, an intercept, or too many columns.
+        If the problem has several scores a row, or too many columns.
 
     Examples
     --------
@@ -99,14 +99,22 @@ def describe(p: Problem, name: str = "data", source: str = "problem") -> dict[st
             f"explore: d={p.d} must be <= {MOST_COLUMNS}, the eigenvalues are part of the page; "
             "choose columns, or project the data first."
         )
-    noise = p.noise().chi2  # refuses intercepts and losses of several scores
+    if p.loss.multi_output:
+        raise ValueError(
+            f"explore: the {p.loss.name} loss has several scores a row, must have one score a row; "
+            "make one class against the rest first."
+        )
     w = p.minimiser()
-    spectrum, basis = np.linalg.eigh(p.hessian(w) + p.l2 * np.eye(p.d))
-    kept = spectrum > p.d * np.finfo(float).eps * spectrum[-1]
+    noise = p.row_gradient_mean2(w)
+    spectrum, basis = np.linalg.eigh(p.hessian(w) + np.diag(p.ridges))
+    kept = spectrum > p.width * np.finfo(float).eps * spectrum[-1]
     spectrum, L = spectrum[kept], float(spectrum[-1])
     error2 = (basis[:, kept].T @ w) ** 2
     distance2 = float(error2.sum())
-    start = error2 / distance2 if distance2 > 0.0 else np.full(spectrum.size, 1.0 / spectrum.size)
+    if distance2 > 0.0:
+        start = error2 / distance2
+    else:
+        start = np.full(spectrum.size, 1.0 / spectrum.size)
     constants = p.constants()
     L_max, kappa_tilde = constants.sharpest
     return {

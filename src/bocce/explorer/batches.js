@@ -1,6 +1,6 @@
 // View 2: what a step is worth by batch size, and from which batch on the paper's heavy ball works.
 
-const RATED = ["sgd", "shb", "multi-shb-pan", "nesterov", "best", "auto", "yours"];
+const RATED = ["sgd", "shb", "multi-shb-pan", "nesterov", "best", "mass-avg", "yours"];
 const SEARCH = { grid: 25, zooms: 3, halvings: 24 };  // for pictures of many settings
 
 function batch_grid(n, count) {
@@ -100,9 +100,10 @@ function nearest(xs, ys, x) {
 }
 
 function threshold_lines(page, { X, box }) {
-  const { exact, certified, paper } = page.thresholds;
+  const { exact, certified, paper, useful, useful_momentum } = page.thresholds;
   const marks = [
     [exact, "exact", "--ink", ""], [certified, "certified", "--best", "5 4"], [paper, "paper's b*", "--warn", "2 3"],
+    [useful, "useful, SGD", "--accent", "1 4"], [useful_momentum, "useful, momentum", "--accent", "8 3"],
   ];
   return marks.map(([b, text, colour, dashes], i) => {
     if (!(b >= 1 && b <= page.model.n)) return "";
@@ -117,8 +118,9 @@ function threshold_lines(page, { X, box }) {
 const up = (b) => Math.ceil(b - 1e-9);
 
 function batches_note(page) {
-  const { exact, certified, paper } = page.thresholds, n = page.model.n;
+  const { exact, certified, paper, useful, useful_momentum } = page.thresholds, n = page.model.n;
   const said = (b) => (b > n ? "no batch" : b < 1 ? "every batch" : `${number_text(up(b))} rows`);
   return `The paper's heavy ball is stable from ${said(exact)} on in truth, ${said(certified)} certified, `
-    + `${said(paper)} by the paper's b*. A cross: diverges to its left.`;
+    + `${said(paper)} by the paper's b*. A cross: diverges to its left. The best constant steps have half of their speed `
+    + `from about ${said(useful)} on without momentum, ${said(useful_momentum)} with it: momentum saves steps, not rows.`;
 }

@@ -32,7 +32,7 @@ function draw_curves(page) {
       line(name, bias2, "stroke-dasharray:1 4", "curve thin");
       line(name, error2.map((e, k) => Math.max(e - bias2[k], 0)), "stroke-dasharray:5 4", "curve thin");
     }
-    const path = line(name, ys, dash(name) + (name === "auto" ? ";stroke-width:3" : ""));
+    const path = line(name, ys, dash(name) + (name === "mass-avg" ? ";stroke-width:3" : ""));
     if (!path.end) continue;
     if (path.left) svg += cross(path.end, hue(name));
     const text = path.left ? `${label_of(name)} ✕` : label_of(name);

@@ -366,7 +366,7 @@ function start() {
 
 window.bocce = {
   zeta2, batch_threshold, lower_bound_threshold, certificate, certified_rate, certified_batch_size,
-  best_heavy_ball, edge, stage_count, schedule, expected, mean_square_rate, critical_batch_size, stationary, sample,
+  best_heavy_ball, edge, useful_batch, stage_count, schedule, expected, mean_square_rate, critical_batch_size, stationary, sample,
   explorer: { page, set, go, redraw, texts: () => [command_text(page), python_text(page)] },
 };
 start();

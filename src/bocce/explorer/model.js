@@ -9,7 +9,7 @@ const METHODS = [
   { name: "multi-shb-pan", label: "Pan et al.", hint: "their multi-stage heavy ball" },
   { name: "nesterov", label: "Nesterov", hint: "Nesterov's constant scheme" },
   { name: "best", label: "best heavy ball", hint: "the step and momentum of the smallest certified rate" },
-  { name: "auto", label: "auto", hint: "bocce's own: accelerates as far as the batch allows" },
+  { name: "mass-avg", label: "MaSS, averaged", hint: "accelerates as far as the batch allows, then averages" },
   { name: "yours", label: "yours", hint: "the point that you drag on the plane of step and momentum" },
 ];
 
@@ -91,6 +91,11 @@ function rate_of(model, row, b, tol) {
 // Steps that divide the error by ten; infinite where it grows.
 const steps_per_digit = (rate) => (rate < 1 ? -Math.LN10 / Math.log(rate) : Infinity);
 
+// The useful batch of n rows; momentum multiplies it by what it saves in steps on all rows.
+function useful_of({ n, L, R }, momentum_gain) {
+  return fraction_for(n, 1 / useful_batch({ L, R2: R * L, momentum_gain }));
+}
+
 // From which batch on the paper's heavy ball is stable: by the paper, certified, and in truth.
 function thresholds_of(model) {
   const { n, spectrum, L_max, R, mu, kappa } = model, row = row_of("shb", model, n);
@@ -98,5 +103,7 @@ function thresholds_of(model) {
     exact: critical_batch_size({ spectrum, n, L_max, ...row }),
     certified: certified_batch_size(n, row.alpha, row.beta, R, mu, 1),
     paper: batch_threshold(n, R * kappa),  // Theorem 2 holds for kappa = L_max/mu
+    useful: useful_of(model, 1),
+    useful_momentum: useful_of(model, best_heavy_ball(kappa, R, 0).gain),
   };
 }

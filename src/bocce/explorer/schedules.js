@@ -103,7 +103,7 @@ function best({ T, L, mu, L_max, n, b }) {
 const SCHEDULES = {
   sgd, "sgd-exp": sgd_exponential, shb, "shb-exp": shb_exponential, "multi-shb": multistage,
   "2p-shb": two_phase, nesterov, "nesterov-exp": nesterov_exponential, "multi-shb-pan": pan,
-  hb: polyak, best, auto, "auto-shb": (given) => auto({ ...given, kappa_tilde: null }),
+  hb: polyak, best, "mass-avg": mass_averaged,
 };
 
 // bocce.schedules.REGISTRY[name].build(T, constants).

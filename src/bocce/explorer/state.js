@@ -2,7 +2,7 @@
 
 const DEFAULTS = {
   screen: 1, rows: "gaussian", spectrum: "geometric", d: 20, n: 10000, kappa: 1000, ratio: 30,
-  noise: 1e-3, T: 1000, b: 300, show: "sgd,shb,nesterov,best,auto", step: 0.5, momentum: 0.8,
+  noise: 1e-3, T: 1000, b: 300, show: "sgd,shb,nesterov,best,mass-avg", step: 0.5, momentum: 0.8,
   measure: "error2", split: 0, logk: 0, by: "rate", run: 0, theme: "",
 };
 const CHOICES = {

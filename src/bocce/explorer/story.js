@@ -20,7 +20,7 @@ const SCREENS = [
     text: "Between the two lies one number, the critical batch: above it heavy ball converges in mean square, "
       + "below it diverges. It can be computed exactly. A little above it heavy ball is stable but slow; a "
       + "few times above it the full speed is there. More rows than that hardly help it.",
-    state: { b: 150, noise: 0, T: 600, show: "sgd,shb,best,auto", by: "rate" },
+    state: { b: 150, noise: 0, T: 600, show: "sgd,shb,best,mass-avg", by: "rate" },
   },
   {
     name: "What the paper proves", view: "batches",
@@ -35,14 +35,14 @@ const SCREENS = [
     text: "The thick curves are not averages of simulations: means and covariances obey a recursion that "
       + "closes, so the expectation over all batches is computed in milliseconds. Thin: one random run. With "
       + "bias and noise apart one sees which method still descends, and which only stirs.",
-    state: { b: 300, noise: 0.01, T: 1000, show: "shb,auto", split: 1, run: 1, by: "error" },
+    state: { b: 300, noise: 0.01, T: 1000, show: "shb,mass-avg", split: 1, run: 1, by: "error" },
   },
   {
-    name: "What auto does", view: "plane",
-    text: "auto looks at the batch before it chooses: with few rows it takes less momentum, with many all of "
+    name: "A method that knows the batch", view: "plane",
+    text: "MaSS, averaged, looks at the batch: with few rows it takes less momentum, with many all of "
       + "it, always inside what is certified; then it averages the noise out. Drag the violet point into the "
       + "hatched region and compare. Nobody had to tune anything.",
-    state: { b: 100, noise: 0.01, T: 2000, show: "sgd,shb,2p-shb,best,auto,yours", step: 1, momentum: 0.95 },
+    state: { b: 100, noise: 0.01, T: 2000, show: "sgd,shb,2p-shb,best,mass-avg,yours", step: 1, momentum: 0.95 },
   },
 ];
 
@@ -53,24 +53,24 @@ const PLAY = {
 };
 
 function presets() {
-  const all = "sgd,shb,multi-shb,2p-shb,auto";
+  const all = "sgd,shb,multi-shb,2p-shb,mass-avg";
   const found = [
     ["A plain setting", {}],
     ["The paper's figure 3 (b = 0.9 n, noisy)", {
       spectrum: "linear", b: 9000, T: 7000, noise: 0.01, show: all + ",nesterov",
     }],
     ["The paper's figure 4 (no noise, all batch sizes)", {
-      spectrum: "linear", kappa: 512, b: 1000, T: 2000, noise: 0, show: "sgd,shb,best,auto",
+      spectrum: "linear", kappa: 512, b: 1000, T: 2000, noise: 0, show: "sgd,shb,best,mass-avg",
     }],
     ["The paper's lower bound (Theorem 3)", { ...SCREENS[3].state }],
     ["Pan et al. with one row a batch (figure 2)", {
-      ...SCREENS[3].state, kappa: 5000, b: 1, T: 10000, show: "multi-shb-pan,auto,best",
+      ...SCREENS[3].state, kappa: 5000, b: 1, T: 10000, show: "multi-shb-pan,mass-avg,best",
     }],
   ];
   for (const data of [GALLERY, DATA]) {
     if (!data) continue;
     const { name, n, noise } = data, b = Math.max(1, Math.round(n / 20));
-    found.push([`Data: ${name}`, { spectrum: "data", n, noise, b, T: 1000, show: "sgd,shb,best,auto" }, data]);
+    found.push([`Data: ${name}`, { spectrum: "data", n, noise, b, T: 1000, show: "sgd,shb,best,mass-avg" }, data]);
   }
   return found;
 }

@@ -24,6 +24,12 @@ function lower_bound_threshold(n, kappa) {
   return n / (1 + (1 - beta) * (1 + 2 * beta) / (1 + beta));
 }
 
+// The batch at which half of the possible speed is reached, a rule.
+function useful_batch({ L, R2, gradient_noise = 0, gap = null, momentum_gain = 1 }) {
+  const noise = gap === null ? 0 : gradient_noise / (2 * gap);
+  return 2 * (R2 + noise) / L * momentum_gain;
+}
+
 // Theorem S: the largest zeta0^2 at which heavy ball contracts by `rate` in mean square.
 function certificate(alpha, beta, L_max, mu, lam_max, rate = 1) {
   const slack = (1 - rate) * (1 - beta / rate), room = (1 + rate) * (1 + beta / rate);
@@ -117,12 +123,19 @@ function minimax_heavy_ball(zeta2, L_max, mu, lam_max, longest = Infinity, { gri
   return [best[1], best[2], 1 - best[0]];
 }
 
+// The best heavy ball on all rows, in closed form.
+function best_on_all_rows(kappa) {
+  const root = Math.sqrt(1 / kappa), rate = (1 - root) / (1 + root);
+  return [4 / (1 + root) ** 2, rate * rate, rate];
+}
+
 // The minimax heavy ball, in units where lambda_max = 1.
 function best_heavy_ball(kappa, R, zeta2, search = {}) {
   const mu = 1 / kappa;
   const [slow, step] = best_step(0, zeta2, R, mu, 1, Infinity, search.halvings);
   const sgd_rate = 1 - slow;
-  let [alpha, beta, rate] = minimax_heavy_ball(zeta2, R, mu, 1, Infinity, search);
+  const searched = () => minimax_heavy_ball(zeta2, R, mu, 1, Infinity, search);
+  let [alpha, beta, rate] = zeta2 === 0 ? best_on_all_rows(kappa) : searched();
   if (rate >= sgd_rate) [alpha, beta, rate] = [step, 0, sgd_rate];
   const gain = rate > 0 ? Math.log(rate) / Math.log(sgd_rate) : 1;
   return { alpha, beta, rate, sgd_rate, gain };

@@ -25,7 +25,8 @@ class Gamma(NamedTuple):
     description = "gamma regression with a log link"
     curvature = None
     log_link = True
-    model, self_concordance = "scaled", 1.0
+    model = "scaled"
+    self_concordance = 1.0
     attains_minimum = True
     targets = staticmethod(positive_targets)
 

@@ -60,7 +60,9 @@ class Lifted(NDArrayOperatorsMixin):
     """
 
     def __init__(self, array: Foreign, xp: Library, real: Library) -> None:
-        self.array, self.xp, self.real = array, xp, real
+        self.array = array
+        self.xp = xp
+        self.real = real
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -73,7 +75,8 @@ class Lifted(NDArrayOperatorsMixin):
             raise self._unknown(f"np.{ufunc.__name__} with {method if not rest else [*rest]}")
         name = ufunc.__name__
         if name == "square":
-            name, inputs = "multiply", (inputs[0], inputs[0])
+            name = "multiply"
+            inputs = (inputs[0], inputs[0])
         plain = [self._plain(x, numbers=not name.startswith(_LOGICAL)) for x in inputs]
         if name in _OPERATORS:
             result = _OPERATORS[name](*plain)
@@ -155,4 +158,6 @@ def _full(result: Foreign, z: Foreign, xp: Library) -> Foreign:
     array = result.array
     if array.dtype != z.dtype:
         array = xp.astype(array, z.dtype)
-    return array if array.shape == z.shape else xp.zeros_like(z) + array
+    if array.shape == z.shape:
+        return array
+    return xp.zeros_like(z) + array

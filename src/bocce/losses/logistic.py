@@ -22,7 +22,8 @@ class Logistic(NamedTuple):
     description = "Logistic regression"
     margin = True
     curvature = 0.25
-    model, self_concordance = "likelihood", 1.0
+    model = "likelihood"
+    self_concordance = 1.0
     targets = staticmethod(sign_targets)
 
     def value(loss, z: Array, y: Array) -> Array:
@@ -51,7 +52,9 @@ class Logistic(NamedTuple):
 
     def best_constant(loss, mean: float) -> float:
         """The log of the odds, from the mean of the signs."""
-        return math.log((1.0 + mean) / (1.0 - mean)) if abs(mean) < 1.0 else 0.0
+        if abs(mean) < 1.0:
+            return math.log((1.0 + mean) / (1.0 - mean))
+        return 0.0
 
     @staticmethod
     def compiled() -> dict[str, Body]:

@@ -24,9 +24,10 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .. import _checks, _renamed
+from .. import _checks
 from .._types import Array, Vector
 from .offset import class_with_offset
+from .residuals import Residuals
 from .targets import real_targets
 
 Body: TypeAlias = Callable[..., Any]
@@ -93,18 +94,13 @@ class Loss(LossFunctions):
     model: ClassVar[str] = "none"
     log_link: ClassVar[bool] = False  # are predictions exp(z)?
     self_concordance: ClassVar[float | None] = None  # |third derivative| <= this times bend
+    is_complete: ClassVar[bool] = True  # is no parameter left to the residuals of the fit?
     Plain: ClassVar[type[Loss]]  # the class of this loss for targets without offsets
     WithOffset: ClassVar[type[Loss]]  # the class for targets that carry offsets (offset.py)
 
     def __init_subclass__(cls, carries_offset: bool = False) -> None:
         if not carries_offset:
             cls.Plain, cls.WithOffset = cls, class_with_offset(cls)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in RENAMED:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
-        _renamed.warn(type(self).__name__, name, RENAMED[name])
-        return getattr(self, RENAMED[name])
 
     def infimum(self, y: Array) -> Array:
         """The infimum of ``value`` over z.
@@ -134,6 +130,23 @@ class Loss(LossFunctions):
         float or ndarray
         """
         return 0.0
+
+    def suited_to(self, residuals: Residuals) -> Loss:
+        """The loss whose parameters suit the residuals of a fit with this one.
+
+        Called only where a parameter was left to the residuals (``is_complete`` was False).
+
+        Parameters
+        ----------
+        residuals : Residuals
+            Of the fit; of constant predictions, where a parameter is still None.
+
+        Returns
+        -------
+        Loss
+            The loss itself where it suits them.
+        """
+        return self
 
     @staticmethod
     def targets(where: str, y: Array, labels: Vector | None = None) -> tuple[Array, Array | None]:
@@ -167,15 +180,6 @@ class Loss(LossFunctions):
 REGISTRY: dict[str, type[Loss]] = {}
 ALIASES = {"log_loss": "logistic"}  # scikit-learn's names
 NEEDED = ("value", "slope", "bend", "curvature")
-RENAMED = {  # names of 0.2
-    "words": "description",
-    "floor": "infimum",
-    "constant": "best_constant",
-    "together": "value_slope_bend",
-    "outputs": "multi_output",
-    "differences": "shift_invariant",
-    "title": "problem_name",
-}
 L = TypeVar("L", bound=type)
 
 
@@ -237,9 +241,6 @@ def loss(name: str) -> Callable[[L], L]:
         facts = {"name": name, "description": own.get("description", f"the {name} loss")}
         facts |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
         facts |= {"__doc__": kind.__doc__, "__slots__": ()}
-        for old in RENAMED.keys() & own.keys():
-            _renamed.warn(kind.__name__, old, RENAMED[old])
-            facts[RENAMED[old]] = own[old]
         made: Any = type(kind.__name__, (kind, Loss), facts)
         REGISTRY[name] = made
         return made
@@ -247,13 +248,15 @@ def loss(name: str) -> Callable[[L], L]:
     return register
 
 
-def loss_of(where: str, given: Loss | str) -> Loss:
+def loss_of(where: str, given: Loss | str, complete: bool = True) -> Loss:
     """A loss, from an instance or a registered name.
 
     Parameters
     ----------
     where, given : str, Loss or str
         The function that was called, for messages; a loss, or a name of ``bocce.losses.REGISTRY``.
+    complete : bool, default True
+        Whether every parameter must be a number.
 
     Returns
     -------
@@ -271,5 +274,10 @@ def loss_of(where: str, given: Loss | str) -> Loss:
         raise TypeError(
             f"{where}: loss={given!r} must be a loss such as bocce.losses.Huber(1.0), or a name: "
             f"{', '.join(REGISTRY)}."
+        )
+    if complete and not given.is_complete:
+        raise ValueError(
+            f"{where}: loss={given!r} has a parameter that is None, must have numbers where rows "
+            "are not in memory; minimize a sample of the rows, and take the loss of its result."
         )
     return given

@@ -24,7 +24,8 @@ class Poisson(NamedTuple):
     description = "Poisson regression with a log link"
     curvature = None
     log_link = True
-    model, self_concordance = "likelihood", 1.0
+    model = "likelihood"
+    self_concordance = 1.0
     targets = staticmethod(count_targets)
 
     def value(loss, z: Array, y: Array) -> Array:
@@ -42,4 +43,6 @@ class Poisson(NamedTuple):
 
     def best_constant(loss, mean: float) -> float:
         """The log of the mean."""
-        return math.log(mean) if mean > 0.0 else 0.0
+        if mean > 0.0:
+            return math.log(mean)
+        return 0.0

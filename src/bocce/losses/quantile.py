@@ -1,27 +1,40 @@
 """The quantile loss, smoothed: its minimiser predicts a quantile of y instead of the mean."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._types import Array
 from .loss import loss
+from .residuals import Residuals
+
+FIRST_WIDTH = 0.5  # The first smoothing, in scales of the residuals of constant predictions.
+WIDEST = 0.1  # The most smoothing of a fit, in scales of its residuals.
+NARROWER = 0.4  # The factor by which the smoothing shrinks.
+EXCESS = 0.005  # The share by which the pinball loss may exceed the least one.
+SMALL_EXCESS = 1e-4  # Where the excess is smaller, less smoothing does not change the predictions.
+EXACT = 1e-7  # A pinball loss below this share of the spread of y: predictions are exact.
+SHARE = 0.01  # How far, beside 1/n, the share of rows below may be from the level.
 
 
 @loss("quantile")
 class Quantile(NamedTuple):
-    """level r + s log(1 + exp(-r/s)) with r = y - z and s = ``smoothing``.
+    """factor (level r + s log(1 + exp(-r/s))) with r = y - z and s = ``smoothing``.
 
     As s goes to 0 this is the pinball loss: level r for r > 0, and (level - 1) r for r < 0; it lies
-    at most s log 2 above it. ``smoothing`` is in the units of y: take a small share of the spread
-    of y around its predictions. The second derivative is at most 1/(4 s).
+    at most s log 2 above it. The second derivative is at most factor/(4 s).
 
     Parameters
     ----------
     level : float, default 0.5
         The quantile to predict, 0 < level < 1; 0.5 is the median.
-    smoothing : float, default 0.1
-        The width s of the rounded corner, in the unit of y, > 0.
+    smoothing : float or None, default 0.1
+        The width s of the rounded corner, in the unit of y, > 0. None: ``minimize`` finds it
+        together with w. It shrinks until the pinball loss is proved to be within 0.5 % of the
+        least one, and the share of rows below the predictions is within 1/n + 1 % of the level.
+        ``factor`` is then the spread of y, so that l2 means the same in every unit of y.
+    factor : float, default 1.0
+        A number > 0 that multiplies the loss.
 
     Examples
     --------
@@ -30,7 +43,8 @@ class Quantile(NamedTuple):
     """
 
     level: float = 0.5
-    smoothing: float = 0.1
+    smoothing: Any = 0.1  # a number, or None
+    factor: float = 1.0
 
     description = "smoothed quantile regression"
     model = "residuals"
@@ -38,7 +52,7 @@ class Quantile(NamedTuple):
 
     @property
     def curvature(loss) -> float:
-        return 0.25 / loss.smoothing
+        return 0.25 * loss.factor / loss.smoothing
 
     @property
     def self_concordance(loss) -> float:
@@ -47,19 +61,49 @@ class Quantile(NamedTuple):
     def value(loss, z: Array, y: Array) -> Array:
         t = (z - y) / loss.smoothing
         soft = np.maximum(t, 0.0) + np.log1p(np.exp(-np.abs(t)))
-        return loss.smoothing * (soft - loss.level * t)
+        return loss.factor * loss.smoothing * (soft - loss.level * t)
 
     def slope(loss, z: Array, y: Array) -> Array:
         t = (z - y) / loss.smoothing
         e = np.exp(-np.abs(t))
-        return np.where(t > 0.0, 1.0, e) / (1.0 + e) - loss.level
+        return loss.factor * (np.where(t > 0.0, 1.0, e) / (1.0 + e) - loss.level)
 
     def bend(loss, z: Array, y: Array) -> Array:
         e = np.exp(-np.abs((z - y) / loss.smoothing))
-        return e / (1.0 + e) ** 2 / loss.smoothing
+        return loss.factor * e / (1.0 + e) ** 2 / loss.smoothing
 
     def infimum(loss, y: Array) -> Array:
         """s times the entropy of ``level``, whatever y is."""
         q = loss.level
         entropy = -q * np.log(q) - (1.0 - q) * np.log(1.0 - q)
-        return loss.smoothing * entropy + np.zeros(np.shape(y))
+        return loss.factor * loss.smoothing * entropy + np.zeros(np.shape(y))
+
+    @property
+    def is_complete(loss) -> bool:
+        """Is ``smoothing`` a number?"""
+        return loss.smoothing is not None
+
+    def suited_to(loss, residuals: Residuals) -> "Quantile":
+        """The loss itself where it is near enough to the pinball loss, or one with less smoothing.
+
+        Let a_i = level - sigmoid(-r_i/s) at the minimiser. The a_i are feasible for the dual of
+        the pinball loss, so the pinball loss exceeds the least one by at most the mean of
+        |r_i| sigmoid(-|r_i|/s).
+        """
+        if loss.smoothing is None:
+            spread = residuals.spread or 1.0  # Residuals of zero have any smoothing.
+            return loss._replace(smoothing=FIRST_WIDTH * spread, factor=spread)
+        r = residuals.values
+        below = (r < 0.0) * 1.0
+        pinball = residuals.mean(r * (loss.level - below))
+        e = np.exp(-np.abs(r) / loss.smoothing)
+        excess = residuals.mean(np.abs(r) * e / (1.0 + e))
+        least = pinball - excess
+        off = abs(residuals.mean(below) - loss.level)
+        split = off <= 1.0 / r.size + SHARE or excess <= SMALL_EXCESS * least
+        if excess <= EXCESS * least and split:
+            return loss
+        if residuals.scale == 0.0 or pinball <= EXACT * loss.factor:
+            return loss
+        smoothing = min(NARROWER * loss.smoothing, WIDEST * residuals.scale)
+        return loss._replace(smoothing=smoothing)

@@ -26,7 +26,9 @@ class Softmax(NamedTuple):
     multi_output = True
     shift_invariant = True
     curvature = 0.5
-    model, self_concordance = "likelihood", 2.0**0.5  # by the norm of a row's change of scores
+    # by the norm of a row's change of scores
+    model = "likelihood"
+    self_concordance = 2.0**0.5
     targets = staticmethod(class_targets)
 
     def value(loss, z: Any, y: Any) -> Any:
@@ -70,7 +72,8 @@ class Softmax(NamedTuple):
         u counts from that of the likeliest class: nothing is lost where its p is nearly 1.
         """
         p = _softmax((z - z.max(axis=1, keepdims=True)).astype(dtype))
-        here, top = np.arange(len(p)), p.argmax(axis=1)
+        here = np.arange(len(p))
+        top = p.argmax(axis=1)
 
         def times(u: Any) -> Any:
             u = u - u[here, top][:, None]
@@ -87,7 +90,8 @@ class Softmax(NamedTuple):
         along = _sum(bent)
         across = along if U is V else _sum(p * U)
         if c is not None:
-            bent, along = bent * c[:, None], along * c
+            bent = bent * c[:, None]
+            along = along * c
         left, right = (library_of(z).reshape(a, (a.shape[0], -1)) for a in (U, bent))
         return left @ right.T - across @ along.T
 

@@ -18,7 +18,8 @@ class Squared(NamedTuple):
     description = "Least squares"
     quadratic = True
     curvature = 1.0
-    model, self_concordance = "scaled", 0.0
+    model = "scaled"
+    self_concordance = 0.0
     attains_minimum = True
 
     def value(loss, z: Array, y: Array) -> Array:

@@ -23,7 +23,10 @@ def sign_targets(where: str, y: Array, labels: Vector | None = None) -> tuple[Ar
     >>> sign_targets("Logistic", np.array(["b", "a", "b"]))[0].tolist()
     [1.0, -1.0, 1.0]
     """
-    classes = np.unique(y) if labels is None else np.sort(np.asarray(labels))
+    if labels is None:
+        classes = np.unique(y)
+    else:
+        classes = np.sort(np.asarray(labels))
     if classes.size != 2:
         shown = ", ".join(repr(c) for c in classes[:5].tolist())
         found = f"{classes.size} different labels ({shown}{', ...' * (classes.size > 5)})"
@@ -69,9 +72,15 @@ def class_targets(where: str, y: Array, labels: Vector | None = None) -> tuple[A
     >>> class_targets("Problem", np.array(["c", "a", "b", "a"]))[0].tolist()
     [2, 0, 1, 0]
     """
-    classes = np.unique(y) if labels is None else np.sort(np.asarray(labels))
+    if labels is None:
+        classes = np.unique(y)
+    else:
+        classes = np.sort(np.asarray(labels))
     if classes.size < 2:
-        shown = f"one label only ({classes.tolist()[0]!r})" if classes.size else "no label"
+        if classes.size:
+            shown = f"one label only ({classes.tolist()[0]!r})"
+        else:
+            shown = "no label"
         raise ValueError(
             f"{where}: y has {shown}, must have two or more; check how the data were split."
         )

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from .._record import record
 from .._types import Array
 from .linalg import largest, length
 from .scores.base import Scores
@@ -24,12 +25,15 @@ class Directions:
     """
 
     def __init__(self, memory: int, shape: tuple[int, ...], ridge: Array, quadratic: bool) -> None:
-        self.memory, self.ridge, self.quadratic = memory, ridge, quadratic
+        self.memory = memory
+        self.ridge = ridge
+        self.quadratic = quadratic
         self.penalised = bool(ridge.any())
         self.D = np.zeros((memory + 1, *shape))
         self.penalty_gram = np.zeros((memory + 1, memory + 1))
         self.loss_gram = np.zeros((memory + 1, memory + 1))
-        self.max_entry, self.max_score = np.zeros(memory + 1), np.zeros(memory + 1)
+        self.max_entry = np.zeros(memory + 1)
+        self.max_score = np.zeros(memory + 1)
         self.relative_error = np.zeros(memory + 1)
         self.n_stored = 0  # displacements since the memory was dropped
 
@@ -50,7 +54,8 @@ class Directions:
         ``change`` is the largest change of a score."""
         unit = length(change, d)
         np.divide(d, unit, out=self.D[slot])
-        self.max_entry[slot], self.max_score[slot] = size / unit, change / unit
+        self.max_entry[slot] = size / unit
+        self.max_score[slot] = change / unit
         self.relative_error[slot] = 0.0
         self._weigh(scores, slot)
 
@@ -59,7 +64,10 @@ class Directions:
         k = self.count
         if self.penalised:
             alike = self.ridge.ndim == 0  # then no temporary vector is needed
-            d = self.D[slot] if alike else self.ridge * self.D[slot]
+            if alike:
+                d = self.D[slot]
+            else:
+                d = self.ridge * self.D[slot]
             row = self.rows(k) @ d.reshape(-1)
             row = self.ridge * row if alike else row
             self.penalty_gram[slot, :k] = self.penalty_gram[:k, slot] = row
@@ -69,8 +77,13 @@ class Directions:
 
     def curvature(self, scores: Scores, k: int) -> Array:
         """The Hessian of f on the plane, at the last evaluation."""
-        H = self.loss_gram[:k, :k] if self.quadratic else scores.curvature(k)
-        return H + self.penalty_gram[:k, :k] if self.penalised else H
+        if self.quadratic:
+            H = self.loss_gram[:k, :k]
+        else:
+            H = scores.curvature(k)
+        if self.penalised:
+            return H + self.penalty_gram[:k, :k]
+        return H
 
     def displacement(self, scores: Scores, c: Array) -> tuple[Array, float, float] | None:
         """D c, its relative error, and a bound on the error of its scores.
@@ -78,7 +91,8 @@ class Directions:
         None if rounding made the step in w and in X w inconsistent, because the step is a small
         difference of large displacements. The error of displacements is carried on to later ones.
         """
-        k, change = c.size, scores.max_change
+        k = c.size
+        change = scores.max_change
         displacement = (c @ self.rows(k)).reshape(self.D.shape[1:])
         size = largest(displacement)
         parts = np.abs(c) * (self.relative_error[:k] + scores.eps)
@@ -91,7 +105,10 @@ class Directions:
 
     def keep(self, scores: Scores, displacement: Array, change: float, error: float) -> None:
         """Accept the step last tried; its displacement replaces the oldest one."""
-        slot = 1 + self.n_stored % self.memory if self.memory else 0
+        if self.memory:
+            slot = 1 + self.n_stored % self.memory
+        else:
+            slot = 0
         scores.accept(slot, length(change, displacement))
         if slot:
             self.n_stored += 1
@@ -101,16 +118,18 @@ class Directions:
     def state_dict(self) -> dict[str, Array]:
         return {
             "D": self.D[1 : self.count].copy(),
-            "wrong": np.stack([self.relative_error, self.max_entry, self.max_score]),
-            "products": np.stack([self.penalty_gram, self.loss_gram]),
-            "stored": np.array([self.n_stored]),
+            "relative_error": self.relative_error.copy(),
+            "max_entry": self.max_entry.copy(),
+            "max_score": self.max_score.copy(),
+            "penalty_gram": self.penalty_gram.copy(),
+            "loss_gram": self.loss_gram.copy(),
+            **record(n_stored=self.n_stored),
         }
 
     def load_state_dict(self, state: dict[str, Array]) -> None:
         self.D[1 : len(state["D"]) + 1] = state["D"]
-        self.n_stored = int(state["stored"][0])
+        self.n_stored = int(state["n_stored"])
         if self.n_stored < 0 or self.count != len(state["D"]) + 1:
             raise ValueError("its counters are not those of a run")
-        self.penalty_gram, self.loss_gram = np.array(state["products"], dtype=np.float64)
-        known = np.array(state["wrong"], dtype=np.float64)
-        self.relative_error, self.max_entry, self.max_score = known
+        for name in ("relative_error", "max_entry", "max_score", "penalty_gram", "loss_gram"):
+            getattr(self, name)[...] = state[name]

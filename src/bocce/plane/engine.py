@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._record import joined, part_of, record
 from ..control import RunVerdict
 from ..engines.base import ANY, Engine, Gap, Goal, Recorder, State, StepReport
 from ..problems import Look, Problem
@@ -37,9 +38,15 @@ class PlaneEngine(Engine):
         metric: Given = "auto",
         limits: PlaneLimits = LIMITS,
     ) -> None:
-        self.problem, self.inner, self.metric, self.limits = problem, inner, metric, limits
+        self.problem = problem
+        self.inner = inner
+        self.metric = metric
+        self.limits = limits
         several = inner and len(problem.shape) > 1
-        self.displacements = min(memory, ENOUGH) if several else memory
+        if several:
+            self.displacements = min(memory, ENOUGH)
+        else:
+            self.displacements = memory
         self.plane: PlaneRun | None = None
         self.fell = math.inf  # f, by the last step
         self.given: Array | None = None  # a copy of the plane's w, handed to the run
@@ -47,7 +54,10 @@ class PlaneEngine(Engine):
     def look(self, w: Array) -> Look:
         """The objective and its full gradient: known at the plane's own point (the first look
         sets it), computed in a pass elsewhere."""
-        plane = self.plane if self.plane is not None else self._at(w)
+        if self.plane is not None:
+            plane = self.plane
+        else:
+            plane = self._at(w)
         if w is self.given or np.array_equal(plane.w, w):
             return Look(plane.value, plane.gradient)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -68,7 +78,8 @@ class PlaneEngine(Engine):
     ) -> StepReport:
         """Steps state.k .. stop-1. With stop = state.k, value and gradient are computed from w
         alone if rounding may matter."""
-        plane, verdict = self._at(state.w), RunVerdict.RUNNING
+        plane = self._at(state.w)
+        verdict = RunVerdict.RUNNING
         before = plane.passes
         if stop == state.k and (goal.tight or self._drifted(plane)):
             plane.refresh()
@@ -80,7 +91,8 @@ class PlaneEngine(Engine):
             state.move(w, w - state.w)
             if verdict:
                 break
-        look, error = Look(plane.value, plane.gradient), plane.scores.gradient_error()
+        look = Look(plane.value, plane.gradient)
+        error = plane.scores.gradient_error()
         return StepReport(verdict, plane.passes - before, look, error)
 
     def _drifted(self, plane: PlaneRun) -> bool:
@@ -101,7 +113,8 @@ class PlaneEngine(Engine):
         """
         plane = self.plane
         assert plane is not None
-        least, size = float(plane.ridge.min()), plane.norm
+        least = float(plane.ridge.min())
+        size = plane.norm
         # in this order, because squares of very small and large numbers underflow and overflow
         if least > 0.0 and (bound := size * (size / (2.0 * least))) <= enough:
             return Gap(bound, True)
@@ -117,10 +130,13 @@ class PlaneEngine(Engine):
     def state_dict(self) -> dict[str, Array]:
         """What a checkpoint needs beside the state to go on bit for bit; nothing before the first
         step."""
-        return {} if self.plane is None or self.plane.k == 0 else self.plane.state_dict()
+        if self.plane is None or self.plane.k == self.plane.stalls == 0:
+            return {}
+        return record(fell=self.fell) | joined(plane=self.plane.state_dict())
 
     def load_state_dict(self, state: dict[str, Array]) -> None:
-        if state:
-            self.plane = PlaneRun.from_state(
-                self.problem, state, self.metric, self.inner, self.limits
-            )
+        if not state:
+            return
+        self.fell = float(state["fell"])
+        saved = part_of(state, "plane")
+        self.plane = PlaneRun.from_state(self.problem, saved, self.metric, self.inner, self.limits)

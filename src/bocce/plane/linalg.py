@@ -19,7 +19,9 @@ def largest(v: Array) -> float:
 
 def length(max_change: float, d: Array) -> float:
     """The number by which a direction is divided that changes scores by at most ``max_change``."""
-    return max_change if 0.0 < max_change < math.inf else largest(d)
+    if 0.0 < max_change < math.inf:
+        return max_change
+    return largest(d)
 
 
 def falls(change: float, slack: float, after: float, before: float) -> bool:

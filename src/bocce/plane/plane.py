@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 
+from .._record import joined, part_of, record
 from .._types import Array
 from ..control import RunVerdict
 from ..engines.base import ANY, Goal
@@ -27,15 +28,18 @@ from .scores.file import SHARE
 from .subspace import LIMITS, PlaneLimits, PlanePoint, Subspace
 
 EPS = float(np.finfo(np.float64).eps)
-ENOUGH = 0.2  # A step may leave this share of the gradient on the plane (benchmarks/plane.py).
-THOROUGH = 0.1  # The same share for a direction that took several passes (benchmarks/probe.py).
+ENOUGH = 0.2  # A step may leave this share of the gradient on the plane (studies/plane.py).
+THOROUGH = 0.1  # The same share for a direction that took several passes (studies/probe.py).
 NEWTON = 0.03  # The same share along Newton's direction alone, where one trial nearly always does.
 SLOW = 0.9  # After a step that left more of the gradient's norm, the whole plane is searched.
 ROUNDING = 8.0  # A mean over blocks is wrong by at most this many units in the last place.
 FAR = 0.5  # A step that moves some score this far, for next to nothing, may lead to infinity.
+ENDLESS = 100.0  # A step that would move some score this far, for next to nothing, is not taken.
 NEXT_TO_NOTHING = 1e-6  # f gains next to nothing below this share of one row's part of its fall.
 SAMPLE_STEPS = 20  # At most this many steps are taken on a sample of the rows.
 SETTLED = 1e-4  # Steps on a sample end when one gains less than this share of the fall of f.
+# The counters of a run that a checkpoint keeps.
+COUNTS = ("k", "products", "evaluations", "stalls", "escapes", "view_passes")
 MOST_MEMORY = 10  # A checkpoint with more displacements than this is refused.
 
 
@@ -100,12 +104,15 @@ class PlaneRun:
                 f"plane: f(w0)={self.value!r} must be finite, as its gradient; start nearer to 0, "
                 "or scale the data."
             )
-        self.start_value, self.best_norm = self.value, self.norm
+        self.start_value = self.value
+        self.best_norm = self.norm
 
     def _lay_out(
         self, p: Problem, w: Array, memory: int, metric: Given, inner: bool, limits: PlaneLimits
     ) -> None:
-        self.problem, self.w, self.limits = p, w, limits
+        self.problem = p
+        self.w = w
+        self.limits = limits
         self.ridge = np.asarray(p.ridge, dtype=np.float64)
         if self.ridge.ndim:
             self.ridge = self.ridge.reshape(-1, *(1,) * (w.ndim - 1))
@@ -128,7 +135,8 @@ class PlaneRun:
         self.gradient_ratio = math.nan
 
     def _scores_of_rows(self) -> Scores:
-        memory, outputs = self.directions.memory, self.w.shape[1:]
+        memory = self.directions.memory
+        outputs = self.w.shape[1:]
         most = self.limits.score_bytes
         return scores_for(self.problem, memory, outputs, minimum_of_sample, most)
 
@@ -161,7 +169,8 @@ class PlaneRun:
             g += self.penalty_gradient
         self.value = found.value + self.penalty
         self.slack = ROUNDING * EPS * (found.scale + self.penalty)
-        self.gradient, self.norm = g, norm(g)
+        self.gradient = g
+        self.norm = norm(g)
 
     def step(self, goal: Goal = ANY) -> RunVerdict:
         """Go to the best point of the plane. ``goal``: what the run is for."""
@@ -192,6 +201,9 @@ class PlaneRun:
             return self._nothing_fell()
         found, (displacement, error, drift) = best
         self.max_score_change = self.scores.max_change
+        if self._leads_nowhere(found.predicted):
+            self.refresh()  # the step is not taken
+            return RunVerdict.UNBOUNDED
         self.drift += drift
         self.w += displacement
         self.directions.keep(self.scores, displacement, self.max_score_change, error)
@@ -216,7 +228,10 @@ class PlaneRun:
         """The best point of the plane (or of Newton's line), where ``share`` of the gradient on the
         plane may be left, and ``Directions.displacement`` to it. None if no fall of f can be
         measured, or if rounding spoils the step."""
-        penalty_gradient = self.penalty_gradient if self.penalised else None
+        if self.penalised:
+            penalty_gradient = self.penalty_gradient
+        else:
+            penalty_gradient = None
         plane = Subspace(
             self.scores, self.directions, self.value, self.slack,
             self.gradient, self.penalty, penalty_gradient, 1 if newton else self.directions.count,
@@ -229,8 +244,13 @@ class PlaneRun:
         self.evaluations += plane.evaluations
         if plane.trusted is not None:
             self.trusted = plane.trusted
-        moved = None if found is None else self.directions.displacement(self.scores, found.c)
-        return None if found is None or moved is None else (found, moved)
+        if found is None:
+            moved = None
+        else:
+            moved = self.directions.displacement(self.scores, found.c)
+        if found is None or moved is None:
+            return None
+        return found, moved
 
     def update_metric(self) -> bool:
         """Ask the policy; returns True if the metric is the Hessian of all rows at w."""
@@ -242,7 +262,8 @@ class PlaneRun:
             return False
         if self.policy.restarts and isinstance(self.metric, Identity):
             self.directions.forget()
-        self.metric, self.trusted = metric, True
+        self.metric = metric
+        self.trusted = True
         return self.policy.every_step and metric.newton_like and not self.quadratic
 
     def _solve_sample(self) -> None:
@@ -260,9 +281,11 @@ class PlaneRun:
     def _new_direction(self) -> float:
         """Direction 0 becomes -P^-1 g, or the step to the minimum over a sample; returns the share
         of the gradient that may be left on the plane."""
-        first, before = self.scores.first_direction(), self.policy.passes
+        first = self.scores.first_direction()
+        before = self.policy.passes
         if self.sample_step is not None:
-            first, self.sample_step = self.sample_step, None
+            first = self.sample_step
+            self.sample_step = None
         if first is not None:
             up = -first
         else:
@@ -273,56 +296,82 @@ class PlaneRun:
         if first is None and isinstance(self.metric, Identity):
             d *= np.abs(d) > EPS  # smaller entries are only rounding
         known = first is not None or self.metric.newton_like  # is the length of the step known?
-        likely = step if known and self.scores.predicts_gradient(self.trusted) else 0.0
+        if known and self.scores.predicts_gradient(self.trusted):
+            likely = step
+        else:
+            likely = 0.0
         change = self.scores.add_direction(0, d, likely)
         unit = length(change, d)
         self.scores.scale_direction(0, unit)
-        self.predicted_step, self.full_step = likely * unit, step * unit
+        self.predicted_step = likely * unit
+        self.full_step = step * unit
         self.directions.put(self.scores, 0, d, 1.0, change)
-        return THOROUGH if self.policy.passes > before else ENOUGH
+        if self.policy.passes > before:
+            return THOROUGH
+        return ENOUGH
 
     def _nothing_fell(self) -> RunVerdict:
         """Go on from fresh scores with the plain gradient; if that was tried, stop."""
         tried = self.directions.n_stored == 0 and isinstance(self.metric, Identity)
         self.directions.forget()
-        self.metric, self.gradient_ratio = Identity(), math.nan
+        self.metric = Identity()
+        self.gradient_ratio = math.nan
         self.stalls += 1
         self.refresh()
         over = tried or self.stalls >= self.limits.stalls
-        return RunVerdict.STALLED if over else RunVerdict.RUNNING
+        if over:
+            return RunVerdict.STALLED
+        return RunVerdict.RUNNING
+
+    @property
+    def _little(self) -> float:
+        """Less than a row could matter for the fall of f."""
+        return NEXT_TO_NOTHING / self.problem.n * (self.start_value - self.value)
+
+    def _leads_nowhere(self, predicted: float) -> bool:
+        """Would a step for next to nothing move some score so far that the others lose digits?"""
+        far = self.may_escape and self.max_score_change >= ENDLESS
+        return far and predicted <= max(self.slack, self._little)
 
     def _verdict(self) -> RunVerdict:
         if self.norm < 0.98 * self.best_norm:
-            self.best_norm, self.stalls = self.norm, 0
+            self.best_norm = self.norm
+            self.stalls = 0
         elif self.predicted <= self.slack:
             self.stalls += 1
         # Does some score still move far, though f gains less than a row could matter?
-        little = NEXT_TO_NOTHING / self.problem.n * (self.start_value - self.value)
-        escaping = self.may_escape and not self.quadratic and self.predicted <= little
+        escaping = self.may_escape and not self.quadratic and self.predicted <= self._little
         escaping = escaping and self.max_score_change >= FAR
         self.escapes = self.escapes + 1 if escaping else 0
         if self.escapes >= self.limits.escapes:
             return RunVerdict.UNBOUNDED
-        return RunVerdict.STALLED if self.stalls >= self.limits.stalls else RunVerdict.RUNNING
+        if self.stalls >= self.limits.stalls:
+            return RunVerdict.STALLED
+        return RunVerdict.RUNNING
 
     def state_dict(self) -> dict[str, Array]:
         """All that the next steps depend on: a run continues from here with the same steps."""
-        counts = [
-            self.directions.memory, self.k, self.products, self.evaluations, self.stalls,
-            self.escapes, self.trusted, self.view_passes,
-        ]  # fmt: skip
-        numbers = [self.gradient_ratio, self.start_value, self.best_norm, self.drift]
-        kept = self.scores.state_dict(self.directions.count)
-        policy, metric = self.policy.state_dict(), self.metric.state_dict()
-        return {
-            "w": self.w.copy(),
-            **self.directions.state_dict(),
-            **kept,
-            "counts": np.array(counts, dtype=np.int64),
-            "numbers": np.array(numbers),
-            **{f"policy.{name}": array for name, array in policy.items()},
-            **{f"metric.{name}": array for name, array in metric.items()},
-        }
+        own = record(
+            memory=self.directions.memory,
+            k=self.k,
+            products=self.products,
+            evaluations=self.evaluations,
+            stalls=self.stalls,
+            escapes=self.escapes,
+            trusted=self.trusted,
+            view_passes=self.view_passes,
+            gradient_ratio=self.gradient_ratio,
+            start_value=self.start_value,
+            best_norm=self.best_norm,
+            drift=self.drift,
+        )
+        parts = joined(
+            directions=self.directions.state_dict(),
+            scores=self.scores.state_dict(self.directions.count),
+            policy=self.policy.state_dict(),
+            metric=self.metric.state_dict(),
+        )
+        return own | {"w": self.w.copy()} | parts
 
     @classmethod
     def from_state(
@@ -336,36 +385,45 @@ class PlaneRun:
         """The run whose ``state_dict`` was ``state``; ValueError or KeyError if there is none."""
         self = cls.__new__(cls)
         for name, array in state.items():  # NaN would fail many steps later
-            if name != "numbers" and not np.isfinite(array).all():
+            if name != "gradient_ratio" and not np.isfinite(array).all():
                 raise ValueError(f"its array {name!r} has NaN or infinity")
-        memory, *counts = (int(count) for count in state["counts"])
-        if min(memory, *counts) < 0 or memory > MOST_MEMORY:
+        memory = int(state["memory"])
+        counts = {name: int(state[name]) for name in COUNTS}
+        if min(memory, *counts.values()) < 0 or memory > MOST_MEMORY:
             raise ValueError("its counters are not those of a run")
         w = np.array(state["w"], dtype=np.float64)
         self._lay_out(problem, w, memory, metric, inner, limits)
         directions = self.directions
-        directions.load_state_dict(state)
-        if "gram" in state:
-            known = float(state["summed"][0]), int(state["summed"][1])
-            sums = Moments(np.array(state["gram"]), np.array(state["moment"]), *known)
-            self.scores = GramScores(problem, sums, self.w, directions.D)
-        else:
-            self.scores = self._scores_of_rows()
-        of_policy, of_metric = (
-            {n.removeprefix(kind): a for n, a in state.items() if n.startswith(kind)}
-            for kind in ("policy.", "metric.")
+        directions.load_state_dict(part_of(state, "directions"))
+        self.metric = self.policy.load_state_dict(
+            part_of(state, "policy"), part_of(state, "metric")
         )
-        self.metric = self.policy.load_state_dict(of_policy, of_metric)
-        self.scores.load_state_dict(state, self.w, directions.D[1 : directions.count])
+        self._load_scores(part_of(state, "scores"))
         with np.errstate(all="ignore"):
             self._settle(self.scores.look())
-        self.k, self.products, self.evaluations, self.stalls, self.escapes = counts[:5]
-        self.trusted, self.view_passes = bool(counts[5]), counts[6]
-        numbers = (float(x) for x in state["numbers"])
-        self.gradient_ratio, self.start_value, self.best_norm, self.drift = numbers
+        self.__dict__.update(counts)
+        self.trusted = bool(state["trusted"])
+        self.gradient_ratio = float(state["gradient_ratio"])
+        self.start_value = float(state["start_value"])
+        self.best_norm = float(state["best_norm"])
+        self.drift = float(state["drift"])
         if np.shape(self.metric.solve(self.gradient)) != self.w.shape:
             raise ValueError("its metric has another shape than w")
         return self
+
+    def _load_scores(self, saved: dict[str, Array]) -> None:
+        directions = self.directions
+        if "gram" in saved:
+            sums = Moments(
+                np.array(saved["gram"]),
+                np.array(saved["moment"]),
+                float(saved["target2"]),
+                int(saved["longest"]),
+            )
+            self.scores = GramScores(self.problem, sums, self.w, directions.D)
+        else:
+            self.scores = self._scores_of_rows()
+        self.scores.load_state_dict(saved, self.w, directions.D[1 : directions.count])
 
 
 def minimum_of_sample(sample: Problem, w: Array) -> tuple[Array, Array] | None:

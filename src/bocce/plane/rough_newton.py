@@ -30,7 +30,9 @@ def rough_minimiser(problem: Problem, w: Array, gap: float) -> Array | None:
     problem is one that ``NewtonPolicy`` suits.
     """
     newton = NewtonPolicy(problem, Goal(gap=gap, passes=MOST))
-    before, size, shrank = math.inf, math.inf, math.nan
+    before = math.inf
+    size = math.inf
+    shrank = math.nan
     for _ in range(STEPS):
         f, g, z = _look(problem, newton.products.rows, w)
         if not f <= before or (newton.products.rows.rough and gap < ROUGH * f):
@@ -39,7 +41,9 @@ def rough_minimiser(problem: Problem, w: Array, gap: float) -> Array | None:
         left = newton.still_to_fall(g)
         if left <= gap:
             return w
-        before, shrank, size = f, norm(g) / size, norm(g)
+        before = f
+        shrank = norm(g) / size
+        size = norm(g)
         w = w - newton.solve(g, z.__getitem__, shrank)
         if left <= SURE * gap:
             return w
@@ -50,9 +54,11 @@ def _look(p: Problem, held: HessianRows, w: Array) -> tuple[float, Array, Array]
     """f, its gradient, and the scores."""
     here = w.astype(held.dtype)
     z = np.empty((p.n, p.shape[1]), dtype=here.dtype)
-    total, g = 0.0, np.zeros(p.shape)
+    total = 0.0
+    g = np.zeros(p.shape)
     for part in held.parts:
-        rows, x = part.place, held.of_part(part)
+        rows = part.place
+        x = held.of_part(part)
         z[rows] = x.times(here)
         value, slope, _ = p.loss.value_slope_bend(z[rows], p.y[rows])
         if p.weight is not None:

@@ -69,14 +69,16 @@ LIMITS = SmallLimits()
 
 def hessian_price(problem: Problem) -> float:
     """Nanoseconds of a Hessian of all variables and its Cholesky factor."""
-    count, variables = float(problem.n), float(math.prod(problem.shape))
+    count = float(problem.n)
+    variables = float(math.prod(problem.shape))
     products = PRICES.gram * variables * count + PRICES.factor * variables**2 / 3.0
     return (products + PRICES.touch * count + PRICES.square * variables) * variables
 
 
 def gram_price(problem: Problem) -> float:
     """Nanoseconds of the Gram matrix and a Cholesky factor for each output."""
-    d, outputs = float(problem.shape[0]), float(math.prod(problem.shape[1:]))
+    d = float(problem.shape[0])
+    outputs = float(math.prod(problem.shape[1:]))
     return (PRICES.gram * problem.n + outputs * PRICES.factor * d / 3.0) * d**2
 
 
@@ -85,7 +87,9 @@ def row_space(problem: Problem) -> RowSpacePolicy | None:
     of 40 x 7,000 to 150 x 200 take 0.3 to 0.97 of the plane's time. (Huber's loss and the quantile
     loss have rows without curvature: there the plane takes 0.8 to 0.9 of the time.)"""
     suits = problem.loss.model == "likelihood" and RowSpacePolicy.suits(problem)
-    return RowSpacePolicy(problem) if suits else None
+    if suits:
+        return RowSpacePolicy(problem)
+    return None
 
 
 def look_price(problem: Problem, limits: SmallLimits) -> float:
@@ -137,11 +141,18 @@ class SmallNewton:
     """
 
     def __init__(self, problem: Problem, limits: SmallLimits = LIMITS) -> None:
-        self.problem, self.limits = problem, limits
-        self.outputs = problem.shape[1] if len(problem.shape) > 1 else 1
+        self.problem = problem
+        self.limits = limits
+        if len(problem.shape) > 1:
+            self.outputs = problem.shape[1]
+        else:
+            self.outputs = 1
         self.several = len(problem.shape) > 1
         self.ridges = np.broadcast_to(np.asarray(problem.ridge, dtype=np.float64), problem.width)
-        self.ridge = self.ridges[:, None] if self.several else self.ridges
+        if self.several:
+            self.ridge = self.ridges[:, None]
+        else:
+            self.ridge = self.ridges
         # A softmax without a ridge does not change when all classes get the same number more.
         self.free = problem.loss.shift_invariant & (self.ridge == 0.0)
         self.row_space = row_space(problem)
@@ -183,7 +194,7 @@ class SmallNewton:
         ``constant``: does the run begin at a constant prediction, where the Hessian is made of the
         Gram matrix, and may the run end before the goal?
         """
-        bounded = problem.l2 > 0.0 or problem.loss.attains_minimum
+        bounded = problem.loss.attains_minimum or bool((problem.ridges[: problem.d] > 0.0).all())
         if problem.in_parts or not isinstance(problem.rows, Dense) or not bounded:
             return False
         if (in_rows := row_space(problem)) is not None:
@@ -194,13 +205,16 @@ class SmallNewton:
         return hessian_price(problem) <= limits.price
 
     def look(self, w: Array) -> NewtonPoint:
-        p, z = self.problem, self.X @ w
+        p = self.problem
+        z = self.X @ w
         value, slope, bend = p.loss.value_slope_bend(z, p.y)
         if p.weight is not None:
-            value, slope = value * p.weight, (slope.T * p.weight).T
+            value = value * p.weight
+            slope = (slope.T * p.weight).T
             bend = bend if bend is None else bend * p.weight
         pull = self.ridge * w
-        mean, penalty = float(np.add.reduce(value)) / p.n, 0.5 * float(np.vdot(w, pull))
+        mean = float(np.add.reduce(value)) / p.n
+        penalty = 0.5 * float(np.vdot(w, pull))
         size = float(np.abs(value).sum()) + math.sqrt(float(np.vdot(slope, slope) * np.vdot(z, z)))
         slack = ROUNDING * EPS * (size / p.n + penalty)
         gradient = self.X.T @ slope
@@ -217,7 +231,9 @@ class SmallNewton:
             if self.metric is not None and not self.affordable:
                 return None
             self.metric = self._metric(at)
-            self.corrections, self.last, self.steps = [], None, 0
+            self.corrections = []
+            self.last = None
+            self.steps = 0
         there = self._search(at, self.direction(at))
         if there is None and self.steps > 0:  # f falls along the Newton step, if along any
             self.metric = None
@@ -246,7 +262,8 @@ class SmallNewton:
         self.taken += 1
         self.steps += 1
         if self.steps == 1:
-            self.size, self.rate = after, math.sqrt(after / before)
+            self.size = after
+            self.rate = math.sqrt(after / before)
         else:
             self.rate = (after / self.size) ** (1.0 / (self.steps - 1))
 
@@ -274,7 +291,8 @@ class SmallNewton:
         solved = self.metric.solve(at.gradient)
         if self.last is not None:
             before, solved_before = self.last
-            step, change = at.w - before.w, at.gradient - before.gradient
+            step = at.w - before.w
+            change = at.gradient - before.gradient
             curvature = float(np.vdot(step, change))
             if curvature > at.slack:  # less is rounding
                 pair = Correction(step, change, solved - solved_before, curvature)
@@ -289,7 +307,8 @@ class SmallNewton:
         shares = []
         for step, change, own, curvature in reversed(self.corrections):
             share = float(np.vdot(step, g)) / curvature
-            g, solved = g - share * change, solved - share * own
+            g = g - share * change
+            solved = solved - share * own
             shares.append(share)
         newest = self.corrections[-1]
         solved = solved * (newest.curvature / float(np.vdot(newest.change, newest.solved)))
@@ -305,7 +324,8 @@ class SmallNewton:
         if not self.several:
             return FactorMetric.of(self.hessian(at), self.ridges)
         if self.relative_price > PRODUCT_PAYS and not at.w[: self.problem.d].any():
-            p, eye = self.problem, np.eye(self.outputs)
+            p = self.problem
+            eye = np.eye(self.outputs)
             B = p.loss.bend_times(np.tile(at.scores[0], (self.outputs, 1)), p.y, eye)
             return KroneckerMetric(B, self._gram(p.weight), self.ridges)
         return StackedMetric(self.hessian(at), np.tile(self.ridges, self.outputs))
@@ -330,7 +350,8 @@ class SmallNewton:
             return self._gram(at.bend)
         d, K = p.shape
         times = curvature_of(p.loss, at.scores, p.y, p.weight, np.dtype(np.float64))
-        H, unit = np.zeros((K, d, K, d)), np.zeros((p.n, K))
+        H = np.zeros((K, d, K, d))
+        unit = np.zeros((p.n, K))
         # Where only differences of scores count, the blocks of a row of H add up to zero.
         known = p.loss.shift_invariant
         for k in range(1 if known else 0, K):
@@ -348,14 +369,17 @@ class SmallNewton:
     def still_to_fall(self, at: NewtonPoint, fell: float) -> float:
         """About how far f is above its minimum, where the last step made f fall by ``fell``."""
         gap = 0.5 * float(np.vdot(at.gradient, self.direction(at)))
-        return gap if self.problem.loss.quadratic else max(gap, 0.5 * fell)
+        if self.problem.loss.quadratic:
+            return gap
+        return max(gap, 0.5 * fell)
 
 
 class NewtonBySums(SmallNewton):
     """The same for the squared loss, by the sums over all rows of ``Problem.sums``."""
 
     def look(self, w: Array) -> NewtonPoint:
-        sums, pull = self.problem.sums, self.ridge * w
+        sums = self.problem.sums
+        pull = self.ridge * w
         product = sums.gram @ w
         value = max(0.0, float(w @ (0.5 * product - sums.moment)) + 0.5 * sums.target2)
         error = sums.error(w) + 4.0 * EPS * np.abs(pull)
@@ -373,12 +397,14 @@ def minimiser(problem: Problem, w: Array, share: float) -> Array | None:
     None if Newton's method does not get there.
     """
     newton = SmallNewton(problem)
-    at, remaining = newton.look(w), EPS
+    at = newton.look(w)
+    remaining = EPS
     for _ in range(newton.limits.steps):
         there = newton.step(at, remaining)
         if there is None:
             return None
         if newton.gap <= share * abs(at.value):
             return there.w
-        at, remaining = there, math.sqrt(share * abs(there.value) / newton.gap)
+        at = there
+        remaining = math.sqrt(share * abs(there.value) / newton.gap)
     return None

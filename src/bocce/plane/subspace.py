@@ -70,8 +70,12 @@ class Subspace:
         k: int,
         limits: PlaneLimits = LIMITS,
     ) -> None:
-        self.scores, self.directions, self.limits = scores, directions, limits
-        self.value, self.slack, self.penalty = value, slack, penalty
+        self.scores = scores
+        self.directions = directions
+        self.limits = limits
+        self.value = value
+        self.slack = slack
+        self.penalty = penalty
         D = directions.rows(k)
         self.a = D @ gradient.reshape(-1)  # the gradient on the plane
         self.penalised = penalty_gradient is not None
@@ -90,23 +94,33 @@ class Subspace:
         ``newton_step``: the multiple that Newton's method takes, if direction 0 is Newton's and the
         only one.
         """
-        a, k = self.a, self.a.size
-        H = a[None] / -newton_step if newton_step else self.directions.curvature(self.scores, k)
+        a = self.a
+        k = self.a.size
+        if newton_step:
+            H = a[None] / -newton_step
+        else:
+            H = self.directions.curvature(self.scores, k)
         unit = units(H)
         goal = share * largest(a * unit)
         if predicted_step and (there := self._predicted(predicted_step, unit, goal)) is not None:
             return there
-        c, value, found, predicted, stretch = np.zeros(k), self.value, None, 0.0, 1.0
+        c = np.zeros(k)
+        value = self.value
+        found = None
+        predicted = 0.0
+        stretch = 1.0
         for _ in range(self.limits.newton_steps):
             p = solve(H, a, unit)
             p *= -stretch
             slope = float(a @ p)
             if not math.isfinite(slope):  # hardly any curvature: follow the gradient
-                p, slope = -a, -float(a @ a)
+                p = -a
+                slope = -float(a @ a)
             if not slope < 0.0:
                 break
             reach = self._reach(slope, value)
-            p, slope = p * reach, slope * reach
+            p = p * reach
+            slope = slope * reach
             predicted = predicted or -0.5 * slope
             tried = self._search(c, p, value, slope, SHARE if reach < 1.0 else 0.0)
             if tried is None:
@@ -120,9 +134,12 @@ class Subspace:
             if t == 1.0 and float(a @ p) < 0.5 * slope:
                 stretch *= 4.0  # less curvature than at w: Huber's loss, far from the targets
                 continue
-            stretch, H = 1.0, self.directions.curvature(self.scores, k)
+            stretch = 1.0
+            H = self.directions.curvature(self.scores, k)
             unit = units(H)
-        return None if found is None else PlanePoint(c, found, predicted)
+        if found is None:
+            return None
+        return PlanePoint(c, found, predicted)
 
     def _predicted(self, step: float, unit: Array, goal: float) -> PlanePoint | None:
         """The point at which the scores know the gradient, if it is good enough."""
@@ -132,7 +149,9 @@ class Subspace:
         found, value, after = self._try(c)
         good = slope < 0.0 and falls(value - self.value, self.slack, float(after @ c), slope)
         self.trusted = good and float(np.abs(after * unit).max()) <= PREDICTED * goal
-        return PlanePoint(c, found, -0.5 * slope) if self.trusted else None
+        if self.trusted:
+            return PlanePoint(c, found, -0.5 * slope)
+        return None
 
     def _reach(self, slope: float, value: float) -> float:
         """The share of a Newton step to try first: 1 unless the step promises a value below the
@@ -141,7 +160,9 @@ class Subspace:
         if -0.5 * slope <= abs(value):
             return 1.0
         room = max(value - self.scores.infimum(), self.slack)
-        return room / -slope if -0.5 * slope > room else 1.0
+        if -0.5 * slope > room:
+            return room / -slope
+        return 1.0
 
     def _search(
         self, c: Array, p: Array, value: float, slope: float, share: float
@@ -162,7 +183,8 @@ class Subspace:
     def _try(self, c: Array) -> tuple[Evaluation, float, Array]:
         """The loss at w + D c, f, and the gradient on the plane."""
         self.evaluations += 1
-        k, found = c.size, self.scores.try_step(c)
+        k = c.size
+        found = self.scores.try_step(c)
         if not self.penalised:
             return found, found.value, found.plane_gradient
         Qc = self.directions.penalty_gram[:k, :k] @ c

@@ -12,6 +12,7 @@ from .parts import FileProblem as FileProblem
 from .parts import PartedProblem as PartedProblem
 from .path_cache import PathCache as PathCache
 from .problem import Problem
+from .standardize import Standardized, standardized
 
 # Names that are imported "as" themselves are for other rooms only.
 __all__ = [
@@ -23,5 +24,7 @@ __all__ = [
     "Noise",
     "NotFinite",
     "Problem",
+    "Standardized",
     "norm",
+    "standardized",
 ]

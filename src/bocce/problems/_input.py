@@ -44,7 +44,8 @@ def _check_shape(where: str, name: str, array: Array, shape: tuple[int, ...], wh
 
 def _check_elsewhere(where: str, X: Foreign) -> Foreign:
     """An array of another library: dense, of real numbers."""
-    layout, kind = str(getattr(X, "layout", "")), str(X.dtype).split(".")[-1]
+    layout = str(getattr(X, "layout", ""))
+    kind = str(X.dtype).split(".")[-1]
     if "sparse" in layout:
         raise TypeError(
             f"{where}: X has layout {layout}, must be dense or a SciPy sparse matrix; convert it "

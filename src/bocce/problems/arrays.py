@@ -17,18 +17,23 @@ class OnDevice:
     """Targets and weights on the device, in the blocks of the rows, and the loss for them."""
 
     def __init__(self, problem: Problem) -> None:
-        rows, loss = problem.rows, without_offset(problem.loss)
+        rows = problem.rows
+        loss = without_offset(problem.loss)
         assert isinstance(rows, ArrayRows)
         self.backend = backend = rows.backend
         self.parts = rows.parts(int(np.prod(problem.shape[1:])))
-        encoded = backend.indices if loss.multi_output else backend.put
+        if loss.multi_output:
+            encoded = backend.indices
+        else:
+            encoded = backend.put
         self.y = [encoded(problem.y.real[part]) for part in self.parts]
         self.weight = self.offset = None
         if np.iscomplexobj(problem.y):
             self.offset = [backend.put(problem.y.imag[part]) for part in self.parts]
         if problem.weight is not None:
             self.weight = [backend.put(problem.weight[part]) for part in self.parts]
-        self.loss, self.three = loss, derivatives(loss, backend.xp, backend.wide)
+        self.loss = loss
+        self.three = derivatives(loss, backend.xp, backend.wide)
 
     def at(self, j: int, z: Foreign) -> tuple[Foreign, Foreign, Foreign]:
         """Value, slope and bend of the rows of block j at the scores z, times the weights."""
@@ -37,7 +42,10 @@ class OnDevice:
         if self.weight is None:
             return value, slope, bend
         c = self.weight[j]
-        slope = c * slope if slope.ndim == 1 else c[:, None] * slope
+        if slope.ndim == 1:
+            slope = c * slope
+        else:
+            slope = c[:, None] * slope
         return c * value, slope, None if bend is None else c * bend
 
 
@@ -48,7 +56,7 @@ class ArrayProblem(Problem, serves=lambda X: isinstance(X, ArrayRows) or foreign
     minimiser only the products with X are computed there.
     """
 
-    there = depends_on("rows", "weights", "targets")(OnDevice)
+    there = depends_on("rows", "weights", "targets", "loss")(OnDevice)
 
     def look(self, w: Array, rows: Index | None = None) -> Look:
         if rows is not None:
@@ -66,7 +74,11 @@ class ArrayProblem(Problem, serves=lambda X: isinstance(X, ArrayRows) or foreign
         return Look(value + self.ridge_value(w), gradient + self.penalty_gradient(w))
 
     def value(self, w: Vector, rows: Index | None = None) -> float:
-        return super().value(w, rows) if rows is not None else self.look(self.point(w)).value
+        if rows is not None:
+            return super().value(w, rows)
+        return self.look(self.point(w)).value
 
     def gradient(self, w: Vector, rows: Index | None = None) -> Array:
-        return super().gradient(w, rows) if rows is not None else self.look(self.point(w)).gradient
+        if rows is not None:
+            return super().gradient(w, rows)
+        return self.look(self.point(w)).gradient

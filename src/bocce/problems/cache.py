@@ -19,6 +19,7 @@ ASPECTS = {
     "weight": "weights",
     "y": "targets",
     "classes": "targets",
+    "loss": "loss",
     "l2": "penalty",
     "penalty": "penalty",
 }
@@ -33,7 +34,8 @@ class Computed(Generic[T]):
     """
 
     def __init__(self, compute: Callable[[Any], T], aspects: frozenset[str]) -> None:
-        self.compute, self.aspects = compute, aspects
+        self.compute = compute
+        self.aspects = aspects
         self.__doc__ = compute.__doc__
         _known.add(aspects)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..rows import Array
+from ..schedules.twin import reduced
 
 if TYPE_CHECKING:
     from .objective import Objective
@@ -17,6 +18,7 @@ LANCZOS_STEPS = 16
 LANCZOS_MARGIN = 1.1
 GUARDED_STEPS = 5
 DIFFERENCE = 1e-4  # The intercept is moved by this to see how the gradient changes.
+FLAT = 1e-12  # A Ritz value below this share of the largest is 0.
 FLAT_INTERCEPT = 1e-8  # Curvatures of intercepts below this share of the largest are 0.
 ROW_MOMENT_FLOPS = 1e10
 SAMPLE_FLOPS = 1e8
@@ -33,8 +35,8 @@ class Constants:
     Attributes
     ----------
     L, mu, L_max : float
-        The largest eigenvalue of A; the smallest eigenvalue of A; the largest eigenvalue of any
-        A_i.
+        The largest eigenvalue of A; the smallest one that moves w (on a quadratic from w_0 = 0: of
+        the row space), else a lower bound of all; the largest eigenvalue of any A_i.
     kappa_tilde : float or None
         The largest x_i^T A^-1 x_i; None where it is too expensive.
     exact : bool
@@ -45,6 +47,8 @@ class Constants:
         The smallest rho with E[A_i A^-1 A_i] <= rho A; at most kappa_tilde.
     reads : int, default 1
         The number of times that the data were read.
+    spectrum : pair of tuples, optional
+        The spectrum of A where it moves w: nodes, and how many eigenvalues each stands for.
     """
 
     L: float
@@ -55,6 +59,7 @@ class Constants:
     R2: float | None = None
     R2_tilde: float | None = None
     reads: int = 1
+    spectrum: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     @property
     def sharpest(self) -> tuple[float, float | None]:
@@ -66,7 +71,9 @@ class Constants:
     @property
     def kappa(self) -> float:
         """L/mu, infinite when mu = 0."""
-        return self.L / self.mu if self.mu > 0 else math.inf
+        if self.mu > 0:
+            return self.L / self.mu
+        return math.inf
 
 
 def bound(problem: Objective) -> float:
@@ -80,8 +87,9 @@ def bound(problem: Objective) -> float:
     return problem.loss.curvature
 
 
-def lanczos_top(problem: Objective, steps: int = LANCZOS_STEPS) -> tuple[float, float]:
-    """The largest Ritz value of X^T X/n and its residual norm, from a fixed random start.
+def lanczos(problem: Objective, steps: int = LANCZOS_STEPS) -> tuple[Array, Array, float]:
+    """Ritz values of X^T X/n from a fixed random start, the number of eigenvalues that each stands
+    for (d in all), and the residual norm of the largest.
 
     Costs two passes over the data a step; the basis is kept orthogonal.
     """
@@ -90,7 +98,8 @@ def lanczos_top(problem: Objective, steps: int = LANCZOS_STEPS) -> tuple[float, 
     basis = np.zeros((steps + 1, d))
     start = np.random.default_rng(0).standard_normal(d)
     basis[0] = start / np.linalg.norm(start)
-    diagonal, off = np.zeros(steps), np.zeros(steps)
+    diagonal = np.zeros(steps)
+    off = np.zeros(steps)
     used = steps
     for j in range(steps):
         v = problem.gram_times(basis[j])
@@ -105,7 +114,7 @@ def lanczos_top(problem: Objective, steps: int = LANCZOS_STEPS) -> tuple[float, 
         basis[j + 1] = v / off[j]
     T = np.diag(diagonal[:used]) + np.diag(off[: used - 1], 1) + np.diag(off[: used - 1], -1)
     values, vectors = np.linalg.eigh(T)
-    return float(values[-1]), float(off[used - 1] * abs(vectors[-1, -1]))
+    return values, d * vectors[0] ** 2, float(off[used - 1] * abs(vectors[-1, -1]))
 
 
 def _row_constants(
@@ -113,8 +122,10 @@ def _row_constants(
 ) -> tuple[float | None, float | None, float | None]:
     """kappa~ = max_i h c_i x_i^T A^-1 x_i, R2 and R2~, given the eigenvalues and vectors of A."""
     usable = whole > problem.width * np.finfo(float).eps * whole[-1]
-    kept, basis = whole[usable], vectors[:, usable]
-    root, h = basis / np.sqrt(kept), bound(problem)
+    kept = whole[usable]
+    basis = vectors[:, usable]
+    root = basis / np.sqrt(kept)
+    h = bound(problem)
     flat = problem.l2 > 0 and not usable.all()
     if problem.in_parts:
         return None if flat else h * problem.largest_projection2(root), None, None
@@ -122,7 +133,10 @@ def _row_constants(
     if flat and dear:
         return None, None, None
     leverages = problem.rows.projections2(root)  # one pass for all of them
-    kappa_tilde = None if flat else h * float(problem.weighted(leverages).max())
+    if flat:
+        kappa_tilde = None
+    else:
+        kappa_tilde = h * float(problem.weighted(leverages).max())
     moments = (None, None) if dear else _row_moments(problem, usable, kept, basis, leverages)
     return kappa_tilde, *moments
 
@@ -137,7 +151,8 @@ def _row_moments(
     for M = I and M = A^-1; ``whole`` and ``basis`` are the eigenvalues and vectors of A that are
     ``usable``, and ``leverages`` are x^T A^-1 x.
     """
-    h, l2 = bound(problem), problem.l2
+    h = bound(problem)
+    l2 = problem.l2
     root = basis / np.sqrt(whole)
     ridge = l2 * np.eye(whole.size)
     if problem.penalty is not None:
@@ -163,9 +178,11 @@ def _row_moments(
     return found[0], found[1]
 
 
-def _spectrum(problem: Objective) -> tuple[Array, Array, float]:
-    """Eigenvalues and vectors of A = h sum_i c_i x_i x_i^T / n + R, and mu."""
-    h, l2 = bound(problem), problem.l2
+def _spectrum(problem: Objective) -> tuple[Array, Array, Array]:
+    """Eigenvalues and vectors of A = h sum_i c_i x_i x_i^T / n + R, and which of them are above R's
+    least entry: only these move w from 0."""
+    h = bound(problem)
+    l2 = problem.l2
     if not np.isfinite(problem.gram).all():
         raise ValueError(
             f"{problem.loss.problem_name}: the squares of X overflow, must be finite for its "
@@ -175,13 +192,12 @@ def _spectrum(problem: Objective) -> tuple[Array, Array, float]:
         whole, vectors = np.linalg.eigh(h * problem.gram + np.diag(problem.ridge))
         whole = np.maximum(whole, 0.0)
         least = float(problem.ridge.min())
-        smallest = float(whole[0])
     else:
         eigenvalues, vectors = np.linalg.eigh(h * problem.gram)
         whole = np.maximum(eigenvalues, 0.0) + l2
-        least, smallest = l2, float(whole[0])
-    above = smallest - least > problem.width * np.finfo(float).eps * whole[-1]
-    return whole, vectors, smallest if above and problem.loss.quadratic else least
+        least = l2
+    moves = whole - least > problem.width * np.finfo(float).eps * whole[-1]
+    return whole, vectors, moves
 
 
 def mu_with_intercept(problem: Objective) -> float:
@@ -227,26 +243,53 @@ def mu_with_intercept(problem: Objective) -> float:
 
 
 def constants(problem: Objective) -> Constants:
-    h, ridge = bound(problem), float(np.max(problem.ridge))
+    h = bound(problem)
+    ridge = float(np.max(problem.ridge))
     L_max = h * problem.largest_row2 + ridge
     if problem.gram_fits:
-        whole, vectors, mu = _spectrum(problem)
+        whole, vectors, moves = _spectrum(problem)
         L = float(whole[-1])
-        found = _row_constants(problem, whole, vectors) if L > 0 else (None, None, None)
+        mu = float(np.min(problem.ridge))
+        if problem.loss.quadratic and moves.any():
+            mu = float(whole[moves][0])
+        if L > 0:
+            found = _row_constants(problem, whole, vectors)
+        else:
+            found = (None, None, None)
         kappa_tilde, R2, R2_tilde = found
-        R2 = None if R2 is None else min(max(R2, L), max(L, L_max))  # but for rounding
+        # but for rounding
+        if R2 is None:
+            R2 = None
+        else:
+            R2 = min(max(R2, L), max(L, L_max))
         reads = 3 if R2 is None else 5  # row norms, Gram, leverages, and Gram with two weights
-        return Constants(L, mu, max(L, L_max), kappa_tilde, True, R2, R2_tilde, reads)
+        spectrum = _nodes(whole, np.ones_like(whole), moves)
+        return Constants(L, mu, max(L, L_max), kappa_tilde, True, R2, R2_tilde, reads, spectrum)
     return _by_lanczos(problem, L_max, LANCZOS_STEPS)
 
 
 def _by_lanczos(problem: Objective, L_max: float, steps: int) -> Constants:
     """L from above but for bad luck with the start; mu is what l2 gives."""
-    h, ridge = bound(problem), problem.ridge
-    ritz, residual = lanczos_top(problem, steps)
-    L = h * min(LANCZOS_MARGIN * (ritz + residual), problem.mean_row2) + float(np.max(ridge))
+    h = bound(problem)
+    ridge = problem.ridge
+    ritz, count, residual = lanczos(problem, steps)
+    top = float(ritz[-1])
+    L = h * min(LANCZOS_MARGIN * (top + residual), problem.mean_row2) + float(np.max(ridge))
     reads = 1 + 2 * min(steps, problem.width)
-    return Constants(min(L, L_max), float(np.min(ridge)), L_max, None, exact=False, reads=reads)
+    mu = float(np.min(ridge))
+    spectrum = _nodes(h * np.maximum(ritz, 0.0) + mu, count, ritz > FLAT * top)
+    return Constants(min(L, L_max), mu, L_max, None, exact=False, reads=reads, spectrum=spectrum)
+
+
+def _nodes(
+    lam: Array, count: Array, moves: Array
+) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """The part of a spectrum that moves w, in few nodes."""
+    moves = moves & (lam > 0.0) & (count > 0.0)
+    if not moves.any():
+        return None
+    nodes, times = reduced(lam[moves], count[moves])
+    return tuple(nodes.tolist()), tuple(times.tolist())
 
 
 def estimated(problem: Objective) -> Constants:
@@ -261,7 +304,9 @@ def estimated(problem: Objective) -> Constants:
     margin, wider = SAMPLE_MARGINS
 
     def grown(size: float | None) -> float | None:
-        return None if size is None else wider * size
+        if size is None:
+            return None
+        return wider * size
 
     return replace(
         c, L=margin * c.L, mu=min(c.mu, margin * c.L), L_max=wider * c.L_max, exact=False, reads=1,

@@ -31,6 +31,8 @@ BETTER = 2.0
 # A column whose spread is below this share of its size is constant: the rest is rounding.
 LEAST_UNIT = 1e-3  # of the root of the ridge: the least size of the intercept's column
 CONSTANT = 1e-13
+# Columns of a size above this number, or below its inverse, are first brought near 1.
+EXTREME = 2.0**50
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Frame:
         that would not help: where tr A is not nearer to d min A_jj, A the Hessian with its l2.
         Scales are powers of two, so that scaling rounds nothing.
         """
-        rows, ridge = p.given, p.ridges[: p.d] / (p.loss.curvature or 1.0)
+        rows = p.given
+        ridge = p.ridges[: p.d] / (p.loss.curvature or 1.0)
         if rows.in_parts:
             return cls._of_parts(p, ridge)
         with np.errstate(
@@ -71,7 +74,10 @@ class Frame:
         ):  # overflow is reported with the first gradient
             if isinstance(rows, Csr):
                 return cls._of_sparse(p, rows, ridge)
-            X = rows.store if isinstance(rows, ArrayRows) else rows.X
+            if isinstance(rows, ArrayRows):
+                X = rows.store
+            else:
+                X = rows.X
             return cls._of_dense(X, p.weight, ridge, p.intercept)
 
     @classmethod
@@ -90,28 +96,56 @@ class Frame:
         mean = float(np.vdot(rows.X.data, rows.X.data)) / (p.n * p.d)
         if not p.intercept and mean <= (BETTER - 1.0) * ridge.min():
             return identity(p)
-        return cls._with_unit(
-            np.zeros(p.d), rows.squares(), lambda: rows.shares, ridge, p.intercept
-        )
+        squares = rows.squares()
+        units = np.ones(p.d)
+        usual = (squares > EXTREME**-2) & (squares < EXTREME**2)
+        if not usual.all() and not (usual | (rows.shares == 0.0)).all():
+            units = _units(abs(rows.X).max(axis=0).toarray().reshape(1, -1), ridge)
+            squares = rows.scaled(units, 0.0).squares()
+        seen = (squares, lambda: rows.shares, ridge * units * units, p.intercept)
+        return cls._with_unit(np.zeros(p.d), *seen)._times(units)
 
     @classmethod
     def _of_dense(
-        cls, X: Array | Held, weight: Array | None, ridge: Array, intercept: bool
+        cls,
+        X: Array | Held,
+        weight: Array | None,
+        ridge: Array,
+        intercept: bool,
+        units: Array | None = None,
     ) -> Frame:
+        """``units``: numbers to multiply the columns by first, where squares would overflow."""
         rows = slice(None, None, -(-X.shape[0] // SAMPLE))
         sample = np.asarray(X[rows], dtype=np.float64)
+        if units is not None:
+            sample = sample * units
         even = np.full(sample.shape[0], 1.0 / sample.shape[0])
-        weights = even if weight is None else weight[rows] / weight[rows].sum()
-        centre = weights @ sample if intercept else np.zeros(X.shape[1])
+        if weight is None:
+            weights = even
+        else:
+            weights = weight[rows] / weight[rows].sum()
+        if intercept:
+            centre = weights @ sample
+        else:
+            centre = np.zeros(X.shape[1])
         apart = sample - centre if intercept else sample
         # In place: a second new array of 2,000 x 50 takes ten times as long as the arithmetic.
         spread2 = weights @ np.square(apart, out=apart if intercept else None)
+        usual = (spread2 > EXTREME**-2) & (spread2 < EXTREME**2)
+        if units is None and not usual.all():
+            units = _units(np.asarray(X[rows], dtype=np.float64), ridge)
+            if (units != 1.0).any():
+                inner = cls._of_dense(X, weight, ridge * units * units, intercept, units)
+                return inner._times(units)
+            units = None
         flat = spread2 <= np.square(CONSTANT * centre)
         stride = np.full(X.shape[1], rows.step)  # of the rows that say what a column is like
         for step in sorted({1, -(-X.shape[0] // WIDER)}, reverse=True):
             if rows.step > step and flat.any():  # rare in the sample, perhaps not in the data
                 stride[flat] = step
                 more = np.asarray(X[::step, flat], dtype=np.float64)
+                if units is not None:
+                    more = more * units[flat]
                 spread2[flat] = np.square(more - centre[flat]).mean(axis=0)
                 flat = spread2 <= np.square(CONSTANT * centre)
 
@@ -127,6 +161,13 @@ class Frame:
             same = flat & (sample == sample[0]).all(axis=0)
             centre[same] = sample[0, same]
         return cls._with_unit(centre, spread2, share, ridge, intercept)
+
+    def _times(self, units: Array) -> Frame:
+        """The frame of columns that were multiplied by ``units``, for the columns themselves."""
+        if (units == 1.0).all():
+            return self
+        spread2 = None if self.spread2 is None else self.spread2 / units / units
+        return Frame(self.centre / units, self.scale * units, self.unit, spread2)
 
     @classmethod
     def _with_unit(
@@ -147,7 +188,10 @@ class Frame:
             return cls(centre, scale, 0.0, spread2)
         sizes = np.maximum(np.sqrt(spread2), LEAST_UNIT * np.sqrt(ridge)) * scale
         largest = float(np.maximum.reduce(sizes))
-        unit = 2.0 ** round(math.log2(largest)) if largest > 0.0 else 1.0
+        if largest > 0.0:
+            unit = 2.0 ** round(math.log2(largest))
+        else:
+            unit = 1.0
         return cls(centre, scale, unit, spread2)
 
     @cached_property
@@ -163,15 +207,22 @@ class Frame:
     def rows(self, given: Rows) -> Rows:
         """Rows in the inner variables."""
         if self.same:
-            return given.with_column() if self.unit else given
+            if self.unit:
+                return given.with_column()
+            return given
         if isinstance(given, Csr):
             return given.scaled(self.scale, self.unit)
         if isinstance(given, ArrayRows):
             return given.framed(self.centre, self.scale, self.unit)
         made = Scaled(given.X, self.centre, self.scale, self.unit)
         single = given.dtype != np.float64
-        most = min(COPIED_BYTES, COPIED_SINGLE) if single else COPIED_BYTES
-        return made if given.X.nbytes > most else Copied(made)
+        if single:
+            most = min(COPIED_BYTES, COPIED_SINGLE)
+        else:
+            most = COPIED_BYTES
+        if given.X.nbytes > most:
+            return made
+        return Copied(made)
 
     def problem(self, p: Problem) -> Problem:
         """The same objective as a function of the inner variables."""
@@ -180,7 +231,9 @@ class Frame:
         if p.in_parts:
             return p.in_frame(self)  # type: ignore[attr-defined,no-any-return]
         penalty = np.zeros(p.d + p.intercept)
-        penalty[: p.d] = np.square(self.scale)
+        with np.errstate(over="ignore"):
+            penalty[: p.d] = np.square(self.scale)
+        penalty[np.isinf(penalty)] = 1.0  # only without l2: a ridge bounds the scale
         if p.penalty is not None:
             penalty[: p.d] *= p.penalty[: p.d]
         factors = None if (penalty == 1.0).all() else penalty
@@ -209,13 +262,34 @@ class Frame:
         return outer
 
     @cached_property
+    def measure(self) -> Frame:
+        """The frame whose ``gradient_out`` measures gradients: that in the caller's variables, but
+        columns of tiny size count as columns of size 1. Beside an intercept their gradient is less
+        than its rounding."""
+        tiny = self.scale > EXTREME
+        if not tiny.any():
+            return self
+        centre = np.where(tiny, self.centre * self.scale, self.centre)
+        return Frame(centre, np.where(tiny, 1.0, self.scale), self.unit)
+
+    @cached_property
     def _units(self) -> Array:
         """What every variable is multiplied by."""
-        return np.append(self.scale, self.unit) if self.unit else self.scale
+        if self.unit:
+            return np.append(self.scale, self.unit)
+        return self.scale
 
     def error_out(self, error: Array) -> Array:
         """Bounds on the errors of ``gradient_out(g)``, from bounds on the errors of g."""
         return np.asarray(replace(self, centre=np.abs(self.centre)).gradient_out(error))
+
+
+def _units(sample: Array, ridge: Array) -> Array:
+    """Powers of two that bring columns of extreme size near 1; 1 for all other columns."""
+    size = np.maximum(np.abs(sample).max(axis=0, initial=0.0), np.sqrt(ridge))
+    extreme = (size > 0.0) & ~((size > 1.0 / EXTREME) & (size < EXTREME))
+    exponent = np.frexp(np.where(extreme, size, 1.0))[1].clip(-1000, 1000)
+    return np.where(extreme, np.ldexp(1.0, -exponent), 1.0)
 
 
 def identity(p: Problem) -> Frame:
@@ -233,7 +307,8 @@ def _powers_of_two(sizes: Array) -> Array:
 def _scales(spread2: Array, share: Callable[[], Array], ridge: Array) -> Array:
     """What to multiply columns by, given their mean squares and (asked for only where it matters)
     the share of their entries."""
-    before, even = _uneven(spread2 + ridge), np.ones(spread2.size)
+    before = _uneven(spread2 + ridge)
+    even = np.ones(spread2.size)
     if not before > BETTER:  # which no scale makes better than 1
         return even
     shares = share()

@@ -22,7 +22,9 @@ class Line:
     """
 
     def __init__(self, problem: Problem, w: Array, rows: Index) -> None:
-        self.problem, self.w, self.rows = problem, w, rows
+        self.problem = problem
+        self.w = w
+        self.rows = rows
         self._at = problem.predict(w, rows)
         slopes = problem.slopes(self._at, rows)
         self.gradient = problem.combine(slopes, rows) / rows.size + problem.penalty_gradient(w)
@@ -50,7 +52,8 @@ class Line:
         -------
         float
         """
-        p, g = self.problem, self.gradient
+        p = self.problem
+        g = self.gradient
         if p.loss.quadratic:
             bend = float(p.weighted(self._along**2, self.rows).mean()) + (p.ridge * g) @ g
             return float(s * self.slope2 - 0.5 * s**2 * bend)

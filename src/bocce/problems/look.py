@@ -9,7 +9,9 @@ import numpy as np
 
 from ..rows import Array
 
-SMALLEST, LARGEST = 1e-200, 1e200  # of squares that have lost nothing
+# of squares that have lost nothing
+SMALLEST = 1e-200
+LARGEST = 1e200
 
 
 def norm(g: Array) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .objective import Objective
 
 NEWTON_STEPS = 100
+PILOT_FLOPS = 1e7  # of the Gram matrix of a pilot
+LARGEST_SHARE = 1e6  # of the noise in f(w_0) - f*: a start so near the minimiser
 FLATTEST = 1e-22  # of the rows' size: the least curvature that Newton's method believes
 
 
@@ -31,11 +33,49 @@ class Noise:
     sigma2: float
 
 
+class Pilot(NamedTuple):
+    """The noise of the targets over f(w_0) - f*; where the loss is not quadratic, the eigenvalues
+    of the Hessian at the minimiser. None where not known."""
+
+    noise: float | None
+    spectrum: Array | None
+
+
+def pilot(p: Objective, start: Array | None = None) -> Pilot:
+    """What a twin of the data needs, from the minimiser on a sample of rows.
+
+    The noise is mean_i ||grad f_i(w*)||^2 over the trace of the Hessian there: the variance of the
+    targets around the best prediction, where it does not depend on the row. Nothing is known where
+    no minimiser is found, or where the start is no worse.
+    """
+    sample = p.sample(PILOT_FLOPS)
+    if not sample.gram_fits or sample.loss.multi_output:
+        return Pilot(None, None)
+    try:
+        best = sample.minimiser()
+    except ValueError:  # the sample has no minimiser
+        return Pilot(None, None)
+    gap = sample.value(np.zeros(p.shape) if start is None else start) - sample.value(best)
+    if sample.loss.quadratic:
+        curvatures = None
+        trace = sample.mean_row2 + float(sample.ridges.sum())
+    else:
+        curvatures = np.maximum(np.linalg.eigvalsh(sample.hessian(best)), 0.0)
+        curvatures += float(sample.ridges.min())
+        trace = float(curvatures.sum())
+    if not (gap > 0.0 and trace > 0.0):
+        return Pilot(None, curvatures)
+    noise = sample.row_gradient_mean2(best) / trace / gap
+    return Pilot(min(noise, LARGEST_SHARE), curvatures)
+
+
 def minimiser(p: Objective) -> Array:
     """w*: least squares by eigenvalues (LSQR where d is large), other losses by Newton's method."""
     if not p.loss.quadratic:
         return _by_newton(p)
-    return _by_eigenvalues(p) if p.gram_fits else _by_lsqr(p)
+    if p.gram_fits:
+        return _by_eigenvalues(p)
+    return _by_lsqr(p)
 
 
 def _by_eigenvalues(p: Objective) -> Array:
@@ -53,7 +93,10 @@ def _by_lsqr(p: Objective) -> Array:
     """Rows times sqrt(c_i), then sqrt(n l2 r_j) on the diagonal: an ordinary least squares."""
     from scipy.sparse.linalg import LinearOperator, lsqr
 
-    root = np.ones(p.n) if p.weight is None else np.sqrt(p.weight)
+    if p.weight is None:
+        root = np.ones(p.n)
+    else:
+        root = np.sqrt(p.weight)
     damp = np.sqrt(p.n * p.ridges)
     operator = LinearOperator(
         (p.n + p.width, p.width),
@@ -73,7 +116,8 @@ def _by_newton(p: Objective) -> Array:
         if np.linalg.norm(g) <= 1e-13 * scale:
             break
         direction = _newton_direction(p, w, g)
-        step, decrease = 1.0, float(np.vdot(g, direction))
+        step = 1.0
+        decrease = float(np.vdot(g, direction))
         slack = 1e-15 * abs(value)  # a decrease that drowns in rounding counts as made
         while p.value(w + step * direction) > value + 1e-4 * step * decrease + slack:
             step /= 2
@@ -81,7 +125,9 @@ def _by_newton(p: Objective) -> Array:
         new_value, new_g = p.look(trial)
         if np.linalg.norm(new_g) >= np.linalg.norm(g) and new_value >= value:
             break  # rounding: no further progress can be measured
-        w, value, g = trial, new_value, new_g
+        w = trial
+        value = new_value
+        g = new_g
     if np.linalg.norm(g) > 1e-8 * scale or _escapes(p, w, g):
         raise ValueError(
             f"{p.loss.problem_name}: l2={p.l2!r} leaves no finite minimiser that could be reached "
@@ -160,12 +206,16 @@ def _lowest(p: Objective) -> Array:
 
 def _root(slope_and_bend: Callable[[Array], tuple[Array, Array]], size: int) -> Array:
     """Where an increasing function of each of many numbers is zero: Newton kept in a bracket."""
-    z, low, high = np.zeros(size), np.full(size, -np.inf), np.full(size, np.inf)
+    z = np.zeros(size)
+    low = np.full(size, -np.inf)
+    high = np.full(size, np.inf)
     with np.errstate(over="ignore", invalid="ignore"):  # far out, where nothing is kept
         for turn in range(NEWTON_STEPS):
             slope, bend = slope_and_bend(z)
-            low, high = np.where(slope < 0, z, low), np.where(slope > 0, z, high)
-            step, middle = z - slope / bend, 0.5 * (low + high)
+            low = np.where(slope < 0, z, low)
+            high = np.where(slope > 0, z, high)
+            step = z - slope / bend
+            middle = 0.5 * (low + high)
             inside = (step >= low) & (step <= high)
             if turn % 3 == 2 and 2 * turn < NEWTON_STEPS:  # an exponential is slow to come down
                 inside &= ~np.isfinite(middle)

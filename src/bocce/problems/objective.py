@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from .. import _renamed
 from .._types import Design, Vector
 from ..losses import Loss
+from ..losses.residuals import Residuals
 from ..rows import Array, Index, Moments, Rows, digest
 from . import curvature, minimum
 from ._input import check_point
 from .cache import Immutable, depends_on
 from .curvature import Constants
 from .look import Look
-from .minimum import Noise
+from .minimum import Noise, Pilot
 from .path_cache import PathCache
 
 if TYPE_CHECKING:
     from .problem import Problem
 
 GRAM_COLUMNS = 1024  # A d x d matrix is formed for at most this many columns.
+ROUNDING = 1e-12  # A residual below this share of its target and its prediction is rounding.
 GRAM_FLOPS = 1e11  # A d x d matrix is formed with at most this many multiplications.
 
 
@@ -49,6 +50,7 @@ class Objective(Immutable):
     engine: Any = None  # the engine for steps on rows in other processes
     handed_on: PathCache | None = None  # results that runs on the same rows leave to the next one
     shared_gram: Moments | None = None  # the sums of a problem with the same rows, other targets
+    adapts = False  # are parameters of the loss left to the residuals of the fit?
     avoid_gram = False  # would a Gram matrix cost more than the one pass that is made?
     kinds: ClassVar[list[tuple[Callable[[object], bool], type[Problem]]]] = []
 
@@ -90,12 +92,16 @@ class Objective(Immutable):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of w: a vector, or a column for each class where a row has a score for each."""
-        return (self.width, len(self.classes)) if self.loss.multi_output else (self.width,)
+        if self.loss.multi_output:
+            return (self.width, len(self.classes))
+        return (self.width,)
 
     @property
     def ridge(self) -> Any:
         """l2, or where there is a penalty, l2 r_j."""
-        return self.l2 if self.penalty is None else self.l2 * self.penalty
+        if self.penalty is None:
+            return self.l2
+        return self.l2 * self.penalty
 
     @property
     def ridges(self) -> Array:
@@ -112,8 +118,14 @@ class Objective(Immutable):
 
     def point(self, w: Vector, name: str = "w") -> Array:
         """``w`` as a float64 array, one number a variable, checked."""
-        more = " and the intercept is one more variable" if self.intercept else ""
-        more += f"; y has {len(self.classes)} classes" if self.loss.multi_output else ""
+        if self.intercept:
+            more = " and the intercept is one more variable"
+        else:
+            more = ""
+        if self.loss.multi_output:
+            more += f"; y has {len(self.classes)} classes"
+        else:
+            more += ""
         return check_point(
             self.loss.problem_name, name, w, self.shape, f"X has {self.d} columns{more}"
         )
@@ -126,18 +138,18 @@ class Objective(Immutable):
 
     def join_intercept(self, w: Array, intercept: Any) -> Array:
         """The variables, from w and the intercept."""
-        return np.concatenate([w, np.asarray(intercept)[None]]) if self.intercept else w
-
-    pull = _renamed.method("Problem", "pull", "penalty_gradient")
-    parted = _renamed.method("Problem", "parted", "split_intercept")
-    joined = _renamed.method("Problem", "joined", "join_intercept")
+        if self.intercept:
+            return np.concatenate([w, np.asarray(intercept)[None]])
+        return w
 
     # -- the rows --------------------------------------------------------------------------------
 
     @depends_on("rows")
     def rows(self) -> Rows:
         """One number a variable: the given rows, with a 1 appended for an intercept."""
-        return self.given.with_column() if self.intercept > self.has_column else self.given
+        if self.intercept > self.has_column:
+            return self.given.with_column()
+        return self.given
 
     @property
     def X(self) -> Design:
@@ -157,13 +169,17 @@ class Objective(Immutable):
         """The identity of the problem for a checkpoint: a hash of the data, the loss and l2."""
         extras = (np.zeros(0) if a is None else a for a in (self.weight, self.penalty))
         data = digest(self.y, *extras)
-        name, rows = self.loss.problem_name, self.given.fingerprint()
+        name = self.loss.problem_name
+        rows = self.given.fingerprint()
         return f"{name} {self.loss!r} {rows} {data} l2={self.l2!r}"
 
     def __repr__(self) -> str:
         kind = "CSR " if self.sparse else self.given.library
         name = self.loss.problem_name
-        shown = f"{self.loss.name}, " if name == "Problem" else ""
+        if name == "Problem":
+            shown = f"{self.loss.name}, "
+        else:
+            shown = ""
         end = ", intercept" * self.intercept + ", offset" * (self.offset is not None)
         return f"{name}({shown}{kind}{self.n} x {self.d} {self.given.dtype}, l2={self.l2:g}{end})"
 
@@ -171,7 +187,10 @@ class Objective(Immutable):
         """c_i times the value of row i."""
         if self.weight is None:
             return values
-        weight = self.weight if rows is None else self.weight[rows]
+        if rows is None:
+            weight = self.weight
+        else:
+            weight = self.weight[rows]
         return values * weight.reshape(-1, *(1,) * (values.ndim - 1))
 
     def predict(self, w: Array, rows: Index | None = None) -> Array:
@@ -255,7 +274,9 @@ class Objective(Immutable):
         return self.weighted(self.loss.bend(z, self._targets(rows)), rows)
 
     def _targets(self, rows: Index | None) -> Array:
-        return self.y if rows is None else self.y[rows]
+        if rows is None:
+            return self.y
+        return self.y[rows]
 
     def hessian(self, w: Array) -> Array:
         """The Hessian of f at w, without the l2 term; for one score a row."""
@@ -304,21 +325,29 @@ class Objective(Immutable):
     def row_gradient_mean2(self, w: Vector) -> float:
         """mean_i ||grad f_i(w)||^2, f_i with its l2 term."""
         w = self.point(w)
-        z, pull = self.predict(w), self.penalty_gradient(w)
+        z = self.predict(w)
+        pull = self.penalty_gradient(w)
         slopes = self.slopes(z)
-        across = self.l2 * z if self.penalty is None else self.predict(pull)
+        if self.penalty is None:
+            across = self.l2 * z
+        else:
+            across = self.predict(pull)
         squares = _row_sums(slopes**2) * self.rows.norms2 + 2 * _row_sums(slopes * across)
         return float(max(0.0, squares.mean() + np.vdot(pull, pull)))
 
-    @depends_on("rows", "weights", "penalty")
+    @depends_on("rows", "weights", "penalty", "loss")
     def _constants(self) -> Constants:
         return curvature.constants(self)
+
+    def pilot(self, start: Array | None = None) -> Pilot:
+        """The noise over f(w_0) - f*, and the local spectrum, from a sample of rows."""
+        return minimum.pilot(self, start)
 
     def estimated(self) -> Constants:
         """The constants, from a sample of rows where all would take long: for guarded runs."""
         return self.known("_constants") or self._estimated
 
-    @depends_on("rows", "weights", "penalty")
+    @depends_on("rows", "weights", "penalty", "loss")
     def _estimated(self) -> Constants:
         return curvature.estimated(self)
 
@@ -353,6 +382,16 @@ class Objective(Immutable):
         cache = self.handed_on and self.handed_on.copy()
         return self.with_fields(y=y, shared_gram=gram, handed_on=cache)
 
+    def suited(self, w: Array) -> Self:
+        """The same problem with the loss that suits the residuals of w."""
+        y = self.y.real - self.y.imag
+        z = self.predict(w)
+        r = np.where(np.abs(y - z) > ROUNDING * (np.abs(y) + np.abs(z)), y - z, 0.0)
+        loss = self.loss.suited_to(Residuals(r, self.weight))
+        if loss == self.loss:
+            return self
+        return self.with_fields(loss=loss, handed_on=None)
+
     def sample(self, flops: float) -> Problem:
         """The problem on rows spread over the data, so many that a Gram matrix costs ``flops``.
 
@@ -366,7 +405,10 @@ class Objective(Immutable):
 
     def on(self, chosen: Index) -> Problem:
         """The problem on the chosen rows; the weights stay as they are."""
-        weight = None if self.weight is None else self.weight[chosen]
+        if self.weight is None:
+            weight = None
+        else:
+            weight = self.weight[chosen]
         changed = {"y": self.y[chosen], "weight": weight, "has_column": self.has_column}
         return self.with_rows(self.given.take(chosen), **changed)
 

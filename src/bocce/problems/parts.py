@@ -1,7 +1,7 @@
 """A problem in parts: the mean of smaller problems, of which one is in use at a time.
 
 f = sum_p (n_p/n) f_p, so every pass over the data is a weighted mean (or a maximum) of the answers
-of the parts, and batches need no array as long as the data. Parts are the blocks of a file
+of the parts, and batches need no array as long as the data. Parts are those of files
 (``FileProblem``), or the rows of Ray actors (``bocce.ray``).
 """
 
@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._types import Vector
-from ..blockfile import BlockFile
 from ..losses import Loss, loss_of
 from ..losses.offset import with_offset, without_offset
-from ..rows import Array, Dense, FileRows, Index, OffsetBlocks, digest
+from ..rows import Array, Dense, FileRows, Index, OffsetParts, Parts, digest
 from ._input import check_l2, penalty_factors
 from .cache import depends_on
 from .curvature import Constants
@@ -34,7 +33,10 @@ Ask = Callable[..., Any]  # a function of a part, such as Problem.value
 def _sums(part: Problem, with_gram: bool) -> list[Any]:
     """X^T X/n (or 0), X^T y/n, the mean of y^2, of every column's squares, and max ||x_i||^2."""
     gram = part.gram if with_gram else np.zeros(())
-    column2 = np.diag(gram) if with_gram else part.rows.squares()
+    if with_gram:
+        column2 = np.diag(gram)
+    else:
+        column2 = part.rows.squares()
     return [gram, part.moment, part.target2, column2, part.largest_row2]
 
 
@@ -71,7 +73,10 @@ class PartedProblem(Problem):
         means: list[Any] = []
         for rows, answers in self.over(ask, *args):
             shares = [rows / self.n * answer for answer in answers]
-            means = [a + b for a, b in zip(means, shares)] if means else shares
+            if means:
+                means = [a + b for a, b in zip(means, shares)]
+            else:
+                means = shares
         return means
 
     @depends_on()
@@ -79,7 +84,10 @@ class PartedProblem(Problem):
         return self.given.fingerprint()
 
     def fingerprint(self) -> str:
-        extras = "" if self.penalty is None else f" penalty {digest(self.penalty)}"
+        if self.penalty is None:
+            extras = ""
+        else:
+            extras = f" penalty {digest(self.penalty)}"
         settings = f"l2={self.l2!r}{extras}{' intercept' * self.intercept}"
         return f"{self.loss.problem_name} {self.loss!r} {self._identity} {settings}"
 
@@ -159,7 +167,7 @@ class PartedProblem(Problem):
         return Noise(*self.means(_noise, w))
 
 
-def _offset_column(where: str, X: BlockFile, offset: Any) -> int:
+def _offset_column(where: str, X: Parts, offset: Any) -> int:
     """The number of the feature that is an offset."""
     names = X.columns or []
     if not isinstance(offset, str) or offset not in names or len(names) < 2:
@@ -171,14 +179,14 @@ def _offset_column(where: str, X: BlockFile, offset: Any) -> int:
     return int(names.index(offset))
 
 
-class FileProblem(PartedProblem, serves=lambda X: isinstance(X, BlockFile)):
-    """A problem whose rows lie in a block file; a batch is made of whole blocks.
+class FileProblem(PartedProblem, serves=lambda X: isinstance(X, Parts)):
+    """A problem whose rows lie in files, read in parts; a batch is made of whole parts.
 
-    m of M blocks, uniformly without replacement, estimate the gradient by Horvitz and Thompson:
+    m of M parts, uniformly without replacement, estimate the gradient by Horvitz and Thompson:
 
-        g = M/(m n) sum over the blocks drawn of their rows' gradients + l2 w,
+        g = M/(m n) sum over the parts drawn of their rows' gradients + l2 w,
 
-    which is unbiased whatever the sizes of the blocks, and the batch mean when they are equal.
+    which is unbiased whatever the sizes of the parts, and the batch mean when they are equal.
     """
 
     given: FileRows
@@ -188,7 +196,7 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, BlockFile)):
 
     def __init__(
         self,
-        X: BlockFile,
+        X: Parts,
         y: Vector | None = None,
         loss: Loss | str = "squared",
         l2: float = 0.0,
@@ -204,17 +212,18 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, BlockFile)):
         for name, value in {"y": y, "sample_weight": sample_weight}.items():
             if value is not None:
                 raise TypeError(
-                    f"{kind.problem_name}: {name} must be left out, because a block file holds its "
-                    "targets and nothing else; for more give X and y as arrays."
+                    f"{kind.problem_name}: {name} must be left out, because data in parts hold "
+                    "their targets and nothing else; for more give X and y as arrays."
                 )
         if offset is not None:
-            X = OffsetBlocks(X.store, _offset_column(kind.problem_name, X, offset))
+            X = OffsetParts(X, _offset_column(kind.problem_name, X, offset))
             kind = with_offset(kind, np.zeros(0), np.zeros(0))[0]
         labels = X.labels if labels is None else labels
         classes = kind.targets(kind.problem_name, np.zeros(0), labels or ())[1]
         if classes is not None and X.classes is not None:  # the text that the labels stand for
             classes = np.asarray(X.classes)[classes.astype(np.intp)]
-        rows, l2 = FileRows(X), check_l2(kind.problem_name, l2)
+        rows = FileRows(X)
+        l2 = check_l2(kind.problem_name, l2)
         factors = penalty_factors(
             kind.problem_name, rows, penalty, standardize, intercept=intercept
         )
@@ -234,43 +243,52 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, BlockFile)):
         return self.encoded(self.given.targets())[0]
 
     def _targets(self, rows: Index | None) -> Array:
-        return self.y if rows is None else self.encoded(self.given.targets(rows))[0]
+        if rows is None:
+            return self.y
+        return self.encoded(self.given.targets(rows))[0]
 
-    def parts(self, blocks: Iterable[int] | None = None) -> Iterator[Problem]:
-        """The problem of each block (all, or those named), valid until the next is taken."""
+    def parts(self, named: Iterable[int] | None = None) -> Iterator[Problem]:
+        """The problem of each part (all, or those named), valid until the next is taken."""
         facts = {"classes": self.classes, "intercept": self.intercept, "penalty": self.penalty}
-        for X, y in self.given.read(blocks):
-            rows, encoded = Dense(X), self.encoded(y)[0]
+        for X, y in self.given.read(named):
+            rows = Dense(X)
+            encoded = self.encoded(y)[0]
             yield Problem.of(rows, encoded, self.loss, self.l2, has_column=False, **facts)
 
     def over(self, ask: Ask, *args: Any) -> Iterator[tuple[int, Any]]:
         for part in self.parts():
             yield part.n, ask(part, *args)
 
-    # -- batches of whole blocks -----------------------------------------------------------------
+    # -- batches of whole parts ------------------------------------------------------------------
 
     @property
     def units(self) -> int:
-        """What a batch is drawn from: the blocks."""
-        return int(self.given.X.n_blocks)
+        """What a batch is drawn from: the parts."""
+        return int(self.given.X.n_parts)
 
     def batch_gradient(self, w: Array, units: Index) -> Array:
-        """The estimate from the blocks named."""
+        """The estimate from the parts named."""
         pull = self.penalty_gradient(w)
         total = sum(part.n * (part.gradient(w) - pull) for part in self.parts(units))
         return np.asarray(total * (self.units / (units.size * self.n)) + pull)
 
     def variance_factor(self, w: Vector | None = None) -> float:
-        """How much more a batch of blocks varies than as many rows drawn one by one, at w.
+        """How much more a batch of parts varies than as many rows drawn one by one, at w.
 
         E||g - grad f||^2 is zeta0^2(n, b) V for rows, V = mean_i ||grad f_i - grad f||^2, and this
-        factor times that for blocks, whatever the batch: (n-1)/(M-1) mean_B ||h_B - grad f||^2/V,
-        h_B the Horvitz-Thompson estimate from block B alone. 1 on average over shuffles, r where
-        the r rows of a block are alike. One pass; w is the zero vector unless given.
+        factor times that for parts, whatever the batch: (n-1)/(M-1) mean_P ||h_P - grad f||^2/V,
+        h_P the Horvitz-Thompson estimate from part P alone. 1 on average over shuffles, r where
+        the r rows of a part are alike. One pass; w is the zero vector unless given.
         """
-        w = np.zeros(self.shape) if w is None else self.point(w)
-        M, between, rows2 = self.units, 0.0, 0.0
-        total, pull = np.zeros(self.shape), self.penalty_gradient(w)
+        if w is None:
+            w = np.zeros(self.shape)
+        else:
+            w = self.point(w)
+        M = self.units
+        between = 0.0
+        rows2 = 0.0
+        total = np.zeros(self.shape)
+        pull = self.penalty_gradient(w)
         for part in self.parts():
             g = part.n * (part.gradient(w) - pull)
             total += g

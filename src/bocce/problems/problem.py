@@ -9,6 +9,7 @@ import numpy as np
 from .._types import Design, Vector
 from ..losses import Loss, loss_of
 from ..losses.offset import with_offset, without_offset
+from ..losses.residuals import first_loss
 from ..rows import Array, Rows, rows_of
 from . import minimum
 from ._input import (
@@ -41,15 +42,17 @@ class Problem(Objective, serves=in_memory):
 
     Parameters
     ----------
-    X : array, sparse matrix or BlockFile
+    X : array, sparse matrix or Parts
         Rows of shape (n, d): a dense array (float32 or float64, any memory order, or ``np.memmap``;
-        not copied), a SciPy sparse matrix (converted to CSR), or a ``BlockFile``, which holds y as
-        well. An array of another library, such as a PyTorch tensor, is used on its device
+        not copied), a SciPy sparse matrix (converted to CSR), or ``bocce.data.Parts``, which hold y
+        as well. An array of another library, such as a PyTorch tensor, is used on its device
         (docs/arrays.md).
     y : array-like, optional
         One target a row: numbers, or labels for a loss on classes (``classes`` holds them).
     loss : Loss or str, default "squared"
-        A loss such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``.
+        A loss such as ``bocce.losses.Huber(2.0)``, or a name of ``bocce.losses.REGISTRY``. With
+        ``Huber(None)`` and ``Quantile(level, None)`` the parameter suits the residuals: here those
+        of constant predictions, in ``minimize`` those of the fit (``result.loss`` has it).
     l2 : float, default 0.0
         Factor of the penalty, >= 0.
     sample_weight, penalty : array-like, optional
@@ -91,10 +94,13 @@ class Problem(Objective, serves=in_memory):
         intercept: bool = False,
         offset: Vector | str | None = None,
     ) -> None:
-        kind = loss_of("Problem", loss)
+        kind = loss_of("Problem", loss, complete=False)
         where = kind.problem_name
         l2 = check_l2(where, l2)
-        rows = X if isinstance(X, Rows) else rows_of(check_design(where, X))
+        if isinstance(X, Rows):
+            rows = X
+        else:
+            rows = rows_of(check_design(where, X))
         y = check_vector(where, y, rows.n)
         weight = check_weights(where, sample_weight, rows.n)
         if not isinstance(X, Rows):
@@ -103,8 +109,20 @@ class Problem(Objective, serves=in_memory):
         encoded, classes = encode(kind, y)
         offset = check_offset(where, offset, (rows.n,))
         kind, encoded = with_offset(kind, encoded, offset)
-        facts = {"weight": weight, "penalty": factors, "classes": classes, "offset": offset}
-        self._fill(rows, kind, l2, y=encoded, intercept=bool(intercept), **facts)
+        adapts = not kind.is_complete
+        kind = first_loss(kind, encoded, weight, bool(intercept))
+        self._fill(
+            rows,
+            kind,
+            l2,
+            y=encoded,
+            intercept=bool(intercept),
+            weight=weight,
+            penalty=factors,
+            classes=classes,
+            offset=offset,
+            adapts=adapts,
+        )
 
     def replace(self, *, l2: float | None = None, y: Vector | None = None) -> Self:
         """The same rows and weights with another l2 or other targets.
@@ -160,7 +178,7 @@ class Problem(Objective, serves=in_memory):
         """
         return self._minimiser.copy()
 
-    @depends_on("rows", "weights", "targets", "penalty")
+    @depends_on("rows", "weights", "targets", "penalty", "loss")
     def _minimiser(self) -> Array:
         return minimum.minimiser(self)
 

@@ -1,15 +1,12 @@
 """Data beyond one machine: rows in Ray actors, w and the decisions in the driver.
 
-On all rows (``plane``, and so ``auto`` without T) scores and directions stay with the rows: d
-numbers travel to the workers and back at each step, added in a fixed tree, and a handful more for
-the best step on the plane.
-
-In batches, step k: the driver splits the batch over the parts by a multivariate hypergeometric draw
-keyed by (seed, k); each actor draws its rows from a stream keyed by (seed, part, k) and returns one
-sum of row gradients.
+Every step is on all rows. Scores and directions stay with the rows: d numbers travel to the workers
+and back at each step, added in a fixed tree, and a handful more for the best step on the plane.
 
 An actor holds its rows, and what can be computed from them and what the driver knows. One that dies
-is started again from its source and answers as it would have: the iterates are the same.
+is started again from its source and computes its scores again. A new actor computes the scores from
+w, where the old one had added up steps, so later iterates of the plane differ by rounding; those of
+a schedule are the same bit for bit.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ from ..run.certain import solve_as_asked
 with _extras.extra("ray"):
     from .cluster import WHERE, connected
     from .problem import placed
-    from .sources import split, survey
+    from .sources import split, survey, survey_pairs
 
 
 def minimize(
@@ -51,30 +48,30 @@ def minimize(
     workers: int | None = None,
     address: str | None = None,
 ) -> Result:
-    """``bocce.minimize`` on rows that are spread over the machines of a Ray cluster.
+    """``bocce.minimize`` on all rows, which are spread over the machines of a Ray cluster.
 
-    A batch is a sample without replacement of the rows of all parts, fresh at each step (of the
-    blocks, where the parts are block files). On all rows (``batch_size`` = n, or ``plane``) the
-    result is that of one machine, to rounding. "auto" without T and batch_size is ``plane`` at
-    once: a step in batches costs as many messages as one on all rows. An actor that is killed is
-    started again and reloads its part from its source; a driver that is killed goes on from its
-    checkpoint; the iterates are the same.
+    The result is that of one machine, to rounding. "auto" without T is ``plane``. There are no
+    batches: a step on a batch costs as many messages as one on all rows. An actor that is killed is
+    started again and reloads its part from its source. Iterates of a schedule are then the same bit
+    for bit; those of ``plane`` are the same to rounding, because the new actor computes its scores
+    from w, where the old one had added up steps. A driver that is killed goes on from its
+    checkpoint.
 
     Parameters
     ----------
     parts : list or ray.data.Dataset
-        A list with one entry a worker, of pairs (X, y) or of paths of block files that every
-        machine can read; or a ``ray.data.Dataset`` whose last column is y. Parts may be empty.
+        A list with one entry a worker, of pairs (X, y), which may be empty, or of paths of files
+        that every machine can read (Parquet, Arrow, CSV, NPY or LIBSVM text; the last column is y);
+        or a ``ray.data.Dataset`` whose last column is y.
     method : str, Schedule or Policy, default "auto"
         As in ``bocce.minimize``.
     loss, l2, intercept : Loss or str, float and bool
         As in ``bocce.Problem``: a loss such as ``bocce.losses.Huber(2.0)`` or its name, the factor
         of the penalty, and whether to add an unpenalised constant (``Result.intercept``).
-    T, batch_size, seed, w0, tol, callback, checkpoint, passes, memory : various
+    T, seed, w0, tol, record_every, callback, checkpoint, passes, memory : various
         As in ``bocce.minimize``.
-    record_every : int or "auto", default 1
-        Measure the full gradient every so many steps. In batches a record is a pass over all rows,
-        unless the loss is squared and d <= 1024: take "auto".
+    batch_size : int or float, optional
+        All rows, which is the default: n, or 1.0.
     workers : int, optional
         The number of workers that a Dataset is split over; by default one a CPU.
     address : str, optional
@@ -128,14 +125,32 @@ def solve(
     """``minimize`` with the arguments of the run in a ``Request``."""
     loss = loss_of(WHERE, loss)
     l2 = _checks.real(WHERE, "l2", l2, least=0.0, remedy="0 is no regularisation")
-    seed = sampling.check_seed(WHERE, request.seed)
+    sampling.check_seed(WHERE, request.seed)
     if workers is not None:
         workers = _checks.integer(WHERE, "workers", workers, remedy="None is one a CPU")
-    if request.method in open_ended_names() and request.T is None and request.batch_size is None:
-        request = replace(request, method=PLANE.name)
-    found = survey(parts, loss, workers)
-    with connected(address), placed(found, loss, l2, intercept, seed) as problem:
-        return solve_as_asked(problem, request.checked(problem))
+    early = survey_pairs(parts, loss)
+    with connected(address):
+        found = early or survey(parts, loss, workers)
+        request = on_all_rows(request, sum(found.rows))
+        with placed(found, loss, l2, intercept) as problem:
+            return solve_as_asked(problem, request.checked(problem))
+
+
+def on_all_rows(request: Request, n: int) -> Request:
+    """The request for all n rows; a batch is refused. "auto" without T is the plane."""
+    if request.batch_size is not None:
+        b = sampling.batch_rows(WHERE, request.batch_size, n)
+        if b < n:
+            raise ValueError(
+                f"{WHERE}: batch_size={b} must be all {n} rows, because a batch costs as many "
+                "messages as all rows; leave batch_size out, or take batches on one machine "
+                "(bocce.minimize)."
+            )
+    if request.method in open_ended_names() and request.T is None:
+        return replace(request, method=PLANE.name, batch_size=None)
+    if request.method == PLANE.name:
+        return request
+    return replace(request, batch_size=n)
 
 
 def infer(
@@ -174,9 +189,12 @@ def infer(
     1.080123
     """
     loss = loss_of(WHERE, loss)
-    found = survey(parts, loss, workers)
-    with connected(address), placed(found, loss, l2, bool(intercept), 0) as problem:
-        return inference.infer(problem, problem.join_intercept(result.w, result.intercept), kind)
+    early = survey_pairs(parts, loss)
+    with connected(address):
+        found = early or survey(parts, loss, workers)
+        with placed(found, loss, l2, bool(intercept)) as problem:
+            w = problem.join_intercept(result.w, result.intercept)
+            return inference.infer(problem, w, kind)
 
 
 __all__ = ["infer", "minimize", "split"]

@@ -96,7 +96,7 @@ def insist(ask: Callable[[], Any]) -> Any:
 def _no_memory(error: Exception) -> MemoryError:
     return MemoryError(
         f"{WHERE}: a worker has not enough memory for its part ({_last_line(error)}); give smaller "
-        "parts (more workers), float32 rows, or block files, of which a worker holds a few blocks."
+        "parts (more workers), float32 rows, or files, of which a worker holds a few parts."
     )
 
 

@@ -1,4 +1,4 @@
-"""A problem whose rows live in actors, and the engine of its batches."""
+"""A problem whose rows live in actors, and the engine of its steps on all rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import ray
 
-from .. import sampling
 from ..engines.remote import RemoteEngine
 from ..problems import Look, PartedProblem, Problem
 from ..problems.frame import CONSTANT, SAMPLE
@@ -20,7 +19,7 @@ from . import workers
 from .cluster import RESTARTS, WHERE, check_parts, insist
 from .scores import ActorScores
 from .sources import Survey
-from .workers import reduced, shared
+from .workers import shared
 
 
 class ActorRows(Rows):
@@ -29,9 +28,14 @@ class ActorRows(Rows):
     in_parts = True
     X = None
 
-    def __init__(self, found: Survey, actors: dict[int, Any]) -> None:
-        self.found, self.actors, self.sparse = found, actors, found.sparse
-        self.n, self.d, self.dtype = sum(found.rows), found.d, found.dtype
+    def __init__(self, found: Survey, actors: dict[int, Any], sources: list[Any]) -> None:
+        self.found = found
+        self.actors = actors
+        self.sources = sources  # [a reference] of each part, for as long as it may be reloaded
+        self.sparse = found.sparse
+        self.n = sum(found.rows)
+        self.d = found.d
+        self.dtype = found.dtype
 
     @property
     def cost(self) -> float:
@@ -57,7 +61,10 @@ class ActorRows(Rows):
 
     def fingerprint(self) -> str:
         """A hash of the fingerprints of the parts."""
-        asked = [actor.ask.remote(None, Problem.fingerprint) for actor in self.actors.values()]
+        asked = [
+            actor.ask.remote((self.sources[part], None), Problem.fingerprint)
+            for part, actor in self.actors.items()
+        ]
         whole = repr((self.found.rows, insist(lambda: ray.get(asked))))
         return hashlib.sha256(whole.encode()).hexdigest()
 
@@ -71,8 +78,12 @@ def column_sums(part: Problem, stride: int, centre: Array | None) -> Array:
         entries = np.bincount(X.indices, minlength=X.shape[1])
         return np.stack([np.full(X.shape[1], float(part.n)), squares, entries, entries, entries])
     sample = np.asarray(X[::stride], dtype=np.float64)
-    about = sample if centre is None else np.square(sample - centre)
-    count, entries = np.full(X.shape[1], float(len(sample))), np.count_nonzero(sample, axis=0)
+    if centre is None:
+        about = sample
+    else:
+        about = np.square(sample - centre)
+    count = np.full(X.shape[1], float(len(sample)))
+    entries = np.count_nonzero(sample, axis=0)
     return np.stack([count, about.sum(axis=0), entries, sample.min(axis=0), sample.max(axis=0)])
 
 
@@ -87,13 +98,16 @@ class ActorProblem(PartedProblem):
     frame: list[Any] | None = None
 
     def __init__(self, rows: ActorRows, loss: Any, l2: float, intercept: bool) -> None:
-        penalty = np.append(np.ones(rows.d), 0.0) if intercept else None
+        if intercept:
+            penalty = np.append(np.ones(rows.d), 0.0)
+        else:
+            penalty = None
         places = {"engine": ActorEngine, "scores": ActorScores, "classes": rows.found.classes}
         self._fill(rows, loss, l2, intercept=intercept, penalty=penalty, **places)
 
-    @property
-    def units(self) -> int:
-        return sum(self.given.found.units)
+    def home(self, part: int) -> Any:
+        """What a message to a worker begins with: its source, and the variables."""
+        return self.given.sources[part], self.frame
 
     def columns_seen(self) -> tuple[Array, Array, Array] | None:
         """Two rounds: sums of the columns, then of their squares about the centre. As on one
@@ -101,7 +115,9 @@ class ActorProblem(PartedProblem):
         constant there."""
         if self.given.found.in_files:
             return None
-        stride, centre, dense = -(-self.n // SAMPLE), np.zeros(self.d), not self.sparse
+        stride = -(-self.n // SAMPLE)
+        centre = np.zeros(self.d)
+        dense = not self.sparse
         if self.intercept and dense:
             rows, total, _, least, most = self._column_sums(stride, None)
             centre = np.where(least == most, least, total / rows)  # to the bit where it is constant
@@ -116,7 +132,8 @@ class ActorProblem(PartedProblem):
         """``column_sums`` of all parts together."""
         parts = np.stack([answer for _, answer in self.over(column_sums, stride, centre)])
         whole: Array = parts.sum(axis=0)
-        whole[3], whole[4] = parts[:, 3].min(axis=0), parts[:, 4].max(axis=0)
+        whole[3] = parts[:, 3].min(axis=0)
+        whole[4] = parts[:, 4].max(axis=0)
         return whole
 
     def in_frame(self, frame: Any) -> ActorProblem:
@@ -128,16 +145,16 @@ class ActorProblem(PartedProblem):
         sent = [shared(a) if isinstance(a, np.ndarray) else a for a in args]
 
         def answers() -> list[Any]:
-            asked = [actor.ask.remote(self.frame, ask, *sent) for actor in actors.values()]
+            asked = [
+                actor.ask.remote(self.home(part), ask, *sent) for part, actor in actors.items()
+            ]
             return list(ray.get(asked))
 
         yield from zip((self.given.found.rows[part] for part in actors), insist(answers))
 
 
 @contextmanager
-def placed(
-    found: Survey, loss: Any, l2: float, intercept: bool, seed: int
-) -> Iterator[ActorProblem]:
+def placed(found: Survey, loss: Any, l2: float, intercept: bool) -> Iterator[ActorProblem]:
     """The problem, whose parts are in actors that end with the block.
 
     An empty part has no actor, and the other parts keep their numbers.
@@ -146,51 +163,30 @@ def placed(
     remote = ray.remote(workers.Worker).options(
         max_restarts=RESTARTS, max_task_retries=-1, scheduling_strategy="SPREAD"
     )
-    held = [[ray.put(source)] for source in found.sources]  # for as long as they may be reloaded
+    sources = [[ray.put(source)] for source in found.sources]
     actors: dict[int, Any] = {
-        part: remote.remote(source, loss, l2, intercept, sampling.part_seed(seed, part))
-        for part, source in enumerate(held)
-        if found.rows[part]
+        part: remote.remote(loss, l2, intercept) for part, rows in enumerate(found.rows) if rows
     }
     try:
-        yield ActorProblem(ActorRows(found, actors), loss, l2, intercept)
+        yield ActorProblem(ActorRows(found, actors, sources), loss, l2, intercept)
     finally:
         for actor in actors.values():
             ray.kill(actor)
 
 
 class ActorEngine(RemoteEngine):
-    """Sends w out, and has the sums added on their way back."""
+    """Steps on all rows: w goes out, sums come back."""
 
     problem: ActorProblem
 
     def __init__(self, problem: ActorProblem, b: int, seed: int, mode: str) -> None:
         super().__init__(problem, b)
-        if mode != "independent":
-            raise ValueError(
-                f"{WHERE}: sampling={mode!r} must be 'independent': parts draw for themselves."
-            )
-        if problem.loss.multi_output:
-            raise ValueError(
-                f"{WHERE}: the {problem.loss.name} loss must be minimised on all rows; leave T and "
-                'batch_size out, or use method "plane".'
-            )
-        self.actors, self.seed = problem.given.actors, seed
 
-    def unit_sum(self, at: Array, k: int) -> Array:
-        units, sent = self.problem.given.found.units, shared(at)
-        counts = sampling.split_counts(self.seed, k, units, self.fetched).tolist()
-
-        def total() -> Any:
-            pending = [
-                (part, actor.unit_sum.remote(self.problem.frame, sent, k, counts[part]))
-                for part, actor in self.actors.items()
-                if counts[part]
-            ]
-            return reduced(self.actors, pending)
-
-        return np.asarray(insist(total)[1])
+    def batch_gradient(self, at: Array, k: int) -> Array:
+        return self.look(at).gradient
 
     def look(self, w: Array) -> Look:
         with np.errstate(over="ignore", invalid="ignore"):
-            return super().look(w) if self.has_gram else self.problem.look(w)
+            if self.has_gram:
+                return super().look(w)
+            return self.problem.look(w)

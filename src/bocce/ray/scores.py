@@ -43,7 +43,8 @@ class DriverState:
     def done(self, name: str, *args: Any) -> None:
         """All workers have done this operation."""
         if name == "start":
-            self.w, self.c = args[0], None
+            self.w = args[0]
+            self.c = None
         elif name == "look":
             self.c = None
         elif name == "add_direction":
@@ -61,7 +62,8 @@ class DriverState:
         elif name == "accept":
             assert self.c is not None
             moved = sum(x * d for x, d in zip(self.c, self.D))
-            self.w, self.c = self.w + moved, None
+            self.w = self.w + moved
+            self.c = None
             if args[0]:
                 self.D[args[0]] = moved / args[1]
 
@@ -71,7 +73,9 @@ class DriverState:
         made += [
             ("add_direction", slot, d, 1, 0.0) for slot, d in enumerate(self.D) if d is not None
         ]
-        return made if self.c is None else [*made, ("try_step", self.c)]
+        if self.c is None:
+            return made
+        return [*made, ("try_step", self.c)]
 
 
 class Guess(NamedTuple):
@@ -87,9 +91,12 @@ class ActorScores(Scores):
     """``Scores`` of all parts together, for the plane."""
 
     def __init__(self, problem: Any, memory: int, outputs: tuple[int, ...]) -> None:
-        self.problem, self.n, self.memory = problem, problem.n, memory
+        self.problem = problem
+        self.n = problem.n
+        self.memory = memory
         self.actors = problem.given.actors
-        self.serial, self.turn = next(_serial), 0
+        self.serial = next(_serial)
+        self.turn = 0
         self.known = DriverState(memory)
         self.waiting: list[Operation] = []  # operations without an answer, sent with the next
         self.known_curvature: Array | None = None  # on the plane, where it came with an answer
@@ -103,12 +110,16 @@ class ActorScores(Scores):
         todo = [*self.waiting, operation]
         sent = [tuple(shared(a) if isinstance(a, np.ndarray) else a for a in one) for one in todo]
         self.turn += 1
-        before, now = (self.serial, self.turn - 1), (self.serial, self.turn)
+        before = (self.serial, self.turn - 1)
+        now = (self.serial, self.turn)
         for _ in range(TURNS):
             answer = self._send("plane", now, sent, each=each)
             if answer is not None:
                 break
-            lost = self.known.operations() if self.turn > 1 else []
+            if self.turn > 1:
+                lost = self.known.operations()
+            else:
+                lost = []
             self._send("catch_up", before, now, lost, each=True)
         else:
             raise RuntimeError(
@@ -126,9 +137,11 @@ class ActorScores(Scores):
         def once() -> Any:
             pending = []
             for place, (part, actor) in enumerate(self.actors.items()):
-                made = (self.problem.frame, self.memory, place)
+                made = (self.problem.home(part), self.memory, place)
                 pending.append((part, getattr(actor, method).remote(made, *args)))
-            return gathered(pending) if each else reduced(self.actors, pending)
+            if each:
+                return gathered(pending)
+            return reduced(self.actors, pending)
 
         return insist(once)
 
@@ -173,7 +186,8 @@ class ActorScores(Scores):
         guess = self.guess
         self._forget()
         if guess is not None and np.array_equal(guess.c[: c.size], c):
-            self.max_change, self.total = guess.max_change, guess.gradient
+            self.max_change = guess.max_change
+            self.total = guess.gradient
             found = guess.evaluation  # The workers stand there already.
             return found._replace(plane_gradient=found.plane_gradient[: c.size])
         self.max_change, *sums = self._ask("try_step", c.copy())
@@ -187,7 +201,9 @@ class ActorScores(Scores):
         if self.known_curvature is None or len(self.known_curvature) < k:
             self.known_curvature = np.asarray(self._ask("curvature", k)[1] / self.n)
         found = self.known_curvature[:k, :k]
-        return found if slot is None else found[:, slot : slot + 1]
+        if slot is None:
+            return found
+        return found[:, slot : slot + 1]
 
     def gradient(self) -> Array:
         if self.total is None:
@@ -214,7 +230,9 @@ class ActorScores(Scores):
         sparse = of is not None and is_sparse(self.problem.rows)
         _, H, squares = self._ask("hessian", of, sparse)
         H = np.asarray(H / self.n)
-        return set_right(H, squares / self.n) if sparse else H
+        if sparse:
+            return set_right(H, squares / self.n)
+        return H
 
     def state_dict(self, k: int) -> dict[str, Array]:
         """Nothing: scores stay with the workers, and are computed from w and D again."""

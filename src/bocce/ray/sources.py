@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +12,9 @@ import ray
 import scipy.sparse as sp
 
 from .. import _checks
-from ..blockfile import BlockFile
-from ..data.read.files import table_rows
+from ..data import Parts
+from ..data.read.files import in_parts, table_rows
+from ..data.read.paths import files_of
 from ..problems import FileProblem, Problem
 from ..problems._input import check_finite_targets
 from ..rows import Array, Rows
@@ -25,11 +25,10 @@ Source = Callable[[Any, float, bool], Problem]
 
 
 class Survey(NamedTuple):
-    """The parts: the source, the rows and the units (rows, or blocks) of each of them."""
+    """The parts: the source and the rows of each of them."""
 
     sources: Sequence[Source | None]
     rows: list[int]
-    units: list[int]
     d: int
     classes: Array | None
     dtype: np.dtype[Any]
@@ -71,17 +70,28 @@ def _ends(n: int, parts: int) -> list[tuple[int, int]]:
     return [((i * n) // parts, ((i + 1) * n) // parts) for i in range(parts)]
 
 
-def survey(parts: Any, loss: Any, workers: int | None) -> Survey:
+def survey_pairs(parts: Any, loss: Any) -> Survey | None:
+    """The survey of pairs (X, y), which needs no cluster; None for files, which must exist, and for
+    a Dataset."""
     if hasattr(parts, "iter_batches"):
-        return _of_dataset(parts, loss, workers)
+        return None
     if not isinstance(parts, (list, tuple)) or not parts:
         raise TypeError(
             f"{WHERE}: parts={type(parts).__name__} must be a list of pairs (X, y) or of paths of "
-            "block files with at least one entry, or a ray.data.Dataset."
+            "Parquet or Arrow files with at least one entry, or a ray.data.Dataset."
         )
     if all(isinstance(part, (str, os.PathLike)) for part in parts):
-        return _of_files([BlockFile(part) for part in parts], loss)
+        for part in parts:
+            files_of(part)
+        return None
     return _of_arrays(parts, loss)
+
+
+def survey(parts: Any, loss: Any, workers: int | None) -> Survey:
+    """The survey of files or of a Dataset, by the cluster."""
+    if hasattr(parts, "iter_batches"):
+        return _of_dataset(parts, loss, workers)
+    return _of_files([os.fspath(part) for part in parts], loss)
 
 
 def _some(rows: int) -> None:
@@ -117,9 +127,10 @@ def _of_arrays(parts: Any, loss: Any) -> Survey:
     made = (partial(_part, part, y, classes) for part, y in zip(rows, targets))
     sources = [next(made) if count else None for count in counts]
     numbers = sum(part.n * part.pairs for part in rows) / sum(counts)
-    cost, first = sum(part.cost for part in rows), rows[0]
+    cost = sum(part.cost for part in rows)
+    first = rows[0]
     return Survey(
-        sources, counts, counts, d, classes, first.dtype, cost, sparse=first.sparse, pairs=numbers
+        sources, counts, d, classes, first.dtype, cost, sparse=first.sparse, pairs=numbers
     )
 
 
@@ -127,9 +138,12 @@ def _pair(part: int, given: Any) -> tuple[Any, Array]:
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise TypeError(
             f"{WHERE}: part {part} is {type(given).__name__}, must be a pair (X, y); or give "
-            "paths of block files only."
+            "paths of files only."
         )
-    X = given[0] if sp.issparse(given[0]) else np.asarray(given[0])
+    if sp.issparse(given[0]):
+        X = given[0]
+    else:
+        X = np.asarray(given[0])
     y = np.asarray(given[1])
     if X.ndim != 2 or y.shape != (X.shape[0],):
         raise ValueError(
@@ -141,34 +155,53 @@ def _pair(part: int, given: Any) -> tuple[Any, Array]:
 
 def _part(rows: Rows, y: Array, classes: Any, loss: Any, l2: float, intercept: bool) -> Problem:
     """The problem of one part; an intercept is the last variable, without a penalty."""
-    penalty = np.append(np.ones(rows.d), 0.0) if intercept else None
+    if intercept:
+        penalty = np.append(np.ones(rows.d), 0.0)
+    else:
+        penalty = None
     facts = {"penalty": penalty, "classes": classes, "intercept": intercept}
     return Problem.of(rows, y, loss, l2, has_column=False, **facts)
 
 
-# -- block files -----------------------------------------------------------------------------------
+# -- files -----------------------------------------------------------------------------------------
 
 
-def _of_files(files: list[BlockFile], loss: Any) -> Survey:
-    labels = sorted({x for file in files for x in file.labels or ()})
-    if any(file.labels is None for file in files):
-        labels = []  # there are more labels than were counted
-    classes = loss.targets(loss.problem_name, np.zeros(0), labels)[1]
+def _of_files(paths: list[str], loss: Any) -> Survey:
+    """Every file is read and checked once, by a task on a machine of the cluster."""
+    look = ray.remote(in_parts)
+    files = one_coding(ray.get([look.remote(path) for path in paths]))
+    labels: list[float] = []  # none where there are more than were counted
+    if all(file.labels is not None for file in files):
+        labels = sorted({label for file in files for label in file.labels or ()})
+    first = files[0]
+    classes = FileProblem(first, None, loss, labels=labels).classes
     return Survey(
-        [partial(_opened, str(file.path), labels) for file in files],
+        [partial(_opened, file, labels) for file in files],
         [file.n for file in files],
-        [file.n_blocks for file in files],
         _one_width([file.d for file in files]),
         classes,
-        files[0].dtype,
+        first.dtype,
         float(sum(file.n * file.d for file in files)),
         in_files=True,
     )
 
 
-def _opened(path: str, labels: Any, loss: Any, l2: float, intercept: bool) -> Problem:
+def one_coding(files: list[Parts]) -> list[Parts]:
+    """The same files; where targets are text, a label has one code in all of them."""
+    if all(file.classes is None for file in files):
+        return files
+    for file in files:
+        if file.classes is None:
+            raise ValueError(
+                f"{WHERE}: the target of {file.path} is numbers, must be text as in "
+                f"{files[0].path}; write the files alike."
+            )
+    names = sorted({name for file in files for name in file.classes or ()})
+    return [file.with_classes(names) for file in files]
+
+
+def _opened(file: Parts, labels: Any, loss: Any, l2: float, intercept: bool) -> Problem:
     """The problem of one file; ``labels`` are those of all parts."""
-    file = BlockFile(Path(path))
     return FileProblem(file, None, loss, l2, intercept=intercept, labels=labels)
 
 
@@ -181,15 +214,22 @@ def _of_dataset(dataset: Any, loss: Any, workers: int | None) -> Survey:
     rows_here = dataset.materialize()  # in the cluster's object store, block by block
     columns = rows_here.schema().names
     has_classes = loss.targets(loss.problem_name, np.zeros(0), (0.0, 1.0))[1] is not None
-    labels = rows_here.unique(columns[-1]) if has_classes else None
+    if has_classes:
+        labels = rows_here.unique(columns[-1])
+    else:
+        labels = None
     classes = loss.targets(loss.problem_name, np.zeros(0), labels)[1]
-    n, d = rows_here.count(), len(columns) - 1
+    n = rows_here.count()
+    d = len(columns) - 1
     _some(n)
     ends = _ends(n, min(count, n))
-    shares = rows_here.split_at_indices([b for _, b in ends[:-1]]) if len(ends) > 1 else [rows_here]
+    if len(ends) > 1:
+        shares = rows_here.split_at_indices([b for _, b in ends[:-1]])
+    else:
+        shares = [rows_here]
     sources = [partial(_fetched, share.to_arrow_refs(), labels) for share in shares]
     rows = [b - a for a, b in ends]
-    return Survey(sources, rows, rows, d, classes, np.dtype(np.float64), float(n * d))
+    return Survey(sources, rows, d, classes, np.dtype(np.float64), float(n * d))
 
 
 def _fetched(blocks: list[Any], labels: Any, loss: Any, l2: float, intercept: bool) -> Problem:

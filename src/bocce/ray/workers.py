@@ -18,16 +18,22 @@ FAN_IN = 8  # The number of answers that one worker of the tree joins.
 PUT_BYTES = 100_000  # Larger arrays are stored once a message; smaller ones travel with each call.
 Key = tuple[int, int]  # the number of the run, and the number of its message
 Answer = list[Any]  # a number whose maximum over the parts is wanted, and sums over rows
-Made = tuple[Any, int, int]  # the frame (or None), the plane's memory, and the part's place
+Home = tuple[Any, Any]  # [a reference to the source], and [a reference to a frame] or None
+Made = tuple[Home, int, int]  # where the part comes from, the plane's memory, the part's place
 
 
 class PartScores:
     """The scores of one part: ``Scores`` whose answers can be joined with those of other parts."""
 
     def __init__(self, problem: Problem, memory: int, place: int) -> None:
-        kind = FileScores if problem.in_parts else MemoryScores
-        self.scores, self.problem = kind(problem, memory, problem.shape[1:]), problem
-        self.n, self.place = problem.n, place
+        if problem.in_parts:
+            kind = FileScores
+        else:
+            kind = MemoryScores
+        self.scores = kind(problem, memory, problem.shape[1:])
+        self.problem = problem
+        self.n = problem.n
+        self.place = place
 
     def start(self, w: Array) -> Answer:
         return self._sums(self.scores.start(w))
@@ -73,7 +79,8 @@ class PartScores:
 
     def hessian(self, of: tuple[int, int, int, list[float]] | None, with_squares: bool) -> Answer:
         """Of all rows, or of those drawn: (n, rows, turn, sums of the bends of all parts)."""
-        rows, bend = self.problem.rows, self.scores.row_curvature()
+        rows = self.problem.rows
+        bend = self.scores.row_curvature()
         if of is None:
             H = self.n * rows.gram(bend)
         else:
@@ -87,45 +94,40 @@ class PartScores:
 
 
 class Worker:
-    """One part: rows from their source, and sums over them. A killed worker is made again."""
+    """One part: rows from their source, and sums over them. A killed worker is made again.
 
-    def __init__(self, source: Any, loss: Any, l2: float, intercept: bool, seed: int) -> None:
-        self.own: Problem = ray.get(source[0])(loss, l2, intercept)
-        self.framed: tuple[Any, Problem] = (None, self.own)  # in the variables last asked in
-        self.seed = seed
+    Every message names the source, so that a worker that was started again can load its rows. (Ray
+    prints an error where the source is an argument of a constructor that may be called again.)
+    """
+
+    def __init__(self, loss: Any, l2: float, intercept: bool) -> None:
+        self.facts = (loss, l2, intercept)
+        self.own: Problem | None = None
+        self.framed: tuple[Any, Any] = (None, None)  # in the variables last asked in
         self.key: Key = (0, 0)  # the last message on scores that was answered
         self.answer: Answer | None = None
         self.scores: Any = None
-        self.kernels: Any = None
 
-    def problem(self, frame: Any) -> Problem:
-        """The part in the variables of a frame, [a reference to it], or in the caller's own."""
+    def problem(self, home: Home) -> Problem:
+        """The part in the variables of a frame, or in the caller's own."""
+        source, frame = home
+        if self.own is None:
+            self.own = ray.get(source[0])(*self.facts)
         if frame is None:
             return self.own
         if self.framed[0] != frame[0]:
             self.framed = frame[0], ray.get(frame[0]).problem(self.own)
-        return self.framed[1]
+        framed: Problem = self.framed[1]
+        return framed
 
-    def ask(self, frame: Any, ask: Callable[..., Any], *args: Any) -> Any:
+    def ask(self, home: Home, ask: Callable[..., Any], *args: Any) -> Any:
         """The part's answer to a function of a problem; of a method, the part's own version."""
-        problem, name = self.problem(frame), ask.__name__
+        problem = self.problem(home)
+        name = ask.__name__
         own = getattr(Problem, name, None) is ask
-        return getattr(problem, name)(*args) if own else ask(problem, *args)
-
-    def unit_sum(self, frame: Any, at: Array, k: int, count: int) -> Answer:
-        """0, and the sum of row gradients over ``count`` units of step k."""
-        sums, draws = self._compiled(frame)
-        return [0.0, sums.of(at, draws.units(k, count))]
-
-    def _compiled(self, frame: Any) -> Any:
-        """Sums and draws by compiled kernels, which only batches need."""
-        p = self.problem(frame)
-        if self.kernels is None or self.kernels[0] is not p:
-            from ..engines.numba.sums import BlockSums, Draws, RowSums
-
-            sums = BlockSums(p) if p.in_parts else RowSums(p)
-            self.kernels = p, sums, Draws(self.seed, p.units, p.units)
-        return self.kernels[1:]
+        if own:
+            return getattr(problem, name)(*args)
+        return ask(problem, *args)
 
     # -- the plane's scores ----------------------------------------------------------------------
 
@@ -140,7 +142,8 @@ class Worker:
                 self.scores = self._scores(made)
             elif self.key != (key[0], key[1] - 1):
                 return None
-            self.answer, self.key = self._do(todo), key
+            self.answer = self._do(todo)
+            self.key = key
         return self.answer
 
     def catch_up(self, made: Made, before: Key, now: Key, lost: list[Any]) -> None:
@@ -151,8 +154,8 @@ class Worker:
             self.key = before
 
     def _scores(self, made: Made) -> PartScores:
-        frame, memory, place = made
-        return PartScores(self.problem(frame), memory, place)
+        home, memory, place = made
+        return PartScores(self.problem(home), memory, place)
 
     def _do(self, todo: list[Any]) -> Answer | None:
         answer = None
@@ -177,7 +180,9 @@ def joined(answers: Sequence[Answer | None]) -> Answer | None:
 
 def shared(at: Array) -> Any:
     """The form in which an array is sent to every worker."""
-    return ray.put(at) if at.nbytes > PUT_BYTES else at
+    if at.nbytes > PUT_BYTES:
+        return ray.put(at)
+    return at
 
 
 def reduced(actors: dict[int, Any], pending: list[tuple[int, Any]]) -> Answer | None:
@@ -194,4 +199,6 @@ def reduced(actors: dict[int, Any], pending: list[tuple[int, Any]]) -> Answer | 
 def gathered(pending: list[tuple[int, Any]]) -> list[Answer] | None:
     """The answers of all parts; None where one of them is."""
     answers = ray.get([ref for _, ref in pending])
-    return None if any(answer is None for answer in answers) else list(answers)
+    if any(answer is None for answer in answers):
+        return None
+    return list(answers)

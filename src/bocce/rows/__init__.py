@@ -16,7 +16,8 @@ from .dense import Copied as Copied
 from .dense import Dense as Dense
 from .dense import Scaled as Scaled
 from .files import FileRows as FileRows
-from .files import OffsetBlocks as OffsetBlocks
+from .files import OffsetParts as OffsetParts
+from .files import Parts as Parts
 from .moments import Moments as Moments
 
 
@@ -26,7 +27,9 @@ def rows_of(X: Design | Rows) -> Rows:
         return X
     if foreign(X):
         return ArrayRows.of(X)
-    return Csr(X) if sp.issparse(X) else Dense(X)
+    if sp.issparse(X):
+        return Csr(X)
+    return Dense(X)
 
 
 __all__: list[str] = []  # all names are for other rooms: users give their data to ``Problem``

@@ -31,7 +31,9 @@ class Held:
     most: int | None = None  # rows of a block; None where the device has room for any
 
     def __init__(self, X: Foreign, backend: Backend) -> None:
-        self.X, self.backend, self.shape = X, backend, X.shape
+        self.X = X
+        self.backend = backend
+        self.shape = X.shape
 
     def part(self, part: slice) -> Foreign:
         """Some rows, on the device."""
@@ -78,11 +80,20 @@ class ArrayRows(Rows):
         scale: Array | None = None,
         unit: float = 0.0,
     ) -> None:
-        self.store, self.backend, self.X = store, store.backend, store.X
+        self.store = store
+        self.backend = store.backend
+        self.X = store.X
         self.n, columns = (int(size) for size in store.X.shape)
-        self.columns, self.d = columns, columns + (unit > 0)
-        self.centre = np.zeros(columns) if centre is None else centre
-        self.scale = np.ones(columns) if scale is None else scale
+        self.columns = columns
+        self.d = columns + (unit > 0)
+        if centre is None:
+            self.centre = np.zeros(columns)
+        else:
+            self.centre = centre
+        if scale is None:
+            self.scale = np.ones(columns)
+        else:
+            self.scale = scale
         self.unit = unit
         self.dtype = numpy_type(self.backend.real)
 
@@ -126,12 +137,18 @@ class ArrayRows(Rows):
 
     def _plain(self, rows: slice | Index) -> Foreign:
         """Rows for a product, on the device."""
-        X = self.store.part(rows) if isinstance(rows, slice) else self.store.picked(rows)
-        return X if self.moved is None else X - self.moved
+        if isinstance(rows, slice):
+            X = self.store.part(rows)
+        else:
+            X = self.store.picked(rows)
+        if self.moved is None:
+            return X
+        return X - self.moved
 
     def _made(self, X: Foreign) -> Foreign:
         """Rows in the variables: as they are, or an array of their own."""
-        xp, real = self.backend.xp, self.backend.real
+        xp = self.backend.xp
+        real = self.backend.real
         if self.centre.any() or (self.scale != 1.0).any():
             X = (X - self._frame[0]) * self._frame[1]
         if self.unit > 0:
@@ -142,7 +159,8 @@ class ArrayRows(Rows):
     @cached_property
     def _frame(self) -> tuple[Foreign, Foreign]:
         """Centre and scale on the device."""
-        put, real = self.backend.put, self.backend.real
+        put = self.backend.put
+        real = self.backend.real
         return put(self.centre, real), put(self.scale, real)
 
     # -- products on the device ------------------------------------------------------------------
@@ -150,7 +168,10 @@ class ArrayRows(Rows):
     def _into(self, w: Array) -> tuple[Foreign, Foreign]:
         """(v, a) on the device, so that the scores of w are X v + a."""
         inner = (self.scale * w[: self.columns].T).T
-        offset = self.unit * w[-1] if self.unit > 0 else np.zeros(w.shape[1:])
+        if self.unit > 0:
+            offset = self.unit * w[-1]
+        else:
+            offset = np.zeros(w.shape[1:])
         if self.moved is None:
             offset = offset - self.centre @ inner
         return self.backend.put(inner, self.backend.real), self.backend.put(offset)
@@ -160,7 +181,9 @@ class ArrayRows(Rows):
         if self.moved is None:
             total = total - np.multiply.outer(self.centre, slopes)
         total = (self.scale * total.T).T
-        return np.concatenate([total, self.unit * slopes[None]]) if self.unit > 0 else total
+        if self.unit > 0:
+            return np.concatenate([total, self.unit * slopes[None]])
+        return total
 
     def scores(self, w: Array) -> Iterator[Foreign]:
         """X w on the device, a block at a time."""
@@ -187,7 +210,9 @@ class ArrayRows(Rows):
 
     def _sum(self, blocks: Iterable[tuple[Foreign, Foreign]]) -> Array:
         """sum_i s_i x_i of (rows, slopes): products in the type of X, sums in the widest type."""
-        backend, x, s = self.backend, 0.0, 0.0
+        backend = self.backend
+        x = 0.0
+        s = 0.0
         for X, slope in blocks:
             x = x + backend.to(backend.wide, X.T @ backend.to(backend.real, slope))
             s = s + backend.xp.sum(slope, axis=0)
@@ -216,12 +241,14 @@ class ArrayRows(Rows):
 
     @cached_property
     def norms2(self) -> Array:
-        xp, wide = self.backend.xp, self.backend.wide
+        xp = self.backend.xp
+        wide = self.backend.wide
         sums = [to_host(xp.sum(X * X, axis=1, dtype=wide)) for X in self._each()]
         return np.concatenate(sums).astype(np.float64)
 
     def squares(self, weights: Array | None = None) -> Array:
-        xp, total = self.backend.xp, np.zeros(self.d)
+        xp = self.backend.xp
+        total = np.zeros(self.d)
         for X in self._each(weights):
             total += to_host(xp.sum(X * X, axis=0, dtype=self.backend.wide))
         return total / self.n

@@ -85,7 +85,10 @@ class Backend:
         wide = _widest(xp, device)
         real = X.dtype
         if real not in (xp.float32, xp.float64):
-            real = xp.float32 if xp.isdtype(real, "real floating") else wide
+            if xp.isdtype(real, "real floating"):
+                real = xp.float32
+            else:
+                real = wide
         return cls(xp, device, real, wide)
 
     def put(self, values: Foreign, dtype: Library = None) -> Foreign:
@@ -101,7 +104,9 @@ class Backend:
 
     def to(self, dtype: Library, X: Foreign) -> Foreign:
         """The array in another type, itself where it has that."""
-        return X if X.dtype == dtype else self.xp.astype(X, dtype)
+        if X.dtype == dtype:
+            return X
+        return self.xp.astype(X, dtype)
 
     @property
     def eps(self) -> float:
@@ -120,7 +125,9 @@ def numpy_type(dtype: Library) -> np.dtype[np.generic]:
     >>> numpy_type("torch.float32")
     dtype('float32')
     """
-    return dtype if isinstance(dtype, np.dtype) else np.dtype(str(dtype).split(".")[-1])
+    if isinstance(dtype, np.dtype):
+        return dtype
+    return np.dtype(str(dtype).split(".")[-1])
 
 
 def _widest(xp: Library, device: Library) -> Library:

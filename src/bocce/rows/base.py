@@ -82,7 +82,8 @@ class Rows:
 
     def combine(self, c: Array, rows: Index | None = None) -> Array:
         """sum_i c_i x_i over all rows, or those named."""
-        total, start = np.zeros((self.d, *c.shape[1:])), 0
+        total = np.zeros((self.d, *c.shape[1:]))
+        start = 0
         for block in self.blocks(rows):
             total += block.T @ c[start : start + block.shape[0]]
             start += block.shape[0]
@@ -95,25 +96,37 @@ class Rows:
 
     def squares(self, weights: Array | None = None) -> Array:
         """1/n sum_i s_i x_ij^2 for each column, s_i the weights (1 unless given)."""
-        total, start = np.zeros(self.d), 0
+        total = np.zeros(self.d)
+        start = 0
         for block in self.blocks():
             part = slice(start, start + block.shape[0])
-            shares = np.ones(block.shape[0]) if weights is None else weights[part]
+            if weights is None:
+                shares = np.ones(block.shape[0])
+            else:
+                shares = weights[part]
             total += shares @ np.square(block)
             start = part.stop
         return total / self.n
 
     def column_moments(self, weights: Array | None = None) -> tuple[Array, Array]:
         """The mean and the variance of each column, without cancellation."""
-        mean, squares, before, start = np.zeros(self.d), np.zeros(self.d), 0.0, 0
+        mean = np.zeros(self.d)
+        squares = np.zeros(self.d)
+        before = 0.0
+        start = 0
         for block in self.in_cache():
             part = slice(start, start + block.shape[0])
-            c = np.ones(block.shape[0]) if weights is None else weights[part]
-            weight, start = float(c.sum()), part.stop
+            if weights is None:
+                c = np.ones(block.shape[0])
+            else:
+                c = weights[part]
+            weight = float(c.sum())
+            start = part.stop
             here = c @ block / weight
             share = weight / (before + weight)
             squares += c @ np.square(block - here) + before * share * np.square(here - mean)
-            mean, before = mean + share * (here - mean), before + weight
+            mean = mean + share * (here - mean)
+            before = before + weight
         return mean, squares / before
 
     def projections2(self, directions: Array) -> Array:

@@ -50,7 +50,8 @@ class Csr(Rows):
     sparse = True
 
     def __init__(self, X: sp.csr_array, prices: GramPrices = PRICES) -> None:
-        self.X, self.prices = X, prices
+        self.X = X
+        self.prices = prices
         self.n, self.d = (int(size) for size in X.shape)
         self.dtype = X.dtype
 
@@ -95,7 +96,10 @@ class Csr(Rows):
         if weights is None and self._sizes is not None:
             return np.asarray(np.square(self._sizes) * self.shares)
         total = np.zeros(self.d)
-        shares = np.ones(self.n) if weights is None else weights
+        if weights is None:
+            shares = np.ones(self.n)
+        else:
+            shares = weights
         for rows, part in self._parts(PART_ENTRIES):
             part.data = np.square(part.data)
             total += part.T @ shares[rows]
@@ -103,7 +107,9 @@ class Csr(Rows):
 
     def column_moments(self, weights: Array | None = None) -> tuple[Array, Array]:
         c = np.ones(self.n) if weights is None else weights
-        mean, squares, weight = self.combine(c) / self.n, np.zeros(self.d), np.zeros(self.d)
+        mean = self.combine(c) / self.n
+        squares = np.zeros(self.d)
+        weight = np.zeros(self.d)
         for rows, part in self._parts(PART_ENTRIES):
             part.data = np.square(part.data - mean[part.indices])
             squares += part.T @ c[rows]
@@ -157,7 +163,9 @@ class Csr(Rows):
         if not 0.0 < first < math.inf:
             return None
         marks = (data == first).all() or (np.abs(data) == first).all()
-        return np.full(self.d, first) if marks else None
+        if marks:
+            return np.full(self.d, first)
+        return None
 
     def _counted(self, sizes: Array) -> Array:
         """The Gram matrix of marks: sums of +-1 and 0, in float32 exact up to 2^24 of them."""
@@ -202,14 +210,18 @@ class Csr(Rows):
 
     def scaled(self, scale: Array, unit: float) -> Csr:
         """Columns multiplied by ``scale``, and ``unit`` behind each row if it is not 0."""
-        X, sizes = self.X, self._sizes
+        X = self.X
+        sizes = self._sizes
         if (scale != 1.0).any():
             data = X.data * scale[X.indices].astype(X.dtype)
             X = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
         if unit > 0.0:
             X = _with_last(X, unit)
         made = Csr(X, self.prices)
-        made._sizes = None if sizes is None else np.append(sizes * scale, [unit] * (unit > 0.0))
+        if sizes is None:
+            made._sizes = None
+        else:
+            made._sizes = np.append(sizes * scale, [unit] * (unit > 0.0))
         return made
 
 
@@ -222,6 +234,8 @@ def _with_last(X: sp.csr_array, unit: float) -> sp.csr_array:
     starts = X.indptr.astype(kind) + np.arange(n + 1, dtype=kind)
     old = np.ones(X.nnz + n, dtype=bool)
     old[starts[1:] - 1] = False
-    data, indices = np.full(old.size, unit, dtype=X.dtype), np.full(old.size, d, dtype=kind)
-    data[old], indices[old] = X.data, X.indices
+    data = np.full(old.size, unit, dtype=X.dtype)
+    indices = np.full(old.size, d, dtype=kind)
+    data[old] = X.data
+    indices[old] = X.indices
     return sp.csr_array((data, indices, starts), shape=(n, d + 1))

@@ -22,7 +22,9 @@ COPIED_BYTES = 1 << 26  # up to this size rows are copied to have a column behin
 MADE_BYTES = 1 << 20  # rows in other units are made this many bytes at a time
 # Numbers that are centred in one go; least squares on 200,000 x 8 takes 1.12 times as long with 1.
 TOGETHER = 512
-SMALLEST, LARGEST = 2.0**-30, 2.0**30  # scales between which squares are as well taken unscaled
+# scales between which squares are as well taken unscaled
+SMALLEST = 2.0**-30
+LARGEST = 2.0**30
 
 
 def widened(X: Array, step: int) -> Iterator[tuple[slice, Array]]:
@@ -87,15 +89,21 @@ class Dense(Rows):
     def with_column(self) -> Rows:
         d = self.d
         rows = Scaled(self.X, np.zeros(d), np.ones(d), 1.0)
-        return rows if self.X.nbytes > COPIED_BYTES else Copied(rows, self.dtype)
+        if self.X.nbytes > COPIED_BYTES:
+            return rows
+        return Copied(rows, self.dtype)
 
 
 class Scaled(Rows):
     """The rows (x - centre) * scale, and ``unit`` behind each if it is not 0."""
 
     def __init__(self, X: Array, centre: Array, scale: Array, unit: float) -> None:
-        self.X, self.centre, self.scale, self.unit = X, centre, scale, unit
-        self.n, self.d = int(X.shape[0]), int(X.shape[1]) + (unit > 0)
+        self.X = X
+        self.centre = centre
+        self.scale = scale
+        self.unit = unit
+        self.n = int(X.shape[0])
+        self.d = int(X.shape[1]) + (unit > 0)
         self.dtype = X.dtype
 
     def made(self, rows: slice | Index, dtype: npt.DTypeLike = np.float64) -> Array:
@@ -127,19 +135,26 @@ class Scaled(Rows):
     def _centred(self) -> Iterator[Array]:
         """x - centre, a block that stays in the cache at a time. Several rows are one long one
         where that can be: NumPy takes more time to begin a row than to go through it."""
-        step, columns = rows_in_cache(self.scale.size), self.scale.size
-        often = max(1, TOGETHER // columns) if self.X.flags.c_contiguous else 1
-        centres, room = np.tile(self.centre, often), np.empty((min(step, self.n), columns))
+        step = rows_in_cache(self.scale.size)
+        columns = self.scale.size
+        if self.X.flags.c_contiguous:
+            often = max(1, TOGETHER // columns)
+        else:
+            often = 1
+        centres = np.tile(self.centre, often)
+        room = np.empty((min(step, self.n), columns))
         for start in range(0, self.n, step):
             x = self.X[start : start + step]
-            made, even = room[: len(x)], len(x) // often * often
+            made = room[: len(x)]
+            even = len(x) // often * often
             long = (even // often, often * columns)
             np.subtract(x[:even].reshape(long), centres, out=made[:even].reshape(long))
             np.subtract(x[even:], self.centre, out=made[even:])
             yield made
 
     def in_cache(self) -> Iterator[Array]:
-        step, columns = rows_in_cache(self.d), self.X.shape[1]
+        step = rows_in_cache(self.d)
+        columns = self.X.shape[1]
         room = np.full((min(step, self.n), self.d), self.unit)
         for start in range(0, self.n, step):
             x = self.X[start : start + step]
@@ -165,7 +180,9 @@ class Scaled(Rows):
         """The combination of these rows, from the combination of X's rows and the sum of c."""
         total = total - np.multiply.outer(self.centre, slopes)
         total = (self.scale * total.T).T
-        return np.concatenate([total, self.unit * slopes[None]]) if self.unit > 0 else total
+        if self.unit > 0:
+            return np.concatenate([total, self.unit * slopes[None]])
+        return total
 
     @property
     def _plain(self) -> Dense:
@@ -186,9 +203,11 @@ class Copied(Dense):
     all rows need none."""
 
     def __init__(self, rows: Scaled, dtype: npt.DTypeLike = np.float64) -> None:
-        self.made_of, self.dtype = rows, np.dtype(dtype)
+        self.made_of = rows
+        self.dtype = np.dtype(dtype)
         self.laid_out = False  # was the array asked for?
-        self.n, self.d = rows.n, rows.d
+        self.n = rows.n
+        self.d = rows.d
 
     @cached_property
     def X(self) -> Array:  # type: ignore[override]
@@ -199,4 +218,6 @@ class Copied(Dense):
 
     def moments(self, y: Array, weights: Array | None = None) -> Moments:
         exact = self.dtype == np.float64 and not self.laid_out
-        return self.made_of.moments(y, weights) if exact else super().moments(y, weights)
+        if exact:
+            return self.made_of.moments(y, weights)
+        return super().moments(y, weights)

@@ -83,7 +83,9 @@ class Moments:
     def gamma(self) -> float:
         """1 % more than it is, for the roundings of the bound itself."""
         count = 1.01 * UNIT * (self.longest + self.moment.size + BEYOND)
-        return count / (1.0 - count) if count < 1.0 else math.inf
+        if count < 1.0:
+            return count / (1.0 - count)
+        return math.inf
 
     def scaled(self, factors: Array) -> Moments:
         """Of the same rows with their columns multiplied."""
@@ -98,14 +100,18 @@ class Moments:
 
 def _add_gram(total: Array, x: Array, weights: Array | None) -> None:
     """Add sum_i c_i x_i x_i^T of a block of rows."""
-    x = x if weights is None else x * np.sqrt(weights)[:, None]
+    if weights is None:
+        x = x
+    else:
+        x = x * np.sqrt(weights)[:, None]
     with threads_for(0.5 * x.size * x.shape[1]):  # the upper triangle
         total += x.T @ x
 
 
 def gram_of(blocks: Iterable[Array], weights: Array | None, n: int, d: int) -> Array:
     """sum_i c_i x_i x_i^T / n of rows that come as blocks that stay in the cache."""
-    total, start = np.zeros((d, d)), 0
+    total = np.zeros((d, d))
+    start = 0
     for x in blocks:
         part = slice(start, start + len(x))
         _add_gram(total, x, None if weights is None else weights[part])
@@ -124,9 +130,14 @@ def of_blocks(
 ) -> Moments:
     """The sums of n rows that come as blocks that stay in the cache. ``unit``: where it is not 0,
     rows have one more number, which is this."""
-    squares, start, longest, added = np.zeros((d, d)), 0, 0, 0
+    squares = np.zeros((d, d))
+    start = 0
+    longest = 0
+    added = 0
     count = 1 + (unit > 0.0)
-    sums, across = np.zeros((count, d)), np.zeros(count)  # of c_i y_i and c_i, times x_i and y_i
+    # of c_i y_i and c_i, times x_i and y_i
+    sums = np.zeros((count, d))
+    across = np.zeros(count)
     for x in blocks:
         part = slice(start, start + len(x))
         c = None if weights is None else weights[part]
@@ -136,8 +147,11 @@ def of_blocks(
         sums += pulls @ x
         across += pulls @ y[part]
         _add_gram(squares, x, c)
-        start, longest, added = part.stop, max(longest, len(x)), added + 1
-    H, b = np.empty((d + count - 1,) * 2), sums[0] / n
+        start = part.stop
+        longest = max(longest, len(x))
+        added = added + 1
+    H = np.empty((d + count - 1,) * 2)
+    b = sums[0] / n
     np.divide(squares, n, out=H[:d, :d])
     if unit > 0.0:
         H[d, :d] = H[:d, d] = unit / n * sums[1]

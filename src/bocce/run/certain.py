@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
+from .. import separation
 from ..inference import MOST_VARIABLES, infer
 from ..problems import Frame, Problem
 from ..rows import Array
+from .coefficients import escape_words, variable_names
 from .request import FIRST_TOL, Request
 from .result import Result
 from .solve import join_stages, solve
@@ -32,36 +34,52 @@ def affordable(p: Problem) -> bool:
     return math.prod(p.shape) <= MOST_VARIABLES and not p.rows.foreign
 
 
-def optimisation_error(p: Problem, w: Array, count: float | None = None) -> float:
-    """The largest proved distance of a coefficient from the minimiser, in standard errors.
+@dataclass(frozen=True)
+class Certainty:
+    """How sure the coefficients of a fit are.
 
-    Coefficients that the data and the penalty do not determine have no minimiser to be near to, and
-    do not count.
+    ``error`` is the largest proved distance of a coefficient from the minimiser, in standard
+    errors. Coefficients that the data and the penalty do not determine have no minimiser to be
+    near to, and do not count. ``proved`` is the number of the others. ``escape`` is the direction
+    along which f has no minimiser, if any.
     """
+
+    error: float
+    proved: int
+    escape: Array | None
+
+
+def certainty(p: Problem, w: Array, count: float | None = None) -> Certainty:
+    """The certainty of a fit, by the bound of ``bocce.inference``."""
     found = infer(p, w, "sandwich" if p.loss.model == "none" else "model", count)
     proved = np.isfinite(found.error)
-    if not proved.any():
-        return math.inf
+    if not proved.any() and found.escape is None:
+        return Certainty(math.inf, 0, None)
     error = np.where(found.error <= EXACT * np.abs(w), 0.0, found.error)[proved]
+    # the penalty may determine what the data alone do not
+    penalised = np.sqrt(found.covariance.diagonal().clip(0.0)).reshape(w.shape)
+    noise = np.where(found.determined, found.standard_errors, penalised)[proved]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.nan_to_num(error / found.standard_errors[proved], nan=0.0).max())
+        largest = float(np.nan_to_num(error / noise, nan=0.0).max(initial=0.0))
+    return Certainty(largest, int(proved.sum()), found.escape)
 
 
 def until_certain(
-    go: Callable[[float, T | None], tuple[T, bool]], error: Callable[[T], float]
-) -> tuple[T, float]:
-    """Run on until the ``optimisation_error`` is at most a hundredth: the last run and its error.
+    go: Callable[[float, T | None], tuple[T, bool]], judge: Callable[[T], Certainty]
+) -> tuple[T, Certainty]:
+    """Run on until the error is at most a hundredth: the last run and its ``Certainty``.
 
     ``go`` runs to a tolerance, from the run before or (None) from the start, and returns the run
-    and whether it met the tolerance; ``error`` is the ``optimisation_error`` of a run.
+    and whether it met the tolerance; ``judge`` is the ``certainty`` of a run.
     """
-    tol, run = FIRST_TOL, None
+    tol = FIRST_TOL
+    run = None
     for _ in range(ROUNDS):
         run, met = go(tol, run)
-        found = error(run)
-        if found <= SHARE or not met:
+        found = judge(run)
+        if found.error <= SHARE or not met:
             break
-        tol = max(1e-15, tol * min(0.1, 0.5 * SHARE / found))
+        tol = max(1e-15, tol * min(0.1, 0.5 * SHARE / found.error))
     assert run is not None
     return run, found
 
@@ -69,7 +87,7 @@ def until_certain(
 def solve_as_asked(p: Problem, request: Request) -> Result:
     """Run a request that was checked: once, or with ``tol="auto"`` until it is certain."""
     if not request.certain:
-        return solve(p, request)
+        return _with_escape(p, request, solve(p, request))
     if not affordable(p):
         result = solve(p, request)
         why = f" tol='auto' needs at most {MOST_VARIABLES:,} variables in memory or in parts: "
@@ -77,29 +95,59 @@ def solve_as_asked(p: Problem, request: Request) -> Result:
     frame = Frame.of(p)
     inner = frame.problem(p)
 
-    def variables(run: Result) -> Array:
-        return p.join_intercept(run.w, run.intercept)
-
     def go(tol: float, before: Result | None) -> tuple[Result, bool]:
-        asked, stop = replace(request, tol=tol), None
+        asked = replace(request, tol=tol)
+        stop = None
         if before is not None:
-            asked = replace(asked, w0=variables(before))
+            asked = replace(asked, w0=_variables(p, before))
             stop = Stop(tol, frame, first=float(before.history["grad_norm"][0]))
         result = solve(p, asked, stop, frame, inner)
-        result = result if before is None else _joined(before, result)
+        if before is not None:
+            result = _joined(before, result)
         return result, result.status == "converged"
 
-    result, error = until_certain(go, lambda run: optimisation_error(p, variables(run)))
+    result, found = until_certain(go, lambda run: certainty(p, _variables(p, run)))
+    return _judged(p, result, found)
+
+
+def _judged(p: Problem, result: Result, found: Certainty) -> Result:
+    """The result of ``tol="auto"``, with what is certain about it."""
+    within = f"within {SHARE:g} standard errors of the minimiser"
+    if found.escape is not None:
+        said = f" {escape_words(variable_names(p), found.escape)}"
+        if found.proved and found.error <= SHARE:
+            said += f" Every coefficient that the data determine is {within} of the rows that stay"
+            said += " (proved)."
+        return replace(result, status="finished", message=result.message + said)
     if result.status != "converged":
         return result
-    within = f"very coefficient is within {SHARE:g} standard errors of the minimiser"
-    if error <= SHARE:
-        return replace(result, message=f"{result.message} E{within} (proved).")
+    if found.error <= SHARE:
+        return replace(result, message=f"{result.message} Every coefficient is {within} (proved).")
     said = (
-        f" tol='auto' could not show that e{within} (the bound is {error:.3g}): raise l2, or leave "
-        "out columns that depend on one another."
+        f" tol='auto' could not show that every coefficient is {within} (the bound is "
+        f"{found.error:.3g}): raise l2, or leave out columns that depend on one another."
     )
     return replace(result, status="finished", message=result.message + said)
+
+
+def _variables(p: Problem, run: Result) -> Array:
+    return p.join_intercept(run.w, run.intercept)
+
+
+def _with_escape(p: Problem, request: Request, result: Result) -> Result:
+    """The result, whose message says so where f has no minimiser."""
+    if request.tol == 0.0 or result.status == "diverged" or not separation.may_escape(p):
+        return result
+    if p.in_parts or p.rows.foreign:
+        return result
+    frame = Frame.of(p)
+    passes = float(result.history["gradient_evaluations"][-1]) / p.n
+    w = _variables(p, result)
+    found = separation.after_run(p, frame, frame.problem(p), w, passes)
+    if found is None:
+        return result
+    said = escape_words(variable_names(p), found)
+    return replace(result, message=f"{result.message} {said}")
 
 
 def _joined(first: Result, then: Result) -> Result:

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 # What a checkpoint must agree with to be resumed: names and values that JSON holds.
 Identity: TypeAlias = dict[str, object]
-FORMAT = 4
+FORMAT = 5
 REMEDY = "delete the file or give another path"
 
 GOES_ON = "goes on"
+TEXTS = ("ended", "run.stage_names")  # The arrays of a checkpoint that hold text.
 NOT_OVER = (RunVerdict.STOPPED, RunVerdict.BUDGET)  # a run that ended so goes on when resumed
 
 
@@ -47,7 +48,8 @@ class Keeper:
     """
 
     def __init__(self, run: Driver) -> None:
-        self.run, given = run, run.settings.checkpoint
+        self.run = run
+        given = run.settings.checkpoint
         self.path = None if given is None else Path(given)
         self.found = False
         self.ended: RunVerdict | None = None  # the verdict of a run that is over
@@ -58,7 +60,8 @@ class Keeper:
     def __enter__(self) -> Keeper:
         if self.path is None:
             return self
-        self.identity, self.saved = self.run.identity(), time.monotonic()
+        self.identity = self.run.identity()
+        self.saved = time.monotonic()
         if self.path.exists():
             saved = read(self.path, self.identity)
             try:
@@ -131,7 +134,9 @@ class Keeper:
 
     def _put_back(self, saved: dict[str, Array]) -> None:
         """Load and check: compiled steps do not look whether counters fit their tables."""
-        run, told = self.run, str(saved["ended"])
+        run = self.run
+        check_kinds(saved)
+        told = str(saved["ended"])
         ended = None if told == GOES_ON else RunVerdict(told)
         run.load_state_dict(saved)
         if not (numbers_are_right(run, ended) and counters_are_right(run, run.stage)):
@@ -143,21 +148,33 @@ class Keeper:
             raise ValueError("its arrays are not those of this run")
 
 
+def check_kinds(saved: dict[str, Array]) -> None:
+    """Refuse arrays of numbers that are complex, text or dates."""
+    for name, array in saved.items():
+        if name not in TEXTS and array.dtype.kind not in "fib":
+            raise ValueError(f"its array {name!r} does not hold real numbers")
+
+
 def numbers_are_right(run: Driver, ended: RunVerdict | None) -> bool:
     """Is everything that was measured a number, at steps that were taken?"""
-    state, table = run.state, run.history.view()
+    state = run.state
+    table = run.history.view()
     points = [state.w, state.v] + ([] if state.tally is None else [state.tally])
-    known = [table, *run.norms, run.stop.state()]
-    known += [] if ended == RunVerdict.DIVERGED else [state.w, state.v]
-    k, taken = table[:, 0], [stage.steps for stage in run.stages]
+    known = [table, *run.norms, *run.stop.state_dict().values()]
+    if ended != RunVerdict.DIVERGED:
+        known += [state.w, state.v]
+    k = table[:, 0]
+    taken = [stage.steps for stage in run.stages]
     return (
         all(point.shape == run.start.shape for point in points)
+        and all(point.dtype == np.float64 for point in points)
         and len(table) > 0
         and all(np.isfinite(array).all() for array in known)
         and sum(taken) == state.k
         and min(taken, default=0) >= 0
         and 0 <= k[0] <= k[-1] <= state.k
         and not (np.diff(k) < 0).any()
+        and bool((k == np.floor(k)).all())
         and run.evaluations >= 0
     )
 
@@ -166,8 +183,10 @@ def counters_are_right(run: Driver, stage: Stage | None) -> bool:
     """Does the stage under way end within its table, and is its memory that of its policy?"""
     if stage is None:
         return True
-    state, left = run.state, run.end - run.state.k
-    policy, decider = state.memory.get("policy"), stage.steps
+    state = run.state
+    left = run.end - run.state.k
+    policy = state.memory.get("policy")
+    decider = stage.steps
     known = policy is None or (
         isinstance(decider, Decider)
         and policy.shape == (len(decider.begin()),)
@@ -245,7 +264,10 @@ def _array(archive: zipfile.ZipFile, name: str) -> Array:
     member = archive.getinfo(f"{name}.npy")
     with archive.open(member) as stream:
         version = npy.read_magic(stream)
-        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        if version == (1, 0):
+            read_header = npy.read_array_header_1_0
+        else:
+            read_header = npy.read_array_header_2_0
         shape, _, dtype = read_header(stream)
         if stream.tell() + math.prod(shape) * dtype.itemsize != member.file_size:
             raise ValueError(f"the array {name!r} does not have the size that it tells")
@@ -258,7 +280,9 @@ def _difference(theirs: Identity, mine: Identity) -> str | None:
     for key, value in mine.items():
         if theirs.get(key) != value:
             values = f" ({theirs.get(key)!r}, not {value!r})"
-            return key if key in ("problem", "schedule") else key + values
+            if key in ("problem", "schedule"):
+                return key
+            return key + values
     return None
 
 

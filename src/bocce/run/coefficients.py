@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from .. import separation
+from .._rowsums import NOISE
 from ..inference import MOST_VARIABLES, Inference, infer
 from ..problems import Problem
 from ..rows import Array
@@ -25,6 +27,8 @@ LEVEL = 0.95
 CHEAP = 1e9
 # An optimisation error below this share of the standard error changes no interval visibly.
 SMALL = 0.1
+SAME = 1e-9  # Factors of two columns that differ by less are equal.
+MOST_NAMED = 8  # columns of a sentence, or sentences of a kind
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,8 +79,94 @@ def row_names(columns: Sequence[str], intercept: bool, groups: Sequence[object])
     return [f"{group}: {name}" for group in groups for name in names]
 
 
+def variable_names(p: Problem, columns: Sequence[str] | None = None) -> list[str]:
+    """A name for each variable of a problem; x0, x1, ... where the columns have no names."""
+    groups = p.classes if len(p.shape) > 1 else ()
+    return row_names(columns or [f"x{j}" for j in range(p.d)], p.intercept, groups)
+
+
+# -- what the data do not determine ----------------------------------------------------------------
+
+
+def escape_words(names: Sequence[str], direction: Array) -> str:
+    """The sentence that f has no minimiser, and which coefficients run away.
+
+    >>> escape_words(["age", "group", "intercept"], np.array([0.0, -1.0, 0.0]))[:68]
+    'The objective falls for ever as group goes to minus infinity, so no '
+    """
+    least = NOISE * np.abs(direction).max(axis=-1, keepdims=direction.ndim > 1)
+    if direction.ndim > 1:  # only differences of classes count
+        direction = direction - direction.max(axis=1, keepdims=True)
+    flat = np.where(np.abs(direction) <= least, 0.0, direction).T.reshape(-1)
+    ways = []
+    for sign, where in ((1.0, "infinity"), (-1.0, "minus infinity")):
+        some = [name for name, move in zip(names, flat) if sign * move > 0.0]
+        if some:
+            ways.append(f"{_listed(some)} {'goes' if len(some) == 1 else 'go'} to {where}")
+    return (
+        f"The objective falls for ever as {' and '.join(ways)}, so no finite minimiser exists: "
+        "such coefficients have no standard errors, and the others are those of the rows that "
+        "stay. Set l2 > 0, for example 1e-4, with a penalty on these columns, or leave them out."
+    )
+
+
+def dependence_words(names: Sequence[str], vector: Array, intercept: bool) -> str:
+    """The sentence that some columns depend on one another: X v = 0, with v the ``vector``.
+
+    >>> dependence_words(["a", "b"], np.array([-2.0, 1.0]), False)
+    'b is a copy of a, times 2.'
+    """
+    used = [int(j) for j in np.flatnonzero(vector)]
+    *others, last = [j for j in used if not (intercept and j == vector.size - 1)]
+    if not others and len(used) == 1:
+        return f"{names[last]} is zero in every row."
+    if not others:
+        return f"{names[last]} is constant, as the intercept is."
+    if len(used) == 2:
+        times = -vector[others[0]] / vector[last]
+        factor = "" if abs(times - 1.0) < SAME else f", times {times:.6g}"
+        return f"{names[last]} is a copy of {names[others[0]]}{factor}."
+    listed = [names[j] for j in used if j != last]
+    return f"{names[last]} is a combination of {_listed(listed)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:MOST_NAMED])
+    if len(names) > MOST_NAMED:
+        shown.append(f"{len(names) - MOST_NAMED} more")
+    if len(shown) == 1:
+        return shown[0]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _undetermined(
+    names: Sequence[str], columns: Sequence[str], intercept: bool, fits: Sequence[Inference]
+) -> list[str]:
+    """Why the data do not determine some coefficients, a sentence each, without repetition."""
+    said = []
+    start = 0
+    for found in fits:
+        own = names[start : start + found.spread.size]
+        start += found.spread.size
+        said += [dependence_words(columns, v, intercept) for v in found.dependent.T]
+        if found.escape is not None:
+            said.append(escape_words(own, found.escape))
+    said = list(dict.fromkeys(said))
+    if len(said) > MOST_NAMED:
+        left = len(said) - MOST_NAMED
+        said = [*said[:MOST_NAMED], f"{left} more columns depend on others."]
+    return said or ["No row in which the loss is curved holds these coefficients."]
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+
 def coefficient_table(
-    names: list[str], fits: Sequence[tuple[Array, Inference]], level: float, penalised: bool
+    names: list[str],
+    columns: Sequence[str],
+    fits: Sequence[tuple[Array, Inference]],
+    level: float,
+    penalised: bool,
 ) -> CoefficientTable:
     """Coefficients with standard errors and intervals, of fits and what ``infer`` found.
 
@@ -88,7 +178,7 @@ def coefficient_table(
         for parts in zip(*((w, one.standard_errors, one.centre, one.spread) for w, one in fits))
     )
     half = ndtri(0.5 + 0.5 * level) * spread
-    columns = {"coef": coef, "std_error": errors, "lower": centre - half, "upper": centre + half}
+    shown = {"coef": coef, "std_error": errors, "lower": centre - half, "upper": centre + half}
     notes = []
     if penalised:
         notes.append(
@@ -96,10 +186,13 @@ def coefficient_table(
             "the penalty."
         )
     else:
-        columns["p_value"] = 2.0 * ndtr(-np.abs(coef / errors))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shown["p_value"] = 2.0 * ndtr(-np.abs(coef / errors))
     if np.isnan(spread).any():
         notes.append("NaN: the data alone do not determine this coefficient.")
-    return CoefficientTable(names, columns, notes)
+        intercept = fits[0][1].spread.shape[0] > len(columns)
+        notes += _undetermined(names, [*columns, "intercept"], intercept, [f for _, f in fits])
+    return CoefficientTable(names, shown, notes)
 
 
 def coefficients(
@@ -121,22 +214,23 @@ def coefficients(
     [1.080123]
     """
     w = p.join_intercept(result.w, result.intercept)
-    groups = p.classes if w.ndim == 2 else ()
-    names = row_names(columns or [f"x{j}" for j in range(p.d)], p.intercept, groups)
-    why = _why_not(p, result, kind)
+    names = variable_names(p, columns)
+    columns = columns or [f"x{j}" for j in range(p.d)]
+    why = _too_dear(p, result, kind)
     used = kind or ("sandwich" if p.loss.model == "none" else "model")
     if not why:
         try:
             found = infer(p, w, used, count)
         except ValueError as error:
             why = str(error)
+        else:
+            why = _too_early(result, found)
     if why:
         return CoefficientTable(names, {"coef": w.T.reshape(-1)}, [f"No standard errors: {why}"])
-    table = coefficient_table(names, [(w, found)], LEVEL, bool(np.any(p.ridge)))
+    table = coefficient_table(names, columns, [(w, found)], LEVEL, bool(np.any(p.ridge)))
     if used == "sandwich":
         table.notes.append("Standard errors are by residuals alone (sandwich).")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        far = float(np.nan_to_num(found.error / found.standard_errors, nan=0.0).max(initial=0.0))
+    far = _farthest(found)
     if SMALL < far < math.inf:
         table.notes.append(
             f"A coefficient may be {far:.2g} standard errors from the minimiser; lower tol."
@@ -144,9 +238,25 @@ def coefficients(
     return table
 
 
-def _why_not(p: Problem, result: Result, kind: str | None) -> str:
-    """Why there are no standard errors, in words."""
-    if result.status != "converged":
+def _farthest(found: Inference) -> float:
+    """The largest distance of a coefficient from the minimiser, in standard errors."""
+    known = found.determined
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = found.error[known] / found.standard_errors[known]
+    return float(np.where(np.isnan(far), 0.0, far).max(initial=0.0))
+
+
+def _too_early(result: Result, found: Inference) -> str:
+    """That a run ended before the minimum, in words, or "". Where there is no minimum, it is enough
+    that the run is near the limit of the coefficients that are determined."""
+    if result.status == "converged" or (found.escape is not None and _farthest(found) < math.inf):
+        return ""
+    return "the run ended before the minimum; run it to a tolerance, without a number of steps."
+
+
+def _too_dear(p: Problem, result: Result, kind: str | None) -> str:
+    """Why standard errors are not computed unless asked for, in words, or ""."""
+    if result.status != "converged" and not separation.may_escape(p):
         return "the run ended before the minimum; run it to a tolerance, without a number of steps."
     if kind is not None:
         return ""

@@ -16,7 +16,9 @@ def constant(p: Problem) -> Any:
     """The intercept of the best model without coefficients, roughly where it has no closed form;
     with a loss on all classes, one for each."""
     known = p.loss.best_constant(p.mean_target)
-    return known if p.loss.multi_output or known != 0.0 else _searched_constant(p)
+    if p.loss.multi_output or known != 0.0:
+        return known
+    return _searched_constant(p)
 
 
 def _searched_constant(p: Problem) -> float:
@@ -27,7 +29,8 @@ def _searched_constant(p: Problem) -> float:
         return float(p.slopes(np.full(p.n, prediction)).mean())
 
     with np.errstate(over="ignore", invalid="ignore"):
-        first, size = slope(0.0), np.abs(p.y)
+        first = slope(0.0)
+        size = np.abs(p.y)
         if not abs(first) > 0.0:
             return 0.0
         before = 0.0
@@ -35,7 +38,8 @@ def _searched_constant(p: Problem) -> float:
         for _ in range(BISECTIONS):
             if not slope(beyond) * first > 0.0:
                 break
-            before, beyond = beyond, 2.0 * beyond
+            before = beyond
+            beyond = 2.0 * beyond
         for _ in range(BISECTIONS):
             middle = 0.5 * (before + beyond)
             found = slope(middle)

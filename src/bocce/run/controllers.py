@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..control import (
-    Anytime,
     Controller,
+    Doubling,
     Fixed,
     Guarded,
     GuardedRun,
@@ -21,7 +21,6 @@ from ..control import (
     Recipe,
     registry,
 )
-from ..control.anytime import FIRST_SHARE, Design, accelerating_batch
 from ..losses import Loss
 from ..plane import sums_suffice
 from ..problems import Constants, Frame, Problem
@@ -29,13 +28,16 @@ from ..problems.curvature import mu_with_intercept
 from ..problems.frame import identity as own_variables
 from ..rows import Array
 from ..schedules import Method
-from ..schedules.adaptive import sampling_noise
+from ..schedules.accelerated import accelerating_batch, sampling_noise
 from .request import Request
 
 ROUNDING = 1e-12  # The guard does not judge gradients below this share of the rows' gradients.
 FLAT = 1e-13  # Differences of f below this share of f are rounding.
+LEAST_MU = 1.0 / 30.0  # of L: the batch of a run is chosen for no smaller curvature.
 LEAST_STEPS = 1000  # A method without T and passes may take at least this many steps.
-SMALLEST, LARGEST = 1e-140, 1e140  # Products of curvatures L in this range do not overflow.
+# Products of curvatures L in this range do not overflow.
+SMALLEST = 1e-140
+LARGEST = 1e140
 # With more rows in parts, the scores of the plane (a hundred bytes a row) do not fit into memory.
 MOST_SCORES = 1 << 24
 UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
@@ -43,7 +45,9 @@ UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
 
 def frame_of(p: Problem, request: Request) -> Frame:
     """The variables of the run: centred and scaled where the number of steps is left to it."""
-    return Frame.of(p) if request.open_ended else own_variables(p)
+    if request.open_ended:
+        return Frame.of(p)
+    return own_variables(p)
 
 
 def controller_of(p: Problem, request: Request, start: Array) -> Controller:
@@ -52,7 +56,7 @@ def controller_of(p: Problem, request: Request, start: Array) -> Controller:
     if facts.all_rows:
         return Fixed(_plane(request), p.n)
     if request.open_ended:
-        return anytime(p, facts, request)
+        return doubling(p, facts, request, start)
     steps, b, recipe = _resolve(p, request)
     if not facts.guarded or facts.looks_at_batch:
         return Fixed(steps, b)
@@ -62,9 +66,13 @@ def controller_of(p: Problem, request: Request, start: Array) -> Controller:
 
 def _plane(request: Request) -> PlaneSteps:
     """The steps on all rows, no more than were asked for."""
-    method, T = request.method, request.T
+    method = request.method
+    T = request.T
     usual = PlaneSteps(request.memory, inner=True, metric=request.metric)
-    steps = method if isinstance(method, PlaneSteps) else usual
+    if isinstance(method, PlaneSteps):
+        steps = method
+    else:
+        steps = usual
     most = T or math.ceil(request.passes or usual_passes(request.tol, request.limits))
     return replace(steps, T=min(most, steps.T), inner=steps.inner and T is None)
 
@@ -99,7 +107,10 @@ def _resolve(p: Problem, request: Request) -> tuple[Any, int, Recipe | None]:
 
 def recipe_of(p: Problem, request: Request) -> tuple[Recipe, int, int]:
     """How the named method of the request is built; its number of steps and its batch."""
-    facts, T, b, passes = request.facts, request.T, request.rows, request.passes
+    facts = request.facts
+    T = request.T
+    b = request.rows
+    passes = request.passes
     method = registry()[facts.name]
     if not facts.guarded:
         check_strong_convexity("minimize", method, p.loss, p.l2)
@@ -112,7 +123,14 @@ def recipe_of(p: Problem, request: Request) -> tuple[Recipe, int, int]:
         T = T if passes else max(LEAST_STEPS, T)
     if p.loss.curvature is None and set(method.needs) <= {"mu"}:
         return Recipe(method, {"mu": float(np.min(p.ridge)) or _mu_with_intercept(p)}), T, b
-    values = method.values(p.constants(), n=p.n, b=b, T=T, quadratic=p.loss.quadratic)
+    values = method.values(
+        p.constants(),
+        n=p.n,
+        b=b,
+        T=T,
+        quadratic=p.loss.quadratic,
+        pilot=lambda: p.pilot(request.start),
+    )
     if not facts.guarded and "mu" in method.needs:
         values["mu"] = values["mu"] or _mu_with_intercept(p)
     if isinstance(request.method, Guarded):
@@ -134,7 +152,9 @@ def check_strong_convexity(where: str, method: Method, loss: Loss, l2: float) ->
 def _mu_with_intercept(p: Problem) -> float:
     """The mu of a problem whose only variables without a penalty are its intercepts, else 0."""
     penalised = p.intercept and bool(p.ridges[: p.d].min() > 0.0)
-    return mu_with_intercept(p) if penalised else 0.0
+    if penalised:
+        return mu_with_intercept(p)
+    return 0.0
 
 
 def _filled(values: Mapping[str, Any], T: int, lookahead: bool) -> dict[str, float]:
@@ -164,35 +184,47 @@ def accelerating_rows(p: Problem, least: float = 0.0) -> int:
 
 def usual_passes(tol: float, limits: Limits) -> int:
     """Over the data, where the caller sets no limit."""
-    return limits.passes_to_tol if tol > 0 else limits.passes
+    if tol > 0:
+        return limits.passes_to_tol
+    return limits.passes
 
 
-def anytime(p: Problem, method: Method, request: Request) -> Anytime:
+def doubling(p: Problem, method: Method, request: Request, start: Array) -> Doubling:
     """Batches first where the caller gave their size, or where ``batches_pay``."""
-    b, tol, passes, limits = request.rows, request.tol, request.passes, request.limits
+    b = request.rows
+    tol = request.tol
+    passes = request.passes
+    limits = request.limits
     straight = b is None and not batches_pay(p)
     c = UNKNOWN if straight else p.estimated()
     check_curvature(p, c.L)
-    # the longest certified steps: here averages and batches take care of the noise
-    R2, tilde = c.sharpest
-    tilde = None if "family" in method.preset or not p.loss.quadratic else tilde
     L = c.L if c.L > 0 else 1.0  # f does not depend on w: the first look ends the run
-    mu = min(L, max(c.mu, L * FIRST_SHARE))
     first = p.n if straight else b
     if first is None:
+        mu = min(L, max(c.mu, L * LEAST_MU))
         first = p.whole_batch(accelerating_batch(p.n, L, mu, max(c.L_max, L)))
         first = p.n if 2 * first > p.n else first
     usual = max(usual_passes(tol, limits) * p.n, LEAST_STEPS * first)
-    return Anytime(
-        Design(p.n, L, max(R2, L), tilde, c.mu, mu, first),
-        name=method.name,
+    c = replace(c, L=L, L_max=max(c.L_max, L))
+    values = method.values(
+        c,
+        n=p.n,
+        b=first,
+        T=limits.most_steps,
+        quadratic=p.loss.quadratic,
+        pilot=None if straight else lambda: p.pilot(start),
+    )
+    return Doubling(
+        Recipe(method, values),
+        start,
+        n=p.n,
+        first_batch=first,
         brief=b is None,
         wants_tol=tol > 0,
-        quadratic=p.loss.quadratic,
-        look_rows=float(p.width if p.has_gram else p.n),
         budget=usual if passes is None else max(1, math.ceil(passes * p.n)),
         plane=PlaneSteps(request.memory, inner=True, metric=request.metric),
         limits=limits,
+        measure=lambda w: p.pilot(w).noise,
     )
 
 

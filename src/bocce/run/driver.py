@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import engines
+from .._record import joined, part_of, record
 from ..control import Controller, PlaneSteps, RunVerdict, Stage, StageReport
 from ..engines import Engine, Goal, Recorder, State, StepReport
 from ..plane import PlaneEngine
@@ -28,6 +29,8 @@ from .result import History, Progress, Record, StageRun
 from .stop import Stop
 
 TIGHT = 1e-6  # A smaller tolerance is verified from w alone before it counts as met.
+# The gradient is that of a rounded point where this share of it, at most, is left without rounding.
+ROUNDED = 0.1
 LITTLE = 0.01  # Where a tolerance is met, f may still fall by this share of its fall so far.
 
 
@@ -44,9 +47,14 @@ class Driver:
         settings: Request,
         identity: Callable[[], Identity],
     ) -> None:
-        self.problem, self.frame, self.controller = problem, frame, controller
-        self.stop, self.settings, self.identity = stop, settings, identity
-        self.start, self.state = start, State.at_rest(start)
+        self.problem = problem
+        self.frame = frame
+        self.controller = controller
+        self.stop = stop
+        self.settings = settings
+        self.identity = identity
+        self.start = start
+        self.state = State.at_rest(start)
         self.history = History()
         self.evaluations = 0
         self.stages: list[StageRun] = []
@@ -83,6 +91,7 @@ class Driver:
                 over = self.stop.met(first.gradient, size)
                 if self.stop.zero_value > -math.inf:  # on a path a huge column hides what is left
                     over = over and self._little_is_left(first)
+                over = over and self.stop.norm_returned(self.state.w, size) <= self.stop.asked_goal
                 if over or self._near(first):
                     return keeper.end(RunVerdict.CONVERGED)
                 if told:
@@ -92,7 +101,8 @@ class Driver:
 
     def answer(self, verdict: RunVerdict) -> Array:
         """The point that the run gives back; the last record is of it."""
-        w, best = self.controller.answer(self.state.w, verdict), self.controller.best
+        w = self.controller.answer(self.state.w, verdict)
+        best = self.controller.best
         if best is not None and w is best.w and self.history.last.value != best.value:
             if self.history.last.k == self.state.k:
                 self.history.drop_last()
@@ -109,21 +119,31 @@ class Driver:
                 answer = self.controller.next(self._seen(verdict))
                 if isinstance(answer, Stage):
                     self._enter(answer)  # before anybody may stop here: a run goes on with it
-                told = self._tell_best() if self.controller.open_ended else RunVerdict.RUNNING
+                if self.controller.open_ended:
+                    told = self._tell_best()
+                else:
+                    told = RunVerdict.RUNNING
                 if told == RunVerdict.CONVERGED or (told and isinstance(answer, Stage)):
                     return told
                 if isinstance(answer, RunVerdict):
                     return answer or self._judged()
             # A callback may have stopped the run at the last step of the stage.
-            verdict = self._stretch() if self.state.k < self.end else RunVerdict.RUNNING
+            if self.state.k < self.end:
+                verdict = self._stretch()
+            else:
+                verdict = RunVerdict.RUNNING
             if verdict in (RunVerdict.CONVERGED, RunVerdict.STOPPED):
                 return verdict
             if verdict or self.state.k >= self.end:
                 self.stage = None
 
     def _seen(self, verdict: RunVerdict) -> StageReport:
-        state, taken = self.state, self.stages[-1].steps
-        mean = None if state.tally is None or taken == 0 else state.tally / taken
+        state = self.state
+        taken = self.stages[-1].steps
+        if state.tally is None or taken == 0:
+            mean = None
+        else:
+            mean = state.tally / taken
         norms = np.concatenate([np.zeros(0), *self.norms])
         seen = (state.w, state.k, mean, lambda w: self._shown(self.engine.look(w)))
         return StageReport(*seen, norms, verdict, self.evaluations)
@@ -137,9 +157,13 @@ class Driver:
     def _enter(self, stage: Stage) -> None:
         if stage.start is not None:
             self.state = State.at_rest(stage.start, self.state.k)
-        tally = np.zeros_like(self.state.w) if stage.average else None
+        if stage.average:
+            tally = np.zeros_like(self.state.w)
+        else:
+            tally = None
         self.state = replace(self.state, row=stage.row, tally=tally)
-        self.end, self.norms = self.state.k + stage.count, []
+        self.end = self.state.k + stage.count
+        self.norms = []
         self.stages.append(StageRun(stage.name, 0, stage.batch))
         self.resume(stage)
 
@@ -148,7 +172,7 @@ class Driver:
         self.stage = stage
         self._use_engine_of(stage)
         self.recorder = self._recorder(stage)
-        self.pace = 16
+        self.pace = 1
 
     def _use_engine_of(self, stage: Stage) -> None:
         """Made anew only where the batch or the kind of step changes."""
@@ -156,7 +180,8 @@ class Driver:
         wanted = (stage.batch, Schedule if isinstance(steps, Schedule) else steps)
         if self.made_for == wanted:
             return
-        self.made_for, s = wanted, self.settings
+        self.made_for = wanted
+        s = self.settings
         if isinstance(steps, PlaneSteps):
             self.engine = PlaneEngine(self.problem, steps.memory, steps.inner, steps.metric)
         else:
@@ -164,39 +189,46 @@ class Driver:
             self.engine = engines.make(s.engine, self.problem, steps, *sampled)
 
     def _stretch(self) -> RunVerdict:
-        """Some steps: to the end of the stage, to a record that is told, or for a while."""
+        """Some steps: to the end of the stage, to a record that is told, or for a while.
+
+        An engine that knows the gradient where a step ends is asked after each step. Others take
+        more steps at a time while these are quick.
+        """
         assert self.stage is not None
-        if self.free:
-            return self._free_step()
-        state, recorder, grain = self.state, self.recorder, self.engine.grain
+        state = self.state
+        recorder = self.recorder
+        grain = self.engine.grain
         told = self.settings.callback is not None or not self.frame.plain
         if told and recorder.due(state.k):
             return self._record_here()
         stop = min(self.end, (state.k // grain + self.pace) * grain)
         if told and recorder.count < recorder.when.size:
             stop = min(stop, int(recorder.when[recorder.count]))
-        before, work = time.monotonic(), state.copy()
+        before = time.monotonic()
+        work = state.copy()
         report = self.engine.advance(work, self.stage.steps, stop, recorder, self._goal())
         self._took(work, report)
+        if report.look is not None:
+            return self._after_step(report)
         quick = time.monotonic() - before < self.settings.limits.cut_seconds
         self.pace = max(1, self.pace * 2 if quick else self.pace // 2)
         return self._checked(report.verdict)
 
-    def _free_step(self) -> RunVerdict:
-        """One step, after which the engine knows where it stands."""
-        assert self.stage is not None
-        goal, work, steps = self._goal(), self.state.copy(), self.stage.steps
-        report = self.engine.advance(work, steps, work.k + 1, self.recorder, goal)
-        self._took(work, report)
-        verdict, every = report.verdict, self.settings.record_every
+    def _after_step(self, report: StepReport) -> RunVerdict:
+        """Judge a step whose end the engine knows, record it and tell of it."""
+        verdict = report.verdict
+        every = self.settings.record_every
         look, size, met = self._judge(report)
         unsure = met  # updated scores gather rounding
         if report.gradient_error is not None:  # its bound alone may keep the run from the tolerance
             unsure = not met and self.stop.user_norm(look.gradient) <= self.stop.goal
         if unsure:
-            again = self.engine.advance(work, steps, work.k, self.recorder, goal)
-            look, size, met = self._judge(again)
-        met = (met and self._little_is_left(look)) or self._near(look)
+            look, size, met = self._judge(self._checked_here())
+        met = met and self._little_is_left(look)
+        if met:
+            size, met, rounded = self._returned(size)
+            verdict = verdict or rounded
+        met = met or self._near(look)
         if not (met or verdict) and self.stop.out_of_patience(size):
             verdict = RunVerdict.BUDGET
         told = RunVerdict.RUNNING
@@ -204,7 +236,15 @@ class Driver:
             self._note(look.value, size)
             told = self._tell(self.state.w, look)
         # A run that is over is over, whatever the callback says: a resumed run takes no more steps.
-        return RunVerdict.CONVERGED if met else verdict or told
+        if met:
+            return RunVerdict.CONVERGED
+        return verdict or told
+
+    def _checked_here(self) -> StepReport:
+        """Where the run is, computed from w alone if rounding may matter; no step is taken."""
+        assert self.stage is not None
+        k = self.state.k
+        return self.engine.advance(self.state, self.stage.steps, k, self.recorder, self._goal())
 
     def _judge(self, report: StepReport) -> tuple[Look, float, bool]:
         """Where a step ended, the norm of the caller's gradient there, and is the run over?"""
@@ -212,10 +252,13 @@ class Driver:
         size = self.stop.user_norm(report.look.gradient, report.gradient_error)
         return report.look, size, self.stop.met(report.look.gradient, size)
 
-    @property
-    def free(self) -> bool:
-        """Does the engine know the gradient where a step ends, so that a look costs nothing?"""
-        return self.made_for is not None and isinstance(self.made_for[1], PlaneSteps)
+    def _returned(self, size: float) -> tuple[float, bool, RunVerdict]:
+        """The gradient's norm at the point that is given back, where the run is over by ``size``;
+        is the tolerance met there; and STALLED where only the rounding of that point is left."""
+        there = self.stop.norm_returned(self.state.w, size)
+        met = there <= self.stop.asked_goal
+        rounded = not met and size <= ROUNDED * there
+        return there, met, RunVerdict.STALLED if rounded else RunVerdict.RUNNING
 
     def _goal(self) -> Goal:
         """What the next steps are for."""
@@ -224,7 +267,8 @@ class Driver:
 
     def _took(self, state: State, report: StepReport) -> None:
         """The steps are complete."""
-        steps, stage = state.k - self.state.k, self.stages[-1]
+        steps = state.k - self.state.k
+        stage = self.stages[-1]
         self.state = state
         self.evaluations += (steps + report.passes) * stage.batch
         self.end = max(state.k, self.end - report.passes)
@@ -233,9 +277,10 @@ class Driver:
 
     def _near(self, look: Look) -> bool:
         """Is f as near to its minimum as was asked for, and can the engine tell?"""
-        if self.stop.max_gap == 0.0 or not self.free:
+        if self.stop.max_gap == 0.0:
             return False
-        gap, least = self.engine.gap(0.0), float(self.problem.ridges[: self.problem.d].min())
+        gap = self.engine.gap(0.0)
+        least = float(self.problem.ridges[: self.problem.d].min())
         return self.stop.near(gap.estimate, gap.by_hessian, norm(look.gradient), least)
 
     def _little_is_left(self, look: Look) -> bool:
@@ -244,7 +289,7 @@ class Driver:
         One row a million times as large as the others makes the first gradient so large that any
         other says nothing.
         """
-        if not self.free or self.stop.tol == 0.0 or not look.gradient.any():
+        if self.stop.tol == 0.0 or not look.gradient.any():
             return True
         # a run that begins near its end has little to compare with but f at zero
         in_all = LITTLE * min(self.stop.tol, LITTLE) * (self.stop.zero_value - look.value)
@@ -255,28 +300,36 @@ class Driver:
 
     def _recorder(self, stage: Stage) -> Recorder:
         """Measures at the steps of the stage that are to be recorded."""
-        if self.free or self.controller.open_ended:
+        if self.controller.open_ended or isinstance(stage.steps, PlaneSteps):
             return Recorder(np.zeros(0, dtype=np.int64))
-        every, per_epoch = self.settings.record_every, max(1, self.problem.n // stage.batch)
+        every = self.settings.record_every
+        per_epoch = max(1, self.problem.n // stage.batch)
         when = engines.record_steps(stage.steps.T, every, per_epoch)
         done = self.history.last.k
-        when = when[(when > done) & (when < self.end)]
+        when = when[(when > done) & (when >= self.state.k) & (when < self.end)]
         return Recorder(when, self._limit2, self._goal2(), self.unit)
+
+    @cached_property
+    def _row_noise(self) -> float:
+        """The mean squared norm of the rows' gradients where the run begins."""
+        return self.problem.row_gradient_mean2(self.start)
 
     @cached_property
     def _limit2(self) -> float:
         """From here on it is divergence: squared, in units that neither vanish nor overflow."""
-        rows = math.sqrt(self.problem.row_gradient_mean2(self.start))
-        scale = max(self.unit, rows) * engines.DIVERGENCE_FACTOR / self.unit
+        scale = max(self.unit, math.sqrt(self._row_noise)) * engines.DIVERGENCE_FACTOR / self.unit
         return scale * scale
 
     def _goal2(self) -> float:
         goal = self.stop.inner_tol / self.unit
-        return goal * goal if self.stop.tol > 0.0 else -1.0
+        if self.stop.tol > 0.0:
+            return goal * goal
+        return -1.0
 
     def _harvest(self) -> None:
         """New records into the history."""
-        recorder, new = self.recorder, slice(0, self.recorder.count)
+        recorder = self.recorder
+        new = slice(0, self.recorder.count)
         if not recorder.count:
             return
         k = recorder.when[new]
@@ -320,19 +373,24 @@ class Driver:
         coef, intercept = self.problem.split_intercept(self.frame.out(w))
         gradient = self.frame.gradient_out(look.gradient)
         shown = Progress(self.state.k, coef.copy(), norm(gradient), look.value, gradient, intercept)
-        return RunVerdict.STOPPED if callback(shown) else RunVerdict.RUNNING
+        if callback(shown):
+            return RunVerdict.STOPPED
+        return RunVerdict.RUNNING
 
     def _tell_best(self) -> RunVerdict:
         """Runs without a number of steps record the best point where their controller looks."""
         best = self.controller.best
         assert best is not None
-        if (best.value, best.norm) == self.history.last[1:3]:
+        last = self.history.last
+        if last.k == self.state.k or (best.value, best.norm) == last[1:3]:  # recorded already
             return RunVerdict.RUNNING
         self._note(best.value, best.norm)
         told = RunVerdict.RUNNING
         if self.settings.callback is not None:  # a look reads all rows
             told = self._tell(best.w, self.engine.look(best.w))
         if best.norm > self.stop.goal:
+            return told
+        if self.stop.norm_returned(best.w, best.norm) > self.stop.asked_goal:
             return told
         self.state = State.at_rest(best.w, self.state.k)
         return RunVerdict.CONVERGED
@@ -355,45 +413,67 @@ class Driver:
                 return told
         if self.controller.best is not None:
             return RunVerdict.RUNNING  # a controller that keeps the best point returns that
-        stage, ends = self.controller.current(), (self.history.first.value, self.history.last.value)
-        rose = divergence.diverged(self.problem, self.start, stage.steps, stage.batch, ends)
-        return RunVerdict.DIVERGED if rose else RunVerdict.RUNNING
+        stage = self.controller.current()
+        first = self.history.first
+        lowest = float(self.history.view()[:, 1].min())
+        ends = divergence.Ends(
+            *(self.start, first.value, self.history.last.value, lowest, first.norm, self._row_noise)
+        )
+        return divergence.judge(self.problem, stage.steps, stage.batch, ends)
 
     # -- on disk -----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
         """References, because arrays are replaced and not written to; lists with their lengths."""
         state = self.state
-        counts = [state.k, state.row, self.evaluations, self.end, int(self.stage is not None)]
-        found = {
+        own = record(
+            k=state.k,
+            row=state.row,
+            evaluations=self.evaluations,
+            end=self.end,
+            under_way=self.stage is not None,
+        )
+        if state.tally is not None:
+            own["tally"] = state.tally
+        own |= {
             "w": state.w,
             "v": state.v,
-            "counts": np.array(counts, dtype=np.int64),
             "history": self.history.view(),
-            "norms": (self.norms, len(self.norms)),
             "stage_names": np.array([s.method for s in self.stages], dtype=np.str_),
             "stage_sizes": np.array([s[1:] for s in self.stages], dtype=np.int64).reshape(-1, 2),
-            "stop": self.stop.state(),
         }
-        found |= {} if state.tally is None else {"tally": state.tally}
-        memory = state.memory | self.engine.state_dict()
-        found |= {f"memory.{name}": array for name, array in memory.items()}
-        return found | {f"control.{name}": a for name, a in self.controller.state().items()}
+        parts = joined(
+            run=own,
+            memory=state.memory,
+            engine=self.engine.state_dict(),
+            stop=self.stop.state_dict(),
+            control=self.controller.state(),
+        )
+        return parts | {"norms": (self.norms, len(self.norms))}
 
     def load_state_dict(self, saved: dict[str, Array]) -> None:
         """Go where a run of the same request was saved."""
-        k, row, self.evaluations, self.end, under_way = (int(x) for x in saved["counts"])
-        memory, control = (
-            {name.removeprefix(of): a for name, a in saved.items() if name.startswith(of)}
-            for of in ("memory.", "control.")
-        )
-        kept = {n: a for n, a in memory.items() if n == "policy" or not under_way}
-        self.state = State(saved["w"], saved["v"], k, row, kept, saved.get("tally"))
-        self.history, self.norms = History(saved["history"]), [saved["norms"]]
-        sizes = saved["stage_sizes"].tolist()
-        self.stages = [StageRun(str(n), *size) for n, size in zip(saved["stage_names"], sizes)]
-        self.stop.load(saved["stop"])
-        self.controller.load(control)
-        if under_way:
-            self.resume(self.controller.current())
-            self.engine.load_state_dict(memory)
+        own = part_of(saved, "run")
+        k = int(own["k"])
+        row = int(own["row"])
+        self.state = State(own["w"], own["v"], k, row, part_of(saved, "memory"), own.get("tally"))
+        self.evaluations = int(own["evaluations"])
+        self.end = int(own["end"])
+        self.history = History(own["history"])
+        self.norms = [saved["norms"]]
+        sizes = own["stage_sizes"].tolist()
+        self.stages = [StageRun(str(n), *size) for n, size in zip(own["stage_names"], sizes)]
+        self.stop.load_state_dict(part_of(saved, "stop"))
+        self.controller.load(part_of(saved, "control"))
+        if not self.stages:
+            return
+        stage = self.controller.current()
+        if bool(own["under_way"]):
+            self.resume(stage)
+        else:
+            self._use_engine_of(stage)
+        of_engine = part_of(saved, "engine")
+        self.engine.load_state_dict(of_engine)
+        # where the engine knows its point, a look costs nothing
+        if of_engine and not math.isfinite(self.engine.look(self.state.w).value):
+            raise ValueError("f is not finite where it stands")

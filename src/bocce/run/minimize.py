@@ -8,7 +8,7 @@ from typing import Any
 from .._types import Vector
 from ..control import Given, MetricChoice
 from ..problems import Problem
-from .certain import solve_as_asked
+from .adapt import solve_adapting
 from .request import Callback, EngineChoice, Request
 from .result import Result
 
@@ -105,4 +105,4 @@ def minimize(
     given |= {"engine": engine, "callback": callback, "checkpoint": checkpoint}
     given |= {"passes": passes, "memory": memory, "metric": metric}
     request = Request(method, T, batch_size, seed, w0, **given)
-    return solve_as_asked(p, request.checked(p))
+    return solve_adapting(p, request.checked(p))

@@ -25,7 +25,9 @@ from .stop import Stop
 MOVES = 0.1
 LEAST = 1e-3  # ... but not below this share of what ``tol`` asks for.
 SAMPLE = 1000  # Possible starts are compared on this many rows.
-SHARE, OF_ERROR = 5e-6, 0.01  # See ``PathSolver.enough``.
+# See ``PathSolver.enough``.
+SHARE = 5e-6
+OF_ERROR = 0.01
 FLAT = 0.1  # The variance of the losses counts as at least this share of their squared mean.
 USUAL = 1e-4  # With a smaller ``tol`` scores are as much more exact.
 EXACT = 1e-9  # The last Newton step on small data gains at most this share of f.
@@ -62,6 +64,11 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     list of Result
         The runs, in the order of ``l2s``.
 
+    Raises
+    ------
+    ValueError
+        If the loss leaves a parameter to the residuals: give it a number.
+
     Examples
     --------
     >>> import numpy as np, bocce
@@ -73,7 +80,13 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     """
     penalties = check_penalties("path", l2s)
     method = _checks.choice("path", "method", method, open_ended_names())
-    solver, results = PathSolver(p, float(penalties.min()), tol, method), {}
+    if p.adapts:
+        raise ValueError(
+            f"path: {p.loss.name} with a parameter that is None must have a number, the same for "
+            "all penalties; take the loss of a result of minimize."
+        )
+    solver = PathSolver(p, float(penalties.min()), tol, method)
+    results = {}
     for place in np.argsort(-penalties, kind="stable").tolist():
         results[place] = solver.next_run(float(penalties[place]))
     return [results[place] for place in range(penalties.size)]
@@ -105,9 +118,14 @@ class PathSolver:
         leader: PathSolver | None = None,
         n_scored_rows: int = 0,
     ) -> None:
-        self.p, self.tol, self.leader = p, tol, leader
+        self.p = p
+        self.tol = tol
+        self.leader = leader
         direct = p.loss.quadratic  # there a run is a step or two
-        self.n_scored_rows = 0 if direct or p.in_parts else n_scored_rows
+        if direct or p.in_parts:
+            self.n_scored_rows = 0
+        else:
+            self.n_scored_rows = n_scored_rows
         self.method = method if p.in_parts else PLANE.name
         self.frame: Frame = Frame.of(p.replace(l2=weakest)) if leader is None else leader.frame
         if leader is None:
@@ -118,7 +136,10 @@ class PathSolver:
         self.inner: Problem = inner.with_fields(handed_on=self.cache)
         nowhere = self.inner.replace(l2=0.0).look(np.zeros(self.inner.shape))
         self.first = Stop(tol, self.frame).user_norm(nowhere.gradient)
-        self.zero_value = nowhere.value if p.in_parts else value_at_constant(p, self.inner)
+        if p.in_parts:
+            self.zero_value = nowhere.value
+        else:
+            self.zero_value = value_at_constant(p, self.inner)
         self.solutions: list[tuple[float, Array]] = []  # penalties, and their minimisers
         self.scored_variance = 0.0  # of the last model's losses on the scored rows, if known
 
@@ -138,7 +159,9 @@ class PathSolver:
         if follow:
             assert self.leader is not None
             self.cache.follow(self.leader.cache, self.p.loss.quadratic)
-        start, inner, w = self._start(l2), self.inner.replace(l2=l2), None
+        start = self._start(l2)
+        inner = self.inner.replace(l2=l2)
+        w = None
         with np.errstate(all="ignore"):  # a step too far is not taken
             if SmallNewton.suits(inner):
                 w = minimiser(inner, self.frame.into(start), EXACT)
@@ -154,7 +177,8 @@ class PathSolver:
 
     def next_run(self, l2: float, start: Array | None = None) -> Result:
         """The run for the next penalty."""
-        first, goal = self.first, self.tol * self.first
+        first = self.first
+        goal = self.tol * self.first
         if self.solutions and goal > 0.0:
             before, end = self.solutions[-1]
             # the gradient where the run begins
@@ -172,7 +196,8 @@ class PathSolver:
             self.tol, self.frame, first,
             max_gap=gaps[0], loose_gap=gaps[1], zero_value=self.zero_value,
         )  # fmt: skip
-        p, inner = self.p.replace(l2=l2), self.inner.replace(l2=l2)
+        p = self.p.replace(l2=l2)
+        inner = self.inner.replace(l2=l2)
         result = solve(p, Request(self.method, w0=start, tol=self.tol), stop, self.frame, inner)
         self.solutions = [*self.solutions[-2:], (l2, p.join_intercept(result.w, result.intercept))]
         return result
@@ -199,7 +224,10 @@ class PathSolver:
         """The variance of the losses of the fitted rows."""
         own = self.sample
         losses = own.loss.value(own.predict(self.frame.into(w)), own.y)
-        weight = np.ones(own.n) if own.weight is None else own.weight
+        if own.weight is None:
+            weight = np.ones(own.n)
+        else:
+            weight = own.weight
         if not weight.any():
             return 0.0
         mean = np.average(losses, weights=weight)
@@ -227,7 +255,8 @@ def extrapolate(ends: list[tuple[float, Array]], l2: float) -> Array:
     >>> extrapolate([(10.0, np.array([1.0])), (1.0, np.array([2.0]))], 0.1).round(9)
     array([3.])
     """
-    logs, point = np.log([known for known, _ in ends]), np.zeros_like(ends[0][1])
+    logs = np.log([known for known, _ in ends])
+    point = np.zeros_like(ends[0][1])
     for j, (_, w) in enumerate(ends):
         others = np.delete(logs, j)
         point += np.prod((np.log(l2) - others) / (logs[j] - others)) * w

@@ -91,15 +91,22 @@ class Request:
             raise TypeError(
                 f"{where}: callback={self.callback!r} must be a function of one Progress; or None."
             )
-        integer, real = partial(_checks.integer, where), partial(_checks.real, where)
-        every, batch, T, passes = self.record_every, self.batch_size, self.T, self.passes
+        integer = partial(_checks.integer, where)
+        real = partial(_checks.real, where)
+        every = self.record_every
+        batch = self.batch_size
+        T = self.T
+        passes = self.passes
         if every != "auto":
             every = integer("record_every", every, remedy='give a number of steps, or "auto"')
         if not callable(self.metric):
             _checks.choice(where, "metric", self.metric, ("auto", *METRICS))
         if batch is not None:
             batch = p.whole_batch(sampling.batch_rows(where, batch, p.n))
-        start = np.zeros(p.shape) if self.w0 is None else p.point(self.w0, "w0").copy()
+        if self.w0 is None:
+            start = np.zeros(p.shape)
+        else:
+            start = p.point(self.w0, "w0").copy()
         if not np.isfinite(start).all():
             raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
         if T is not None:
@@ -116,6 +123,12 @@ class Request:
             raise ValueError(
                 f"{where}: tol='auto' must be a number where T, a method with a schedule or a "
                 "checkpoint is given; leave them out, or set tol, for example 1e-6."
+            )
+        if p.adapts and (not self.open_ended or self.checkpoint is not None):
+            raise ValueError(
+                f"{where}: {p.loss.name} with a parameter that is None must have a number where T, "
+                "a method with a schedule or a checkpoint is given; run minimize without them "
+                "first, and take the loss of its result."
             )
         return replace(
             self,

@@ -115,8 +115,9 @@ class Result:
         The weights; where the run diverged, the last finite iterate.
     status : {"finished", "converged", "diverged"}
         "finished": all steps were taken, or a callback stopped the run. "converged": the gradient
-        norm is at most tol times the first one. "diverged": the run overflowed, or f ended above
-        its start by more than noise explains.
+        norm is at most tol times the first one. "diverged": the run overflowed, f ended above its
+        start by more than noise explains, or the gap f - f* more than doubled. (Where the start
+        was near the minimiser and noise explains the rise: "finished", with a RuntimeWarning.)
     n_iter : int
         The number of steps taken.
     history : dict
@@ -136,14 +137,6 @@ class Result:
         The loss, which predictions need.
     classes : ndarray, optional
         The labels, where the loss is on classes.
-    columns, excluded : list of str, optional
-        The names of the features, where they have names, and of columns that were left out.
-    target, weights, offset : str, optional
-        The names of the target and of the columns of weights and offsets.
-    encoding : Encoding, optional
-        How text and dates became numbers, see ``bocce.data.open``.
-    imputed : list of float, optional
-        The values that stood for missing ones, one a column.
     """
 
     w: Array
@@ -158,13 +151,6 @@ class Result:
     stages: list[StageRun] = field(default_factory=list)
     loss: Any = None
     classes: Array | None = None
-    columns: list[str] | None = None
-    target: str | None = None
-    weights: str | None = None
-    offset: str | None = None
-    encoding: Any = None
-    imputed: list[float] | None = None
-    excluded: list[str] | None = None
 
     def predict(self, X: Design, offset: Vector | None = None) -> Array:
         """Predictions for rows: labels of classes, means of counts and amounts, or numbers.
@@ -195,9 +181,14 @@ class Result:
         """
         z = scores(self, X, offset)
         if self.classes is not None:
-            places = z.argmax(axis=1) if z.ndim == 2 else (z > 0.0).astype(np.intp)
+            if z.ndim == 2:
+                places = z.argmax(axis=1)
+            else:
+                places = (z > 0.0).astype(np.intp)
             return np.asarray(np.asarray(self.classes)[places])
-        return np.asarray(np.exp(z)) if self.loss is not None and self.loss.log_link else z
+        if self.loss is not None and self.loss.log_link:
+            return np.asarray(np.exp(z))
+        return z
 
     def predict_proba(self, X: Design, offset: Vector | None = None) -> Array:
         """Probabilities of the classes, for the logistic and softmax losses.

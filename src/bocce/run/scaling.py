@@ -48,7 +48,10 @@ def held_back(p: Problem, w: Array, count: float | None = None) -> list[int]:
         small = APART**2 * variance <= variance.max()
         z = p.predict(w)
         slope, bend = (values.reshape(p.n, -1) for values in (p.slopes(z), p.bends(z)))
-        weights = np.ones((p.n, 1)) if p.weight is None else p.weight[:, None]
+        if p.weight is None:
+            weights = np.ones((p.n, 1))
+        else:
+            weights = p.weight[:, None]
         dispersion = np.square(slope / np.sqrt(weights)).mean() / bend.mean()
         curvature = np.outer(variance, bend.mean(axis=0))
         share = (ridge[:, None] / (ridge[:, None] + curvature)).max(axis=1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from types import FunctionType, MethodType
 
 import numpy as np
 
 from .._threads import one_thread
-from ..control import Controller, Fixed, GuardedRun, RunVerdict
+from ..control import Controller, Fixed, GuardedRun, PlaneSteps, RunVerdict
 from ..control.base import Steps
 from ..engines import DIVERGENCE_FACTOR
 from ..losses.offset import without_offset
@@ -21,6 +22,8 @@ from .driver import Driver
 from .request import Request
 from .result import Result, StageRun
 from .stop import Stop
+
+STACK = 6  # A warning names the line that called ``minimize``.
 
 
 @one_thread()
@@ -39,17 +42,25 @@ def solve(
     """
     frame = frame or frame_of(p, request)
     inner = inner or frame.problem(p)
-    start = frame.into(request.start) if request.start.any() else np.zeros(inner.shape)
+    if request.start.any():
+        start = frame.into(request.start)
+    else:
+        start = np.zeros(inner.shape)
     controller = controller_of(inner, request, start)
     first = _table(controller)  # before the run changes it
+    stop = stop or Stop(request.tol, frame)
+    stop.judges(p)
     run = Driver(
-        *(inner, frame, start, controller, stop or Stop(request.tol, frame), request),
+        *(inner, frame, start, controller, stop, request),
         identity=lambda: _identity(p, request, first),
     )
     verdict = run.go()
     w, intercept = p.split_intercept(frame.out(run.answer(verdict)))
     k, value, grad_norm, evaluations = run.history.view().copy().T
     over = verdict in (RunVerdict.CONVERGED, RunVerdict.DIVERGED)
+    said = message(run, verdict, request.tol)
+    if verdict == RunVerdict.NOISY:
+        warnings.warn(f"minimize: {said}", RuntimeWarning, stacklevel=STACK)
     return Result(
         w,
         status=str(verdict) if over else "finished",
@@ -63,7 +74,7 @@ def solve(
         schedule=_table(controller),
         seed=request.seed,
         batch_size=run.stages[0].batch if run.stages else controller.current().batch,
-        message=message(run, verdict, request.tol),
+        message=said,
         intercept=intercept,
         stages=join_stages(run.stages),
         loss=without_offset(p.loss),
@@ -75,7 +86,9 @@ def _table(controller: Controller) -> Steps | None:
     """The schedule or policy of a run, where it has one from beginning to end."""
     if isinstance(controller, Fixed):
         return controller.steps
-    return controller.table if isinstance(controller, GuardedRun) else None
+    if isinstance(controller, GuardedRun):
+        return controller.table
+    return None
 
 
 def _identity(p: Problem, request: Request, first: Steps | None) -> Identity:
@@ -104,7 +117,9 @@ def _name(chosen: str | Callable[..., object]) -> str:
     """The name of an engine or a metric, also of a caller's own."""
     if isinstance(chosen, (FunctionType, MethodType, type)):
         return chosen.__name__
-    return chosen if isinstance(chosen, str) else "own"
+    if isinstance(chosen, str):
+        return chosen
+    return "own"
 
 
 def join_stages(stages: list[StageRun]) -> list[StageRun]:
@@ -122,7 +137,7 @@ def join_stages(stages: list[StageRun]) -> list[StageRun]:
 
 def message(run: Driver, verdict: RunVerdict, tol: float) -> str:
     """What happened, with a remedy where the run failed."""
-    without_table = run.controller.open_ended or run.free
+    without_table = run.controller.open_ended or isinstance(_table(run.controller), PlaneSteps)
     text = (_without_table if without_table else _with_table)(run, verdict, tol)
     if not (count := run.controller.retreats):
         return text
@@ -132,13 +147,25 @@ def message(run: Driver, verdict: RunVerdict, tol: float) -> str:
 
 
 def _with_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
-    k, stage = run.state.k, run.controller.current()
-    first, last = run.history.first, run.history.last
-    name = "the schedule" if stage.name == "schedule" else stage.name
+    k = run.state.k
+    stage = run.controller.current()
+    first = run.history.first
+    last = run.history.last
+    if stage.name == "schedule":
+        name = "the schedule"
+    else:
+        name = stage.name
     if verdict == RunVerdict.CONVERGED:
         return f"{name}: gradient norm at most {tol:g} times the first at step {k}."
     if verdict == RunVerdict.STOPPED:
         return f"{name}: stopped by the callback at step {k}."
+    rise = f"f is {last.value:.3g} after {k} steps and was {first.value:.3g} at the start"
+    if verdict == RunVerdict.NOISY:
+        return (
+            f"{name}: {rise}, which was so near to the minimum that the noise of batches explains "
+            f"the rise; use a larger batch than batch_size={stage.batch}, or a "
+            "method whose steps shrink."
+        )
     if verdict != RunVerdict.DIVERGED:
         return f"{name}: all {k} steps taken."
     how = (
@@ -146,10 +173,7 @@ def _with_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
         "start or overflowed."
     )
     if last.k == k and last.value > first.value:
-        how = (
-            f"{name} diverged: f is {last.value:.3g} after {k} steps and was {first.value:.3g} at "
-            "the start, a rise that the noise of batches does not explain."
-        )
+        how = f"{name} diverged: {rise}."
     return (
         f"{how} The step is too long for batch_size={stage.batch} of n={run.problem.n} (or L is "
         "under-estimated): use the method auto, a larger batch, or a shorter step."
@@ -157,12 +181,21 @@ def _with_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
 
 
 def _without_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
-    name, n, first = run.controller.name, run.problem.n, run.stop.first
-    steps, passes = run.state.k, f"{run.evaluations / n:.3g}"
+    name = run.controller.name
+    n = run.problem.n
+    first = run.stop.first
+    steps = run.state.k
+    passes = f"{run.evaluations / n:.3g}"
     spent = f"{steps} step{'s' * (steps != 1)}, {passes} pass{'es' * (passes != '1')}"
     if sizes := [stage.batch for stage in run.stages if stage.steps]:
-        ends = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
-        spent += f" of all n={n} rows" if set(sizes) == {n} else f", batches of {ends} of n={n}"
+        if sizes[0] == sizes[-1]:
+            ends = f"{sizes[0]}"
+        else:
+            ends = f"{sizes[0]} to {sizes[-1]}"
+        if set(sizes) == {n}:
+            spent += f" of all n={n} rows"
+        else:
+            spent += f", batches of {ends} of n={n}"
     if verdict == RunVerdict.CONVERGED:
         if first == 0.0:
             return f"{name}: the gradient is zero where the run begins."
@@ -171,7 +204,10 @@ def _without_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
         return f"{name}: stopped by the callback after {spent}."
     if verdict == RunVerdict.DIVERGED:
         return f"{name}: diverged after {spent}: check the data for rows of very different size."
-    reached = run.history.last.norm / first if first > 0 else 0.0
+    if first > 0:
+        reached = run.history.last.norm / first
+    else:
+        reached = 0.0
     missed = f" The gradient norm is {reached:.3g} times the first"
     missed += f", not tol={tol:g}" if tol > 0 else ""
     if verdict == RunVerdict.UNBOUNDED:
@@ -181,7 +217,13 @@ def _without_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
             "set l2 > 0, for example 1e-4."
         )
     if verdict == RunVerdict.STALLED:
-        remedy = ": raise tol, or scale the data" if tol > 0 else ""
+        if tol > 0:
+            remedy = ": raise tol, or scale the data"
+        else:
+            remedy = ""
         return f"{name}: no further fall of f can be measured after {spent}.{missed}{remedy}."
-    remedy = ": raise passes, tol or l2, or start another run with w0=result.w" if tol > 0 else ""
+    if tol > 0:
+        remedy = ": raise passes, tol or l2, or start another run with w0=result.w"
+    else:
+        remedy = ""
     return f"{name}: all allowed passes are used: {spent}.{missed}{remedy}."

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..problems import Frame, norm
+from .._record import record
+from ..problems import Frame, Problem, norm
 from ..rows import Array
 
 PATIENCE = 100  # A run may spend this many steps beyond the tolerance that the caller asked for.
 ROUNDING = 1e-9  # A gradient norm below this share of the norm at zero is rounding.
+EPS = float(np.finfo(np.float64).eps)
 LOOSE = 100.0  # The bound on the gap by strong convexity may be so many times ``max_gap``.
 
 
@@ -39,17 +41,27 @@ class Stop:
     asked: float = 0.0  # the caller's tolerance, where ``tol`` is smaller because steps are cheap
     beyond: int = 0  # steps since ``asked`` was met
     zero_value: float = -math.inf  # f of the best model without coefficients, for runs of a path
+    outer: Problem | None = None  # the caller's problem, where leaving the frame may round w
+
+    def judges(self, problem: Problem) -> None:
+        """The caller's problem, whose gradient at what is returned decides."""
+        self.outer = problem
 
     @property
     def goal(self) -> float:
         """The gradient norm to reach; below 0 where only zero will do."""
-        return self.tol * self.first if self.tol > 0.0 else -1.0
+        if self.tol > 0.0:
+            return self.tol * self.first
+        return -1.0
 
     def begin(self, gradient: Array) -> float:
         """The run starts at this gradient, in its own variables; the norm in the caller's."""
         size = self.user_norm(gradient)
         if self.first < 0.0:
-            self.first = size if self.norm_at_zero < 0.0 else smaller(self.norm_at_zero, size)
+            if self.norm_at_zero < 0.0:
+                self.first = size
+            else:
+                self.first = smaller(self.norm_at_zero, size)
         # as if both norms shrank by the same factor
         self.inner_tol = self.tol * self.first * (norm(gradient) / size if size > 0.0 else 1.0)
         return size
@@ -58,7 +70,9 @@ class Stop:
         """The norm of the gradient in the caller's variables; with a bound on the ``error`` of each
         entry, the largest that the norm can be."""
         size = norm(gradient if self.frame.same else self.frame.gradient_out(gradient))
-        return size if error is None else size + norm(self.frame.error_out(error))
+        if error is None:
+            return size
+        return size + norm(self.frame.error_out(error))
 
     def out_of_patience(self, size: float) -> bool:
         """Count a step that ended at the norm ``size`` in the caller's variables: were there too
@@ -81,16 +95,53 @@ class Stop:
 
     def met(self, gradient: Array, size: float | None = None) -> bool:
         """Is the run over? ``size`` is the norm in the caller's variables, where it is known."""
-        size = self.user_norm(gradient) if size is None else size
+        if size is None:
+            size = self.user_norm(gradient)
+        else:
+            size = size
         if size <= max(self.goal, 0.0):
             return True
         nearer = max(0.1, self.tol * self.first / size)
         self.inner_tol = min(self.inner_tol, norm(gradient) * nearer)
         return False
 
-    def state(self) -> Array:
-        """The numbers that a checkpoint keeps."""
-        return np.array([self.first, self.inner_tol])
+    def norm_returned(self, u: Array, size: float) -> float:
+        """The norm of the caller's gradient at the point that is given back for u; before u left
+        the frame's variables it was ``size``, which met the tolerance.
 
-    def load(self, numbers: Array) -> None:
-        self.first, self.inner_tol = (float(x) for x in numbers)
+        A centre far from 0 makes the intercept a sum of large numbers, which is rounded. Only where
+        that may matter for the tolerance, the gradient is computed from the rounded point.
+        """
+        if self.outer is None or not self.frame.centre.any():
+            return size
+        if size + self._rounding_of(u) <= self.asked_goal:
+            return size
+        with np.errstate(over="ignore", invalid="ignore"):
+            return norm(self.outer.gradient(self.frame.out(u)))
+
+    @property
+    def asked_goal(self) -> float:
+        """The gradient norm that the caller asked for."""
+        return max(self.asked * self.first, self.goal, 0.0)
+
+    def _rounding_of(self, u: Array) -> float:
+        """A bound on what rounding the intercept adds to the norm of the caller's gradient."""
+        assert self.outer is not None
+        w = np.abs(self.frame.out(u))
+        d = self.outer.d
+        moved = EPS * float(np.max(np.abs(self.frame.centre) @ w[:d] + w[d:].sum(axis=0)))
+        if moved == 0.0:
+            return 0.0
+        curvature = self.outer.loss.curvature
+        if curvature is None:
+            return math.inf
+        return curvature * moved * math.hypot(1.0, norm(self.frame.centre))
+
+    def state_dict(self) -> dict[str, Array]:
+        """The numbers that a checkpoint keeps."""
+        return record(first=self.first, inner_tol=self.inner_tol, beyond=self.beyond)
+
+    def load_state_dict(self, saved: dict[str, Array]) -> None:
+        self.first = float(saved["first"])
+        self.inner_tol = float(saved["inner_tol"])
+        self.beyond = int(saved["beyond"])

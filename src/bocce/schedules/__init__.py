@@ -1,6 +1,7 @@
 """Schedules: tables of step size, momentum and lookahead, a factory for each method."""
 
-from .adaptive import auto, mass
+from ._rules import momentum
+from .accelerated import mass, mass_averaged
 from .baselines import (
     asgd,
     mass_published,
@@ -15,6 +16,7 @@ from .exponential import nesterov_exponential, sgd_exponential, shb_exponential,
 from .registry import REGISTRY, Method
 from .schedule import Schedule
 from .stages import multistage, pan, stage_count
+from .twin import auto
 
 __all__ = [
     "REGISTRY",
@@ -23,7 +25,9 @@ __all__ = [
     "asgd",
     "auto",
     "mass",
+    "mass_averaged",
     "mass_published",
+    "momentum",
     "multistage",
     "nesterov",
     "nesterov_exponential",

@@ -15,7 +15,9 @@ INTEGERS = {
     "n": "n is the number of rows",
     "b": "b is the batch size in rows",
 }
-POSITIVE, NOT_NEGATIVE, AT_LEAST_ONE = {"above": 0.0}, {"least": 0.0}, {"least": 1.0}
+POSITIVE = {"above": 0.0}
+NOT_NEGATIVE = {"least": 0.0}
+AT_LEAST_ONE = {"least": 1.0}
 REALS: dict[str, tuple[dict[str, float], str]] = {
     "L": (POSITIVE, "L is the largest curvature"),
     "mu": (POSITIVE, "add l2 > 0, or use a method that needs no mu (auto, sgd)"),
@@ -97,8 +99,33 @@ def powers(gamma: float, count: int) -> FloatArray:
 
 
 def momentum(alpha: float, mu: float) -> float:
-    """B(alpha) = (1 - sqrt(alpha mu)/2)^2, the paper's momentum for a constant step."""
-    return (1.0 - 0.5 * math.sqrt(alpha * mu)) ** 2
+    """The momentum that belongs to a constant step: B(alpha) = (1 - sqrt(alpha mu)/2)^2.
+
+    Guarantee: with alpha <= 1/L and all rows, heavy ball with B(alpha) is accelerated.
+    Source: Theorem 2 (thm:SHB_quad).
+
+    Parameters
+    ----------
+    alpha, mu : float
+        The step size; the least curvature.
+
+    Returns
+    -------
+    float
+        The momentum beta.
+
+    Raises
+    ------
+    ValueError, TypeError
+        alpha or mu is not a positive number.
+
+    Examples
+    --------
+    >>> momentum(alpha=0.25, mu=1.0)
+    0.5625
+    """
+    alpha, mu = given("momentum", alpha=alpha, mu=mu)
+    return float((1.0 - 0.5 * math.sqrt(alpha * mu)) ** 2)
 
 
 def averaging(
@@ -112,7 +139,8 @@ def averaging(
     _checks.choice(where, "form", form, ["proof", "average"])
     shrink = -np.expm1(np.arange(eta.size) * np.log1p(-eta * mu))
     lam = omega / (eta * mu) * shrink
-    alpha, beta = eta[:-1] / (1.0 + lam[1:]), lam[:-1] / (1.0 + lam[1:])
+    alpha = eta[:-1] / (1.0 + lam[1:])
+    beta = lam[:-1] / (1.0 + lam[1:])
     return alpha, beta * (1.0 - eta[:-1] * mu) if form == "proof" else beta
 
 

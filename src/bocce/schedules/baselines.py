@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _checks
 from . import _rules
-from .adaptive import batch_constants, expected_smoothness, lookahead_rule, sampling_noise
+from .accelerated import batch_constants, expected_smoothness, lookahead_rule, sampling_noise
 from .schedule import Schedule
 
 
@@ -101,8 +101,12 @@ def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     T, L, mu, L_max, tilde = _rules.given("asgd", **known)
     smooth, _, q = batch_constants(L, mu, L_max, tilde, sampling_noise("asgd", n, b))
     long = 3.0 * math.sqrt(5.0) * q
-    p, a, delta, xi = 1.0 / (1.0 + 1.0 / long), 1.0 / (9.0 * q), 0.2 / smooth, 1.0 / (mu * long)
-    push, pull = p * delta + (1.0 - p) * xi, (1.0 - a) * p * delta
+    p = 1.0 / (1.0 + 1.0 / long)
+    a = 1.0 / (9.0 * q)
+    delta = 0.2 / smooth
+    xi = 1.0 / (mu * long)
+    push = p * delta + (1.0 - p) * xi
+    pull = (1.0 - a) * p * delta
     return Schedule(push - pull, p * (1.0 - a), pull / (push - pull), "asgd", T=T)
 
 
@@ -197,7 +201,8 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
     >>> bool(abs(s.theta[0] - fast.theta[0]) < 1e-15), bool(abs(s.beta[0] - fast.beta[0]) < 1e-15)
     (True, True)
     """
-    where, name = "robust_accelerated", "robust-accelerated"
+    where = "robust_accelerated"
+    name = "robust-accelerated"
     T, L, mu = _rules.given(where, T=T, L=L, mu=mu)
     if mu == L:
         return Schedule(1.0 / L, 0.0, T=T, name=name)
@@ -218,7 +223,10 @@ def _slowed(where: str, rate: float | None, fastest: float, name: str, most: flo
         return min(0.5 * (1.0 + fastest), most)
     remedy = f"{fastest:.6g} is {name}; leave rate out for half of its speed"
     least = fastest - 1e-12  # the caller's own rounding of the fastest rate
-    limits = {"most": most} if most < 1.0 else {"below": 1.0}
+    if most < 1.0:
+        limits = {"most": most}
+    else:
+        limits = {"below": 1.0}
     return max(fastest, _checks.real(where, "rate", rate, least=least, remedy=remedy, **limits))
 
 

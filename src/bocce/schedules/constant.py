@@ -90,7 +90,8 @@ def shb_averaged(
     >>> s.alpha.round(4).tolist(), s.beta.round(4).tolist()
     ([0.1667, 0.1333], [0.0, 0.2])
     """
-    where, remedy = "shb_averaged", "eta lies in (0, 1/(2L)]"
+    where = "shb_averaged"
+    remedy = "eta lies in (0, 1/(2L)]"
     T, L, mu = _rules.given(where, T=T, L=L, mu=mu)
     eta = 0.25 / L if eta is None else eta
     eta = _checks.real(where, "eta", eta, above=0.0, most=0.5 / L, remedy=remedy)
@@ -122,7 +123,8 @@ def polyak(T: int, L: float, mu: float) -> Schedule:
     (0.4444, 0.1111)
     """
     T, L, mu = _rules.given("polyak", T=T, L=L, mu=mu)
-    root_L, root_mu = math.sqrt(L), math.sqrt(mu)
+    root_L = math.sqrt(L)
+    root_mu = math.sqrt(mu)
     beta = ((root_L - root_mu) / (root_L + root_mu)) ** 2
     return Schedule(4.0 / (root_L + root_mu) ** 2, beta, T=T, name="hb")
 
@@ -149,6 +151,7 @@ def nesterov(T: int, L: float, mu: float) -> Schedule:
     (0.3333, True)
     """
     T, L, mu = _rules.given("nesterov", T=T, L=L, mu=mu)
-    root_L, root_mu = math.sqrt(L), math.sqrt(mu)
+    root_L = math.sqrt(L)
+    root_mu = math.sqrt(mu)
     beta = (root_L - root_mu) / (root_L + root_mu)
     return Schedule(1.0 / L, beta, beta, T=T, name="nesterov")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import _checks
-from . import _rules, adaptive, baselines, constant, exponential, stages
+from . import _rules, accelerated, baselines, constant, exponential, stages, twin
 from .schedule import Schedule
 
 
@@ -45,6 +45,12 @@ class Method:
         parameters = inspect.signature(self.factory).parameters.values()
         return tuple(p.name for p in parameters if p.default is p.empty and p.name != "T")
 
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """The constants with a default."""
+        parameters = inspect.signature(self.factory).parameters.values()
+        return tuple(p.name for p in parameters if p.default is not p.empty)
+
     def build(self, T: int, constants: Any, **more: Any) -> Any:
         """The schedule or policy for T steps.
 
@@ -68,7 +74,10 @@ class Method:
         >>> REGISTRY["shb"].build(10, {"L": 4.0, "mu": 1.0, "n": 7}).T
         10
         """
-        fields = constants if isinstance(constants, Mapping) else asdict(constants)
+        if isinstance(constants, Mapping):
+            fields = constants
+        else:
+            fields = asdict(constants)
         given = {**fields, **more}
         if missing := [name for name in self.needs if name not in given]:
             raise TypeError(
@@ -79,7 +88,14 @@ class Method:
         return self(T, **{key: value for key, value in given.items() if key in known})
 
     def values(
-        self, constants: Any, *, n: int, b: int, T: int, quadratic: bool = True
+        self,
+        constants: Any,
+        *,
+        n: int,
+        b: int,
+        T: int,
+        quadratic: bool = True,
+        pilot: Callable[[], Any] | None = None,
     ) -> dict[str, Any]:
         """The numbers that ``minimize`` builds the method from.
 
@@ -88,20 +104,30 @@ class Method:
         constants, n, b, T, quadratic : Constants, int, int, int, bool
             ``problem.constants()``; rows of the data and of a batch; number of steps; whether the
             loss is quadratic.
+        pilot : callable, optional
+            Finds the noise and the local spectrum; asked only for a method that takes them.
 
         Returns
         -------
         dict
         """
-        mu, L_max, tilde = constants.mu, constants.L_max, constants.kappa_tilde
+        mu = constants.mu
+        L_max = constants.L_max
+        tilde = constants.kappa_tilde
         if self.guarded:
             mu = max(mu, constants.L / T**2)  # T steps do not see a smaller curvature
             if quadratic:
                 L_max, tilde = constants.sharpest  # certificates hold for these; steps are longer
-            elif b < n:
-                tilde = None  # lookahead is proved for quadratics, and for any loss on all rows
+            else:
+                tilde = None  # lookahead is certified for quadratics
         known = {"L": constants.L, "mu": mu, "L_max": L_max, "n": n, "b": b}
-        return {**known, "kappa_tilde": tilde or None, "quadratic": quadratic}
+        known |= {"kappa_tilde": tilde or None}
+        if "spectrum" in self.optional:
+            known |= {"spectrum": constants.spectrum, "noise": None}
+            if pilot is not None:
+                known["noise"], local = pilot()
+                known["spectrum"] = constants.spectrum if local is None else local
+        return known
 
 
 AUTO = "self-tuning: accelerates as the batch allows"
@@ -123,7 +149,8 @@ _METHODS = (
     Method("multi-shb-pan", stages.pan, "multi-stage heavy ball of Pan et al."),
     Method("hb", constant.polyak, "Polyak's heavy ball, full-batch constants"),
     Method("nesterov", constant.nesterov, "Nesterov's constant scheme"),
-    Method("mass", adaptive.mass, "MaSS for batches without replacement, constant"),
+    Method("mass", accelerated.mass, "MaSS for batches without replacement, constant"),
+    Method("mass-avg", accelerated.mass_averaged, "MaSS, then an average: a closed form"),
     Method("mass-published", baselines.mass_published, "MaSS as published, constant"),
     Method("asgd", baselines.asgd, "accelerated SGD of Jain et al., constant"),
     Method("triple-momentum", baselines.triple_momentum, "triple momentum, full-batch constants"),
@@ -139,10 +166,10 @@ _METHODS = (
     ),
     Method("sgd-safe", baselines.sgd_safe, "SGD, expected-smoothness step"),
     Method("schedule-free", baselines.schedule_free, "schedule-free SGD, no horizon"),
-    Method("auto", adaptive.auto, AUTO, guarded=True, needs_T=False),
+    Method("auto", twin.auto, AUTO, guarded=True, needs_T=False),
     Method(
         "auto-shb",
-        adaptive.auto,
+        twin.auto,
         "self-tuning, heavy ball only",
         {"family": "shb"},
         guarded=True,

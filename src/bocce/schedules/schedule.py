@@ -174,9 +174,13 @@ class Schedule:
         -------
         Schedule
         """
-        beta, theta = other.beta.copy(), other.theta.copy()
+        beta = other.beta.copy()
+        theta = other.theta.copy()
         beta[0] = theta[0] = 0.0
         pairs = zip(self.table, (other.alpha, beta, theta))
         alpha, beta, theta = (np.concatenate(pair) for pair in pairs)
-        name = f"{self.name} + {other.name}" if name is None else name
+        if name is None:
+            name = f"{self.name} + {other.name}"
+        else:
+            name = name
         return Schedule(alpha, beta, theta, name)

@@ -60,7 +60,8 @@ def stage_count(T: int, kappa: float, rule: str = "theorem") -> int:
     rule = _checks.choice("stage_count", "rule", rule, RULES)
     if rule != "fit":
         return _lambert_stages(T, kappa, unit=384 if rule == "theorem" else 1)
-    stages, used = 0, _stage_length(1, kappa)
+    stages = 0
+    used = _stage_length(1, kappa)
     while used <= T / 2:
         stages += 1
         used += _stage_length(stages + 1, kappa)
@@ -134,9 +135,11 @@ def multistage(
             stacklevel=2,
         )
     alpha = np.repeat(0.5 ** np.arange(len(lengths)) / L, lengths)
-    beta, name = (1.0 - 0.5 * np.sqrt(alpha * mu)) ** 2, "multi-shb"
+    beta = (1.0 - 0.5 * np.sqrt(alpha * mu)) ** 2
+    name = "multi-shb"
     if momentum == "constant":
-        beta, name = np.full(T, _rules.momentum(1.0 / L, mu)), "multi-shb-cnst"
+        beta = np.full(T, _rules.momentum(1.0 / L, mu))
+        name = "multi-shb-cnst"
     starts = np.cumsum([0, *lengths[:-1]])
     beta[starts[starts < T]] = 0.0
     return Schedule(alpha, beta, name=name)

@@ -5,7 +5,6 @@ from .._extras import extra
 with extra("sklearn"):
     from ._classifier import HeavyBallClassifier
     from ._cv import HeavyBallClassifierCV, HeavyBallRegressorCV
-    from ._display import HistoryDisplay, PathDisplay
     from ._regressor import HeavyBallRegressor
 
 __all__ = [
@@ -13,6 +12,4 @@ __all__ = [
     "HeavyBallClassifierCV",
     "HeavyBallRegressor",
     "HeavyBallRegressorCV",
-    "HistoryDisplay",
-    "PathDisplay",
 ]

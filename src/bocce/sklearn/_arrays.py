@@ -57,12 +57,16 @@ def plain_floats(X: Any) -> bool:
 
 def brought(values: Any) -> Any:
     """Targets or weights on the host."""
-    return host(values) if elsewhere(values) else values
+    if elsewhere(values):
+        return host(values)
+    return values
 
 
 def counted(X: Any) -> Any:
     """X, or what has as many rows, for checks that only count them."""
-    return np.broadcast_to(0.0, (X.shape[0], 1)) if elsewhere(X) else X
+    if elsewhere(X):
+        return np.broadcast_to(0.0, (X.shape[0], 1))
+    return X
 
 
 def rows_at(X: Any, rows: Array) -> Any:
@@ -89,7 +93,9 @@ def linear(estimator: Any, X: Any, method: str) -> Any:
 
 
 def exponential(values: Any) -> Any:
-    return Backend.of(values).xp.exp(values) if elsewhere(values) else np.exp(values)
+    if elsewhere(values):
+        return Backend.of(values).xp.exp(values)
+    return np.exp(values)
 
 
 def labels_at(classes: Array, places: Any) -> Any:
@@ -104,7 +110,9 @@ def labels_at(classes: Array, places: Any) -> Any:
 def highest(scores: Any) -> Any:
     """The place of the class with the highest score in each row."""
     if not elsewhere(scores):
-        return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        if scores.ndim == 1:
+            return (scores > 0).astype(int)
+        return scores.argmax(axis=1)
     backend = Backend.of(scores)
     if scores.ndim > 1:
         return backend.xp.argmax(scores, axis=1)

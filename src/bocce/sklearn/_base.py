@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from functools import cache, cached_property
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cache, cached_property, partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -21,18 +22,21 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from .. import sampling
+from .. import _checks, _pictures, sampling
+from .._pictures import Axes
 from .._threads import one_thread
 from ..control import registry
+from ..losses import Loss
 from ..losses.offset import loss_for
+from ..losses.residuals import first_loss
 from ..problems import Frame, Problem
 from ..problems._input import check_offset, penalty_factors
 from ..rows import Array, foreign, host, rows_of
 from ..rows.backend import numpy_type
 from ..run import Request, scaling
+from ..run.adapt import until_suited
 from ..run.controllers import summed
 from . import _arrays, _columns, _words
-from ._display import HistoryDisplay
 from ._errors import FIRST_TOL, Seen, WithErrors, fit_until_certain
 from ._export import Exportable
 from ._report import CallbackSupportMixin, Reporter
@@ -43,6 +47,21 @@ from ._run import FitOutcome, OutputRun, asked, constant, dense_pays, judged
 def _seed_of(random_state: int) -> int:
     """A generator takes as long to be seeded as small data to be fitted."""
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _fit_adapting(
+    run: OutputRun, fit: Callable[[OutputRun], FitOutcome]
+) -> tuple[OutputRun, FitOutcome]:
+    """Fit until the loss suits the residuals: the last run and its outcome."""
+
+    def go(p: Problem, before: tuple[OutputRun, FitOutcome] | None) -> tuple[OutputRun, FitOutcome]:
+        if before is None:
+            return run, fit(run)
+        inner = run.inner.with_fields(loss=p.loss)
+        then = replace(run, p=p, inner=inner, start=before[1].w, cold=False)
+        return then, fit(then)
+
+    return until_suited(run.p, go, lambda ended: ended[1].w)[1]
 
 
 class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
@@ -72,6 +91,8 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+
+    _settled: list[Loss] | None = None  # the losses of the outputs, where they are known
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -193,28 +214,52 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
 
     def _problem(self, X: Any, y: Array, weights: Array | None) -> Problem:
         """The objective, of rows and encoded targets that were checked."""
-        n, own = X.shape[0], (self.penalty, self.standardize)
-        weight = None if weights is None else weights * (n / weights.sum())
+        n = X.shape[0]
+        own = (self.penalty, self.standardize)
+        if weights is None:
+            weight = None
+        else:
+            weight = weights * (n / weights.sum())
         rows = rows_of(sp.csr_array(X) if sp.issparse(X) else X)
         return Problem.of(
             rows,
             y,
-            loss_for(self._loss(), y),
+            self._loss_of(0, y, weight),
             self._l2,
             weight=weight,
             penalty=penalty_factors(type(self).__name__, rows, *own, weight, self.fit_intercept),
             classes=getattr(self, "classes_", None),
             intercept=self.fit_intercept,
             has_column=False,
+            adapts=self._settled is None and not self._loss().is_complete,
         )
+
+    def _next_problem(self, p: Problem, j: int, y: Array) -> Problem:
+        """The problem of output j, on the same rows and weights as those before."""
+        p = p.with_encoded(y)
+        if self._loss().is_complete:
+            return p
+        return p.with_fields(loss=self._loss_of(j, y, p.weight))
+
+    def _loss_of(self, j: int, y: Array, weight: Array | None) -> Loss:
+        """The loss of output j, where a fit begins."""
+        if self._settled is None:
+            loss = first_loss(self._loss(), y, weight, self.fit_intercept)
+        else:
+            loss = self._settled[j]
+        return loss_for(loss, y)
 
     def _outputs(self, runs: int) -> int:
         """Rows of coef_, for so many runs: one each, or one a class where one run is for all."""
-        return len(self.classes_) if self._loss().multi_output else runs
+        if self._loss().multi_output:
+            return len(self.classes_)
+        return runs
 
     def _place(self, j: int) -> Any:
         """Of the run j in coef_."""
-        return slice(None) if self._loss().multi_output else j
+        if self._loss().multi_output:
+            return slice(None)
+        return j
 
     @one_thread()
     def _fit(
@@ -227,20 +272,28 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     ) -> None:
         """One run for each of ``targets``, all on the same rows and weights. ``finite``: is X known
         to be? If not, that is seen from the first pass."""
-        labels, dtype, given = report.labels, numpy_type(X.dtype), X
+        labels = report.labels
+        dtype = numpy_type(X.dtype)
+        given = X
         if self.batch_size is not None:
             sampling.batch_rows(type(self).__name__, self.batch_size, X.shape[0])
         if sp.issparse(X) and dense_pays(X):
             X = X.toarray()
         warm = self._begins_warm()
-        columns = None if warm or self.penalty is not None else _columns.used(X)
+        if warm or self.penalty is not None:
+            columns = None
+        else:
+            columns = _columns.used(X)
         if columns is not None:
             X = _columns.taken(X, columns)
         coef, intercept = self._started(self._outputs(len(labels)), X.shape[1], warm)
         certain = self.tol == "auto"
         tol = FIRST_TOL if certain else self.tol
         request = asked(self.method, self.batch_size, self.max_iter, tol, self._seed())
-        count = float(X.shape[0]) if weights is None else float(weights.sum())
+        if weights is None:
+            count = float(X.shape[0])
+        else:
+            count = float(weights.sum())
         p = inner = frame = None
         runs: list[OutputRun] = []
         outcomes: list[FitOutcome] = []
@@ -251,7 +304,8 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
                 frame = Frame.of(p)
                 inner = frame.problem(p)
             else:
-                p, inner = p.with_encoded(y), inner.with_encoded(y)
+                p = self._next_problem(p, j, y)
+                inner = inner.with_encoded(y).with_fields(loss=p.loss)
             by_sums = summed(inner, self.method, self.batch_size)
             if j == 0 and not (finite or by_sums):
                 assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)
@@ -268,28 +322,43 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
                 intercept[place] = constant(p)
             start = p.join_intercept(coef[place].T, intercept[place])
             watch = tell if report.listened_to else None
-            runs.append(OutputRun(p, inner, frame, start, request, watch, not warm, by_sums))
-            outcomes.append(fit_until_certain(runs[j], count) if certain else runs[j].descend())
+            run = OutputRun(p, inner, frame, start, request, watch, not warm, by_sums)
+            if certain:
+                run, outcome = _fit_adapting(run, partial(fit_until_certain, count=count))
+            else:
+                run, outcome = _fit_adapting(run, OutputRun.descend)
+            runs.append(run)
+            outcomes.append(outcome)
             self._put(coef, intercept, place, outcomes[j].w)
             report.end()
         for name, value in self._fitted(coef, intercept, given, columns).items():
             setattr(self, name, value)
         if dtype == np.float32:  # what was cast is what is judged
-            rough, shift = coef.astype(dtype), intercept.astype(dtype)
+            rough = coef.astype(dtype)
+            shift = intercept.astype(dtype)
             for j, run in enumerate(runs):
                 place = self._place(j)
                 w = p.join_intercept(rough[place].T, shift[place])
                 outcomes[j] = judged(outcomes[j], run.inner, frame, w)
+        self._note_losses([run.p.loss for run in runs])
         self._seen = Seen([run.p for run in runs], count, columns)
-        self._stream, self._inferred = None, {}
+        self._stream = None
+        self._inferred = {}
         self._keep(frame, outcomes, request, labels)
         if self._l2 > 0.0 and not self.standardize and scaling.apart(frame.spread2):
             self._warn_of_scaling()
+        self._seen = self._seen.kept()
+
+    def _note_losses(self, losses: list[Loss]) -> None:
+        """Set the parameters of the losses that the fit has found."""
 
     def _put(self, coef: Array, intercept: Array, place: Any, w: Array) -> None:
         """The variables of a run into its place in the coefficients."""
         coef[place] = w[: coef.shape[1]].T
-        intercept[place] = w[-1] if self.fit_intercept else 0.0
+        if self.fit_intercept:
+            intercept[place] = w[-1]
+        else:
+            intercept[place] = 0.0
 
     def _keep(
         self, frame: Frame, outcomes: list[FitOutcome], request: Request, labels: list[str]
@@ -329,7 +398,8 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         ``columns``: those that coef is of, if it is not all."""
         dtype = numpy_type(X.dtype)
         with np.errstate(over="ignore"):
-            coef, intercept = coef.astype(dtype), intercept.astype(dtype)
+            coef = coef.astype(dtype)
+            intercept = intercept.astype(dtype)
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             raise ValueError(
                 f"{type(self).__name__}: a coefficient is too large for {dtype}; give X "
@@ -354,9 +424,22 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         offset = check_offset(method, offset, tuple(scores.shape[: 1 if one else None]))
         return scores + _arrays.like(scores, offset[:, None] if one else offset)
 
-    def plot_history(self, *, ax: Any = None, **keywords: Any) -> HistoryDisplay:
-        """Plot ``history_``: the gradient's norm, or the objective, against passes.
+    def plot_history(self, *, ax: Any = None, x: str = "passes", y: str = "gradient_norm") -> Axes:
+        """Draw ``history_``, a line for each output.
 
-        Parameters are those of :meth:`HistoryDisplay.plot`.
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        x, y : {"passes", "iteration"} and {"gradient_norm", "value"}
+            The quantities of the axes.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes that were drawn on.
         """
-        return HistoryDisplay.from_estimator(self, ax=ax, **keywords)
+        check_is_fitted(self, "history_")
+        x = _checks.choice("plot_history", "x", x, ["passes", "iteration"])
+        y = _checks.choice("plot_history", "y", y, ["gradient_norm", "value"])
+        return _pictures.history(self.history_, type(self).__name__, x, y, ax)

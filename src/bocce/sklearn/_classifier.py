@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import log_expit, log_softmax
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..losses import Logistic, Softmax, SquaredHinge
 from ..losses.offset import with_offset
-from . import _arrays, _plain, _stream
+from . import _arrays
 from ._base import HeavyBall
 
 
@@ -27,6 +27,17 @@ def _has_probabilities(estimator: Any) -> bool:
             "'log_loss' for them; or calibrate with CalibratedClassifierCV."
         )
     return True
+
+
+def _classes_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``np.unique(y, return_inverse=True)``, without sorting numbers of which there are two: a fit
+    to a million labels of -1.0 and 1.0 is 1.4 times as fast."""
+    if y.dtype.kind in "biuf" and y.size:
+        classes = np.array([y.min(), y.max()])
+        upper = y == classes[1]
+        if classes[0] < classes[1] and (upper | (y == classes[0])).all():
+            return classes, upper.astype(np.intp)
+    return np.unique(y, return_inverse=True)
 
 
 class LinearClassifier(ClassifierMixin, HeavyBall):
@@ -41,14 +52,15 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
     def _loss(self) -> Any:
         if self.loss == "squared_hinge":
             return SquaredHinge()
-        return Logistic() if self.classes_.size == 2 else Softmax()
+        if self.classes_.size == 2:
+            return Logistic()
+        return Softmax()
 
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, finite: bool = True
     ) -> tuple[Any, ...]:
-        X, y = _plain.checked(self, X, y, reset=reset, ensure_all_finite=finite)
-        if not _plain.few_whole_numbers(y):
-            check_classification_targets(y)
+        X, y = _arrays.checked(self, X, y, reset=reset, ensure_all_finite=finite, order="C")
+        check_classification_targets(y)
         return X, y, self._weights(sample_weight, X)
 
     def _by_class(
@@ -67,12 +79,16 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
                 f"{type(self).__name__}: class_weight has {factors.min():g}, must be >= 0; 0 "
                 "leaves a class out."
             )
-        return factors[places] if weights is None else factors[places] * weights
+        if weights is None:
+            return factors[places]
+        return factors[places] * weights
 
     @property
     def _sides(self) -> list[int]:
         """The classes that are fitted against the rest, by place: of two, the second."""
-        return [1] if self.classes_.size == 2 else list(range(self.classes_.size))
+        if self.classes_.size == 2:
+            return [1]
+        return list(range(self.classes_.size))
 
     def _targets(self, places: np.ndarray) -> Iterator[np.ndarray]:
         """What each run is fitted to: the places of the classes, or a class against the rest."""
@@ -95,20 +111,25 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
             X, places, weights, offset = self._weighted_rows(X, places, weights, offset)
             present = np.bincount(places, minlength=classes.size) > 0
             if not present.all():  # all rows of a class have weight zero
-                classes, places = classes[present], (np.cumsum(present) - 1)[places]
+                classes = classes[present]
+                places = (np.cumsum(present) - 1)[places]
         if classes.size < 2:
             raise ValueError(
                 f"{type(self).__name__}: y has {classes.size} class ({classes.tolist()!r}) in the "
                 "rows of positive weight, must have two or more; check how the data were split."
             )
         self.classes_ = classes
-        loss = self._loss() if classes.size == 2 else Softmax()  # which refuses an offset
+        # which refuses an offset
+        if classes.size == 2:
+            loss = self._loss()
+        else:
+            loss = Softmax()
         targets = (with_offset(loss, y, offset)[1] for y in self._targets(places))
         return X, targets, weights
 
     def _sorted(self, y: Any, weights: Any) -> tuple[Any, ...]:
         """The classes, the place of each row's among them, and its weight."""
-        classes, places = _plain.classes_of(y)
+        classes, places = _classes_of(y)
         return classes, places, self._by_class(places, weights, classes, y)
 
     def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:
@@ -138,7 +159,9 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
 
     def _decision(self, X: Any, method: str, offset: Any = None) -> Any:
         scores = self._scores(X, method, offset)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        if scores.shape[1] == 1:
+            return scores[:, 0]
+        return scores
 
     def predict(self, X, offset=None):
         """The label of the highest score for each row.
@@ -281,50 +304,3 @@ class HeavyBallClassifier(LinearClassifier):
         verbose=0,
     ):
         self._set_parameters(locals())
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Go once over a chunk of a stream; the schedule goes on from call to call.
-
-        Frame, curvature and batch size come from the first chunk. With "auto" the steps are cut
-        in stages that double in length and ``coef_`` is an average of the later iterates; other
-        methods follow their schedule for ``max_iter`` passes of the first chunk, then hold its
-        last values. A chunk whose loss rises fourfold is taken back and done again with shorter
-        steps. ``tol`` is not used.
-
-        Parameters
-        ----------
-        X, y, sample_weight : array-like
-            As for ``fit``; weights are relative within a call.
-        classes : array-like of shape (n_classes,), default=None
-            All labels that the stream will have; needed at the first call only.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If ``classes`` is missing at the first call, or the chunk does not fit the stream.
-        """
-        _arrays.refuse_stream(self, X)
-        first = not hasattr(self, "coef_")
-        if self.class_weight == "balanced":
-            raise ValueError(
-                "partial_fit: class_weight='balanced' must be a dict or None, because the counts "
-                "of the whole stream are not known; compute them with compute_class_weight."
-            )
-        self.classes_ = _stream.classes_of(classes, None if first else self.classes_)
-        X, y, weights, _ = self._checked(X, y, sample_weight, reset=first)
-        strange = np.setdiff1d(y, self.classes_)
-        if strange.size:
-            raise ValueError(
-                f"partial_fit: y has {strange.tolist()[0]!r}, must be one of classes "
-                f"{self.classes_.tolist()!r}; name all classes at the first call."
-            )
-        places = np.searchsorted(self.classes_, y)
-        weights = self._by_class(places, weights, self.classes_, y)
-        X, places, weights, _ = self._weighted_rows(X, places, weights)
-        _stream.advance(self, X, self._targets(places), weights)
-        return self

@@ -23,7 +23,9 @@ def used(X: Any) -> Index | None:
     if not sp.issparse(X) or X.shape[1] <= FEW or X.nnz >= FULL * X.shape[1]:
         return None
     columns = np.flatnonzero(np.bincount(X.indices))
-    return columns if 0 < 2 * columns.size < X.shape[1] else None
+    if 0 < 2 * columns.size < X.shape[1]:
+        return columns
+    return None
 
 
 def taken(X: Any, columns: Index) -> Any:

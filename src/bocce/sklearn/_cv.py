@@ -11,19 +11,24 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
 
+from .. import _pictures
+from .._pictures import Axes
 from .._threads import one_thread
+from ..losses import Loss
 from ..rows import Array
 from ..run.path import check_penalties
 from . import _ridge
 from ._arrays import elsewhere
 from ._base import HeavyBall
 from ._classifier import HeavyBallClassifier, LinearClassifier
-from ._display import PathDisplay
 from ._folds import Fold, Track, curvature_is_shared
 from ._regressor import HeavyBallRegressor, LinearRegressor
 
-STRONGEST, WEAKEST = 10.0, 1e-7  # of a grid that is given by its length
+# of a grid that is given by its length
+STRONGEST = 10.0
+WEAKEST = 1e-7
 
 
 def _constraints(base: type[HeavyBall]) -> dict[str, list[Any]]:
@@ -42,9 +47,13 @@ def _constraints(base: type[HeavyBall]) -> dict[str, list[Any]]:
 class CrossValidated:
     """Mixin: chooses ``l2_`` by cross-validation and then fits as the estimator next in line."""
 
-    method, batch_size, warm_start = "auto", None, False  # of the fit on all rows
+    # of the fit on all rows
+    method = "auto"
+    batch_size = None
+    warm_start = False
 
     _plain: ClassVar[type[HeavyBall]]  # the estimator with one penalty
+    _fold_losses: list[Loss] | None = None  # those of all folds, where they suit residuals
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -107,9 +116,7 @@ class CrossValidated:
         for place in np.argsort(-self.l2s_, kind="stable").tolist():
             l2 = float(self.l2s_[place])
             fitted = [leader.fit(l2)] if leader else []
-            self.scores_[:, place] = work(
-                delayed(other.score)(l2, scorer, self.scoring) for other in others
-            )
+            self.scores_[:, place] = work(delayed(other.score)(l2, scorer) for other in others)
             done.append(place)
             self._tell(l2, self.scores_[:, place], len(done))
             means = self.scores_[:, done].mean(axis=0)
@@ -159,11 +166,25 @@ class CrossValidated:
     def _model(self) -> HeavyBall:
         """The estimator with one penalty, and the parameters that both have; it prints nothing."""
         shared = {*self._get_param_names()} & {*self._plain._get_param_names()} - {"verbose"}
-        return self._plain(**{name: getattr(self, name) for name in shared})
+        model = self._plain(**{name: getattr(self, name) for name in shared})
+        model._settled = self._fold_losses
+        return model
 
-    def plot_path(self, *, ax: Any = None, **keywords: Any) -> PathDisplay:
-        """Plot the scores against the penalties; see :meth:`PathDisplay.from_estimator`."""
-        return PathDisplay.from_estimator(self, ax=ax, **keywords)
+    def plot_path(self, *, ax: Any = None) -> Axes:
+        """Draw the mean score of each penalty, with a band of one standard deviation of the folds.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes that were drawn on.
+        """
+        check_is_fitted(self, "scores_")
+        return _pictures.penalties(self.l2s_, self.scores_, self.l2_, ax)
 
 
 class HeavyBallClassifierCV(CrossValidated, LinearClassifier):
@@ -267,8 +288,9 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         together.
     loss : {"squared", "huber", "poisson", "gamma", "quantile"}, default="squared"
         As for :class:`HeavyBallRegressor`.
-    delta, quantile, smoothing : float, default=1.0, 0.5 and 0.1
-        As for :class:`HeavyBallRegressor`.
+    delta, quantile, smoothing : float or None, default=None, 0.5 and None
+        As for :class:`HeavyBallRegressor`. Where None, the folds and penalties have what a fit of
+        all rows with the weakest penalty finds.
     l2s, max_iter, tol, random_state, n_jobs, verbose : various
         As for :class:`HeavyBallClassifierCV`.
     fit_intercept, standardize, penalty : various
@@ -300,9 +322,9 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         cv=None,
         scoring=None,
         loss="squared",
-        delta=1.0,
+        delta=None,
         quantile=0.5,
-        smoothing=0.1,
+        smoothing=None,
         max_iter=None,
         tol=1e-4,
         fit_intercept=True,
@@ -316,6 +338,10 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
 
     def _score_all(self, data: tuple[Any, Array, Array | None]) -> None:
         """In closed form where that can be had."""
+        self._fold_losses = None
+        if not self._loss().is_complete:
+            model = self._model().set_params(l2=float(self.l2s_.min())).fit(*data)
+            self._fold_losses = model._found_losses
         direct = self.loss == "squared" and not callable(self.scoring) and not elsewhere(data[0])
         direct &= self.penalty is None and not self.standardize  # one penalty for all columns
         if not (direct and _ridge.affordable(data[0])):
@@ -323,6 +349,11 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
             return
         # a splitter counts the rows of weight zero; they are not left out one by one
         X, y, weights = self._weighted_rows(*data)[:3] if self.cv is None else data
+        if len(y) < 2:
+            raise ValueError(
+                f"{type(self).__name__}: X has n_samples=1, must have 2 or more, because each is "
+                "predicted from the others; give more rows."
+            )
         self._one_output = y.ndim == 1
         rows = _ridge.CentredRows(X, y.reshape(len(y), -1), weights, self.fit_intercept)
         if self.cv is None:
@@ -351,7 +382,10 @@ class HeavyBallRegressorCV(CrossValidated, LinearRegressor):
         if self.scoring in (None, "r2"):
             return _ridge.r2_scores(y.reshape(len(y), -1), guesses, weights)
         scorer = check_scoring(_Echo(), scoring=self.scoring)
-        more = {} if weights is None else {"sample_weight": weights}
+        if weights is None:
+            more = {}
+        else:
+            more = {"sample_weight": weights}
         return np.array([scorer(_Echo(), p.reshape(y.shape), y, **more) for p in guesses])
 
 

@@ -13,11 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _checks
 from ..inference import Inference, infer
 from ..problems import Problem
-from ..rows import Array
-from ..run.certain import SHARE, affordable, optimisation_error, until_certain
+from ..rows import Array, digest
+from ..run.certain import SHARE, affordable, certainty, until_certain
 from ..run.coefficients import CoefficientTable, coefficient_table, row_names
 from ..run.request import FIRST_TOL as FIRST_TOL
 from ._run import FitOutcome, OutputRun
+
+COPIED = 1 << 18  # numbers: rows of at most so many are copied, which takes 0.3 ms
+SAMPLED = 1 << 15  # numbers of larger rows that tell whether X was changed
 
 
 class Seen(NamedTuple):
@@ -26,6 +29,32 @@ class Seen(NamedTuple):
     problems: list[Problem]
     count: float  # of observations, as the weights count them
     columns: Any  # of X that the problems have, or None where it is all
+    sample: str = ""  # a digest of some rows and targets, where the rows are not copied
+
+    def kept(self) -> Seen:
+        """The same for later: a caller may change X and y after the fit. Small rows are copied, of
+        large ones a sample is remembered."""
+        given = self.problems[0].given
+        if given.in_parts or given.cost > COPIED:
+            return self._replace(sample=_digest(self.problems))
+        rows = given.take(np.arange(given.n))
+        return self._replace(
+            problems=[p.with_fields(given=rows, y=p.y.copy()) for p in self.problems]
+        )
+
+    def changed(self) -> bool:
+        """Are X or y other numbers than at the fit?"""
+        return self.sample != "" and self.sample != _digest(self.problems)
+
+
+def _digest(problems: list[Problem]) -> str:
+    """Of rows that are spread over the data, and of the targets that belong to them."""
+    given = problems[0].given
+    step = max(1, round(given.cost / SAMPLED))
+    some = np.arange(0, given.n, step)
+    rows = given.take(some)
+    arrays = tuple(rows.blocks()) if given.foreign else rows.arrays()
+    return digest(*arrays, *(p.y[some] for p in problems))
 
 
 class WithErrors:
@@ -49,6 +78,11 @@ class WithErrors:
             )
         known: dict[str, list[Inference]] = vars(self).setdefault("_inferred", {})
         if kind not in known:
+            if self._seen.changed():
+                raise ValueError(
+                    f"{type(self).__name__}: X or y was changed after the fit, and must be as it "
+                    "was for standard errors; ask for them before you change X, or call fit again."
+                )
             known[kind] = [
                 infer(p, self._point(j, p), kind, self._seen.count)
                 for j, p in enumerate(self._seen.problems)
@@ -70,7 +104,9 @@ class WithErrors:
         asked for. With several runs (outputs, or classes against the rest) a matrix for each; of a
         softmax one matrix for all, whose variables are flattened feature by feature."""
         found = [one.covariance for one in self._infer("model")]
-        return found[0] if len(found) == 1 else np.stack(found)
+        if len(found) == 1:
+            return found[0]
+        return np.stack(found)
 
     @property
     def standard_errors_(self) -> Array:
@@ -78,7 +114,9 @@ class WithErrors:
         ``coef_`` with a column more."""
         found = np.stack([one.standard_errors.T for one in self._infer("model")])
         found = found.reshape(-1, found.shape[-1])
-        return found[0] if np.ndim(self.coef_) == 1 else found
+        if np.ndim(self.coef_) == 1:
+            return found[0]
+        return found
 
     def summary(self, kind: str = "model", level: float = 0.95) -> CoefficientTable:
         """Coefficients with standard errors and confidence intervals.
@@ -118,15 +156,18 @@ class WithErrors:
         points = [self._point(j, p) for j, p in enumerate(self._seen.problems)]
         groups = [str(c) for c in getattr(self, "classes_", range(len(found)))]
         count = sum(point[:1].size for point in points)
-        names = row_names(self._column_names(), bool(self.fit_intercept), groups[-count:])
+        columns = self._column_names()
+        names = row_names(columns, bool(self.fit_intercept), groups[-count:])
         penalised = any(np.any(p.ridge) for p in self._seen.problems)
-        return coefficient_table(names, list(zip(points, found)), level, penalised)
+        return coefficient_table(names, columns, list(zip(points, found)), level, penalised)
 
     def _column_names(self) -> list[str]:
         assert self._seen is not None
         names = [str(name) for name in vars(self).get("feature_names_in_", ())]
         names = names or [f"x{j}" for j in range(self.n_features_in_)]
-        return names if self._seen.columns is None else [names[j] for j in self._seen.columns]
+        if self._seen.columns is None:
+            return names
+        return [names[j] for j in self._seen.columns]
 
 
 def fit_until_certain(run: OutputRun, count: float) -> FitOutcome:
@@ -143,12 +184,14 @@ def fit_until_certain(run: OutputRun, count: float) -> FitOutcome:
         met = then.ratio <= tol and not then.stopped
         return (then if before is None else before.then(then)), met
 
-    outcome, error = until_certain(go, lambda o: optimisation_error(run.p, o.w, count))
-    if error > SHARE and not outcome.stopped:
+    outcome, found = until_certain(go, lambda o: certainty(run.p, o.w, count))
+    if found.escape is not None:
+        outcome = replace(outcome, escape=found.escape)
+    if found.error > SHARE and not outcome.stopped:
         warnings.warn(
             f"fit: tol='auto' could not show that every coefficient is within {SHARE} standard "
-            f"errors of the minimiser (the bound is {error:.3g}); raise l2, or leave out columns "
-            "that depend on one another.",
+            f"errors of the minimiser (the bound is {found.error:.3g}); raise l2, or leave out "
+            "columns that depend on one another.",
             ConvergenceWarning,
             stacklevel=7,
         )

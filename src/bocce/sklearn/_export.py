@@ -49,9 +49,10 @@ class Exportable:
             if name in vars(self):
                 value = getattr(self, name)
                 setattr(made, name, value.copy() if isinstance(value, np.ndarray) else value)
-        made.n_iter_ = (
-            np.array([self.n_iter_], dtype=np.int32) if "classes_" in vars(self) else self.n_iter_
-        )
+        if "classes_" in vars(self):
+            made.n_iter_ = np.array([self.n_iter_], dtype=np.int32)
+        else:
+            made.n_iter_ = self.n_iter_
         if hasattr(made, "_get_loss"):
             made._base_loss = made._get_loss()
         return made
@@ -61,7 +62,10 @@ def _empty(model: Any) -> Any:
     """With the parameters that give the same objective, on the rows of the last fit."""
     how = {"fit_intercept": model.fit_intercept}
     l2 = model._l2
-    n = None if model._seen is None else model._seen.problems[0].n
+    if model._seen is None:
+        n = None
+    else:
+        n = model._seen.problems[0].n
     total = 1.0 if n is None else n * l2
     kinds = {
         "squared": lambda: Ridge(alpha=total, **how),

@@ -8,13 +8,11 @@ there is nothing to share: folds are fitted alone, on the rows they have.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import log_expit, log_softmax
 from sklearn.base import is_classifier
 from sklearn.utils.extmath import safe_sparse_dot
 
@@ -33,9 +31,6 @@ def curvature_is_shared(X: Any) -> bool:
     return bool(X.shape[1] <= MOST_COLUMNS or X.shape[0] <= SPARSE_ROWS)
 
 
-Quick = Callable[[Array, Array], Array]
-
-
 class Track:
     """The fits of one model, penalty by penalty; with a leader, after its own, on the same rows."""
 
@@ -49,7 +44,9 @@ class Track:
         n_scored_rows: int,
         leader: Track | None = None,
     ) -> None:
-        self.model, self.given, self.d = model, X, int(X.shape[1])
+        self.model = model
+        self.given = X
+        self.d = int(X.shape[1])
         model.n_features_in_ = self.d
         if leader is None:
             X, targets, weights = model._prepared(*model._weighted_rows(X, y, weights))
@@ -60,24 +57,27 @@ class Track:
             X = X.toarray()
         tol = FIRST_TOL if model.tol == "auto" else model.tol
         if tiny(X):
-            tol, n_scored_rows = min(tol, TINY_TOL), 0
+            tol = min(tol, TINY_TOL)
+            n_scored_rows = 0
         self.ways: list[PathSolver] = []
         p = None
         for j, target in enumerate(targets):
             if p is None:
                 p = model._problem(X, target, weights)
-            led = leader.ways[j] if leader else self.ways[0] if self.ways else None
-            self.ways.append(
-                PathSolver(
-                    p.with_encoded(target), weakest, tol, leader=led, n_scored_rows=n_scored_rows
-                )
-            )
+            else:
+                p = model._next_problem(p, j, target)
+            if leader:
+                led = leader.ways[j]
+            else:
+                led = self.ways[0] if self.ways else None
+            self.ways.append(PathSolver(p, weakest, tol, leader=led, n_scored_rows=n_scored_rows))
         self.follows = leader is not None
 
     def fit(self, l2: float) -> dict[str, Any]:
         """Fit the model with the next penalty; returns its ``coef_`` and ``intercept_``."""
         rows = self.model._outputs(len(self.ways))
-        coef, intercept = np.zeros((rows, self.d)), np.zeros(rows)
+        coef = np.zeros((rows, self.d))
+        intercept = np.zeros(rows)
         for j, way in enumerate(self.ways):
             point = way.model(l2, self.follows)
             self.model._put(coef, intercept, self.model._place(j), point)
@@ -100,8 +100,12 @@ class Fold:
     ) -> None:
         X, y, weights = data
         train, test = (np.arange(len(y))[rows] for rows in fold)
-        self.X, self.y = rows_at(X, test), y[test]
-        self.weights = None if weights is None else weights[test]
+        self.X = rows_at(X, test)
+        self.y = y[test]
+        if weights is None:
+            self.weights = None
+        else:
+            self.weights = weights[test]
         if leader and leader.n == len(y) and model._like(leader.model, y[train]):
             own = np.zeros(len(y))
             np.add.at(own, train, 1.0 if weights is None else weights[train])
@@ -110,59 +114,30 @@ class Fold:
             kept = None if weights is None else weights[train]
             self.track = Track(model, rows_at(X, train), y[train], kept, weakest, test.size)
 
-    def score(self, l2: float, scorer: Any, scoring: Any) -> float:
-        """On the rows left out, of the model with the next penalty: by the scorer, or as quickly as
-        can be what ``scoring`` names."""
+    def score(self, l2: float, scorer: Any) -> float:
+        """The score on the rows left out, of the model with the next penalty."""
         self.track.fit(l2)
-        if (quick := self._quick(scoring)) is not None:
-            model, places = self.track.model, self._places
-            z = safe_sparse_dot(self.X, model.coef_.T, dense_output=True) + model.intercept_
-            if model.loss != "squared_hinge":
-                self.track.ways[0].note_scored(log_likelihoods(z, places))
-            return float(np.average(quick(z, places), weights=self.weights))
+        self._note_losses()
         more = {} if self.weights is None else {"sample_weight": self.weights}
         return float(scorer(self.track.model, self.X, self.y, **more))
 
-    def _quick(self, scoring: Any) -> Quick | None:
-        """None unless all is as usual: float64 in memory, and each class among the rows."""
+    def _note_losses(self) -> None:
+        """Tell the path how much the losses of the scored rows vary, where it counts on them."""
         model = self.track.model
-        if elsewhere(self.X) or not is_classifier(model):
-            return None
-        if self.X.dtype != np.float64 or self._places is None:
-            return None
-        return quick_score(model, scoring)
+        way = self.track.ways[0]
+        if not way.n_scored_rows or self._targets is None:
+            return
+        z = safe_sparse_dot(self.X, model.coef_.T, dense_output=True) + model.intercept_
+        z = z if way.p.loss.multi_output else z[:, 0]
+        way.note_scored(way.p.loss.value(z, self._targets))
 
     @cached_property
-    def _places(self) -> Array | None:
-        """Of the classes of the rows, among those of the model."""
-        classes, places = np.unique(self.y, return_inverse=True)
-        return places if np.array_equal(classes, self.track.model.classes_) else None
-
-
-# -- scikit-learn's usual scores, without its checks of what has been checked: 1.5 to 2.3 times as
-#    fast on iris and wine, where these checks take as long as the fits ----------------------------
-
-
-def accuracies(z: Array, places: Array) -> Array:
-    """Is the highest score that of a row's class?"""
-    found = z[:, 0] > 0 if z.shape[1] == 1 else z.argmax(axis=1)
-    return np.asarray(found == places, dtype=np.float64)
-
-
-def log_likelihoods(z: Array, places: Array) -> Array:
-    """Of the rows, from their scores; no probability is less than the rounding of 1."""
-    if z.shape[1] == 1:
-        own = log_expit(np.where(places == 1, z[:, 0], -z[:, 0]))
-    else:
-        own = log_softmax(z, axis=1)[np.arange(len(z)), places]
-    eps = np.finfo(np.float64).eps
-    return np.clip(own, np.log(eps), np.log1p(-eps))
-
-
-def quick_score(model: Any, scoring: Any) -> Quick | None:
-    """The score of each row, of which scikit-learn's is the mean; None where its own is needed."""
-    if scoring in (None, "accuracy"):
-        return accuracies
-    if scoring == "neg_log_loss" and model.loss == "log_loss":
-        return log_likelihoods
-    return None
+    def _targets(self) -> Array | None:
+        """What the first run is fitted to, of the scored rows; None where a class is not known to
+        the model, or the rows are elsewhere."""
+        model = self.track.model
+        if not is_classifier(model) or elsewhere(self.X):
+            return None
+        if not np.isin(self.y, model.classes_).all():
+            return None
+        return next(model._targets(np.searchsorted(model.classes_, self.y)))

@@ -9,12 +9,27 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.metrics import d2_tweedie_score, r2_score
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from ..losses import Gamma, Huber, Poisson, Quantile, Squared
 from ..losses.offset import with_offset
-from . import _arrays, _exact_stream, _plain, _stream
+from ..run import Request
+from . import _arrays, _stream
 from ._base import HeavyBall
 from ._run import tiny
+
+
+def _has_stream(estimator: Any) -> bool:
+    needed = {"loss": "squared", "method": Request.method, "batch_size": None}
+    for name, value in needed.items():
+        found = getattr(estimator, name)
+        if found != value:
+            raise AttributeError(
+                f"HeavyBallRegressor: {name}={found!r} has no partial_fit, must be {value!r} for "
+                "it, because a stream is one of sums; use fit with warm_start=True, or "
+                "scikit-learn's SGDRegressor for streams."
+            )
+    return True
 
 
 class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
@@ -23,33 +38,42 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **HeavyBall._parameter_constraints,
         "loss": [StrOptions({"squared", "huber", "poisson", "gamma", "quantile"})],
-        "delta": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, None, closed="neither"), None],
         "quantile": [Interval(Real, 0, 1, closed="neither")],
-        "smoothing": [Interval(Real, 0, None, closed="neither")],
+        "smoothing": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     def _loss(self) -> Any:
         if self.loss == "huber":
-            return Huber(float(self.delta))
+            return Huber(None if self.delta is None else float(self.delta))
         if self.loss == "quantile":
-            return Quantile(float(self.quantile), float(self.smoothing))
+            smoothing = None if self.smoothing is None else float(self.smoothing)
+            return Quantile(float(self.quantile), smoothing)
         return {"squared": Squared, "poisson": Poisson, "gamma": Gamma}[self.loss]()
 
     @property
     def _log_link(self) -> bool:
         return bool(self._loss().log_link)
 
+    def _note_losses(self, losses: list[Any]) -> None:
+        self._found_losses = losses
+        for name in losses[0]._fields:
+            if name in ("delta", "smoothing"):
+                found = np.array([getattr(loss, name) for loss in losses])
+                setattr(self, f"{name}_", float(found[0]) if self._one_output else found)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         counts = self._log_link
-        tags.target_tags.positive_only, tags.target_tags.multi_output = counts, not counts
+        tags.target_tags.positive_only = counts
+        tags.target_tags.multi_output = not counts
         return tags
 
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, finite: bool = True
     ) -> tuple[Any, ...]:
-        how = {"multi_output": not self._log_link, "y_numeric": True}
-        X, y = _plain.checked(self, X, y, reset=reset, ensure_all_finite=finite, **how)
+        how = {"multi_output": not self._log_link, "y_numeric": True, "order": "C"}
+        X, y = _arrays.checked(self, X, y, reset=reset, ensure_all_finite=finite, **how)
         y, _ = self._loss().targets(type(self).__name__, np.asarray(y))
         return X, y, self._weights(sample_weight, X)
 
@@ -62,7 +86,8 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         return X, *self._encoded(with_offset(self._loss(), y, offset)[1], weights)
 
     def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:
-        self._one_output, self._n_outputs = y.ndim == 1, y[:1].size
+        self._one_output = y.ndim == 1
+        self._n_outputs = y[:1].size
         return y.reshape(y.shape[0], -1).T, weights
 
     @property
@@ -88,7 +113,9 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         scores = self._scores(X, "predict", offset)
-        return _arrays.exponential(scores) if self._log_link else scores
+        if self._log_link:
+            return _arrays.exponential(scores)
+        return scores
 
     def score(self, X, y, sample_weight=None, offset=None):
         """R^2; for the Poisson and gamma losses D^2, the share of the deviance explained.
@@ -138,12 +165,17 @@ class HeavyBallRegressor(LinearRegressor):
         amounts whose spread grows with their mean, with the same log link and limits:
         ``GammaRegressor(alpha=l2)``. The quantile loss predicts a quantile of y instead of its
         mean.
-    delta : float, default=1.0
-        Of Huber's loss, in the units of y.
+    delta : float or None, default=None
+        Of Huber's loss, in the units of y. None is 1.345 times a robust scale of the residuals (the
+        median of their sizes, times 1.483): ``delta_`` has the number.
     quantile : float, default=0.5
         Of the quantile loss: the share of y below the predictions.
-    smoothing : float, default=0.1
-        Of the quantile loss, in the units of y: its corner is rounded over about this width.
+    smoothing : float or None, default=None
+        Of the quantile loss, in the units of y: its corner is rounded over about this width. None
+        takes a share of the spread of the residuals, which shrinks until the pinball loss is proved
+        to be within 0.5 % of the least one, and the share of y below the predictions is right
+        within 1/n + 1 %: ``smoothing_`` has the number. The loss is then multiplied by the spread
+        of y, so that l2 means the same in every unit of y.
     method : str, default="auto"
         A method of bocce (``bocce methods`` lists them). Others than "auto" and "auto-shb" follow
         their schedule for ``max_iter`` passes and may not reach ``tol``.
@@ -185,6 +217,8 @@ class HeavyBallRegressor(LinearRegressor):
     optimality_ : float
         The gradient's norm at the end over the first, in coef and intercept themselves: what
         ``tol`` is compared with. The largest over outputs; fitted by ``fit`` only.
+    delta_, smoothing_ : float or ndarray of shape (n_outputs,)
+        What was used, where ``loss`` is "huber" or "quantile".
     plan_ : str
         What was done and why, in words.
     n_features_in_ : int
@@ -216,9 +250,9 @@ class HeavyBallRegressor(LinearRegressor):
         l2=1e-4,
         *,
         loss="squared",
-        delta=1.0,
+        delta=None,
         quantile=0.5,
-        smoothing=0.1,
+        smoothing=None,
         method="auto",
         batch_size=None,
         max_iter=None,
@@ -232,41 +266,36 @@ class HeavyBallRegressor(LinearRegressor):
     ):
         self._set_parameters(locals())
 
+    @available_if(_has_stream)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None, offset=None):
-        """Learn from a chunk of a stream.
+        """Learn from a chunk of a stream, with the squared loss.
 
-        With the squared loss, "auto", no batch size and at most 1,024 columns the sums of all rows
-        are kept: ``coef_`` is that of ``fit`` on all rows seen, to rounding, in any order of
-        chunks, and weights count as in ``fit``.
-
-        With the Poisson and gamma losses each chunk is fitted by Newton's method, with a quadratic
-        for the rows before it (renewable estimation; up to 1,024 columns). The first chunk is
-        fitted exactly. For independent rows of one model the estimate has the limit distribution of
-        ``fit`` on all rows seen (Luo and Song 2020).
-
-        Otherwise steps are taken once over the chunk, and the schedule goes on from call to call,
-        as in :meth:`HeavyBallClassifier.partial_fit`.
+        ``coef_`` is that of ``fit`` on all rows seen since the first call, to rounding, in any
+        order of chunks, wherever the columns move. Weights count as in ``fit``. X has at most 1,024
+        columns.
 
         Parameters
         ----------
         X, y, sample_weight, offset : array-like
-            As for ``fit``; where steps are taken, weights are relative within a call.
+            As for ``fit``.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        AttributeError
+            If ``loss`` is not "squared", or a method or a batch size is given.
+        ValueError
+            If X has too many columns, or the chunk does not fit the stream.
         """
         _arrays.refuse_stream(self, X)
-        first = not hasattr(self, "coef_")
+        first = getattr(self, "_stream", None) is None
         X, y, weights, offset = self._checked(X, y, sample_weight, offset, reset=first)
         y = with_offset(self._loss(), y, offset)[1]
         if first:
             self._one_output = y.ndim == 1
-        if _exact_stream.serves(self, X.shape[1]):
-            _exact_stream.add_to_sums(self, X, y, weights)
-        elif self._log_link:
-            _exact_stream.renew(self, X, y, weights)
-        else:
-            _stream.advance(self, X, y.reshape(y.shape[0], -1).T, weights)
+        _stream.take_in(self, X, y, weights)
         return self

@@ -27,8 +27,12 @@ class Reporter:
     def __init__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any, labels: list[str]
     ) -> None:
-        self.estimator, self.labels = estimator, labels
-        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        self.estimator = estimator
+        self.labels = labels
+        if sample_weight is None:
+            metadata = None
+        else:
+            metadata = {"sample_weight": sample_weight}
         self.told = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self.root = self.task = None
         if any(hasattr(estimator, name) for name in WATCHED):
@@ -42,7 +46,8 @@ class Reporter:
 
     def begin(self, output: int) -> None:
         """The run for an output starts."""
-        self.label, self.ticks = self.labels[output], 0
+        self.label = self.labels[output]
+        self.ticks = 0
         if self.root is not None and len(self.labels) > 1:
             self.task = self.root.subcontext(task_name=self.label, max_subtasks=TICKS)
             self.task.call_on_fit_task_begin(**self.told)
@@ -62,7 +67,8 @@ class Reporter:
                 f"[{type(estimator).__name__}] {self.label}: step {k}, objective {value:.6g}, "
                 f"gradient {ratio:.2e} of the first"
             )
-        stop, due = False, min(TICKS, int(share * TICKS))
+        stop = False
+        due = min(TICKS, int(share * TICKS))
         while self.task is not None and self.ticks < due:
             self.ticks += 1
             leaf = self.task.subcontext(task_name="progress")

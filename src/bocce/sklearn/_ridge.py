@@ -88,12 +88,20 @@ class CentredRows:
     def __init__(self, X: Any, Y: Array, weights: Array | None, intercept: bool) -> None:
         c = np.ones(len(Y)) if weights is None else weights
         self.share = c / float(c.sum())
-        self.root, self.intercept = np.sqrt(self.share), intercept
+        self.root = np.sqrt(self.share)
+        self.intercept = intercept
         X = X.toarray() if sp.issparse(X) else np.asarray(X)
         X = X.astype(np.float64, copy=False)
-        self.x_mean = self.share @ X if intercept else np.zeros(X.shape[1])
-        self.y_mean = self.share @ Y if intercept else np.zeros(Y.shape[1])
-        self.X, self.Y = X - self.x_mean, Y - self.y_mean
+        if intercept:
+            self.x_mean = self.share @ X
+        else:
+            self.x_mean = np.zeros(X.shape[1])
+        if intercept:
+            self.y_mean = self.share @ Y
+        else:
+            self.y_mean = np.zeros(Y.shape[1])
+        self.X = X - self.x_mean
+        self.Y = Y - self.y_mean
         for own in (self.X, self.Y):
             own *= self.root[:, None]
 
@@ -103,7 +111,9 @@ class CentredRows:
 
     def subset(self, rows: Array) -> Model:
         """Of some of the rows, where columns are many."""
-        X, Y, root = self.X[rows], self.Y[rows], self.root[rows]
+        X = self.X[rows]
+        Y = self.Y[rows]
+        root = self.root[rows]
         W = float(root @ root)
         x, y = (root @ X / W, root @ Y / W) if self.intercept else (0.0 * X[0], 0.0 * Y[0])
         for own, mean in ((X, x), (Y, y)):
@@ -133,11 +143,13 @@ class CentredRows:
     @cached_property
     def whole(self) -> tuple[Model, Array]:
         """Of all rows, about their mean; and Q, one column for each eigenvalue."""
-        X, Y = self.X, self.Y
+        X = self.X
+        Y = self.Y
         n, d = X.shape
         values, basis = np.linalg.eigh(X.T @ X if d <= n else X @ X.T)
         used = values > FLAT * max(values[-1], 0.0)
-        values, basis = values[used], basis[:, used]
+        values = values[used]
+        basis = basis[:, used]
         means = self.x_mean, self.y_mean
         if d > n:
             return Model(values, basis, basis.T @ Y, *means, X), basis
@@ -145,8 +157,11 @@ class CentredRows:
 
     def left_out(self, l2s: Array) -> list[Array]:
         """For each penalty the predictions (n, q) of the fits without each row."""
-        values, Q = self.whole[0].values, self.whole[1]
-        Q2, rotated, found = np.square(Q), Q.T @ self.Y, []
+        values = self.whole[0].values
+        Q = self.whole[1]
+        Q2 = np.square(Q)
+        rotated = Q.T @ self.Y
+        found = []
         for l2 in l2s:
             kept = values / (values + l2)
             h = Q2 @ kept + (self.share if self.intercept else 0.0)

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import sampling
+from .. import sampling, separation
 from ..control import PLANE, Guarded, Limits, registry
-from ..control.anytime import FIRST_SHARE
 from ..plane.small import NewtonBySums, SmallNewton
 from ..problems import Frame, NotFinite, Problem, norm
 from ..rows import Array
 from ..run import Request, solve
 from ..run.constant import constant
-from ..run.controllers import accelerating_rows, usual_passes
+from ..run.controllers import LEAST_MU, accelerating_rows, usual_passes
 from ..run.driver import LITTLE
 from ..run.result import Progress, Result, StageRun
 from ..run.solve import join_stages
@@ -73,7 +72,7 @@ def with_batch(request: Request, inner: Problem) -> Request:
     """The request with a batch for a method that has a schedule: one at which momentum works."""
     if request.batch_size is not None or reaches_tol(request.facts.name):
         return request
-    return replace(request, batch_size=accelerating_rows(inner, FIRST_SHARE**2))
+    return replace(request, batch_size=accelerating_rows(inner, LEAST_MU**2))
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class FitOutcome:
     stages: list[StageRun]
     stopped: bool = False  # by a callback
     ratio: float = math.nan  # the gradient's norm over the first, in the caller's variables
-    separated: bool = False  # classes, without l2: there is no finite minimiser
+    escape: Array | None = None  # the direction along which f has no minimiser, if any
     first: float = math.nan  # that first norm
     complete: bool = True  # or is the run to be continued from w?
 
@@ -98,7 +97,10 @@ class FitOutcome:
         history = {}
         for name, values in more.history.items():
             before = self.history[name]
-            values = values + before[-1] if name in ("iteration", "passes") else values
+            if name in ("iteration", "passes"):
+                values = values + before[-1]
+            else:
+                values = values
             history[name] = np.concatenate([before, values[1:]])
         return replace(more, history=history, stages=join_stages(self.stages + more.stages))
 
@@ -118,8 +120,11 @@ class OutputRun:
 
     def descend(self) -> FitOutcome:
         """Run until the gradient, in the caller's variables, is tol times the first."""
-        p, inner, request = self.p, self.inner, with_batch(self.request, self.inner)
-        name, wanted = request.facts.name, request.tol
+        p = self.p
+        inner = self.inner
+        request = with_batch(self.request, self.inner)
+        name = request.facts.name
+        wanted = request.tol
         exact = tiny(p.X, outputs_of(p)) and reaches_tol(name)
         goal = min(wanted, TINY_TOL) if exact else wanted
         stop = self._stop_at(goal)
@@ -130,39 +135,48 @@ class OutputRun:
             left = replace(request, passes=request.passes - round(newton.passes))
             ended = newton.then(replace(self, start=newton.w)._driven(left, stop))
         last = float(ended.history["gradient_norm"][-1])
-        last = _at_returned(p, self.frame, ended.w, last, goal * stop.first)
+        if ended is newton:  # the driver judges what it returns itself
+            last = _at_returned(p, self.frame, ended.w, last, goal * stop.first)
         ratio = last / stop.first if stop.first > 0 else 0.0
-        apart = _separated(inner, self.frame, ended.w)
-        return replace(ended, ratio=ratio, separated=apart, first=stop.first)
+        away = separation.after_run(p, self.frame, inner, ended.w, ended.passes)
+        return replace(ended, ratio=ratio, escape=away, first=stop.first)
 
     def _stop_at(self, goal: float) -> Stop:
         """The end of a run: against the gradient's norm at zero or at the best constant prediction,
         whichever is smaller. A cold run sees the gradient at the latter itself."""
-        p, inner, frame = self.p, self.inner, self.frame
+        p = self.p
+        inner = self.inner
+        frame = self.frame
+        measure = frame.measure
 
         def at(intercept: Any) -> float:
             if self.by_sums or inner.rows.foreign:  # where the rows are
                 flat = p.join_intercept(np.zeros(p.shape)[: p.d], np.zeros(p.shape[1:]) + intercept)
-                gradient = inner.sums.gradient if self.by_sums else inner.gradient
-                return norm(frame.gradient_out(gradient(frame.into(flat))))
+                if self.by_sums:
+                    gradient = inner.sums.gradient
+                else:
+                    gradient = inner.gradient
+                return norm(measure.gradient_out(gradient(frame.into(flat))))
             nothing = np.zeros((inner.n, *inner.shape[1:]))
             slopes = inner.slopes(nothing + intercept)
-            return norm(frame.gradient_out(inner.combine(slopes) / inner.n))
+            return norm(measure.gradient_out(inner.combine(slopes) / inner.n))
 
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if self.cold:
                 moved = p.intercept and self.start[-1:].any()
-                stop = Stop(goal, frame, norm_at_zero=at(0.0) if moved else -1.0)
+                stop = Stop(goal, measure, norm_at_zero=at(0.0) if moved else -1.0)
             else:
                 zero = at(0.0)
-                stop = Stop(goal, frame, smaller(zero, at(constant(p))) if p.intercept else zero)
+                stop = Stop(goal, measure, smaller(zero, at(constant(p))) if p.intercept else zero)
         if not (math.isfinite(stop.first) and math.isfinite(stop.norm_at_zero)):
             raise ValueError(OVERFLOW)
         return stop
 
     def _driven(self, request: Request, stop: Stop) -> FitOutcome:
         """The run by the driver."""
-        p, b, stopped = self.p, request.batch_size, False
+        p = self.p
+        b = request.batch_size
+        stopped = False
 
         def watch(now: Progress) -> bool:
             nonlocal stopped
@@ -171,7 +185,10 @@ class OutputRun:
             return stopped
 
         callback = None if self.tell is None else watch
-        rows = None if b is None else sampling.batch_rows("fit", b, p.n)
+        if b is None:
+            rows = None
+        else:
+            rows = sampling.batch_rows("fit", b, p.n)
         request = replace(request, batch_size=rows, w0=self.start, tol=stop.tol, callback=callback)
         try:  # an estimator has checked its parameters
             result = solve(p, request, stop, self.frame, self.inner)
@@ -188,20 +205,29 @@ class OutputRun:
         when the tolerance that was asked for is met and the gradient no longer halves. A run that
         does not get there is not complete. Callbacks are told of the steps at the end.
         """
-        inner, frame = self.inner, self.frame
+        inner = self.inner
+        frame = self.frame
         asked_for_batches = request.facts.needs_T or request.batch_size is not None
         if asked_for_batches or stop.tol == 0.0:
             return None
         if not (self.by_sums or SmallNewton.suits(inner, constant=self.cold)):
             return None
-        newton = NewtonBySums(inner) if self.by_sums else SmallNewton(inner)
+        if self.by_sums:
+            newton = NewtonBySums(inner)
+        else:
+            newton = SmallNewton(inner)
         most = 2 if self.by_sums else newton.limits.steps
         with np.errstate(all="ignore"):
             at = newton.look(frame.into(self.start))
-            points, norms, complete = [at], [stop.begin(at.gradient)], True
+            points = [at]
+            norms = [stop.begin(at.gradient)]
+            complete = True
             while not stop.met(at.gradient, norms[-1]):
                 more = len(points) <= min(most, request.passes)
-                there = newton.step(at, stop.goal / norms[-1]) if more else None
+                if more:
+                    there = newton.step(at, stop.goal / norms[-1])
+                else:
+                    there = None
                 if there is None or not math.isfinite(there.value):
                     complete = False
                     break
@@ -222,7 +248,9 @@ class OutputRun:
         if self.tell is not None:
             for k, (point, size) in enumerate(zip(points, norms)):
                 if self._told(k, frame.out(point.w), point.value, size, stop):
-                    steps, stopped, complete = k, True, True
+                    steps = k
+                    stopped = True
+                    complete = True
                     break
         history = {
             "iteration": np.arange(steps + 1),
@@ -230,7 +258,10 @@ class OutputRun:
             "value": np.array([point.value for point in points[: steps + 1]]),
             "gradient_norm": np.array(norms[: steps + 1]),
         }
-        stages = [StageRun(PLANE.name, steps, inner.n)] if steps else []
+        if steps:
+            stages = [StageRun(PLANE.name, steps, inner.n)]
+        else:
+            stages = []
         return FitOutcome(frame.out(points[steps].w), history, stages, stopped, complete=complete)
 
     def _told(self, k: int, w: Array, value: float, size: float, stop: Stop) -> bool:
@@ -249,10 +280,17 @@ def _at_returned(p: Problem, frame: Frame, w: Array, size: float, wanted: float)
     """
     if not frame.centre.any():
         return size
-    coef, intercept = np.abs(w[: p.d]), np.abs(w[p.d :])
+    coef = np.abs(w[: p.d])
+    intercept = np.abs(w[p.d :])
     moved = EPS * float(np.max(np.abs(frame.centre) @ coef + intercept.sum(axis=0)))
-    curvature = math.inf if p.loss.curvature is None else p.loss.curvature
-    bound = curvature * moved * math.hypot(1.0, norm(frame.centre)) if moved > 0.0 else 0.0
+    if p.loss.curvature is None:
+        curvature = math.inf
+    else:
+        curvature = p.loss.curvature
+    if moved > 0.0:
+        bound = curvature * moved * math.hypot(1.0, norm(frame.centre))
+    else:
+        bound = 0.0
     if bound <= 0.1 * max(size, wanted):
         return size + bound
     with np.errstate(over="ignore", invalid="ignore"):
@@ -261,10 +299,11 @@ def _at_returned(p: Problem, frame: Frame, w: Array, size: float, wanted: float)
 
 def judged(outcome: FitOutcome, inner: Problem, frame: Frame, w: Array) -> FitOutcome:
     """The same run, judged at w: what is left of it after rounding."""
-    at, first = frame.into(np.asarray(w, dtype=np.float64)), outcome.first
+    at = frame.into(np.asarray(w, dtype=np.float64))
+    first = outcome.first
     size = _by_sums(inner, frame, at)
     if size is None:
-        size = norm(frame.gradient_out(inner.gradient(at)))
+        size = norm(frame.measure.gradient_out(inner.gradient(at)))
     return replace(outcome, ratio=size / first if first > 0 else 0.0)
 
 
@@ -274,8 +313,10 @@ def _by_sums(inner: Problem, frame: Frame, at: Array) -> float | None:
     sums = inner.known("sums")
     if sums is None or not sums.sound:
         return None
-    size = norm(frame.gradient_out(sums.gradient(at) + inner.penalty_gradient(at)))
-    return size if norm(frame.error_out(sums.error(at))) <= 0.01 * size else None
+    size = norm(frame.measure.gradient_out(sums.gradient(at) + inner.penalty_gradient(at)))
+    if norm(frame.measure.error_out(sums.error(at))) <= 0.01 * size:
+        return size
+    return None
 
 
 def _share(ratio: float, goal: float) -> float:
@@ -293,14 +334,3 @@ def _columns(result: Result, n: int) -> dict[str, Array]:
         "value": result.history["value"],
         "gradient_norm": result.history["grad_norm"],
     }
-
-
-def _separated(inner: Problem, frame: Frame, w: Array) -> bool:
-    """Are all rows on their side where no l2 keeps w from growing?"""
-    if inner.l2 > 0.0 or not (inner.loss.Plain.margin or inner.loss.multi_output):
-        return False
-    z = inner.predict(frame.into(w))
-    if inner.loss.multi_output:
-        z = z - z[np.arange(inner.n), inner.y][:, None]
-        return bool((np.count_nonzero(z >= 0.0, axis=1) == 1).all())
-    return bool((inner.y.real * (z + inner.y.imag) > 0.0).all())

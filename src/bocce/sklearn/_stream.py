@@ -1,193 +1,155 @@
-"""``partial_fit``: a schedule that goes on from call to call, over chunks that are seen once."""
+"""``partial_fit`` of the squared loss: all that ridge regression needs to know of the rows seen.
+
+With weights c_i of sum W, rows x_i and targets y_i about their weighted mean m, that is the
+triangular factor R of the matrix with the rows sqrt(c_i) ((x_i, y_i) - m):
+
+    R^T R = sum_i c_i ((x_i, y_i) - m)((x_i, y_i) - m)^T.
+
+Two sets of rows make one whose factor is that of R_1, R_2 and the row sqrt(W_1 W_2/W) (m_1 - m_2),
+stacked. So no sum is taken about a point far from its rows, and no condition number is squared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lstsq
 
-from .. import sampling
-from ..control.stream import AVERAGED, BATCH, CUT, Stream, StreamPlace, Trail
-from ..problems import Frame, Problem
+from ..problems._input import CONSTANT, check_penalty
 from ..rows import Array
-from ..run import Request
-from ..run.controllers import check_curvature, recipe_of
-from ..run.stream import over_chunk
-from ._run import asked, constant, with_batch
+
+MOST_COLUMNS = 1024  # of X: the factor has a number for each pair of them
+FLAT = 1e-12  # of the longest column, all scaled alike: what is shorter is rounding
 
 
-@dataclass
-class StreamState:
-    """What an estimator keeps between calls: the stream, its frame, and what it has told."""
+@dataclass(frozen=True)
+class RowsSeen:
+    """What is known of rows (x, y); two sets of rows add up to one."""
 
-    request: Request
-    frame: Frame
-    stream: Stream
-    first_rows: int
-    flat: Array  # which columns have had one value in all rows so far
-    penalty: Array | None  # its factors, one a variable
-    calls: int = 0
-    rows: int = 0
+    count: int
+    weight: float
+    mean: Array  # (d + q,)
+    factor: Array  # (d + q or fewer, d + q)
+
+    @classmethod
+    def of(cls, rows: Array, c: Array) -> RowsSeen:
+        """Of rows with weights c."""
+        weight = float(c.sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = c @ rows / weight
+            mean = mean + c @ (rows - mean) / weight  # The first mean is rounded.
+            return cls(len(rows), weight, mean, triangle(np.sqrt(c)[:, None] * (rows - mean)))
+
+    def __add__(self, other: RowsSeen) -> RowsSeen:
+        weight = self.weight + other.weight
+        share = other.weight / weight
+        apart = other.mean - self.mean
+        between = math.sqrt(self.weight * share) * apart
+        factor = triangle(np.vstack([self.factor, other.factor, between]))
+        return RowsSeen(self.count + other.count, weight, self.mean + share * apart, factor)
+
+    def about_zero(self) -> Array:
+        """The factor of the rows as they are."""
+        return triangle(np.vstack([self.factor, math.sqrt(self.weight) * self.mean]))
 
 
-def classes_of(named: Any, known: Array | None) -> Array:
-    """The classes of a stream; ``known`` since its first call."""
-    if named is None and known is None:
-        raise ValueError("partial_fit: classes must be passed on the first call.")
-    classes = np.unique(known if named is None else named)
-    if classes.size < 2:
+def triangle(rows: Array) -> Array:
+    """R of the decomposition of rows into an orthogonal and a triangular matrix.
+
+    >>> float(abs(triangle(np.array([[3.0], [4.0]]))[0, 0]).round(12))
+    5.0
+    """
+    if not np.isfinite(rows).all():
         raise ValueError(
-            f"partial_fit: classes={classes.tolist()!r} must be two or more different classes; "
-            "name all that the stream will have."
+            "partial_fit: sums over X and y overflow, must be finite; divide X and y by a constant."
         )
-    if known is not None and not np.array_equal(classes, known):
+    return np.linalg.qr(rows, mode="r")
+
+
+def solution(model: Any, seen: RowsSeen, d: int) -> tuple[Array, Array, Array]:
+    """Coefficients (q, d), intercepts and objectives (q,) with the estimator's penalty."""
+    centred = bool(model.fit_intercept)
+    R = seen.factor if centred else seen.about_zero()
+    ridge = model.l2 * _factors(model, seen, d)
+    penalty = np.zeros((d, R.shape[1]))
+    np.fill_diagonal(penalty, np.sqrt(seen.weight * ridge))
+    R = triangle(np.vstack([R, penalty]))
+    A = R[:, :d]
+    size = np.sqrt(np.square(A / _largest(A)).sum(axis=0)) * _largest(A)
+    size[size == 0.0] = 1.0
+    w = lstsq(A / size, R[:, d:], cond=FLAT, lapack_driver="gelsy")[0] / size[:, None]
+    missed = R[:, d:] - A @ w
+    values = 0.5 * np.square(missed).sum(axis=0) / seen.weight
+    coef = w.T
+    if centred:
+        return coef, seen.mean[d:] - coef @ seen.mean[:d], values
+    return coef, np.zeros(len(coef)), values
+
+
+def _largest(A: Array) -> Any:
+    """The largest number of each column, 1 where all are zero: its square may overflow."""
+    largest = np.abs(A).max(axis=0)
+    return np.where(largest > 0.0, largest, 1.0)
+
+
+def _factors(model: Any, seen: RowsSeen, d: int) -> Array:
+    """What l2 is multiplied by, column by column."""
+    factors = check_penalty(type(model).__name__, model.penalty, d)
+    factors = np.ones(d) if factors is None else factors
+    if not model.standardize:
+        return factors
+    variance = np.square(seen.factor[:, :d]).sum(axis=0) / seen.weight
+    varies = variance > np.square(CONSTANT * seen.mean[:d])
+    return factors * np.where(varies, variance, 1.0)
+
+
+def take_in(model: Any, X: Any, y: Array, weights: Array | None) -> None:
+    """Take in a chunk, and set what a fit sets; nothing changes where sums overflow."""
+    d = X.shape[1]
+    if d > MOST_COLUMNS:
         raise ValueError(
-            f"partial_fit: classes={classes.tolist()!r} must be those of the first call, "
-            f"{known.tolist()!r}; leave them out, or start with a clone."
+            f"partial_fit: X has {d} columns, must have at most {MOST_COLUMNS}, because a number "
+            "is kept for each pair; use fit on all rows, or SGDRegressor for streams."
         )
-    return classes
+    Y = y.reshape(len(y), -1)
+    dense = X.toarray() if sp.issparse(X) else X
+    c = np.ones(len(Y)) if weights is None else weights
+    chunk = RowsSeen.of(np.column_stack([np.asarray(dense, dtype=np.float64), Y]), c)
+    before: RowsSeen | None = getattr(model, "_stream", None)
+    if before is not None and before.mean.size != chunk.mean.size:
+        raise ValueError(
+            f"partial_fit: y has {Y.shape[1]} outputs, must have "
+            f"{before.mean.size - d} as at the first call; start with a clone."
+        )
+    seen = chunk if before is None else before + chunk
+    coef, intercept, values = solution(model, seen, d)
+    for name, value in model._fitted(coef, intercept, X).items():
+        setattr(model, name, value)
+    _publish(model, values, seen.count, first=before is None)
+    model._stream = seen
+    model._seen = None
 
 
-def advance(estimator: Any, X: Any, targets: Iterable[Array], weights: Array | None) -> None:
-    """Take the steps of one chunk, and set what a fit sets."""
-    told: StreamState | None = getattr(estimator, "_stream", None)
-    outputs = list(targets)
-    first = estimator._problem(X, outputs[0], weights)
-    if told is None:
-        told = _begin(estimator, first, outputs)
-    first = first.with_fields(penalty=told.penalty)  # in the units of the first chunk
-    check_outputs(len(outputs), len(told.stream.place.trails))
-    varies = told.flat & ~_flat_columns(first)
-    if varies.any():
-        _reframe(told, first, varies)
-        told.flat &= ~varies
-    inner = told.frame.problem(first).with_fields(avoid_gram=True)
-    problems = [inner.with_encoded(y) for y in outputs]
-    seed = sampling.part_seed(told.request.seed, told.calls)
-    over_chunk(told.stream, problems, told.request.batch_size, seed)
-    told.calls += 1
-    told.rows += inner.n
-    points, passes = told.stream.points(), told.rows / told.first_rows
-    history = []
-    for u, problem in zip(points, problems):
-        look = problem.look(u)
-        norm = float(np.linalg.norm(told.frame.gradient_out(look.gradient)))
-        history.append((told.stream.place.k, passes, look.value, norm))
-    rows = estimator._outputs(len(points))
-    fitted = np.zeros((rows, X.shape[1])), np.zeros(rows)
-    for j, u in enumerate(points):
-        estimator._put(*fitted, estimator._place(j), told.frame.out(u))
-    publish(estimator, told, X, fitted, history, _plan(told))
-
-
-def _begin(estimator: Any, p: Problem, outputs: list[Array]) -> StreamState:
-    """Frame, constants, batch and schedule, from the first chunk."""
-    frame = Frame.of(p)
-    inner = frame.problem(p)
-    c = inner.constants()
-    check_curvature(inner, c.L, "partial_fit")
-    L = c.L if c.L > 0 else 1.0
-    request = asked(
-        estimator.method, estimator.batch_size, estimator.max_iter, 0.0, estimator._seed()
+def _publish(model: Any, values: Array, rows: int, first: bool) -> None:
+    """Set ``history_``, ``n_iter_`` and ``plan_``: they go on from call to call."""
+    calls = 1 if first else model.n_iter_ + 1
+    count = values.size
+    now = {
+        "iteration": np.full(count, calls),
+        "passes": np.full(count, float(calls)),
+        "value": values,
+        "gradient_norm": np.zeros(count),
+        "output": np.arange(count),
+    }
+    if not first:
+        now = {name: np.append(model.history_[name], value) for name, value in now.items()}
+    model.history_ = now
+    model.n_iter_ = calls
+    model.plan_ = (
+        f"A stream of {calls} chunks and {rows:,} rows: their sums are kept, and coef_ "
+        "is the exact ridge regression on all of them."
     )
-    facts, named = request.facts, None
-    if facts.looks_at_batch or facts.all_rows:
-        raise ValueError(
-            f"partial_fit: method={facts.name!r} looks at rows before it steps, must be a "
-            "schedule; use 'auto'."
-        )
-    if facts.needs_T:
-        request = with_batch(request, inner)
-        recipe, T, _ = recipe_of(inner, request.checked(inner, "partial_fit"))
-        named = recipe.build(T)
-    warm = hasattr(estimator, "coef_")
-    coef, intercept = estimator._started(estimator._outputs(len(outputs)), p.d, warm)
-    starts = []
-    for j, y in enumerate(outputs):
-        where = estimator._place(j)
-        if p.intercept and not warm:
-            intercept[where] = constant(p.with_encoded(y))
-        starts.append(p.join_intercept(coef[where].T, intercept[where]))
-    place = StreamPlace([Trail.at(frame.into(start)) for start in starts])
-    request = replace(request, batch_size=request.batch_size or BATCH)
-    stream = Stream(L, c.mu, max(c.L_max, L), place, named)
-    return StreamState(request, frame, stream, inner.n, _flat_columns(p), p.penalty)
-
-
-def _flat_columns(p: Problem) -> Array:
-    """Columns of which the frame says nothing: constant beside an intercept, or zero."""
-    X = p.given.X
-    most, least = X.max(axis=0), X.min(axis=0)
-    if p.given.sparse:
-        most, least = most.toarray().ravel(), least.toarray().ravel()
-    centred = p.intercept and not p.given.sparse
-    return np.asarray(most == least if centred else (most == 0.0) & (least == 0.0))
-
-
-def _reframe(told: StreamState, p: Problem, varies: Array) -> None:
-    """Columns that vary for the first time are centred and scaled as this chunk says; the iterates
-    stay where they are. (A scale that was chosen for a constant would make their rows so long that
-    no column learns.)"""
-    fresh, old = Frame.of(p), told.frame
-    centre = np.where(varies, fresh.centre, old.centre)
-    told.frame = frame = Frame(centre, np.where(varies, fresh.scale, old.scale), old.unit)
-    for trail in told.stream.place.trails:
-        trail.w, trail.v = (frame.into(old.out(u)) for u in (trail.w, trail.v))
-        trail.sums = np.array([frame.into(old.out(u)) for u in trail.sums])
-    c = frame.problem(p).constants()
-    told.stream.L, told.stream.mu = max(told.stream.L, c.L), min(told.stream.mu, c.mu)
-
-
-def check_outputs(found: int, known: int) -> None:
-    """Every chunk has the outputs of the first."""
-    if found != known:
-        raise ValueError(
-            f"partial_fit: y has {found} outputs, must have {known} as at the first call; "
-            "start with a clone."
-        )
-
-
-def publish(
-    estimator: Any,
-    stream: Any,
-    X: Any,
-    fitted: tuple[Array, Array],
-    history: list[tuple[int, float, float, float]],
-    said: str,
-) -> None:
-    """Set what a fit sets; ``history`` has a row for each output, and goes on from call to call."""
-    for name, value in estimator._fitted(*fitted, X).items():
-        setattr(estimator, name, value)
-    names = ("iteration", "passes", "value", "gradient_norm", "output")
-    now = dict(zip(names, map(np.array, (*zip(*history), range(len(history))))))
-    if stream.calls > 1:
-        now = {name: np.append(estimator.history_[name], now[name]) for name in names}
-    estimator.history_, estimator.n_iter_, estimator.plan_ = now, stream.calls, said
-    estimator._stream, estimator._seen = stream, None
-
-
-def _plan(told: StreamState) -> str:
-    stream = told.stream
-    k, size, named = stream.place.k, told.request.batch_size, stream.named
-    batches = f"{size:g} of a chunk" if isinstance(size, float) else f"{size} rows"
-    said = (
-        f"A stream: {told.calls} chunks, {told.rows} rows, {k} steps of batches of {batches}, "
-        f"method {told.request.facts.name!r}. Scaling and curvature (L = {stream.L:.3g}, mu = "
-        f"{stream.mu:.3g}) are those of the first chunk, L_max = {stream.L_max:.3g} is the largest "
-        "so far."
-    )
-    if named is None:
-        said += (
-            f" Stage {stream.place.stage + 1}: each is twice as long as the one before, with steps "
-            f"{CUT:.2g} times as long; coef_ is the mean over the last {AVERAGED} stages."
-        )
-    elif k > named.T:
-        said += f" The schedule's {named.T} steps are over; its last values are held."
-    if (count := stream.doublings) > 0:
-        said += (
-            f" {count} time{'s' * (count > 1)} a chunk's loss blew up; it was taken back and done "
-            f"again with shorter steps, now 1/{2**count} of what was planned."
-        )
-    return said

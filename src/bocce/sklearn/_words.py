@@ -9,6 +9,7 @@ from ..inference import MOST_VARIABLES
 from ..problems import Frame, Problem
 from ..run import Request
 from ..run.certain import affordable
+from ..run.coefficients import escape_words, variable_names
 from ._run import FitOutcome, reaches_tol
 
 SHOWN = 3  # outputs that are told one by one
@@ -25,8 +26,12 @@ def plan(
     """The paragraph for a practitioner."""
     if not any(outcome.stages for outcome in outcomes):
         return "The objective does not depend on the coefficients, or is least where it began."
-    d, used = estimator.n_features_in_, frame.scale.size
-    columns = f"{d} columns" if used == d else f"{d} columns ({used} with entries)"
+    d = estimator.n_features_in_
+    used = frame.scale.size
+    if used == d:
+        columns = f"{d} columns"
+    else:
+        columns = f"{d} columns ({used} with entries)"
     said = [
         f"{problem.loss.description}: {problem.n} rows, {columns}, l2 = {problem.l2:g}.",
         _scaling(frame),
@@ -50,7 +55,8 @@ def plan(
 
 
 def _scaling(frame: Frame) -> str:
-    low, high = frame.scale.min(), frame.scale.max()
+    low = frame.scale.min()
+    high = frame.scale.max()
     done = ["centred"] if frame.centre.any() else []
     if not low == high == 1.0:
         done.append(f"multiplied by {low:.3g} to {high:.3g}")
@@ -70,8 +76,14 @@ def _course(outcome: FitOutcome, request: Request) -> str:
         if takes_all_rows(stage.method):
             how = "on all rows, each the best on the plane of gradient and momentum"
         told.append(f"{stage.steps} step{'s' * (stage.steps != 1)} {how}")
-    tol = f" (tol = {request.tol:g})" if request.tol > 0 else ""
-    stopped = " It was stopped by a callback." if outcome.stopped else ""
+    if request.tol > 0:
+        tol = f" (tol = {request.tol:g})"
+    else:
+        tol = ""
+    if outcome.stopped:
+        stopped = " It was stopped by a callback."
+    else:
+        stopped = ""
     return (
         f"Method {request.facts.name!r} took {', then '.join(told) or 'no step'}: "
         f"{outcome.passes:.3g} passes over the data; the gradient's norm fell to "
@@ -95,19 +107,20 @@ def _direct(problem: Problem, outcomes: list[FitOutcome]) -> str:
 def trouble(estimator: Any, outcomes: list[FitOutcome], request: Request, labels: list[str]) -> str:
     """Why ``tol`` was not reached and what to do, or that there is no minimiser; else ""."""
     name = type(estimator).__name__
-    apart = [label for label, o in zip(labels, outcomes) if o.separated]
-    if apart:
-        return (
-            f"{name}: l2=0 and the classes are separated by a hyperplane ({', '.join(apart)}), so "
-            "no finite minimiser exists: the objective falls to 0 as coef_ grows, and "
-            "probabilities tend to 0 and 1. Set l2 > 0, for example 1e-4."
-        )
+    for j, outcome in enumerate(outcomes):
+        if outcome.escape is not None:
+            names = variable_names(estimator._seen.problems[j], estimator._column_names())
+            which = f" [{labels[j]}]" if len(outcomes) > 1 else ""
+            return f"{name}{which}: {escape_words(names, outcome.escape)}"
     missed = [j for j, o in enumerate(outcomes) if not (o.ratio <= request.tol or o.stopped)]
     if request.tol == 0.0 or not missed:
         return ""
     worst = max(missed, key=lambda j: outcomes[j].ratio)
     o = outcomes[worst]
-    which = "" if len(outcomes) == 1 else f" for {len(missed)} of {len(outcomes)} runs"
+    if len(outcomes) == 1:
+        which = ""
+    else:
+        which = f" for {len(missed)} of {len(outcomes)} runs"
     return (
         f"{name}: the gradient's norm is {o.ratio:.2g} of the first{which} after "
         f"{o.passes:.3g} passes, not tol={request.tol:g}; {_remedy(o, request)}"

@@ -3,7 +3,7 @@
 from ..schedules.stages import stage_count
 from ._lmi import Multipliers
 from .accelerated import bound_bounded_noise, bound_shb
-from .batch import Target, batch_threshold, epsilon_target, zeta2
+from .batch import Target, batch_threshold, epsilon_target, useful_batch, zeta2
 from .best import BestHeavyBall, best_heavy_ball, none_better
 from .certificate import bound_stationary, certificate, certified_batch_size, certified_rate
 from .convex import ConvexCertificate, certify_convex, convex_words
@@ -83,5 +83,6 @@ __all__ = [
     "psi_two_samples",
     "stage_count",
     "two_phase_exponent",
+    "useful_batch",
     "zeta2",
 ]

@@ -72,15 +72,20 @@ class Decrease:
     """What must hold for V to fall by r^2 a step with one method, and to bound |w|^2."""
 
     def __init__(self, method: MethodNumbers) -> None:
-        self.method, one = method, method.m / method.m  # 1, as a number of the method's kind
+        # 1, as a number of the method's kind
+        self.method = method
+        one = method.m / method.m
         w, w1, w2, u1, u = np.eye(5, dtype=int) * one
-        y, y1 = w + method.theta * (w - w1), w1 + method.theta * (w1 - w2)
-        after, zero = w + method.beta * (w - w1) - method.a * u, w - w
+        y = w + method.theta * (w - w1)
+        y1 = w1 + method.theta * (w1 - w2)
+        after = w + method.beta * (w - w1) - method.a * u
+        zero = w - w
         self.now = np.array([w, w1, w2, u1])  # the state
         self.then = np.array([after, w, w1, u])  # the state after a step without noise
         self.value = -np.outer(u, u)  # with 2 R F it bounds the noise of a row,
         self.slope = method.R * symmetric(u, y) + self.value  # and so does R <u, y> - |u|^2
-        places, slopes = {"y": y, "y-": y1, "*": zero}, {"y": u, "y-": u1, "*": zero}
+        places = {"y": y, "y-": y1, "*": zero}
+        slopes = {"y": u, "y-": u1, "*": zero}
         self.interpolation = {  # Q_ij >= 0, the quadratic part
             (i, j): interpolation(method.m, places[i] - places[j], slopes[i], slopes[j])
             for i, j in PAIRS

@@ -40,11 +40,13 @@ def means(
     """
     alpha, beta, theta = table
     fed = np.zeros((alpha.size, 2))
-    m, v = np.sqrt(error0), np.zeros(lam.size)
+    m = np.sqrt(error0)
+    v = np.zeros(lam.size)
     for k in range(alpha.size):
         for i in range(lam.size):
             y = m[i] + theta[k] * v[i]
-            first, second = lam[i] * (L_max - lam[i]) * y * y, excess * lam[i] * y * y
+            first = lam[i] * (L_max - lam[i]) * y * y
+            second = excess * lam[i] * y * y
             if apart:
                 fed[k, 0] += first
                 fed[k, 1] += second
@@ -80,21 +82,30 @@ def weights(
     on it more than reach[k] times their largest values there. The line is then c1 or c2 t alone.
     """
     alpha, beta, theta = table
-    T, d = alpha.size, lam.size
-    w11, w12, w22 = final.copy(), np.zeros(d), np.zeros(d)
-    u, hull = np.empty(d), np.empty(d + 1, np.int64)
-    start, whole = 0.0, 0.0
+    T = alpha.size
+    d = lam.size
+    w11 = final.copy()
+    w12 = np.zeros(d)
+    w22 = np.zeros(d)
+    u = np.empty(d)
+    hull = np.empty(d + 1, np.int64)
+    start = 0.0
+    whole = 0.0
     for k in range(T - 1, -1, -1):
-        top, slope = 0.0, 0.0
+        top = 0.0
+        slope = 0.0
         for i in range(d):
             size = w11[i] + 2.0 * w12[i] + w22[i]
             if not size < LARGEST:
                 return math.inf, math.inf
             u[i] = max(size, 0.0)
-            top, slope = max(top, u[i]), max(slope, lam[i] * u[i])
-        c1, c2 = top, 0.0
+            top = max(top, u[i])
+            slope = max(slope, lam[i] * u[i])
+        c1 = top
+        c2 = 0.0
         if reach.size > 0:
-            c1, c2 = top * reach[k, 0], slope * reach[k, 1]
+            c1 = top * reach[k, 0]
+            c2 = slope * reach[k, 1]
             c1, c2 = (c1, 0.0) if c1 <= c2 * aim[k] or aim[k] == math.inf else (0.0, c2)
         elif aim[k] < math.inf:
             count = 1
@@ -102,21 +113,25 @@ def weights(
             for i in range(d):
                 while count > 1:
                     # drop the last point if it lies below the line from the one before it to i
-                    p, o = hull[count - 1], hull[count - 2]
+                    p = hull[count - 1]
+                    o = hull[count - 2]
                     t_o, u_o = (0.0, 0.0) if o < 0 else (1.0 / lam[o], u[o])
-                    t_p, t_i = 1.0 / lam[p], 1.0 / lam[i]
+                    t_p = 1.0 / lam[p]
+                    t_i = 1.0 / lam[i]
                     if (u[p] - u_o) * (t_i - t_o) > (u[i] - u_o) * (t_p - t_o):
                         break
                     count -= 1
                 hull[count] = i
                 count += 1
             for j in range(1, count):
-                i, o = hull[j], hull[j - 1]
+                i = hull[j]
+                o = hull[j - 1]
                 if aim[k] <= 1.0 / lam[i]:
                     t_o, u_o = (0.0, 0.0) if o < 0 else (1.0 / lam[o], u[o])
                     slope = (u[i] - u_o) / (1.0 / lam[i] - t_o)
                     if slope > 0.0:
-                        c1, c2 = max(u_o - slope * t_o, 0.0), slope
+                        c1 = max(u_o - slope * t_o, 0.0)
+                        c2 = slope
                     break
             short = 0.0  # of rounding: the line must lie above every point
             for i in range(d):
@@ -131,7 +146,8 @@ def weights(
             x = alpha[k] * lam[i]
             s = beta[k] - theta[k] * x
             q = strength * lam[i] * (c1 * (L_max - lam[i]) + c2 * excess)
-            a, b = w11[i], w12[i]
+            a = w11[i]
+            b = w12[i]
             w11[i] = a - 2.0 * x * (a + b) + x * x * u[i] + q
             w12[i] = s * (a + b - x * u[i]) + q * theta[k]
             w22[i] = s * s * u[i] + q * theta[k] ** 2

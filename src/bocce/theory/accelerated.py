@@ -61,8 +61,10 @@ def bound_shb(
     where = "bound_shb"
     which = _checks.choice(where, "which", which, ["corrected", "printed", "gronwall"])
     T, L, mu, a, D, chi = _rules.given(where, T=T, L=L, mu=mu, a=a, D=D, chi=chi)
-    kappa, noise = L / mu, zeta(where, n, b)
-    floor, size = 12.0 * noise * chi / mu, 6.0 * math.sqrt(2.0 * kappa / a) * D
+    kappa = L / mu
+    noise = zeta(where, n, b)
+    floor = 12.0 * noise * chi / mu
+    size = 6.0 * math.sqrt(2.0 * kappa / a) * D
     rate = 1.0 - 2.0 * math.sqrt(kappa * noise)
     threshold = batch_threshold(n, kappa, a, interpolation=which == "corrected" or chi == 0.0)
     if which == "printed":
@@ -118,11 +120,13 @@ def bound_bounded_noise(
     >>> f"{bound.bias:.3e} {bound.noise:.3e}"
     '9.892e-03 6.030e-02'
     """
-    where, remedy = "bound_bounded_noise", "the root of a bound on the rows' variance"
+    where = "bound_bounded_noise"
+    remedy = "the root of a bound on the rows' variance"
     which = _checks.choice(where, "which", which, ["corrected", "printed", "sqrt"])
     T, L, mu, a, D = _rules.given(where, T=T, L=L, mu=mu, a=a, D=D)
     sigma = _checks.real(where, "sigma", sigma, least=0.0, remedy=remedy)
-    kappa, noise = L / mu, zeta(where, n, b) / math.sqrt(3.0)
+    kappa = L / mu
+    noise = zeta(where, n, b) / math.sqrt(3.0)
     trust = verdict(trusted="the noise stays below sigma along the run; L >= lambda_max")
     if which == "sqrt":
         rho = 1.0 - 0.5 * math.sqrt(a / kappa)

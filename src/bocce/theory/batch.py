@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .. import _checks
 from ..schedules import _rules
-from ..schedules.adaptive import sampling_noise
+from ..schedules.accelerated import sampling_noise
 from .result import Condition, verdict_for_rows
 
 C = 3**5 * 2**6  # the constant of b*, 15552
@@ -44,6 +44,8 @@ def zeta(where: str, n: int, b: int) -> float:
 
 def fraction_for(n: int, zeta0_squared: float) -> float:
     """The real b at which (n - b)/((n - 1) b) equals the given value: n/(1 + (n-1) zeta0^2)."""
+    if n == 1:
+        return 1.0  # the only batch, also where zeta0^2 is infinite
     return n / (1.0 + (n - 1) * zeta0_squared)
 
 
@@ -86,7 +88,75 @@ def batch_threshold(
 
 def above(b: int, threshold: float) -> Condition:
     """The condition b >= threshold, in words."""
-    return (b >= threshold, f"b={b} is below b*={threshold:.8g}")
+    return b >= threshold, f"b={b} is below b*={threshold:.8g}"
+
+
+def useful_batch(
+    *,
+    L: float,
+    R2: float,
+    gradient_noise: float = 0.0,
+    gap: float | None = None,
+    momentum_gain: float = 1.0,
+) -> float:
+    """B, the batch at which half of the possible speed is reached: twice the steps of all rows.
+
+    B = 2 (R2 + gradient_noise/(2 gap))/L times momentum_gain.
+
+    On all rows SGD gains from longer steps up to the edge 2/L. With batches of b rows the error
+    falls fastest at alpha = b/R2, half of its edge. A noise floor alpha gradient_noise/(4 b) of
+    half of the gap needs alpha <= 2 b gap/gradient_noise. So 1/alpha = L/2 + R2/b +
+    gradient_noise/(2 b gap), to a factor of about 1.5, and the steps are proportional to 1/alpha:
+    S = S_min (1 + B/b). Momentum divides S_min by ``momentum_gain`` and leaves the rows S_min B at
+    small batches as they are, so it multiplies B.
+
+    Guarantee: none, a rule. Measured against exact curves in docs/which-batch.md. What is proved
+    (batches and steps that no momentum can use) is in docs/theory/useful-batch.md. It holds for
+    quadratics and constant steps. Source: not in the paper.
+
+    Parameters
+    ----------
+    L, R2 : float
+        The largest eigenvalue of the Hessian A; the least rho with E[|x|^2 x x^T] <= rho A,
+        ``problem.constants().sharpest[0]`` (Gaussian rows: tr A + 2 L); R2 >= L.
+    gradient_noise, gap : float
+        The trace of the covariance of one row's gradient at the minimiser,
+        ``problem.noise().chi2``; the f - f* that is aimed at, needed where there is noise.
+    momentum_gain : float, default 1.0
+        Steps of SGD over steps with momentum, on all rows; 1 for SGD.
+
+    Returns
+    -------
+    float
+        Rows. Of n rows without replacement the batch is ``n/(1 + (n - 1)/B)``.
+
+    Raises
+    ------
+    ValueError
+        If gap is left out where gradient_noise > 0, or a number is out of its range.
+
+    Examples
+    --------
+    >>> useful_batch(L=1.0, R2=12.0)
+    24.0
+    >>> useful_batch(L=1.0, R2=12.0, gradient_noise=0.4, gap=0.01, momentum_gain=3.0)
+    192.0
+    """
+    where = "useful_batch"
+    L = _checks.real(where, "L", L, above=0.0, remedy="the largest eigenvalue of the Hessian")
+    remedy = "rows bound their mean; tr A + 2 L for Gaussian rows"
+    R2 = _checks.real(where, "R2", R2, least=L * (1.0 - 1e-12), remedy=remedy)
+    noise = _checks.real(where, "gradient_noise", gradient_noise, least=0.0, remedy="a variance")
+    remedy = "SGD's steps over those with momentum"
+    gain = _checks.real(where, "momentum_gain", momentum_gain, above=0.0, remedy=remedy)
+    if gap is not None:
+        gap = _checks.real(where, "gap", gap, above=0.0, remedy="the f - f* that is aimed at")
+        return 2.0 * (R2 + noise / (2.0 * gap)) / L * gain
+    if noise > 0.0:
+        rule = f"a number where gradient_noise={noise:.6g} is not 0"
+        remedy = "noise matters by the gap that is aimed at: give f - f*"
+        raise _checks.refused(ValueError, where, "gap", gap, rule, remedy)
+    return 2.0 * R2 / L * gain
 
 
 @dataclass(frozen=True)
@@ -150,8 +220,12 @@ def epsilon_target(
     where = "epsilon_target"
     epsilon = _checks.real(where, "epsilon", epsilon, above=0.0, remedy="the target is its root")
     L, mu, chi, D = _rules.given(where, L=L, mu=mu, chi=chi, D=D)
-    kappa, noise = L / mu, zeta(where, n, b)
-    a = 1.0 if chi == 0.0 else min(1.0, (mu / (24.0 * chi)) ** 2 * epsilon)
+    kappa = L / mu
+    noise = zeta(where, n, b)
+    if chi == 0.0:
+        a = 1.0
+    else:
+        a = min(1.0, (mu / (24.0 * chi)) ** 2 * epsilon)
     if a == 0.0:
         raise ValueError(
             f"{where}: epsilon={epsilon!r} must be larger, because the step scale (mu/(24 chi))^2 "

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _checks
 from ..schedules import Schedule, _rules
-from ..schedules.minimax import best_steps, minimax_heavy_ball
+from .minimax import best_steps, minimax_heavy_ball
 
 MOST_COPIES = 1000  # rows on the slow coordinate of an instance
 PROVED = (1e-6, 1e-5, 1e-4)  # how much better than the best, of 1 - rate, is proved impossible
@@ -45,7 +45,9 @@ class BestHeavyBall:
     @property
     def gain(self) -> float:
         """How many steps of SGD one step is worth: ln rate / ln sgd_rate, 1 where beta = 0."""
-        return math.log(self.rate) / math.log(self.sgd_rate) if self.rate > 0.0 else 1.0
+        if self.rate > 0.0:
+            return math.log(self.rate) / math.log(self.sgd_rate)
+        return 1.0
 
     def schedule(self, T: int, L: float = 1.0) -> Schedule:
         """The step and momentum as a schedule, for a problem whose largest eigenvalue is L.
@@ -70,7 +72,7 @@ def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
 
     with lambda_max = 1, mu = 1/kappa, L_max = R. Rows that touch one of two coordinates
     (``bocce.data.extremal``) attain it. For large kappa momentum is worth nothing, beta = 0
-    exactly, once zeta0^2 (R + 1) >= 1.
+    exactly, once zeta0^2 (R + 1) >= 1. On all rows, zeta2 = 0, it is Polyak's heavy ball.
 
     Guarantee: ``rate`` is certified for every data set with these constants. It is found by a
     search; ``none_better`` proves that no (alpha, beta) has a smaller rate than ``lowest``, and 1 -
@@ -97,11 +99,21 @@ def best_heavy_ball(kappa: float, R: float, zeta2: float) -> BestHeavyBall:
     mu = 1.0 / kappa
     slow, step = best_steps(np.zeros(1), zeta2, R, mu, 1.0, math.inf)
     plain = (float(step[0]), 0.0, 1.0 - float(slow[0]))
-    alpha, beta, rate = minimax_heavy_ball(zeta2, R, mu, 1.0)
+    if zeta2 == 0.0:
+        alpha, beta, rate = _polyak(kappa)
+    else:
+        alpha, beta, rate = minimax_heavy_ball(zeta2, R, mu, 1.0)
     if rate >= plain[2]:
         alpha, beta, rate = plain
     lowest = _proved(rate, kappa, R, zeta2)
     return BestHeavyBall(alpha, beta, rate, lowest, plain[2], _instance(kappa, R))
+
+
+def _polyak(kappa: float) -> tuple[float, float, float]:
+    """The best step, momentum and rate on all rows, in closed form (Polyak, 1964)."""
+    root = math.sqrt(1.0 / kappa)
+    rate = (1.0 - root) / (1.0 + root)
+    return 4.0 / (1.0 + root) ** 2, rate**2, rate
 
 
 def _proved(rate: float, kappa: float, R: float, zeta2: float) -> float:
@@ -156,7 +168,8 @@ def none_better(rate: float, kappa: float, R: float, zeta2: float) -> bool:
     kappa, R, zeta2 = _rules.given(where, kappa=kappa, R=R, zeta2=zeta2)
     if zeta2 == 0.0:
         # without noise the rate of a quadratic is known: (sqrt(kappa) - 1)/(sqrt(kappa) + 1)
-        r, k = Fraction(rate), Fraction(kappa)
+        r = Fraction(rate)
+        k = Fraction(kappa)
         return (1 + r) ** 2 < k * (1 - r) ** 2
     problem = _Problem(rate, kappa, R, zeta2)
     pieces = [(Fraction(0), problem.r2)]
@@ -178,7 +191,8 @@ class _Problem:
     def __init__(self, rate: float, kappa: float, R: float, zeta2: float) -> None:
         self.r2 = Fraction(rate) ** 2
         self.mu = 1 / Fraction(kappa)
-        noise, L_max = Fraction(zeta2), Fraction(R)
+        noise = Fraction(zeta2)
+        L_max = Fraction(R)
         # (r2 - beta) + nu (r2 + beta), times lam^2, nu = zeta0^2 (L_max - lam)/lam: const, slope
         self.bends = []
         for lam in (self.mu, Fraction(1)):
@@ -187,9 +201,12 @@ class _Problem:
 
     def cubic(self, u: Fraction) -> Cubic:
         """(1+beta)^2 (r2-beta) (u mu + 1-u)^2 - (1-r2)(1-beta^2/r2)(p0 + p1 beta), by powers."""
-        g, q, r2 = (u * self.mu + 1 - u) ** 2, 1 - self.r2, self.r2
+        g = (u * self.mu + 1 - u) ** 2
+        q = 1 - self.r2
+        r2 = self.r2
         (a0, a1), (b0, b1) = self.bends
-        p0, p1 = u * a0 + (1 - u) * b0, u * a1 + (1 - u) * b1
+        p0 = u * a0 + (1 - u) * b0
+        p1 = u * a1 + (1 - u) * b1
         return (
             g * r2 - q * p0,
             g * (2 * r2 - 1) - q * p1,
@@ -199,7 +216,8 @@ class _Problem:
 
     def weight(self, beta: float) -> Fraction:
         """The u with the smallest discriminant at beta, a convex quadratic in u; to rounding."""
-        mu, r2 = float(self.mu), float(self.r2)
+        mu = float(self.mu)
+        r2 = float(self.r2)
         (a0, a1), (b0, b1) = ((float(x), float(y)) for x, y in self.bends)
         slope = -(1 - r2) * (1 - beta * beta / r2) * (a0 + a1 * beta - b0 - b1 * beta)
         bend = 2 * (1 + beta) ** 2 * (r2 - beta) * (1 - mu)

@@ -28,7 +28,9 @@ def _certified(
         top = (alpha - slack / lam) * (room - alpha * lam)
         if lam < L_max:
             return top / (L_max - lam)
-        return math.copysign(math.inf, top) if top != 0.0 else 0.0
+        if top != 0.0:
+            return math.copysign(math.inf, top)
+        return 0.0
 
     gain = (r * r - beta) / (r * r + beta) / (alpha * alpha)
     return gain * min(product(mu), product(lam_max))
@@ -113,7 +115,9 @@ def certified_rate(
     low = noise_free_rate(alpha, beta, 0.0, np.array([mu, lam_max]))
     if low >= 1.0 or _certified(1.0, *known_) < zeta2:
         return math.inf
-    return low if zeta2 == 0.0 else bisect(lambda r: _certified(r, *known_) >= zeta2, low, 1.0)
+    if zeta2 == 0.0:
+        return low
+    return bisect(lambda r: _certified(r, *known_) >= zeta2, low, 1.0)
 
 
 def certified_batch_size(
@@ -141,7 +145,9 @@ def certified_batch_size(
     known = {"alpha": alpha, "beta": beta, "L_max": L_max, "mu": mu, "lam_max": lam_max}
     n, *known_ = _rules.given("certified_batch_size", n=n, **known)
     limit = _certified(1.0, *known_)
-    return math.inf if limit <= 0.0 else fraction_for(n, limit)
+    if limit <= 0.0:
+        return math.inf
+    return fraction_for(n, limit)
 
 
 def bound_stationary(
@@ -173,7 +179,8 @@ def bound_stationary(
     known = {"alpha": alpha, "beta": beta, "L_max": L_max, "mu": mu, "lam_max": lam_max}
     *known_, zeta2, chi2 = _rules.given("bound_stationary", **known, zeta2=zeta2, chi2=chi2)
     limit = _certified(1.0, *known_)
-    stable, noise = certifies(zeta2, limit), math.inf
+    stable = certifies(zeta2, limit)
+    noise = math.inf
     if stable[0]:
         # lam (2(1+beta) - alpha lam) is concave: its least value is at an end
         narrow = min(lam * (2.0 * (1.0 + beta) - alpha * lam) for lam in (mu, lam_max))

@@ -101,15 +101,21 @@ def certify_convex(
         )
     )
     programme = _Programme(floats)
-    low, high, found = 0.0, 1.0, _proved(programme, exact, 1.0)
+    low = 0.0
+    high = 1.0
+    found = _proved(programme, exact, 1.0)
     while found is not None and high - low > CLOSE * (1.0 - low):
         middle = 0.5 * (low + high)
         if (better := _proved(programme, exact, middle)) is None:
             low = middle
         else:
-            found, high = better, middle
+            found = better
+            high = middle
     if high == 1.0:
-        where = f"at zeta0^2={zeta2:.3g}: raise the batch, or" if zeta2 else "even with all rows:"
+        if zeta2:
+            where = f"at zeta0^2={zeta2:.3g}: raise the batch, or"
+        else:
+            where = "even with all rows:"
         why = f"no rate below 1 was found {where} lower the step or the momentum"
         return ConvexCertificate(math.inf, why)
     return ConvexCertificate(high, "proved in exact arithmetic", found)
@@ -154,7 +160,9 @@ class _Programme:
                 "certify_convex: cvxpy and clarabel must be installed for the semidefinite "
                 f"programme; run {install('certify')}."
             ) from missing
-        self.cp, self.margin, self.r2 = cp, cp.Variable(), cp.Parameter(nonneg=True)
+        self.cp = cp
+        self.margin = cp.Variable()
+        self.r2 = cp.Parameter(nonneg=True)
         self.P = cp.Variable((4, 4), symmetric=True)
         self.rest = cp.Variable(4 + len(PAIRS), nonneg=True)
         x = self._multipliers(self.P, self.rest)
@@ -202,7 +210,9 @@ def _proved(programme: _Programme, decrease: Decrease, rate: float) -> Multiplie
     pairs["*", "y"] = pairs["*", "y-"] = Fraction(0)
     rounded = Multipliers(P, p, n_value, pairs, (above[0], above[1]))
     pairs["*", "y"], pairs["*", "y-"] = decrease.values(rounded, r2)
-    return rounded if decrease.proved(rounded, r2, _fraction(0.5 * margin)) else None
+    if decrease.proved(rounded, r2, _fraction(0.5 * margin)):
+        return rounded
+    return None
 
 
 def _fraction(value: float) -> Fraction:

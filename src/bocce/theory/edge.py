@@ -85,12 +85,15 @@ def edge(
 
 def _largest_alpha(beta: float, theta: float, lam: float, q: float) -> float:
     """The root of q a (p + a lam c) = (1 - beta + theta a lam)(2 p - a lam r), see the theory."""
-    p, r = 1.0 + beta, 1.0 + 2.0 * theta
+    p = 1.0 + beta
+    r = 1.0 + 2.0 * theta
     square = lam * theta * r * (q + lam)  # >= 0
     slope = q * p + lam * (r * (1.0 - beta) - 2.0 * theta * p)
     constant = -2.0 * p * (1.0 - beta)  # < 0
     spread = math.sqrt(slope * slope - 4.0 * square * constant)
-    return -2.0 * constant / (slope + spread) if slope >= 0.0 else (spread - slope) / (2.0 * square)
+    if slope >= 0.0:
+        return -2.0 * constant / (slope + spread)
+    return (spread - slope) / (2.0 * square)
 
 
 def _largest_zeta2(alpha: float, beta: float, theta: float, lam: float, room: float) -> float:
@@ -106,7 +109,8 @@ def _largest_zeta2(alpha: float, beta: float, theta: float, lam: float, room: fl
 
 def _largest_lam(alpha: float, beta: float, theta: float, zeta2: float, top: float) -> float:
     """Where the same polynomial, now in lam, turns positive for the last time before L_max."""
-    p, r = 1.0 + beta, 1.0 + 2.0 * theta
+    p = 1.0 + beta
+    r = 1.0 + 2.0 * theta
     noise = zeta2 * top if zeta2 else 0.0
     square = alpha * alpha * theta * r * (1.0 - zeta2)
     slope = alpha * (noise * alpha * theta * r - zeta2 * p + r * (1.0 - beta) - 2.0 * theta * p)
@@ -116,5 +120,8 @@ def _largest_lam(alpha: float, beta: float, theta: float, zeta2: float, top: flo
     spread = slope * slope - 4.0 * square * constant
     if spread < 0.0 or (square == 0.0 and slope <= 0.0):
         return 0.0
-    root = -constant / slope if square == 0.0 else (math.sqrt(spread) - slope) / (2.0 * square)
+    if square == 0.0:
+        root = -constant / slope
+    else:
+        root = (math.sqrt(spread) - slope) / (2.0 * square)
     return min(max(root, 0.0), top)

@@ -59,7 +59,8 @@ class Decay:
         self, D: float, zeta2: float, energy: float, slower: float, nu_mu: float = 1.0
     ) -> Bound:
         """(c2/cL) [D^2 exp(-slower T gamma/(2 kappa ell)) + C zeta0^2 energy/T], as printed."""
-        c_L, log_c2 = self.printed_c_L(nu_mu), self.tau / (self.kappa * self.ell)
+        c_L = self.printed_c_L(nu_mu)
+        log_c2 = self.tau / (self.kappa * self.ell)
         pace = self.T * self.gamma / (2.0 * self.kappa * self.ell)
         kappa_cubed = self.kappa * self.kappa * self.kappa  # ** would raise where this is infinite
         spread = 32.0 * self.L * kappa_cubed * zeta2 * self.ell / (E2 * self.gamma**2 * self.T)
@@ -253,7 +254,8 @@ def bound_misestimated_mu(
     >>> f"{bound.bias:.3e} {bound.noise:.3e}"
     '1.043e-04 2.971e-01'
     """
-    where, remedy = "bound_misestimated_mu", "nu is mu's estimate divided by mu"
+    where = "bound_misestimated_mu"
+    remedy = "nu is mu's estimate divided by mu"
     which = _checks.choice(where, "which", which, WHICH)
     s, (D,) = Decay.of(where, T, L, mu, tau), _rules.given(where, D=D)
     nu = _checks.real(where, "nu", nu, above=0.0, most=1.0, remedy=remedy)
@@ -284,7 +286,8 @@ def two_phase_exponent(kappa: float, c: float = 0.5) -> float:
     >>> [round(two_phase_exponent(kappa), 4) for kappa in (4.0, 100.0, 1e4, 1e8)]
     [0.7075, 0.6298, 0.5742, 0.5376]
     """
-    where, remedy = "two_phase_exponent", "ln kappa is the denominator"
+    where = "two_phase_exponent"
+    remedy = "ln kappa is the denominator"
     kappa = _checks.real(where, "kappa", kappa, above=1.0, remedy=remedy)
     (c,) = _rules.given(where, c=c)
     return 1.0 - math.log(c * math.sqrt(kappa) + 1.0 - c) / math.log(kappa)
@@ -339,7 +342,8 @@ def bound_two_phase(
     which = _checks.choice(where, "which", which, WHICH)
     T, L, mu, D, chi = _rules.given(where, T=T, L=L, mu=mu, D=D, chi=chi)
     T_0, T_1, tau = _rules.phases(where, T, c, tau)
-    s, noise = Decay.of(where, T_1, L, mu, tau), zeta(where, n, b)
+    s = Decay.of(where, T_1, L, mu, tau)
+    noise = zeta(where, n, b)
     zeta2 = min(1.0, noise * noise / 3.0)
     sigma2, energy = s.batch_noise(where, sigma2, zeta2, chi * chi if chi else None)
     if which == "printed":

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .. import _checks
 from .._types import Vector
 from ..schedules import Schedule, _rules
-from ..schedules.adaptive import sampling_noise
+from ..schedules.accelerated import sampling_noise
 from ..schedules.registry import table_of
 from ..schedules.schedule import FloatArray, Table
 from . import _sweep
@@ -31,7 +31,9 @@ def leverage_excess(kappa_tilde: float) -> float:
     >>> leverage_excess(5.0), leverage_excess(1.0)
     (4.0, 0.25)
     """
-    return kappa_tilde - 1.0 if kappa_tilde >= 2.0 else 0.25 * kappa_tilde * kappa_tilde
+    if kappa_tilde >= 2.0:
+        return kappa_tilde - 1.0
+    return 0.25 * kappa_tilde * kappa_tilde
 
 
 def certify(
@@ -109,15 +111,27 @@ def certify(
     if kappa_tilde is not None:
         excess = leverage_excess(*_rules.given(where, kappa_tilde=kappa_tilde))
     lam = _eigenvalues(where, spectrum, mu, lam_max)
-    low, high = float(lam.min()), float(lam.max())
+    low = float(lam.min())
+    high = float(lam.max())
     L_max, _ = _rules.given(where, L_max=L_max, lam_max=high)
     L_max = max(L_max, high)  # but for rounding
-    known = {"L": high, "mu": low, "L_max": L_max, "kappa_tilde": kappa_tilde, "b": b}
+    known: dict[str, Any] = {
+        "L": high,
+        "mu": low,
+        "L_max": L_max,
+        "kappa_tilde": kappa_tilde,
+        "b": b,
+    }
     known["n"] = 2**53 if n is None else n  # so many rows are as good as fresh ones
+    parts = _starts(where, error0, 1 if spectrum is None else lam.size)
+    apart = parts.size == lam.size and spectrum is not None
+    if spectrum is not None:
+        known |= {"spectrum": lam}
+    if apart and float(lam @ parts) > 0.0:
+        known |= {"noise": 2.0 * chi2 / float(lam.sum()) / float(lam @ parts)}
     table = table_of(where, schedule, T, lambda method, T: known).table
     rest = _both(where, chi2, chi_tilde2, low, high)
-    parts = _starts(where, error0, 1 if spectrum is None else lam.size)
-    apart, inside = parts.size == lam.size and spectrum is not None, None
+    inside = None
     if spectrum is None:
         lam, inside = _nodes(low, high, table[0].size, of)
     order = np.argsort(-lam, kind="stable")
@@ -164,7 +178,10 @@ def _starts(where: str, error0: Vector, size: int) -> FloatArray:
     """error0 as one number for each eigenvalue, or as one number (size 1)."""
     parts = np.array(error0, dtype=np.float64).ravel()
     if parts.size not in (1, size) or not np.isfinite(parts).all() or parts.min() < 0.0:
-        rule = "one number >= 0" if size == 1 else f"one number >= 0, or {size} of them"
+        if size == 1:
+            rule = "one number >= 0"
+        else:
+            rule = f"one number >= 0, or {size} of them"
         raise ValueError(
             f"{where}: error0 of shape {parts.shape} must be {rule}: ||w_0 - w*||^2, or its parts "
             "along the eigenvectors of the given spectrum."
@@ -196,7 +213,8 @@ def _nodes(mu: float, lam_max: float, T: int, of: str) -> tuple[FloatArray, list
             f"certify: T={T} must be <= {MOST_STEPS} without a spectrum, because the work grows as "
             "T^2; give spectrum= (the eigenvalues of the Hessian)."
         )
-    N, degree = NODES * (2 * T + 3), 0 if of == "error" else 1
+    N = NODES * (2 * T + 3)
+    degree = 0 if of == "error" else 1
     nodes = np.cos(np.pi * (np.arange(N) + 0.5) / N)
     forwards = np.append(2 * np.arange(1, T + 1), 2 * T + degree)
     backwards = (2 * np.arange(T - 1, -1, -1) + degree)[:, None] + np.array([0, 1])
@@ -222,13 +240,22 @@ def _swept(
     known = excess < math.inf
     finite = excess if known else 0.0  # times c2 = 0
     m, fed = _sweep.compiled(_sweep.means)(table, lam, start, apart, L_max, finite)
-    final = np.ones(lam.size) if of == "error" else 0.5 * lam
+    if of == "error":
+        final = np.ones(lam.size)
+    else:
+        final = 0.5 * lam
     bias = float((final * m * m).sum() if apart else (final * m * m).max())
-    T, reach = fed.shape[0], np.empty((0, 2))
+    T = fed.shape[0]
+    reach = np.empty((0, 2))
     aims = [np.full(T, math.inf)]
     if inside is not None:
-        bias, fed, reach = bias * inside[0][T], fed * inside[0][:T, None], inside[1]
-        aims += [np.zeros(T), _aim(fed + rest)] if known else []
+        bias = bias * inside[0][T]
+        fed = fed * inside[0][:T, None]
+        reach = inside[1]
+        if known:
+            aims += [np.zeros(T), _aim(fed + rest)]
+        else:
+            aims += []
     elif known:
         aims = [np.full(T, excess / L_max), _aim(fed + rest)]
     constants = (reach, L_max, finite, zeta2, *rest.tolist())
@@ -297,8 +324,14 @@ def certify_run(
     _checks.choice(where, "of", of, QUANTITIES)
     b = _rules.batch_rows(where, batch_size, p.n)
     start = start_of(where, w0, p.width)
-    best, c = p.minimiser(), p.constants()
-    schedule = table_of(where, schedule, T, lambda method, T: method.values(c, n=p.n, b=b, T=T))
+    best = p.minimiser()
+    c = p.constants()
+    schedule = table_of(
+        where,
+        schedule,
+        T,
+        lambda method, T: method.values(c, n=p.n, b=b, T=T, pilot=lambda: p.pilot(start)),
+    )
     error, chi2, (L_max, tilde) = start - best, p.row_gradient_mean2(best), c.sharpest
     known = {"n": p.n, "b": b, "kappa_tilde": tilde, "of": of}
     if not c.exact:
@@ -308,10 +341,15 @@ def certify_run(
     lam = np.maximum(lam, 0.0) + least
     moves = lam > max(p.n, p.width) * np.finfo(float).eps * lam[-1]
     parts = (vectors.T @ error) ** 2
-    resting = float(parts[~moves].sum()) if of == "error" else 0.0  # where f is flat
+    # where f is flat
+    if of == "error":
+        resting = float(parts[~moves].sum())
+    else:
+        resting = 0.0
     if not moves.any():
         return Bound(QUANTITIES[of], resting, 0.0, True, "every row is zero: nothing moves")
-    lam, vectors = lam[moves], vectors[:, moves]
+    lam = lam[moves]
+    vectors = vectors[:, moves]
     chi2, whitened = _raised(chi2, _whitened_noise(p, best, vectors / np.sqrt(lam)), lam)
     bound = certify(
         schedule,
@@ -327,7 +365,10 @@ def certify_run(
 
 def start_of(where: str, w0: Vector | None, width: int) -> FloatArray:
     """w0 as an array, 0 unless given."""
-    start = np.zeros(width) if w0 is None else np.array(w0, dtype=np.float64)
+    if w0 is None:
+        start = np.zeros(width)
+    else:
+        start = np.array(w0, dtype=np.float64)
     if start.shape != (width,) or not np.isfinite(start).all():
         raise ValueError(
             f"{where}: w0 of shape {start.shape} must be {width} finite numbers, one a variable; "
@@ -338,7 +379,8 @@ def start_of(where: str, w0: Vector | None, width: int) -> FloatArray:
 
 def _whitened_noise(p: Any, w: FloatArray, root: FloatArray) -> float:
     """chi~^2 = mean ||grad f_i(w)||^2 in the norm of A^-1 = root root^T, row by row."""
-    total, first = 0.0, 0
+    total = 0.0
+    first = 0
     penalty = root.T @ p.penalty_gradient(w)
     for block in p.rows.blocks():
         here = slice(first, first + block.shape[0])
@@ -368,7 +410,9 @@ def _from_estimates(schedule: Schedule, c: Any, error2: float, known: dict[str, 
         return Bound(QUANTITIES[known["of"]], math.inf, math.inf, False, why)
     bound = certify(schedule, mu=c.mu, lam_max=c.L, L_max=c.sharpest[0], error0=error2, **known)
     why = "all checked conditions hold; taken on trust: lam_max, estimated upwards"
-    return replace(bound, why=why) if bound.valid else bound
+    if bound.valid:
+        return replace(bound, why=why)
+    return bound
 
 
 def certify_words(bound: Bound, T: int, b: int) -> str:

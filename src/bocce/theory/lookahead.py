@@ -29,7 +29,8 @@ def gain_factors(
     f1, f2, f3 are r^2 times 1 + phi2, 1 - phi2 - phi1, 1 - phi2 + phi1, written so that nothing
     cancels; all positive exactly when the noise-free method contracts faster than r at lam.
     """
-    push, pull = alpha * (1.0 + theta), alpha * theta
+    push = alpha * (1.0 + theta)
+    pull = alpha * theta
     top = (push * push + (pull / r) ** 2) * (r * r + beta - pull * lam)
     top -= 2.0 * push * pull * (1.0 + beta - push * lam)
     f1 = r * r - beta + pull * lam
@@ -74,14 +75,16 @@ class Quartics:
     def holds(self, zeta2: float, second: bool) -> bool:
         """Is there a u in [0, 1] (u = 0 alone unless ``second``) that certifies zeta2?"""
         first, other = (gain - zeta2 * noise for gain, noise in zip(self.gain, self.noise))
-        low, high = 0.0, 1.0 if second else 0.0
+        low = 0.0
+        high = 1.0 if second else 0.0
         for _ in range(_DEPTH):
             u = 0.5 * (low + high)
             at = _negative_point((1.0 - u) * first + u * other)
             if at is None:
                 return True
             # the constraint at that point is linear in u: cut the interval where it turns
-            here, there = _value(first, at), _value(other, at)
+            here = _value(first, at)
+            there = _value(other, at)
             if max(here, there) < 0.0 or low == high:
                 return False
             turn = here / (here - there)
@@ -101,7 +104,8 @@ def quartics(m: TailSetting, r: float, sharp: bool) -> Quartics | None:
     top, f1, f2, f3 = (np.array(pair) for pair in zip(*ends))
     if min(f1.min(), f2.min(), f3.min()) <= 0.0:
         return None
-    lam, one = np.array([m.mu, m.lam_max]), np.ones(2)
+    lam = np.array([m.mu, m.lam_max])
+    one = np.ones(2)
     room = one - lam / m.L_max if sharp else one
     cubic = _product(f1, f2, f3)
     twice = _product(lam, lam, top) * r * r
@@ -143,7 +147,8 @@ def _negative_point(p: FloatArray) -> float | None:
 
 def _halves(c: list[float]) -> tuple[list[float], list[float]]:
     """De Casteljau at the middle: the coefficients on the two halves."""
-    left, right = [c[0]], [c[4]]
+    left = [c[0]]
+    right = [c[4]]
     for _ in range(4):
         c = [0.5 * (x + y) for x, y in itertools.pairwise(c)]
         left.append(c[0])
@@ -195,7 +200,9 @@ def lookahead_gain(alpha: float, beta: float, theta: float, lam: float, rate: fl
     known = {"alpha": alpha, "beta": beta, "theta": theta, "rate": rate, "lam": lam}
     alpha, beta, theta, rate, lam = _rules.given("lookahead_gain", **known)
     top, *bottom = gain_factors(alpha, beta, theta, rate, lam)
-    return math.inf if min(bottom) <= 0.0 else float(rate**4 * lam * top / math.prod(bottom))
+    if min(bottom) <= 0.0:
+        return math.inf
+    return float(rate**4 * lam * top / math.prod(bottom))
 
 
 def _largest(m: TailSetting, where: str, rate: float, sharp: bool) -> float:
@@ -215,7 +222,8 @@ def _largest(m: TailSetting, where: str, rate: float, sharp: bool) -> float:
         return math.inf
     low = high
     while not two_sides.holds(low, second):
-        high, low = low, 0.5 * low
+        high = low
+        low = 0.5 * low
         if low < 1e-300:
             return 0.0
     while high > low * (1.0 + 1e-12):
@@ -260,7 +268,9 @@ def lookahead_phi(
     known = {"alpha": alpha, "beta": beta, "theta": theta, "L_max": L_max, "mu": mu}
     m = _method("lookahead_phi", kappa_tilde, **known, lam_max=lam_max)
     largest = _largest(m, "lookahead_phi", rate, sharp=False)
-    return math.inf if largest == 0.0 else rate * rate / largest
+    if largest == 0.0:
+        return math.inf
+    return rate * rate / largest
 
 
 def lookahead_certificate(

@@ -28,8 +28,12 @@ def _moments(spread: float, beta: float, steps: int) -> tuple[Moment, Moment]:
 
     ``spread`` is Var t = (n - b)/b, and E t = beta: only these two moments of t enter.
     """
-    p, q, s = 1.0, 0.0, 1.0
-    dp, dq, ds = 0.0, 0.0, 0.0
+    p = 1.0
+    q = 0.0
+    s = 1.0
+    dp = 0.0
+    dq = 0.0
+    ds = 0.0
     square = spread + beta * beta
     for _ in range(steps):
         dp, dq, ds = (
@@ -43,7 +47,8 @@ def _moments(spread: float, beta: float, steps: int) -> tuple[Moment, Moment]:
 
 def _along(moment: Moment, theta: float) -> float:
     p, q, s = moment
-    sine, cosine = math.sin(theta), math.cos(theta)
+    sine = math.sin(theta)
+    cosine = math.cos(theta)
     return p * sine * sine + 2.0 * q * sine * cosine + s * cosine * cosine
 
 
@@ -51,7 +56,9 @@ def _smallest(moment: Moment) -> float:
     """The smaller eigenvalue of [[p, q], [q, s]], as determinant over the larger one."""
     p, q, s = moment
     largest = 0.5 * (p + s + math.hypot(p - s, 2.0 * q))
-    return (p * s - q * q) / largest if largest > 0.0 else 0.0
+    if largest > 0.0:
+        return (p * s - q * q) / largest
+    return 0.0
 
 
 def _checked(
@@ -156,7 +163,8 @@ def psi_two_samples(beta: float, theta: float) -> float:
     True
     """
     _, x, theta, _ = _checked("psi_two_samples", 2, 1, beta, theta, 3)
-    sine, cosine = math.sin(2.0 * theta), math.cos(2.0 * theta)
+    sine = math.sin(2.0 * theta)
+    cosine = math.cos(2.0 * theta)
     return (
         (-(x**6) + 3 * x**5 - 5 * x**4 + 2 * x**3 - 2 * x**2) * sine
         + (x**5 - 2 * x**4 + 3 * x**3 - 3 * x**2 - 1) * cosine
@@ -219,7 +227,10 @@ def psi_expression(steps: int = 6, n: int | None = None, b: int | None = None) -
     except ImportError as error:
         raise ImportError(f"psi_expression: needs SymPy; run {install('symbolic')}.") from error
     beta, theta = sympy.symbols("beta theta")
-    size = sympy.Symbol("n") if n is None else sympy.Integer(n)
+    if n is None:
+        size = sympy.Symbol("n")
+    else:
+        size = sympy.Integer(n)
     share = (sympy.Symbol("b") if b is None else sympy.Integer(b)) / size
     outcomes = [(1 + beta, 1 - share), (1 + beta - 1 / share, share)]
     matrices = [(sympy.Matrix([[t, -beta], [1, 0]]), weight) for t, weight in outcomes]
@@ -268,7 +279,9 @@ def kappa_star(b: int, n: int = 100) -> float:
     def grows(kappa: float) -> bool:
         return _diverges((n - b) / b, _rules.momentum(1.0, 1.0 / kappa))
 
-    return 1.0 if grows(1.0) else _turn(grows, 1.0, 1e14)
+    if grows(1.0):
+        return 1.0
+    return _turn(grows, 1.0, 1e14)
 
 
 def best_fit_line(n: int = 100, most: int | None = None) -> tuple[float, float]:

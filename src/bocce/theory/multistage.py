@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .. import _checks
 from ..schedules import _rules
-from ..schedules.adaptive import sampling_noise
+from ..schedules.accelerated import sampling_noise
 from ..schedules.stages import RULES, stage_count, stage_lengths
 from .batch import above, batch_threshold
 from .certificate import bound_stationary, certificate, certified_rate, certifies
@@ -94,7 +94,10 @@ def bound_multistage(
     """
     where = "bound_multistage"
     which = _checks.choice(where, "which", which, ["corrected", "printed"])
-    rules = ["theorem"] if which == "printed" else ["theorem", "fit"]
+    if which == "printed":
+        rules = ["theorem"]
+    else:
+        rules = ["theorem", "fit"]
     stages = _checks.choice(where, "stages", stages, rules)
     T, L, mu, D, chi = _rules.given(where, T=T, L=L, mu=mu, D=D, chi=chi)
     kappa = _checks.real(where, "L / mu", L / mu, above=1.0, remedy="use bound_shb for kappa = 1")
@@ -108,7 +111,8 @@ def bound_multistage(
         bias *= _log_factor(T, kappa) ** 0.25 / math.sqrt(2.0 * kappa)
         noise *= math.sqrt(_c_1(T, kappa) / T)
     else:
-        bias, noise = 2.0 ** (-count / 4) * bias, 2.0 ** (-count / 4) * noise
+        bias = 2.0 ** (-count / 4) * bias
+        noise = 2.0 ** (-count / 4) * noise
     return Bound(MEAN_NORM, bias, noise, *verdict_for_rows(where, L, L_max, *conditions))
 
 
@@ -174,7 +178,8 @@ def _end(form: str, noise2: float, kappa: float) -> float:
     """The largest T of the range, for zeta^2 = noise2."""
     if noise2 == 0.0:
         return math.inf
-    zeta, unit = math.sqrt(noise2), 384.0 * math.sqrt(kappa)
+    zeta = math.sqrt(noise2)
+    unit = 384.0 * math.sqrt(kappa)
     if form == "corrected":  # I(T) reaches J at T = 384 sqrt(kappa) J 2^(J/2)
         halvings = math.floor(-math.log2(noise2)) + 1
         return max(0.0, math.ceil(unit * halvings * math.pow(2.0, halvings / 2)) - 1.0)
@@ -255,13 +260,15 @@ def bound_multistage_constant(
     where = "bound_multistage_constant"
     T, L, mu, D, chi = _rules.given(where, T=T, L=L, mu=mu, D=D, chi=chi)
     stages = _checks.choice(where, "stages", stages, RULES)
-    zeta2, top = sampling_noise(where, n, b), L if lam_max is None else lam_max
+    zeta2 = sampling_noise(where, n, b)
+    top = L if lam_max is None else lam_max
     L_max, mu, top = _rules.given(where, L_max=L_max, mu=mu, lam_max=top)
     beta = _rules.momentum(1.0 / L, mu)
     stable = certifies(zeta2, certificate(1.0 / L, beta, L_max, mu, top))
     if not stable[0]:
         return Bound(MEAN_NORM, math.inf, math.inf, *stable)
-    log_bias, noise = 0.0, 0.0
+    log_bias = 0.0
+    noise = 0.0
     for i, length in enumerate(stage_lengths(T, L / mu, stages)):
         known = (0.5**i / L, beta, zeta2, L_max, mu, top)
         log_factor = _log_decay(0.5**i / L, beta, length, certified_rate(*known), mu, top)

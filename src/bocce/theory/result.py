@@ -82,7 +82,9 @@ def grown(value: float, exponent: float) -> float:
     if value == 0.0:
         return 0.0
     total = exponent + math.log(value)
-    return math.exp(total) if total < 709.0 else math.inf
+    if total < 709.0:
+        return math.exp(total)
+    return math.inf
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float) -> float:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
-from scipy.linalg import eigh_tridiagonal
 
 from .. import _checks
-
-Vector = torch.Tensor
-Product = Callable[[Vector], Vector]
-Loss = Callable[[Any, Any], torch.Tensor]
+from .closure import Closure, Loss, flat
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,9 @@ class Estimate:
     @property
     def noise_scale(self) -> float:
         """variance/||gradient||^2: the batch size at which noise and gradient weigh the same."""
-        return self.variance / self.gradient2 if self.gradient2 > 0.0 else float("inf")
+        if self.gradient2 > 0.0:
+            return self.variance / self.gradient2
+        return float("inf")
 
 
 def estimate_constants(
@@ -69,7 +67,8 @@ def estimate_constants(
     eigenvalue once ``steps`` reaches the number of distinct ones. Both noise formulas are
     unbiased for independent rows.
 
-    Parameters, buffers and ``.grad`` of the model stay as they are. Put the model into ``eval()``
+    Parameters, buffers and ``.grad`` of the model stay as they are. Attention is computed by
+    PyTorch's plain kernel, the only one with second derivatives. Put the model into ``eval()``
     first if it has dropout: a random loss has no Hessian.
 
     Source: Lanczos (1950); McCandlish et al. (2018) for the two batch sizes.
@@ -113,9 +112,12 @@ def estimate_constants(
     inputs, targets = batch
     B = _checks.integer(where, "rows of batch", len(inputs), least=2, remedy="noise needs two rows")
     rows = _checks.integer(where, "rows", rows, least=0, most=B)
-    s = max(1, B // 8) if small_batch is None else small_batch
+    if small_batch is None:
+        s = max(1, B // 8)
+    else:
+        s = small_batch
     s = _checks.integer(where, "small_batch", s, most=B // 2, remedy="two must fit into the batch")
-    loss_of = _Closure(model, loss_fn)
+    loss_of = Closure(where, model, loss_fn)
     low, L = _extremes(loss_of, inputs, targets, steps, seed)
     L_max = None
     if rows:
@@ -128,61 +130,19 @@ def estimate_constants(
     return Estimate(L, low if smallest else None, L_max, gradient2, variance)
 
 
-class _Closure:
-    """The loss as a function of the trainable parameters, which leaves the model alone."""
-
-    def __init__(self, model: torch.nn.Module, loss_fn: Loss) -> None:
-        self.model, self.loss_fn = model, loss_fn
-        self.names = [name for name, p in model.named_parameters() if p.requires_grad]
-        self.parameters = [p for p in model.parameters() if p.requires_grad]
-        if not self.parameters:
-            raise ValueError(
-                "estimate_constants: the model has no parameter with requires_grad=True; "
-                "unfreeze what is to be trained."
-            )
-        if any(p.is_complex() for p in self.parameters):
-            raise TypeError(
-                "estimate_constants: a parameter is complex, must be real; give the model real "
-                "and imaginary parts as two parameters."
-            )
-
-    def gradient(self, inputs: Any, targets: Any, graph: bool = False) -> tuple[Vector, ...]:
-        buffers = {name: b.clone() for name, b in self.model.named_buffers()}
-        trained = dict(zip(self.names, self.parameters))
-        output = torch.func.functional_call(self.model, {**trained, **buffers}, (inputs,))
-        loss = self.loss_fn(output, targets)
-        return torch.autograd.grad(
-            loss, self.parameters, create_graph=graph, materialize_grads=True
-        )
-
-    def hessian_product(self, inputs: Any, targets: Any) -> Product:
-        """v -> H v, sharing one backward graph among all products."""
-        gradient = _flat(self.gradient(inputs, targets, graph=True))
-
-        def product(v: Vector) -> Vector:
-            if not gradient.requires_grad:  # the loss is linear
-                return torch.zeros_like(v)
-            how = {"retain_graph": True, "materialize_grads": True}
-            return _flat(torch.autograd.grad(gradient, self.parameters, v, **how))
-
-        return product
-
-
-def _flat(tensors: tuple[Vector, ...]) -> Vector:
-    return torch.cat([tensor.reshape(-1) for tensor in tensors])
-
-
 def _extremes(
-    loss_of: _Closure, inputs: Any, targets: Any, steps: int, seed: int
+    loss_of: Closure, inputs: Any, targets: Any, steps: int, seed: int
 ) -> tuple[float, float]:
     """(smallest Ritz value, largest Ritz value plus residual) of the Hessian, by Lanczos."""
-    first = _flat(tuple(p.detach() for p in loss_of.parameters))
+    first = flat([p.detach() for p in loss_of.parameters])
     generator = torch.Generator().manual_seed(seed)
     start = torch.randn(first.numel(), generator=generator, dtype=torch.float64).to(first)
-    product = loss_of.hessian_product(inputs, targets)
-    basis, alphas, betas = [start / start.norm()], [], []
+    gradient = loss_of.gradient(inputs, targets, graph=True)
+    basis = [start / start.norm()]
+    alphas = []
+    betas = []
     while True:
-        u = product(basis[-1])
+        u = loss_of.product(gradient, basis[-1])
         alphas.append(float(u @ basis[-1]))
         for q in basis + basis:  # orthogonalised twice, which is enough
             u = u - (u @ q) * q
@@ -191,18 +151,22 @@ def _extremes(
         if len(alphas) == min(steps, first.numel()) or betas[-1] <= least:
             break
         basis.append(u / betas[-1])
-    values, vectors = eigh_tridiagonal(alphas, betas[:-1])
+    beside = np.diag(betas[:-1], 1)
+    values, vectors = np.linalg.eigh(np.diag(alphas) + beside + beside.T)
     return float(values[0]), float(values[-1] + abs(betas[-1] * vectors[-1, -1]))
 
 
-def _noise(loss_of: _Closure, inputs: Any, targets: Any, s: int) -> tuple[float, float]:
+def _noise(loss_of: Closure, inputs: Any, targets: Any, s: int) -> tuple[float, float]:
     """(||gradient||^2, variance of one row) from gradients of batches of s rows."""
     count = len(inputs) // s
-    total, squares = torch.zeros(()), 0.0
+    total = torch.zeros(())
+    squares = 0.0
     for j in range(count):
         part = slice(j * s, (j + 1) * s)
-        gradient = _flat(loss_of.gradient(inputs[part], targets[part])).double()
+        gradient = loss_of.gradient(inputs[part], targets[part]).double()
         squares += float(gradient.square().sum())
         total = total.to(gradient) + gradient
-    B, small, big = count * s, squares / count, float((total / count).square().sum())
+    B = count * s
+    small = squares / count
+    big = float((total / count).square().sum())
     return (B * big - s * small) / (B - s), (small - big) / (1.0 / s - 1.0 / B)

@@ -13,7 +13,7 @@ import torch
 from .. import _checks
 from .._adapters import AFTER, KAPPA, from_rate, held, refused, row
 from ..schedules import Schedule
-from .update import buckets, has_kernels, move, penalised
+from .update import buckets, has_kernels, is_fusable, move, move_fused, penalised
 
 COLUMNS = ("alpha", "beta", "theta")
 # torch writes these itself: names of parameters, and what its schedulers and SWA remember
@@ -60,6 +60,11 @@ class SHB(torch.optim.Optimizer):
         Go up instead of down (``weight_decay`` still pulls towards 0).
     foreach : bool, default True
         Use multi-tensor kernels: the same numbers as the plain loop, faster.
+    fused : bool, default True
+        Use torch's fused kernel where it can take the step (float32, momentum, no lookahead): the
+        numbers of the plain loop to rounding, faster still.
+    **unknown : object
+        Refused, with what to write instead; ``momentum`` is one.
 
     Raises
     ------
@@ -90,6 +95,8 @@ class SHB(torch.optim.Optimizer):
         after: str = "hold",
         maximize: bool = False,
         foreach: bool = True,
+        fused: bool = True,
+        **unknown: Any,
     ) -> None:
         defaults = {
             "schedule": schedule,
@@ -98,9 +105,11 @@ class SHB(torch.optim.Optimizer):
             "after": after,
             "maximize": maximize,
             "foreach": foreach,
+            "fused": fused,
             "k": 0,
             "evaluating": False,
         }
+        _check_keys(unknown, [o for o in defaults if o not in OURS])
         super().__init__(params, defaults)
 
     @classmethod
@@ -108,8 +117,8 @@ class SHB(torch.optim.Optimizer):
         cls,
         params: Iterable[Any],
         lr: float,
-        kappa: float = KAPPA,
         T: int | None = None,
+        kappa: float = KAPPA,
         method: str = "shb",
         *,
         decay: str | None = "cosine",
@@ -130,12 +139,12 @@ class SHB(torch.optim.Optimizer):
         lr : float
             The first step; 1/L in the theory. Try 0.03, 0.1 and 0.3: the largest at which the loss
             falls from the start is usually near the best.
+        T : int
+            The number of steps of the whole run.
         kappa : float, default 100.0
             How far momentum reaches, about sqrt(kappa) steps: beta = (1 - 1/(2 sqrt(kappa)))^2 with
             "shb". 100 is momentum 0.9025; larger batches and longer runs allow 400 (0.95), batches
             of a few rows need 10 (0.71).
-        T : int, optional
-            The number of steps of the whole run; it must be given.
         method : str, default "shb"
             The name of a method that needs L and mu only. "2p-shb" was the default up to 0.2.
         decay : {"cosine", None}, default "cosine"
@@ -229,8 +238,9 @@ class SHB(torch.optim.Optimizer):
 
     # -- the step --------------------------------------------------------------------------------
 
-    # k indexes the table: traced, every step would be a new graph
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    # k indexes the table: traced, every step would be a new graph. torch.compiler.disable would
+    # import torch's compiler with this module, and double its time.
+    @torch._disable_dynamo  # type: ignore[untyped-decorator]
     @torch.no_grad()
     def step(self, closure: Closure | None = None, *, loss: Any = None) -> Any:
         """One step of every group; returns the closure's loss, or ``loss`` as given.
@@ -255,14 +265,16 @@ class SHB(torch.optim.Optimizer):
         _check_gradients(p for group in self.param_groups for p in group["params"])
         for group in self.param_groups:
             if group["after"] == "hold" and group["k"] == group["schedule"].T:
-                warnings.warn(held("SHB", group["schedule"]), RuntimeWarning, stacklevel=5)
+                warnings.warn(held("SHB", group["schedule"]), RuntimeWarning, stacklevel=6)
                 break
         for group in self.param_groups:
             self._advance(group)
         return loss
 
     def _advance(self, group: dict[str, Any]) -> None:
-        k, schedule, after = group["k"], group["schedule"], group["after"]
+        k = group["k"]
+        schedule = group["schedule"]
+        after = group["after"]
         alpha, beta, theta = row(schedule, k, after)
         ahead = row(schedule, k + 1, after)[2]
         sign = 1.0 if group["maximize"] else -1.0
@@ -273,12 +285,16 @@ class SHB(torch.optim.Optimizer):
                 zero = torch.zeros_like(p, memory_format=torch.preserve_format)
                 self.state[p]["velocity"] = zero
         tensors = ((p, p.grad, self.state[p]["velocity"]) for p in moved)
+        numbers = (step, beta, theta, 1.0 + ahead)
         for points, gradients, velocities in buckets(tensors):
             together = group["foreach"] and has_kernels(points[0])
+            if group["fused"] and is_fusable(points[0], numbers):
+                move_fused(points, gradients, velocities, numbers, group["weight_decay"])
+                continue
             if group["weight_decay"]:
                 weight = -sign * group["weight_decay"]
                 gradients = penalised(gradients, points, weight, together)
-            move(points, gradients, velocities, (step, beta, theta, 1.0 + ahead), together)
+            move(points, gradients, velocities, numbers, together)
         if theta != ahead:
             for p in group["params"]:
                 if p.grad is None and "velocity" in self.state[p]:
@@ -312,6 +328,14 @@ class SHB(torch.optim.Optimizer):
         stack.callback(self.train_params)
         return stack
 
+    def train(self) -> None:
+        """The same as ``train_params``: the name that accelerate and transformers call."""
+        self.train_params()
+
+    def eval(self) -> None:
+        """The same as ``eval_params``: the name that accelerate and transformers call."""
+        self.eval_params()
+
     @torch.no_grad()
     def train_params(self) -> None:
         """Move the parameters back to where the next gradient is taken, bit for bit."""
@@ -322,16 +346,30 @@ class SHB(torch.optim.Optimizer):
                     p.copy_(self.state[p].pop("training"))
 
 
-def _check(group: dict[str, Any], options: list[str]) -> None:
-    """Every option of a new group; a key that nobody reads, such as ``momentum``, is a mistake."""
-    for key in group:
-        if key not in (*options, *OURS, *TORCHS):
-            near = difflib.get_close_matches(str(key), options, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "leave it out."
-            raise ValueError(
-                f"SHB: a group has the key {key!r}, must be one of "
-                f"{', '.join(map(repr, options))}; {hint}"
+def _check_keys(keys: Iterable[str], options: list[str]) -> None:
+    """A key that nobody reads, such as ``momentum``, is a mistake."""
+    for key in keys:
+        if key in (*options, *OURS, *TORCHS):
+            continue
+        near = difflib.get_close_matches(str(key), options, n=1)
+        if key == "momentum":
+            hint = (
+                "the schedule has the momentum: SHB.from_lr(params, lr, T, kappa=100.0) is "
+                "momentum (1 - 1/(2 sqrt(kappa)))^2 = 0.9025."
             )
+        elif near:
+            hint = f"did you mean {near[0]!r}?"
+        else:
+            hint = "leave it out."
+        raise ValueError(
+            f"SHB: a group has the key {key!r}, must be one of "
+            f"{', '.join(map(repr, options))}; {hint}"
+        )
+
+
+def _check(group: dict[str, Any], options: list[str]) -> None:
+    """Every option of a new group."""
+    _check_keys(group, options)
     if not isinstance(group["schedule"], Schedule):
         remedy = "make one with bocce.schedules, or use SHB.from_lr"
         told = ("schedule", group["schedule"], "a bocce Schedule", remedy)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 Tensors = list[torch.Tensor]
+SMALLEST_FUSED = 1e-7  # Below this step 1 - (1 - alpha) has fewer digits than a float32.
 
 
 def buckets(tensors: Iterable[tuple[Any, ...]]) -> list[tuple[Tensors, ...]]:
@@ -28,6 +29,51 @@ def has_kernels(point: torch.Tensor) -> bool:
     multiplies, and 0.999 becomes 1.
     """
     return not (point.device.type == "cpu" and point.dtype in (torch.float16, torch.bfloat16))
+
+
+def is_fusable(point: torch.Tensor, row: tuple[float, float, float, float]) -> bool:
+    """Can torch's fused kernel of SGD take the step? It has no lookahead, and ignores beta = 0.
+
+    The kernel is given 1 - alpha, which keeps the digits of a float32 alpha and not of a double
+    one; shards (DTensor) are of another class.
+    """
+    step, beta, back, forth = row
+    return (
+        back == 0.0
+        and forth == 1.0
+        and beta > 0.0
+        and abs(step) >= SMALLEST_FUSED
+        and point.dtype == torch.float32
+        and point.device.type in ("cpu", "cuda")
+        and type(point) in (torch.Tensor, torch.nn.Parameter)
+    )
+
+
+def move_fused(
+    points: Tensors,
+    gradients: Tensors,
+    velocities: Tensors,
+    row: tuple[float, float, float, float],
+    weight_decay: float,
+) -> None:
+    """v <- beta v + step (g + weight_decay w) and w <- w + v, in one pass over memory.
+
+    The kernel's buffer is m <- momentum m + (1 - dampening) g', then w <- w - lr m, where g' is g
+    (or -g) plus a multiple of w. With lr = -1 and 1 - dampening = alpha the buffer is v itself.
+    """
+    step, beta, _, _ = row
+    torch._fused_sgd_(
+        points,
+        gradients,
+        velocities,
+        weight_decay=-weight_decay,
+        momentum=beta,
+        lr=-1.0,
+        dampening=1.0 - abs(step),
+        nesterov=False,
+        maximize=step < 0.0,
+        is_first_step=False,
+    )
 
 
 def penalised(gradients: Tensors, points: Tensors, weight: float, together: bool) -> Tensors:
@@ -51,9 +97,11 @@ def move(
     for the whole lists; the same numbers, bit for bit.
     """
     step, beta, back, forth = row
-    add, multiply = _add_each, _multiply_each
+    add = _add_each
+    multiply = _multiply_each
     if together:
-        add, multiply = torch._foreach_add_, torch._foreach_mul_
+        add = torch._foreach_add_
+        multiply = torch._foreach_mul_
     if back:
         add(points, velocities, alpha=-back)
     multiply(velocities, beta)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._checks import refused
+from ..._extras import arrow
 from ..._types import Array, Arrow
-from ...blockfile import Block
-from .encoding import Encoding, as_days, as_dummies, as_numbers, as_text, encoded_as
+from ...rows.files import Block
 from .parts import NO_LIMIT
 
 INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")  # of pandas, written beside the columns
@@ -24,22 +24,17 @@ class ReadOptions(NamedTuple):
 
     target: Any = None
     columns: Any = None
-    dtype: Any = None
-    missing: str = "refuse"
-    limit: int = NO_LIMIT  # bytes of X and y
-    encode: Any = None  # "onehot", or an `Encoding` to apply
-    unknown: str | None = None  # of categories; None: as the `Encoding` says, else "refuse"
-    beside: tuple[str | None, ...] | None = None  # for predictions: what else may be there
-    extra: str = "refuse"  # what to do with yet other columns
     exclude: Any = None  # columns that are no features
+    dtype: Any = None
+    limit: int = NO_LIMIT  # bytes of X and y
 
     def asked(self) -> str:
-        """What was asked for that only named columns have, in words."""
+        """What was asked for that only columns with names have, in words."""
         if self.target is not None or self.columns is not None:
             return "target and columns"
-        if self.encode is not None:
-            return "encode"
-        return "" if self.exclude is None else "exclude"
+        if self.exclude is None:
+            return ""
+        return "exclude"
 
 
 # -- rows ------------------------------------------------------------------------------------------
@@ -47,37 +42,35 @@ class ReadOptions(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """The features in order and what they become, the target, and the types of X and y."""
+    """The features in order, the target, and the types of X and y."""
 
-    encoding: Encoding
     widths: dict[str, int]  # of each feature in columns of X
-    target: str | None  # None where X alone is wanted
+    target: str
     text: bool  # Is the target text?
     dtype: np.dtype[Any]
     options: ReadOptions
+    alike: Arrow  # the schema of features that are all of the type of X
 
     @property
     def read(self) -> list[str]:
-        """The columns to read, each once."""
-        return list(dict.fromkeys([*self.widths, self.target] if self.target else self.widths))
+        """The columns to read."""
+        return [*self.widths, self.target]
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns of X."""
-        found, categories = list[str](), self.encoding.categories
-        for name in self.widths:
-            found += [f"{name}={c}" for c in categories[name]] if name in categories else [name]
+        found = list[str]()
+        for name, width in self.widths.items():
+            found += [name] if width == 1 else [f"{name}[{j}]" for j in range(width)]
         return found
 
     @property
     def kinds(self) -> dict[str, str]:
         """What the columns hold, in words."""
-        found = {name: encoded_as(self.encoding, name) for name in self.widths}
+        found = {}
         for name, width in self.widths.items():
-            if found[name] == "number" and width > 1:
-                found[name] = f"{width} numbers"
-        if self.target:
-            found[self.target] = "text" if self.text else "number"
+            found[name] = "number" if width == 1 else f"{width} numbers"
+        found[self.target] = "text" if self.text else "number"
         return found
 
     @property
@@ -88,73 +81,120 @@ class Selection:
         """Bytes of X and y."""
         return rows * (self.d * self.dtype.itemsize + 8)
 
-    def rows(self, table: Arrow, where: Callable[[int], str]) -> Block:
-        """X, row-major, and y of a table, finite; ``where`` says the place of a row."""
-        X, start = np.empty((table.num_rows, self.d), self.dtype), 0
-        for batch in table.to_batches():
-            end, place = start + batch.num_rows, 0
-            for name, width in self.widths.items():
-                out = X[start:end, place : place + width]
-                strange = self._fill(out, batch.column(name), name)
-                if strange is not None and self.encoding.unknown == "refuse":
-                    row, found = strange
-                    shown = ", ".join(map(repr, found[:5])) + ", ..." * (len(found) > 5)
-                    raise ValueError(
-                        f"{where(start + row)}: {shown} in column {name!r} must be one of the "
-                        f"{width} categories of the fit; drop such rows, or give "
-                        'unknown="ignore" for 0 in the columns of all categories.'
-                    )
-                place += width
-            start = end
-        y = np.zeros(len(X)) if self.target is None else self._targets(table.column(self.target))
-        missing_y = np.array([v is None for v in y], bool) if self.text else ~np.isfinite(y)
-        if missing_y.any() or not np.isfinite(X).all():
-            keep = self._kept(X, y, missing_y, where)
-            X, y = X[keep], y[keep]
-        return X, y
+    def rows(self, batches: list[Arrow]) -> Block:
+        """X and y of record batches with the columns of ``read``; NaN, or None, where a value is
+        missing."""
+        if len(batches) == 1:
+            return self._features(batches[0]), self._targets(batches[0])
+        X = np.empty((sum(batch.num_rows for batch in batches), self.d), self.dtype, order="F")
+        y = [np.empty(0, object if self.text else np.float64)]
+        start = 0
+        for batch in batches:
+            X[start : start + batch.num_rows] = self._features(batch)
+            y.append(self._targets(batch))
+            start += batch.num_rows
+        return X, np.concatenate(y)
 
-    def _fill(self, out: Array, column: Arrow, name: str) -> tuple[int, list[str]] | None:
-        """Returns a row and the values that are none of the categories, if there are any."""
-        if name in self.encoding.categories:
-            return as_dummies(out, column, self.encoding.categories[name])
-        values = as_days(column) if name in self.encoding.dates else as_numbers(column)
+    def _features(self, batch: Arrow) -> Array:
+        """By columns, as Arrow has them: to turn them around would cost more than to read them.
+        Lists of numbers are rows already."""
+        features = batch.remove_column(len(self.widths))
+        if features.schema.equals(self.alike) and (X := _stacked(features)) is not None:
+            return X
         with np.errstate(over="ignore"):  # what float32 cannot hold is refused later
-            out[:] = values.reshape(out.shape)
+            if len(self.widths) == 1:
+                rows = as_numbers(features.column(0)).reshape(-1, self.d)
+                return rows.astype(self.dtype, copy=False)
+            X = np.empty((batch.num_rows, self.d), self.dtype, order="F")
+            place = 0
+            for column, width in zip(features.columns, self.widths.values()):
+                out = X[:, place : place + width]
+                out[:] = as_numbers(column).reshape(out.shape)
+                place += width
+        return X
+
+    def _targets(self, batch: Arrow) -> Array:
+        column = batch.column(len(self.widths))
+        if self.text:
+            return as_text(column)
+        return as_numbers(column).astype(np.float64, copy=False)
+
+    def check(self, X: Array, y: Array, where: Callable[[int], str]) -> None:
+        """Every number finite, every label there; ``where`` says the place of a row."""
+        if self.text:
+            missing = np.array([label is None for label in y], bool)
+        else:
+            missing = ~np.isfinite(y)
+        if not missing.any() and np.isfinite(X).all():
+            return
+        row = int(np.argmax(missing | ~np.isfinite(X).all(axis=1)))
+        bad = ~np.isfinite(X[row])
+        name = self.target
+        value = math.nan if self.text else float(y[row])
+        if bad.any():
+            column = int(np.argmax(bad))
+            name = [n for n, width in self.widths.items() for _ in range(width)][column]
+            value = float(X[row, column])
+        raise bad_value(where(row), name, value)
+
+
+def bad_value(place: str, name: str, value: float) -> ValueError:
+    what = "is missing or NaN, must be a finite number"
+    remedy = "drop such rows, or fill in the value, before"
+    if np.isinf(value):
+        what = "is infinite, or too large for the type, must be a finite number"
+        remedy = 'drop such rows, or give dtype="float64"'
+    return ValueError(f"{place}: column {name!r} {what}; {remedy}.")
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def _stacked(batch: Arrow) -> Array | None:
+    """Columns of one type as one array, in one call; None where a value is missing."""
+    import pyarrow as pa
+
+    try:
+        tensor = batch.to_tensor(row_major=False)
+    except pa.ArrowTypeError:
         return None
+    return np.asarray(tensor.to_numpy())
 
-    def _targets(self, column: Arrow) -> Array:
-        parts = [as_text(c) if self.text else as_numbers(c) for c in column.chunks]
-        kind = object if self.text else np.float64
-        return np.concatenate([np.empty(0, kind), *parts], dtype=kind)
 
-    def _kept(self, X: Array, y: Array, missing_y: Array, where: Callable[[int], str]) -> Array:
-        """Which rows stay when rows with missing values are left out; or raise."""
-        how = self.options.missing
-        wrong, wrong_y = np.isinf(X), missing_y
-        if how == "refuse":
-            wrong = ~np.isfinite(X)
-        elif how == "drop":
-            wrong_y = np.zeros(len(y), bool) if self.text else np.isinf(y)
-        refused = wrong.any(axis=1) | wrong_y
-        if refused.any():
-            i = int(np.argmax(refused))
-            raise self._bad_value(where(i), X[i], wrong[i], math.nan if self.text else y[i])
-        if how == "keep":
-            return np.ones(len(y), bool)
-        return ~(missing_y | np.isnan(X).any(axis=1))
+def as_numbers(column: Arrow) -> Array:
+    """An Arrow array of numbers; NaN where a value is missing. (Arrow's ``to_numpy`` would import
+    pandas, which takes as long as reading a gigabyte.)"""
+    import pyarrow as pa
+    from pyarrow import types
 
-    def _bad_value(self, place: str, x: Array, wrong: Array, y: float) -> ValueError:
-        """Of a row: the first feature that is wrong, or else its target."""
-        name, value = self.target, y
-        if wrong.any():
-            j = int(np.argmax(wrong))
-            name, value = [n for n, width in self.widths.items() for _ in range(width)][j], x[j]
-        what = "is missing or NaN, must be a finite number"
-        remedy = 'leave such rows out with missing="drop", or fill it in'
-        if np.isinf(value):
-            what = "is infinite, or too large for the type, must be a finite number"
-            remedy = 'drop it, or give dtype="float64"'
-        return ValueError(f"{place}: column {name!r} {what}; {remedy}.")
+    kind = column.type
+    if types.is_fixed_size_list(kind):
+        if column.null_count == 0:
+            return as_numbers(column.flatten()).reshape(-1, kind.list_size)
+        whole = np.full((len(column), kind.list_size), np.nan)
+        valid = as_numbers(column.is_valid()).astype(bool)
+        whole[valid] = as_numbers(column.flatten()).reshape(-1, kind.list_size)
+        return whole
+    if types.is_dictionary(kind):
+        column = column.dictionary_decode()
+    plain = types.is_integer(column.type) or types.is_floating(column.type)
+    if column.null_count or not plain:
+        if types.is_float32(kind):
+            wide = column
+        else:
+            wide = column.cast(pa.float64(), safe=False)
+        column = wide.fill_null(math.nan)
+    return np.from_dlpack(column)
+
+
+def as_text(column: Arrow) -> Array:
+    """Strings, None where one is missing."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    values = np.array([*column.dictionary.to_pylist(), None], dtype=object)
+    return np.asarray(values[np.from_dlpack(column.indices.cast(pa.int64()).fill_null(-1))])
 
 
 # -- the choice of columns -------------------------------------------------------------------------
@@ -162,62 +202,41 @@ class Selection:
 
 def select(schema: Arrow, source: str, options: ReadOptions) -> Selection:
     """The target is the last column unless named; the features are all others unless named."""
+    pa = arrow()
     names = schema.names
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"{source}: has two columns named {repeated[0]!r}; rename one.")
-    choice = _chosen if options.beside is None else _for_predictions
-    goal, features = choice(names, options, source)
-    text = goal is not None and _is_text(schema.field(goal).type, goal, source)
-    encode = options.encode
-    made = {name: _kind_in_X(schema.field(name).type, name, source, encode) for name in features}
-    given = encode if isinstance(encode, Encoding) else Encoding([], {}, [], [])
-    unknown = options.unknown or given.unknown
-
-    def named(kind: str) -> list[str]:
-        return [name for name, found in made.items() if found[0] == kind]
-
-    categories = {name: given.categories.get(name, []) for name in named("text")}
-    encoding = Encoding(features, categories, named("date"), named("boolean"), unknown)
-    widths = {name: width for name, (_, width, _) in made.items()}
-    widths |= {name: len(found) for name, found in categories.items()}
-    single = all(narrow for _, _, narrow in made.values())
-    dtype = options.dtype or np.dtype(np.float32 if single else np.float64)
-    return Selection(encoding, widths, goal, text, dtype, options)
+    target, features = chosen(names, options, source)
+    text = _is_text(schema.field(target).type, target, source)
+    types = {name: schema.field(name).type for name in features}
+    widths = {name: _width(kind, name, source) for name, kind in types.items()}
+    dtype = options.dtype
+    if dtype is None:
+        single = all(_fits_float32(kind) for kind in types.values())
+        dtype = np.dtype(np.float32 if single else np.float64)
+    number = pa.float32() if dtype == np.float32 else pa.float64()
+    alike = pa.schema([(name, number) for name in features])
+    return Selection(widths, target, text, dtype, options, alike)
 
 
-def _for_predictions(names: list[str], options: ReadOptions, source: str) -> tuple[None, list[str]]:
-    known = {*options.columns, *(options.beside or ())}
-    unknown = [found for found in names if found not in known]
-    if unknown and options.extra == "refuse":
-        raise ValueError(
-            f"{source}: the column {unknown[0]!r} is not one of the fit, must be left out; drop "
-            "it, or add --extra ignore."
-        )
-    for column in options.columns:
-        if column not in names:
-            raise ValueError(
-                f"{source}: has no column {column!r}, must have every column of the fit; add it."
-            )
-    return None, list(options.columns)
-
-
-def _chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, list[str]]:
+def chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, list[str]]:
+    """The target and the features."""
     columns = options.columns
     if options.exclude is not None and columns is not None:
         raise ValueError("open: exclude must be left out where columns names the features.")
-    goal, others = target_of(names, options, source)
+    target, others = target_of(names, options, source)
     if columns is None:
         features = others
-        _refuse_index([*others, goal] if options.target is None else others, names, source)
+        _refuse_index([*others, target] if options.target is None else others, names, source)
     elif isinstance(columns, (list, tuple, np.ndarray)):
         features = [column_of(names, column, "columns", source) for column in columns]
     else:
         raise TypeError(f"open: columns={columns!r} must be a list of names or numbers, or None.")
-    if goal in features or len(set(features)) < len(features):
+    if target in features or len(set(features)) < len(features):
         raise ValueError(
             f"open: columns={list(columns)!r} must name each feature once, and not the target "
-            f"{goal!r}."
+            f"{target!r}."
         )
     if not features:
         raise ValueError(
@@ -225,18 +244,20 @@ def _chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, l
             if columns is None
             else "open: columns=[] must name at least one feature."
         )
-    return goal, features
+    return target, features
 
 
 def target_of(names: list[str], options: ReadOptions, source: str) -> tuple[str, list[str]]:
     """The target, the last column unless named, and the others without those left out."""
     out = [column_of(names, column, "exclude", source) for column in options.exclude or ()]
-    others = [name for name in names if name not in out]
-    last = others[-1] if others else -1
-    goal = column_of(names, last if options.target is None else options.target, "target", source)
-    if goal in out:
-        raise ValueError(f"open: exclude={out!r} must not name the target {goal!r}.")
-    return goal, [name for name in others if name != goal]
+    wanted = -1 if options.target is None else options.target
+    target = column_of(names, wanted, "target", source)
+    if target in out:
+        raise ValueError(
+            f"open: exclude={out!r} must not name the target {target!r}, the last column unless "
+            "named; name the target with target=."
+        )
+    return target, [name for name in names if name != target and name not in out]
 
 
 def _refuse_index(features: list[str], names: list[str], source: str) -> None:
@@ -271,52 +292,48 @@ def column_of(names: Sequence[str], wanted: Any, parameter: str, source: str) ->
 # -- types -----------------------------------------------------------------------------------------
 
 
-def _kind(type_: Arrow) -> str:
-    """What values of this type are: "text", "date", "boolean" or "number"; "" for all others."""
+def _is_number(type_: Arrow) -> bool:
     from pyarrow import types
 
-    if types.is_dictionary(type_):
-        return _kind(type_.value_type)
-    if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
-        return "text"
-    if types.is_date(type_) or types.is_timestamp(type_):
-        return "date"
-    if types.is_boolean(type_):
-        return "boolean"
-    real = types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_)
-    return "number" if real else ""
+    kinds = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    return any(is_kind(type_) for is_kind in kinds)
 
 
 def _is_text(type_: Arrow, target: str, source: str) -> bool:
-    found = _kind(type_)
-    if found in ("", "date"):
-        raise ValueError(
-            f"{source}: the target {target!r} has type {type_}, must be numbers or text; name "
-            "another with target=."
-        )
-    return found == "text"
-
-
-def _kind_in_X(type_: Arrow, name: str, source: str, encode: Any) -> tuple[str, int, bool]:
-    """What a feature of this type holds, how many numbers, and whether float32 is enough."""
     from pyarrow import types
 
-    inner, width = type_, 1
+    if types.is_dictionary(type_):
+        type_ = type_.value_type
+    if _is_number(type_):
+        return False
+    if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
+        return True
+    raise ValueError(
+        f"{source}: the target {target!r} has type {type_}, must be numbers or text; name another "
+        "with target=."
+    )
+
+
+def _width(type_: Arrow, name: str, source: str) -> int:
+    """How many numbers a feature of this type holds."""
+    from pyarrow import types
+
+    width = 1
+    inner = type_
     if types.is_fixed_size_list(type_):
-        inner, width = type_.value_type, type_.list_size
-    kind = "number" if types.is_null(inner) else _kind(inner)
-    encoded = kind in ("text", "date") and inner is type_
-    if isinstance(encode, Encoding):
-        now, before = kind if encoded else "number", encoded_as(encode, name)
-        if before != now:
-            raise ValueError(
-                f"{source}: column {name!r} is {now}, must be {before} as in the fit; write it as "
-                "it was there."
-            )
-    numbers = kind in ("number", "boolean") and not types.is_dictionary(type_)
-    if not numbers and (encode is None or not encoded):
+        width = type_.list_size
+        inner = type_.value_type
+    if not (_is_number(inner) or types.is_null(inner)):
         raise ValueError(
             f"{source}: column {name!r} has type {type_}, must be real numbers; encode text and "
-            'dates with encode="onehot", or leave it out: name the other columns with columns=.'
+            "dates before (pandas.get_dummies, scikit-learn's OneHotEncoder), or leave the column "
+            "out with exclude=."
         )
-    return kind, width, types.is_float32(inner) or types.is_float16(inner)
+    return width
+
+
+def _fits_float32(type_: Arrow) -> bool:
+    from pyarrow import types
+
+    inner = type_.value_type if types.is_fixed_size_list(type_) else type_
+    return bool(types.is_float32(inner) or types.is_float16(inner))

@@ -1,36 +1,62 @@
-"""One call that reads Parquet, Arrow, CSV, LIBSVM and NPZ, here or behind a URL."""
+"""One call that reads Parquet, Arrow, CSV, LIBSVM, NPZ and NPY."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ... import _checks
-from ..._direct import machine_memory
 from ..._extras import arrow
-from ...blockfile import MAGIC, BlockFile, is_block_file
+from ..._memory import machine_memory
+from ...rows import Parts
+from ...rows.files import Block
 from .columns import ReadOptions
 from .csv import Csv
-from .encoding import Encoding
-from .filesystem import File, files_of
-from .libsvm import Libsvm, read_libsvm
+from .libsvm import libsvm_source, read_libsvm
+from .npy import Npy
 from .npz import read_npz
-from .parts import NO_LIMIT, Growing, Parts, Source, survey
+from .parts import NO_LIMIT, Source, survey
+from .parts import in_parts as survey_in_parts
+from .paths import File, files_of
 from .tables import Arrow, Parquet, Scan
 from .text import suffix_of
 
-SUFFIXES = {
-    **dict.fromkeys((".parquet", ".pq", ".parq"), "Parquet"),
-    **dict.fromkeys((".arrow", ".feather", ".ipc", ".blocks"), "Arrow"),
-    **dict.fromkeys((".csv", ".tsv"), "CSV"),
-    ".npz": "NPZ",
+Read = Callable[[list[File], ReadOptions], Any]
+
+
+class Format(NamedTuple):
+    """A format of files: how it is known, and what reads it.
+
+    ``source`` gives the `Source` of files and options. ``read`` gives X and y, or `Parts`; it is
+    there where rows in memory are read in another way. ``named``: do the columns have names?
+    """
+
+    suffixes: tuple[str, ...]
+    first_bytes: bytes | None
+    source: Read | None
+    read: Read | None = None
+    named: bool = True
+
+
+def _parquet(files: list[File], options: ReadOptions) -> Source:
+    return Parquet(files, None, options)
+
+
+FORMATS: dict[str, Format] = {
+    "Parquet": Format((".parquet", ".pq", ".parq"), b"PAR1", _parquet),
+    "Arrow": Format((".arrow", ".feather", ".ipc"), b"ARROW1", Arrow),
+    "CSV": Format((".csv", ".tsv"), None, Csv),
+    "NPY": Format((".npy",), b"\x93NUMPY", Npy),
+    "NPZ": Format((".npz",), b"PK\x03\x04", None, read_npz, named=False),
+    "LIBSVM": Format((), None, libsvm_source, read_libsvm, named=False),  # any other file
 }
-UNNAMED = ("NPZ", "LIBSVM")  # formats whose columns have no names
-BEGINNINGS = {b"PAR1": "Parquet", MAGIC: "Arrow", b"PK\x03\x04": "NPZ"}
+OTHERS = "LIBSVM"
+SUFFIXES = {suffix: name for name, format_ in FORMATS.items() for suffix in format_.suffixes}
 
 
 class Table(tuple[Any, Any]):
@@ -42,23 +68,19 @@ class Table(tuple[Any, Any]):
         The features, of shape (n, d), and the targets, of shape (n,).
     columns, target : list of str, str, optional
         The names of the features and of the target.
-    encoding : Encoding, optional
-        How text and dates became numbers.
     """
 
     columns: list[str] | None
     target: str | None
-    encoding: Encoding | None
 
-    def __new__(
-        cls, X: Any, y: Any, columns: Any = None, target: Any = None, encoding: Any = None
-    ) -> Table:
+    def __new__(cls, X: Any, y: Any, columns: Any = None, target: Any = None) -> Table:
         self = super().__new__(cls, (X, y))
-        self.columns, self.target, self.encoding = columns, target, encoding
+        self.columns = columns
+        self.target = target
         return self
 
     def __getnewargs__(self) -> Any:
-        return *self, self.columns, self.target, self.encoding
+        return *self, self.columns, self.target
 
     @property
     def X(self) -> Any:
@@ -79,26 +101,23 @@ def open(
     target: str | int | None = None,
     columns: Any = None,
     *,
+    exclude: Any = None,
     memory: int | None = None,
     dtype: str | None = None,
-    missing: str = "refuse",
-    encode: Any = None,
-    unknown: str | None = None,
-    exclude: Any = None,
-) -> Table | BlockFile:
-    """Features X and targets y from files; in memory if they fit, else in parts.
+) -> Table | Parts:
+    """Features X and targets y from files of numbers; in memory if they fit, else in parts.
 
     ``X, y = open(...)`` gives the arguments of ``bocce.LeastSquares(X, y)`` and the other problems.
-    In parts, X is a `bocce.BlockFile` that reads the files again in each pass, and y is None. A
-    part is a row group of Parquet, a record batch of Arrow, or a megabyte of text; batches are
-    whole parts. So rows should be in random order (``p.variance_factor()`` measures it);
-    ``bocce.data.write_blocks`` shuffles a table once.
+    In parts, X is `bocce.data.Parts`, which read the files again in each pass, and y is None. A
+    part is a row group of Parquet, a record batch of Arrow, or some megabytes of text or of an
+    array; batches are whole parts. So rows should be in random order (``p.variance_factor()``
+    measures it); docs/scale.md says how to shuffle a table once.
 
     Formats, by suffix:
 
     - Parquet (.parquet, .pq), Arrow IPC or Feather (.arrow, .feather, .ipc);
-    - CSV (.csv, .tsv; also .gz, .bz2, .xz): the separator (comma, semicolon or tab) and the header
-      are detected;
+    - CSV (.csv with commas, .tsv with tabs; also .gz, .bz2, .xz), with a header or without;
+    - NPY: an array of shape (n, columns) whose columns are called x0, x1, ...;
     - NPZ with arrays X and y, or data, indices, indptr, shape and y;
     - LIBSVM text (any other name; also compressed), ``label index:value ...``: X is SciPy CSR.
       Indices count from 0 if a 0 occurs anywhere, otherwise from 1.
@@ -106,11 +125,11 @@ def open(
     Parameters
     ----------
     source : str, path, list, Dataset or table
-        A path, a folder, a glob such as ``"day-*.parquet"``, a list of these, or a URL that fsspec
-        knows (``s3://``, ``https://``, ...). Also a ``pyarrow.dataset.Dataset``, or a table of
-        Arrow, pandas or polars.
+        A path, a folder, a glob such as ``"day-*.parquet"``, or a list of these. Also a
+        ``pyarrow.dataset.Dataset``, or a table of Arrow, pandas or polars.
     target : str or int, optional
-        The column of the target, by name or number; by default the last one. It may be text.
+        The column of the target, by name or number; by default the last one. It may be text:
+        labels.
     columns, exclude : list of str or int, optional
         The columns of the features, by default all others; or the columns that are neither features
         nor target.
@@ -118,21 +137,11 @@ def open(
         The bytes that X and y may take, by default half of the machine's; more come in parts.
     dtype : {"float32", "float64"}, optional
         The type of X; by default float32 if all features are float32.
-    missing : {"refuse", "drop", "keep"}, default "refuse"
-        Rows with missing values: an error, left out, or NaN in X (in memory) for you to fill in.
-    encode : {"onehot"} or Encoding, optional
-        By default text and dates are refused as features. "onehot" makes a column of 0 and 1 of
-        each category of a text column (a first pass finds them), and days since 1970-01-01 of
-        dates. An `Encoding` (``.encoding`` of data opened before) does what was done there.
-    unknown : {"refuse", "ignore"}, optional
-        A category that the given `Encoding` lacks: an error that names it, or 0 in the columns of
-        all categories; by default what the `Encoding` says.
 
     Returns
     -------
-    Table or BlockFile
-        A pair with ``.columns``, ``.target`` and ``.encoding`` in memory, or a `bocce.BlockFile` in
-        parts.
+    Table or Parts
+        A pair with ``.columns`` and ``.target`` in memory, or `bocce.data.Parts`.
 
     Raises
     ------
@@ -147,7 +156,7 @@ def open(
     --------
     >>> import tempfile, pathlib, bocce
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_text("age;height;sport\\n20;1.8;yes\\n40;1.6;no\\n30;1.7;no\\n")
+    >>> _ = path.write_text("age,height,sport\\n20,1.8,yes\\n40,1.6,no\\n30,1.7,no\\n")
     >>> data = bocce.data.open(path, target="sport", columns=["age"])
     >>> X, y = data
     >>> data.columns, X.tolist(), y.tolist()
@@ -157,59 +166,33 @@ def open(
     ...
     ValueError: open: columns='heigth' must be a column of people.csv: 'age', 'height', 'sport'.
     """
-    _checks.choice("open", "missing", missing, ["refuse", "drop", "keep"])
-    if isinstance(encode, Encoding):
-        columns = encode.features if columns is None else columns
-    elif encode is not None:
-        _checks.choice("open", "encode", encode, ["onehot"])
-    if unknown is not None:
-        _checks.choice("open", "unknown", unknown, ["refuse", "ignore"])
     kind = None
     if dtype is not None:
         kind = np.dtype(_checks.choice("open", "dtype", dtype, ["float32", "float64"]))
-    options = ReadOptions(
-        target, columns, kind, missing, _limit(memory), encode, unknown, exclude=exclude
-    )
+    options = ReadOptions(target, columns, exclude, kind, _limit(memory))
     paths = [source] if _is_path(source) else source
     if not are_paths(paths):
         return _finished(table_source(source, options))
-    found = _opened([file for path in paths for file in files_of(path)], options)
-    if missing == "keep" and isinstance(found, BlockFile):
+    files = [file for path in paths for file in files_of(path)]
+    format_ = one_format(files, options)
+    if format_.read is None:
+        assert format_.source is not None
+        return _finished(format_.source(files, options))
+    found = format_.read(files, options)
+    return found if isinstance(found, Parts) else Table(*found)
+
+
+def in_parts(source: Any, target: Any = None, columns: Any = None, dtype: Any = None) -> Parts:
+    """The same in parts, however small the files are."""
+    files = files_of(source)
+    options = ReadOptions(target, columns, None, dtype, _limit(None))
+    format_ = one_format(files, options)
+    if format_.source is None:
         raise ValueError(
-            'open: missing="keep" needs data that fit into memory, and these are read in parts; '
-            'give missing="drop", or fill in the values before.'
+            f"open: {files[0].name} can only be read whole; save the rows as Parquet, which is "
+            "read in parts."
         )
-    return found
-
-
-def features(source: Any, model: Any, *, extra: str, missing: str, unknown: str | None) -> Any:
-    """X alone, for predictions of a fit: its columns by name, in their order, and its offset last;
-    the target and the weights may be there or not. ``extra``: "refuse" or "ignore" others;
-    ``unknown``: categories that the fit lacks, by default as the fit says."""
-    files, names = files_of(source), model.columns
-    options = ReadOptions(missing=missing, limit=_limit(None))
-    if names is not None and one_format(files) not in UNNAMED:
-        names = names if model.encoding is None else model.encoding.features
-        options = options._replace(
-            columns=names if model.offset is None else [*names, model.offset],
-            encode=model.encoding,
-            unknown=unknown,
-            beside=(model.target, model.weights, *(model.excluded or ())),
-            extra=extra,
-        )
-    X, _ = _opened(files, options)
-    return X
-
-
-def _opened(files: list[File], options: ReadOptions) -> Table | BlockFile:
-    format_, limit = one_format(files, options), options.limit
-    if format_ in UNNAMED:
-        found = (read_npz if format_ == "NPZ" else read_libsvm)(files, limit, options.dtype)
-        return _finished(found, False) if isinstance(found, Libsvm) else Table(*found)
-    plain = options.dtype is None and not options.asked()
-    if plain and len(files) == 1 and not files[0].remote and is_block_file(files[0].path):
-        return _block_file(BlockFile(files[0].path), limit)
-    return _finished(source_of(files, format_, options))
+    return survey_in_parts(format_.source(files, options))
 
 
 def _limit(given: Any) -> int:
@@ -230,22 +213,23 @@ def are_paths(source: Any) -> bool:
 
 def format_of(file: File) -> str:
     """By the last suffix that is not a compression's; by its first bytes if that says nothing."""
-    name, packed = file.name, suffix_of(file.name)
-    plain = PurePosixPath(name[: len(name) - len(packed)])
+    packed = suffix_of(file.name)
+    plain = PurePosixPath(file.name[: len(file.name) - len(packed)])
     known = SUFFIXES.get(plain.suffix.lower())
     if known is None and not packed:
         with file.open() as stream:
             head = stream.read(8)
-        known = next((kind for mark, kind in BEGINNINGS.items() if head.startswith(mark)), None)
+        marks = {name: format_.first_bytes for name, format_ in FORMATS.items()}
+        known = next((name for name, mark in marks.items() if mark and head.startswith(mark)), None)
         if known is None and head.lstrip()[:1] in (b"{", b"["):
             raise ValueError(
-                f"open: {name} is JSON, must be Parquet, Arrow, CSV, LIBSVM text or NPZ; convert "
-                "it first, for example with pandas: read_json(...).to_csv(...)."
+                f"open: {file.name} is JSON, must be Parquet, Arrow, CSV, LIBSVM text, NPZ or NPY; "
+                "convert it first, for example with pandas: read_json(...).to_csv(...)."
             )
-    return known or "LIBSVM"
+    return known or OTHERS
 
 
-def one_format(files: list[File], options: ReadOptions | None = None) -> str:
+def one_format(files: list[File], options: ReadOptions) -> Format:
     """The format of all files; NPZ and LIBSVM have no names of columns to ask for."""
     kinds = [format_of(file) for file in files]
     for file, kind in zip(files, kinds):
@@ -254,30 +238,26 @@ def one_format(files: list[File], options: ReadOptions | None = None) -> str:
                 f"open: {file.name} is {kind} and {files[0].name} {kinds[0]}, must be of one "
                 "format; name the files with a glob such as '*.parquet'."
             )
-    if kinds[0] in UNNAMED and options is not None and (asked := options.asked()):
+    format_ = FORMATS[kinds[0]]
+    if not format_.named and (asked := options.asked()):
         raise ValueError(
             f"open: {asked} must be left out for {kinds[0]}, whose columns have no names "
             f"({files[0].name})."
         )
-    return kinds[0]
+    return format_
 
 
-def source_of(files: list[File], format_: str, options: ReadOptions) -> Source:
-    if format_ == "Parquet":
-        return Parquet(files, None, options)
-    return Arrow(files, options) if format_ == "Arrow" else Csv(files, options)
-
-
-def _finished(source: Source, keep: bool = True) -> Table | BlockFile:
-    found = survey(source, keep)
+def _finished(source: Source) -> Table | Parts:
+    found = survey(source)
     if isinstance(found, Parts):
-        return BlockFile(found)
-    return Table(*found, source.columns, source.target, source.encoding)
+        return found
+    return Table(*found, source.columns, source.target)
 
 
 def table_source(source: Any, options: ReadOptions) -> Source:
     """A table or data set that was given directly: by row groups where it has them."""
-    pa, whole = arrow(), options._replace(limit=NO_LIMIT)  # a table is in memory already
+    pa = arrow()
+    whole = options._replace(limit=NO_LIMIT)  # a table is in memory already
     if hasattr(source, "get_fragments"):
         fragments = list(source.get_fragments())
         if fragments and all(hasattr(fragment, "row_groups") for fragment in fragments):
@@ -298,24 +278,11 @@ def table_source(source: Any, options: ReadOptions) -> Source:
     if name == "LazyFrame":
         raise TypeError("open: source=LazyFrame must be collected first; give source.collect().")
     raise TypeError(
-        f"open: source={name} must be a path, a URL, a list of paths, a pyarrow.dataset.Dataset, "
-        "or a table (Arrow, pandas, polars)."
+        f"open: source={name} must be a path, a list of paths, a pyarrow.dataset.Dataset, or a "
+        "table (Arrow, pandas, polars)."
     )
 
 
-def table_rows(table: Any) -> tuple[Any, Any]:
+def table_rows(table: Any) -> Block:
     """X and y of an Arrow table or record batch; its last column is the target."""
     return survey(table_source(table, ReadOptions()))  # type: ignore[return-value]
-
-
-def _block_file(file: BlockFile, limit: int) -> Table | BlockFile:
-    if file.n * (file.d * file.dtype.itemsize + 8) > limit:
-        return file
-    X, y = Growing(file.dtype, file.d), Growing(np.float64)
-    for rows, targets in file.stream(range(file.n_blocks)):
-        X.add(rows)
-        y.add(targets)
-    labels = y.whole()
-    if file.classes is not None:
-        labels = np.array(file.classes)[labels.astype(np.int64)]
-    return Table(X.whole(), labels, file.columns, file.target)

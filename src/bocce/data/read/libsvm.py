@@ -3,7 +3,7 @@
 `parse_fast` reads a whole chunk with array operations; `parse_plain` reads it line by line, and
 says what is wrong where. The fast one hands over whenever anything looks unusual, so the plain one
 alone decides what is an error; tests hold the two together. scikit-learn's loader is not used: it
-is slower, names no line, and lets NaN and infinity pass (``benchmarks/libsvm_text.py``).
+is slower, names no line, and lets NaN and infinity pass (``benchmarks/studies/libsvm_text.py``).
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from scipy import sparse
 
-from ..._direct import read_ahead
+from ..._memory import read_ahead
 from ..._types import Array
-from ...blockfile import Block
-from .filesystem import File
-from .parts import NO_LIMIT, Growing, Source, check_size, threads
+from ...rows.files import Block, Parts
+from .columns import ReadOptions
+from .parts import NO_LIMIT, Growing, Source, check_size, in_parts, threads
+from .paths import File
 from .text import Lines, chunk_for, line_blocks, text_chunks
 
 Matrix = tuple[sparse.csr_array, Array]
@@ -60,7 +61,9 @@ def parse(lines: Lines) -> ParsedRows:
     if b"qid:" in text:
         text = _QUERY.sub(rb"\1", text)
     rows = parse_fast(text)
-    return parse_plain(text, lines.file.name, lines.line) if rows is None else rows
+    if rows is None:
+        return parse_plain(text, lines.file.name, lines.line)
+    return rows
 
 
 # -- line by line ----------------------------------------------------------------------------------
@@ -68,7 +71,10 @@ def parse(lines: Lines) -> ParsedRows:
 
 def parse_plain(text: bytes, source: str, first_line: int) -> ParsedRows:
     """Parse line by line; raise a `ValueError` that names file, line and token."""
-    labels, counts, indices, values = list[float](), list[int](), list[int](), list[float]()
+    labels = list[float]()
+    counts = list[int]()
+    indices = list[int]()
+    values = list[float]()
     for number, line in enumerate(text.split(b"\n"), first_line):
         tokens = line.split()
         if not tokens:
@@ -84,7 +90,10 @@ def parse_plain(text: bytes, source: str, first_line: int) -> ParsedRows:
             if int(index) > LARGEST_INDEX:
                 _refuse(place, token, f"has an index above {LARGEST_INDEX}")
             if int(index) <= before:
-                fault = "repeats index" if int(index) == before else "comes after index"
+                if int(index) == before:
+                    fault = "repeats index"
+                else:
+                    fault = "comes after index"
                 _refuse(place, token, f"{fault} {before}: indices must increase within a line")
             before = int(index)
             indices.append(before)
@@ -96,7 +105,10 @@ def parse_plain(text: bytes, source: str, first_line: int) -> ParsedRows:
 def _number(text: bytes, place: str, what: str, token: bytes | None = None) -> float:
     shown = text if token is None else token
     if not _NUMBER.fullmatch(text):
-        hint = "; name the file .csv if it holds a table with commas" if b"," in text else ""
+        if b"," in text:
+            hint = "; name the file .csv if it holds a table with commas"
+        else:
+            hint = ""
         _refuse(place, shown, f"{what} must be a finite decimal number{hint}")
     number = float(text)
     if not np.isfinite(number):
@@ -117,7 +129,8 @@ def parse_fast(text: bytes) -> ParsedRows | None:
     text = b"\n" + text + b"\n\n"
     characters = np.frombuffer(text, np.uint8)
     marks = np.flatnonzero(characters - np.uint8(ord("0")) > 9)  # the bytes that are no digits
-    mark, space = characters[marks], _IS_SPACE[characters[marks]]
+    mark = characters[marks]
+    space = _IS_SPACE[characters[marks]]
     begins = np.flatnonzero(space[:-1] & ~_IS_SPACE[characters[marks[:-1] + 1]])  # of words
     if begins.size == 0:
         return parse_plain(b"", "", 1)
@@ -179,7 +192,9 @@ def gather(
 ) -> tuple[Matrix | None, int, int]:
     """All rows as one matrix, or None beyond ``limit`` bytes; the smallest index, and the width."""
     arrays = [Growing(kind) for kind in (np.float64, np.int64, np.int32, np.float64)]
-    lowest, highest, fits = 1, -1, True
+    lowest = 1
+    highest = -1
+    fits = True
     for rows in read_ahead(parse, lines, threads(), 1 + threads()):
         if rows.indices.size:
             lowest = min(lowest, int(rows.indices.min()))
@@ -199,20 +214,32 @@ def gather(
     return (X if dtype is None else X.astype(dtype, copy=False), whole.labels), lowest, d
 
 
-def read_libsvm(files: list[File], limit: int, dtype: Any = None) -> Matrix | Libsvm:
-    """The files as one matrix if it fits into ``limit`` bytes, else a source of dense parts."""
-    matrix, base, d = gather(libsvm_lines(files), files[0].name, limit, dtype)
-    return matrix or Libsvm(files, base, d, limit, dtype)
+def read_libsvm(files: list[File], options: ReadOptions) -> Matrix | Parts:
+    """The files as one matrix if it fits into memory, else in dense parts."""
+    limit = options.limit
+    matrix, base, d = gather(libsvm_lines(files), files[0].name, limit, options.dtype)
+    return matrix or in_parts(Libsvm(files, base, d, limit, options.dtype))
+
+
+def libsvm_source(files: list[File], options: ReadOptions) -> Libsvm:
+    """The files as dense parts, however small they are."""
+    nothing = gather(libsvm_lines(files), files[0].name, 0)
+    return Libsvm(files, nothing[1], nothing[2], options.limit, options.dtype)
 
 
 class Libsvm(Source):
     """LIBSVM text whose width is known, as dense rows: a part is a few megabytes of text."""
 
     in_threads = True
+    files: list[File]
 
     def __init__(self, files: list[File], base: int, d: int, limit: int, dtype: Any) -> None:
-        self.name, self.files, self.base, self.d = files[0].name, files, base, d
-        self.limit, self.dtype = limit, np.dtype(dtype or np.float64)
+        self.name = files[0].name
+        self.files = files
+        self.base = base
+        self.d = d
+        self.limit = limit
+        self.dtype = np.dtype(dtype or np.float64)
         if not 0 < 8 * d <= DENSE_ROW:
             raise ValueError(
                 f"{self.name}: has {d} columns, must have from 1 to {DENSE_ROW // 8} to be read in "
@@ -222,11 +249,8 @@ class Libsvm(Source):
     def keys(self) -> Iterator[Lines]:
         return libsvm_lines(self.files, self.limit)
 
-    def matrices(self) -> Iterator[Matrix]:
-        """The same rows as they are written: sparse."""
-        for rows in map(parse, self.keys()):
-            if rows.labels.size:
-                yield rows.matrix(self.base, self.d), rows.labels
+    def file_of(self, key: Lines) -> File | None:
+        return key.file
 
     def rows(self, key: Lines) -> Block:
         found = parse(key)

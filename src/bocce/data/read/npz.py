@@ -1,4 +1,4 @@
-"""NPZ: archives of plain arrays, never a pickle, and no larger than they say."""
+"""NPZ and NPY: plain arrays, never a pickle, and no larger than they say."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 from scipy import sparse
 
 from ..._types import Array
-from .filesystem import File
-from .parts import NO_LIMIT
+from .columns import ReadOptions
+from .paths import File
 from .text import check_inflation
 
 CSR = ("data", "indices", "indptr", "shape")
 
 
-def read_npz(files: list[File], limit: int = NO_LIMIT, dtype: Any = None) -> tuple[Any, Array]:
-    """X and y of one NPZ file of at most ``limit`` bytes."""
+def read_npz(files: list[File], options: ReadOptions) -> tuple[Any, Array]:
+    """X and y of one NPZ file."""
     if len(files) > 1:
         raise ValueError(
             f"open: {len(files)} NPZ files must be one; join them, or open them one by one."
         )
     try:
-        arrays = _arrays(files[0], limit)
+        arrays = _arrays(files[0], options.limit)
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
         if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a place before the file
             raise
@@ -33,7 +33,7 @@ def read_npz(files: list[File], limit: int = NO_LIMIT, dtype: Any = None) -> tup
             f"{files[0].name}: truncated, or not an NPZ file of plain numbers ({error}); "
             "write it with numpy.savez."
         ) from None
-    return _table(arrays, files[0].name, dtype)
+    return _table(arrays, files[0].name, options.dtype)
 
 
 def _arrays(file: File, limit: int) -> dict[str, Array]:
@@ -79,8 +79,7 @@ def _table(arrays: dict[str, Array], source: str, dtype: Any) -> tuple[Any, Arra
         if arrays[name].dtype.kind not in "fiub":
             kind = arrays[name].dtype
             raise ValueError(f"{source}: {name} has type {kind}, must be real numbers.")
-        if not np.isfinite(arrays[name]).all():
-            raise ValueError(f"{source}: {name} holds NaN or infinity; fill in or drop such rows.")
+        _check_finite(arrays, name, source)
     X: Any = arrays[wanted[0]]
     if X.dtype not in (np.float32, np.float64) or dtype is not None:
         X = X.astype(dtype or np.float64, copy=False)
@@ -92,8 +91,25 @@ def _table(arrays: dict[str, Array], source: str, dtype: Any) -> tuple[Any, Arra
         except (ValueError, TypeError) as error:
             raise ValueError(f"{source}: not a CSR matrix ({error}).") from None
     y = np.asarray(arrays["y"], dtype=np.float64)
+    if y.size == 0:
+        raise ValueError(f"{source}: holds no row; check what was written there.")
     if X.ndim != 2 or y.shape != (X.shape[0],):
         raise ValueError(
             f"{source}: X has shape {X.shape} and y {y.shape}; expected (n, d) and (n,)."
         )
     return X, y
+
+
+def _check_finite(arrays: dict[str, Array], name: str, source: str) -> None:
+    """Every number finite, or the place of the first that is not."""
+    bad = np.argwhere(~np.isfinite(arrays[name]))
+    if not bad.size:
+        return
+    first = bad[0].tolist()
+    if name == "data" and "indptr" in arrays:
+        row = int(np.searchsorted(arrays["indptr"], first[0], side="right")) - 1
+        first = [row, *arrays["indices"][first[0] : first[0] + 1].tolist()]
+    words = (f"{what} {place}" for what, place in zip(("row", "column"), first))
+    raise ValueError(
+        f"{source}, {', '.join(words)}: {name} holds NaN or infinity; fill in or drop such rows."
+    )

@@ -1,28 +1,20 @@
-"""Rows of any source: in memory if they fit, else as blocks that are read again when asked for."""
+"""Rows of any source: in memory if they fit, else in parts that are read again when asked for."""
 
 from __future__ import annotations
 
-import hashlib
-import zlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..._direct import read_ahead
+from ..._memory import read_ahead
 from ..._types import Array
-from ...blockfile import DEPTH, Block
+from ...rows import Parts
+from ...rows.files import Block, Part, checksum
+from .paths import File, Stamp
 
 MOST_LABELS = 100  # more different targets than this are not listed
 NO_LIMIT = int(np.iinfo(np.int64).max)  # bytes
-
-
-class Part(NamedTuple):
-    """Some rows of a source."""
-
-    key: Any  # what `Source.rows` takes; None if the part cannot be read alone
-    X: Array
-    y: Array  # float64, or strings
 
 
 class Source:
@@ -33,27 +25,47 @@ class Source:
     """
 
     name: str  # for messages
+    files: list[File] | None = None  # None where parts are not of local files
     columns: list[str] | None = None  # names of the columns of X
     target: str | None = None
     text = False  # Is the target text?
     d: int
     dtype: np.dtype[Any]
     limit: int  # bytes of X and y in memory
-    encoding: Any = None  # an `Encoding`, or None
     in_threads = False  # Is a part read by one thread alone?
+    stamps: dict[str, Stamp] | None = None  # of the files, when their rows were checked
 
     def keys(self) -> Iterator[Any]:
         raise NotImplementedError
 
     def rows(self, key: Any) -> Block:
+        """X and y of a part; y is float64, or strings."""
         raise NotImplementedError
 
-    def parts(self) -> Iterator[Part]:
+    def checked(self, key: Any) -> Block:
+        """The same, every number finite; or an error that names the place of the first that is
+        not."""
+        return self.rows(key)
+
+    def parts(self) -> Iterator[tuple[Any, Block]]:
+        """Each key, as it is stored, with its rows; checked."""
+        if self.files is not None:
+            self.stamps = {file.path: file.stamp() for file in self.files}
         count = threads() if self.in_threads else 1
         return read_ahead(self._part, self.keys(), count, 1 + count)
 
-    def _part(self, key: Any) -> Part:
-        return Part(key.stored(), *self.rows(key))
+    def _part(self, key: Any) -> tuple[Any, Block]:
+        return key.stored(), self.checked(key)
+
+    def file_of(self, key: Any) -> File | None:
+        """The local file of a part."""
+        return None
+
+    def changed(self, key: Any) -> bool | None:
+        file = self.file_of(key)
+        if file is None or self.stamps is None:
+            return None
+        return file.stamp() != self.stamps[file.path]
 
 
 def threads() -> int:
@@ -74,7 +86,7 @@ def check_size(place: str, needed: int, limit: int) -> None:
 
 
 class Labels:
-    """The different targets. Text is counted 0, 1, ... in the order of the alphabet."""
+    """The different targets."""
 
     def __init__(self) -> None:
         self.seen: set[Any] = set()
@@ -85,7 +97,9 @@ class Labels:
 
     @property
     def all(self) -> list[Any] | None:
-        return sorted(self.seen) if len(self.seen) <= MOST_LABELS else None
+        if len(self.seen) <= MOST_LABELS:
+            return sorted(self.seen)
+        return None
 
     def classes(self, target: str | None) -> list[str]:
         if self.all is None:
@@ -100,7 +114,8 @@ class Growing:
     """An array that grows at its end, in place: the system moves pages, not bytes."""
 
     def __init__(self, dtype: Any, *shape: int) -> None:
-        self.n, self.array = 0, np.empty((0, *shape), dtype)
+        self.n = 0
+        self.array = np.empty((0, *shape), dtype)
 
     def add(self, rows: Array) -> None:
         end = self.n + len(rows)
@@ -117,27 +132,59 @@ class Growing:
         return self.array
 
 
-def survey(source: Source, keep: bool = True) -> Block | Parts:
-    """Read and check all rows once: keep them while they fit, else only how to read them again."""
-    X, kept, fits = Growing(source.dtype, source.d), list[tuple[Any, Array]](), keep
-    parts = Parts(source)
-    for key, rows, y in source.parts():
-        if fits and not _added(X, rows, source.limit):
-            fits, end = False, 0
-            for old, old_y in kept:
-                end += len(old_y)
-                parts.add(old, X.array[end - len(old_y) : end], old_y)
-            X, kept = Growing(source.dtype, source.d), []
-        if fits:
-            kept.append((key, y))
-        elif len(y):
-            parts.add(key, rows, y)
-    if not (X.n or parts.counts):
+class PartsSurvey:
+    """Parts as they are read for the first time."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.parts = list[Part]()
+        self.labels = Labels()
+
+    def add(self, key: Any, X: Array, y: Array) -> None:
+        if key is None:
+            raise ValueError(
+                f"{self.source.name}: is larger than memory={self.source.limit} and can only be "
+                "read from its beginning; unpack it, raise memory, or write it once as Parquet."
+            )
+        self.labels.add(y)
+        self.parts.append(Part(key, len(y), checksum(X, y)))
+
+    def finished(self) -> Parts:
+        labels = self.labels.all
+        classes = None
+        if self.source.text:
+            classes = self.labels.classes(self.source.target)
+            labels = [float(code) for code in range(len(classes))]
+        return Parts(self.source, self.parts, self.source.limit, labels, classes)
+
+
+def survey(source: Source) -> Block | Parts:
+    """Read and check all rows: in memory if they fit, else in parts."""
+    X = Growing(source.dtype, source.d)
+    y = list[Array]()
+    for _, (rows, targets) in source.parts():
+        if not _added(X, rows, source.limit):
+            del X
+            return in_parts(source)
+        y.append(targets)
+    _some_rows(source, X.n)
+    labels = np.concatenate(y)
+    return X.whole(), labels.astype(str) if source.text else labels
+
+
+def in_parts(source: Source) -> Parts:
+    """Read and check all rows, and keep only how to read them again."""
+    found = PartsSurvey(source)
+    for key, (X, y) in source.parts():
+        if len(y):
+            found.add(key, X, y)
+    _some_rows(source, len(found.parts))
+    return found.finished()
+
+
+def _some_rows(source: Source, count: int) -> None:
+    if count == 0:
         raise ValueError(f"{source.name}: holds no row; check what was written there.")
-    if not fits:
-        return parts.sized()
-    y = np.concatenate([y for _, y in kept])
-    return X.whole(), y.astype(str) if source.text else y
 
 
 def _added(X: Growing, rows: Array, limit: int) -> bool:
@@ -148,71 +195,3 @@ def _added(X: Growing, rows: Array, limit: int) -> bool:
     except MemoryError:  # under an address limit
         return False
     return True
-
-
-class Parts:
-    """A `bocce.blockfile.Store` of files as they are: a block is a part of a `Source`.
-
-    The checksum of each part is kept, so a file that changes later is noticed.
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source, self.path = source, source.name
-        self.d, self.dtype, self.depth = source.d, source.dtype, DEPTH
-        self.columns, self.target = source.columns, source.target
-        self.encoding = source.encoding
-        self.keys, self.counts, self.sums = list[Any](), list[int](), list[int]()
-        self._labels = Labels()
-
-    def add(self, key: Any, X: Array, y: Array) -> None:
-        if key is None:
-            raise ValueError(
-                f"{self.path}: is larger than memory={self.source.limit} and can only be read from "
-                "its beginning; unpack it, raise memory, or write it once with "
-                "bocce.data.write_blocks."
-            )
-        self._labels.add(y)
-        self.keys.append(key)
-        self.counts.append(len(y))
-        self.sums.append(checksum(X, y))
-
-    def sized(self) -> Parts:
-        """Finished; refused if two parts do not fit into memory."""
-        limit = self.source.limit
-        self.starts = np.concatenate([[0], np.cumsum(self.counts)])
-        self.classes = self._labels.classes(self.target) if self.source.text else None
-        self.labels = self._labels.all
-        if self.classes is not None:
-            self.labels = [float(code) for code in range(len(self.classes))]
-        facts = (self.columns, self.target, self.dtype.name, self.classes, self.counts, self.sums)
-        self.identity = hashlib.sha256(repr(facts).encode()).hexdigest()
-        most = max(self.counts) * (self.d * self.dtype.itemsize + 8)
-        self.depth = min(DEPTH, limit // (2 * most))
-        if self.depth < 1:
-            raise ValueError(
-                f"{self.path}: its largest part needs {most} bytes, more than half of "
-                f"memory={limit}; raise memory, or cut the rows into smaller parts with "
-                "bocce.data.write_blocks."
-            )
-        return self
-
-    def read(self, i: int) -> Block:
-        key = self.keys[i]
-        X, y = self.source.rows(key)
-        if len(y) != self.counts[i] or checksum(X, y) != self.sums[i]:
-            raise ValueError(
-                f"{key.place}: is not what it was when the data were opened; open them again."
-            )
-        y = y if self.classes is None else codes_of(y, self.classes)
-        X.flags.writeable = y.flags.writeable = False
-        return X, y
-
-
-def codes_of(y: Array, classes: list[str]) -> Array:
-    codes = {label: float(code) for code, label in enumerate(classes)}
-    return np.array([codes[label] for label in y])
-
-
-def checksum(X: Array, y: Array) -> int:
-    targets = "\n".join(y.tolist()).encode() if y.dtype == object else y.tobytes()
-    return zlib.crc32(targets, zlib.crc32(np.ascontiguousarray(X).data))

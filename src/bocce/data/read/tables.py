@@ -5,56 +5,70 @@ pyarrow's data sets read the files; a source here knows which part is where.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._direct import machine_memory
 from ..._extras import arrow
-from ...blockfile import Block
-from .columns import ReadOptions, Selection, select
-from .encoding import coded
-from .filesystem import File
+from ..._memory import machine_memory
+from ...rows.files import Block
+from .columns import ReadOptions, select
 from .parts import Source, check_size
+from .paths import File
 from .text import check_inflation
 
 BATCH_ROWS = 1 << 16  # where a data set has no parts of its own
-MOST_CATEGORIES = 1000  # of one column: more are rather names of rows
 
 
 class TableSource(Source):
     """A source of Arrow tables."""
 
     def choose(self, schema: Any, name: str, options: ReadOptions) -> None:
-        self.name, self.schema, self.limit = name, schema, options.limit
+        self.name = name
+        self.schema = schema
+        self.limit = options.limit
         self.chosen = select(schema, name, options)
-        if options.encode == "onehot":
-            self.chosen = self._with_categories(self.chosen)
         chosen = self.chosen
-        self.columns, self.target, self.text = chosen.columns, chosen.target, chosen.text
-        self.d, self.dtype = chosen.d, chosen.dtype
-        if options.encode is not None or chosen.encoding.booleans:
-            self.encoding = chosen.encoding
+        self.columns = chosen.columns
+        self.target = chosen.target
+        self.text = chosen.text
+        self.d = chosen.d
+        self.dtype = chosen.dtype
 
-    def table(self, key: Any, columns: list[str]) -> Any:
+    def batches(self, key: Any) -> list[Any]:
+        """Record batches with the columns of ``chosen.read``, in that order."""
         raise NotImplementedError
 
     def rows(self, key: Any) -> Block:
-        return self.chosen.rows(self.table(key, self.chosen.read), key.where)
+        return self.chosen.rows(self.batches(key))
+
+    def checked(self, key: Any) -> Block:
+        X, y = self.rows(key)
+        self.chosen.check(X, y, key.where)
+        return X, y
 
     def check_agrees(self, schema: Any, name: str) -> None:
         """Refuse a file without the columns of the first, or without numbers where it has them."""
-        chosen, options, of = self.chosen, self.chosen.options, self.name
+        chosen = self.chosen
+        options = self.chosen.options
+        of = self.name
         named = options.columns is not None  # then others may come and go
         wanted = chosen.read if named else self.schema.names
         lacking = [column for column in wanted if schema.names.count(column) != 1]
-        extra = [] if named else [column for column in schema.names if column not in wanted]
+        if named:
+            extra = []
+        else:
+            extra = [column for column in schema.names if column not in wanted]
         if lacking or extra:
-            what = f"has no column {lacking[0]!r}" if lacking else f"has a column {extra[0]!r} more"
+            if lacking:
+                what = f"has no column {lacking[0]!r}"
+            else:
+                what = f"has a column {extra[0]!r} more"
             raise ValueError(
                 f"{name}: {what}, must have the columns of {of}; give the files of one table, or "
                 "name the columns= that all have."
@@ -73,31 +87,6 @@ class TableSource(Source):
                 'dtype="float64" to keep all digits, or dtype="float32" to drop some.'
             )
 
-    def _with_categories(self, chosen: Selection) -> Selection:
-        """With the categories of text features, found in a pass over their columns."""
-        seen: dict[str, set[str]] = {name: set() for name in chosen.encoding.categories}
-        for key in self.keys() if seen else ():
-            table = self.table(key, list(seen))
-            for name, known in seen.items():
-                known.update(*(coded(chunk)[0] for chunk in table.column(name).chunks))
-                known.discard(None)  # type: ignore[arg-type]
-                if len(known) > MOST_CATEGORIES:
-                    raise ValueError(
-                        f"{self.name}: column {name!r} has more than {MOST_CATEGORIES} different "
-                        "values, too many for a column of X each; leave it out: name the others "
-                        "with columns=."
-                    )
-        for name, known in seen.items():
-            if not known:
-                raise ValueError(
-                    f"{self.name}: column {name!r} has no value in any row; leave it out: name the "
-                    "others with columns=."
-                )
-        categories = {name: sorted(known) for name, known in seen.items()}
-        widths = {name: len(known) for name, known in seen.items()}
-        encoding = replace(chosen.encoding, categories=categories)
-        return replace(chosen, encoding=encoding, widths={**chosen.widths, **widths})
-
 
 class Group(NamedTuple):
     """The key of a row group, a record batch, or the next rows of a table."""
@@ -106,13 +95,15 @@ class Group(NamedTuple):
     file: int
     number: int
     start: int = 0  # the number of the first row
-    table: Any = None  # of rows that cannot be read alone
+    batch: Any = None  # rows that cannot be read alone
 
     def where(self, row: int) -> str:
         return f"{self.place}, row {self.start + row}"
 
     def stored(self) -> Group | None:
-        return self if self.table is None else None
+        if self.batch is None:
+            return self
+        return None
 
 
 @contextmanager
@@ -122,7 +113,10 @@ def named(place: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        asked = re.search(r"\d+", str(error)) if isinstance(error, MemoryError) else None
+        if isinstance(error, MemoryError):
+            asked = re.search(r"\d+", str(error))
+        else:
+            asked = None
         honest = asked is not None and int(asked[0]) <= machine_memory()
         if (isinstance(error, OSError) and error.errno is not None) or honest:
             raise  # the disk failed, or memory is short; a forged length asks for terabytes
@@ -140,7 +134,10 @@ class Parquet(TableSource):
     """
 
     def __init__(self, homes: list[Any], schema: Any, options: ReadOptions) -> None:
-        self.homes, self.given = homes, schema
+        self.homes = homes
+        if all(isinstance(home, File) for home in homes):
+            self.files = homes
+        self.given = schema
         self._fragments: dict[int, Any] = {}  # each with the metadata of its file, once read
         self.names = [
             home.name if isinstance(home, File) else home.path.rsplit("/", 1)[-1] for home in homes
@@ -154,7 +151,10 @@ class Parquet(TableSource):
         if number not in self._fragments:
             home = self.homes[number]
             with named(self.names[number]):
-                fragment = _parquet_fragment(home) if isinstance(home, File) else home
+                if isinstance(home, File):
+                    fragment = _parquet_fragment(home)
+                else:
+                    fragment = home
                 fragment.ensure_complete_metadata()
             self._fragments[number] = fragment
         return self._fragments[number]
@@ -167,51 +167,87 @@ class Parquet(TableSource):
             for group in fragment.row_groups:
                 yield Group(f"{name}, row group {group.id}", number, group.id)
 
-    def table(self, key: Group, columns: list[str]) -> Any:
+    def file_of(self, key: Group) -> File | None:
+        home = self.homes[key.file]
+        return home if isinstance(home, File) else None
+
+    def batches(self, key: Group) -> list[Any]:
         fragment = self._fragment(key.file)
         with named(key.place):
             piece = fragment.subset(row_group_ids=[key.number])
             # a few bytes can stand for any number of equal values
             check_size(key.place, self.chosen.room(piece.row_groups[0].num_rows), self.limit)
             schema = self.given or fragment.physical_schema
-            return piece.to_table(schema=schema, columns=columns, use_threads=False)
+            read = piece.to_table(schema=schema, columns=self.chosen.read, use_threads=False)
+            return list(read.to_batches())
 
 
 def _parquet_fragment(file: File) -> Any:
-    from pyarrow import dataset
+    from pyarrow import dataset, fs
 
     # a page that has a checksum is compared with it
     options = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
     kind = dataset.ParquetFileFormat(default_fragment_scan_options=options)
-    return kind.make_fragment(*file.for_arrow())
+    return kind.make_fragment(os.path.abspath(file.path), fs.LocalFileSystem())
+
+
+class OpenFile(threading.local):
+    """The file that a thread has open, and the places of its columns."""
+
+    number: int = -1
+    opened: Any = None
+    places: Sequence[int] = ()
 
 
 class Arrow(TableSource):
-    """Record batches of Arrow IPC (Feather) files."""
+    """Record batches of Arrow IPC (Feather) files.
+
+    Batches are read and not mapped: memory stays within the parts in use, and a file that is cut
+    off is an error, where a mapped one would end the process.
+    """
+
+    files: list[File]
 
     def __init__(self, files: list[File], options: ReadOptions) -> None:
         self.files = files
-        with self._opened(0) as reader:
-            schema = reader.schema
-        self.choose(schema, files[0].name, options)
+        self._readers = OpenFile()  # the file that a thread has open
+        self.choose(self._opened(0).schema, files[0].name, options)
 
-    @contextmanager
-    def _opened(self, number: int) -> Iterator[Any]:
-        pa, file = arrow(), self.files[number]
-        path, system = file.for_arrow()
-        with named(file.name), system.open_input_file(path) as stream:
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_readers"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _readers=OpenFile())
+
+    def _reader(self, number: int) -> Any:
+        """The reader of a file; ``places`` of this thread are the columns to take from it."""
+        mine = self._readers
+        if mine.number != number:
+            mine.opened = self._opened(number)
+            mine.places = [mine.opened.schema.names.index(name) for name in self.chosen.read]
+            mine.number = number
+        return mine.opened
+
+    def _opened(self, number: int) -> Any:
+        pa = arrow()
+        file = self.files[number]
+        with named(file.name):
+            stream = pa.OSFile(file.path)
             if stream.read(6) != b"ARROW1":
                 raise pa.ArrowInvalid("no Arrow file begins so; a stream must be saved as a file")
-            yield pa.ipc.open_file(stream)
+            return pa.ipc.open_file(stream)
 
     def keys(self) -> Iterator[Group]:
-        from pyarrow import dataset
+        from pyarrow import dataset, fs
 
         for number, file in enumerate(self.files):
-            with self._opened(number) as reader:
-                count, schema = reader.num_record_batches, reader.schema
-                rows = dataset.IpcFileFormat().make_fragment(*file.for_arrow()).count_rows()
-            self.check_agrees(schema, file.name)
+            reader = self._opened(number)
+            count = reader.num_record_batches
+            kind = dataset.IpcFileFormat()
+            with named(file.name):
+                fragment = kind.make_fragment(os.path.abspath(file.path), fs.LocalFileSystem())
+                rows = fragment.count_rows()
+            self.check_agrees(reader.schema, file.name)
             # refused before any memory is taken: compressed batches that no memory holds
             check_inflation(file.name, self.chosen.room(rows), file.size())
             least = self.chosen.room(-(-rows // max(1, count)))  # of the largest batch
@@ -219,13 +255,15 @@ class Arrow(TableSource):
             for batch in range(count):
                 yield Group(f"{file.name}, record batch {batch}", number, batch)
 
-    def table(self, key: Group, columns: list[str]) -> Any:
-        pa = arrow()
-        with self._opened(key.file) as reader, named(key.place):
-            batch = reader.get_batch(key.number)
+    def file_of(self, key: Group) -> File | None:
+        return self.files[key.file]
+
+    def batches(self, key: Group) -> list[Any]:
+        with named(key.place):
+            batch = self._reader(key.file).get_batch(key.number)
             batch.validate(full=True)  # offsets and lengths may be forged
             check_size(key.place, self.chosen.room(batch.num_rows), self.limit)
-            return pa.Table.from_batches([batch]).select(columns)
+            return [batch.select(self._readers.places)]
 
 
 class Scan(TableSource):
@@ -239,15 +277,17 @@ class Scan(TableSource):
         self.choose(data.schema, name, options)
 
     def keys(self) -> Iterator[Group]:
-        pa, read, start = arrow(), self.chosen.read, 0
+        pa = arrow()
+        read = self.chosen.read
+        start = 0
         with named(self.name):
             if isinstance(self.data, pa.Table):
                 batches = self.data.select(read).to_batches(max_chunksize=BATCH_ROWS)
             else:
                 batches = self.data.to_batches(columns=read, batch_size=BATCH_ROWS)
             for number, batch in enumerate(batches):
-                yield Group(self.name, 0, number, start, pa.Table.from_batches([batch]))
+                yield Group(self.name, 0, number, start, batch)
                 start += batch.num_rows
 
-    def table(self, key: Group, columns: list[str]) -> Any:
-        return key.table.select(columns)
+    def batches(self, key: Group) -> list[Any]:
+        return [key.batch]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .filesystem import File
+from .paths import File
 
 OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
 CHUNK = 1 << 22  # bytes that are read and parsed at once
@@ -39,7 +39,9 @@ class Lines(NamedTuple):
 
     def stored(self) -> Lines | None:
         """Compressed text cannot be read from its middle."""
-        return None if suffix_of(self.file.name) else self._replace(text=None)
+        if suffix_of(self.file.name):
+            return None
+        return self._replace(text=None)
 
     def read(self) -> bytes:
         if self.text is not None:
@@ -50,7 +52,8 @@ class Lines(NamedTuple):
 
     def skip(self, size: int, lines: int = 0) -> Lines:
         """What comes after the first bytes."""
-        text, start = self.read()[size:], self.offset + size
+        text = self.read()[size:]
+        start = self.offset + size
         return Lines(self.file, self.line + lines, start, len(text), text)
 
     def rows(self) -> Iterator[tuple[int, str]]:
@@ -82,11 +85,15 @@ def chunk_for(limit: int) -> int:
 
 def text_chunks(file: File, size: int | None = None) -> Iterator[bytes]:
     """The text of a file in pieces of ``size`` bytes, decompressed by its suffix."""
-    suffix, given = suffix_of(file.name), 0
+    suffix = suffix_of(file.name)
+    given = 0
     try:
         with file.open() as packed:
             packed_size = file.size() if suffix else 0
-            stream = OPENERS[suffix](packed, "rb") if suffix else packed
+            if suffix:
+                stream = OPENERS[suffix](packed, "rb")
+            else:
+                stream = packed
             while chunk := stream.read(size or CHUNK):
                 given += len(chunk)
                 if suffix:
@@ -116,15 +123,19 @@ def check_inflation(name: str, inflated: int, size: int) -> None:
 def line_blocks(chunks: Iterable[bytes], file: File) -> Iterator[Lines]:
     """The same text, cut where lines end; chunks may end anywhere in a line."""
     rest: list[bytes] = []  # of a line that has not ended yet; joined once, however long it gets
-    waiting, line, offset = 0, 1, 0
+    waiting = 0
+    line = 1
+    offset = 0
     for chunk in chunks:
         cut = chunk.rfind(b"\n") + 1
         if cut:
             text = b"".join([*rest, memoryview(chunk)[:cut]])
             yield Lines(file, line, offset, len(text), text)
             ends = np.frombuffer(text, np.uint8) == ord("\n")  # takes a quarter of count's time
-            line, offset = line + int(np.count_nonzero(ends)), offset + len(text)
-            rest, waiting = [], 0
+            line = line + int(np.count_nonzero(ends))
+            offset = offset + len(text)
+            rest = []
+            waiting = 0
         rest.append(chunk[cut:])
         waiting += len(chunk) - cut
         if waiting > LONGEST_LINE:

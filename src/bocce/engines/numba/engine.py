@@ -12,10 +12,7 @@ from ...rows import Array
 from ...schedules import Schedule
 from ..base import ANY, Goal, Recorder, State, StepReport, TableEngine
 from . import loop, rule, scaled
-from .bound import bound
 from .pack import at_vector, objective, pack, read_only
-from .products import bind_products
-from .rows import bind
 from .stream import make_stream
 
 VERDICTS = (RunVerdict.RUNNING, RunVerdict.DIVERGED, RunVerdict.CONVERGED)
@@ -26,8 +23,8 @@ class _Packed(TableEngine):
 
     def __init__(self, problem: Problem, fold: bool) -> None:
         self.problem = problem
-        self.rows, self.objective = pack(problem, fold), objective(problem)
-        self.bound = bound(bind, self.rows)
+        self.rows = pack(problem, fold)
+        self.objective = objective(problem)
         d = problem.width
         at = at_vector(self.rows, d)
         self.point = loop.KernelPoint(
@@ -35,21 +32,27 @@ class _Packed(TableEngine):
         )
 
     def look(self, w: Array) -> Look:
-        at, total, d = self.point.at, self.point.total, w.size
+        at = self.point.at
+        total = self.point.total
+        d = w.size
         at[:d] = w
-        value, _ = loop.measure(self.bound, self.objective, at, total, 1.0)
+        value, _ = loop.measure_rows(self.rows, self.objective, at, total, 1.0)
         return Look(float(value), total[:d] / self.objective.n + self.objective.ridge * w)
 
     def record(self, w: Array, recorder: Recorder) -> RunVerdict:
         self.point.at[: w.size] = w
-        at, total = self.point.at, self.point.total
-        value, grad2 = loop.measure(self.bound, self.objective, at, total, 1.0 / recorder.unit)
+        at = self.point.at
+        total = self.point.total
+        value, grad2 = loop.measure_rows(self.rows, self.objective, at, total, 1.0 / recorder.unit)
         return recorder.keep(Look(float(value), total), float(grad2))
 
     def _start(self, state: State) -> loop.KernelPoint:
         point = self.point
-        point.w[:], point.v[:] = state.w, state.v
-        return point if state.tally is None else point._replace(tally=state.tally.copy())
+        point.w[:] = state.w
+        point.v[:] = state.v
+        if state.tally is None:
+            return point
+        return point._replace(tally=state.tally.copy())
 
     def _end(self, state: State, point: loop.KernelPoint, k: int) -> None:
         state.move(point.w.copy(), point.v.copy(), int(k) - state.k, point.tally)
@@ -77,10 +80,14 @@ class CompiledEngine(_Packed):
         super().__init__(problem, fold=True)
         self.stream = make_stream(seed, problem.n, b, mode)
         d = problem.width
-        touched = b * problem.rows.cost / problem.n if problem.sparse else np.inf
+        if problem.sparse:
+            touched = b * problem.rows.cost / problem.n
+        else:
+            touched = np.inf
         few = self.objective.odd.size <= scaled.MOST_ODD
         if few and 2 * b <= problem.n and touched < scaled.PAYS_BELOW * d:
-            self.kernel, self.grain = scaled.advance_scaled, scaled.GRAIN
+            self.kernel = scaled.advance_scaled
+            self.grain = scaled.GRAIN
             self.scratch: tuple[Array, ...] = (
                 np.zeros((d, 2)),
                 np.zeros(b),
@@ -91,18 +98,19 @@ class CompiledEngine(_Packed):
 
     def use_dense_update(self) -> None:
         """Change every coordinate at each step: what the sparse form is compared with."""
-        n, b = self.objective.n, self.stream.b
+        n = self.objective.n
+        b = self.stream.b
         listed = 2 * b > n and not self.objective.has_gram
-        self.kernel, self.grain = loop.advance, 1
+        self.kernel = loop.advance
+        self.grain = 1
         self.scratch = (np.zeros(n + 1 if listed else 1, dtype=np.int64),)
 
     def advance(
         self, state: State, steps: Schedule, stop: int, recorder: Recorder, goal: Goal = ANY
     ) -> StepReport:
         point = self._start(state)
-        rows = (self.bound,) if self.kernel is loop.advance else (self.rows, self.bound)
         k, verdict = self.kernel(
-            *rows,
+            self.rows,
             self.objective,
             self.stream,
             loop.KernelTable(steps.alpha, steps.beta, steps.theta),
@@ -129,7 +137,7 @@ class RuleEngine(_Packed):
             "same": make_stream(seed, n, b, mode),
             "independent": make_stream(seed, n, b, "search"),
         }
-        self.products, self.quadratic = bound(bind_products, self.rows), problem.loss.quadratic
+        self.quadratic = problem.loss.quadratic
         weight = read_only(np.zeros(0) if problem.weight is None else problem.weight)
         z, u, slope, before, score, after = np.zeros((6, b))
         batch = np.zeros(b, dtype=np.int64)
@@ -142,8 +150,7 @@ class RuleEngine(_Packed):
         memory = state.memory.get("policy", steps.begin())
         k, verdict, memory = rule.advance(
             steps.rule,
-            self.products,
-            self.bound,
+            self.rows,
             self.objective,
             self.quadratic,
             self.streams["same"],

@@ -54,24 +54,34 @@ def is_ours(kind: type) -> bool:
     return kind.__module__.startswith("bocce.")
 
 
-class Entry:
-    """A kernel that is compiled for a loss or a rule, which ``named(first argument)`` returns.
+def loss_of(rows: Any, *rest: Any) -> tuple[Any, ...]:
+    """What a kernel whose first argument is rows is compiled for."""
+    return (rows.loss,)
 
-    A kernel with one of the package's own losses and rules is kept on disk. A loss or a rule from
+
+class Entry:
+    """A kernel that is compiled for a loss, perhaps a rule too: ``named(*arguments)`` lists them.
+
+    A kernel with the package's own losses and rules alone is kept on disk. A loss or a rule from
     outside the package may be changed by its author unseen, so it is compiled in each process.
     """
 
     def __init__(
-        self, body: Callable[..., Any], named: Callable[[Any], Any], options: Any = KERNEL
+        self,
+        body: Callable[..., Any],
+        named: Callable[..., tuple[Any, ...]] = loss_of,
+        options: Any = KERNEL,
     ) -> None:
-        self._body, self._named, self._options = body, named, options
+        self._body = body
+        self._named = named
+        self._options = options
 
-    def __call__(self, first: Any, *args: Any) -> Any:
-        if is_ours(type(self._named(first))):
-            return self.kept(first, *args)
+    def __call__(self, *args: Any) -> Any:
+        if all(is_ours(type(part)) for part in self._named(*args)):
+            return self.kept(*args)
         # A call would take two classes of one name, as a notebook defines them, for one.
-        kernel = self.fresh.compile(tuple(map(typeof, (first, *args))))
-        return kernel(first, *args)
+        kernel = self.fresh.compile(tuple(map(typeof, args)))
+        return kernel(*args)
 
     @cached_property
     def kept(self) -> Any:

@@ -1,7 +1,6 @@
 """The one update, compiled: a table of steps, a stream of batches, rows, and a record.
 
-``reference.py`` is its readable twin; tests compare them at every step. The rows are ``BoundRows``:
-the loop is compiled once for all kinds of rows and all losses.
+``reference.py`` is its readable twin; tests compare them at every step.
 """
 
 from __future__ import annotations
@@ -12,11 +11,13 @@ import numpy as np
 from numba import njit
 
 from ...rows import Array
-from .bound import call_sum
-from .entry import KERNEL, on_disk
+from .entry import KERNEL, Entry
+from .rows import accumulate
 from .stream import draw, forget
 
-DONE, DIVERGED, CONVERGED = 0, 1, 2
+DONE = 0
+DIVERGED = 1
+CONVERGED = 2
 NEARLY = 10  # of so many rows one is left out, or fewer
 LARGEST = np.finfo(np.float64).max  # comparisons, for reordering may fold np.isfinite to True
 
@@ -70,22 +71,14 @@ class KernelRecord(NamedTuple):
 
 
 @njit(**KERNEL)
-def accumulate(rows, source, start, count, listed, w, g, want_loss):
-    """``rows.accumulate`` of bound rows."""
-    function, room = rows.functions[0], rows.room
-    return call_sum(  # type: ignore[call-arg]
-        function, room, source, start, count, listed, w, g, want_loss
-    )
-
-
-@njit(**KERNEL)
 def total_gradient(rows, objective, at, total, want_loss):
     """total = sum over all rows of slope_i x_i; returns the mean loss, if wanted.
 
     The sum is the same, to the bit, whether the loss is wanted or not (a test compares them): a run
     may be cut between a record and its step.
     """
-    n, d = objective.n, objective.d
+    n = objective.n
+    d = objective.d
     if not objective.has_gram:
         return accumulate(rows, objective.odd, 0, n, False, at, total, want_loss) / n
     quadratic = 0.0
@@ -101,10 +94,12 @@ def total_gradient(rows, objective, at, total, want_loss):
     return 0.0 if loss < 0.0 else loss  # rounding, where the data are fitted exactly
 
 
-def _measure(rows, objective, at, total, per_unit):
+@njit(**KERNEL)
+def measure(rows, objective, at, total, per_unit):
     """(value, squared gradient norm times per_unit^2); ``total`` is left as the row sum."""
     mean_loss = total_gradient(rows, objective, at, total, True)
-    n, ridge = objective.n, objective.ridge
+    n = objective.n
+    ridge = objective.ridge
     grad2 = 0.0
     penalty = 0.0
     for j in range(objective.d):
@@ -114,7 +109,11 @@ def _measure(rows, objective, at, total, per_unit):
     return mean_loss + 0.5 * penalty, grad2
 
 
-measure = on_disk(_measure, **KERNEL)
+def _measure_rows(rows, objective, at, total, per_unit):
+    return measure(rows, objective, at, total, per_unit)
+
+
+measure_rows = Entry(_measure_rows)
 
 
 @njit(**KERNEL)
@@ -126,7 +125,9 @@ def record_here(record, k, value, grad2):
     record.value[i] = value
     record.grad2[i] = grad2
     record.cursor[0] = i + 1
-    return CONVERGED if grad2 <= record.goal2 else DONE
+    if grad2 <= record.goal2:
+        return CONVERGED
+    return DONE
 
 
 @njit(**KERNEL)
@@ -144,12 +145,21 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
     where that sum is cheap: by the Gram matrix, or because nearly all rows are in the batch. (A
     step must not depend on whether it is recorded, but a record then costs next to nothing.)
     """
-    n, b, d, ridge = objective.n, stream.b, objective.d, objective.ridge
-    w, v, at, g, total = point.w, point.v, point.at, point.g, point.total
+    n = objective.n
+    b = stream.b
+    d = objective.d
+    ridge = objective.ridge
+    w = point.w
+    v = point.v
+    at = point.at
+    g = point.g
+    total = point.total
     averaging = point.tally.size > 0
     leave_out = 2 * b > n
     while k < stop:
-        alpha, beta, theta = table.alpha[row], table.beta[row], table.theta[row]
+        alpha = table.alpha[row]
+        beta = table.beta[row]
+        theta = table.theta[row]
         have_total = False
         if due(record, k):
             for j in range(d):
@@ -194,4 +204,4 @@ def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
     return k, DONE
 
 
-advance = on_disk(_advance, **KERNEL)
+advance = Entry(_advance)

@@ -35,7 +35,9 @@ def compiled(kind: Any, name: str) -> Any:
     def call_with_offset(loss, z, y):
         return function(loss, z + y.imag, y.real)
 
-    return call if kind is kind.Plain else call_with_offset
+    if kind is kind.Plain:
+        return call
+    return call_with_offset
 
 
 @overload(value, jit_options={"error_model": "numpy"})

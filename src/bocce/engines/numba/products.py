@@ -8,13 +8,10 @@ numbers). The readable twins are ``Rows.times``, ``Rows.combine``, ``Problem.slo
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 from numba import njit
 from numba.extending import overload
 
-from .bound import LISTED, addressed, store
-from .entry import FAST, Entry
+from .entry import FAST
 from .loss import slope as slope_of
 from .loss import value as value_of
 from .rows import DenseRows, ScaledRows, SparseRows, rescaled, unscaled
@@ -58,8 +55,14 @@ def _combine_dense(rows, batch, factors, g):
         g[j] = 0.0
     whole = batch.size - batch.size % 4
     for i in range(0, whole, 4):  # g is read and written once for four rows
-        a, b, c, d = batch[i], batch[i + 1], batch[i + 2], batch[i + 3]
-        fa, fb, fc, fd = factors[i], factors[i + 1], factors[i + 2], factors[i + 3]
+        a = batch[i]
+        b = batch[i + 1]
+        c = batch[i + 2]
+        d = batch[i + 3]
+        fa = factors[i]
+        fb = factors[i + 1]
+        fc = factors[i + 2]
+        fd = factors[i + 3]
         for j in range(p):
             g[j] += fa * X[a, j] + fb * X[b, j] + fc * X[c, j] + fd * X[d, j]
     for i in range(whole, batch.size):
@@ -83,7 +86,9 @@ def _combine_scaled(rows, batch, factors, g):
 
 
 def _times_sparse(rows, batch, w, z):
-    data, indices, indptr = rows.data, rows.indices, rows.indptr
+    data = rows.data
+    indices = rows.indices
+    indptr = rows.indptr
     for i in range(batch.size):
         t = 0.0
         for q in range(indptr[batch[i]], indptr[batch[i] + 1]):
@@ -92,7 +97,9 @@ def _times_sparse(rows, batch, w, z):
 
 
 def _combine_sparse(rows, batch, factors, g):
-    data, indices, indptr = rows.data, rows.indices, rows.indptr
+    data = rows.data
+    indices = rows.indices
+    indptr = rows.indptr
     for j in range(g.size):
         g[j] = 0.0
     for i in range(batch.size):
@@ -107,7 +114,9 @@ def plain(rows):
 
 @overload(plain, inline="always")
 def _plain(rows):
-    return (lambda rows: rows.rows) if rows.instance_class is ScaledRows else (lambda rows: rows)
+    if rows.instance_class is ScaledRows:
+        return lambda rows: rows.rows
+    return lambda rows: rows
 
 
 @njit(error_model="numpy")
@@ -128,24 +137,3 @@ def values(rows, batch, z, made):
         a = batch[i]
         c = 1.0 if held.weight.size == 0 else held.weight[a]
         made[i] = c * value_of(held.loss, z[i], held.y[a])
-
-
-def _address(function):
-    def made(load):
-        def listed(room, batch, given, made):
-            function(load(room), batch, given, made)
-
-        return listed
-
-    return addressed(function.__name__, made, LISTED)
-
-
-_times_at, _combine_at, _slopes_at, _values_at = map(_address, (times, combine, slopes, values))
-
-
-def _bind(rows, room):
-    store(rows, room)  # type: ignore[call-arg]
-    return _times_at(rows), _combine_at(rows), _slopes_at(rows), _values_at(rows)
-
-
-bind_products = Entry(_bind, attrgetter("loss"))

@@ -2,8 +2,7 @@
 
 The rule's own ``decide`` is compiled, found by the rule's type as a loss's functions are
 (``loss.py``): nothing here knows how alpha or beta come about. The readable twin is
-``reference.py`` with ``problems.Line``; tests compare them at every step. Rows and losses are
-known by the addresses of their functions (``bound.py``), so a rule is compiled once for all.
+``reference.py`` with ``problems.Line``; tests compare them at every step.
 """
 
 from __future__ import annotations
@@ -17,12 +16,10 @@ from numba import njit, types
 from numba.extending import overload, overload_method
 
 from ...rows import Array
-from .bound import BoundRows, call_listed
 from .entry import KERNEL, Entry
 from .loop import DIVERGED, DONE, LARGEST, due, measure, record_here
+from .products import combine, slopes, times, values
 from .stream import take
-
-TIMES, COMBINE, SLOPES, VALUES = range(4)  # places among the functions of ``bind_products``
 
 
 class Lot(NamedTuple):
@@ -43,7 +40,7 @@ class BatchLine(NamedTuple):
 
     value: float
     slope2: float
-    rows: BoundRows
+    rows: Any
     quadratic: bool
     lot: Lot
     g: Array
@@ -60,7 +57,8 @@ def decide(rule, k, memory, line):
 @cache
 def _with_its_functions(body: Any) -> Any:
     """A function compiled, and with it the plain functions of its module that it names."""
-    code, known = body.__code__, body.__globals__
+    code = body.__code__
+    known = body.__globals__
     called = {name: known.get(name) for name in code.co_names}
     plain = {
         name: _with_its_functions(function)
@@ -85,32 +83,31 @@ def _decide(rule, k, memory, line):
 
 @overload_method(types.NamedTuple, "decrease")
 def _decrease(line, s):
-    return _fall if line.instance_class is BatchLine else None
-
-
-@njit(error_model="numpy")
-def product(rows, function, batch, given, made):
-    """A function of ``products.py``."""
-    address, room = rows.functions[function], rows.room
-    call_listed(address, room, batch, given, made)  # type: ignore[call-arg]
+    if line.instance_class is BatchLine:
+        return _fall
+    return None
 
 
 def _fall(line, s):
     """Of the squared loss, f_B along g is known by its slope and its curvature. Of others the
     decrease is a sum of differences, row by row, so that small ones keep their digits."""
-    lot, b = line.lot, line.lot.batch.size
+    lot = line.lot
+    b = line.lot.batch.size
     if not line.known[0]:
-        product(line.rows, TIMES, lot.batch, line.g, lot.u)
+        times(line.rows, lot.batch, line.g, lot.u)
         line.known[0] = True
     if line.quadratic:
         bend = 0.0
         for i in range(b):
-            c = 1.0 if lot.weight.size == 0 else lot.weight[lot.batch[i]]
+            if lot.weight.size == 0:
+                c = 1.0
+            else:
+                c = lot.weight[lot.batch[i]]
             bend += c * lot.u[i] * lot.u[i]
         return s * line.slope2 - 0.5 * s * s * (bend / b + line.bend)
     for i in range(b):
         lot.score[i] = lot.z[i] - s * lot.u[i]
-    product(line.rows, VALUES, lot.batch, lot.score, lot.after)
+    values(line.rows, lot.batch, lot.score, lot.after)
     fall = 0.0
     for i in range(b):
         fall += lot.before[i] - lot.after[i]
@@ -120,9 +117,9 @@ def _fall(line, s):
 @njit(**KERNEL)
 def _gradient(rows, objective, lot, at, g):
     """g of the batch at ``at``; its scores stay in the lot."""
-    product(rows, TIMES, lot.batch, at, lot.z)
-    product(rows, SLOPES, lot.batch, lot.z, lot.slope)
-    product(rows, COMBINE, lot.batch, lot.slope, g)
+    times(rows, lot.batch, at, lot.z)
+    slopes(rows, lot.batch, lot.z, lot.slope)
+    combine(rows, lot.batch, lot.slope, g)
     for j in range(objective.d):
         g[j] = g[j] / lot.batch.size + objective.ridge[j] * at[j]
 
@@ -131,8 +128,9 @@ def _gradient(rows, objective, lot, at, g):
 def _look(rows, objective, quadratic, lot, at, g, known):
     """The line at ``at``, along minus its gradient g."""
     _gradient(rows, objective, lot, at, g)
-    product(rows, VALUES, lot.batch, lot.z, lot.before)
-    b, ridge = lot.batch.size, objective.ridge
+    values(rows, lot.batch, lot.z, lot.before)
+    b = lot.batch.size
+    ridge = objective.ridge
     total = 0.0
     for i in range(b):
         total += lot.before[i]
@@ -148,22 +146,25 @@ def _look(rows, objective, quadratic, lot, at, g, known):
 
 
 def _advance(
-    rule, rows, sums, objective, quadratic, stream, searched, apart, lot, point, record,
+    rule, rows, objective, quadratic, stream, searched, apart, lot, point, record,
     k, row, stop, memory,
 ):  # fmt: skip
     """Steps k .. stop-1 as the rule decides; the same contract as ``loop.advance``.
 
-    ``rows`` and ``sums``: the rows with the functions of ``products.py`` and of ``rows.py``.
     ``searched``: the stream of the batches that the rule looks at; ``apart``: is it another one?
     Returns (k reached, DONE | DIVERGED | CONVERGED, what the rule remembers).
     """
-    d, w, v, at, g = objective.d, point.w, point.v, point.at, point.g
+    d = objective.d
+    w = point.w
+    v = point.v
+    at = point.at
+    g = point.g
     known = np.zeros(1, dtype=np.bool_)
     while k < stop:
         for j in range(d):
             at[j] = w[j]
         if due(record, k):
-            value, grad2 = measure(sums, objective, at, point.total, record.per_unit)
+            value, grad2 = measure(rows, objective, at, point.total, record.per_unit)
             verdict = record_here(record, k, value, grad2)
             if verdict != DONE:
                 return k, verdict, memory
@@ -191,4 +192,4 @@ def _advance(
     return k, DONE, memory
 
 
-advance = Entry(_advance, lambda rule: rule)
+advance = Entry(_advance, lambda rule, rows, *rest: (rule, rows.loss))

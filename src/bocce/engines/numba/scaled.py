@@ -17,8 +17,6 @@ at records, and at every multiple of GRAIN steps, so that cutting a run there ch
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 import numpy as np
 from numba import njit
 
@@ -40,7 +38,8 @@ def _fold(pair, c, tally, e):
         tally[j] += e[0] * pair[j, 0] + e[1] * pair[j, 1]
     e[0] = e[1] = 0.0
     for j in range(pair.shape[0]):
-        p, q = pair[j, 0], pair[j, 1]
+        p = pair[j, 0]
+        q = pair[j, 1]
         pair[j, 0] = c[0] * p + c[1] * q
         pair[j, 1] = c[2] * p + c[3] * q
     c[0] = c[3] = 1.0
@@ -80,36 +79,38 @@ def _touch(pair, tally, j, change, to_p, to_q, past):
         tally[j] -= past * change
 
 
-def _advance(
-    rows, sums, objective, stream, table, point, record, k, row, stop, pair, slopes, pulls
-):
-    """Steps k .. stop-1; the same contract as ``loop.advance``.
-
-    A step takes half a microsecond, so the loop is compiled for its rows, which are not bound.
-    """
-    d, l2, b = objective.d, objective.ridge[0], stream.b  # one l2 for all columns
+def _advance(rows, objective, stream, table, point, record, k, row, stop, pair, slopes, pulls):
+    """Steps k .. stop-1; the same contract as ``loop.advance``."""
+    # one l2 for all columns
+    d = objective.d
+    l2 = objective.ridge[0]
+    b = stream.b
     T = table.alpha.size
     c = np.array([1.0, 0.0, 0.0, 1.0])
     e = np.zeros(2)
     tally = point.tally
     averaging = tally.size > 0
     for j in range(d):
-        pair[j, 0], pair[j, 1] = point.w[j], point.v[j]
+        pair[j, 0] = point.w[j]
+        pair[j, 1] = point.v[j]
     verdict = DONE
     while k < stop:
-        alpha, beta, theta = table.alpha[row], table.beta[row], table.theta[row]
+        alpha = table.alpha[row]
+        beta = table.beta[row]
+        theta = table.theta[row]
         recording = due(record, k)
         if recording or k % GRAIN == 0:
             _fold(pair, c, tally, e)
         if recording:
             for j in range(d):
                 point.at[j] = pair[j, 0]
-            value, grad2 = measure(sums, objective, point.at, point.total, record.per_unit)
+            value, grad2 = measure(rows, objective, point.at, point.total, record.per_unit)
             verdict = record_here(record, k, value, grad2)
             if verdict != DONE:
                 break
         source, start, count = draw(stream, k)
-        e0, e1 = c[0] + theta * c[2], c[1] + theta * c[3]
+        e0 = c[0] + theta * c[2]
+        e1 = c[1] + theta * c[3]
         fine = _slopes(rows, source, start, count, e0, e1, pair, slopes)
         forget(stream, count)
         if not fine:
@@ -118,7 +119,8 @@ def _advance(
         for i in range(objective.odd.size):
             j = objective.odd[i]
             pulls[i] = (objective.ridge[j] - l2) * (e0 * pair[j, 0] + e1 * pair[j, 1])
-        shrink, carry = alpha * l2, beta - alpha * l2 * theta
+        shrink = alpha * l2
+        carry = beta - alpha * l2 * theta
         at_rest = beta == 0.0 and theta == 0.0
         if at_rest and row + 1 < T and table.beta[row + 1] == 0.0 and table.theta[row + 1] == 0.0:
             # nobody will read the velocity: leave it as it is, and w needs no fold
@@ -126,13 +128,15 @@ def _advance(
             c[1] *= 1.0 - shrink
             to_v = 0.0
         else:
-            c2, c3 = carry * c[2] - shrink * c[0], carry * c[3] - shrink * c[1]
+            c2 = carry * c[2] - shrink * c[0]
+            c3 = carry * c[3] - shrink * c[1]
             c[0], c[1], c[2], c[3] = c[0] + c2, c[1] + c3, c2, c3
             to_v = 1.0
         if _ill(c) or (averaging and abs(c[0]) < 0.1):  # E (p, q) would cancel in the tally
             _fold(pair, c, tally, e)
         det = c[0] * c[3] - c[1] * c[2]
-        to_p, to_q = (c[3] - to_v * c[1]) / det, (to_v * c[0] - c[2]) / det
+        to_p = (c[3] - to_v * c[1]) / det
+        to_q = (to_v * c[0] - c[2]) / det
         past = e[0] * to_p + e[1] * to_q if averaging else 0.0
         for i in range(count):
             a = np.uint64(source[start + i])
@@ -147,8 +151,9 @@ def _advance(
         row += 1
     _fold(pair, c, tally, e)
     for j in range(d):
-        point.w[j], point.v[j] = pair[j, 0], pair[j, 1]
+        point.w[j] = pair[j, 0]
+        point.v[j] = pair[j, 1]
     return k, verdict
 
 
-advance_scaled = Entry(_advance, attrgetter("loss"), SPARSE)
+advance_scaled = Entry(_advance, options=SPARSE)

@@ -65,7 +65,8 @@ def _key(seed, purpose, step):
 @njit
 def _distinct(stream, key, m):
     """The first m distinct rows of the stream into ``rows``; ``seen`` marks them."""
-    rows, seen = stream.rows, stream.seen
+    rows = stream.rows
+    seen = stream.seen
     bound = uint64(stream.n)
     unfair = (uint64(1) << HALF) % bound
     counter = key

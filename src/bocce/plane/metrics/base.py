@@ -86,7 +86,7 @@ class Metric(Protocol):
         Returns
         -------
         dict of str to ndarray
-            Empty for the identity, and for no other metric.
+            Empty for the identity, and for a metric that is made anew before each step.
         """
 
 
@@ -131,8 +131,12 @@ class View:
     """
 
     def __init__(self, run: Any) -> None:
-        self.problem, self.metric, self.goal = run.problem, run.metric, run.goal
-        self.ridge, self.gradient, self.gradient_ratio = run.ridge, run.gradient, run.gradient_ratio
+        self.problem = run.problem
+        self.metric = run.metric
+        self.goal = run.goal
+        self.ridge = run.ridge
+        self.gradient = run.gradient
+        self.gradient_ratio = run.gradient_ratio
         self._scores = run.scores
         self.hessian: Callable[[Sample], Array] = run.scores.hessian
         self.hessian_diagonal: Callable[[], Array] = run.scores.hessian_diagonal
@@ -157,7 +161,8 @@ class View:
         -------
         ndarray
         """
-        rows, columns = self.problem.rows, V.reshape(len(V), -1)
+        rows = self.problem.rows
+        columns = V.reshape(len(V), -1)
         self.passes += columns.shape[1]
         self.products += 2 * columns.shape[1]
         by_row = rows.times(columns) * self.row_curvature()[:, None]
@@ -182,7 +187,9 @@ class View:
         self._scores.add_direction(0, d)
         curvature = float(self._scores.curvature(1)[0, 0]) + float(np.vdot(d, self.ridge * d))
         slope = float(np.vdot(d, self.gradient))
-        return 0.5 * slope**2 / curvature if curvature > 0.0 else math.inf
+        if curvature > 0.0:
+            return 0.5 * slope**2 / curvature
+        return math.inf
 
 
 class MetricPolicy(Protocol):
@@ -272,7 +279,9 @@ class MetricPolicy(Protocol):
         Metric
             The metric whose arrays were ``metric``.
         """
-        return FactorMetric(metric["root"], metric.get("factor")) if metric else Identity()
+        if metric:
+            return FactorMetric(metric["root"], metric.get("factor"))
+        return Identity()
 
 
 class IdentityPolicy(MetricPolicy):
@@ -297,7 +306,11 @@ def is_sparse(rows: Rows) -> bool:
 
 def cost_of_step(problem: Problem) -> float:
     """The price of a step of the plane in the identity's metric, in nanoseconds."""
-    rows, outputs = problem.rows, outputs_of(problem)
-    entry = PRICES.sparse * outputs if is_sparse(rows) else max(PRICES.dense, PRICES.gram * outputs)
+    rows = problem.rows
+    outputs = outputs_of(problem)
+    if is_sparse(rows):
+        entry = PRICES.sparse * outputs
+    else:
+        entry = max(PRICES.dense, PRICES.gram * outputs)
     scores = PRICES.row * float(problem.n) + PRICES.column * float(rows.d)
     return float(PRICES.call + 2.0 * entry * rows.cost + scores * outputs)

@@ -13,8 +13,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-import numpy as np
-
+from ..._record import record
 from ..._types import Array
 from ...problems import Problem
 from .base import IdentityPolicy, Metric, View, cost_of_step
@@ -59,20 +58,24 @@ class DiagonalPolicy(IdentityPolicy):
         if not self.should_refresh(view.gradient_ratio):
             return None
         diagonal = FactorMetric.of(view.hessian_diagonal(), view.ridge.reshape(-1))
-        self.regret, self.next_price, g = 0.0, 2.0 * self.next_price, view.gradient
+        self.regret = 0.0
+        self.next_price = 2.0 * self.next_price
+        g = view.gradient
         if isinstance(view.metric, Identity):
             there = self.known or view.fall_along(diagonal.solve(g)) > SURE * view.fall_along(g)
             if not there:
                 return None
-            self.next_price, self.known = self.full_price, False
+            self.next_price = self.full_price
+            self.known = False
             if self.problem.handed_on is not None:
                 self.problem.handed_on.keep(diagonal=True)
         return diagonal
 
     def state_dict(self) -> dict[str, Array]:
-        return {"numbers": np.array([self.regret, self.next_price, self.known])}
+        return record(regret=self.regret, next_price=self.next_price, known=self.known)
 
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
-        self.regret, self.next_price = state["numbers"][:2].tolist()
-        self.known = bool(state["numbers"][2])
+        self.regret = float(state["regret"])
+        self.next_price = float(state["next_price"])
+        self.known = bool(state["known"])
         return super().load_state_dict(state, metric)

@@ -50,7 +50,8 @@ class FactorMetric:
     """
 
     def __init__(self, root: Array, factor: Array | None = None) -> None:
-        self.root, self.factor = root, factor
+        self.root = root
+        self.factor = factor
         self.newton_like = factor is not None
 
     @classmethod
@@ -77,7 +78,10 @@ class FactorMetric:
         if not np.minimum.reduce(diagonal, initial=1.0) > BLANK * highest:
             blank = ~(diagonal > BLANK * highest)
             rest = diagonal[~blank]
-            diagonal[blank] = unseen * float(rest.mean()) if rest.size else 1.0
+            if rest.size:
+                diagonal[blank] = unseen * float(rest.mean())
+            else:
+                diagonal[blank] = 1.0
         root = np.asarray(np.sqrt(diagonal))
         if P.ndim == 1:
             return cls(root)
@@ -98,10 +102,15 @@ class FactorMetric:
         return np.asarray((x.T / self.root).T)
 
     def gap(self, g: Array) -> float:
-        return 0.5 * float(np.vdot(g, self.solve(g))) if self.newton_like else math.inf
+        if self.newton_like:
+            return 0.5 * float(np.vdot(g, self.solve(g)))
+        return math.inf
 
     def state_dict(self) -> dict[str, Array]:
-        known = {} if self.factor is None else {"factor": self.factor}
+        if self.factor is None:
+            known = {}
+        else:
+            known = {"factor": self.factor}
         return {"root": self.root, **known}
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from ..._record import record
 from ..._types import Array
 from ...problems import Problem
 from .base import PRICES, IdentityPolicy, Metric, Sample, View, cost_of_step, is_sparse, outputs_of
@@ -34,8 +33,11 @@ class HessianPolicy(IdentityPolicy):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        rows, outputs = problem.rows, outputs_of(problem)
-        self.n, self.d, self.quadratic = int(problem.n), int(rows.d), bool(problem.loss.quadratic)
+        rows = problem.rows
+        outputs = outputs_of(problem)
+        self.n = int(problem.n)
+        self.d = int(rows.d)
+        self.quadratic = bool(problem.loss.quadratic)
         self.entries = float(rows.cost) / self.n  # in a row
         self.sparse = is_sparse(rows)
         self.gram_row = PRICES.gram * self.d**2 + PRICES.touch * self.d
@@ -125,7 +127,9 @@ class HessianPolicy(IdentityPolicy):
         if self.taken and self.age <= 2 and not self.multi_output:
             self.rows = min(self.n, 4 * self.rows)
         self.taken += 1
-        self.regret, self.age, self.trial = 0.0, 0, 0.0
+        self.regret = 0.0
+        self.age = 0
+        self.trial = 0.0
         if self.whole and not self.multi_output:
             self.expected = EXACT
 
@@ -152,13 +156,23 @@ class HessianPolicy(IdentityPolicy):
         return FactorMetric.of(H, view.ridge.reshape(-1), 1.0 / self.rows)
 
     def state_dict(self) -> dict[str, Array]:
-        numbers = [self.rows, self.regret, self.taken, self.age, self.trial, self.expected]
-        return {"numbers": np.array(numbers, dtype=np.float64)}
+        return record(
+            rows=self.rows,
+            regret=self.regret,
+            taken=self.taken,
+            age=self.age,
+            trial=self.trial,
+            expected=self.expected,
+        )
 
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
-        numbers = state["numbers"].tolist()
-        rows, self.regret, taken, age, self.trial, self.expected = numbers
-        self.rows, self.taken, self.age = int(rows), int(taken), int(age)
-        if not (1 <= rows <= self.n and taken >= 0 and age >= 0 and 0.0 < self.expected < 1.0):
+        self.rows = int(state["rows"])
+        self.regret = float(state["regret"])
+        self.taken = int(state["taken"])
+        self.age = int(state["age"])
+        self.trial = float(state["trial"])
+        self.expected = float(state["expected"])
+        counted = 1 <= self.rows <= self.n and min(self.taken, self.age) >= 0
+        if not (counted and 0.0 < self.expected < 1.0):
             raise ValueError("its metric is not of rows of this problem")
         return super().load_state_dict(state, metric)

@@ -61,13 +61,17 @@ class HessianRows:
         return np.dtype(np.float32 if self.rough else np.float64)
 
     def of_part(self, part: RowPart) -> Rows:
-        return narrowed(part.rows) if self.rough else part.rows
+        if self.rough:
+            return narrowed(part.rows)
+        return part.rows
 
 
 def narrowed(rows: Rows) -> Rows:
     """Dense rows in float32, without a copy if they are float32 already."""
     if isinstance(rows, Dense):
-        return rows if rows.dtype == np.float32 else Dense(rows.X.astype(np.float32))
+        if rows.dtype == np.float32:
+            return rows
+        return Dense(rows.X.astype(np.float32))
     assert isinstance(rows, Scaled)
     return Dense(rows.made(slice(None), np.float32))
 
@@ -78,16 +82,25 @@ class HessianOperator:
     def __init__(
         self, problem: Problem, rows: HessianRows, limits: OperatorLimits = LIMITS
     ) -> None:
-        self.loss, self.y, self.weight = problem.loss, problem.y, problem.weight
-        self.n, self.rows, self.limits = int(problem.n), rows, limits
+        self.loss = problem.loss
+        self.y = problem.y
+        self.weight = problem.weight
+        self.n = int(problem.n)
+        self.rows = rows
+        self.limits = limits
         self.curvatures: list[Curvature] = []  # of all parts, if they are stored
 
     def look(self, scores: ScoresOf) -> None:
         """Take the second derivatives at these scores."""
-        self.scores, self.curvatures = scores, []
+        self.scores = scores
+        self.curvatures = []
 
     def _curvature(self, part: RowPart) -> Curvature:
-        place, c = part.place, None if self.weight is None else self.weight[part.place]
+        place = part.place
+        if self.weight is None:
+            c = None
+        else:
+            c = self.weight[part.place]
         return curvature_of(self.loss, self.scores(place), self.y[place], c, self.rows.dtype)
 
     def times(self, v: Array) -> Array:
@@ -97,7 +110,10 @@ class HessianOperator:
         total = np.zeros(v.shape)
         for j, part in enumerate(self.rows.parts):
             rows = self.rows.of_part(part)
-            curvature = self.curvatures[j] if keep else self._curvature(part)
+            if keep:
+                curvature = self.curvatures[j]
+            else:
+                curvature = self._curvature(part)
             total += rows.combine(curvature(rows.times(v)))
         return np.asarray(total / self.n, dtype=self.rows.dtype)
 

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..._record import joined, part_of, record
 from ..._types import Array
 from ...engines.base import Goal
 from ...problems import PathCache, Problem
@@ -39,7 +40,9 @@ SPREAD = 100  # The mean second derivative is taken at this many places, spread 
 FEW = 20  # At each such place this many rows are taken.
 # float32 is too rough if conjugate gradients promised to leave less than PROMISED of the gradient,
 # and a step left more than KEPT of it, BROKEN times in a row.
-PROMISED, KEPT, BROKEN = 0.1, 0.3, 3
+PROMISED = 0.1
+KEPT = 0.3
+BROKEN = 3
 
 
 class Pairs:
@@ -72,7 +75,9 @@ class Pairs:
         good = np.isfinite(size) & (size > 0.0)
         good[: max(0, len(S) - self.most)] = False
         if not good.all():
-            S, Y, size = S[good], Y[good], size[good]
+            S = S[good]
+            Y = Y[good]
+            size = size[good]
         if not size.size:
             return
         while self.blocks and sum(len(S) for S, _ in self.blocks) + size.size > self.most:
@@ -84,7 +89,8 @@ class Pairs:
 
     def shift(self, ridge: Array) -> None:
         """Add this diagonal to H (a number for each entry of a direction)."""
-        blocks, self.blocks = self.blocks[::-1], []
+        blocks = self.blocks[::-1]
+        self.blocks = []
         while blocks:  # one at a time, because blocks may be large
             S, Y = blocks.pop()
             Y = Y + ridge.astype(Y.dtype) * S
@@ -127,7 +133,9 @@ class NewtonMetric:
     newton_like = False  # the best step along the direction is searched for
 
     def __init__(self, policy: NewtonPolicy, scores: ScoresOf, gradient_ratio: float) -> None:
-        self.policy, self.scores, self.gradient_ratio = policy, scores, gradient_ratio
+        self.policy = policy
+        self.scores = scores
+        self.gradient_ratio = gradient_ratio
 
     def solve(self, g: Array) -> Array:
         return self.policy.solve(g, self.scores, self.gradient_ratio)
@@ -136,8 +144,8 @@ class NewtonMetric:
         return self.policy.still_to_fall(g)
 
     def state_dict(self) -> dict[str, Array]:
-        """The arrays of the metric that preconditions the conjugate gradients."""
-        return self.policy.metric.state_dict()
+        """Nothing: the policy makes another one before each step, and keeps what it is made of."""
+        return {}
 
 
 class NewtonPolicy(IdentityPolicy):
@@ -152,13 +160,18 @@ class NewtonPolicy(IdentityPolicy):
 
     def __init__(self, problem: Problem, goal: Goal | None = None) -> None:
         super().__init__(problem)
-        rows, outputs = problem.rows, problem.shape[1]
+        rows = problem.rows
+        outputs = problem.shape[1]
         self.shape = (int(rows.d), outputs)
         self.ridge = np.repeat(problem.ridges, outputs)
         self.free = problem.loss.shift_invariant & (problem.ridges[:, None] == 0.0)
-        self.cache = PathCache() if problem.handed_on is None else problem.handed_on
+        if problem.handed_on is None:
+            self.cache = PathCache()
+        else:
+            self.cache = problem.handed_on
         self.goal = goal or Goal(passes=MOST)
-        self.promised, self.broken = 1.0, 0
+        self.promised = 1.0
+        self.broken = 0
         self.metric: Metric = Identity()
         self.mean_curvature = 0.0  # in the metric
         self._take_products(rough=True)
@@ -184,7 +197,8 @@ class NewtonPolicy(IdentityPolicy):
     def _take_products(self, rough: bool) -> None:
         """Use the rows as the run before had them, or in float64 if not ``rough``."""
         if self.cache.hessian_rows is None or not rough:
-            rows, outputs = self.problem.rows, self.shape[1]
+            rows = self.problem.rows
+            outputs = self.shape[1]
             self.cache.keep(hessian_rows=HessianRows.of(rows, outputs, rough))
         assert self.cache.hessian_rows is not None
         self.products = HessianOperator(self.problem, self.cache.hessian_rows)
@@ -203,14 +217,16 @@ class NewtonPolicy(IdentityPolicy):
 
     def _mean_curvature(self, scores: ScoresOf) -> float:
         """The mean second derivative over all outputs and some rows, spread over the data."""
-        p, sums = self.problem, []
+        p = self.problem
+        sums = []
         for start in range(0, p.n, max(FEW, p.n // SPREAD * FEW)):
             rows = slice(start, min(start + FEW, p.n))
             sums.append(p.weighted(p.loss.bend(scores(rows), p.y[rows]), rows).mean())
         return float(np.mean(sums))
 
     def _pays(self) -> bool:
-        rows, outputs = self.problem.rows, self.shape[1]
+        rows = self.problem.rows
+        outputs = self.shape[1]
         share = min(1.0, ROWS_A_COLUMN * rows.d / rows.n)
         product = 4.0 * outputs * rows.cost * (PRICES.sparse if rows.sparse else PRICES.gram)
         if rows.sparse:
@@ -222,11 +238,13 @@ class NewtonPolicy(IdentityPolicy):
     def _gram(self) -> Array:
         """X^T X/n, of all rows or of a sample."""
         if self.cache.gram is None:
-            rows, weight = self.problem.rows, self.problem.weight
+            rows = self.problem.rows
+            weight = self.problem.weight
             if 2 * ROWS_A_COLUMN * rows.d < rows.n:
                 few = np.random.default_rng(0).choice(rows.n, ROWS_A_COLUMN * rows.d, replace=False)
                 few.sort()
-                rows, weight = rows.take(few), None if weight is None else weight[few]
+                rows = rows.take(few)
+                weight = None if weight is None else weight[few]
             self.cache.keep(gram=np.asarray(rows.gram(weight)))
         assert self.cache.gram is not None
         return self.cache.gram
@@ -237,7 +255,8 @@ class NewtonPolicy(IdentityPolicy):
         """H^-1 g; ``shrank``: the gradient's norm over the norm before the last step."""
         self._doubt(shrank)
         self.products.look(scores)
-        size, enough = largest(g), max(LEFT, NEARLY * self.goal.gradient / norm(g))
+        size = largest(g)
+        enough = max(LEFT, NEARLY * self.goal.gradient / norm(g))
         around = self._balanced(g / size).reshape(-1)
         little = 2.0 * NEARLY * self.goal.gap / size / size  # squares may overflow
         x = self._conjugate_gradients(around, enough, little).reshape(g.shape)
@@ -256,7 +275,10 @@ class NewtonPolicy(IdentityPolicy):
 
     def _doubt(self, shrank: float) -> None:
         """Is single precision too rough for this Hessian?"""
-        self.broken = self.broken + 1 if shrank > KEPT and self.promised < PROMISED else 0
+        if shrank > KEPT and self.promised < PROMISED:
+            self.broken = self.broken + 1
+        else:
+            self.broken = 0
         if self.broken >= BROKEN and self.products.rows.rough:
             self._take_products(rough=False)
             self.pairs.blocks.clear()
@@ -279,11 +301,15 @@ class NewtonPolicy(IdentityPolicy):
         """Iterate from 0 until the share ``enough`` of g is left, or less than ``little`` of
         g . H^-1 g, or no more passes may be made."""
         dtype = self.products.rows.dtype.type
-        ridge, r = self.ridge.astype(dtype), g.astype(dtype)
+        ridge = self.ridge.astype(dtype)
+        r = g.astype(dtype)
 
-        x, first = np.zeros(r.size), norm(r)
+        x = np.zeros(r.size)
+        first = norm(r)
         p = step = self._improved(r)
-        fall, S, Y = float(r @ step), [], []
+        fall = float(r @ step)
+        S = []
+        Y = []
         for _ in range(max(1, min(MOST, self.goal.passes))):
             q = self.products.times(p.reshape(self.shape)).reshape(-1) + ridge * p
             self.passes += 1
@@ -309,22 +335,32 @@ class NewtonPolicy(IdentityPolicy):
     # -- to stop and go on ---------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Array]:
-        known = [self.mean_curvature, self.promised, self.broken, self.passes]
-        numbers = np.array([*known, self.products.rows.rough], dtype=np.float64)
-        return {"newton": numbers, **self.pairs.state()}
+        own = record(
+            mean_curvature=self.mean_curvature,
+            promised=self.promised,
+            broken=self.broken,
+            passes=self.passes,
+            rough=self.products.rows.rough,
+        )
+        return own | joined(pairs=self.pairs.state(), preconditioner=self.metric.state_dict())
 
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
-        shapes = [np.shape(state[name]) for name in ("S", "Y") if name in state]
+        pairs = part_of(state, "pairs")
+        shapes = [np.shape(pairs[name]) for name in ("S", "Y") if name in pairs]
         size = self.ridge.size
         if any(len(shape) != 2 or shape != shapes[0] or shape[1] != size for shape in shapes):
             raise ValueError("its pairs have another shape than w")
-        self.mean_curvature, self.promised, broken, passes, rough = state["newton"].tolist()
-        self.broken, self.passes = int(broken), int(passes)
-        if self.products.rows.rough > rough:
+        self.mean_curvature = float(state["mean_curvature"])
+        self.promised = float(state["promised"])
+        self.broken = int(state["broken"])
+        self.passes = int(state["passes"])
+        if self.products.rows.rough and not state["rough"]:
             self._take_products(rough=False)
-        self.pairs.restore(state)
-        self.metric = super().load_state_dict(state, metric)
-        return self.metric
+        self.pairs.restore(pairs)
+        self.metric = super().load_state_dict({}, part_of(state, "preconditioner"))
+        if np.shape(self.metric.solve(np.zeros(self.shape))) != self.shape:
+            raise ValueError("its preconditioner has another shape than w")
+        return Identity()
 
 
 def _stacked(vectors: list[Array]) -> Array:

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
+from ..._record import record
 from ..._types import Array
 from ...problems import Problem
 from ...rows import Csr, Dense, Rows, Scaled
@@ -54,11 +55,17 @@ class RowMetric:
     newton_like = True
 
     def __init__(self, rows: Rows, ridge: Array, factor: Array, root: Array) -> None:
-        self.rows, self.ridge, self.factor, self.root = rows, ridge, factor, root
+        self.rows = rows
+        self.ridge = ridge
+        self.factor = factor
+        self.root = root
 
     def solve(self, g: Array) -> Array:
         v = g / self.ridge
-        solved = lapack.spotrs if self.factor.dtype == np.float32 else lapack.dpotrs
+        if self.factor.dtype == np.float32:
+            solved = lapack.spotrs
+        else:
+            solved = lapack.dpotrs
         x, _ = solved(self.factor, self.root * self.rows.times(v), lower=1)
         return np.asarray(v - self.rows.combine(self.root * x) / self.ridge)
 
@@ -92,9 +99,13 @@ class RowSpacePolicy(HessianPolicy):
             price_of_K = PRICES.sparse_gram * float(counts @ counts)
         else:
             price_of_K = PRICES.gram * float(n) ** 2 * float(self.X.d)
-        self.each_price, self.first_price = float(each), float(each + share * price_of_K)
+        self.each_price = float(each)
+        self.first_price = float(each + share * price_of_K)
         super().__init__(problem)
-        self.regret = 0.0 if self.quadratic else self.worth * self.step
+        if self.quadratic:
+            self.regret = 0.0
+        else:
+            self.regret = self.worth * self.step
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
@@ -137,7 +148,9 @@ class RowSpacePolicy(HessianPolicy):
     @property
     def price(self) -> float:
         """The price of the next metric, in nanoseconds."""
-        return self.first_price if self.ridge is None else self.each_price
+        if self.ridge is None:
+            return self.first_price
+        return self.each_price
 
     def price_of(self, rows: int) -> float:
         """The price of the next metric, which is always of all rows."""
@@ -169,9 +182,13 @@ class RowSpacePolicy(HessianPolicy):
             M.flat[:: self.n + 1] += more
             largest = float(M.diagonal().max())
             if self.rough and not largest <= MILD:
-                self.rough, self.K = False, None
+                self.rough = False
+                self.K = None
                 continue
-            factorised = lapack.spotrf if self.rough else lapack.dpotrf
+            if self.rough:
+                factorised = lapack.spotrf
+            else:
+                factorised = lapack.dpotrf
             factor, failed = factorised(M.T, lower=1, clean=0, overwrite_a=1)  # in place
             if not failed:
                 return RowMetric(self.X, self.ridge, factor, root)
@@ -194,15 +211,20 @@ class RowSpacePolicy(HessianPolicy):
         return ridge
 
     def state_dict(self) -> dict[str, Array]:
-        return {**super().state_dict(), "rough": np.array([self.rough])}
+        saved = super().state_dict() | record(rough=self.rough)
+        if self.ridge is not None:
+            saved["ridge"] = self.ridge
+        return saved
 
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
-        self.rough = bool(state["rough"][0])
+        self.rough = bool(state["rough"])
+        if "ridge" in state:
+            self.ridge = np.array(state["ridge"], dtype=np.float64)
         if "ridge" not in metric:
             return super().load_state_dict(state, metric)
         super().load_state_dict(state, {})
-        self.ridge = np.array(metric["ridge"], dtype=np.float64)
-        return RowMetric(self.X, self.ridge, metric["factor"], metric["root"])
+        ridge = np.array(metric["ridge"], dtype=np.float64)
+        return RowMetric(self.X, ridge, metric["factor"], metric["root"])
 
 
 def kernel(rows: Rows, ridge: Array, dtype: Any = np.float64) -> Array:
@@ -216,7 +238,8 @@ def kernel(rows: Rows, ridge: Array, dtype: Any = np.float64) -> Array:
         K = X @ X.T
         K /= ridge[0]
         return np.asarray(K)
-    K, scale = np.zeros((rows.n, rows.n), dtype=dtype), ridge**-0.5
+    K = np.zeros((rows.n, rows.n), dtype=dtype)
+    scale = ridge**-0.5
     if isinstance(rows, Scaled):
         scale = rows.scale * scale[: rows.scale.size]  # the intercept's column has no ridge
     for start in range(0, scale.size, COLUMNS):

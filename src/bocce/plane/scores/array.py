@@ -22,9 +22,13 @@ class ArrayScores(Scores):
 
     def __init__(self, problem: ArrayProblem, memory: int, outputs: tuple[int, ...]) -> None:
         assert isinstance(problem.rows, ArrayRows)
-        self.problem, self.n, self.y = problem, int(problem.n), problem.y
-        self.rows, self.there = problem.rows, problem.there
-        self.backend, self.xp = self.rows.backend, self.rows.backend.xp
+        self.problem = problem
+        self.n = int(problem.n)
+        self.y = problem.y
+        self.rows = problem.rows
+        self.there = problem.there
+        self.backend = self.rows.backend
+        self.xp = self.rows.backend.xp
         self.eps = self.backend.eps  # of a product, which scores are made of
         shapes = [(memory + 1, part.stop - part.start, *outputs) for part in self.there.parts]
         like = {"dtype": self.backend.wide, "device": self.backend.device}
@@ -52,12 +56,16 @@ class ArrayScores(Scores):
         return self._looked(sums)
 
     def look(self) -> Evaluation:
-        self.at, self.total = self.z, None
+        self.at = self.z
+        self.total = None
         return self._looked([self._derive(j, z) for j, z in enumerate(self.z)])
 
     def try_step(self, c: Array) -> Evaluation:
-        k, there = c.size, self.backend.put(c)
-        self.moved, self.other, self.total = [], [], None
+        k = c.size
+        there = self.backend.put(c)
+        self.moved = []
+        self.other = []
+        self.total = None
         sums = []
         for j, (z, U) in enumerate(zip(self.z, self.U)):
             directions = self.xp.reshape(U[:k, ...], (k, -1))
@@ -72,7 +80,8 @@ class ArrayScores(Scores):
         """Slopes and bends of a block are kept; returns its sums, as one vector on the device."""
         xp = self.xp
         value, self.slope[j], self.bend[j] = self.there.at(j, z)
-        s, scores = xp.reshape(self.slope[j], (-1,)), xp.reshape(z, (-1,))
+        s = xp.reshape(self.slope[j], (-1,))
+        scores = xp.reshape(z, (-1,))
         size = xp.sum(xp.abs(value)) + xp.sqrt(xp.sum(s * s)) * xp.sqrt(xp.sum(scores * scores))
         sums = [xp.sum(value), size]
         if U is None:
@@ -111,7 +120,8 @@ class ArrayScores(Scores):
             if self.bend[j] is not None:
                 total = total + U @ (V * self.bend[j]).T
                 continue
-            y, c = self.there.y[j], self._weight(j)
+            y = self.there.y[j]
+            c = self._weight(j)
             total = total + self.there.loss.bend_products(self.at[j], y, c, U, V)
         return to_host(total).astype(np.float64) / self.n
 
@@ -128,10 +138,14 @@ class ArrayScores(Scores):
         if self.bend[j] is not None:
             return self.bend[j]
         bend = self.xp.mean(self.there.loss.bend(self.at[j], self.there.y[j]), axis=-1)
-        return bend if self._weight(j) is None else self._weight(j) * bend
+        if self._weight(j) is None:
+            return bend
+        return self._weight(j) * bend
 
     def _weight(self, j: int) -> Foreign:
-        return None if self.there.weight is None else self.there.weight[j]
+        if self.there.weight is None:
+            return None
+        return self.there.weight[j]
 
     def state_dict(self, k: int) -> dict[str, Array]:
         U = [to_host(U[1:k, ...]) for U in self.U]

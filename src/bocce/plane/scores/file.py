@@ -1,13 +1,13 @@
 """The plane's scores of rows in a file, with as few reads as possible.
 
 - One read computes the loss, its derivatives, the gradient and the targets at w0.
-- Before that read a sixteenth of the blocks is solved in memory. The minimum over such a sample is
+- Before that read a sixteenth of the parts is solved in memory. The minimum over such a sample is
   nearer to the minimum over all rows than any first step from zero, and its Hessian is the Hessian
   of all rows up to sampling error. The first read evaluates both points, so the first step, to the
   sample's solution, costs nothing. For a quadratic that is cheap to solve exactly, the first read
   sums the Gram matrix instead.
 - A step in a metric takes one read, or two if the step ends elsewhere than predicted.
-- A sampled Hessian reads a few whole blocks, spread over the file.
+- A sampled Hessian reads a few whole parts, spread over the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..._direct import no_memory
+from ..._memory import no_memory
 from ..._types import Array
 from ...problems import FileProblem, Problem
 from ...rows import Dense, FileRows, Rows
@@ -28,7 +28,7 @@ from ..parts import parts_of
 from .base import Evaluation
 from .memory import MemoryScores
 
-SHARE = 16  # One row (or block) of this many is in the sample that is solved first.
+SHARE = 16  # One row (or part) of this many is in the sample that is solved first.
 MOST_NUMBERS = 1 << 24  # The sample of a file has at most this many numbers: 64 MB in float32.
 ROWS_A_COLUMN = 20  # With fewer rows a column, a sample says too little about all rows.
 
@@ -37,7 +37,7 @@ Solve = Callable[[Problem, Array], "tuple[Array, Array] | None"]
 
 
 class FileScores(MemoryScores):
-    """``Scores`` of a ``FileProblem``: n numbers a vector in memory, X in blocks from the disk.
+    """``Scores`` of a ``FileProblem``: n numbers a vector in memory, X in parts from the disk.
 
     ``solve`` finds the minimum over a sample of the rows; None if a sample does not pay, or if
     these are not all rows of the problem. ``ahead`` is the displacement to that minimum, until the
@@ -55,7 +55,9 @@ class FileScores(MemoryScores):
         solve: Solve | None = None,
     ) -> None:
         assert isinstance(problem.rows, FileRows)
-        self.solve, self.read_before = solve, False  # the first read brings the targets
+        # the first read brings the targets
+        self.solve = solve
+        self.read_before = False
         self.parts = parts_of(problem.rows)
         self.places = [slice(a, b) for a, b in pairwise(problem.rows.starts.tolist())]
         try:
@@ -86,8 +88,9 @@ class FileScores(MemoryScores):
         return self._read_all(w, sum_gram)
 
     def _sample(self) -> list[int]:
-        """The blocks to solve first: spread over the file, as many as fit, none if too few."""
-        rows, M = self.rows, len(self.places)
+        """The parts to solve first: spread over the file, as many as fit, none if too few."""
+        rows = self.rows
+        M = len(self.places)
         fit = MOST_NUMBERS // max(1, int(np.diff(rows.starts).max()) * rows.d)
         count = min(M // SHARE, fit)
         if count == 0 or count * (rows.n // M) < ROWS_A_COLUMN * rows.d:
@@ -95,7 +98,7 @@ class FileScores(MemoryScores):
         return [i * M // count for i in range(count)]
 
     def _sample_problem(self, named: list[int]) -> Problem:
-        """The problem on these blocks, in memory."""
+        """The problem on these parts, in memory."""
         p = self.problem
         pairs = [(np.array(X), p.encoded(y)[0]) for X, y in self.rows.read(named)]
         X, y = (np.concatenate(column) for column in zip(*pairs))
@@ -105,7 +108,10 @@ class FileScores(MemoryScores):
     def _read_all(self, w: Array, sum_gram: bool = False) -> Evaluation:
         """z = X w and an evaluation there; also at w + ``ahead``, if that is known."""
         self._forget()
-        self.c, sums, total, end = None, [], np.zeros(w.shape), np.zeros(w.shape)
+        self.c = None
+        sums = []
+        total = np.zeros(w.shape)
+        end = np.zeros(w.shape)
         gram = np.zeros((self.rows.d, self.rows.d) if sum_gram else 0)
         for place, (block, y) in zip(self.places, self.rows.widened()):
             if not self.read_before:
@@ -120,7 +126,8 @@ class FileScores(MemoryScores):
                 end += block.T @ self.loss.slope(z + u, self.y[place])
         if sum_gram:
             self.first_hessian = gram / self.n
-        self.read_before, self.total = True, total
+        self.read_before = True
+        self.total = total
         self.guessed = None if self.ahead is None else end
         return self._mean(sums, np.zeros(0))
 
@@ -135,18 +142,25 @@ class FileScores(MemoryScores):
         if slot or self.ahead is None:
             return super().add_direction(slot, d, likely_step)
         self.U[0] /= likely_step
-        self.guess, self.ahead, self.first_hessian = likely_step, None, None
+        self.guess = likely_step
+        self.ahead = None
+        self.first_hessian = None
         return largest(self.U[0])
 
     def hessian(self, sample: Sample) -> Array:
-        """The Hessian known before the first step, or the Hessian of blocks spread over the file,
-        other blocks at each turn."""
+        """The Hessian known before the first step, or the Hessian of parts spread over the file,
+        other parts at each turn."""
         if self.first_hessian is not None:
             return self.first_hessian
-        M, most = len(self.places), self.places[0].stop
-        count = M if sample.whole else min(M, -(-sample.rows // most))
+        M = len(self.places)
+        most = self.places[0].stop
+        if sample.whole:
+            count = M
+        else:
+            count = min(M, -(-sample.rows // most))
         named = sorted((sample.turn - 1 + i * M // count) % M for i in range(count))
-        H, taken = np.zeros((self.rows.d, self.rows.d)), 0
+        H = np.zeros((self.rows.d, self.rows.d))
+        taken = 0
         for i, (block, _) in zip(named, self.rows.widened(named)):
             H += block.T @ (block * self._bends(self.places[i])[:, None])
             taken += len(block)

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from ..._record import record
 from ..._types import Array
 from ...problems import Problem
 from ...rows import Moments
@@ -26,8 +27,12 @@ class GramScores(Scores):
     change with it. How far a direction moves the scores is their root mean square here."""
 
     def __init__(self, problem: Problem, sums: Moments, w: Array, D: Array) -> None:
-        self.problem, self.y = problem, problem.y
-        self.n, self.w, self.D, self.sums = int(problem.n), w, D, sums
+        self.problem = problem
+        self.y = problem.y
+        self.n = int(problem.n)
+        self.w = w
+        self.D = D
+        self.sums = sums
         self.ridge = np.asarray(problem.ridge, dtype=np.float64)
         self.U = np.zeros(D.shape)  # H D
         self.product = np.zeros(w.size)  # H w
@@ -54,7 +59,8 @@ class GramScores(Scores):
         self.U[slot] /= factor
 
     def try_step(self, c: Array) -> Evaluation:
-        D, U = self.D[: c.size], self.U[: c.size]
+        D = self.D[: c.size]
+        U = self.U[: c.size]
         self.moved = c @ D, c @ U
         product = self.product + self.moved[1]
         looked = self._looked(self.w + self.moved[0], product)
@@ -66,7 +72,10 @@ class GramScores(Scores):
             np.divide(self.moved[1], factor, out=self.U[slot])
 
     def curvature(self, k: int, slot: int | None = None) -> Array:
-        rest = slice(k) if slot is None else slice(slot, slot + 1)
+        if slot is None:
+            rest = slice(k)
+        else:
+            rest = slice(slot, slot + 1)
         return np.asarray(self.D[:k] @ self.U[rest].T)
 
     def gradient(self) -> Array:
@@ -93,7 +102,7 @@ class GramScores(Scores):
             "U": self.U[1:k].copy(),
             "gram": sums.gram,
             "moment": sums.moment,
-            "summed": np.array([sums.target2, float(sums.longest)]),
+            **record(target2=sums.target2, longest=sums.longest),
         }
 
     def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:

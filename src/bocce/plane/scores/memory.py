@@ -50,8 +50,12 @@ class MemoryScores(Scores):
     def _know(
         self, problem: Problem, outputs: tuple[int, ...], y: Array, weight: Array | None
     ) -> None:
-        self.problem, self.rows, self.n = problem, problem.rows, int(problem.n)
-        self.loss, self.y, self.weight = problem.loss, y, weight
+        self.problem = problem
+        self.rows = problem.rows
+        self.n = int(problem.n)
+        self.loss = problem.loss
+        self.y = y
+        self.weight = weight
         self.shape = (self.n, *outputs)
         # what a squared score counts in the scale of an evaluation
         self.rounding = 0.5 * ROUNDING * (problem.loss.curvature or 0.0)
@@ -64,24 +68,34 @@ class MemoryScores(Scores):
         self.total: Array | None = None
 
     def _make_room(self, memory: int, dtype: np.dtype[Any]) -> None:
-        self.kept, self.eps = len(self.parts) == 1, float(np.finfo(dtype).eps)
+        self.kept = len(self.parts) == 1
+        self.eps = float(np.finfo(dtype).eps)
         self.z, self.U = np.empty(self.shape), np.zeros((memory + 1, *self.shape), dtype=dtype)
-        room = self.shape if self.kept else (self.places[0].stop, *self.shape[1:])
+        if self.kept:
+            room = self.shape
+        else:
+            room = (self.places[0].stop, *self.shape[1:])
         # the point last tried, the way there, and the slopes: of all rows, or of the last block
-        self.tried, self.moved = np.empty(room), np.empty(room)
+        self.tried = np.empty(room)
+        self.moved = np.empty(room)
         self.slope = np.empty(self.shape if self.kept else 0)
         self.bend = np.empty(self.n if len(self.shape) == 1 else 0)
 
     def _room(self, place: slice) -> slice:
         """Where in these arrays the rows of a block are."""
-        return place if self.kept else slice(place.stop - place.start)
+        if self.kept:
+            return place
+        return slice(place.stop - place.start)
 
     # -- evaluations ---------------------------------------------------------------------------
 
     def start(self, w: Array) -> Evaluation:
         self._forget()
         for part in self.parts:
-            self.z[part.place] = part.rows.times(w) if w.any() else 0.0
+            if w.any():
+                self.z[part.place] = part.rows.times(w)
+            else:
+                self.z[part.place] = 0.0
         return self.look()
 
     def look(self) -> Evaluation:
@@ -95,8 +109,10 @@ class MemoryScores(Scores):
             self.total = self.guessed
         elif c is not None or self.c is not None:
             self.total = None
-        self.c, self.max_change = c, 0.0
-        sums, plane = [], np.zeros(0 if c is None else c.size)
+        self.c = c
+        self.max_change = 0.0
+        sums = []
+        plane = np.zeros(0 if c is None else c.size)
         for place in self.places:
             z = self._move(place)
             sums.append(self._derive(z, place))
@@ -116,10 +132,12 @@ class MemoryScores(Scores):
 
     def _move(self, place: slice) -> Array:
         """The scores of a block at z + c U."""
-        z, c = self.z[place], self.c
+        z = self.z[place]
+        c = self.c
         if c is None:
             return z
-        room, U = self._room(place), self.U[: c.size, place]
+        room = self._room(place)
+        U = self.U[: c.size, place]
         moved = self.moved[room]
         np.dot(c, U.reshape(c.size, -1), out=moved.reshape(-1))
         self.max_change = max(self.max_change, largest(moved))
@@ -131,7 +149,8 @@ class MemoryScores(Scores):
         value, slope, bend = self.loss.value_slope_bend(z, self.y[place])
         if self.weight is not None:
             c = self.weight[place]
-            value, slope = value * c, (slope.T * c).T
+            value = value * c
+            slope = (slope.T * c).T
             bend = bend * c if self.bend.size else bend
         if self.kept:
             self.slope[place] = slope
@@ -140,8 +159,12 @@ class MemoryScores(Scores):
         if self.bend.size:
             self.bend[place] = bend
         total = float(np.add.reduce(value))
-        size = total if np.minimum.reduce(value) >= 0.0 else float(np.add.reduce(np.abs(value)))
-        flat, scores = slope.reshape(-1), z.reshape(-1)
+        if np.minimum.reduce(value) >= 0.0:
+            size = total
+        else:
+            size = float(np.add.reduce(np.abs(value)))
+        flat = slope.reshape(-1)
+        scores = z.reshape(-1)
         scores2 = float(scores @ scores)
         size += self.rounding * scores2
         return total, size + math.sqrt(float(flat @ flat)) * math.sqrt(scores2)
@@ -150,10 +173,13 @@ class MemoryScores(Scores):
 
     def _blocks(self, small: bool) -> Iterable[tuple[slice, Rows]]:
         """All rows, in blocks; ``small``: a block fits into the cache."""
-        return parts_of(self.rows, math.prod(self.shape[1:])) if small else self.parts
+        if small:
+            return parts_of(self.rows, math.prod(self.shape[1:]))
+        return self.parts
 
     def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
-        most, total = 0.0, np.zeros(d.shape)
+        most = 0.0
+        total = np.zeros(d.shape)
         for place, rows in self._blocks(likely_step != 0.0):
             u = rows.times(d)
             self.U[slot, place] = u
@@ -162,7 +188,8 @@ class MemoryScores(Scores):
                 slope = self.loss.slope(self.z[place] + likely_step * u, self.y[place])
                 total += rows.combine(self.problem.weighted(slope, place))
         if slot == 0:
-            self.guess, self.guessed = likely_step, total if likely_step else None
+            self.guess = likely_step
+            self.guessed = total if likely_step else None
         return most
 
     def scale_direction(self, slot: int, factor: float) -> None:
@@ -184,7 +211,9 @@ class MemoryScores(Scores):
     def scores(self, place: slice) -> Array:
         """x_i . w of some rows, where the last evaluation was."""
         if self.c is None or self.kept:
-            return self.z[place] if self.c is None else self.tried[place]
+            if self.c is None:
+                return self.z[place]
+            return self.tried[place]
         return self._move(place)
 
     def directions(self, place: slice, slots: slice) -> Array:
@@ -195,11 +224,17 @@ class MemoryScores(Scores):
         total = np.zeros(())
         for place in self.places:
             U = self.directions(place, slice(k))
-            V = U if slot is None else self.directions(place, slice(slot, slot + 1))
+            if slot is None:
+                V = U
+            else:
+                V = self.directions(place, slice(slot, slot + 1))
             if self.bend.size:
                 total = total + np.dot(U, (V * self.bend[place]).T)
                 continue
-            c = None if self.weight is None else self.weight[place]
+            if self.weight is None:
+                c = None
+            else:
+                c = self.weight[place]
             total = total + self.loss.bend_products(self.scores(place), self.y[place], c, U, V)
         return np.asarray(total, dtype=np.float64) / self.n
 
@@ -216,35 +251,50 @@ class MemoryScores(Scores):
         return self.total
 
     def row_curvature(self) -> Array:
-        return self.bend if self.bend.size else np.concatenate(list(map(self._bends, self.places)))
+        if self.bend.size:
+            return self.bend
+        return np.concatenate(list(map(self._bends, self.places)))
 
     def _bends(self, place: slice) -> Array:
         if self.bend.size:
             return self.bend[place]
         bend = np.asarray(self.loss.bend(self.scores(place), self.y[place]).mean(axis=1))
-        return bend if self.weight is None else bend * self.weight[place]
+        if self.weight is None:
+            return bend
+        return bend * self.weight[place]
 
     def max_score(self) -> float:
         return largest(self.z)
 
     def state_dict(self, k: int) -> dict[str, Array]:
-        known = {} if self.total is None else {"total": self.total.copy()}
+        if self.total is None:
+            known = {}
+        else:
+            known = {"total": self.total.copy()}
         return {"z": self.z.copy(), "U": self.U[1:k].copy(), **known}
 
     def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         self.z[...] = state["z"]
         self.U[1 : len(D) + 1] = state["U"]
-        self.c, self.total = None, np.array(state["total"]) if "total" in state else None
+        self.c = None
+        if "total" in state:
+            self.total = np.array(state["total"])
+        else:
+            self.total = None
 
 
 class RecomputedScores(MemoryScores):
     """Only w and D are kept: their scores are products with X, made when they are asked for."""
 
     def _make_room(self, memory: int, dtype: np.dtype[Any]) -> None:
-        self.kept, self.bend = False, np.empty(0)
+        self.kept = False
+        self.bend = np.empty(0)
         shape = (int(self.rows.d), *self.shape[1:])
-        self.w, self.D = np.zeros(shape), np.zeros((memory + 1, *shape))
-        self.step, self.point = self.w, self.w  # D c and w + D c, where the last evaluation was
+        self.w = np.zeros(shape)
+        self.D = np.zeros((memory + 1, *shape))
+        # D c and w + D c, where the last evaluation was
+        self.step = self.w
+        self.point = self.w
         self.max_scores = np.zeros(memory + 1)  # the largest entries of X D
 
     @staticmethod
@@ -258,12 +308,16 @@ class RecomputedScores(MemoryScores):
         return self.look()
 
     def _evaluate(self, c: Array | None) -> Evaluation:
-        self.point, self.total = self.w, None
+        self.point = self.w
+        self.total = None
         if c is not None:
             self.step = (c @ self.D[: c.size].reshape(c.size, -1)).reshape(self.w.shape)
             self.point = self.w + self.step
         found = super()._evaluate(c)
-        self.max_change = 0.0 if c is None else float(np.abs(c) @ self.max_scores[: c.size])
+        if c is None:
+            self.max_change = 0.0
+        else:
+            self.max_change = float(np.abs(c) @ self.max_scores[: c.size])
         return found
 
     def scores(self, place: slice) -> Array:
@@ -275,7 +329,10 @@ class RecomputedScores(MemoryScores):
     def _along(self, place: slice, slope: Array) -> Array:
         assert self.c is not None
         total = self.rows.part(place).combine(slope)
-        self.total = total if self.total is None else self.total + total
+        if self.total is None:
+            self.total = total
+        else:
+            self.total = self.total + total
         return np.asarray(self.D[: self.c.size].reshape(self.c.size, -1) @ total.reshape(-1))
 
     def directions(self, place: slice, slots: slice) -> Array:
@@ -292,9 +349,11 @@ class RecomputedScores(MemoryScores):
         self.max_scores[slot] /= factor
 
     def accept(self, slot: int, factor: float) -> None:
-        self.w, self.c = self.point, None
+        self.w = self.point
+        self.c = None
         if slot:
-            self.D[slot], self.max_scores[slot] = self.step / factor, self.max_change / factor
+            self.D[slot] = self.step / factor
+            self.max_scores[slot] = self.max_change / factor
 
     def max_score(self) -> float:
         return math.inf
@@ -304,5 +363,6 @@ class RecomputedScores(MemoryScores):
 
     def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         self.w = self.point = w.copy()
-        self.max_scores, self.c = np.array(state["far"]), None
+        self.max_scores = np.array(state["far"])
+        self.c = None
         self.D[1 : len(D) + 1] = D

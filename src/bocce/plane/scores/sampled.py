@@ -30,7 +30,9 @@ def sampled_hessian(rows: Rows, bend: Array, count: int, turn: int) -> Array:
     be taken for the price.)
     """
     H = part_of_hessian(rows, bend, count, turn, (bend.size, 0.0, float(bend.sum())))
-    return set_right(H, rows.squares(bend)) if is_sparse(rows) else H
+    if is_sparse(rows):
+        return set_right(H, rows.squares(bend))
+    return H
 
 
 def part_of_hessian(
@@ -51,7 +53,8 @@ def part_of_hessian(
     H = np.zeros((rows.d, rows.d))
     step = max(1, int(TAKEN * rows.n / max(1.0, rows.cost)))
     for start in range(0, named.size, step):
-        part, often = named[start : start + step], times[start : start + step]
+        part = named[start : start + step]
+        often = times[start : start + step]
         H += rows.take(part).gram(often * (total / n * part.size / count))
     return H
 

@@ -1,0 +1,346 @@
+"""What each special case of the solvers gains: fits with it, and with it switched off, in turns.
+
+    python benchmarks/ablate.py [--repeats 5] [--only NAME ...] [--quick]
+
+A line of the table ``CASES`` is a special case, what switches it off (names in the package and what
+stands in their place), and the data on which it should gain. Printed are the least CPU times of a
+fit, in milliseconds, with and without it; the ratio is off over on, so that above 1 the case gains.
+A case earns its place where it gains a factor of 1.3 and 5 ms on the same data. One that does so
+nowhere "goes". --quick: data of more than 2e6 numbers are cut to so many rows. Real data come
+from BOCCE_DATA; without it, made data of the same shape stand in for them, and the line says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+    os.environ[f"{_name}_NUM_THREADS"] = "1"  # before NumPy is loaded
+
+import numpy as np  # noqa: E402
+import pyarrow as pa  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
+from _peers_cells import load, simulated, wide, words  # noqa: E402
+from sklearn.feature_extraction.text import HashingVectorizer  # noqa: E402
+from text import pieces  # noqa: E402
+
+import bocce  # noqa: E402
+from bocce.plane import IdentityPolicy  # noqa: E402
+from bocce.sklearn import (  # noqa: E402
+    HeavyBallClassifier,
+    HeavyBallClassifierCV,
+    HeavyBallRegressor,
+    HeavyBallRegressorCV,
+)
+from sklearn import datasets  # noqa: E402
+
+GAIN = 1.3  # off over on, which a case must reach somewhere ...
+MILLISECONDS = 5.0  # ... and save so much there
+QUICK_NUMBERS = 2e6
+
+Data = tuple[Any, np.ndarray]
+Fit = Callable[[], object]
+
+
+class Case(NamedTuple):
+    name: str
+    off: dict[str, object]  # dotted names, and what stands in their place
+    data: tuple[str, ...]
+
+
+class Gain(NamedTuple):
+    case: str
+    data: str
+    on: float  # milliseconds
+    off: float
+    cut: bool  # were the data cut? Some cases begin with more numbers.
+
+    @property
+    def ratio(self) -> float:
+        return self.off / self.on
+
+    @property
+    def counts(self) -> bool:
+        return self.ratio >= GAIN and self.off - self.on >= MILLISECONDS
+
+
+# -- data ------------------------------------------------------------------------------------------
+
+
+def real(name: str, n: int, d: int, share: float = 1.0) -> Data:
+    """A data set of BOCCE_DATA, or made rows of its shape; ``share`` of the entries are not 0."""
+    if "BOCCE_DATA" in os.environ:
+        return load(name)
+    X, y = simulated(n, d)
+    if share < 1.0:
+        kept = np.random.default_rng(0).random(X.shape) < share
+        return sp.csr_matrix((X > 0.0) & kept, dtype=np.float64), y
+    return X, y
+
+
+def three_classes() -> Data:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2_000, 20))
+    return X, np.argmax(X[:, :3] + rng.gumbel(size=(2_000, 3)), axis=1)
+
+
+def half_empty() -> Data:
+    """Sparse rows of which half the entries are not 0."""
+    X, y = simulated(20_000, 50)
+    return sp.csr_matrix(X * (np.random.default_rng(0).random(X.shape) < 0.5)), y
+
+
+def hashed() -> Data:
+    texts, y = pieces(fewest=10, most=100)
+    columns = HashingVectorizer(n_features=1 << 18, ngram_range=(1, 2), token_pattern=r"\w+")
+    return columns.transform(texts), y
+
+
+SETS: dict[str, Callable[[], Data]] = {
+    "iris": lambda: datasets.load_iris(return_X_y=True),
+    "cancer": lambda: load("cancer"),
+    "digits": lambda: datasets.load_digits(return_X_y=True),
+    "2k x 20 x 3": three_classes,
+    "200 x 500": lambda: simulated(200, 500),
+    "wide": lambda: wide(1_000, 5_000),
+    "ijcnn1": lambda: real("ijcnn1", 35_000, 22),
+    "a9a": lambda: real("a9a", 32_561, 123, 0.11),
+    "w8a": lambda: real("w8a", 49_749, 300, 0.04),
+    "covtype": lambda: real("covtype", 581_012, 54),
+    "sector": lambda: real("sector", 6_412, 55_197, 0.003),
+    "words": lambda: words(20_000, 30_000, 50),
+    "half empty": half_empty,
+    "hashed text": hashed,
+    "diabetes": lambda: datasets.load_diabetes(return_X_y=True),
+    "2k x 50": lambda: datasets.make_regression(2_000, 50, noise=10.0, random_state=0),
+}
+
+
+def loaded(name: str, most: float) -> Data:
+    """A data set, or its first rows where it has more than so many numbers."""
+    X, y = SETS[name]()
+    numbers = X.nnz if sp.issparse(X) else X.size
+    rows = int(len(y) * min(1.0, most / numbers))
+    return X[:rows], y[:rows]
+
+
+# -- fits ------------------------------------------------------------------------------------------
+
+
+def from_file(X: Any, y: np.ndarray) -> Fit:
+    """A run on an Arrow file."""
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name) / "rows.arrow"
+    table = pa.table({**{f"x{j}": X[:, j] for j in range(X.shape[1])}, "y": y})
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table, max_chunksize=2_500)
+
+    rows = bocce.data.open(path, target="y", memory=X.nbytes // 2)  # so in parts
+
+    def fit(keep: object = folder) -> object:
+        return bocce.minimize(bocce.Logistic(rows, l2=1.0 / len(y)), tol=1e-6)
+
+    return fit
+
+
+MODELS: dict[str, Callable[[Any, np.ndarray], Fit]] = {
+    "classifier": lambda X, y: lambda: HeavyBallClassifier(l2=1.0 / len(y)).fit(X, y),
+    "regressor": lambda X, y: lambda: HeavyBallRegressor(l2=1.0 / len(y)).fit(X, y),
+    "classifier CV": lambda X, y: lambda: HeavyBallClassifierCV().fit(X, y),
+    "regressor CV": lambda X, y: lambda: HeavyBallRegressorCV(cv=5).fit(X, y),
+    "file": from_file,
+}
+
+
+# -- special cases ---------------------------------------------------------------------------------
+
+
+def never(*args: Any, **more: Any) -> bool:
+    return False
+
+
+def nothing(*args: Any, **more: Any) -> None:
+    return None
+
+
+CASES = [
+    Case(
+        "small data: Newton's method without a driver",
+        {"bocce.plane.small.SmallNewton.suits": never},
+        (
+            "iris, classifier",
+            "cancer, classifier",
+            "2k x 20 x 3, classifier",
+            "iris, classifier CV",
+        ),
+    ),
+    Case(
+        "small Newton: L-BFGS corrections",
+        {"bocce.plane.small.SmallNewton._corrected": lambda newton, g, solved: solved},
+        ("iris, classifier", "2k x 20 x 3, classifier", "digits, classifier CV"),
+    ),
+    Case(
+        "small Newton: Kronecker product at the start",
+        {"bocce.plane.small.PRODUCT_PAYS": math.inf},
+        ("2k x 20 x 3, classifier", "digits, classifier CV"),
+    ),
+    Case(
+        "metric: row space",
+        {"bocce.plane.metrics.rowspace.RowSpacePolicy.suits": never},
+        ("200 x 500, classifier", "wide, classifier"),
+    ),
+    Case(
+        "metric: Hessian",
+        {"bocce.plane.metrics.hessian.HessianPolicy.suits": never},
+        ("ijcnn1, classifier", "a9a, classifier", "w8a, classifier"),
+    ),
+    Case(
+        "metric: diagonal",
+        {"bocce.plane.choose.METRICS[diagonal]": IdentityPolicy},
+        ("words, classifier", "sector, classifier"),
+    ),
+    Case(
+        "metric: conjugate gradients for several outputs",
+        {"bocce.plane.metrics.newton_cg.NewtonPolicy.suits": never},
+        ("digits, classifier", "hashed text, classifier"),
+    ),
+    Case(
+        "products with the Hessian in float32",
+        {"bocce.plane.metrics.hessian_operator.narrowed": lambda rows: rows},
+        ("digits, classifier", "hashed text, classifier"),
+    ),
+    Case(
+        "paths that are scored: Newton steps in float32",
+        {"bocce.run.path.rough_minimiser": nothing},
+        ("digits, classifier CV", "hashed text, classifier CV"),
+    ),
+    Case(
+        "squared loss: sums instead of rows",
+        {"bocce.plane.choose.FEW": math.inf},
+        ("ijcnn1, regressor", "a9a, regressor", "covtype, regressor"),
+    ),
+    Case(
+        "start on a sample of rows in memory",
+        {"bocce.plane.plane.sample_pays": never},
+        ("covtype, classifier",),
+    ),
+    Case(
+        "guessed gradients (files)",
+        {"bocce.plane.scores.file.FileScores.predicts_gradient": never},
+        ("ijcnn1, file", "covtype, file"),
+    ),
+    Case(
+        "start in batches",
+        {"bocce.run.controllers.batches_pay": never},
+        ("covtype, classifier",),
+    ),
+    Case(
+        "sparse rows: columns without an entry",
+        {"bocce.sklearn._columns.used": nothing},
+        ("hashed text, classifier",),
+    ),
+    Case(
+        "sparse rows: dense where they are full",
+        {"bocce.sklearn._base.dense_pays": never, "bocce.sklearn._folds.dense_pays": never},
+        ("half empty, classifier",),
+    ),
+    Case(
+        "sparse rows: Gram matrix by dense blocks",
+        {"bocce.rows.csr.Csr._laid_out": lambda rows, dtype: math.inf},
+        ("a9a, classifier", "a9a, regressor", "half empty, regressor"),
+    ),
+    Case(
+        "sparse rows: marks counted in float32",
+        {"bocce.rows.csr.Csr._sizes": None},
+        ("a9a, regressor", "w8a, regressor"),
+    ),
+    Case(
+        "cross-validated ridge: one decomposition a fold",
+        {"bocce.sklearn._ridge.affordable": never},
+        ("diabetes, regressor CV", "2k x 50, regressor CV"),
+    ),
+]
+
+
+@contextmanager
+def without(case: Case) -> Iterator[None]:
+    """The package with a special case switched off. ``name[key]`` is an entry of a registry."""
+    with ExitStack() as stack:
+        for place, other in case.off.items():
+            name, _, key = place.rstrip("]").partition("[")
+            if key:
+                stack.enter_context(mock.patch.dict(name, {key: other}))
+            else:
+                stack.enter_context(mock.patch(name, other))
+        yield
+
+
+# -- measuring -------------------------------------------------------------------------------------
+
+
+def spent(fit: Fit) -> float:
+    """Milliseconds of CPU time."""
+    begin = time.process_time()
+    fit()
+    return 1e3 * (time.process_time() - begin)
+
+
+def measured(case: Case, what: str, repeats: int, quick: bool) -> Gain:
+    """The least times with and without a case, in turns behind a first turn that compiles."""
+    name, model = what.split(", ")
+    X, y = loaded(name, QUICK_NUMBERS if quick else math.inf)
+    fit = MODELS[model](X, y)
+    on = []
+    off = []
+    for _ in range(repeats + 1):
+        on.append(spent(fit))
+        with without(case):
+            off.append(spent(fit))
+    numbers = X.nnz if sp.issparse(X) else X.size
+    cut = quick and numbers + X.shape[1] > QUICK_NUMBERS
+    return Gain(case.name, what, min(on[1:]), min(off[1:]), cut)
+
+
+def verdict(gains: list[Gain]) -> str:
+    if any(gain.counts for gain in gains):
+        return "stays"
+    if any(gain.cut for gain in gains):
+        return "undecided: data were cut"
+    return f"GOES: nowhere a factor of {GAIN} and {MILLISECONDS:g} ms"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = [case.name for case in CASES]
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME")
+    parser.add_argument("--quick", action="store_true", help="at most 2e6 numbers of X")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if "BOCCE_DATA" not in os.environ:
+        print("BOCCE_DATA is not set: made data stand in for ijcnn1, a9a, w8a, covtype and sector")
+    for case in CASES:
+        if case.name not in args.only:
+            continue
+        print(case.name, flush=True)
+        gains = []
+        for what in case.data:
+            gain = measured(case, what, args.repeats, args.quick)
+            gains.append(gain)
+            times = f"on {gain.on:8.1f} ms, off {gain.off:8.1f} ms"
+            print(f"    {what:<28} {times}, ratio {gain.ratio:.2f}", flush=True)
+        print(f"    {verdict(gains)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Writing: rows of any source, shuffled once on disk, as a block file."""

@@ -1,0 +1,346 @@
+"""How many steps each batch size needs: exact curves, and the useful batch that they show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize_scalar
+
+from .. import _checks, _pictures
+from .._pictures import Axes
+from ..problems import Problem
+from ..schedules import REGISTRY, Schedule
+from ..schedules._rules import batch_rows
+from ..theory.batch import useful_batch, zeta2
+from .arrival import MOST_STEPS, BatchFacts, FewestSteps, batch_facts
+from .curves import expected
+from .gaussian import Gaussian, sampling
+from .moments import FloatArray, frame_of
+
+Model = Problem | Gaussian
+
+GAIN_STEPS = 1 << 14  # the same where only the gain of momentum on all rows is asked for
+SIZES = 8  # batches of a curve, unless they are given
+BELOW = 8.0  # the smallest of them is the formula's useful batch over this
+ABOVE = 32.0  # the largest is the useful batch times this
+
+
+@dataclass(frozen=True)
+class UsefulBatches:
+    """What the formula says for a model, with and without momentum, and what a noise scale says.
+
+    Attributes
+    ----------
+    target : float
+        The gap that is aimed at, as a share of the gap at the start.
+    sgd, momentum : float
+        The useful batch in rows, without momentum and with it.
+    gain : float
+        Steps of the best SGD over steps of the best heavy ball, on all rows.
+    noise_scale : float
+        McCandlish's noise scale at the start.
+    """
+
+    target: float
+    sgd: float
+    momentum: float
+    gain: float
+    noise_scale: float
+
+    def __str__(self) -> str:
+        return (
+            f"Useful batch (half of the possible speed; to {self.target:g} of the first gap, with "
+            f"the best constant step): about {self.sgd:,.0f} rows without momentum, about "
+            f"{self.momentum:,.0f} with it: on all rows momentum needs {self.gain:.2g} times fewer "
+            f"steps, at small batches the same rows. The noise scale at the start would say "
+            f"{self.noise_scale:,.0f}."
+        )
+
+
+def useful_batches(model: Model, target: float = 0.01) -> UsefulBatches:
+    """The useful batch of a model by ``theory.useful_batch``, without momentum and with it.
+
+    The gain of momentum is that of the best constants on all rows, which `batch_curve` searches;
+    the batch itself comes from the formula, so that no batch is followed.
+
+    Parameters
+    ----------
+    model : Problem or exact.Gaussian
+        Least squares; a Problem starts at 0.
+    target : float, default 0.01
+        The gap to reach over the gap at the start, 0 < target < 1.
+
+    Returns
+    -------
+    UsefulBatches
+
+    Raises
+    ------
+    ValueError
+        If the target is out of its range or not reached within 2^14 steps, or the start is the
+        minimiser.
+
+    Examples
+    --------
+    >>> found = useful_batches(Gaussian(np.geomspace(0.01, 1.0, 20)))
+    >>> found.momentum > 2 * found.sgd
+    True
+    """
+    where = "useful_batches"
+    target = _checks.real(where, "target", target, above=0.0, below=1.0, remedy="0.01 is usual")
+    facts = batch_facts(model)
+    if isinstance(model, Gaussian):
+        still = Gaussian(model.spectrum, start=model.start)
+    else:
+        lam, error = frame_of(where, model).along(np.zeros(model.d))
+        moves = lam > 0.0
+        still = Gaussian(lam[moves], start=error[moves] ** 2)
+    steps = [
+        FewestSteps(still, target, "gap", facts, free, GAIN_STEPS).fewest(0.0)[0] for free in (1, 2)
+    ]
+    gain = max(steps[0] / steps[1], 1.0)
+    n = np.inf if model.n is None else float(model.n)
+    said = [
+        useful_batch(
+            L=facts.L,
+            R2=facts.R2,
+            gradient_noise=facts.gradient_noise,
+            gap=target * facts.gap,
+            momentum_gain=factor,
+        )
+        for factor in (1.0, gain)
+    ]
+    sgd, momentum = (B if math.isinf(n) else n / (1.0 + (n - 1.0) / B) for B in said)
+    return UsefulBatches(target, sgd, momentum, gain, facts.noise_scale)
+
+
+@dataclass(frozen=True)
+class BatchCurve:
+    """Steps to a target by batch size, and the law ``S = S_min (1 + B zeta0^2)`` fitted to them.
+
+    Attributes
+    ----------
+    batch_sizes, steps : ndarray
+        Rows of a batch; the steps that the batch needs on average, a real number (log(value) is
+        interpolated between two steps), infinite where the method does not arrive.
+    S_min, B : float
+        The steps on all rows, and the useful batch, at which half of the possible speed is
+        reached, of the least-squares fit in log(steps). zeta0^2 is 1/b for fresh rows and
+        (n - b)/((n - 1) b) for batches of n rows.
+    fit_error : float
+        The root mean square of log(steps) around the fit.
+    schedules : tuple of Schedule
+        The table of each batch.
+    zeta0_2 : ndarray
+        zeta0^2 of each batch.
+    method : str
+        The method that was followed.
+    """
+
+    batch_sizes: npt.NDArray[np.int64]
+    steps: FloatArray
+    S_min: float
+    B: float
+    fit_error: float
+    schedules: tuple[Schedule, ...]
+    zeta0_2: FloatArray
+    method: str
+
+    @property
+    def rows(self) -> float:
+        """S_min B: the rows that a run needs at small batches."""
+        return self.S_min * self.B
+
+    def plot(
+        self, *others: BatchCurve, ax: Axes | None = None, labels: Sequence[str] | None = None
+    ) -> Axes:
+        """Draw the steps by batch size, with the fitted law and B, of this curve and of others.
+
+        Parameters
+        ----------
+        *others : BatchCurve
+            Curves to draw beside this one.
+        ax, labels : matplotlib Axes, sequence of str
+            Where to draw, None makes a figure; a name for each curve, by default its method.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Examples
+        --------
+        >>> model = Gaussian([0.1, 1.0])
+        >>> curves = [batch_curve(model, 0.1, method=name) for name in ("sgd", "heavy-ball")]
+        >>> curves[0].plot(curves[1]).get_xscale()
+        'log'
+        """
+        return _pictures.batch_curves([self, *others], labels, ax)
+
+
+def batch_curve(
+    model: Model,
+    target: float,
+    *,
+    method: str = "heavy-ball",
+    batches: Sequence[int] | None = None,
+    of: str = "gap",
+) -> BatchCurve:
+    """The steps that each batch size needs, on average, until E f - f* is ``target`` of the start.
+
+    "sgd" and "heavy-ball" take the constant step (and momentum) with the fewest steps, batch by
+    batch. L-BFGS lowers log E f(w_T) - f* by its exact derivatives; T then falls to the first step
+    at which the target is met, until it falls no more. The result is an upper bound on the fewest
+    steps, because the search is local. Another method runs with its own constants.
+
+    The curve is close to ``S = S_min (1 + B zeta0^2)``: a few per cent, see docs/which-batch.md.
+    Exact for least squares; nothing is sampled. Source: the form is that of McCandlish et al.,
+    arXiv 1812.06162.
+
+    Parameters
+    ----------
+    model : Problem or exact.Gaussian
+        Least squares with up to a few dozen columns, or a model with any spectrum; a Problem starts
+        at 0.
+    target : float
+        The value at the end over the value at the start, 0 < target < 1.
+    method : str, default "heavy-ball"
+        "sgd", "heavy-ball", or a name of ``bocce.schedules.REGISTRY``.
+    batches : sequence of int, optional
+        Rows of each batch, at least 3 sizes; by default 8 sizes around ``theory.useful_batch``.
+    of : {"gap", "error"}, default "gap"
+        The value: E f - f*, or E||w - w*||^2.
+
+    Returns
+    -------
+    BatchCurve
+
+    Raises
+    ------
+    ValueError
+        If fewer than three batches arrive within 2^20 steps, or an argument is out of its range.
+
+    Examples
+    --------
+    >>> lam = np.geomspace(0.01, 1.0, 20)
+    >>> model = Gaussian(lam, start=1.0 / lam)
+    >>> sgd, heavy_ball = (batch_curve(model, 0.05, method=m) for m in ("sgd", "heavy-ball"))
+    >>> sgd.fit_error < 0.1 and heavy_ball.S_min < 0.5 * sgd.S_min
+    True
+    >>> 0.8 < heavy_ball.rows / sgd.rows < 1.25  # momentum saves steps, not rows
+    True
+    """
+    where = "batch_curve"
+    target = _checks.real(where, "target", target, above=0.0, below=1.0, remedy="0.01 is usual")
+    _checks.choice(where, "of", of, ["gap", "error"])
+    _checks.choice(where, "method", method, ["heavy-ball", *REGISTRY])
+    facts = batch_facts(model)
+    if batches is None:
+        sizes = _sizes(facts, target, model.n)
+    else:
+        sizes = sorted(set(batches), reverse=True)
+    noises = np.array([_zeta0_2(where, model, b) for b in sizes])
+    if len(sizes) < 3:
+        rule = "at least three sizes"
+        raise _checks.refused(ValueError, where, "batches", batches, rule, "two numbers are fitted")
+    if method in ("sgd", "heavy-ball"):
+        search = FewestSteps(model, target, of, facts, free=1 + (method == "heavy-ball"))
+        found = [search.fewest(noise) for noise in noises]
+    else:
+        found = [_of_method(model, method, target, of, b) for b in sizes]
+    steps = np.array([S for S, _ in found])
+    S_min, B, error = fit(noises, steps)
+    order = np.argsort(sizes)
+    return BatchCurve(
+        np.array(sizes, dtype=np.int64)[order],
+        steps[order],
+        S_min,
+        B,
+        error,
+        tuple(found[i][1] for i in order),
+        noises[order],
+        method,
+    )
+
+
+def _zeta0_2(where: str, model: Model, b: int) -> float:
+    if isinstance(model, Gaussian):
+        return sampling(where, model, b)[1]
+    return zeta2(model.n, batch_rows(where, b, model.n))
+
+
+def _sizes(facts: BatchFacts, target: float, n: int | None) -> list[int]:
+    """Batches from where rows are saved to where steps are, the largest first."""
+    B = useful_batch(
+        L=facts.L, R2=facts.R2, gradient_noise=facts.gradient_noise, gap=target * facts.gap
+    )
+    low = B / BELOW
+    high = B * ABOVE
+    if n is not None:
+        high = min(high, float(n))
+        low = min(low, n / (BELOW * ABOVE))
+    rows = np.geomspace(max(low, 1.0), high, SIZES).round().astype(int)
+    return [int(b) for b in np.unique(rows)[::-1]]
+
+
+def fit(zeta0_2: FloatArray, steps: FloatArray) -> tuple[float, float, float]:
+    """S_min, B and the error of ``steps = S_min (1 + B zeta0_2)``, by least squares in log(steps).
+
+    >>> S_min, B, error = fit(np.array([0.0, 0.1, 1.0]), np.array([10.0, 20.0, 110.0]))
+    >>> round(S_min, 3), round(B, 3), error < 1e-6
+    (10.0, 10.0, True)
+    """
+    arrived = np.isfinite(steps)
+    if arrived.sum() < 3:
+        raise ValueError(
+            f"batch_curve: {int(arrived.sum())} of {steps.size} batches arrive within {MOST_STEPS} "
+            "steps, at least 3 must; raise target, or take larger batches or another method."
+        )
+    z = zeta0_2[arrived]
+    logs = np.log(steps[arrived])
+
+    def spread(log_B: float) -> float:
+        return float(np.var(logs - np.log1p(math.exp(log_B) * z)))
+
+    least = math.log(1e-3 / z.max())
+    most = math.log(1e6 / z.max())
+    log_B = float(minimize_scalar(spread, bounds=(least, most), options={"xatol": 1e-10}).x)
+    S_min = math.exp(float(np.mean(logs - np.log1p(math.exp(log_B) * z))))
+    return S_min, math.exp(log_B), math.sqrt(spread(log_B))
+
+
+def _of_method(model: Model, method: str, target: float, of: str, b: int) -> tuple[float, Schedule]:
+    """The least T at which the method's own table of T steps ends at the target."""
+
+    def end(T: int) -> float:
+        curve = expected(model, method, b, T=T)
+        values = curve.gap if of == "gap" else curve.error2
+        return float(values[-1] / values[0])
+
+    high = 1
+    while end(high) > target:
+        high *= 2
+        if high > MOST_STEPS // 8:
+            return math.inf, _built(model, method, b, 1)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if end(middle) > target:
+            low = middle
+        else:
+            high = middle
+    last = end(low) if low else 1.0
+    share = math.log(last / target) / math.log(last / end(high))
+    return low + share, _built(model, method, b, high)
+
+
+def _built(model: Model, method: str, b: int, T: int) -> Schedule:
+    if isinstance(model, Gaussian):
+        known = model.schedule_arguments(b)
+    else:
+        known = REGISTRY[method].values(model.constants(), n=model.n, b=b, T=T)
+    built: Schedule = REGISTRY[method].build(T, known)
+    return built
