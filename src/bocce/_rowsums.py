@@ -94,8 +94,8 @@ def sparse_basis(vectors: Array) -> Array:
     the others lack. A copy of a column is then a vector with two entries, and rounding is zero.
 
     >>> sparse_basis(np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0], [-1.0, 1.0]]) / 2.0)
-    array([[ 1., -0.],
-           [-0.,  1.],
+    array([[ 1.,  0.],
+           [ 0.,  1.],
            [-1.,  0.],
            [ 0., -1.]])
     """
@@ -109,4 +109,4 @@ def sparse_basis(vectors: Array) -> Array:
         others = np.arange(len(basis)) != done
         basis[others] -= np.outer(basis[others, place], basis[done])
     basis[np.abs(basis) <= NOISE] = 0.0
-    return -basis[::-1].T
+    return 0.0 - basis[::-1].T

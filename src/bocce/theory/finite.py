@@ -96,8 +96,8 @@ def certify(
     --------
     >>> known = dict(n=5000, b=500, L_max=300.0, kappa_tilde=20.0, error0=1.0, chi2=0.01)
     >>> bound = certify("auto", T=1000, spectrum=[1.0, 10.0, 100.0], **known)
-    >>> f"{bound.total:.1e}", bound.valid
-    ('2.0e-08', True)
+    >>> bound.valid and bound.total < 1e-7  # about 3e-8: the table is searched
+    True
     """
     where = "certify"
     _checks.choice(where, "of", of, QUANTITIES)
