@@ -27,6 +27,8 @@ GAIN_STEPS = 1 << 14  # the same where only the gain of momentum on all rows is 
 SIZES = 8  # batches of a curve, unless they are given
 BELOW = 8.0  # the smallest of them is the formula's useful batch over this
 ABOVE = 32.0  # the largest is the useful batch times this
+# Families of constant tables, the best of which is searched for each batch: their free constants.
+SEARCHED = {"sgd": 1, "heavy-ball": 2}
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ def useful_batches(model: Model, target: float = 0.01) -> UsefulBatches:
         moves = lam > 0.0
         still = Gaussian(lam[moves], start=error[moves] ** 2)
     steps = [
-        FewestSteps(still, target, "gap", facts, free, GAIN_STEPS).fewest(0.0)[0] for free in (1, 2)
+        FewestSteps(still, target, "gap", facts, free, GAIN_STEPS).fewest(0.0)[0]
+        for free in SEARCHED.values()
     ]
     gain = max(steps[0] / steps[1], 1.0)
     n = np.inf if model.n is None else float(model.n)
@@ -236,7 +239,7 @@ def batch_curve(
     where = "batch_curve"
     target = _checks.real(where, "target", target, above=0.0, below=1.0, remedy="0.01 is usual")
     _checks.choice(where, "of", of, ["gap", "error"])
-    _checks.choice(where, "method", method, ["heavy-ball", *REGISTRY])
+    _checks.choice(where, "method", method, [*SEARCHED, *REGISTRY])
     facts = batch_facts(model)
     if batches is None:
         sizes = _sizes(facts, target, model.n)
@@ -246,11 +249,12 @@ def batch_curve(
     if len(sizes) < 3:
         rule = "at least three sizes"
         raise _checks.refused(ValueError, where, "batches", batches, rule, "two numbers are fitted")
-    if method in ("sgd", "heavy-ball"):
-        search = FewestSteps(model, target, of, facts, free=1 + (method == "heavy-ball"))
-        found = [search.fewest(noise) for noise in noises]
-    else:
+    free = SEARCHED.get(method)
+    if free is None:
         found = [_of_method(model, method, target, of, b) for b in sizes]
+    else:
+        search = FewestSteps(model, target, of, facts, free)
+        found = [search.fewest(noise) for noise in noises]
     steps = np.array([S for S, _ in found])
     S_min, B, error = fit(noises, steps)
     order = np.argsort(sizes)
