@@ -290,6 +290,34 @@ def test_a_line_holds_one_thing():
     assert conditionals <= MOST_CONDITIONALS * statements
 
 
+def named_and_missing(page):
+    """Files of the package that a page names, and those of them, or of its names, that are gone."""
+    texts = dict(all_files())
+    spans = re.findall(r"`([^`\n]+)`", page)
+    files = {span for span in spans if re.fullmatch(r"[\w/]+\.py", span)}
+    names = {span.split(".")[-1] for span in spans if re.fullmatch(r"(?!bocce)[\w.]+", span)}
+    names -= {file.rsplit(".")[-1] for file in files}
+    defined = set(re.findall(r"(?:def|class) (\w+)", "\n".join(texts.values())))
+    rooms = {name.split("/")[0].removesuffix(".py") for name in texts} | {"paper", "bocce_paper"}
+    return files, (files - texts.keys()) | (names - defined - rooms)
+
+
+def all_files():
+    for f in sorted(SOURCE.rglob("*.py")):
+        yield f.relative_to(SOURCE).as_posix(), f.read_text()
+
+
+def test_the_walk_through_the_source_names_what_is_there():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    files, missing = named_and_missing(page)
+    assert len(files) > 15
+    assert not missing
+    assert named_and_missing("`run/solver.py`, `Driver.went`, `Frame`")[1] == {
+        "run/solver.py",
+        "went",
+    }
+
+
 def test_the_package_is_typed():
     assert (SOURCE / "py.typed").is_file()
 
