@@ -5,6 +5,8 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import GammaRegressor, PoissonRegressor
 
@@ -134,6 +136,18 @@ def test_fits_do_not_depend_on_the_unit_of_a_column(loss, power):
     assert models[1].score(X, y) == pytest.approx(models[0].score(Z, y), rel=1e-6)
     coef = np.ravel(models[1].coef_)[0] * 10.0**power
     assert coef == pytest.approx(np.ravel(models[0].coef_)[0], rel=1e-6)
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 10_000), power=st.integers(-300, 150))
+def test_the_gradient_at_the_coefficients_is_the_last_of_the_history(seed, power):
+    # Poisson's loss has no bound on its curvature, so the returned point is looked at
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((60, 2))
+    y = rng.poisson(np.exp(0.5 * Z[:, 0]))
+    model = HeavyBallRegressor(0.0, loss="poisson").fit(Z * [10.0**power, 1.0], y)
+    norms = model.history_["gradient_norm"]
+    assert norms[-1] <= 1e-4 * norms[0]
 
 
 def test_a_stream_forgets_the_standard_errors_of_the_fit_before_it():

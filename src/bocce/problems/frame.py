@@ -272,6 +272,13 @@ class Frame:
         centre = np.where(tiny, self.centre * self.scale, self.centre)
         return Frame(centre, np.where(tiny, 1.0, self.scale), self.unit)
 
+    def measured(self, g: Array) -> Array:
+        """A gradient in the caller's variables, as ``measure`` counts it."""
+        factors = np.where(self.scale > EXTREME, self.scale, 1.0)
+        outer = np.array(g)
+        outer[: factors.size] = (g[: factors.size].T * factors).T
+        return outer
+
     @cached_property
     def _units(self) -> Array:
         """What every variable is multiplied by."""

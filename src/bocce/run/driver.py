@@ -91,7 +91,7 @@ class Driver:
                 over = self.stop.met(first.gradient, size)
                 if self.stop.zero_value > -math.inf:  # on a path a huge column hides what is left
                     over = over and self._little_is_left(first)
-                over = over and self.stop.norm_returned(self.state.w, size) <= self.stop.asked_goal
+                over = over and self._norm_returned(self.state.w, size) <= self.stop.asked_goal
                 if over or self._near(first):
                     return keeper.end(RunVerdict.CONVERGED)
                 if told:
@@ -255,10 +255,14 @@ class Driver:
     def _returned(self, size: float) -> tuple[float, bool, RunVerdict]:
         """The gradient's norm at the point that is given back, where the run is over by ``size``;
         is the tolerance met there; and STALLED where only the rounding of that point is left."""
-        there = self.stop.norm_returned(self.state.w, size)
+        there = self._norm_returned(self.state.w, size)
         met = there <= self.stop.asked_goal
         rounded = not met and size <= ROUNDED * there
         return there, met, RunVerdict.STALLED if rounded else RunVerdict.RUNNING
+
+    def _norm_returned(self, w: Array, size: float) -> float:
+        """The norm of the caller's gradient at the point that is given back for w."""
+        return self.stop.norm_returned(self.frame.out(w), size)
 
     def _goal(self) -> Goal:
         """What the next steps are for."""
@@ -390,7 +394,7 @@ class Driver:
             told = self._tell(best.w, self.engine.look(best.w))
         if best.norm > self.stop.goal:
             return told
-        if self.stop.norm_returned(best.w, best.norm) > self.stop.asked_goal:
+        if self._norm_returned(best.w, best.norm) > self.stop.asked_goal:
             return told
         self.state = State.at_rest(best.w, self.state.k)
         return RunVerdict.CONVERGED

@@ -41,11 +41,19 @@ class Stop:
     asked: float = 0.0  # the caller's tolerance, where ``tol`` is smaller because steps are cheap
     beyond: int = 0  # steps since ``asked`` was met
     zero_value: float = -math.inf  # f of the best model without coefficients, for runs of a path
+    even: bool = False  # Do columns of tiny size count as columns of size 1? See ``Frame.measure``.
     outer: Problem | None = None  # the caller's problem, where leaving the frame may round w
 
     def judges(self, problem: Problem) -> None:
         """The caller's problem, whose gradient at what is returned decides."""
         self.outer = problem
+
+    @property
+    def measure(self) -> Frame:
+        """The frame whose ``gradient_out`` gives the gradients that are compared."""
+        if self.even:
+            return self.frame.measure
+        return self.frame
 
     @property
     def goal(self) -> float:
@@ -69,10 +77,11 @@ class Stop:
     def user_norm(self, gradient: Array, error: Array | None = None) -> float:
         """The norm of the gradient in the caller's variables; with a bound on the ``error`` of each
         entry, the largest that the norm can be."""
-        size = norm(gradient if self.frame.same else self.frame.gradient_out(gradient))
+        measure = self.measure
+        size = norm(gradient if measure.same else measure.gradient_out(gradient))
         if error is None:
             return size
-        return size + norm(self.frame.error_out(error))
+        return size + norm(measure.error_out(error))
 
     def out_of_patience(self, size: float) -> bool:
         """Count a step that ended at the norm ``size`` in the caller's variables: were there too
@@ -105,37 +114,40 @@ class Stop:
         self.inner_tol = min(self.inner_tol, norm(gradient) * nearer)
         return False
 
-    def norm_returned(self, u: Array, size: float) -> float:
-        """The norm of the caller's gradient at the point that is given back for u; before u left
-        the frame's variables it was ``size``, which met the tolerance.
+    def norm_returned(self, w: Array, size: float) -> float:
+        """The norm of the caller's gradient at w, the point that is given back; before w left the
+        frame's variables it was ``size``, which met the tolerance.
 
-        A centre far from 0 makes the intercept a sum of large numbers, which is rounded. Only where
-        that may matter for the tolerance, the gradient is computed from the rounded point.
+        A centre far from 0 makes the intercept a sum of large numbers, which is rounded. Where that
+        may matter for the tolerance, the gradient is computed from the rounded point; elsewhere a
+        bound on what rounding adds is added.
         """
         if self.outer is None or not self.frame.centre.any():
             return size
-        if size + self._rounding_of(u) <= self.asked_goal:
-            return size
+        most = size + self._rounding_of(w)
+        if most <= self.goal:
+            return most
         with np.errstate(over="ignore", invalid="ignore"):
-            return norm(self.outer.gradient(self.frame.out(u)))
+            gradient = self.outer.gradient(w)
+            return norm(self.frame.measured(gradient) if self.even else gradient)
 
     @property
     def asked_goal(self) -> float:
         """The gradient norm that the caller asked for."""
         return max(self.asked * self.first, self.goal, 0.0)
 
-    def _rounding_of(self, u: Array) -> float:
+    def _rounding_of(self, w: Array) -> float:
         """A bound on what rounding the intercept adds to the norm of the caller's gradient."""
         assert self.outer is not None
-        w = np.abs(self.frame.out(u))
+        size = np.abs(w)
         d = self.outer.d
-        moved = EPS * float(np.max(np.abs(self.frame.centre) @ w[:d] + w[d:].sum(axis=0)))
+        moved = EPS * float(np.max(np.abs(self.frame.centre) @ size[:d] + size[d:].sum(axis=0)))
         if moved == 0.0:
             return 0.0
         curvature = self.outer.loss.curvature
         if curvature is None:
             return math.inf
-        return curvature * moved * math.hypot(1.0, norm(self.frame.centre))
+        return curvature * moved * math.hypot(1.0, norm(self.measure.centre))
 
     def state_dict(self) -> dict[str, Array]:
         """The numbers that a checkpoint keeps."""

@@ -22,7 +22,6 @@ from ..run.result import Progress, Result, StageRun
 from ..run.solve import join_stages
 from ..run.stop import Stop, smaller
 
-EPS = float(np.finfo(np.float64).eps)
 TINY = 20_000  # numbers in X, times the outputs: a pass takes microseconds, so the run goes on
 TINY_TOL = 1e-13  # as far as rounding allows: the result depends on the objective alone
 OVERFLOW = (
@@ -136,7 +135,7 @@ class OutputRun:
             ended = newton.then(replace(self, start=newton.w)._driven(left, stop))
         last = float(ended.history["gradient_norm"][-1])
         if ended is newton:  # the driver judges what it returns itself
-            last = _at_returned(p, self.frame, ended.w, last, goal * stop.first)
+            last = stop.norm_returned(ended.w, last)
         ratio = last / stop.first if stop.first > 0 else 0.0
         away = separation.after_run(p, self.frame, inner, ended.w, ended.passes)
         return replace(ended, ratio=ratio, escape=away, first=stop.first)
@@ -164,12 +163,14 @@ class OutputRun:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if self.cold:
                 moved = p.intercept and self.start[-1:].any()
-                stop = Stop(goal, measure, norm_at_zero=at(0.0) if moved else -1.0)
+                stop = Stop(goal, frame, even=True, norm_at_zero=at(0.0) if moved else -1.0)
             else:
                 zero = at(0.0)
-                stop = Stop(goal, measure, smaller(zero, at(constant(p))) if p.intercept else zero)
+                first = smaller(zero, at(constant(p))) if p.intercept else zero
+                stop = Stop(goal, frame, even=True, first=first)
         if not (math.isfinite(stop.first) and math.isfinite(stop.norm_at_zero)):
             raise ValueError(OVERFLOW)
+        stop.judges(p)
         return stop
 
     def _driven(self, request: Request, stop: Stop) -> FitOutcome:
@@ -269,32 +270,6 @@ class OutputRun:
         assert self.tell is not None
         ratio = size / stop.first if stop.first > 0 else 0.0
         return self.tell(k, w, value, ratio, _share(ratio, stop.tol))
-
-
-def _at_returned(p: Problem, frame: Frame, w: Array, size: float, wanted: float) -> float:
-    """The norm of the gradient at w, which was ``size`` before w left the frame's variables.
-
-    A centre far from 0 makes the intercept a sum of large numbers, which is rounded. The bound on
-    what rounding adds is added to the norm; the gradient is computed anew where the bound matters
-    for the tolerance, or a pass costs nothing.
-    """
-    if not frame.centre.any():
-        return size
-    coef = np.abs(w[: p.d])
-    intercept = np.abs(w[p.d :])
-    moved = EPS * float(np.max(np.abs(frame.centre) @ coef + intercept.sum(axis=0)))
-    if p.loss.curvature is None:
-        curvature = math.inf
-    else:
-        curvature = p.loss.curvature
-    if moved > 0.0:
-        bound = curvature * moved * math.hypot(1.0, norm(frame.centre))
-    else:
-        bound = 0.0
-    if bound <= 0.1 * max(size, wanted):
-        return size + bound
-    with np.errstate(over="ignore", invalid="ignore"):
-        return norm(p.gradient(w))
 
 
 def judged(outcome: FitOutcome, inner: Problem, frame: Frame, w: Array) -> FitOutcome:
