@@ -40,7 +40,7 @@ def wide():
 def framed():
     outer = made("squared", 5.0 + 30.0 * design("dense"), intercept=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bocce.problems.frame.COPIED_BYTES", 0)
+        patch.setattr("bocce.rows.dense.COPIED_BYTES", 0)
         return Frame.of(outer).problem(outer)
 
 

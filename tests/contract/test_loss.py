@@ -335,7 +335,7 @@ def test_compiled_steps_are_the_reference_steps(name, stored, extras, b):
 @pytest.mark.parametrize("b", BATCHES)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_compiled_steps_on_scaled_rows(name, intercept, b, monkeypatch):
-    monkeypatch.setattr("bocce.problems.frame.COPIED_BYTES", 0)
+    monkeypatch.setattr("bocce.rows.dense.COPIED_BYTES", 0)
     outer = problem(name, 5.0 + 30.0 * design("dense"), intercept=intercept)
     p = Frame.of(outer).problem(outer)
     if isinstance(p.rows, Scaled):

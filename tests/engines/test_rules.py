@@ -42,7 +42,7 @@ def made(loss, X, **extras):
 def framed():
     outer = made("logistic", 5.0 + 30.0 * design("dense"), intercept=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bocce.problems.frame.COPIED_BYTES", 0)
+        patch.setattr("bocce.rows.dense.COPIED_BYTES", 0)
         return Frame.of(outer).problem(outer)
 
 

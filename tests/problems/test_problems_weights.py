@@ -92,7 +92,7 @@ def test_engines_agree_where_the_rows_lie(monkeypatch, kind, loss, b):
 
 @pairwise(loss=LOSSES, b=BATCHES, gram=[True, False], weight=[True, False], intercept=[True, False])
 def test_engines_agree_on_scaled_rows(monkeypatch, loss, b, gram, weight, intercept):
-    monkeypatch.setattr("bocce.problems.frame.COPIED_BYTES", 0)
+    monkeypatch.setattr("bocce.rows.dense.COPIED_BYTES", 0)
     if not gram:
         monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
     X = 5.0 + design("float32") * np.float32(30.0)
@@ -186,7 +186,7 @@ def test_constant_columns_are_not_blown_up():
 
 
 def test_large_data_stay_where_they_are(monkeypatch):
-    monkeypatch.setattr("bocce.problems.frame.COPIED_BYTES", 0)
+    monkeypatch.setattr("bocce.rows.dense.COPIED_BYTES", 0)
     monkeypatch.setattr("bocce.problems.frame.SAMPLE", 4)
     X = np.random.default_rng(0).standard_normal((50, 3))
     X[:, 2] = 0.0

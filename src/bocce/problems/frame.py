@@ -17,11 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..rows import Array, ArrayRows, Copied, Csr, Held, Rows, Scaled
-from ..rows.dense import COPIED_BYTES
+from ..rows.dense import most_copied
 from .problem import Problem
 
-# Data in float32 are copied up to this many bytes; the copy in float64 is twice as large.
-COPIED_SINGLE = 1 << 23
 # Centre and scale are taken from this many rows, where there are more.
 SAMPLE = 1 << 12
 # A column that is constant in the sample is looked at in this many rows.
@@ -215,12 +213,7 @@ class Frame:
         if isinstance(given, ArrayRows):
             return given.framed(self.centre, self.scale, self.unit)
         made = Scaled(given.X, self.centre, self.scale, self.unit)
-        single = given.dtype != np.float64
-        if single:
-            most = min(COPIED_BYTES, COPIED_SINGLE)
-        else:
-            most = COPIED_BYTES
-        if given.X.nbytes > most:
+        if given.X.nbytes > most_copied(given.dtype):
             return made
         return Copied(made)
 

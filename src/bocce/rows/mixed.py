@@ -1,0 +1,85 @@
+"""Products of float32 rows with float64 vectors, summed in float64, without a copy of the rows.
+
+A product of a matrix and a vector waits for memory, so half the bytes take about half the time, and
+float64 sums cost nothing more: the results are as exact as those of rows in float64. (BLAS has no
+such product; to convert blocks takes longer than to multiply them.) The readable twins are
+``X.astype(np.float64) @ w`` and ``X.astype(np.float64).T @ c``; tests/rows/test_mixed.py compares
+them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .._compiled import on_disk
+from .._types import Array
+
+# Sums may be reordered and contracted, but NaN and infinity keep their meaning.
+OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}, "nogil": True}
+TOGETHER = 4  # rows that are added to the sum at once, so that it is read and written less often
+SUM = 2048  # numbers of the sum that stay in the level-1 cache meanwhile
+
+
+def suits(X: Array, factor: Array) -> bool:
+    """Are these float32 rows in one piece, by rows or by columns, and is the factor a vector?"""
+    in_one_piece = X.flags.c_contiguous or X.flags.f_contiguous
+    single = X.dtype == np.float32 and factor.dtype == np.float64
+    return bool(single and in_one_piece and factor.size == len(factor))
+
+
+def times(X: Array, w: Array) -> Array:
+    """X w, in float64.
+
+    >>> times(np.array([[0.5, 1.0], [2.0, 4.0]], dtype=np.float32), np.array([1.0, 0.25]))
+    array([0.75, 3.  ])
+    """
+    product = np.empty(X.shape[0])
+    flat = np.ascontiguousarray(w.reshape(-1))
+    if X.flags.c_contiguous:
+        _kernels()[0](X, flat, product)
+    else:
+        _kernels()[1](X.T, flat, product)
+    return product.reshape(X.shape[:1] + w.shape[1:])
+
+
+def combine(X: Array, c: Array) -> Array:
+    """X^T c, in float64."""
+    return times(X.T, c)
+
+
+def _inner(X, w, product):
+    """Sums along rows."""
+    for i in range(X.shape[0]):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += X[i, j] * w[j]
+        product[i] = total
+
+
+def _outer(X, c, total):
+    """The sum of c_i times row i."""
+    n, d = X.shape
+    together = n - n % TOGETHER
+    total[:] = 0.0
+    for start in range(0, d, SUM):
+        stop = min(start + SUM, d)
+        for i in range(0, together, TOGETHER):
+            c0 = c[i]
+            c1 = c[i + 1]
+            c2 = c[i + 2]
+            c3 = c[i + 3]
+            for j in range(start, stop):
+                total[j] += c0 * X[i, j] + c1 * X[i + 1, j] + c2 * X[i + 2, j] + c3 * X[i + 3, j]
+        for i in range(together, n):
+            c0 = c[i]
+            for j in range(start, stop):
+                total[j] += c0 * X[i, j]
+
+
+@cache
+def _kernels() -> tuple[Any, Any]:
+    """Compiled with the first product."""
+    return on_disk(_inner, **OPTIONS), on_disk(_outer, **OPTIONS)
