@@ -48,7 +48,8 @@ def test_infinite_numbers_stay_so():
 
 def test_who_is_served():
     X = np.ones((6, 4), dtype=np.float32)
-    assert mixed.suits(X, np.ones(4)) and mixed.suits(X.T, np.ones((6, 1)))
+    assert mixed.suits(X, np.ones(4))
+    assert mixed.suits(X.T, np.ones((6, 1)))
     assert not mixed.suits(X[::2], np.ones(4))  # not in one piece
     assert not mixed.suits(X, np.ones((4, 2)))
     assert not mixed.suits(X, np.ones(4, dtype=np.float32))  # as rough as the rows
