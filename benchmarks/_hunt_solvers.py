@@ -71,7 +71,7 @@ class Objective:
             value, slope = np.logaddexp(0.0, -y * z), -y * expit(-y * z)
         elif kind == "squared_hinge":
             short = np.maximum(0.0, 1.0 - y * z)
-            value, slope = 0.5 * short**2, -y * short
+            value, slope = short**2, -2.0 * y * short
         elif kind == "huber":
             r = z - y
             slope = np.clip(r, -DELTA, DELTA)
@@ -163,7 +163,7 @@ def _glm(kind: Any, solver: str) -> Callable[[Case, float], Point]:
 
 def _hinge(case: Case, steps: float) -> Point:
     model = LinearSVC(
-        C=0.5 / (case.n * case.l2), dual=False, tol=TIGHT, max_iter=int(steps), fit_intercept=False
+        C=1.0 / (case.n * case.l2), dual=False, tol=TIGHT, max_iter=int(steps), fit_intercept=False
     )
     return _point(model.fit(case.X, case.y))
 

@@ -50,7 +50,7 @@ def combine(X: Array, c: Array) -> Array:
     return times(X.T, c)
 
 
-def _inner(X, w, product):
+def _inner(X: Array, w: Array, product: Array) -> None:
     """Sums along rows."""
     for i in range(X.shape[0]):
         total = 0.0
@@ -59,7 +59,7 @@ def _inner(X, w, product):
         product[i] = total
 
 
-def _outer(X, c, total):
+def _outer(X: Array, c: Array, total: Array) -> None:
     """The sum of c_i times row i."""
     n, d = X.shape
     together = n - n % TOGETHER
