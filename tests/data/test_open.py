@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bocce.data import open as open_
+from bocce.data.read.parts import Source
 
 pytest.importorskip("pyarrow")
 import pyarrow as pa
@@ -197,6 +198,29 @@ def test_the_index_in_parquet_is_refused(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match="'__index_level_0__' is the index of a pandas table"):
         open_(tmp_path / "a.parquet", target="y")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.npy"])
+def test_rows_that_do_not_fit_are_read_once_to_open_them(tmp_path, rows, name, monkeypatch):
+    """The size stands in the file, so no row is collected that is thrown away later."""
+    X, y = rows
+    path = tmp_path / name
+    if name == "a.npy":
+        np.save(path, np.column_stack([X, y]))
+    else:
+        write(path, table_of(X, y))
+    read = []
+    monkeypatch.setattr(Source, "_part", remembering(Source._part, read))
+    parts = open_(path, memory=SMALL)
+    assert len(read) == parts.n_parts > 1
+
+
+def remembering(function, calls):
+    def called(source, key):
+        calls.append(key)
+        return function(source, key)
+
+    return called
 
 
 def test_lists_of_numbers_are_columns(tmp_path, rows):

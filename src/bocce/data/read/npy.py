@@ -71,6 +71,10 @@ class Npy(Source):
             for start in range(0, len(array), step):
                 yield Slice(file, start, min(start + step, len(array)))
 
+    def known_bytes(self) -> int:
+        rows = sum(len(mapped(file)) for file in self.files)
+        return rows * (self.d * self.dtype.itemsize + 8)
+
     def rows(self, key: Slice) -> Block:
         block = mapped(key.file)[key.start : key.stop]
         with np.errstate(over="ignore"):  # what float32 cannot hold is refused later

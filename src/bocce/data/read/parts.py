@@ -38,6 +38,10 @@ class Source:
     def keys(self) -> Iterator[Any]:
         raise NotImplementedError
 
+    def known_bytes(self) -> int | None:
+        """Bytes of X and y, where the files say so before any row is read."""
+        return None
+
     def rows(self, key: Any) -> Block:
         """X and y of a part; y is float64, or strings."""
         raise NotImplementedError
@@ -160,6 +164,9 @@ class PartsSurvey:
 
 def survey(source: Source) -> Block | Parts:
     """Read and check all rows: in memory if they fit, else in parts."""
+    expected = source.known_bytes()
+    if expected is not None and expected > source.limit:
+        return in_parts(source)
     X = Growing(source.dtype, source.d)
     y = list[Array]()
     for _, (rows, targets) in source.parts():

@@ -167,6 +167,12 @@ class Parquet(TableSource):
             for group in fragment.row_groups:
                 yield Group(f"{name}, row group {group.id}", number, group.id)
 
+    def known_bytes(self) -> int:
+        rows = 0
+        for number in range(len(self.homes)):
+            rows += sum(group.num_rows for group in self._fragment(number).row_groups)
+        return self.chosen.room(rows)
+
     def file_of(self, key: Group) -> File | None:
         home = self.homes[key.file]
         return home if isinstance(home, File) else None
@@ -237,16 +243,14 @@ class Arrow(TableSource):
                 raise pa.ArrowInvalid("no Arrow file begins so; a stream must be saved as a file")
             return pa.ipc.open_file(stream)
 
-    def keys(self) -> Iterator[Group]:
-        from pyarrow import dataset, fs
+    def known_bytes(self) -> int:
+        return self.chosen.room(sum(map(_rows_of, self.files)))
 
+    def keys(self) -> Iterator[Group]:
         for number, file in enumerate(self.files):
             reader = self._opened(number)
             count = reader.num_record_batches
-            kind = dataset.IpcFileFormat()
-            with named(file.name):
-                fragment = kind.make_fragment(os.path.abspath(file.path), fs.LocalFileSystem())
-                rows = fragment.count_rows()
+            rows = _rows_of(file)
             self.check_agrees(reader.schema, file.name)
             # refused before any memory is taken: compressed batches that no memory holds
             check_inflation(file.name, self.chosen.room(rows), file.size())
@@ -264,6 +268,16 @@ class Arrow(TableSource):
             batch.validate(full=True)  # offsets and lengths may be forged
             check_size(key.place, self.chosen.room(batch.num_rows), self.limit)
             return [batch.select(self._readers.places)]
+
+
+def _rows_of(file: File) -> int:
+    """The rows of an Arrow file, by what its record batches say."""
+    from pyarrow import dataset, fs
+
+    with named(file.name):
+        path = os.path.abspath(file.path)
+        fragment = dataset.IpcFileFormat().make_fragment(path, fs.LocalFileSystem())
+        return int(fragment.count_rows())
 
 
 class Scan(TableSource):
