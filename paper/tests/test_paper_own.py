@@ -76,7 +76,7 @@ def test_the_table_has_auto_and_a_plain_cosine(cells):
     place = own.judged(cells)[-1]
     mine = own.load("bocce.schedules:sgd")
     results = Results({c.key: compute.compute(c) for c in cells if c.key[:3] == place.key[:3]})
-    shown = [mine, *own.besides()]
+    shown = own.with_besides(mine)
     for method in shown:
         results = own.with_method(results, [place], method)
     ((setting, panel, *ends, best, which),) = own.compared(results, [place], shown)
@@ -88,6 +88,13 @@ def test_the_table_has_auto_and_a_plain_cosine(cells):
     )
     assert which in fig03_quad.METHODS
     assert float(best) > 0
+
+
+@pytest.mark.parametrize("text", ["bocce_paper.own:cosine", "bocce.schedules:sgd"])
+def test_no_method_is_twice_in_the_table(cells, text):
+    mine = own.named(own.load(text), own.judged(cells)[0])
+    names = [method.name for method in own.with_besides(mine)]
+    assert names == list(dict.fromkeys([mine.name, "auto", own.COSINE]))
 
 
 def test_own_rows_in_figure_3(tmp_path):

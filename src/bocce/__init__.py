@@ -1,5 +1,8 @@
 """bocce: stochastic heavy-ball momentum that tunes itself.
 
+bocce computes, exactly and for your data, which batch, step and momentum to use, when a run
+diverges, and how far any schedule is from the best.
+
 Importing this loads NumPy and nothing heavier; everything else comes when it is first named.
 
 >>> import bocce

@@ -88,6 +88,13 @@ def test_the_answer_prints_what_it_says(code, tmp_path, monkeypatch):
     passed(doctest.DocTestParser().get_doctest(code, {}, "faq", "docs/faq.md", 0))
 
 
+def test_the_estimators_agree_as_the_page_for_newcomers_says():
+    """The one block of coming-from.md; its assertion compares the coefficients."""
+    (code,) = FENCE.findall((DOCS / "coming-from.md").read_text(encoding="utf-8"))
+    assert "assert np.allclose(ours.coef_, theirs.coef_" in code
+    exec(compile(code, "coming-from.md", "exec"), {})
+
+
 def passed(example):
     report = []
     result = doctest.DocTestRunner(optionflags=FLAGS).run(example, out=report.append)

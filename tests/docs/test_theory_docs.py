@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-OTHERS = ("deviations", "getting-started", "choosing")
+OTHERS = ("deviations", "getting-started", "choosing", "plane")
 PAGES = [*sorted((DOCS / "theory").glob("*.md")), *(DOCS / f"{name}.md" for name in OTHERS)]
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

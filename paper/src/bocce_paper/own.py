@@ -42,9 +42,12 @@ def cosine(T: int, L: float) -> Schedule:
     return Schedule(alpha, np.full(T, 0.9), name=COSINE)
 
 
-def besides() -> list[Method]:
-    """Methods that every table of own methods shows: what bocce chooses, and a plain cosine."""
-    return [methods()["auto"], Method(COSINE, cosine, "momentum 0.9, half a cosine")]
+def with_besides(mine: Method | None) -> list[Method]:
+    """The own method, if any, and what every table of own methods shows: `auto` and a cosine."""
+    besides = [methods()["auto"], Method(COSINE, cosine, "momentum 0.9, half a cosine")]
+    if mine is None:
+        return besides
+    return [mine, *(method for method in besides if method.name != mine.name)]
 
 
 def load(text: str) -> Method:

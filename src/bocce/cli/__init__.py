@@ -12,24 +12,25 @@ from ._terminal import Commands, say
 from .commands import add_commands
 
 HELP = """
-Fit linear models without tuning, find the batch size that momentum needs, and reproduce the paper
-on stochastic heavy-ball momentum.
+bocce is stochastic heavy-ball momentum that tunes itself: it computes, exactly and for your data,
+which batch, step and momentum to use, when a run diverges, and how far any schedule is from the
+best.
 
 \b
 Begin with:
-  bocce solve FILE         fit: least squares, or --loss logistic, huber, ...
-  bocce plan FILE          what solve will do with FILE, and why
+  bocce plan FILE          which batch, step and momentum, and why
   bocce explore            a page with sliders: how large must a batch be?
+  bocce solve FILE         fit: least squares, or --loss logistic, huber, ...
   bocce reproduce fig3     make a figure of the paper and judge its claims
 
 FILE is a table of numbers (CSV, Parquet, ...; the last column is predicted, or --target; labels
-are classes), LIBSVM text or .npz (X, y); or the name of a LIBSVM data set, which is downloaded if
-needed (`bocce doctor` lists them).
+are classes), LIBSVM text or .npz (X, y); or the name of a LIBSVM data set: mushrooms comes with
+bocce, others are downloaded (`bocce doctor` lists them).
 
 \b
 Examples:
-  bocce plan mushrooms --l2 0.01
-  bocce solve train.csv --loss logistic --l2 0.001 --out fit
+  bocce plan examples/people.csv
+  bocce solve mushrooms --l2 0.001 --out fit
   bocce theory -n 10000 --kappa 200 --ratio 30 -b 9000
   bocce COMMAND --help     the options of a command, with examples
 

@@ -32,8 +32,8 @@ def plan(
     \b
     Examples:
       bocce plan mushrooms --l2 0.01
-      bocce plan train.csv --loss logistic --l2 0.001 -T 5000
-      bocce plan train.csv --plot steps.png
+      bocce plan examples/people.csv --target member --loss logistic -T 5000
+      bocce plan examples/people.csv --plot steps.png
     """
     from .. import plan as make_plan
 

@@ -70,10 +70,10 @@ def solve(
     \b
     Examples:
       bocce solve mushrooms --l2 0.01
-      bocce solve train.csv --loss logistic --l2 0.001 --out fit
-      bocce solve train.csv --target sport --weights count
-      bocce solve train.csv --method 2p-shb -T 5000 --batch-size 0.9
-      bocce solve train.csv --checkpoint run     repeat the command to resume
+      bocce solve examples/people.csv --target member --loss logistic --out fit
+      bocce solve examples/people.csv --exclude member --weights count
+      bocce solve examples/people.csv --method 2p-shb -T 5000 --batch-size 0.9
+      bocce solve mushrooms --checkpoint run     repeat the command to resume
     """
     from ..planning import usual_tol
 

@@ -96,8 +96,10 @@ def reproduce(
       bocce reproduce                         every figure and table
       bocce reproduce fig3                    one figure
       bocce reproduce fig4 --setting paper --out elsewhere
-      bocce reproduce fig3 --method mine:method  adds your method (mine.py)
-      bocce reproduce fig3 --data table.csv      the same methods on your rows
+      bocce reproduce fig3 --method bocce_paper.own:cosine
+                                              adds a method: of your own, too
+      bocce reproduce fig3 --data examples/people.csv
+                                              the same methods on your rows
     """
     from .. import own, report, runner
     from ..exhibits import EXHIBITS, chosen
@@ -148,7 +150,7 @@ def reproduce(
     drawn: list[Path] = []
     if mine is not None:
         with progress(f"drawing {mine.name} beside the paper's methods"):
-            shown = [mine, *own.besides()]
+            shown = own.with_besides(mine)
             beside = results
             for each in shown:
                 beside = own.with_method(beside, places, each)
@@ -173,7 +175,7 @@ def reproduce(
     if mine is not None:
         say(f"\n{mine.name} at T, in root mean square of the gradient's norm (exact):")
         columns = ("setting", "panel", *(each.name for each in shown), "best other", "which")
-        show_table(columns, ends, whole=(2, 3, 4, 5))
+        show_table(columns, ends, whole=tuple(range(2, 2 + len(shown) + 1)))
         say(f"wrote {' and '.join(map(str, drawn))}")
     for label in (figure.label for figure in figures):
         for words in results.stand_ins(label):
@@ -203,10 +205,9 @@ def _on_own_rows(
         raise ValueError("reproduce: --data is for fig3; run bocce reproduce fig3 --data FILE.")
     with progress(f"the methods of figure 3 on {file}"):
         cells = own.rows_cells(file, size)
-        more = own.besides()
         if mine is not None:
-            more.append(own.named(mine, cells[0]))
-        results = own.on_rows(cells, more)
+            mine = own.named(mine, cells[0])
+        results = own.on_rows(cells, own.with_besides(mine))
         drawn = own.draw_rows(results, EXHIBITS["shb_quad"], out / "figures")
     ends = own.ends_on_rows(results)
     if json:
