@@ -410,3 +410,12 @@ def test_momentum_saves_steps_not_rows(noise):
         L=facts.L, R2=facts.R2, gradient_noise=facts.gradient_noise, gap=0.03 * facts.gap
     )
     assert 1.0 / 2.0 < said / sgd.B < 2.0
+
+
+@pytest.mark.parametrize("method", ["sgd", "heavy-ball"])
+def test_one_step_that_ends_at_the_minimiser_counts_as_one(method):
+    """Equal eigenvalues: on all rows the step 1/L does it."""
+    X, y, _ = bocce.data.regression(n=40, d=3, kappa=1.0, noise_var=0.0)
+    curve = batch_curve(bocce.LeastSquares(X, y), 0.1, method=method, batches=[40, 20, 10])
+    assert 0.0 < curve.steps[-1] <= 1.0
+    assert np.all(np.diff(curve.steps) < 0.0)

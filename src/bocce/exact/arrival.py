@@ -15,7 +15,7 @@ from .adjoint import Dynamics, value_and_gradient
 from .best import Case
 from .budget import LOST
 from .gaussian import Gaussian
-from .moments import FloatArray
+from .moments import FloatArray, require_plain
 from .search import coordinates, descend, pulled_back, table_of
 
 Model = Problem | Gaussian
@@ -71,8 +71,9 @@ def batch_facts(model: Model) -> BatchFacts:
 
     Raises
     ------
-    ValueError
-        If the start is the minimiser.
+    TypeError, ValueError
+        If the model is no least-squares problem, has weights, a penalty by column or an intercept,
+        or starts at its minimiser.
 
     Examples
     --------
@@ -93,6 +94,7 @@ def batch_facts(model: Model) -> BatchFacts:
             gap=0.5 * gap2,
             noise_scale=(square + (gap2 + model.noise) * trace) / square,
         )
+    require_plain("batch_facts", model)
     w0 = np.zeros(model.d)
     c = model.constants()
     square = float(np.sum(model.gradient(w0) ** 2))
@@ -235,7 +237,7 @@ class FewestSteps:
                 at = int(below[0])
                 last = values[at - 1] if at else before
                 if values[at] <= 0.0:  # one step ends at the minimiser itself
-                    return float(k + at)
+                    return float(k + at + 1)
                 share = math.log(last / self.level) / math.log(last / values[at])
                 return k + at + share
             before = float(values[-1])

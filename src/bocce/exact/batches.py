@@ -24,6 +24,7 @@ from .moments import FloatArray, frame_of
 Model = Problem | Gaussian
 
 GAIN_STEPS = 1 << 14  # the same where only the gain of momentum on all rows is asked for
+LEAST_GAIN = 1.05  # Momentum that saves fewer steps is said to save none.
 SIZES = 8  # batches of a curve, unless they are given
 BELOW = 8.0  # the smallest of them is the formula's useful batch over this
 ABOVE = 32.0  # the largest is the useful batch times this
@@ -54,13 +55,27 @@ class UsefulBatches:
     noise_scale: float
 
     def __str__(self) -> str:
+        if self.gain < LEAST_GAIN:
+            rows = f"Useful batch: about {self.sgd:,.0f} rows, with momentum or without."
+            gain = "On all rows momentum saves no steps here."
+        else:
+            rows = (
+                f"Useful batch: about {self.sgd:,.0f} rows without momentum, about "
+                f"{self.momentum:,.0f} with it."
+            )
+            gain = (
+                f"On all rows momentum needs {self.gain:.2g} times fewer steps; at small batches "
+                "it needs as many rows as SGD."
+            )
         return (
-            f"Useful batch (half of the possible speed; to {self.target:g} of the first gap, with "
-            f"the best constant step): about {self.sgd:,.0f} rows without momentum, about "
-            f"{self.momentum:,.0f} with it: on all rows momentum needs {self.gain:.2g} times fewer "
-            f"steps, at small batches the same rows. The noise scale at the start would say "
-            f"{self.noise_scale:,.0f}."
+            f"{rows} Such a batch reaches half of the possible speed; larger ones save ever fewer "
+            f"steps. (With the best constant step, until f - f* is {self.target:g} of its first "
+            f"value.) {gain} The noise scale at the start would say {_shown(self.noise_scale)}."
         )
+
+
+def _shown(rows: float) -> str:
+    return f"{rows:,.0f}" if rows >= 10.0 else f"{rows:.2g}"
 
 
 def useful_batches(model: Model, target: float = 0.01) -> UsefulBatches:
@@ -105,7 +120,8 @@ def useful_batches(model: Model, target: float = 0.01) -> UsefulBatches:
         FewestSteps(still, target, "gap", facts, free, GAIN_STEPS).fewest(0.0)[0]
         for free in SEARCHED.values()
     ]
-    gain = max(steps[0] / steps[1], 1.0)
+    gain = max(steps[0], 1.0) / max(steps[1], 1.0)  # a part of one step cannot be taken
+    gain = max(gain, 1.0)
     n = np.inf if model.n is None else float(model.n)
     said = [
         useful_batch(

@@ -120,8 +120,8 @@ def row_blocks(p: Problem, width: int) -> Iterator[tuple[slice, Design]]:
             yield rows, block
 
 
-def frame_of(where: str, p: Problem) -> Eigenframe:
-    """Eigenbasis, spectrum and residuals of a least-squares problem, memory asked for first."""
+def require_plain(where: str, p: Problem) -> None:
+    """Refuse what has no exact moments: other losses, weights, penalties by column."""
     if not (isinstance(p, Problem) and p.loss.quadratic):
         if isinstance(p, Problem):
             name = p.loss.problem_name
@@ -130,6 +130,11 @@ def frame_of(where: str, p: Problem) -> Eigenframe:
         raise TypeError(
             f"{where}: p={name} must be a LeastSquares problem, moments close for "
             "quadratics alone; run bocce.minimize over several seeds instead."
+        )
+    if p.intercept:
+        raise ValueError(
+            f"{where}: p has an intercept, must have none; give X a column of ones instead, which "
+            "is the same problem where l2 = 0."
         )
     if p.weight is not None or p.penalty is not None:
         if p.weight is None:
@@ -140,6 +145,11 @@ def frame_of(where: str, p: Problem) -> Eigenframe:
             f"{where}: p has a {given}, must have neither sample_weight nor penalty; scale the "
             "rows or columns of X instead, which is the same problem."
         )
+
+
+def frame_of(where: str, p: Problem) -> Eigenframe:
+    """Eigenbasis, spectrum and residuals of a least-squares problem, memory asked for first."""
+    require_plain(where, p)
     _require_memory(where, p.d, 8 * MATRICES * p.d**2, "streamed moments")
     spectrum, vectors = eigh(p.gram)
     touched = spectrum > max(p.n, p.d) * np.finfo(np.float64).eps * max(spectrum[-1], 0.0)

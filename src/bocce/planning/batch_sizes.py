@@ -10,7 +10,7 @@ from .. import exact, theory
 from ..problems import Problem
 from ..schedules import shb
 from ..schedules.accelerated import accelerating_batch
-from .forecast import PlanFacts, affordable
+from .forecast import PlanFacts, affordable, least_squares_model
 from .records import BatchSizes, Point
 
 # If even the cheapest batch size costs more passes over the data than this, none is recommended.
@@ -19,6 +19,8 @@ MOST_PASSES = 10_000
 KNEE = 1.5
 # The recommended batch costs at most this many times the fewest gradient evaluations.
 FLAT = 1.5
+# The useful batch needs n d^2 multiplications and eigenvalues: below so many, seconds.
+USEFUL_FLOPS = 1e9
 
 
 def batch_sizes(p: Problem, facts: PlanFacts) -> BatchSizes:
@@ -45,7 +47,7 @@ def batch_sizes(p: Problem, facts: PlanFacts) -> BatchSizes:
         paper_batch=theory.batch_threshold(p.n, L_max / mu),
         certified_batch=theory.certified_batch_size(p.n, *step, L_max, mu, L),
         exact_batch=exact.critical_batch_size(p, *step) if analysed else None,
-        useful=_useful(p) if analysed else None,
+        useful=_useful(p),
     )
 
 
@@ -56,7 +58,13 @@ def _analysed(p: Problem, L: float) -> bool:
 
 
 def _useful(p: Problem) -> exact.UsefulBatches | None:
-    """None where the start is the minimiser, or SGD on all rows would take very many steps."""
+    """None where it would take long, the start is the minimiser, or SGD on all rows would take very
+    many steps."""
+    if not p.loss.quadratic or p.n * float(p.width) ** 2 > USEFUL_FLOPS:
+        return None
+    model = least_squares_model(p, None)
+    if model is None:
+        return None
     with contextlib.suppress(ValueError):
-        return exact.useful_batches(p)
+        return exact.useful_batches(model)
     return None

@@ -334,7 +334,9 @@ def expectation(
     """What ``table`` does in batches of b rows, from zero, until the gap is ``accuracy`` of that at
     the start; losses that are not quadratic need a point ``near`` their minimiser."""
     alpha, beta, theta = longest(table)
-    model = _model(p, near)
+    model = None
+    if affordable(p.n, p.width):
+        model = least_squares_model(p, near)
     if model is None:
         return _certified(p, table, b, (alpha, beta, theta))
     too_long = alpha * model.constants().L >= 2.0 * (1.0 + beta) / (1.0 + 2.0 * theta)
@@ -354,13 +356,13 @@ def expectation(
     return Expectation("exact", float(gap[-1]), critical, steps=first if first <= table.T else None)
 
 
-def _model(p: Problem, near: Array | None) -> Problem | None:
-    """The least-squares problem that the table is judged on, if it is small."""
+def least_squares_model(p: Problem, near: Array | None) -> Problem | None:
+    """The least-squares problem that stands for p in exact analysis, if there is one: an intercept
+    is a column of ones; losses that are not quadratic need a point ``near`` their minimiser."""
     one_l2 = bool(np.all(p.ridges[: p.d] == p.l2))
     plain = one_l2 and p.weight is None and not p.in_parts and not p.rows.foreign
-    small = affordable(p.n, p.width)
     known = p.loss.quadratic or (near is not None and not p.loss.multi_output)
-    if not (plain and small and known) or p.loss.curvature is None or p.constants().L <= 0.0:
+    if not (plain and known) or p.loss.curvature is None or p.constants().L <= 0.0:
         return None
     if p.loss.quadratic and not p.intercept:
         return p
