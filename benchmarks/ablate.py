@@ -175,7 +175,7 @@ def nothing(*args: Any, **more: Any) -> None:
 
 CASES = [
     Case(
-        "small data: Newton's method without a driver",
+        "small data: Newton's method",
         {"bocce.plane.small.SmallNewton.suits": never},
         (
             "iris, classifier",
@@ -221,7 +221,7 @@ CASES = [
     ),
     Case(
         "paths that are scored: Newton steps in float32",
-        {"bocce.run.path.rough_minimiser": nothing},
+        {"bocce.plane.rough_newton.RoughNewton.step": nothing},
         ("digits, classifier CV", "hashed text, classifier CV"),
     ),
     Case(

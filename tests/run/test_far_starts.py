@@ -167,6 +167,15 @@ def test_a_run_beyond_the_tolerance_that_was_asked_for_has_patience_and_no_more(
     assert [stop.out_of_patience(1e-5) for _ in range(PATIENCE + 1)] == [False] * PATIENCE + [True]
 
 
+def test_steps_that_halve_the_gradient_end_where_they_do_so_no_more():
+    stop = bocce.run.stop.Stop(1e-13, Frame(np.zeros(1), np.ones(1), 0.0), first=1.0, asked=1e-4)
+    sizes = [1.0, 0.6, 1e-3, 1e-5, 4e-6, 3e-6]
+    ends = [stop.out_of_patience(size, halves=True) for size in sizes]
+    assert ends == [False] * 5 + [True]
+    assert stop.out_of_patience(1e-6, stalled=True)
+    assert not stop.out_of_patience(1e-3, stalled=True)
+
+
 @pytest.mark.parametrize("size", [1e-28, 1e-80, 1e-130])
 @pytest.mark.parametrize("loss", ["squared", "huber", "poisson"])
 def test_an_intercept_beside_columns_that_the_penalty_removes(loss, size):

@@ -210,12 +210,15 @@ class Goal:
         How many passes over the data may be made.
     tight : bool
         Whether the tolerance is so small that the rounding of updated scores matters.
+    remaining : float
+        The factor by which the gradient's norm is still to shrink, in the caller's variables.
     """
 
     gradient: float = 0.0
     gap: float = 0.0
     passes: int = 1 << 62
     tight: bool = False
+    remaining: float = 0.0
 
 
 ANY = Goal()
@@ -235,12 +238,15 @@ class StepReport:
         The objective and its gradient at the new point, if the engine knows them at no cost.
     gradient_error : ndarray or None
         A bound on the error of each entry of that gradient; None: the rounding of its sums.
+    halves : bool
+        Whether each step of the engine halves the gradient, at least, until only rounding is left.
     """
 
     verdict: RunVerdict = RunVerdict.RUNNING
     passes: int = 0
     look: Look | None = None
     gradient_error: Array | None = None
+    halves: bool = False
 
 
 class Gap(NamedTuple):

@@ -14,6 +14,8 @@ from .metrics import (
     Sample,
     View,
 )
+from .newton_engine import NewtonEngine as NewtonEngine
+from .newton_engine import engine_for as engine_for
 from .plane import PlaneRun as PlaneRun
 from .scores import SCORES as SCORES
 from .scores import Scores as Scores

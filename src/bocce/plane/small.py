@@ -1,11 +1,10 @@
-"""Newton's method for small data: no driver, no state that can be stopped and resumed.
+"""Newton's method for small data: the steps of ``NewtonEngine``.
 
-On a few thousand numbers a step of the plane takes longer to organise than to compute. A step here
-is the Newton step with the Hessian of all variables, those of several outputs too. The Hessian is
-kept for further steps while these are cheaper than a new Hessian; the changes of the gradient since
-then correct it (L-BFGS). With fewer rows than columns a factor of n x n numbers stands for the
-Hessian (``RowSpacePolicy``). Where f does not fall there is no answer, and the caller asks the
-plane.
+A step is the Newton step with the Hessian of all variables, those of several outputs too. The
+Hessian is kept for further steps while these are cheaper than a new Hessian; the changes of the
+gradient since then correct it (L-BFGS). With fewer rows than columns a factor of n x n numbers
+stands for the Hessian (``RowSpacePolicy``). Where f does not fall there is no answer, and the
+engine goes on with the plane.
 """
 
 from __future__ import annotations
@@ -17,7 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._record import part_of, record
 from .._types import Array
+from ..engines.base import ANY, Goal
 from ..problems import Problem
 from ..rows import Dense
 from .linalg import falls, norm
@@ -25,6 +26,7 @@ from .metrics.base import PRICES, Metric
 from .metrics.factor import FactorMetric, KroneckerMetric, StackedMetric
 from .metrics.hessian_operator import curvature_of
 from .metrics.rowspace import RowSpacePolicy
+from .newton import Newton, NewtonPoint
 
 EPS = float(np.finfo(np.float64).eps)
 # Above this price of a Hessian (in evaluations of f) the Kronecker product is made in less time:
@@ -98,19 +100,6 @@ def look_price(problem: Problem, limits: SmallLimits) -> float:
     return limits.call + scores * (limits.score + limits.product * problem.shape[0])
 
 
-class NewtonPoint(NamedTuple):
-    """f at w: its value, rounding error and gradient, and the scores and second derivatives.
-    ``error`` bounds the rounding errors of the gradient, where it matters."""
-
-    w: Array
-    value: float
-    slack: float
-    gradient: Array
-    scores: Array = np.zeros(0)
-    bend: Array = np.zeros(0)
-    error: Array | None = None
-
-
 SmallMetric = Metric | KroneckerMetric | StackedMetric
 
 
@@ -123,7 +112,15 @@ class Correction(NamedTuple):
     curvature: float  # step . y
 
 
-class SmallNewton:
+class LastSolve(NamedTuple):
+    """A point, its gradient, and P^-1 times the gradient."""
+
+    w: Array
+    gradient: Array
+    solved: Array
+
+
+class SmallNewton(Newton):
     """Minimises f(w) = 1/n sum_i c_i loss(x_i . w, y_i) + 1/2 sum_j ridge_j w_j^2.
 
     Parameters
@@ -141,8 +138,10 @@ class SmallNewton:
     """
 
     def __init__(self, problem: Problem, limits: SmallLimits = LIMITS) -> None:
+        super().__init__()
         self.problem = problem
         self.limits = limits
+        self.most_steps = limits.steps
         if len(problem.shape) > 1:
             self.outputs = problem.shape[1]
         else:
@@ -162,13 +161,13 @@ class SmallNewton:
         self.affordable = price * (2.0 if self.several else 1.0) <= limits.later
         self.relative_price = price / look_price(problem, limits)
         self.metric: SmallMetric | None = None
+        self.metric_at = np.zeros(0)  # the point where the metric is the Hessian
         self.corrections: list[Correction] = []
-        self.last: tuple[NewtonPoint, Array] | None = None  # with P^-1 g there
-        self.taken = 0  # steps in all
+        self.last: LastSolve | None = None
+        self.known: tuple[NewtonPoint, Array] | None = None  # the direction at a point
         self.steps = 0  # since the last Hessian
         self.size = math.inf  # the gradient's norm after the first of these steps
         self.rate = math.inf  # by how much each of these steps multiplied the gradient's norm
-        self.gap = math.inf  # about how far f was above its minimum before the last step
 
     @cached_property
     def X(self) -> Array:
@@ -222,22 +221,24 @@ class SmallNewton:
         gradient += pull
         return NewtonPoint(w, mean + penalty, slack, gradient, z, bend)
 
-    def step(self, at: NewtonPoint, remaining: float = EPS) -> NewtonPoint | None:
-        """The Newton step from a point, or a part of it; None where f does not fall.
-
-        ``remaining``: the factor by which the gradient is still to shrink.
-        """
+    def step(self, at: NewtonPoint, goal: Goal = ANY) -> NewtonPoint | None:
+        """The Newton step from a point, or a part of it; None where f does not fall."""
+        remaining = goal.remaining
+        if self.gap > 0.0:  # the gradient shrinks as the root of the gap
+            remaining = max(remaining, math.sqrt(goal.gap / self.gap))
         if self.metric is None or self._new_hessian_pays(remaining):
             if self.metric is not None and not self.affordable:
                 return None
             self.metric = self._metric(at)
+            self.metric_at = at.w
             self.corrections = []
             self.last = None
+            self.known = None
             self.steps = 0
         there = self._search(at, self.direction(at))
         if there is None and self.steps > 0:  # f falls along the Newton step, if along any
             self.metric = None
-            return self.step(at, remaining)
+            return self.step(at, goal)
         return there
 
     def _search(self, at: NewtonPoint, d: Array) -> NewtonPoint | None:
@@ -286,18 +287,23 @@ class SmallNewton:
         return steps > min(newton_steps * (1.0 + h), h + 2.0 * digits)
 
     def direction(self, at: NewtonPoint) -> Array:
-        """H^-1 g, where H is the last Hessian P with its corrections (the two loops of L-BFGS)."""
+        """H^-1 g, where H is the last Hessian P with its corrections (the two loops of L-BFGS). Of
+        the same point it is computed once."""
+        if self.known is None or self.known[0] is not at:
+            self.known = (at, self._direction(at))
+        return self.known[1]
+
+    def _direction(self, at: NewtonPoint) -> Array:
         assert self.metric is not None
         solved = self.metric.solve(at.gradient)
         if self.last is not None:
-            before, solved_before = self.last
-            step = at.w - before.w
-            change = at.gradient - before.gradient
+            step = at.w - self.last.w
+            change = at.gradient - self.last.gradient
             curvature = float(np.vdot(step, change))
             if curvature > at.slack:  # less is rounding
-                pair = Correction(step, change, solved - solved_before, curvature)
+                pair = Correction(step, change, solved - self.last.solved, curvature)
                 self.corrections = [*self.corrections, pair][-self.limits.pairs :]
-        self.last = at, solved
+        self.last = LastSolve(at.w, at.gradient, solved)
         if self.corrections:
             solved = self._corrected(at.gradient, solved)
         return solved - self.free * solved.mean(axis=1, keepdims=True) if self.several else solved
@@ -366,16 +372,70 @@ class SmallNewton:
                 H[k, :, k] = -H[k].sum(axis=1)
         return H.reshape(d * K, d * K)
 
-    def still_to_fall(self, at: NewtonPoint, fell: float) -> float:
-        """About how far f is above its minimum, where the last step made f fall by ``fell``."""
-        gap = 0.5 * float(np.vdot(at.gradient, self.direction(at)))
-        if self.problem.loss.quadratic:
-            return gap
-        return max(gap, 0.5 * fell)
+    def gap_at(self, at: NewtonPoint, fell: float, enough: float) -> float | None:
+        """By the last Hessian, and at least half of ``fell``: the Hessian of a point may know one
+        huge row only. Less than the rounding of f counts as nothing."""
+        if self.metric is None:
+            return None
+        if 0.0 <= self.gap <= enough:
+            return self.gap
+        least = 0.0 if self.problem.loss.quadratic else 0.5 * fell
+        if least > max(enough, at.slack):
+            return least
+        estimate = max(least, 0.5 * float(np.vdot(at.gradient, self.direction(at))))
+        if estimate <= at.slack:
+            return 0.0
+        return estimate
+
+    # -- to stop and go on ---------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Array]:
+        """All that the next steps depend on. The Hessian is not saved but the point where it was
+        computed: it is computed there again."""
+        saved = record(
+            taken=self.taken, steps=self.steps, size=self.size, rate=self.rate, gap=self.gap
+        )
+        if self.metric is not None:
+            saved["metric_at"] = self.metric_at
+        for j, pair in enumerate(self.corrections):
+            for name in ("step", "change", "solved"):
+                saved[f"corrections.{j}.{name}"] = getattr(pair, name)
+        if self.last is not None:
+            saved |= {f"last.{name}": array for name, array in self.last._asdict().items()}
+        return saved
+
+    def load_state_dict(self, state: dict[str, Array]) -> None:
+        """Go on where a run on the same problem was saved."""
+        self.taken = int(state["taken"])
+        self.steps = int(state["steps"])
+        self.size = float(state["size"])
+        self.rate = float(state["rate"])
+        self.gap = float(state["gap"])
+        for name, array in state.items():
+            if array.ndim and array.shape != self.problem.shape:
+                raise ValueError(f"its array {name!r} has another shape than w")
+        if "metric_at" in state:
+            self.metric_at = np.array(state["metric_at"], dtype=np.float64)
+            self.metric = self._metric(self.look(self.metric_at))
+        self.corrections = []
+        while parts := part_of(state, f"corrections.{len(self.corrections)}"):
+            step = np.asarray(parts["step"], dtype=np.float64)
+            change = np.asarray(parts["change"], dtype=np.float64)
+            solved = np.asarray(parts["solved"], dtype=np.float64)
+            curvature = float(np.vdot(step, change))
+            self.corrections.append(Correction(step, change, solved, curvature))
+        if last := part_of(state, "last"):
+            names = LastSolve._fields
+            self.last = LastSolve(*(np.asarray(last[name], dtype=np.float64) for name in names))
 
 
 class NewtonBySums(SmallNewton):
-    """The same for the squared loss, by the sums over all rows of ``Problem.sums``."""
+    """The same for the squared loss, by the sums over all rows of ``Problem.sums``. What two steps
+    leave is the rounding of the sums."""
+
+    def __init__(self, problem: Problem, limits: SmallLimits = LIMITS) -> None:
+        super().__init__(problem, limits)
+        self.most_steps = 2
 
     def look(self, w: Array) -> NewtonPoint:
         sums = self.problem.sums
@@ -389,22 +449,3 @@ class NewtonBySums(SmallNewton):
 
     def hessian(self, at: NewtonPoint) -> Array:
         return self.problem.sums.gram
-
-
-def minimiser(problem: Problem, w: Array, share: float) -> Array | None:
-    """The point, found from w, where f is about a factor ``1 + share`` above its minimum or less.
-
-    None if Newton's method does not get there.
-    """
-    newton = SmallNewton(problem)
-    at = newton.look(w)
-    remaining = EPS
-    for _ in range(newton.limits.steps):
-        there = newton.step(at, remaining)
-        if there is None:
-            return None
-        if newton.gap <= share * abs(at.value):
-            return there.w
-        at = there
-        remaining = math.sqrt(share * abs(there.value) / newton.gap)
-    return None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # What a checkpoint must agree with to be resumed: names and values that JSON holds.
 Identity: TypeAlias = dict[str, object]
-FORMAT = 5
+FORMAT = 6
 REMEDY = "delete the file or give another path"
 
 GOES_ON = "goes on"

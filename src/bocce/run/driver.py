@@ -18,7 +18,7 @@ from .. import engines
 from .._record import joined, part_of, record
 from ..control import Controller, PlaneSteps, RunVerdict, Stage, StageReport
 from ..engines import Engine, Goal, Recorder, State, StepReport
-from ..plane import PlaneEngine
+from ..plane import engine_for
 from ..problems import Frame, Look, NotFinite, Problem, norm
 from ..rows import Array
 from ..schedules import Schedule
@@ -183,7 +183,7 @@ class Driver:
         self.made_for = wanted
         s = self.settings
         if isinstance(steps, PlaneSteps):
-            self.engine = PlaneEngine(self.problem, steps.memory, steps.inner, steps.metric)
+            self.engine = engine_for(self.problem, steps, self.start, self.stop.max_gap > 0.0)
         else:
             sampled = (stage.batch, s.seed, s.sampling)
             self.engine = engines.make(s.engine, self.problem, steps, *sampled)
@@ -224,13 +224,14 @@ class Driver:
             unsure = not met and self.stop.user_norm(look.gradient) <= self.stop.goal
         if unsure:
             look, size, met = self._judge(self._checked_here())
-        met = met and self._little_is_left(look)
-        if met:
+        if not met and verdict in (RunVerdict.RUNNING, RunVerdict.STALLED):
+            stalled = verdict == RunVerdict.STALLED
+            met = self.stop.out_of_patience(size, report.halves, stalled)
+        if met and (self.stop.worn_out or self._little_is_left(look)):
             size, met, rounded = self._returned(size)
             verdict = verdict or rounded
-        met = met or self._near(look)
-        if not (met or verdict) and self.stop.out_of_patience(size):
-            verdict = RunVerdict.BUDGET
+        else:
+            met = self._near(look)
         told = RunVerdict.RUNNING
         if met or verdict or every == "auto" or self.state.k % int(every) == 0:
             self._note(look.value, size)
@@ -267,7 +268,9 @@ class Driver:
     def _goal(self) -> Goal:
         """What the next steps are for."""
         stop = self.stop
-        return Goal(stop.inner_tol, stop.max_gap, self.end - self.state.k, stop.tol < TIGHT)
+        left = self.end - self.state.k
+        gap = stop.allowed_gap(self.history.last.value)
+        return Goal(stop.inner_tol, gap, left, stop.tol < TIGHT, stop.remaining)
 
     def _took(self, state: State, report: StepReport) -> None:
         """The steps are complete."""
@@ -281,11 +284,14 @@ class Driver:
 
     def _near(self, look: Look) -> bool:
         """Is f as near to its minimum as was asked for, and can the engine tell?"""
-        if self.stop.max_gap == 0.0:
+        allowed = self.stop.allowed_gap(look.value)
+        if allowed == 0.0:
             return False
-        gap = self.engine.gap(0.0)
+        gap = self.engine.gap(allowed)
+        if gap.by_hessian:
+            return gap.estimate <= allowed
         least = float(self.problem.ridges[: self.problem.d].min())
-        return self.stop.near(gap.estimate, gap.by_hessian, norm(look.gradient), least)
+        return self.stop.bounded_near(gap.estimate, norm(look.gradient), least)
 
     def _little_is_left(self, look: Look) -> bool:
         """The gradient is small; is what f would still fall by, too?

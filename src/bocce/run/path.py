@@ -10,9 +10,7 @@ import numpy as np
 from .. import _checks
 from .._threads import one_thread
 from ..control import PLANE, open_ended_names
-from ..plane.metrics import NewtonPolicy
-from ..plane.rough_newton import rough_minimiser
-from ..plane.small import SmallNewton, minimiser
+from ..plane.small import SmallNewton
 from ..problems import Frame, PathCache, Problem, norm
 from ..rows import Array
 from .constant import value_at_constant
@@ -30,7 +28,7 @@ SHARE = 5e-6
 OF_ERROR = 0.01
 FLAT = 0.1  # The variance of the losses counts as at least this share of their squared mean.
 USUAL = 1e-4  # With a smaller ``tol`` scores are as much more exact.
-EXACT = 1e-9  # The last Newton step on small data gains at most this share of f.
+EXACT = 1e-9  # A model of small data that is to be scored may leave this share of f.
 FINER = 0.01  # A run that is to be scored goes on to this share of what ``tol`` asks for.
 
 
@@ -144,6 +142,10 @@ class PathSolver:
         self.scored_variance = 0.0  # of the last model's losses on the scored rows, if known
 
     @cached_property
+    def unit_penalty(self) -> Problem:
+        return self.p.replace(l2=1.0)
+
+    @cached_property
     def sample(self) -> Problem:
         """Rows spread over the data."""
         n = self.inner.n
@@ -159,32 +161,20 @@ class PathSolver:
         if follow:
             assert self.leader is not None
             self.cache.follow(self.leader.cache, self.p.loss.quadratic)
-        start = self._start(l2)
-        inner = self.inner.replace(l2=l2)
-        w = None
-        with np.errstate(all="ignore"):  # a step too far is not taken
-            if SmallNewton.suits(inner):
-                w = minimiser(inner, self.frame.into(start), EXACT)
-            elif self.n_scored_rows and NewtonPolicy.suits(inner):
-                gap = self.enough(self._variance(start))
-                w = rough_minimiser(inner, self.frame.into(start), gap)
-        if w is None:
-            result = self.next_run(l2, start)
-            return self.p.join_intercept(result.w, result.intercept)
-        point = self.frame.out(w)
-        self.solutions = [*self.solutions[-2:], (l2, point)]
-        return point
+        small = SmallNewton.suits(self.inner.replace(l2=l2))
+        result = self.next_run(l2, EXACT if small else 0.0)
+        return self.p.join_intercept(result.w, result.intercept)
 
-    def next_run(self, l2: float, start: Array | None = None) -> Result:
-        """The run for the next penalty."""
+    def next_run(self, l2: float, share: float = 0.0) -> Result:
+        """The run for the next penalty. ``share``: of f, which is allowed as a gap."""
         first = self.first
         goal = self.tol * self.first
         if self.solutions and goal > 0.0:
             before, end = self.solutions[-1]
             # the gradient where the run begins
-            begins = norm(self.p.replace(l2=abs(before - l2)).penalty_gradient(end))
+            begins = abs(before - l2) * norm(self.unit_penalty.penalty_gradient(end))
             first *= min(1.0, max(LEAST, MOVES * begins / goal))
-        start = self._start(l2) if start is None else start
+        start = self._start(l2)
         gaps = 0.0, 0.0
         if self.n_scored_rows:
             first *= FINER
@@ -194,7 +184,7 @@ class PathSolver:
             gaps = self.enough(variance), self.enough(max(variance, self.scored_variance))
         stop = Stop(
             self.tol, self.frame, first,
-            max_gap=gaps[0], loose_gap=gaps[1], zero_value=self.zero_value,
+            max_gap=gaps[0], loose_gap=gaps[1], gap_share=share, zero_value=self.zero_value,
         )  # fmt: skip
         p = self.p.replace(l2=l2)
         inner = self.inner.replace(l2=l2)

@@ -37,9 +37,11 @@ class Stop:
     inner_tol: float = 0.0  # in the run's own variables: above, the caller's norm is not computed
     norm_at_zero: float = -1.0  # of the gradient, for runs that begin elsewhere
     max_gap: float = 0.0
+    gap_share: float = 0.0  # of f, which is allowed as a gap too
     loose_gap: float = 0.0  # the same, where no Hessian says how far f is above its minimum
     asked: float = 0.0  # the caller's tolerance, where ``tol`` is smaller because steps are cheap
     beyond: int = 0  # steps since ``asked`` was met
+    last: float = 0.0  # the gradient's norm before the last step, in the caller's variables
     zero_value: float = -math.inf  # f of the best model without coefficients, for runs of a path
     even: bool = False  # Do columns of tiny size count as columns of size 1? See ``Frame.measure``.
     outer: Problem | None = None  # the caller's problem, where leaving the frame may round w
@@ -65,6 +67,7 @@ class Stop:
     def begin(self, gradient: Array) -> float:
         """The run starts at this gradient, in its own variables; the norm in the caller's."""
         size = self.user_norm(gradient)
+        self.last = size
         if self.first < 0.0:
             if self.norm_at_zero < 0.0:
                 self.first = size
@@ -83,24 +86,45 @@ class Stop:
             return size
         return size + norm(measure.error_out(error))
 
-    def out_of_patience(self, size: float) -> bool:
-        """Count a step that ended at the norm ``size`` in the caller's variables: were there too
-        many since the tolerance that was asked for was met?"""
-        self.beyond += size <= self.asked * self.first
+    @property
+    def remaining(self) -> float:
+        """The factor by which the gradient's norm is still to shrink."""
+        if self.last > 0.0:
+            return self.goal / self.last
+        return 1.0
+
+    def out_of_patience(self, size: float, halves: bool = False, stalled: bool = False) -> bool:
+        """Count a step that ended at the norm ``size`` in the caller's variables. Is the tolerance
+        that was asked for met, and is what further steps gain only rounding?
+
+        ``halves``: does each step halve the gradient, at least, until only rounding is left? Of
+        other steps many are allowed. ``stalled``: can no fall of f be measured?
+        """
+        met = size <= self.asked * self.first
+        rounding = stalled or (halves and size > 0.5 * self.last)
+        self.last = size
+        self.beyond += met
+        return met and (rounding or self.worn_out)
+
+    @property
+    def worn_out(self) -> bool:
+        """Were many steps taken since the tolerance that was asked for was met?"""
         return self.beyond > PATIENCE
 
-    def near(self, gap: float, by_hessian: bool, size: float, ridge: float) -> bool:
-        """Is f near its minimum?
+    def allowed_gap(self, value: float) -> float:
+        """How far f may stay above its minimum where it has this value; 0 where only the gradient
+        decides."""
+        return max(self.max_gap, self.gap_share * abs(value))
 
-        ``gap``: an estimate by a Hessian, or else what f fell by at the last step. Then the bound
-        f - f* <= ||g||^2 / (2 ridge) must say so too, with ``size`` the norm of the run's own
-        gradient and ``ridge`` the least penalty. An intercept has none, hence both conditions. The
-        gap is usually below a hundredth of the bound: scores of hashed text (benchmarks/cv.py) move
-        by at most 7 % of their standard error.
+    def bounded_near(self, fell: float, size: float, ridge: float) -> bool:
+        """Is f near its minimum, where no Hessian says so and f fell by ``fell`` at the last step?
+
+        Then the bound f - f* <= ||g||^2 / (2 ridge) must say so too, with ``size`` the norm of the
+        run's own gradient and ``ridge`` the least penalty. An intercept has none, hence both
+        conditions. The gap is usually below a hundredth of the bound: scores of hashed text
+        (benchmarks/cv.py) move by at most 7 % of their standard error.
         """
-        if by_hessian:
-            return gap <= self.max_gap
-        return gap <= self.loose_gap and size**2 <= 2.0 * ridge * LOOSE * self.loose_gap
+        return fell <= self.loose_gap and size**2 <= 2.0 * ridge * LOOSE * self.loose_gap
 
     def met(self, gradient: Array, size: float | None = None) -> bool:
         """Is the run over? ``size`` is the norm in the caller's variables, where it is known."""
@@ -151,9 +175,12 @@ class Stop:
 
     def state_dict(self) -> dict[str, Array]:
         """The numbers that a checkpoint keeps."""
-        return record(first=self.first, inner_tol=self.inner_tol, beyond=self.beyond)
+        return record(
+            first=self.first, inner_tol=self.inner_tol, beyond=self.beyond, last=self.last
+        )
 
     def load_state_dict(self, saved: dict[str, Array]) -> None:
         self.first = float(saved["first"])
         self.inner_tol = float(saved["inner_tol"])
         self.beyond = int(saved["beyond"])
+        self.last = float(saved["last"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from .. import _checks
@@ -39,16 +40,20 @@ class Method:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.factory(*args, **{**self.preset, **kwargs})
 
-    @property
+    @cached_property
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.factory).parameters
+
+    @cached_property
     def needs(self) -> tuple[str, ...]:
         """The constants without a default, T aside."""
-        parameters = inspect.signature(self.factory).parameters.values()
+        parameters = self._parameters.values()
         return tuple(p.name for p in parameters if p.default is p.empty and p.name != "T")
 
-    @property
+    @cached_property
     def optional(self) -> tuple[str, ...]:
         """The constants with a default."""
-        parameters = inspect.signature(self.factory).parameters.values()
+        parameters = self._parameters.values()
         return tuple(p.name for p in parameters if p.default is not p.empty)
 
     def build(self, T: int, constants: Any, **more: Any) -> Any:
@@ -84,8 +89,8 @@ class Method:
                 f"{self.name}: {', '.join(missing)} must be given; "
                 f"build(T, constants, {', '.join(f'{name}=...' for name in missing)})."
             )
-        known = inspect.signature(self.factory).parameters
-        return self(T, **{key: value for key, value in given.items() if key in known})
+        taken = {key: value for key, value in given.items() if key in self._parameters}
+        return self(T, **taken)
 
     def values(
         self,

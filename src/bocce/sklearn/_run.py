@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from .. import sampling, separation
-from ..control import PLANE, Guarded, Limits, registry
-from ..plane.small import NewtonBySums, SmallNewton
+from ..control import Guarded, Limits, registry
 from ..problems import Frame, NotFinite, Problem, norm
 from ..rows import Array
 from ..run import Request, solve
 from ..run.constant import constant
 from ..run.controllers import LEAST_MU, accelerating_rows, usual_passes
-from ..run.driver import LITTLE
 from ..run.result import Progress, Result, StageRun
 from ..run.solve import join_stages
 from ..run.stop import Stop, smaller
@@ -85,7 +83,6 @@ class FitOutcome:
     ratio: float = math.nan  # the gradient's norm over the first, in the caller's variables
     escape: Array | None = None  # the direction along which f has no minimiser, if any
     first: float = math.nan  # that first norm
-    complete: bool = True  # or is the run to be continued from w?
 
     @property
     def passes(self) -> float:
@@ -128,14 +125,8 @@ class OutputRun:
         goal = min(wanted, TINY_TOL) if exact else wanted
         stop = self._stop_at(goal)
         stop.asked = wanted if goal < wanted else 0.0
-        newton = self._newton(request, stop)
-        ended = newton or self._driven(request, stop)
-        if newton is not None and not newton.complete:
-            left = replace(request, passes=request.passes - round(newton.passes))
-            ended = newton.then(replace(self, start=newton.w)._driven(left, stop))
+        ended = self._driven(request, stop)
         last = float(ended.history["gradient_norm"][-1])
-        if ended is newton:  # the driver judges what it returns itself
-            last = stop.norm_returned(ended.w, last)
         ratio = last / stop.first if stop.first > 0 else 0.0
         away = separation.after_run(p, self.frame, inner, ended.w, ended.passes)
         return replace(ended, ratio=ratio, escape=away, first=stop.first)
@@ -197,73 +188,6 @@ class OutputRun:
             raise ValueError(OVERFLOW) from error
         w = p.join_intercept(result.w, result.intercept)
         return FitOutcome(w, _columns(result, p.n), result.stages, stopped)
-
-    def _newton(self, request: Request, stop: Stop) -> FitOutcome | None:
-        """The run by Newton's method alone; None where data are neither small nor summed.
-
-        The driver's rules hold: f falls at each step, the gradient is small in the caller's
-        variables, and f has hardly more to fall. Where rounding is the goal, the run is also over
-        when the tolerance that was asked for is met and the gradient no longer halves. A run that
-        does not get there is not complete. Callbacks are told of the steps at the end.
-        """
-        inner = self.inner
-        frame = self.frame
-        asked_for_batches = request.facts.needs_T or request.batch_size is not None
-        if asked_for_batches or stop.tol == 0.0:
-            return None
-        if not (self.by_sums or SmallNewton.suits(inner, constant=self.cold)):
-            return None
-        if self.by_sums:
-            newton = NewtonBySums(inner)
-        else:
-            newton = SmallNewton(inner)
-        most = 2 if self.by_sums else newton.limits.steps
-        with np.errstate(all="ignore"):
-            at = newton.look(frame.into(self.start))
-            points = [at]
-            norms = [stop.begin(at.gradient)]
-            complete = True
-            while not stop.met(at.gradient, norms[-1]):
-                more = len(points) <= min(most, request.passes)
-                if more:
-                    there = newton.step(at, stop.goal / norms[-1])
-                else:
-                    there = None
-                if there is None or not math.isfinite(there.value):
-                    complete = False
-                    break
-                at = there
-                points.append(at)
-                norms.append(stop.user_norm(at.gradient, at.error))
-                if norms[-1] > 0.5 * norms[-2] and norms[-1] <= stop.asked * stop.first:
-                    break
-            if len(points) > 1 and complete:
-                little = max(LITTLE * (points[0].value - at.value), at.slack)
-                fell = points[-2].value - at.value
-                complete = newton.still_to_fall(at, fell) <= little
-        steps = len(points) - 1
-        complete = complete or steps >= request.passes
-        if not complete and (steps == 0 or self.by_sums):
-            return None  # the driver goes from sums to rows where rounding asks for it
-        stopped = False
-        if self.tell is not None:
-            for k, (point, size) in enumerate(zip(points, norms)):
-                if self._told(k, frame.out(point.w), point.value, size, stop):
-                    steps = k
-                    stopped = True
-                    complete = True
-                    break
-        history = {
-            "iteration": np.arange(steps + 1),
-            "passes": np.arange(steps + 1.0),
-            "value": np.array([point.value for point in points[: steps + 1]]),
-            "gradient_norm": np.array(norms[: steps + 1]),
-        }
-        if steps:
-            stages = [StageRun(PLANE.name, steps, inner.n)]
-        else:
-            stages = []
-        return FitOutcome(frame.out(points[steps].w), history, stages, stopped, complete=complete)
 
     def _told(self, k: int, w: Array, value: float, size: float, stop: Stop) -> bool:
         """Show a step to the callback; does it stop the run?"""
