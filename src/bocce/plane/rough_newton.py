@@ -60,11 +60,10 @@ class RoughNewton(Newton):
 
     def step(self, at: NewtonPoint, goal: Goal) -> NewtonPoint | None:
         policy = self.policy
-        policy.goal = goal
         too_rough = policy.products.rows.rough and goal.gap < ROUGH * at.value
         if too_rough:
             return None
-        policy.precondition(at.scores.__getitem__)
+        policy.prepare(goal, at.scores.__getitem__)
         self.gap = policy.still_to_fall(at.gradient)
         size = norm(at.gradient)
         there = self.look(at.w - policy.solve(at.gradient, at.scores.__getitem__, size / self.size))

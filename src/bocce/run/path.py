@@ -142,6 +142,10 @@ class PathSolver:
         self.scored_variance = 0.0  # of the last model's losses on the scored rows, if known
 
     @cached_property
+    def is_small(self) -> bool:
+        return SmallNewton.suits(self.inner)
+
+    @cached_property
     def unit_penalty(self) -> Problem:
         return self.p.replace(l2=1.0)
 
@@ -161,8 +165,7 @@ class PathSolver:
         if follow:
             assert self.leader is not None
             self.cache.follow(self.leader.cache, self.p.loss.quadratic)
-        small = SmallNewton.suits(self.inner.replace(l2=l2))
-        result = self.next_run(l2, EXACT if small else 0.0)
+        result = self.next_run(l2, EXACT if self.is_small else 0.0)
         return self.p.join_intercept(result.w, result.intercept)
 
     def next_run(self, l2: float, share: float = 0.0) -> Result:
@@ -245,9 +248,12 @@ def extrapolate(ends: list[tuple[float, Array]], l2: float) -> Array:
     >>> extrapolate([(10.0, np.array([1.0])), (1.0, np.array([2.0]))], 0.1).round(9)
     array([3.])
     """
-    logs = np.log([known for known, _ in ends])
+    logs = np.log([known for known, _ in ends]).tolist()
+    place = float(np.log(l2))
     point = np.zeros_like(ends[0][1])
     for j, (_, w) in enumerate(ends):
-        others = np.delete(logs, j)
-        point += np.prod((np.log(l2) - others) / (logs[j] - others)) * w
+        factor = 1.0
+        for other in logs[:j] + logs[j + 1 :]:
+            factor *= (place - other) / (logs[j] - other)
+        point += factor * w
     return point

@@ -190,9 +190,13 @@ class NewtonPolicy(IdentityPolicy):
         return here and len(problem.shape) > 1 and bool(problem.rows.d <= MOST_COLUMNS)
 
     def update(self, view: View) -> Metric | None:
-        self.goal = view.goal
-        self.precondition(view.scores)
+        self.prepare(view.goal, view.scores)
         return NewtonMetric(self, view.scores, view.gradient_ratio)
+
+    def prepare(self, goal: Goal, scores: ScoresOf) -> None:
+        """Before a step towards the goal, from the point with these scores."""
+        self.goal = goal
+        self.precondition(scores)
 
     def _take_products(self, rough: bool) -> None:
         """Use the rows as the run before had them, or in float64 if not ``rough``."""
