@@ -3,11 +3,15 @@
     python benchmarks/ablate.py [--repeats 5] [--only NAME ...] [--quick]
 
 A line of the table ``CASES`` is a special case, what switches it off (names in the package and what
-stands in their place), and the data on which it should gain. Printed are the least CPU times of a
-fit, in milliseconds, with and without it; the ratio is off over on, so that above 1 the case gains.
-A case earns its place where it gains a factor of 1.3 and 5 ms on the same data. One that does so
-nowhere "goes". --quick: data of more than 2e6 numbers are cut to so many rows. Real data come
-from BOCCE_DATA; without it, made data of the same shape stand in for them, and the line says so.
+stands in their place), and the data on which it should gain. Not in the table is what a fit needs
+to be right or to fit into memory, such as batches where the scores of a file find no room.
+
+Printed are the least CPU times of a fit, in milliseconds, with and without it; the ratio is off
+over on, so that above 1 the case gains. A case earns its place where it gains a factor of 1.3 and
+5 ms on the same data. One that does so nowhere "goes". Of "reads of a file" the reads of parts
+stand in place of milliseconds. --quick: data of more than 2e6 numbers are cut to so many rows. Real
+data come from BOCCE_DATA; without it, made data of the same shape stand in for them, and the line
+says so.
 """
 
 from __future__ import annotations
@@ -32,10 +36,14 @@ import pyarrow as pa  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
 from _peers_cells import load, simulated, wide, words  # noqa: E402
 from sklearn.feature_extraction.text import HashingVectorizer  # noqa: E402
+from sklearn.metrics import r2_score  # noqa: E402
 from text import pieces  # noqa: E402
 
 import bocce  # noqa: E402
 from bocce.plane import IdentityPolicy  # noqa: E402
+from bocce.plane.metrics.hessian_operator import HessianRows  # noqa: E402
+from bocce.plane.parts import parts_of  # noqa: E402
+from bocce.rows import Parts  # noqa: E402
 from bocce.sklearn import (  # noqa: E402
     HeavyBallClassifier,
     HeavyBallClassifierCV,
@@ -94,6 +102,25 @@ def three_classes() -> Data:
     return X, np.argmax(X[:, :3] + rng.gumbel(size=(2_000, 3)), axis=1)
 
 
+def probe() -> Data:
+    """Features of a network, as a linear probe has them: ten classes, single precision."""
+    rng = np.random.default_rng(0)
+    mix = rng.standard_normal((256, 256)) / np.geomspace(1.0, 30.0, 256)
+    X = np.tanh(rng.standard_normal((20_000, 256)) @ mix).astype(np.float32)
+    y = np.argmax(X @ rng.standard_normal((256, 10)) + rng.gumbel(size=(20_000, 10)), axis=1)
+    return X, y
+
+
+def counts() -> Data:
+    X, _ = simulated(500, 2_000)
+    return X, np.random.default_rng(0).poisson(np.exp(0.3 * X[:, 0])).astype(np.float64)
+
+
+def dense(data: Data) -> Data:
+    X, y = data
+    return (X.toarray() if sp.issparse(X) else X), y
+
+
 def half_empty() -> Data:
     """Sparse rows of which half the entries are not 0."""
     X, y = simulated(20_000, 50)
@@ -120,6 +147,9 @@ SETS: dict[str, Callable[[], Data]] = {
     "sector": lambda: real("sector", 6_412, 55_197, 0.003),
     "words": lambda: words(20_000, 30_000, 50),
     "half empty": half_empty,
+    "probe": probe,
+    "covtype dense": lambda: dense(SETS["covtype"]()),
+    "counts 500 x 2000": counts,
     "hashed text": hashed,
     "diabetes": lambda: datasets.load_diabetes(return_X_y=True),
     "2k x 50": lambda: datasets.make_regression(2_000, 50, noise=10.0, random_state=0),
@@ -153,12 +183,29 @@ def from_file(X: Any, y: np.ndarray) -> Fit:
     return fit
 
 
+def on_the_plane(X: Any, y: np.ndarray) -> Fit:
+    problem = bocce.Logistic(X, y, l2=1.0 / len(y))
+    return lambda: bocce.minimize(problem, tol=1e-6)
+
+
+def in_batches(X: Any, y: np.ndarray) -> Fit:
+    problem = bocce.Logistic(X, y, l2=1.0 / len(y))
+    table = bocce.schedules.sgd(2_000, L=problem.constants().L_max)
+    return lambda: bocce.minimize(problem, table, batch_size=32, record_every=2_000)
+
+
 MODELS: dict[str, Callable[[Any, np.ndarray], Fit]] = {
     "classifier": lambda X, y: lambda: HeavyBallClassifier(l2=1.0 / len(y)).fit(X, y),
     "regressor": lambda X, y: lambda: HeavyBallRegressor(l2=1.0 / len(y)).fit(X, y),
+    "logistic": lambda X, y: (
+        lambda: bocce.minimize(bocce.Logistic(X, y, l2=1.0 / len(y)), tol=1e-6)
+    ),
+    "Poisson": lambda X, y: lambda: HeavyBallRegressor(loss="poisson", l2=1e-3).fit(X, y),
+    "batches": in_batches,
     "classifier CV": lambda X, y: lambda: HeavyBallClassifierCV().fit(X, y),
     "regressor CV": lambda X, y: lambda: HeavyBallRegressorCV(cv=5).fit(X, y),
     "file": from_file,
+    "reads of a file": from_file,  # these are counted in place of milliseconds
 }
 
 
@@ -167,6 +214,14 @@ MODELS: dict[str, Callable[[Any, np.ndarray], Fit]] = {
 
 def never(*args: Any, **more: Any) -> bool:
     return False
+
+
+def rows_as_they_are(rows: Any, outputs: int, rough: bool = True) -> HessianRows:
+    return HessianRows(parts_of(rows, outputs), False)
+
+
+def checked_r2(Y: np.ndarray, guesses: list[np.ndarray], weights: Any) -> np.ndarray:
+    return np.array([r2_score(Y, guess, sample_weight=weights) for guess in guesses])
 
 
 def nothing(*args: Any, **more: Any) -> None:
@@ -197,7 +252,7 @@ CASES = [
     Case(
         "metric: row space",
         {"bocce.plane.metrics.rowspace.RowSpacePolicy.suits": never},
-        ("200 x 500, classifier", "wide, classifier"),
+        ("wide, classifier", "wide, logistic", "counts 500 x 2000, Poisson"),
     ),
     Case(
         "metric: Hessian",
@@ -212,12 +267,12 @@ CASES = [
     Case(
         "metric: conjugate gradients for several outputs",
         {"bocce.plane.metrics.newton_cg.NewtonPolicy.suits": never},
-        ("digits, classifier", "hashed text, classifier"),
+        ("digits, classifier", "probe, classifier"),
     ),
     Case(
         "products with the Hessian in float32",
-        {"bocce.plane.metrics.hessian_operator.narrowed": lambda rows: rows},
-        ("digits, classifier", "hashed text, classifier"),
+        {"bocce.plane.metrics.newton_cg.HessianRows.of": rows_as_they_are},
+        ("digits, classifier", "probe, classifier"),
     ),
     Case(
         "paths that are scored: Newton steps in float32",
@@ -232,17 +287,12 @@ CASES = [
     Case(
         "start on a sample of rows in memory",
         {"bocce.plane.plane.sample_pays": never},
-        ("covtype, classifier",),
+        ("covtype dense, logistic", "covtype, classifier"),
     ),
     Case(
         "guessed gradients (files)",
         {"bocce.plane.scores.file.FileScores.predicts_gradient": never},
-        ("ijcnn1, file", "covtype, file"),
-    ),
-    Case(
-        "start in batches",
-        {"bocce.run.controllers.batches_pay": never},
-        ("covtype, classifier",),
+        ("ijcnn1, file", "ijcnn1, reads of a file"),
     ),
     Case(
         "sparse rows: columns without an entry",
@@ -269,6 +319,41 @@ CASES = [
         {"bocce.sklearn._ridge.affordable": never},
         ("diabetes, regressor CV", "2k x 50, regressor CV"),
     ),
+    Case(
+        "cross-validated ridge: R^2 without scikit-learn's checks",
+        {"bocce.sklearn._ridge.r2_scores": checked_r2},
+        ("diabetes, regressor CV", "2k x 50, regressor CV"),
+    ),
+    Case(
+        "Hessian: of sampled rows",
+        {"bocce.plane.metrics.hessian.HessianPolicy._first_rows": lambda policy: policy.n},
+        ("covtype dense, logistic", "w8a, classifier", "ijcnn1, classifier"),
+    ),
+    Case(
+        "softmax: few classes one after the other",
+        {"bocce.losses.softmax.FEW_CLASSES": 0},
+        ("2k x 20 x 3, classifier", "digits, classifier", "probe, classifier"),
+    ),
+    Case(
+        "several outputs: parts that stay in the cache",
+        {"bocce.plane.parts.NUMBERS": 1 << 40},
+        ("digits, classifier", "probe, classifier"),
+    ),
+    Case(
+        "batches of sparse rows: columns that are not touched",
+        {"bocce.engines.numba.scaled.PAYS_BELOW": 0.0},
+        ("words, batches", "sector, batches"),
+    ),
+    Case(
+        "batches of dense rows: rows of whole cache lines",
+        {"bocce.engines.numba.pack.OWN_BYTES": 0},
+        ("ijcnn1, batches", "probe, batches"),
+    ),
+    Case(
+        "columns of unlike size: a scaled frame",
+        {"bocce.problems.frame.BETTER": math.inf},
+        ("cancer, classifier", "covtype dense, logistic", "words, classifier"),
+    ),
 ]
 
 
@@ -288,16 +373,24 @@ def without(case: Case) -> Iterator[None]:
 # -- measuring -------------------------------------------------------------------------------------
 
 
-def spent(fit: Fit) -> float:
-    """Milliseconds of CPU time."""
+def milliseconds(fit: Fit) -> float:
+    """Of CPU time."""
     begin = time.process_time()
     fit()
     return 1e3 * (time.process_time() - begin)
 
 
+def reads(fit: Fit) -> float:
+    """Parts that are read, which is what a fit of a file on a disk waits for."""
+    with mock.patch.object(Parts, "read", autospec=True, side_effect=Parts.read) as read:
+        fit()
+    return float(read.call_count)
+
+
 def measured(case: Case, what: str, repeats: int, quick: bool) -> Gain:
     """The least times with and without a case, in turns behind a first turn that compiles."""
     name, model = what.split(", ")
+    spent = reads if model == "reads of a file" else milliseconds
     X, y = loaded(name, QUICK_NUMBERS if quick else math.inf)
     fit = MODELS[model](X, y)
     on = []

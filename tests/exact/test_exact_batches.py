@@ -419,3 +419,14 @@ def test_one_step_that_ends_at_the_minimiser_counts_as_one(method):
     curve = batch_curve(bocce.LeastSquares(X, y), 0.1, method=method, batches=[40, 20, 10])
     assert 0.0 < curve.steps[-1] <= 1.0
     assert np.all(np.diff(curve.steps) < 0.0)
+
+
+def test_batches_may_be_shares_of_the_rows():
+    X, y, _ = bocce.data.regression(n=200, d=3, kappa=10.0, noise_var=0.1)
+    p = bocce.LeastSquares(X, y)
+    shares = batch_curve(p, 0.1, method="sgd", batches=[0.05, 0.5, 1.0])
+    rows = batch_curve(p, 0.1, method="sgd", batches=[10, 100, 200])
+    assert shares.batch_sizes.tolist() == [10, 100, 200]
+    np.testing.assert_array_equal(shares.steps, rows.steps)
+    with pytest.raises(TypeError, match="batches=10 must be a list of at least three sizes"):
+        batch_curve(p, 0.1, batches=10)

@@ -205,7 +205,7 @@ def batch_curve(
     target: float,
     *,
     method: str = "heavy-ball",
-    batches: Sequence[int] | None = None,
+    batches: Sequence[int | float] | None = None,
     of: str = "gap",
 ) -> BatchCurve:
     """The steps that each batch size needs, on average, until E f - f* is ``target`` of the start.
@@ -228,8 +228,9 @@ def batch_curve(
         The value at the end over the value at the start, 0 < target < 1.
     method : str, default "heavy-ball"
         "sgd", "heavy-ball", or a name of ``bocce.schedules.REGISTRY``.
-    batches : sequence of int, optional
-        Rows of each batch, at least 3 sizes; by default 8 sizes around ``theory.useful_batch``.
+    batches : sequence of int or float, optional
+        Rows of each batch, or shares of n; at least 3 sizes. By default 8 sizes around
+        ``theory.useful_batch``.
     of : {"gap", "error"}, default "gap"
         The value: E f - f*, or E||w - w*||^2.
 
@@ -255,13 +256,13 @@ def batch_curve(
     where = "batch_curve"
     target = _checks.real(where, "target", target, above=0.0, below=1.0, remedy="0.01 is usual")
     _checks.choice(where, "of", of, ["gap", "error"])
-    _checks.choice(where, "method", method, [*SEARCHED, *REGISTRY])
+    _checks.choice(where, "method", method, list({**SEARCHED, **REGISTRY}))
     facts = batch_facts(model)
     if batches is None:
         sizes = _sizes(facts, target, model.n)
     else:
-        sizes = sorted(set(batches), reverse=True)
-    noises = np.array([_zeta0_2(where, model, b) for b in sizes])
+        sizes = sorted(set(_in_rows(where, model, batches)), reverse=True)
+    noises = np.array([_sampling(where, model, b)[1] for b in sizes])
     if len(sizes) < 3:
         rule = "at least three sizes"
         raise _checks.refused(ValueError, where, "batches", batches, rule, "two numbers are fitted")
@@ -286,10 +287,19 @@ def batch_curve(
     )
 
 
-def _zeta0_2(where: str, model: Model, b: int) -> float:
+def _in_rows(where: str, model: Model, batches: Sequence[int | float]) -> list[int]:
+    if np.ndim(batches) != 1:
+        rule = "a list of at least three sizes, or None"
+        raise _checks.refused(TypeError, where, "batches", batches, rule, "such as [10, 100, 1000]")
+    return [_sampling(where, model, b)[0] for b in batches]
+
+
+def _sampling(where: str, model: Model, batch: int | float) -> tuple[int, float]:
+    """The batch in rows, and zeta0^2."""
     if isinstance(model, Gaussian):
-        return sampling(where, model, b)[1]
-    return zeta2(model.n, batch_rows(where, b, model.n))
+        return sampling(where, model, batch)
+    b = batch_rows(where, batch, model.n)
+    return b, zeta2(model.n, b)
 
 
 def _sizes(facts: BatchFacts, target: float, n: int | None) -> list[int]:
