@@ -202,3 +202,13 @@ def test_conjugate_gradients_of_more_steps_than_eigenvalues(scale):
         alpha, beta, _ = conjugate_gradients(adjoint.Means(lam, np.ones(lam.size), 0.5 * lam), 300)
         assert (alpha > 0.0).all()
         assert ((beta >= 0.0) & (beta < 1.0)).all()
+
+
+@pytest.mark.parametrize("low", [1e-300, 1e-60, 1e-34, 1e-20, 1.0])
+@pytest.mark.parametrize("high", [1.0, 1e60])
+@pytest.mark.parametrize("n", [None, 100])
+def test_a_spectrum_of_any_width_has_a_best_schedule(low, high, n):
+    """Methods whose constants do not fit into float64 are left out of the search."""
+    found = best_schedule(Gaussian(high * np.array([low, 1.0]), noise=0.1, n=n), 2, 5)
+    assert np.isfinite(found.value)
+    assert (found.schedule.alpha > 0.0).all()

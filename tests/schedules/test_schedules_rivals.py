@@ -193,6 +193,16 @@ def test_robust_accelerated_is_its_printed_formula(log_kappa, share):
     assert fast.theta[0] == pytest.approx(triple.theta[0], rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize("kappa", [1e20, 1e33, 1e100, 1e300])
+def test_constants_that_are_far_apart_leave_positive_steps_or_are_refused(kappa):
+    assert schedules.asgd(1, 1.0, 1.0 / kappa, 2.0, 3.0, n=100, b=1).alpha[0] > 0.0
+    if kappa < 1e30:
+        assert schedules.robust_accelerated(1, 1.0, 1.0 / kappa).alpha[0] > 0.0
+    else:
+        with pytest.raises(ValueError, match="L/mu is too large for float64: raise mu"):
+            schedules.robust_accelerated(1, 1.0, 1.0 / kappa)
+
+
 def test_robust_accelerated_refuses_a_negative_lookahead():
     """The paper's own example, (0.019, 0.66, -3.63) at r = 0.9 and kappa = 2."""
     with pytest.raises(ValueError, match=r"robust_accelerated: rate=0.9 must be .*<= 0.414"):

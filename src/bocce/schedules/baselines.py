@@ -105,9 +105,9 @@ def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     a = 1.0 / (9.0 * q)
     delta = 0.2 / smooth
     xi = 1.0 / (mu * long)
-    push = p * delta + (1.0 - p) * xi
-    pull = (1.0 - a) * p * delta
-    return Schedule(push - pull, p * (1.0 - a), pull / (push - pull), "asgd", T=T)
+    # alpha (1+theta) less alpha theta, without a difference: with a large q nothing would be left.
+    alpha = a * p * delta + xi / (1.0 + long)
+    return Schedule(alpha, p * (1.0 - a), (1.0 - a) * p * delta / alpha, "asgd", T=T)
 
 
 def triple_momentum(T: int, L: float, mu: float) -> Schedule:
@@ -220,7 +220,13 @@ def robust_accelerated(T: int, L: float, mu: float, rate: float | None = None) -
 def _slowed(where: str, rate: float | None, fastest: float, name: str, most: float = 1.0) -> float:
     """The given rate, checked; without one, half of the fastest speed 1 - r, at most ``most``."""
     if rate is None:
-        return min(0.5 * (1.0 + fastest), most)
+        usual = min(0.5 * (1.0 + fastest), most)
+        if usual == 1.0:
+            raise ValueError(
+                f"{where}: the error factor a step is 1 but for rounding, must be below 1; L/mu is "
+                "too large for float64: raise mu."
+            )
+        return usual
     remedy = f"{fastest:.6g} is {name}; leave rate out for half of its speed"
     least = fastest - 1e-12  # the caller's own rounding of the fastest rate
     if most < 1.0:
