@@ -5,15 +5,17 @@ Needs Debian's chromium and chromium-driver: ``make test-browser``. Screenshots 
 
 import io
 import json
+import math
 import time
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bocce
 import explorer_golden as golden
-from bocce import explorer
+from bocce import exact, explorer
 
 pytestmark = pytest.mark.browser
 
@@ -94,7 +96,9 @@ def test_it_is_one_small_file_that_asks_for_nothing(opened, page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_six_screens_are_drawn(opened, scheme):
-    put(opened, theme=scheme)
+    if scheme == "dark":
+        opened.find_element("id", "theme").click()
+    assert opened.execute_script("return document.documentElement.dataset.theme") == scheme
     ARTIFACTS.mkdir(parents=True, exist_ok=True)
     for screen in SCREENS:
         opened.execute_script("bocce.explorer.go(arguments[0])", screen)
@@ -197,7 +201,9 @@ def test_the_story_tells_the_truth(opened):
 
     get("bocce.explorer.go(1)")
     settle(opened)
-    assert 15.5 < steps("sgd") / steps("shb") < 16.5
+    kappa = get("return bocce.explorer.page.model.kappa")
+    assert steps("sgd") == pytest.approx(kappa * math.log(10), rel=0.01)
+    assert steps("shb") == pytest.approx(2 * kappa**0.5 * math.log(10), rel=0.05)
     exactly = error("sgd")
     get("bocce.explorer.go(2)")
     settle(opened)
@@ -206,6 +212,9 @@ def test_the_story_tells_the_truth(opened):
     get("bocce.explorer.go(4)")
     settle(opened)
     found = get("return bocce.explorer.page.thresholds")
+    text = opened.find_element("id", "screen-text").text
+    assert "exact limit is 88 rows of 100" in text
+    assert "b*, 100 rows here" in text
     assert 87 < found["exact"] < 88
     assert found["certified"] == pytest.approx(found["exact"], rel=1e-9)
     assert found["paper"] > 99
@@ -214,6 +223,96 @@ def test_the_story_tells_the_truth(opened):
     settle(opened)
     others = get("return bocce.explorer.page.shown.filter(m => m !== 'mass-avg')")
     assert all(error("mass-avg") < error(name) for name in others)
+
+
+CURVES = """
+    const { page } = bocce.explorer, { state, model, curves, shown } = page;
+    return {
+      measure: state.measure, T: model.T, b: model.b, n: model.n, noise: model.noise,
+      spectrum: [...model.spectrum], start: [...model.start], one: model.L_max !== null,
+      curves: Object.fromEntries(shown.map((m) => [m, [...curves[m][state.measure]]])),
+      tables: Object.fromEntries(shown.map((m) => {
+        const { alpha, beta, theta } = m === "best" || m === "yours"
+          ? { alpha: [], beta: [], theta: [] } : bocce.schedule(m, {
+            T: model.T, n: model.n, b: model.b, L: 1, mu: model.mu,
+            L_max: model.R, kappa_tilde: model.kappa_tilde });
+        return [m, [[...alpha], [...beta], [...theta]]];
+      })),
+      found: page.found, words: document.querySelector("#words").textContent,
+    };
+"""
+
+
+def claims(curves):
+    """What a headline may say of these curves, computed anew."""
+    T = len(next(iter(curves.values()))) - 1
+    ends = {m: c[T] / c[0] if c[T] is not None else math.inf for m, c in curves.items()}
+    grown = [m for m, end in ends.items() if not end <= 1]
+    fell = [m for m in curves if m not in grown]
+    found = {"grown": grown, "lowest": min(fell, key=ends.get, default=None)}
+    sgd = curves.get("sgd", [None])[-1]
+    known = {m: [math.inf if y is None else y for y in c] for m, c in curves.items() if m != "sgd"}
+    found["matched"], found["above"] = {}, []
+    if sgd is not None:
+        below = {m: [k for k, y in enumerate(c) if y <= sgd] for m, c in known.items()}
+        found["matched"] = {m: ks[0] for m, ks in below.items() if ks}
+        found["above"] = [m for m in known if m in fell and known[m][-1] > sgd]
+    return found
+
+
+@pytest.mark.parametrize("measure", ["error2", "gap", "grad2"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_headline_is_read_off_the_curves_that_are_shown(opened, screen, measure):
+    opened.execute_script("bocce.explorer.go(arguments[0])", screen)
+    settle(opened)
+    put(opened, measure=measure)
+    page = opened.execute_script(CURVES)
+    found = claims(page["curves"])
+    for name in ("grown", "above"):
+        assert sorted(page["found"][name]) == sorted(found[name])
+    for name in ("lowest", "matched"):
+        assert page["found"][name] == found[name]
+    labels = dict(opened.execute_script(
+        "return [...document.querySelectorAll('#methods [data-method]')]"
+        ".map(e => [e.dataset.method, e.childNodes[1].textContent])"
+    ))  # fmt: skip
+    first, *rest = page["words"].split("; ")
+    assert labels[found["lowest"]] + " ends lowest" in first
+    said = " ".join(rest)
+    for name, k in found["matched"].items():
+        assert f"{labels[name]} after {k:,}" in said.replace("\u202f", ",").replace(" and ", " ")
+    assert ("above SGD" in said) == bool(found["above"])
+    assert ("above their start" in said or "above its start" in said) == bool(found["grown"])
+
+
+def test_the_curves_of_the_headline_are_those_of_python(opened):
+    opened.execute_script("bocce.explorer.go(6)")
+    settle(opened)
+    page = opened.execute_script(CURVES)
+    model = exact.Gaussian(page["spectrum"], noise=page["noise"], start=page["start"], n=page["n"])
+    for name, columns in page["tables"].items():
+        if columns[0]:
+            ours = exact.expected(model, bocce.Schedule(*map(np.array, columns)), page["b"])
+            np.testing.assert_allclose(page["curves"][name], ours.error2, rtol=1e-9)
+
+
+def test_the_parts_of_the_error_add_up_and_are_pythons(opened):
+    """Sampling noise is what remains without noise of the targets; target noise is the rest."""
+    opened.execute_script("bocce.explorer.go(5)")
+    settle(opened)
+    page = opened.execute_script(CURVES)
+    parts = opened.execute_script(
+        "return Object.fromEntries(Object.entries(bocce.explorer.page.parts).map(([m, p]) =>"
+        " [m, [p.bias, p.sampling, p.targets].map((c) => [...c])]))"
+    )
+    spectrum, start, n, b = (page[name] for name in ("spectrum", "start", "n", "b"))
+    for name, (bias, sampling, targets) in parts.items():
+        table = bocce.Schedule(*map(np.array, page["tables"][name]))
+        whole = np.array(page["curves"][name])
+        np.testing.assert_allclose(np.sum([bias, sampling, targets], axis=0), whole, rtol=1e-9)
+        quiet = exact.expected(exact.Gaussian(spectrum, start=start, n=n), table, b)
+        np.testing.assert_allclose(np.add(bias, sampling), quiet.error2, rtol=1e-9)
+        assert targets[-1] > sampling[-1], "at the end the noise of the targets is what is left"
 
 
 def test_it_can_be_read_aloud(opened):
@@ -299,3 +398,12 @@ def test_a_data_set_of_ones_own(browser, tmp_path):
     assert state(browser, "spectrum") == "data"
     assert browser.execute_script("return bocce.explorer.page.model.kappa") == pytest.approx(50.0)
     assert name in browser.find_element("id", "preset").text
+
+
+def test_every_method_has_a_colour(opened):
+    missing = opened.execute_script(
+        "const style = getComputedStyle(document.documentElement);"
+        "return [...document.querySelectorAll('#methods [data-method]')]"
+        ".map((e) => e.dataset.method).filter((m) => !style.getPropertyValue('--' + m).trim())"
+    )
+    assert missing == []

@@ -28,9 +28,10 @@ function draw_curves(page) {
   for (const [name, ys] of measured) {
     if (runs[name] && state.measure === "error2") line(name, runs[name], "opacity:.55", "curve thin");
     if (state.split && state.measure === "error2") {
-      const { error2, bias2 } = curves[name];
-      line(name, bias2, "stroke-dasharray:1 4", "curve thin");
-      line(name, error2.map((e, k) => Math.max(e - bias2[k], 0)), "stroke-dasharray:5 4", "curve thin");
+      const { bias, sampling, targets } = page.parts[name];
+      line(name, bias, "stroke-dasharray:1 4", "curve thin");
+      line(name, sampling, "stroke-dasharray:6 4", "curve thin");
+      line(name, targets, "stroke-dasharray:9 3 2 3", "curve thin");
     }
     const path = line(name, ys, dash(name) + (name === "mass-avg" ? ";stroke-width:3" : ""));
     if (!path.end) continue;
@@ -48,6 +49,17 @@ function draw_curves(page) {
   page.note("curves", curves_note(state, runs));
 }
 
+// The error as a sum: of the mean of all runs, of a batch's choice of rows, and of the noise of the targets.
+// Second moments are linear in the variance of the targets, so the last part is the whole less that without it.
+function parts_of(model, table, { error2, bias2 }) {
+  const exact = model.noise > 0 ? curve_of({ ...model, noise: 0 }, table).error2 : error2;
+  return {
+    bias: bias2,
+    sampling: exact.map((e, k) => Math.max(e - bias2[k], 0)),
+    targets: error2.map((e, k) => Math.max(e - exact[k], 0)),
+  };
+}
+
 function last_finite(ys) {
   for (let k = ys.length - 1; k > 0; k--) if (ys[k] < Infinity) return ys[k];
   return ys[0];
@@ -55,10 +67,11 @@ function last_finite(ys) {
 
 function curves_note(state, runs) {
   if (state.measure !== "error2" && (state.split || state.run)) {
-    return "Bias, noise and single runs are shown for E‖w − w*‖².";
+    return "The parts of the error and single runs are shown for E‖w − w*‖².";
   }
   if (state.split) {
-    return "Thick: the error. Dotted: its bias, what the mean of all runs leaves. Dashed: its noise, how runs differ.";
+    return "Thick: the error, a sum of three. Dotted: bias, what the mean of all runs leaves. Dashed: sampling noise, which "
+      + "rows are in the batch; it falls with the error. Dash-dot: target noise, no model fits all rows; it stays.";
   }
   if (state.run) return `Thin: one run of each (number ${state.run}). Thick: the mean over all runs, computed and not sampled.`;
   return "Means over all batches, computed and not sampled. A cross: the error grows without limit.";

@@ -13,12 +13,14 @@ function compute() {
   page.best = best_heavy_ball(model.kappa, model.R, zeta2(model.n, model.b));
   page.thresholds = page.once("thresholds", () => thresholds_of(model));
   page.curves = {};
+  page.parts = {};
   page.rows = {};
   page.runs = {};
   for (const name of page.shown) {
     const table = name === "best" ? constant(model.T, page.best.alpha, page.best.beta) : table_of(name, model);
     page.rows[name] = fastest_row(table);
     page.curves[name] = curve_of(model, table);
+    if (state.split) page.parts[name] = parts_of(model, table, page.curves[name]);
     if (state.run) {
       const { spectrum, noise, n, b, L_max, start } = model;
       page.runs[name] = sample({ spectrum, noise, n, b, L_max, start, seed: state.run, ...table });
@@ -47,6 +49,7 @@ function redraw(draft) {
   compute();
   page.dark = document.documentElement.dataset.theme === "dark";
   find("#words").innerHTML = sentence(page);
+  find("#screen-text").textContent = told_of(page);
   draw_methods();
   draw_curves(page);
   const done = draw_batches(page, draft);
@@ -263,9 +266,9 @@ function listen_to_readouts() {
 // -- story, presets, copies, theme ------------------------------------------------------------------
 
 function tell(number) {
-  const { name, text, view } = number ? SCREENS[number - 1] : PLAY;
+  const { name, view, formula, proof } = number ? SCREENS[number - 1] : PLAY;
   find("#screen-title").textContent = number ? `${number}. ${name}` : name;
-  find("#screen-text").textContent = text;
+  find("#screen-formula").innerHTML = formula ? `${formula} <span>Proof: ${proof_link(proof)}</span>` : "";
   document.querySelectorAll("#screens button").forEach((button, i) => {
     if (i + 1 !== number) return button.removeAttribute("aria-current");
     button.setAttribute("aria-current", "step");
@@ -367,6 +370,6 @@ function start() {
 window.bocce = {
   zeta2, batch_threshold, lower_bound_threshold, certificate, certified_rate, certified_batch_size,
   best_heavy_ball, edge, useful_batch, stage_count, schedule, expected, mean_square_rate, critical_batch_size, stationary, sample,
-  explorer: { page, set, go, redraw, texts: () => [command_text(page), python_text(page)] },
+  explorer: { page, set, go, redraw, findings, texts: () => [command_text(page), python_text(page)] },
 };
 start();

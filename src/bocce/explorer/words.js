@@ -2,23 +2,49 @@
 
 const strong = (text, bad) => `<b${bad ? ' class="bad"' : ""}>${text}</b>`;
 
-// Two digits: what a sentence can carry.
-function rounded(x) {
-  if (x < 10) return String(Number(x.toPrecision(2)));
-  const unit = 10 ** (Math.floor(Math.log10(x)) - 1);
-  return number_text(Math.round(x / unit) * unit);
+// What the drawn curves say: where each ends, and when it first is as low as SGD at the end.
+function findings({ model, curves, shown, state }) {
+  const ends = {}, matched = {}, grown = [], above = [];
+  const sgd = curves.sgd && curves.sgd[state.measure][model.T];
+  for (const name of shown) {
+    const ys = curves[name][state.measure], end = ys[model.T] / ys[0];
+    ends[name] = end;
+    if (!(end <= 1)) grown.push(name);
+    if (name === "sgd" || !(sgd < Infinity)) continue;
+    const k = ys.findIndex((y) => y <= sgd);
+    if (k >= 0) matched[name] = k;
+    if (end <= 1 && ys[model.T] > sgd) above.push(name);
+  }
+  const lowest = shown.filter((name) => ends[name] <= 1).sort((a, b) => ends[a] - ends[b])[0] || null;
+  return { ends, matched, grown, above, lowest };
 }
 
-function sentence({ model, best, thresholds }) {
-  const { n, b, T } = model, batch = b === n ? `With all ${number_text(n)} rows in every batch`
+const listed = (parts) => (parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`);
+const labels_of = (names) => listed(names.map((name) => label_of(name)));
+
+function sentence(page) {
+  const { model, thresholds } = page, { n, b, T } = model, said = page.found = findings(page);
+  const batch = b === n ? `With all ${number_text(n)} rows in every batch`
     : `With ${strong(number_text(b))} of ${number_text(n)} rows a batch`;
-  const gain = best.gain < 1.02 ? "momentum is worth nothing: the best heavy ball is SGD"
-    : `momentum makes ${number_text(T)} steps do the work of ${strong(rounded(T * best.gain))}`;
-  const least = Math.floor(thresholds.exact) + 1;
-  let limit = `below ${strong(number_text(least))} rows the paper's heavy ball diverges`;
-  if (thresholds.exact < 1) limit = "the paper's heavy ball is stable at every batch size";
-  else if (b < least) limit = `the paper's heavy ball ${strong("diverges", true)}: it needs ${strong(number_text(least))} rows`;
-  return `${batch}, ${gain}; ${limit}.`;
+  const parts = [];
+  if (said.lowest === null) parts.push(`no method that is shown ends below its start after ${number_text(T)} steps`);
+  else {
+    const end = said.ends[said.lowest], share = end < LOWEST ? "below what is drawn" : `at ${strong(number_text(end))} of its start`;
+    parts.push(`${label_of(said.lowest)} ends lowest after ${number_text(T)} steps, ${share}`);
+  }
+  const reached = Object.entries(said.matched).map(([name, k]) => `${label_of(name)} after ${strong(number_text(k))}`);
+  if (reached.length) parts.push(`the level where SGD ends is reached by ${listed(reached)} steps`);
+  if (said.above.length) parts.push(`${labels_of(said.above)} ${said.above.length > 1 ? "end" : "ends"} above SGD`);
+  if (said.grown.length) parts.push(`${labels_of(said.grown)} ${strong(said.grown.length > 1 ? "end above their start" : "ends above its start", true)}`);
+  return `${batch}, ${parts.join("; ")}. ${limit_words(n, b, Math.floor(thresholds.exact) + 1)}`;
+}
+
+// On average over all runs, without end: the critical batch of the paper's constants.
+function limit_words(n, b, least) {
+  if (least <= 1) return "The paper's heavy ball is stable at every batch size.";
+  if (least > n) return "The paper's heavy ball diverges at every batch size.";
+  const limit = `The paper's heavy ball diverges below ${strong(number_text(least))} rows`;
+  return b < least ? `${limit}, so ${strong("here", true)}.` : `${limit}.`;
 }
 
 const digits = (x) => Number(x.toPrecision(6));
