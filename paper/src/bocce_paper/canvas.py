@@ -18,10 +18,10 @@ PLACES = ((0.98, 0.97), (0.98, 0.03), (0.02, 0.03), (0.02, 0.97), (0.98, 0.5))  
 GRADIENT = "gradient norm (log)"
 ITERATION = "iteration"
 SETTING_WORDS = {
-    "paper": "as the paper says",
+    "paper": "the paper's words, on rows of equal size: our reading",
     "released-rows": "the paper's methods on the rows of the released code",
-    "authors": "as the released code does",
-    "published": "as the published panel was made",
+    "authors": "the released code, its methods on its rows",
+    "published": "fitted to the one panel in the notebook of the release",
 }
 
 

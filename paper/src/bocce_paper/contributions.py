@@ -53,7 +53,7 @@ def _fall(results: Results) -> str:
         return ""
     return (
         f" Started at the minimiser, where noise is all there is, its squared error falls as "
-        f"T^{slope_in_T(found):.2f}."
+        f"T to the power {slope_in_T(found):.2f}."
     )
 
 

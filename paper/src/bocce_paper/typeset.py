@@ -55,7 +55,7 @@ def _words(text: str) -> str:
     >>> _words(r"From \\cref{thm:SHB_quad}, we see")
     'From thm:SHB_quad, we see'
     """
-    return REFERENCE.sub(r" \1", text).replace("  ", " ")
+    return REFERENCE.sub(r" \1", text).replace("  ", " ").replace("( ", "(")
 
 
 def _formula(latex: str) -> Piece:
