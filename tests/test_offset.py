@@ -1,7 +1,5 @@
 """Offsets: known numbers that are added to the scores."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -106,7 +104,7 @@ def test_statsmodels_agrees(name, kind):
     p = bocce.Problem(X, y, name, intercept=True, offset=OFFSET)
     r = bocce.minimize(p, tol=1e-12)
     w = p.join_intercept(r.w, r.intercept)
-    numbers = p.y.real > 0 if name == "logistic" else np.asarray(y)
+    numbers = p.y > 0 if name == "logistic" else np.asarray(y)
     theirs = sm.GLM(
         numbers, np.column_stack([X, np.ones(N)]), family=FAMILIES[name], offset=OFFSET
     ).fit(tol=1e-14, maxiter=200, cov_type="nonrobust" if kind == "model" else "HC0")
@@ -144,7 +142,6 @@ def test_replacing_targets_keeps_the_offset(name):
     w = np.full(D, 0.2)
     assert p.replace(y=other).value(w) == again.value(w) != p.value(w)
     assert p.fingerprint() != bocce.Problem(X, targets(name), name).fingerprint()
-    assert pickle.loads(pickle.dumps(p.loss)).WithOffset is p.loss.WithOffset
     assert "offset" in repr(p)
 
 

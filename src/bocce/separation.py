@@ -100,7 +100,7 @@ def limit_scores(p: Problem, z: Array, d: Array | None) -> Array:
         return z
     if p.loss.multi_output:
         return np.where(stays(p, d), z, -INFINITE)
-    return np.where(stays(p, d), z, np.copysign(INFINITE, p.predict(d)))
+    return np.where(stays(p, d), z, np.copysign(INFINITE, p.rows.times(d)))
 
 
 def escape(p: Problem, inside: Frame | None, u: Array, most: int = MOST_ENTRIES) -> Array | None:

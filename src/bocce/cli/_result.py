@@ -48,9 +48,9 @@ class Fit(NamedTuple):
             found.add(*self.data.rows())
             return found
         p = self.problem
-        for X, y in p.given.read():
-            true = p.loss.targets(p.loss.problem_name, y.real, p.labels or ())[0]
-            offset = None if p.offset_column is None else y.imag
+        for X, stored in p.given.read():
+            y, offset = p.unstacked(stored)
+            true = p.loss.targets(p.loss.problem_name, y, p.labels or ())[0]
             found.add_encoded(X, true, None, offset)
         return found
 

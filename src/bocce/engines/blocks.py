@@ -32,8 +32,10 @@ class PartSums:
         total = np.zeros(at.shape)
         for X, stored in parts:
             block = self.widen(X)
-            y = p.encoded(stored)[0]
+            y, offset = p.encoded(stored)
             z = block @ at
+            if offset is not None and not p.loss.quadratic:
+                z += offset
             if want_loss:
                 loss += float(p.loss.value(z, y).sum())
             total += block.T @ p.loss.slope(z, y)

@@ -26,7 +26,6 @@ import numpy.typing as npt
 
 from .. import _checks
 from .._types import Array, Vector
-from .offset import class_with_offset
 from .residuals import Residuals
 from .targets import real_targets
 
@@ -95,12 +94,6 @@ class Loss(LossFunctions):
     log_link: ClassVar[bool] = False  # are predictions exp(z)?
     self_concordance: ClassVar[float | None] = None  # |third derivative| <= this times bend
     is_complete: ClassVar[bool] = True  # is no parameter left to the residuals of the fit?
-    Plain: ClassVar[type[Loss]]  # the class of this loss for targets without offsets
-    WithOffset: ClassVar[type[Loss]]  # the class for targets that carry offsets (offset.py)
-
-    def __init_subclass__(cls, carries_offset: bool = False) -> None:
-        if not carries_offset:
-            cls.Plain, cls.WithOffset = cls, class_with_offset(cls)
 
     def infimum(self, y: Array) -> Array:
         """The infimum of ``value`` over z.

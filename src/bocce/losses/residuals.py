@@ -55,12 +55,14 @@ class Residuals:
         return self.scale or self.mean(np.abs(self.values))
 
 
-def first_loss(loss: Loss, y: Array, weights: Array | None, intercept: bool) -> Loss:
-    """The loss with numbers for the parameters that are None, by the residuals of the median of y,
-    or without an intercept of zero. ``y`` may carry offsets."""
+def first_loss(
+    loss: Loss, y: Array, weights: Array | None, intercept: bool, offset: Array | None = None
+) -> Loss:
+    """The loss with numbers for the parameters that are None, by the residuals of the median of y
+    (minus the offset), or without an intercept of zero."""
     if loss.is_complete:
         return loss
-    r = Residuals(y.real - y.imag, weights)
+    r = Residuals(y if offset is None else y - offset, weights)
     if intercept:
         r = Residuals(r.values - r.quantile(r.values, 0.5), weights)
     return loss.suited_to(r)

@@ -205,7 +205,7 @@ class SmallNewton(Newton):
 
     def look(self, w: Array) -> NewtonPoint:
         p = self.problem
-        z = self.X @ w
+        z = p.shifted(self.X @ w)
         value, slope, bend = p.loss.value_slope_bend(z, p.y)
         if p.weight is not None:
             value = value * p.weight

@@ -165,10 +165,15 @@ def check_weights(where: str, weights: Vector | None, n: int) -> Array | None:
     return np.asarray(given / given.mean())
 
 
-def check_offset(where: str, offset: Vector | None, shape: tuple[int, ...]) -> Array | None:
-    """Known parts of the scores, of the shape of y; None stays None."""
+def check_offset(
+    where: str, offset: Vector | None, shape: tuple[int, ...], loss: Loss | None = None
+) -> Array | None:
+    """Known parts of the scores, of the shape of y, for a loss that they matter to; None stays
+    None."""
     if offset is None:
         return None
+    if loss is not None:
+        refuse_offset(loss)
     refuse_masks(where, "offset", offset)
     numbers = np.asarray(host(offset))
     _check_numeric(where, "offset", numbers, "for counts give the log of the exposure")
@@ -176,6 +181,30 @@ def check_offset(where: str, offset: Vector | None, shape: tuple[int, ...]) -> A
     if not _finite(numbers):
         raise _not_finite(where, "offset", int(np.argwhere(~np.isfinite(numbers))[0, 0]))
     return numbers.astype(np.float64)
+
+
+def refuse_offset(loss: Loss) -> None:
+    """Refuse an offset where it would be added to the scores of all classes."""
+    if loss.multi_output:
+        raise ValueError(
+            f"Problem: offset must be left out with the {loss.name} loss, because a number that is "
+            "added to the scores of all classes cancels; use it with two classes."
+        )
+
+
+def less_offset(loss: Loss, y: Array, offset: Array | None) -> Array:
+    """Encoded targets, of the squared loss without the offset, which it needs nowhere else.
+
+    >>> from bocce.losses import Poisson, Squared
+    >>> y, offset = np.array([3.0]), np.array([1.0])
+    >>> less_offset(Squared(), y, offset), less_offset(Poisson(), y, offset)
+    (array([2.]), array([3.]))
+    """
+    if offset is None or not loss.quadratic:
+        return y
+    y = y - offset
+    y.flags.writeable = False
+    return y
 
 
 def check_penalty(where: str, penalty: Vector | None, d: int) -> Array | None:

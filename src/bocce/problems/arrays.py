@@ -6,7 +6,6 @@ import numpy as np
 
 from .._types import Foreign, Vector
 from ..losses.lifted import derivatives
-from ..losses.offset import without_offset
 from ..rows import Array, ArrayRows, Index, foreign
 from .cache import depends_on
 from .look import Look
@@ -18,7 +17,7 @@ class OnDevice:
 
     def __init__(self, problem: Problem) -> None:
         rows = problem.rows
-        loss = without_offset(problem.loss)
+        loss = problem.loss
         assert isinstance(rows, ArrayRows)
         self.backend = backend = rows.backend
         self.parts = rows.parts(int(np.prod(problem.shape[1:])))
@@ -26,18 +25,23 @@ class OnDevice:
             encoded = backend.indices
         else:
             encoded = backend.put
-        self.y = [encoded(problem.y.real[part]) for part in self.parts]
-        self.weight = self.offset = None
-        if np.iscomplexobj(problem.y):
-            self.offset = [backend.put(problem.y.imag[part]) for part in self.parts]
+        self.y = [encoded(problem.y[part]) for part in self.parts]
+        self.weight = self.added = None
+        if (added := problem.added()) is not None:
+            self.added = [backend.put(added[part]) for part in self.parts]
         if problem.weight is not None:
             self.weight = [backend.put(problem.weight[part]) for part in self.parts]
         self.loss = loss
         self.three = derivatives(loss, backend.xp, backend.wide)
 
+    def shifted(self, j: int, products: Foreign) -> Foreign:
+        """The scores of block j, from its products with w."""
+        if self.added is None:
+            return products
+        return products + self.added[j]
+
     def at(self, j: int, z: Foreign) -> tuple[Foreign, Foreign, Foreign]:
         """Value, slope and bend of the rows of block j at the scores z, times the weights."""
-        z = z if self.offset is None else z + self.offset[j]
         value, slope, bend = self.three(z, self.y[j])
         if self.weight is None:
             return value, slope, bend
@@ -63,8 +67,8 @@ class ArrayProblem(Problem, serves=lambda X: isinstance(X, ArrayRows) or foreign
             return super().look(w, rows)
         sums = []
 
-        def slopes(j: int, z: Foreign) -> Foreign:
-            value, slope, _ = self.there.at(j, z)
+        def slopes(j: int, products: Foreign) -> Foreign:
+            value, slope, _ = self.there.at(j, self.there.shifted(j, products))
             sums.append(self.there.backend.xp.sum(value))
             return slope
 

@@ -18,6 +18,7 @@ ASPECTS = {
     "frame": "rows",
     "weight": "weights",
     "y": "targets",
+    "offset": "targets",
     "classes": "targets",
     "loss": "loss",
     "l2": "penalty",

@@ -220,7 +220,7 @@ def mu_with_intercept(problem: Objective) -> float:
     """
     at = np.zeros(problem.shape)
     if not problem.in_parts:
-        at[-1] = problem.loss.best_constant(problem.mean_target)
+        at[-1] = problem.best_constant()
     outputs = at[-1].size
     responses = []
     for k in range(outputs):

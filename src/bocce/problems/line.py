@@ -38,7 +38,7 @@ class Line:
 
     @cached_property
     def _along(self) -> Array:
-        return self.problem.predict(self.gradient, self.rows)
+        return self.problem.rows.times(self.gradient, self.rows)
 
     def decrease(self, s: float) -> float:
         """f_B(w) - f_B(w - s g), by differences so that small decreases keep their digits.

@@ -100,7 +100,7 @@ def _by_lsqr(p: Objective) -> Array:
     damp = np.sqrt(p.n * p.ridges)
     operator = LinearOperator(
         (p.n + p.width, p.width),
-        matvec=lambda w: np.concatenate([root * p.predict(w.ravel()), damp * w.ravel()]),
+        matvec=lambda w: np.concatenate([root * p.rows.times(w.ravel()), damp * w.ravel()]),
         rmatvec=lambda z: p.combine(root * z[: p.n]) + damp * z[p.n :],
         dtype=np.float64,
     )
@@ -161,7 +161,7 @@ def _newton_direction(p: Objective, w: Array, g: Array) -> Array:
     def multiply(v: Array) -> Array:
         v = v.reshape(p.shape)
         bent = p.combine(
-            p.weighted(p.loss.bend_times(z, p.y, p.predict(v)))
+            p.weighted(p.loss.bend_times(z, p.y, p.rows.times(v)))
         ) / p.n + p.penalty_gradient(v)
         return np.asarray(bent.ravel())
 
@@ -192,15 +192,22 @@ def _lowest(p: Objective) -> Array:
     """
     norms2 = p.rows.norms2
     live = norms2 > 0
-    at_zero = p.losses(np.zeros(p.n))
+    at_zero = p.losses(p.shifted(np.zeros(p.n)))
     if p.l2 == 0.0:
         return np.where(live, p.weighted(p.loss.infimum(p.y)), at_zero)
     y = p.y[live]
     pull = p.l2 / p.weighted(norms2)[live]  # c_i comes out in front of both terms
-    z = _root(lambda z: (p.loss.slope(z, y) + pull * z, p.loss.bend(z, y) + pull), y.size)
+    added = p.added(np.flatnonzero(live))
+    if added is None:
+        added = np.zeros(y.size)
+
+    def derivatives(z: Array) -> tuple[Array, Array]:
+        return p.loss.slope(z + added, y) + pull * z, p.loss.bend(z + added, y) + pull
+
+    z = _root(derivatives, y.size)
     lowest = at_zero.copy()
     weight = 1.0 if p.weight is None else p.weight[live]
-    lowest[live] = weight * (p.loss.value(z, y) + 0.5 * pull * z**2)
+    lowest[live] = weight * (p.loss.value(z + added, y) + 0.5 * pull * z**2)
     return lowest
 
 

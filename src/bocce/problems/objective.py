@@ -28,11 +28,13 @@ GRAM_FLOPS = 1e11  # A d x d matrix is formed with at most this many multiplicat
 
 
 class Objective(Immutable):
-    """1/n sum_i c_i loss(x_i . w, y_i) + l2/2 sum_j r_j w_j^2, as a function of w.
+    """1/n sum_i c_i loss(x_i . w + o_i, y_i) + l2/2 sum_j r_j w_j^2, as a function of w.
 
     The variables are d coefficients, one more for an intercept, a column of them for each class. In
     all methods ``rows`` are the numbers of some rows (None: all rows), and z are their scores
-    x_i . w: one score a row, or with softmax one for each class.
+    x_i . w + o_i: one score a row, or with softmax one for each class. The squared loss of the
+    score z + o and the target y is that of z and y - o: there the targets are y - o, and nothing
+    is added to the scores.
     """
 
     given: Rows  # the rows that the caller gave
@@ -46,7 +48,7 @@ class Objective(Immutable):
     weight: Array | None = None
     penalty: Array | None = None  # one factor a variable, the intercept among them
     classes: Any = None
-    offset: Array | None = None  # the caller's; y and loss count it already
+    offset: Array | None = None  # the caller's o, one number a row
     engine: Any = None  # the engine for steps on rows in other processes
     handed_on: PathCache | None = None  # results that runs on the same rows leave to the next one
     shared_gram: Moments | None = None  # the sums of a problem with the same rows, other targets
@@ -168,7 +170,8 @@ class Objective(Immutable):
     def fingerprint(self) -> str:
         """The identity of the problem for a checkpoint: a hash of the data, the loss and l2."""
         extras = (np.zeros(0) if a is None else a for a in (self.weight, self.penalty))
-        data = digest(self.y, *extras)
+        shifts = () if self.offset is None else (self.offset,)
+        data = digest(self.y, *extras, *shifts)
         name = self.loss.problem_name
         rows = self.given.fingerprint()
         return f"{name} {self.loss!r} {rows} {data} l2={self.l2!r}"
@@ -180,7 +183,7 @@ class Objective(Immutable):
             shown = f"{self.loss.name}, "
         else:
             shown = ""
-        end = ", intercept" * self.intercept + ", offset" * (self.offset is not None)
+        end = ", intercept" * self.intercept + ", offset" * self.has_offset
         return f"{name}({shown}{kind}{self.n} x {self.d} {self.given.dtype}, l2={self.l2:g}{end})"
 
     def weighted(self, values: Array, rows: Index | slice | None = None) -> Array:
@@ -193,9 +196,25 @@ class Objective(Immutable):
             weight = self.weight[rows]
         return values * weight.reshape(-1, *(1,) * (values.ndim - 1))
 
+    @property
+    def has_offset(self) -> bool:
+        """Did the caller give numbers to add to the scores?"""
+        return self.offset is not None
+
+    def added(self, rows: Index | slice | None = None) -> Array | None:
+        """What is added to the scores of rows; None where nothing is."""
+        if self.offset is None or self.loss.quadratic:
+            return None
+        return self.offset if rows is None else self.offset[rows]
+
+    def shifted(self, products: Array, rows: Index | slice | None = None) -> Array:
+        """The scores of rows, from their products x_i . w."""
+        added = self.added(rows)
+        return products if added is None else products + added
+
     def predict(self, w: Array, rows: Index | None = None) -> Array:
-        """The scores x_i . w."""
-        return self.rows.times(w, rows)
+        """The scores x_i . w + o_i."""
+        return self.shifted(self.rows.times(w, rows), rows)
 
     def combine(self, coefficients: Array, rows: Index | None = None) -> Array:
         """The sum of coefficient times x_i over rows."""
@@ -213,14 +232,20 @@ class Objective(Immutable):
     @property
     def target2(self) -> float:
         """The mean of c_i y_i^2."""
-        return float(self.weighted(self.y.real) @ self.y.real) / self.n
+        return float(self.weighted(self.y) @ self.y) / self.n
 
     @depends_on("weights", "targets")
     def mean_target(self) -> Any:
         """The mean of c_i y_i; of several classes, the share of each."""
         if self.loss.multi_output:
             return np.bincount(self.y, self.weight, minlength=len(self.classes)) / self.n
-        return float(self.weighted(self.y.real).mean())
+        return float(self.weighted(self.y).mean())
+
+    def best_constant(self) -> Any:
+        """The best constant prediction, as far as the loss knows it; 0 elsewhere."""
+        if self.has_offset and not self.loss.quadratic:
+            return 0.0  # it depends on the offset of each row
+        return self.loss.best_constant(self.mean_target)
 
     @depends_on("rows", "weights", "targets")
     def moment(self) -> Array:
@@ -253,7 +278,7 @@ class Objective(Immutable):
 
     def gram_times(self, v: Array) -> Array:
         """sum_i c_i x_i x_i^T v / n."""
-        return self.combine(self.weighted(self.predict(v))) / self.n
+        return self.combine(self.weighted(self.rows.times(v))) / self.n
 
     def largest_projection2(self, directions: Array) -> float:
         """max_i c_i ||x_i^T D||^2 for the columns of D."""
@@ -325,13 +350,13 @@ class Objective(Immutable):
     def row_gradient_mean2(self, w: Vector) -> float:
         """mean_i ||grad f_i(w)||^2, f_i with its l2 term."""
         w = self.point(w)
-        z = self.predict(w)
+        products = self.rows.times(w)
         pull = self.penalty_gradient(w)
-        slopes = self.slopes(z)
+        slopes = self.slopes(self.shifted(products))
         if self.penalty is None:
-            across = self.l2 * z
+            across = self.l2 * products
         else:
-            across = self.predict(pull)
+            across = self.rows.times(pull)
         squares = _row_sums(slopes**2) * self.rows.norms2 + 2 * _row_sums(slopes * across)
         return float(max(0.0, squares.mean() + np.vdot(pull, pull)))
 
@@ -376,15 +401,16 @@ class Objective(Immutable):
 
     # -- other problems --------------------------------------------------------------------------
 
-    def with_encoded(self, y: Array) -> Self:
-        """The same problem with other encoded targets; the Gram matrix in its sums is shared."""
+    def with_encoded(self, y: Array, offset: Array | None = None) -> Self:
+        """The same problem with other encoded targets and their offset; the Gram matrix in its sums
+        is shared."""
         gram = self.known("sums") or self.shared_gram
         cache = self.handed_on and self.handed_on.copy()
-        return self.with_fields(y=y, shared_gram=gram, handed_on=cache)
+        return self.with_fields(y=y, offset=offset, shared_gram=gram, handed_on=cache)
 
     def suited(self, w: Array) -> Self:
         """The same problem with the loss that suits the residuals of w."""
-        y = self.y.real - self.y.imag
+        y = self.y
         z = self.predict(w)
         r = np.where(np.abs(y - z) > ROUNDING * (np.abs(y) + np.abs(z)), y - z, 0.0)
         loss = self.loss.suited_to(Residuals(r, self.weight))
@@ -409,13 +435,18 @@ class Objective(Immutable):
             weight = None
         else:
             weight = self.weight[chosen]
-        changed = {"y": self.y[chosen], "weight": weight, "has_column": self.has_column}
+        if self.offset is None:
+            offset = None
+        else:
+            offset = self.offset[chosen]
+        changed: dict[str, Any] = {"y": self.y[chosen], "weight": weight, "offset": offset}
+        changed["has_column"] = self.has_column
         return self.with_rows(self.given.take(chosen), **changed)
 
     def with_rows(self, rows: Rows, **changed: Any) -> Problem:
         """The same objective on other rows; ``changed`` are the fields that differ. The rows have
         the intercept's column unless ``has_column=False`` is given."""
-        names = ("y", "loss", "l2", "weight", "penalty", "classes", "intercept")
+        names = ("y", "offset", "loss", "l2", "weight", "penalty", "classes", "intercept")
         kept = {name: getattr(self, name) for name in names if name not in changed}
         usual = self.kinds[0][1]
         return usual.of(rows, **kept, **changed)

@@ -14,9 +14,8 @@ import numpy as np
 
 from .._types import Vector
 from ..losses import Loss, loss_of
-from ..losses.offset import with_offset, without_offset
 from ..rows import Array, Dense, FileRows, Index, OffsetParts, Parts, digest
-from ._input import check_l2, penalty_factors
+from ._input import check_l2, less_offset, penalty_factors, refuse_offset
 from .cache import depends_on
 from .curvature import Constants
 from .look import Look
@@ -217,7 +216,7 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, Parts)):
                 )
         if offset is not None:
             X = OffsetParts(X, _offset_column(kind.problem_name, X, offset))
-            kind = with_offset(kind, np.zeros(0), np.zeros(0))[0]
+            refuse_offset(kind)
         labels = X.labels if labels is None else labels
         classes = kind.targets(kind.problem_name, np.zeros(0), labels or ())[1]
         if classes is not None and X.classes is not None:  # the text that the labels stand for
@@ -230,30 +229,60 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, Parts)):
         facts = {"labels": labels, "classes": classes, "offset_column": offset}
         self._fill(rows, kind, l2, intercept=bool(intercept), penalty=factors, **facts)
 
-    def encoded(self, y: Array) -> tuple[Array, Array | None]:
-        """Stored targets as the loss needs them; no labels stand for more than were counted."""
-        encoded, classes = self.loss.targets(self.loss.problem_name, y.real, self.labels or ())
-        if self.offset_column is not None:
-            encoded = with_offset(without_offset(self.loss), encoded, y.imag)[1]
-        return encoded, classes
+    @property
+    def has_offset(self) -> bool:
+        return self.offset_column is not None
+
+    def unstacked(self, stored: Array) -> tuple[Array, Array | None]:
+        """What the parts hold as targets: the targets, and their offset."""
+        if not self.has_offset:
+            return stored, None
+        return stored[:, 0], stored[:, 1]
+
+    def encoded(self, stored: Array) -> tuple[Array, Array | None]:
+        """Targets as the loss needs them, and their offset. No labels stand for more than were
+        counted."""
+        y, offset = self.unstacked(stored)
+        encoded, _ = self.loss.targets(self.loss.problem_name, y, self.labels or ())
+        return less_offset(self.loss, encoded, offset), offset
+
+    @property
+    def target_type(self) -> np.dtype[Any]:
+        """The type of targets as the loss needs them."""
+        targets, _ = self.loss.targets(self.loss.problem_name, np.zeros(0), self.labels or ())
+        return targets.dtype
+
+    @depends_on("rows")
+    def _encoded(self) -> tuple[Array, Array | None]:
+        """All targets, as the loss needs them, and their offset: n numbers each, in memory."""
+        return self.encoded(self.given.targets())
 
     @depends_on("rows")
     def y(self) -> Array:  # type: ignore[override]
-        """All targets, as the loss needs them: n numbers in memory."""
-        return self.encoded(self.given.targets())[0]
+        return self._encoded[0]
+
+    @depends_on("rows")
+    def offset(self) -> Array | None:  # type: ignore[override]
+        return self._encoded[1] if self.has_offset else None
 
     def _targets(self, rows: Index | None) -> Array:
         if rows is None:
             return self.y
         return self.encoded(self.given.targets(rows))[0]
 
+    def added(self, rows: Index | slice | None = None) -> Array | None:
+        if isinstance(rows, np.ndarray) and self.has_offset and not self.loss.quadratic:
+            return self.encoded(self.given.targets(rows))[1]
+        return super().added(rows)
+
     def parts(self, named: Iterable[int] | None = None) -> Iterator[Problem]:
         """The problem of each part (all, or those named), valid until the next is taken."""
-        facts = {"classes": self.classes, "intercept": self.intercept, "penalty": self.penalty}
-        for X, y in self.given.read(named):
-            rows = Dense(X)
-            encoded = self.encoded(y)[0]
-            yield Problem.of(rows, encoded, self.loss, self.l2, has_column=False, **facts)
+        facts: dict[str, Any] = {"classes": self.classes, "penalty": self.penalty}
+        facts["intercept"] = self.intercept
+        for X, stored in self.given.read(named):
+            y, offset = self.encoded(stored)
+            facts["offset"] = offset
+            yield Problem.of(Dense(X), y, self.loss, self.l2, has_column=False, **facts)
 
     def over(self, ask: Ask, *args: Any) -> Iterator[tuple[int, Any]]:
         for part in self.parts():

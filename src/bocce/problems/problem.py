@@ -8,7 +8,6 @@ import numpy as np
 
 from .._types import Design, Vector
 from ..losses import Loss, loss_of
-from ..losses.offset import with_offset, without_offset
 from ..losses.residuals import first_loss
 from ..rows import Array, Rows, rows_of
 from . import minimum
@@ -20,6 +19,7 @@ from ._input import (
     check_vector,
     check_weights,
     encode,
+    less_offset,
     penalty_factors,
 )
 from .cache import depends_on
@@ -107,10 +107,10 @@ class Problem(Objective, serves=in_memory):
             check_finite(where, rows)
         factors = penalty_factors(where, rows, penalty, standardize, weight, intercept)
         encoded, classes = encode(kind, y)
-        offset = check_offset(where, offset, (rows.n,))
-        kind, encoded = with_offset(kind, encoded, offset)
+        offset = check_offset(where, offset, (rows.n,), kind)
+        encoded = less_offset(kind, encoded, offset)
         adapts = not kind.is_complete
-        kind = first_loss(kind, encoded, weight, bool(intercept))
+        kind = first_loss(kind, encoded, weight, bool(intercept), offset)
         self._fill(
             rows,
             kind,
@@ -150,8 +150,8 @@ class Problem(Objective, serves=in_memory):
             other = other.with_fields(l2=check_l2(self.loss.problem_name, l2))
         if y is not None:
             encoded, classes = encode(self.loss, check_vector(self.loss.problem_name, y, self.n))
-            encoded = with_offset(without_offset(self.loss), encoded, self.offset)[1]
-            other = other.with_encoded(encoded).with_fields(classes=classes)
+            encoded = less_offset(self.loss, encoded, self.offset)
+            other = other.with_encoded(encoded, self.offset).with_fields(classes=classes)
         return other
 
     # -- constants and the minimiser -------------------------------------------------------------

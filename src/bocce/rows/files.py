@@ -262,7 +262,8 @@ def checksum(X: Array, y: Array) -> int:
 
 
 class OffsetParts(Parts):
-    """Parts of which one column is no feature but an offset: the imaginary part of y."""
+    """Parts of which one column is no feature but an offset: y holds two columns, the targets and
+    the offset."""
 
     def __init__(self, parts: Parts, column: int) -> None:
         self.__dict__.update(parts.__dict__)
@@ -275,7 +276,7 @@ class OffsetParts(Parts):
 
     def read(self, i: int) -> Block:
         X, y = super().read(i)
-        return np.delete(X, self.column, axis=1), y + 1j * X[:, self.column]
+        return np.delete(X, self.column, axis=1), np.column_stack([y, X[:, self.column]])
 
 
 class FileRows(Rows):

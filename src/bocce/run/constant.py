@@ -15,7 +15,7 @@ BISECTIONS = 60  # halvings or doublings of a constant prediction
 def constant(p: Problem) -> Any:
     """The intercept of the best model without coefficients, roughly where it has no closed form;
     with a loss on all classes, one for each."""
-    known = p.loss.best_constant(p.mean_target)
+    known = p.best_constant()
     if p.loss.multi_output or known != 0.0:
         return known
     return _searched_constant(p)
@@ -26,7 +26,7 @@ def _searched_constant(p: Problem) -> float:
     slope of a convex loss rises with the prediction."""
 
     def slope(prediction: float) -> float:
-        return float(p.slopes(np.full(p.n, prediction)).mean())
+        return float(p.slopes(p.shifted(np.full(p.n, prediction))).mean())
 
     with np.errstate(over="ignore", invalid="ignore"):
         first = slope(0.0)
@@ -54,4 +54,4 @@ def value_at_constant(p: Problem, inner: Problem) -> float:
     if p.in_parts:
         return inner.value(np.zeros(inner.shape))
     predictions = np.zeros((p.n, *p.shape[1:])) + (constant(p) if p.intercept else 0.0)
-    return float(p.losses(predictions).mean())
+    return float(p.losses(p.shifted(predictions)).mean())

@@ -12,7 +12,6 @@ from .._threads import one_thread
 from ..control import Controller, Fixed, GuardedRun, PlaneSteps, RunVerdict
 from ..control.base import Steps
 from ..engines import DIVERGENCE_FACTOR
-from ..losses.offset import without_offset
 from ..problems import Frame, Problem
 from ..rows import digest
 from ..schedules import Schedule
@@ -77,7 +76,7 @@ def solve(
         message=said,
         intercept=intercept,
         stages=join_stages(run.stages),
-        loss=without_offset(p.loss),
+        loss=p.loss,
         classes=p.classes,
     )
 

@@ -27,7 +27,6 @@ from .._pictures import Axes
 from .._threads import one_thread
 from ..control import registry
 from ..losses import Loss
-from ..losses.offset import loss_for
 from ..losses.residuals import first_loss
 from ..problems import Frame, Problem
 from ..problems._input import check_offset, penalty_factors
@@ -212,7 +211,9 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     def _l2(self) -> float:
         return float(self.l2)
 
-    def _problem(self, X: Any, y: Array, weights: Array | None) -> Problem:
+    def _problem(
+        self, X: Any, y: Array, weights: Array | None, offset: Array | None = None
+    ) -> Problem:
         """The objective, of rows and encoded targets that were checked."""
         n = X.shape[0]
         own = (self.penalty, self.standardize)
@@ -224,9 +225,10 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         return Problem.of(
             rows,
             y,
-            self._loss_of(0, y, weight),
+            self._loss_of(0, y, weight, offset),
             self._l2,
             weight=weight,
+            offset=offset,
             penalty=penalty_factors(type(self).__name__, rows, *own, weight, self.fit_intercept),
             classes=getattr(self, "classes_", None),
             intercept=self.fit_intercept,
@@ -234,20 +236,18 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
             adapts=self._settled is None and not self._loss().is_complete,
         )
 
-    def _next_problem(self, p: Problem, j: int, y: Array) -> Problem:
+    def _next_problem(self, p: Problem, j: int, y: Array, offset: Array | None = None) -> Problem:
         """The problem of output j, on the same rows and weights as those before."""
-        p = p.with_encoded(y)
+        p = p.with_encoded(y, offset)
         if self._loss().is_complete:
             return p
-        return p.with_fields(loss=self._loss_of(j, y, p.weight))
+        return p.with_fields(loss=self._loss_of(j, y, p.weight, offset))
 
-    def _loss_of(self, j: int, y: Array, weight: Array | None) -> Loss:
+    def _loss_of(self, j: int, y: Array, weight: Array | None, offset: Array | None) -> Loss:
         """The loss of output j, where a fit begins."""
         if self._settled is None:
-            loss = first_loss(self._loss(), y, weight, self.fit_intercept)
-        else:
-            loss = self._settled[j]
-        return loss_for(loss, y)
+            return first_loss(self._loss(), y, weight, self.fit_intercept, offset)
+        return self._settled[j]
 
     def _outputs(self, runs: int) -> int:
         """Rows of coef_, for so many runs: one each, or one a class where one run is for all."""
@@ -267,11 +267,13 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         X: Any,
         targets: Iterable[Array],
         weights: Array | None,
+        offsets: Any,
         report: Reporter,
         finite: bool = True,
     ) -> None:
-        """One run for each of ``targets``, all on the same rows and weights. ``finite``: is X known
-        to be? If not, that is seen from the first pass."""
+        """One run for each of ``targets``, all on the same rows and weights; ``offsets`` has one
+        for each, or is None. ``finite``: is X known to be? If not, that is seen from the first
+        pass."""
         labels = report.labels
         dtype = numpy_type(X.dtype)
         given = X
@@ -299,13 +301,14 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         outcomes: list[FitOutcome] = []
         for j, y in enumerate(targets):
             place = self._place(j)
+            offset = None if offsets is None else offsets[j]
             if p is None:
-                p = self._problem(X, y, weights)
+                p = self._problem(X, y, weights, offset)
                 frame = Frame.of(p)
                 inner = frame.problem(p)
             else:
-                p = self._next_problem(p, j, y)
-                inner = inner.with_encoded(y).with_fields(loss=p.loss)
+                p = self._next_problem(p, j, y, offset)
+                inner = inner.with_encoded(y, offset).with_fields(loss=p.loss)
             by_sums = summed(inner, self.method, self.batch_size)
             if j == 0 and not (finite or by_sums):
                 assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)

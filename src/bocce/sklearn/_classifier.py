@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..losses import Logistic, Softmax, SquaredHinge
-from ..losses.offset import with_offset
+from ..problems._input import refuse_offset
 from . import _arrays
 from ._base import HeavyBall
 
@@ -119,13 +119,10 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
                 "rows of positive weight, must have two or more; check how the data were split."
             )
         self.classes_ = classes
-        # which refuses an offset
-        if classes.size == 2:
-            loss = self._loss()
-        else:
-            loss = Softmax()
-        targets = (with_offset(loss, y, offset)[1] for y in self._targets(places))
-        return X, targets, weights
+        if offset is not None and classes.size > 2:
+            refuse_offset(Softmax())
+        offsets = None if offset is None else [offset]
+        return X, self._targets(places), weights, offsets
 
     def _sorted(self, y: Any, weights: Any) -> tuple[Any, ...]:
         """The classes, the place of each row's among them, and its weight."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -39,7 +40,10 @@ class Seen(NamedTuple):
             return self._replace(sample=_digest(self.problems))
         rows = given.take(np.arange(given.n))
         return self._replace(
-            problems=[p.with_fields(given=rows, y=p.y.copy()) for p in self.problems]
+            problems=[
+                p.with_fields(given=rows, y=p.y.copy(), offset=copy(p.offset))
+                for p in self.problems
+            ]
         )
 
     def changed(self) -> bool:
@@ -54,7 +58,8 @@ def _digest(problems: list[Problem]) -> str:
     some = np.arange(0, given.n, step)
     rows = given.take(some)
     arrays = tuple(rows.blocks()) if given.foreign else rows.arrays()
-    return digest(*arrays, *(p.y[some] for p in problems))
+    shifts = (p.offset[some] for p in problems if p.offset is not None)
+    return digest(*arrays, *(p.y[some] for p in problems), *shifts)
 
 
 class WithErrors:

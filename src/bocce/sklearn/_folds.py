@@ -49,7 +49,7 @@ class Track:
         self.d = int(X.shape[1])
         model.n_features_in_ = self.d
         if leader is None:
-            X, targets, weights = model._prepared(*model._weighted_rows(X, y, weights))
+            X, targets, weights, _ = model._prepared(*model._weighted_rows(X, y, weights))
         else:
             targets, weights = model._encoded(y, weights)
         self.n = int(X.shape[0])

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from ..losses import Gamma, Huber, Poisson, Quantile, Squared
-from ..losses.offset import with_offset
+from ..problems._input import less_offset
 from ..run import Request
 from . import _arrays, _stream
 from ._base import HeavyBall
@@ -83,7 +83,11 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
         return self.loss == "squared" and _arrays.plain_floats(X) and not tiny(X)
 
     def _prepared(self, X: Any, y: Any, weights: Any, offset: Any = None) -> tuple[Any, ...]:
-        return X, *self._encoded(with_offset(self._loss(), y, offset)[1], weights)
+        loss = self._loss()
+        targets, weights = self._encoded(less_offset(loss, y, offset), weights)
+        if offset is None or loss.quadratic:
+            return X, targets, weights, None
+        return X, targets, weights, offset.reshape(y.shape[0], -1).T
 
     def _encoded(self, y: Any, weights: Any) -> tuple[Any, ...]:
         self._one_output = y.ndim == 1
@@ -294,7 +298,7 @@ class HeavyBallRegressor(LinearRegressor):
         _arrays.refuse_stream(self, X)
         first = getattr(self, "_stream", None) is None
         X, y, weights, offset = self._checked(X, y, sample_weight, offset, reset=first)
-        y = with_offset(self._loss(), y, offset)[1]
+        y = less_offset(self._loss(), y, offset)
         if first:
             self._one_output = y.ndim == 1
         _stream.take_in(self, X, y, weights)

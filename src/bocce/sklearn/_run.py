@@ -148,7 +148,7 @@ class OutputRun:
                     gradient = inner.gradient
                 return norm(measure.gradient_out(gradient(frame.into(flat))))
             nothing = np.zeros((inner.n, *inner.shape[1:]))
-            slopes = inner.slopes(nothing + intercept)
+            slopes = inner.slopes(inner.shifted(nothing + intercept))
             return norm(measure.gradient_out(inner.combine(slopes) / inner.n))
 
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

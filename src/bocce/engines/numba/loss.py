@@ -24,7 +24,7 @@ def slope(loss: Any, z: Any, y: Any) -> Any:
 @cache
 def compiled(kind: Any, name: str) -> Any:
     """A loss's function as kernels call it: its compiled one, or the readable one."""
-    own = kind.Plain.compiled().get(name) or getattr(kind.Plain, name)
+    own = kind.compiled().get(name) or getattr(kind, name)
     fast = FAST if name == "slope" else False
     function = njit(fastmath=fast, error_model="numpy")(own)
 
@@ -32,12 +32,7 @@ def compiled(kind: Any, name: str) -> Any:
     def call(loss, z, y):
         return function(loss, z, y)
 
-    def call_with_offset(loss, z, y):
-        return function(loss, z + y.imag, y.real)
-
-    if kind is kind.Plain:
-        return call
-    return call_with_offset
+    return call
 
 
 @overload(value, jit_options={"error_model": "numpy"})

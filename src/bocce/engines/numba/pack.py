@@ -36,6 +36,14 @@ def _weights(problem: Problem) -> Array:
     return read_only(np.zeros(0) if problem.weight is None else problem.weight)
 
 
+def _added(problem: Problem, signs: Array | None = None) -> Array:
+    """What is added to the scores, or nothing; times the signs of rows that are folded in."""
+    added = problem.added()
+    if added is None:
+        return read_only(np.zeros(0))
+    return read_only(added if signs is None else added * signs)
+
+
 def _sparse(problem: Problem) -> SparseRows:
     X = problem.rows.X
     return SparseRows(
@@ -44,6 +52,7 @@ def _sparse(problem: Problem) -> SparseRows:
         read_only(X.indptr.astype(np.int64)),
         read_only(problem.y),
         _weights(problem),
+        _added(problem),
         problem.loss,
     )
 
@@ -51,7 +60,8 @@ def _sparse(problem: Problem) -> SparseRows:
 def _where_they_lie(problem: Problem) -> DenseRows:
     X = read_only(problem.rows.X)
     y = read_only(problem.y)
-    return DenseRows(X, y, _weights(problem), np.zeros(2), False, problem.loss)
+    weight = _weights(problem)
+    return DenseRows(X, y, weight, _added(problem), np.zeros(2), False, problem.loss)
 
 
 def _scaled(problem: Problem) -> ScaledRows:
@@ -87,7 +97,8 @@ def _unfolded(problem: Problem) -> DenseRows:
         return _where_they_lie(problem)
     y = read_only(problem.y)
     weight = _weights(problem)
-    return DenseRows(read_only(own), y, weight, np.zeros(2), False, problem.loss)
+    added = _added(problem)
+    return DenseRows(read_only(own), y, weight, added, np.zeros(2), False, problem.loss)
 
 
 def _dense(problem: Problem) -> DenseRows:
@@ -101,6 +112,7 @@ def _dense(problem: Problem) -> DenseRows:
     if own is None:
         return _where_they_lie(problem)
     weight = _weights(problem)
+    added = _added(problem)
     if loss.quadratic:
         own[:, d] = problem.y
         if problem.weight is not None:
@@ -108,8 +120,10 @@ def _dense(problem: Problem) -> DenseRows:
             weight = read_only(np.zeros(0))
     elif loss.margin:
         own[:, :d] *= problem.y[:, None].astype(X.dtype)
+        added = _added(problem, problem.y)
     folded = loss.quadratic or loss.margin
-    return DenseRows(read_only(own), read_only(problem.y), weight, np.zeros(2), folded, loss)
+    y = read_only(problem.y)
+    return DenseRows(read_only(own), y, weight, added, np.zeros(2), folded, loss)
 
 
 PACKERS: dict[type[Rows], Any] = {

@@ -2,8 +2,8 @@
 
 ``accumulate`` (``rows.py``) sums row gradients in one pass and keeps no score. Here a batch's
 scores, row sums, slopes and losses are separate functions of (rows, batch, given numbers, made
-numbers). The readable twins are ``Rows.times``, ``Rows.combine``, ``Problem.slopes`` and
-``Problem.losses``.
+numbers). The readable twins are ``Rows.times``, ``Rows.combine``, ``Problem.shifted``,
+``Problem.slopes`` and ``Problem.losses``.
 """
 
 from __future__ import annotations
@@ -117,6 +117,15 @@ def _plain(rows):
     if rows.instance_class is ScaledRows:
         return lambda rows: rows.rows
     return lambda rows: rows
+
+
+@njit(error_model="numpy")
+def shift(rows, batch, z):
+    """Make scores of the products with w: the offset of each row of the batch is added."""
+    held = plain(rows)
+    if held.offset.size > 0:
+        for i in range(batch.size):
+            z[i] += held.offset[batch[i]]
 
 
 @njit(error_model="numpy")

@@ -4,7 +4,8 @@
 where asked. The kinds of rows are named tuples that hold their loss; Numba picks the body by their
 types, so one loop (``loop.py``) serves them all; it is compiled for each kind of rows and each
 loss. ``problems`` holds the readable twin. ``weight`` holds the weights of the rows, or nothing
-where all are 1.
+where all are 1; ``offset`` what is added to their scores, or nothing (always so for the squared
+loss, whose targets have it).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class DenseRows(NamedTuple):
     X: Array
     y: Array
     weight: Array
+    offset: Array
     link: Array
     folded: bool
     loss: Any
@@ -60,6 +62,7 @@ class SparseRows(NamedTuple):
     indptr: Array
     y: Array
     weight: Array
+    offset: Array
     loss: Any
 
 
@@ -96,7 +99,7 @@ def _half_squares(weight, a, b, c, d, ta, tb, tc, td):
 
 def _fused_rows(rows, source, start, count, listed, w, g, want_loss):
     """The squared loss, four rows at a time: on 10,000 x 20, 0.6 of the time of blocks."""
-    X, y, weight, link, folded, _ = rows
+    X, y, weight, _, link, folded, _ = rows
     p = X.shape[1]
     for j in range(p):
         g[j] = 0.0
@@ -151,7 +154,7 @@ def _fused_rows(rows, source, start, count, listed, w, g, want_loss):
 
 def _blocked_rows(rows, source, start, count, listed, w, g, want_loss):
     """Any loss, 64 rows at a time, so that the slopes are a loop of their own that vectorises."""
-    X, y, weight, link, folded, loss = rows
+    X, y, weight, offset, link, folded, loss = rows
     p = X.shape[1]
     for j in range(p):
         g[j] = 0.0
@@ -169,6 +172,9 @@ def _blocked_rows(rows, source, start, count, listed, w, g, want_loss):
             for j in range(p):
                 t += X[a, j] * w[j]
             score[i] = t
+        if offset.size > 0:
+            for i in range(size):
+                score[i] += offset[_row(source, listed, first + i)]
         if not folded:
             for i in range(size):
                 target[i] = y[_row(source, listed, first + i)]
@@ -238,13 +244,13 @@ def _scaled_rows(rows, source, start, count, listed, w, g, want_loss):
 
 
 def _sparse_rows(rows, source, start, count, listed, w, g, want_loss):
-    data, indices, indptr, y, weight, loss = rows
+    data, indices, indptr, y, weight, offset, loss = rows
     for j in range(g.size):
         g[j] = 0.0
     total = 0.0
     for i in range(start, start + count):
         a = _row(source, listed, i)
-        t = 0.0
+        t = 0.0 if offset.size == 0 else offset[a]
         for q in range(indptr[a], indptr[a + np.uint64(1)]):
             t += data[q] * w[indices[q]]
         one = 1.0 if weight.size == 0 else weight[a]

@@ -18,7 +18,7 @@ from numba.extending import overload, overload_method
 from ...rows import Array
 from .entry import KERNEL, Entry
 from .loop import DIVERGED, DONE, LARGEST, due, measure, record_here
-from .products import combine, slopes, times, values
+from .products import combine, shift, slopes, times, values
 from .stream import take
 
 
@@ -26,11 +26,11 @@ class Lot(NamedTuple):
     """The rows of a batch, and room for one number of each."""
 
     batch: Array
-    z: Array  # x_i . w
+    z: Array  # the scores at w
     u: Array  # x_i . g
     slope: Array
     before: Array  # the weighted losses at w
-    score: Array  # x_i . (w - s g)
+    score: Array  # the scores at w - s g
     after: Array  # the weighted losses there
     weight: Array  # of all rows, or nothing where all are 1
 
@@ -118,6 +118,7 @@ def _fall(line, s):
 def _gradient(rows, objective, lot, at, g):
     """g of the batch at ``at``; its scores stay in the lot."""
     times(rows, lot.batch, at, lot.z)
+    shift(rows, lot.batch, lot.z)
     slopes(rows, lot.batch, lot.z, lot.slope)
     combine(rows, lot.batch, lot.slope, g)
     for j in range(objective.d):

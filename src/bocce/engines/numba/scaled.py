@@ -49,11 +49,11 @@ def _fold(pair, c, tally, e):
 @njit(**SPARSE)
 def _slopes(rows, source, start, count, e0, e1, pair, slopes):
     """The slope of each row of the batch at e0 p + e1 q; false when one is not finite."""
-    data, indices, indptr, y, weight, loss = rows
+    data, indices, indptr, y, weight, offset, loss = rows
     size2 = 0.0
     for i in range(count):
         a = np.uint64(source[start + i])
-        t = 0.0
+        t = 0.0 if offset.size == 0 else offset[a]
         for q in range(indptr[a], indptr[a + np.uint64(1)]):
             j = indices[q]
             t += data[q] * (e0 * pair[j, 0] + e1 * pair[j, 1])

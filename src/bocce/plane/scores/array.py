@@ -45,9 +45,9 @@ class ArrayScores(Scores):
         z: list[Foreign] = []
         sums: list[Foreign] = []
 
-        def slopes(j: int, scores: Foreign) -> Foreign:
-            z.append(scores)
-            sums.append(self._derive(j, scores))
+        def slopes(j: int, products: Foreign) -> Foreign:
+            z.append(self.there.shifted(j, products))
+            sums.append(self._derive(j, z[j]))
             return self.slope[j]
 
         total = self.rows.both(w, slopes)

@@ -61,7 +61,7 @@ class FileScores(MemoryScores):
         self.parts = parts_of(problem.rows)
         self.places = [slice(a, b) for a, b in pairwise(problem.rows.starts.tolist())]
         try:
-            y = np.empty(int(problem.n), dtype=problem.encoded(np.zeros(0))[0].dtype)
+            y = np.empty(int(problem.n), dtype=problem.target_type)
             self._know(problem, outputs, y, None)
             self._make_room(memory, np.dtype(np.float64))
         except MemoryError:
@@ -100,10 +100,11 @@ class FileScores(MemoryScores):
     def _sample_problem(self, named: list[int]) -> Problem:
         """The problem on these parts, in memory."""
         p = self.problem
-        pairs = [(np.array(X), p.encoded(y)[0]) for X, y in self.rows.read(named)]
-        X, y = (np.concatenate(column) for column in zip(*pairs))
+        pairs = [(np.array(X), stored.copy()) for X, stored in self.rows.read(named)]
+        X, stored = (np.concatenate(column) for column in zip(*pairs))
         del pairs
-        return p.with_rows(self.rows.like(X), y=y, weight=None)
+        y, offset = p.encoded(stored)
+        return p.with_rows(self.rows.like(X), y=y, offset=offset, weight=None)
 
     def _read_all(self, w: Array, sum_gram: bool = False) -> Evaluation:
         """z = X w and an evaluation there; also at w + ``ahead``, if that is known."""
@@ -113,10 +114,12 @@ class FileScores(MemoryScores):
         total = np.zeros(w.shape)
         end = np.zeros(w.shape)
         gram = np.zeros((self.rows.d, self.rows.d) if sum_gram else 0)
-        for place, (block, y) in zip(self.places, self.rows.widened()):
-            if not self.read_before:
-                self.y[place] = self.problem.encoded(y)[0]
+        for place, (block, stored) in zip(self.places, self.rows.widened()):
             z = np.dot(block, w, out=self.z[place])
+            if not self.read_before or self.problem.has_offset:
+                self.y[place], offset = self.problem.encoded(stored)
+                if offset is not None and not self.loss.quadratic:
+                    z += offset
             sums.append(self._derive(z, place))
             total += block.T @ self.slope[place]
             if sum_gram:

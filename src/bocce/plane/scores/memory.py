@@ -93,9 +93,10 @@ class MemoryScores(Scores):
         self._forget()
         for part in self.parts:
             if w.any():
-                self.z[part.place] = part.rows.times(w)
+                products = part.rows.times(w)
             else:
-                self.z[part.place] = 0.0
+                products = np.zeros(())
+            self.z[part.place] = self.problem.shifted(products, part.place)
         return self.look()
 
     def look(self) -> Evaluation:
