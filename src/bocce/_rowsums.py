@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from .problems import PartedProblem, Problem
+from .problems import Problem
 from .rows import Array
 
 SINGULAR = 1e-11  # of the largest eigenvalue of a matrix with unit diagonal: smaller ones are zero
@@ -22,7 +22,6 @@ def over(p: Problem, join: Join, ask: Ask, *args: Any) -> tuple[Any, ...]:
     """What ``ask(part, *args)`` gives, joined over the parts of the data; parts may have parts."""
     if not p.in_parts:
         return ask(p, *args)
-    assert isinstance(p, PartedProblem)
     found: tuple[Any, ...] = ()
     for _, answer in p.over(over, join, ask, *args):
         if found:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bocce
 import plane_problems as given
-from bocce.plane import IdentityPolicy, PlaneRun, choose, sums_suffice
+from bocce.plane import IdentityPolicy, PlaneLimits, PlaneRun, Sample, choose, sums_suffice
 from bocce.plane.metrics import HessianPolicy, Identity
 from bocce.plane.scores import GramScores, MemoryScores
 from bocce.problems import Problem, norm
@@ -210,3 +210,44 @@ def test_a_path_takes_one_pass_for_all_penalties(monkeypatch):
         assert found.status == "converged"
         assert found.w == pytest.approx(p.replace(l2=l2).minimiser(), rel=1e-6)
     assert len(passes) == 1
+
+
+class OwnSums(IdentityPolicy):
+    """A policy from outside: the Hessian of a quadratic, bought before the first step."""
+
+    before_first_step = True
+
+    def update(self, view):
+        if view.metric is not self.begin(view.ridge):
+            return None
+        return self.known(view.hessian(Sample()), view.ridge)
+
+
+def test_a_policy_of_ones_own_may_use_sums():
+    p = problem()
+    plane = PlaneRun(p, np.zeros(D), metric=OwnSums)
+    assert isinstance(plane.scores, GramScores)
+    first = plane.norm
+    plane.step()
+    assert plane.norm <= 1e-11 * first
+    r = bocce.minimize(p, "plane", tol=1e-12, metric=OwnSums)
+    assert (r.status, r.n_iter) == ("converged", 1)
+    assert r.w == pytest.approx(p.minimiser(), rel=1e-9)
+
+
+class OwnSample(IdentityPolicy):
+    """Another: it begins with the minimum over a sample of the rows, and the Hessian there."""
+
+    samples_first = True
+
+
+def test_a_policy_of_ones_own_may_begin_with_a_sample():
+    X, y, _ = data(n=4000)
+    p = bocce.Problem(X, y > 0.0, "logistic", l2=1e-3)
+    limits = PlaneLimits(sample_numbers=1, sample_rows=1)
+    plane = PlaneRun(p, np.zeros(D), metric=OwnSample, limits=limits)
+    plane.step()
+    assert plane.metric.newton_like
+    alone = PlaneRun(p, np.zeros(D), metric="identity", limits=limits)
+    alone.step()
+    assert plane.value < alone.value

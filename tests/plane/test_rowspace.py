@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import plane_problems as given
 from bocce.plane import PlaneRun, policy_for
 from bocce.plane.metrics import FactorMetric, rowspace
-from bocce.plane.metrics.rowspace import RowMetric, RowSpacePolicy, kernel
+from bocce.plane.metrics.rowspace import RowMetric, RowSpacePolicy
 from bocce.problems import Problem
 from bocce.rows import Scaled
 from bocce.run import minimize
@@ -58,10 +58,10 @@ def test_the_kernel_is_that_of_all_columns_however_they_are_cut(sparse, monkeypa
     ridge = np.linspace(0.5, 2.0, 30)
     X = dense(p)
     for columns in (7, 512):
-        monkeypatch.setattr(rowspace, "COLUMNS", columns)
-        np.testing.assert_allclose(kernel(p.rows, ridge), X @ np.diag(1.0 / ridge) @ X.T)
+        monkeypatch.setattr("bocce.rows.dense.COLUMNS", columns)
+        np.testing.assert_allclose(p.rows.row_products(ridge), X @ np.diag(1.0 / ridge) @ X.T)
     alike = np.full(30, 3.0)
-    np.testing.assert_allclose(kernel(p.rows, alike), X @ X.T / 3.0, atol=1e-12)
+    np.testing.assert_allclose(p.rows.row_products(alike), X @ X.T / 3.0, atol=1e-12)
 
 
 def test_the_kernel_of_scaled_rows_is_that_of_the_rows_they_stand_for():
@@ -69,13 +69,13 @@ def test_the_kernel_of_scaled_rows_is_that_of_the_rows_they_stand_for():
     X, centre, scale = rng.standard_normal((8, 20)), rng.standard_normal(20), rng.random(20)
     rows, ridge = Scaled(X, centre, scale, 2.0), np.append(np.linspace(0.5, 2.0, 20), np.inf)
     made = (X - centre) * scale
-    np.testing.assert_allclose(kernel(rows, ridge), made / ridge[:20] @ made.T, atol=1e-12)
+    np.testing.assert_allclose(rows.row_products(ridge), made / ridge[:20] @ made.T, atol=1e-12)
 
 
 def test_the_kernel_of_single_precision_is_summed_in_double():
     X = np.random.default_rng(0).standard_normal((8, 20)).astype(np.float32)
     exact = X.astype(np.float64)
-    found = kernel(given.Dense(X), np.full(20, 2.0))
+    found = given.Dense(X).row_products(np.full(20, 2.0))
     np.testing.assert_allclose(found, exact @ exact.T / 2.0, rtol=1e-12, atol=1e-13)
 
 

@@ -22,7 +22,7 @@ def _has_kernels(problem: Problem) -> bool:
         return False
     from .numba.pack import PACKERS
 
-    return type(problem.rows) in PACKERS
+    return problem.rows.storage in PACKERS
 
 
 def _compiled(problem: Problem, b: int, seed: int, mode: str) -> Engine:

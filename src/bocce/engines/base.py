@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -262,7 +263,7 @@ class Gap(NamedTuple):
     by_hessian: bool
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """Takes steps on one problem, with batches of one size.
 
     ``engine(problem, b, seed, sampling)`` makes one. A run may be interrupted where k is a multiple
@@ -271,6 +272,7 @@ class Engine(Protocol):
 
     grain: int = 1
 
+    @abstractmethod
     def look(self, w: Array) -> Look:
         """The objective and its full gradient; looking changes nothing.
 
@@ -299,6 +301,7 @@ class Engine(Protocol):
         """
         return recorder.keep(self.look(w))
 
+    @abstractmethod
     def advance(
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
     ) -> StepReport:
@@ -358,7 +361,7 @@ class Engine(Protocol):
         return
 
 
-class TableEngine(Engine, Protocol):
+class TableEngine(Engine):
     """The base class of engines that take steps from tables: they know nothing beside the state."""
 
     problem: Problem

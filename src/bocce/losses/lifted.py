@@ -20,7 +20,6 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .._types import Foreign, Library
 from .loss import Loss
-from .softmax import Softmax
 
 Derivatives = Callable[[Foreign, Foreign], tuple[Foreign, Foreign, Foreign]]
 
@@ -133,7 +132,7 @@ class Lifted(NDArrayOperatorsMixin):
 def derivatives(loss: Loss, xp: Library, real: Library) -> Derivatives:
     """The function of (scores, targets) that gives value, slope and bend of a loss, for arrays of
     the library ``xp`` with numbers of type ``real``."""
-    if isinstance(loss, Softmax):
+    if loss.any_library:
         three: Derivatives = loss.value_slope_bend
         return three
     if loss.multi_output:

@@ -85,6 +85,7 @@ class Loss(LossFunctions):
     margin: ClassVar[bool] = False  # is value a function of y z alone, with y = -1 or 1?
     multi_output: ClassVar[bool] = False  # has a row a score for each class (z is a matrix)?
     shift_invariant: ClassVar[bool] = False  # do only the differences of a row's scores count?
+    any_library: ClassVar[bool] = False  # does value_slope_bend take arrays of any library?
     attains_minimum: ClassVar[bool] = False  # is every row's loss least at a finite score?
     curvature: ClassVar[float | None]  # an upper bound on bend; None where bend has no bound
     # What standard errors may assume: "likelihood" (slopes vary as the bend says), "scaled" (the

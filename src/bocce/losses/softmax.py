@@ -25,6 +25,7 @@ class Softmax(NamedTuple):
     description = "Multinomial logistic (softmax) regression"
     multi_output = True
     shift_invariant = True
+    any_library = True
     curvature = 0.5
     # by the norm of a row's change of scores
     model = "likelihood"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..problems import ArrayProblem, FileProblem, PartedProblem, Problem
-from .metrics import METRICS, HessianPolicy, MetricPolicy
+from ..problems import Problem
+from ..rows import ArrayRows, FileRows
+from .metrics import METRICS, MetricPolicy
 from .scores import ArrayScores, FileScores, MemoryScores, RecomputedScores, Scores
 from .scores.file import Solve
 
@@ -35,22 +36,18 @@ def policy_for(problem: Problem, metric: Given = "auto", inner: bool = False) ->
     return next(METRICS[name](problem) for name in names if METRICS[name].suits(problem))
 
 
-def in_memory(problem: Problem) -> bool:
-    """Are all rows NumPy arrays of this process?"""
-    return not (problem.in_parts or problem.rows.foreign)
-
-
 def scores_for(
     problem: Problem, memory: int, outputs: tuple[int, ...], solve: Solve | None, score_bytes: int
 ) -> Scores:
     """The scores of all rows, where the rows lie: on workers, in a file, on a device, in memory.
     Scores of several outputs that take more than ``score_bytes`` are not stored."""
-    if isinstance(problem, PartedProblem) and problem.scores is not None:
+    if problem.scores is not None:
         own: Scores = problem.scores(problem, memory, outputs)
         return own
-    if isinstance(problem, FileProblem):
+    storage = problem.given.storage
+    if storage == FileRows.storage:
         return FileScores(problem, memory, outputs, solve)
-    if isinstance(problem, ArrayProblem):
+    if storage == ArrayRows.storage:
         return ArrayScores(problem, memory, outputs)
     if outputs and RecomputedScores.needed(problem, memory, score_bytes):
         return RecomputedScores(problem, memory, outputs)
@@ -60,19 +57,17 @@ def scores_for(
 def sums_suffice(problem: Problem, policy: MetricPolicy | None = None) -> bool:
     """Can sums over all rows, computed once, replace the rows, and are the sums finite? ``policy``:
     the policy of the metric, if known."""
-    if not problem.loss.quadratic or not in_memory(problem) or problem.n * problem.d <= FEW:
+    if not (problem.loss.quadratic and problem.rows.in_memory) or problem.n * problem.d <= FEW:
         return False
     policy = policy or policy_for(problem)
-    first = isinstance(policy, HessianPolicy) and policy.before_first_step
-    return first and bool(problem.sums.sound)
+    return policy.before_first_step and bool(problem.sums.sound)
 
 
 def sample_pays(problem: Problem, policy: MetricPolicy, numbers: int, a_column: int) -> bool:
     """Is it worth solving a sample of the rows in memory first? Yes with at least ``numbers``
     numbers of X and ``a_column`` rows a column."""
     rows = problem.rows
-    if not in_memory(problem) or problem.handed_on is not None:
+    if not rows.in_memory or problem.handed_on is not None:
         return False
-    if not isinstance(policy, HessianPolicy) or policy.quadratic or policy.multi_output:
-        return False
-    return bool(rows.cost >= numbers and problem.n >= a_column * rows.d)
+    enough = rows.cost >= numbers and problem.n >= a_column * rows.d
+    return bool(policy.samples_first and enough)

@@ -22,7 +22,8 @@ from ..rows import Moments
 from .choose import Given, policy_for, sample_pays, scores_for, sums_suffice
 from .directions import Directions
 from .linalg import largest, length, norm
-from .metrics import HessianPolicy, Identity, Metric, View
+from .metrics import Metric, View
+from .metrics.factor import IDENTITY
 from .scores import Evaluation, GramScores, Scores
 from .scores.file import SHARE
 from .subspace import LIMITS, PlaneLimits, PlanePoint, Subspace
@@ -93,7 +94,7 @@ class PlaneRun:
         limits: PlaneLimits = LIMITS,
     ) -> None:
         self._lay_out(problem, np.array(w0, dtype=np.float64), memory, metric, inner, limits)
-        if metric == "auto" and sums_suffice(problem, self.policy):
+        if sums_suffice(problem, self.policy):
             self.scores = GramScores(problem, problem.sums, self.w, self.directions.D)
         else:
             self.scores = self._scores_of_rows()
@@ -219,7 +220,7 @@ class PlaneRun:
         error = self.scores.gradient_error()
         if error is None:
             return False
-        stepped = self.k > 0 and not isinstance(self.metric, Identity)
+        stepped = self.k > 0 and self.metric is not IDENTITY
         return bool(self.norm <= norm(error) or stepped)
 
     def _best_point(
@@ -260,7 +261,7 @@ class PlaneRun:
         self.view_passes += view.passes
         if metric is None:
             return False
-        if self.policy.restarts and isinstance(self.metric, Identity):
+        if self.policy.restarts and self.metric is IDENTITY:
             self.directions.forget()
         self.metric = metric
         self.trusted = True
@@ -274,7 +275,7 @@ class PlaneRun:
         sample = self.problem.on(np.arange(0, self.problem.n, SHARE))
         found = minimum_of_sample(sample, self.w)
         self.view_passes += 1
-        if found is not None and isinstance(self.policy, HessianPolicy):
+        if found is not None:
             self.sample_step, H = found
             self.metric = self.policy.known(H, self.ridge)
 
@@ -293,7 +294,7 @@ class PlaneRun:
         self.products += 1 + 2 * (self.policy.passes - before)
         step = largest(up)
         d = up / -step
-        if first is None and isinstance(self.metric, Identity):
+        if first is None and self.metric is IDENTITY:
             d *= np.abs(d) > EPS  # smaller entries are only rounding
         known = first is not None or self.metric.newton_like  # is the length of the step known?
         if known and self.scores.predicts_gradient(self.trusted):
@@ -312,9 +313,9 @@ class PlaneRun:
 
     def _nothing_fell(self) -> RunVerdict:
         """Go on from fresh scores with the plain gradient; if that was tried, stop."""
-        tried = self.directions.n_stored == 0 and isinstance(self.metric, Identity)
+        tried = self.directions.n_stored == 0 and self.metric is IDENTITY
         self.directions.forget()
-        self.metric = Identity()
+        self.metric = IDENTITY
         self.gradient_ratio = math.nan
         self.stalls += 1
         self.refresh()

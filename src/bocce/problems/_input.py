@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from .. import _checks
 from .._types import Design, Foreign, Vector
 from ..losses import Loss
-from ..rows import Array, ArrayRows, Rows, foreign, host
+from ..rows import Array, Rows, foreign, host
+from ..rows.base import all_finite
 
 # A standard deviation below this share of the mean is rounding: the column is constant.
 CONSTANT = 1e-12
@@ -74,29 +75,13 @@ def _check_matrix(where: str, shape: tuple[int, ...]) -> None:
 
 def check_finite(where: str, rows: Rows) -> None:
     """Every number of the rows."""
-    if isinstance(rows, ArrayRows):
-        if (row := rows.not_finite()) is not None:
-            raise _not_finite(where, "X", row)
-        return
-    start = 0
-    for block in rows.blocks():
-        numbers = block.data if rows.sparse else block
-        if not _finite(numbers):
-            at = int(np.argmax(~np.isfinite(numbers.reshape(numbers.shape[0], -1)).all(axis=1)))
-            found = np.searchsorted(block.indptr, at, side="right") - 1 if rows.sparse else at
-            raise _not_finite(where, "X", start + int(found))
-        start += block.shape[0]
+    if (row := rows.not_finite()) is not None:
+        raise _not_finite(where, "X", row)
 
 
 def check_finite_targets(where: str, y: Array) -> None:
-    if y.dtype.kind == "f" and not _finite(y):
+    if y.dtype.kind == "f" and not all_finite(y):
         raise _not_finite(where, "y", int(np.argmin(np.isfinite(y))))
-
-
-def _finite(numbers: Array) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):
-        quick = np.isfinite(numbers.sum(dtype=np.float64))
-    return bool(quick or np.isfinite(numbers).all())  # a sum may overflow on its own
 
 
 def _not_finite(where: str, name: str, row: int) -> ValueError:
@@ -178,7 +163,7 @@ def check_offset(
     numbers = np.asarray(host(offset))
     _check_numeric(where, "offset", numbers, "for counts give the log of the exposure")
     _check_shape(where, "offset", numbers, shape, "; give one number for each score")
-    if not _finite(numbers):
+    if not all_finite(numbers):
         raise _not_finite(where, "offset", int(np.argwhere(~np.isfinite(numbers))[0, 0]))
     return numbers.astype(np.float64)
 

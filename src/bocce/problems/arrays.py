@@ -19,6 +19,7 @@ class OnDevice:
         rows = problem.rows
         loss = problem.loss
         assert isinstance(rows, ArrayRows)
+        self.rows = rows
         self.backend = backend = rows.backend
         self.parts = rows.parts(int(np.prod(problem.shape[1:])))
         if loss.multi_output:
@@ -72,8 +73,7 @@ class ArrayProblem(Problem, serves=lambda X: isinstance(X, ArrayRows) or foreign
             sums.append(self.there.backend.xp.sum(value))
             return slope
 
-        assert isinstance(self.rows, ArrayRows)
-        gradient = self.rows.both(w, slopes) / self.n
+        gradient = self.there.rows.both(w, slopes) / self.n
         value = sum(float(part) for part in sums) / self.n
         return Look(value + self.ridge_value(w), gradient + self.penalty_gradient(w))
 

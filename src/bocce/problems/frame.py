@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rows import Array, ArrayRows, Copied, Csr, Held, Rows, Scaled
-from ..rows.dense import most_copied
+from ..rows import Array, Held, Rows
 from .problem import Problem
 
 # Centre and scale are taken from this many rows, where there are more.
@@ -70,13 +69,9 @@ class Frame:
         with np.errstate(
             over="ignore", invalid="ignore"
         ):  # overflow is reported with the first gradient
-            if isinstance(rows, Csr):
+            if rows.sparse:
                 return cls._of_sparse(p, rows, ridge)
-            if isinstance(rows, ArrayRows):
-                X = rows.store
-            else:
-                X = rows.X
-            return cls._of_dense(X, p.weight, ridge, p.intercept)
+            return cls._of_dense(rows.sampled, p.weight, ridge, p.intercept)
 
     @classmethod
     def _of_parts(cls, p: Any, ridge: Array) -> Frame:
@@ -88,7 +83,7 @@ class Frame:
         return cls._with_unit(centre, spread2, lambda: share, ridge, p.intercept)
 
     @classmethod
-    def _of_sparse(cls, p: Problem, rows: Csr, ridge: Array) -> Frame:
+    def _of_sparse(cls, p: Problem, rows: Any, ridge: Array) -> Frame:
         """No A_jj is below the ridge: where their mean is not much above it, as in text that is
         penalised by 1/n, no column will be scaled, and none is looked at."""
         mean = float(np.vdot(rows.X.data, rows.X.data)) / (p.n * p.d)
@@ -208,14 +203,7 @@ class Frame:
             if self.unit:
                 return given.with_column()
             return given
-        if isinstance(given, Csr):
-            return given.scaled(self.scale, self.unit)
-        if isinstance(given, ArrayRows):
-            return given.framed(self.centre, self.scale, self.unit)
-        made = Scaled(given.X, self.centre, self.scale, self.unit)
-        if given.X.nbytes > most_copied(given.dtype):
-            return made
-        return Copied(made)
+        return given.framed(self.centre, self.scale, self.unit)
 
     def problem(self, p: Problem) -> Problem:
         """The same objective as a function of the inner variables."""

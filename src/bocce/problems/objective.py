@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -50,6 +50,7 @@ class Objective(Immutable):
     classes: Any = None
     offset: Array | None = None  # the caller's o, one number a row
     engine: Any = None  # the engine for steps on rows in other processes
+    scores: Any = None  # the scores of a run on the plane, for rows in other processes
     handed_on: PathCache | None = None  # results that runs on the same rows leave to the next one
     shared_gram: Moments | None = None  # the sums of a problem with the same rows, other targets
     adapts = False  # are parameters of the loss left to the residuals of the fit?
@@ -283,6 +284,10 @@ class Objective(Immutable):
     def largest_projection2(self, directions: Array) -> float:
         """max_i c_i ||x_i^T D||^2 for the columns of D."""
         return float(self.weighted(self.rows.projections2(directions)).max())
+
+    def over(self, ask: Callable[..., Any], *args: Any) -> Iterator[tuple[int, Any]]:
+        """(rows, answer) of each part: the result of ``ask(part, *args)``; for data in parts."""
+        raise NotImplementedError
 
     # -- losses ----------------------------------------------------------------------------------
 

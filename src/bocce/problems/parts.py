@@ -47,9 +47,6 @@ def _noise(part: Problem, w: Array) -> tuple[float, float]:
 class PartedProblem(Problem):
     """A problem that asks its parts; ``over`` says where the parts are."""
 
-    # The scores of a run on the plane, for rows in other processes.
-    scores: Callable[..., Any] | None = None
-
     def columns_seen(self) -> tuple[Array, Array, Array] | None:
         """Centre, mean square about it, and share of entries other than zero of each column; None
         where columns stay as they are."""

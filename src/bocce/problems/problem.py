@@ -30,7 +30,7 @@ from .objective import Objective
 
 def in_memory(X: object) -> bool:
     """Are these NumPy rows of this process?"""
-    return isinstance(X, np.ndarray) or (isinstance(X, Rows) and not (X.in_parts or X.foreign))
+    return isinstance(X, np.ndarray) or (isinstance(X, Rows) and X.in_memory)
 
 
 class Problem(Objective, serves=in_memory):
@@ -97,13 +97,11 @@ class Problem(Objective, serves=in_memory):
         kind = loss_of("Problem", loss, complete=False)
         where = kind.problem_name
         l2 = check_l2(where, l2)
-        if isinstance(X, Rows):
-            rows = X
-        else:
-            rows = rows_of(check_design(where, X))
+        ready = isinstance(X, Rows)
+        rows = X if ready else rows_of(check_design(where, X))
         y = check_vector(where, y, rows.n)
         weight = check_weights(where, sample_weight, rows.n)
-        if not isinstance(X, Rows):
+        if not ready:
             check_finite(where, rows)
         factors = penalty_factors(where, rows, penalty, standardize, weight, intercept)
         encoded, classes = encode(kind, y)

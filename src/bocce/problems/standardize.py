@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..rows import Array, Copied, Csr, FileRows, Rows, Scaled, digest
+from ..rows import Array
 from ._input import penalty_factors
 from .frame import Frame
 from .problem import Problem
@@ -84,36 +83,8 @@ def standardized(p: Problem) -> Standardized:
         centre = p.given.column_moments(p.weight)[0]
     frame = Frame(centre, 1.0 / np.sqrt(variance), float(p.intercept))
     factors = penalty_factors(where, p.given, intercept=p.intercept)
-    rows = _scaled(p.given, frame)
+    rows = p.given.standardized(centre, frame.scale)
     if p.in_parts:
         return Standardized(p.with_fields(given=rows, penalty=factors), frame)
     scaled = p.with_rows(rows, penalty=factors, has_column=False, adapts=p.adapts)
     return Standardized(scaled, frame)
-
-
-def _scaled(rows: Rows, frame: Frame) -> Rows:
-    """The rows in the frame, without a column for the intercept."""
-    if isinstance(rows, FileRows):
-        return ScaledFile(rows.X, frame)
-    if isinstance(rows, Csr):
-        return rows.scaled(frame.scale, 0.0)
-    return Copied(Scaled(rows.X, frame.centre, frame.scale, 0.0), rows.dtype)
-
-
-class ScaledFile(FileRows):
-    """The rows of a file in the frame, which are computed whenever a part is read."""
-
-    def __init__(self, file: Any, frame: Frame, column: bool = False) -> None:
-        super().__init__(file, column)
-        self.frame = frame
-
-    def read(self, blocks: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
-        for X, y in super().read(blocks):
-            scaled = (X - self.frame.centre) * self.frame.scale
-            yield scaled.astype(self.dtype, copy=False), y
-
-    def with_column(self) -> Rows:
-        return ScaledFile(self.X, self.frame, column=True)
-
-    def fingerprint(self) -> str:
-        return f"{super().fingerprint()} {digest(self.frame.centre, self.frame.scale)}"

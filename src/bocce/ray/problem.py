@@ -14,7 +14,7 @@ import ray
 from ..engines.remote import RemoteEngine
 from ..problems import Look, PartedProblem, Problem
 from ..problems.frame import CONSTANT, SAMPLE
-from ..rows import Array, Csr, Index, Rows
+from ..rows import Array, Index, Rows
 from . import workers
 from .cluster import RESTARTS, WHERE, check_parts, insist
 from .scores import ActorScores
@@ -73,7 +73,7 @@ def column_sums(part: Problem, stride: int, centre: Array | None) -> Array:
     """Rows looked at; sums over them of x (or of its squares about the centre) and of x != 0; and
     the least and the largest of each column."""
     X = part.given.X
-    if isinstance(part.given, Csr):
+    if part.given.sparse:
         squares = part.n * part.given.squares()
         entries = np.bincount(X.indices, minlength=X.shape[1])
         return np.stack([np.full(X.shape[1], float(part.n)), squares, entries, entries, entries])

@@ -32,4 +32,9 @@ def rows_of(X: Design | Rows) -> Rows:
     return Dense(X)
 
 
+# The kinds of rows by their ``storage``; tests/contract/test_rows.py asks all of them the same.
+KINDS: dict[str, type[Rows]] = {
+    kind.storage: kind for kind in (Dense, Scaled, Csr, ArrayRows, FileRows)
+}
+
 __all__: list[str] = []  # all names are for other rooms: users give their data to ``Problem``

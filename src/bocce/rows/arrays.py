@@ -71,6 +71,7 @@ class Ferried(Held):
 class ArrayRows(Rows):
     """n rows, with columns (x - centre) * scale, and ``unit`` behind them if it is not 0."""
 
+    storage = "array"
     foreign = True
 
     def __init__(
@@ -102,6 +103,10 @@ class ArrayRows(Rows):
         """The rows of an array of another library, as float32 or float64."""
         backend = Backend.of(X)
         return cls(Held(backend.to(backend.real, getattr(X, "detach", lambda: X)()), backend))
+
+    @property
+    def sampled(self) -> Held:
+        return self.store
 
     @property
     def library(self) -> str:

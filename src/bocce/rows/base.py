@@ -9,20 +9,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .._types import Array, Design, Index
 from .moments import Moments, gram_of, of_blocks
 
 HASHED_BYTES = 1 << 22  # at a time
+COLUMNS = 512  # Products of all pairs of rows are summed over this many columns at a time.
 
 
 class Rows:
     """n rows of d numbers.
 
-    ``X`` is what the caller gave. ``in_parts``: are the rows read from elsewhere, a part at a time?
-    ``foreign``: are they an array of another library than NumPy, perhaps on another device?
+    ``X`` is what the caller gave. ``storage`` is the name in ``KINDS``: what keeps a form of the
+    rows for itself, such as the compiled kernels, finds it by that name. ``in_parts``: are the rows
+    read from elsewhere, a part at a time? ``foreign``: are they an array of another library than
+    NumPy, perhaps on another device? ``computed``: are they made of other numbers at each use?
     In all methods ``rows`` are the numbers of some rows (None: all rows), w and D have a row for
     each of the d columns of X, and ``weights`` and y have one number a row.
     """
@@ -31,9 +36,11 @@ class Rows:
     n: int
     d: int
     dtype: np.dtype[np.generic]
+    storage: ClassVar[str] = ""
     sparse = False
     in_parts = False
     foreign = False
+    computed = False
 
     @property
     def library(self) -> str:
@@ -60,6 +67,55 @@ class Rows:
         """The rows with a 1 appended to each, so that the last variable is the intercept."""
         raise NotImplementedError
 
+    def framed(self, centre: Array, scale: Array, unit: float) -> Rows:
+        """The rows (x - centre) * scale, and ``unit`` behind each if it is not 0. Sparse rows have
+        the centre 0."""
+        raise NotImplementedError
+
+    def standardized(self, centre: Array, scale: Array) -> Rows:
+        """The rows (x - centre) * scale in memory of their own, in their own type; rows in parts
+        are computed when they are read."""
+        return self.framed(centre, scale, 0.0)
+
+    def narrowed(self) -> Rows:
+        """The rows in float32."""
+        raise NotImplementedError
+
+    @property
+    def in_memory(self) -> bool:
+        """Are these NumPy rows of this process?"""
+        return not (self.in_parts or self.foreign)
+
+    @property
+    def sampled(self) -> Any:
+        """What gives some rows, and of these some columns, as ``[rows, columns]``."""
+        return self.X
+
+    def not_finite(self) -> int | None:
+        """The first row that has NaN or infinity."""
+        start = 0
+        for block in self.blocks():
+            numbers = block.data if self.sparse else block
+            if not all_finite(numbers):
+                finite = np.isfinite(numbers.reshape(numbers.shape[0], -1)).all(axis=1)
+                at = int(np.argmin(finite))
+                if self.sparse:
+                    at = int(np.searchsorted(block.indptr, at, side="right")) - 1
+                return start + at
+            start += block.shape[0]
+        return None
+
+    def row_products(self, ridge: Array, dtype: npt.DTypeLike = np.float64) -> Array:
+        """X R^-1 X^T with R = diag(ridge), n x n numbers; dense rows are multiplied in ``dtype``.
+        A column of infinite ridge is left out."""
+        total = np.zeros((self.n, self.n), dtype=dtype)
+        X = np.concatenate([np.array(block) for block in self.blocks()])  # each is valid once
+        for start in range(0, self.d, COLUMNS):
+            part = slice(start, start + COLUMNS)
+            x = (X[:, part] * ridge[part] ** -0.5).astype(dtype, copy=False)
+            total += x @ x.T
+        return total
+
     @property
     def cost(self) -> float:
         """Multiplications of one product with a vector."""
@@ -74,6 +130,11 @@ class Rows:
     def pairs(self) -> float:
         """Multiplications of a row's part of a Gram matrix, on average."""
         return (self.cost / max(1, self.n)) ** 2
+
+    @property
+    def shared_entries(self) -> float:
+        """Over all pairs of rows, the sum of the columns in which both have an entry."""
+        return float(self.n) ** 2 * self.d
 
     def times(self, w: Array, rows: Index | None = None) -> Array:
         """x_i . w for all rows, or those named."""
@@ -152,6 +213,13 @@ class Rows:
     def fingerprint(self) -> str:
         """A hash of the shape, the type and every number."""
         return digest(*self.arrays())
+
+
+def all_finite(numbers: Array) -> bool:
+    """Are there neither NaN nor infinity?"""
+    with np.errstate(over="ignore", invalid="ignore"):
+        quick = np.isfinite(numbers.sum(dtype=np.float64))
+    return bool(quick or np.isfinite(numbers).all())  # a sum may overflow on its own
 
 
 def digest(*arrays: Array) -> str:

@@ -47,6 +47,7 @@ PRICES = GramPrices()
 class Csr(Rows):
     """The rows of a SciPy CSR array in canonical format."""
 
+    storage = "csr"
     sparse = True
 
     def __init__(self, X: sp.csr_array, prices: GramPrices = PRICES) -> None:
@@ -86,6 +87,11 @@ class Csr(Rows):
     def pairs(self) -> float:  # type: ignore[override]
         counts = np.diff(self.X.indptr).astype(np.float64)
         return float(counts @ counts) / max(1, self.n)
+
+    @property
+    def shared_entries(self) -> float:
+        counts = self.n * self.shares
+        return float(counts @ counts)
 
     @cached_property
     def norms2(self) -> Array:
@@ -207,6 +213,14 @@ class Csr(Rows):
 
     def with_column(self) -> Csr:
         return self.scaled(np.ones(self.d), 1.0)
+
+    def framed(self, centre: Array, scale: Array, unit: float) -> Csr:
+        return self.scaled(scale, unit)
+
+    def row_products(self, ridge: Array, dtype: npt.DTypeLike = np.float64) -> Array:
+        X = self.X.astype(np.float64, copy=False)
+        scaled = sp.csr_array((X.data / ridge[X.indices], X.indices, X.indptr), shape=X.shape)
+        return np.asarray((scaled @ X.T).toarray())
 
     def scaled(self, scale: Array, unit: float) -> Csr:
         """Columns multiplied by ``scale``, and ``unit`` behind each row if it is not 0."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .._threads import threads_for
 from .._types import Array, Index
 from . import mixed
-from .base import Rows
+from .base import COLUMNS, Rows
 from .moments import Moments, of_blocks, rows_in_cache
 
 BLOCK_BYTES = 1 << 23  # rows are taken this many bytes at a time where a copy must be made
@@ -56,6 +56,8 @@ def most_copied(dtype: npt.DTypeLike) -> int:
 
 class Dense(Rows):
     """The rows of an array, used where they lie."""
+
+    storage = "dense"
 
     def __init__(self, X: Array) -> None:
         self.X = X.view(np.ndarray)
@@ -108,9 +110,34 @@ class Dense(Rows):
             return rows
         return Copied(rows, self.dtype)
 
+    def framed(self, centre: Array, scale: Array, unit: float) -> Rows:
+        made = Scaled(self.X, centre, scale, unit)
+        if self.X.nbytes > most_copied(self.dtype):
+            return made
+        return Copied(made)
+
+    def standardized(self, centre: Array, scale: Array) -> Rows:
+        return Copied(Scaled(self.X, centre, scale, 0.0), self.dtype)
+
+    def narrowed(self) -> Dense:
+        if self.dtype == np.float32:
+            return self
+        return Dense(self.X.astype(np.float32))
+
+    def row_products(self, ridge: Array, dtype: npt.DTypeLike = np.float64) -> Array:
+        if not (ridge == ridge[0]).all():
+            return _row_products(self.X, None, ridge**-0.5, dtype)
+        X = self.X.astype(dtype, copy=False)
+        products = X @ X.T
+        products /= ridge[0]
+        return np.asarray(products)
+
 
 class Scaled(Rows):
     """The rows (x - centre) * scale, and ``unit`` behind each if it is not 0."""
+
+    storage = "scaled"
+    computed = True
 
     def __init__(self, X: Array, centre: Array, scale: Array, unit: float) -> None:
         self.X = X
@@ -203,6 +230,13 @@ class Scaled(Rows):
     def _plain(self) -> Dense:
         return Dense(self.X)
 
+    def narrowed(self) -> Dense:
+        return Dense(self.made(slice(None), np.float32))
+
+    def row_products(self, ridge: Array, dtype: npt.DTypeLike = np.float64) -> Array:
+        size = self.scale.size  # the intercept's column has no ridge
+        return _row_products(self.X, self.centre, self.scale * ridge[:size] ** -0.5, dtype)
+
     def take(self, rows: Index) -> Dense:
         return Dense(self.made(rows))
 
@@ -211,6 +245,19 @@ class Scaled(Rows):
 
     def arrays(self) -> tuple[Array, ...]:
         return self.X, self.centre, self.scale, np.array([self.unit])
+
+
+def _row_products(X: Array, centre: Array | None, scale: Array, dtype: npt.DTypeLike) -> Array:
+    """Y Y^T with Y = (X - centre) * scale, some columns at a time."""
+    total = np.zeros((X.shape[0], X.shape[0]), dtype=dtype)
+    for start in range(0, scale.size, COLUMNS):
+        part = slice(start, start + COLUMNS)
+        x = X[:, part]
+        if centre is not None:
+            x = x - centre[part]
+        scaled = (x * scale[part]).astype(dtype, copy=False)
+        total += scaled @ scaled.T
+    return total
 
 
 class Copied(Dense):

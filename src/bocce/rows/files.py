@@ -14,7 +14,7 @@ import numpy as np
 
 from .._memory import no_memory, read_ahead
 from .._types import Array, Index
-from .base import Rows
+from .base import Rows, digest
 from .dense import Dense
 
 Block = tuple[Array, Array]
@@ -285,6 +285,7 @@ class FileRows(Rows):
     Products with all rows read the files once; what they give, n numbers, is kept in memory.
     """
 
+    storage = "file"
     in_parts = True
 
     def __init__(self, file: Parts, column: bool = False) -> None:
@@ -341,11 +342,34 @@ class FileRows(Rows):
     def take(self, rows: Index) -> Rows:
         return self.like(np.concatenate([X for X, _ in self._named(rows)]))
 
-    def with_column(self) -> Rows:
+    def with_column(self) -> FileRows:
         return FileRows(self.X, column=True)
+
+    def standardized(self, centre: Array, scale: Array) -> FileRows:
+        return ScaledFile(self.X, centre, scale)
 
     def fingerprint(self) -> str:
         return str(self.X.identity)
+
+
+class ScaledFile(FileRows):
+    """The rows (x - centre) * scale of a file, computed whenever a part is read."""
+
+    def __init__(self, file: Parts, centre: Array, scale: Array, column: bool = False) -> None:
+        super().__init__(file, column)
+        self.centre = centre
+        self.scale = scale
+
+    def read(self, parts: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
+        for X, y in super().read(parts):
+            scaled = (X - self.centre) * self.scale
+            yield scaled.astype(self.dtype, copy=False), y
+
+    def with_column(self) -> ScaledFile:
+        return ScaledFile(self.X, self.centre, self.scale, column=True)
+
+    def fingerprint(self) -> str:
+        return f"{super().fingerprint()} {digest(self.centre, self.scale)}"
 
 
 class Widener:

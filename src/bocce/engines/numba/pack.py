@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...problems import Problem
-from ...rows import Array, Copied, Csr, Dense, Rows, Scaled
+from ...rows import Array
 from .loop import KernelObjective
 from .rows import DenseRows, ScaledRows, SparseRows
 
@@ -27,9 +27,10 @@ def pack(problem: Problem, fold: bool = True) -> Any:
 
     ``fold``: may y, and the weights, become part of the rows where that is faster?
     """
-    if not fold and isinstance(problem.rows, Dense):
+    storage = problem.rows.storage
+    if storage == "dense" and not fold:
         return _unfolded(problem)
-    return PACKERS[type(problem.rows)](problem)
+    return PACKERS[storage](problem)
 
 
 def _weights(problem: Problem) -> Array:
@@ -65,8 +66,7 @@ def _where_they_lie(problem: Problem) -> DenseRows:
 
 
 def _scaled(problem: Problem) -> ScaledRows:
-    rows = problem.rows
-    assert isinstance(rows, Scaled)
+    rows: Any = problem.rows
     d = rows.centre.size
     return ScaledRows(
         _where_they_lie(problem),
@@ -126,12 +126,8 @@ def _dense(problem: Problem) -> DenseRows:
     return DenseRows(read_only(own), y, weight, added, np.zeros(2), folded, loss)
 
 
-PACKERS: dict[type[Rows], Any] = {
-    Csr: _sparse,
-    Scaled: _scaled,
-    Dense: _dense,
-    Copied: _dense,
-}
+# By the storage of the rows; rows of other storages have no kernels.
+PACKERS: dict[str, Any] = {"csr": _sparse, "scaled": _scaled, "dense": _dense}
 
 
 def _aligned(n: int, p: int, dtype: np.dtype[Any]) -> Array:

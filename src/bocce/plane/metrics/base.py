@@ -8,13 +8,15 @@ imagined machine (``Prices``), never of a clock, so that a run takes the same st
 from __future__ import annotations
 
 import math
+from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from ..._types import Array
+from ...engines.base import Goal
 from ...problems import Problem
 from ...rows import Rows
 from ..linalg import largest
@@ -51,7 +53,8 @@ class Metric(Protocol):
     step at full length?
     """
 
-    newton_like: bool
+    @property
+    def newton_like(self) -> bool: ...
 
     def solve(self, g: Array) -> Array:
         """P^-1 g.
@@ -107,6 +110,47 @@ class Sample:
     whole: bool = True
 
 
+class RowSums(Protocol):
+    """Sums over rows where a run stands; the scores of a run give them."""
+
+    def hessian(self, sample: Sample) -> Array: ...
+
+    def hessian_diagonal(self) -> Array: ...
+
+    def row_curvature(self) -> Array: ...
+
+    def scores(self, place: slice) -> Array: ...
+
+    def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float: ...
+
+    def curvature(self, k: int, slot: int | None = None) -> Array: ...
+
+
+class RunState(Protocol):
+    """Where a run stands, as a ``View`` of it needs it."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    @property
+    def metric(self) -> Metric: ...
+
+    @property
+    def goal(self) -> Goal: ...
+
+    @property
+    def ridge(self) -> Array: ...
+
+    @property
+    def gradient(self) -> Array: ...
+
+    @property
+    def gradient_ratio(self) -> float: ...
+
+    @property
+    def scores(self) -> RowSums: ...
+
+
 class View:
     """What a policy may know of a run: where the run stands, and sums over rows there.
 
@@ -130,7 +174,7 @@ class View:
         ``row_curvature()`` is c_i loss''_i, one number a row.
     """
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: RunState) -> None:
         self.problem = run.problem
         self.metric = run.metric
         self.goal = run.goal
@@ -192,19 +236,21 @@ class View:
         return math.inf
 
 
-class MetricPolicy(Protocol):
+class MetricPolicy(ABC):
     """Decides before each step whether another metric is worth its price; made of a problem.
 
     ``passes`` counts passes over the data that a policy or its metrics make without a ``View``.
     ``every_step``: is the metric the Hessian of all rows, computed before each step?
     ``each_point``: does ``update`` return another metric at each point? ``restarts``: are stored
-    directions dropped when the policy replaces the identity?
+    directions dropped when the policy replaces the identity? ``samples_first``: may a run begin
+    with the minimum over a sample of the rows, whose Hessian is then given to ``known``?
     """
 
     problem: Problem
     passes: int = 0
     each_point: ClassVar[bool] = False
     restarts: ClassVar[bool] = False
+    samples_first: bool = False
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -227,6 +273,26 @@ class MetricPolicy(Protocol):
     @property
     def every_step(self) -> bool:
         return False
+
+    @property
+    def before_first_step(self) -> bool:
+        """Is the Hessian of all rows of a quadratic worth its price before the first step? Then the
+        run needs X^T X and X^T y alone, and its metric is the Hessian."""
+        return False
+
+    def known(self, H: Array, ridge: Array) -> Metric:
+        """The metric from a Hessian that was computed elsewhere.
+
+        Parameters
+        ----------
+        H, ridge : ndarray
+            A Hessian without the penalty, and the penalty of each variable.
+
+        Returns
+        -------
+        Metric
+        """
+        return FactorMetric.of(H, ridge.reshape(-1))
 
     def begin(self, ridge: Array) -> Metric:
         """The metric of the first step: the identity, or one that is known already.

@@ -17,7 +17,7 @@ from ..._record import record
 from ..._types import Array
 from ...problems import Problem
 from .base import IdentityPolicy, Metric, View, cost_of_step
-from .factor import FactorMetric, Identity
+from .factor import IDENTITY, FactorMetric
 
 EXPECTED = 0.5  # A step in a good diagonal metric leaves about this share of the gradient's norm.
 SQUARED = 4.5  # Squaring, weighting and adding up an entry of X takes this many nanoseconds.
@@ -61,7 +61,7 @@ class DiagonalPolicy(IdentityPolicy):
         self.regret = 0.0
         self.next_price = 2.0 * self.next_price
         g = view.gradient
-        if isinstance(view.metric, Identity):
+        if view.metric is IDENTITY:
             there = self.known or view.fall_along(diagonal.solve(g)) > SURE * view.fall_along(g)
             if not there:
                 return None

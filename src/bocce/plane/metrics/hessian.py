@@ -46,6 +46,7 @@ class HessianPolicy(IdentityPolicy):
         self.step = cost_of_step(problem)
         self.multi_output = outputs > 1
         self.in_memory = not problem.in_parts
+        self.samples_first = not (self.quadratic or self.multi_output)
         self.whole_price = self.price_of(self.n)
         self.rows = self._first_rows()
         self.regret = self.step * (self.exact if self.quadratic and self.whole else self.first)

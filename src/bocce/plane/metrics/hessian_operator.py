@@ -11,7 +11,7 @@ import numpy as np
 from ..._types import Array
 from ...losses import Loss
 from ...problems import Problem
-from ...rows import Dense, Rows, Scaled
+from ...rows import Rows
 from ..parts import RowPart, parts_of
 from .base import ScoresOf
 
@@ -48,12 +48,11 @@ class HessianRows:
         parts = parts_of(rows, outputs)
         if rows.sparse or not rough or rows.cost * outputs <= limits.rough:
             return cls(parts, False)
-        dense = isinstance(rows, Dense)
-        if dense and (rows.dtype == np.float32 or outputs >= limits.rounded):
+        if not rows.computed and (rows.dtype == np.float32 or outputs >= limits.rounded):
             return cls(parts, True)
         if rows.cost <= limits.copied:
-            return cls([RowPart(part.place, narrowed(part.rows)) for part in parts], True)
-        return cls(parts, not dense and outputs >= limits.scaled)
+            return cls([RowPart(part.place, part.rows.narrowed()) for part in parts], True)
+        return cls(parts, rows.computed and outputs >= limits.scaled)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -62,18 +61,8 @@ class HessianRows:
 
     def of_part(self, part: RowPart) -> Rows:
         if self.rough:
-            return narrowed(part.rows)
+            return part.rows.narrowed()
         return part.rows
-
-
-def narrowed(rows: Rows) -> Rows:
-    """Dense rows in float32, without a copy if they are float32 already."""
-    if isinstance(rows, Dense):
-        if rows.dtype == np.float32:
-            return rows
-        return Dense(rows.X.astype(np.float32))
-    assert isinstance(rows, Scaled)
-    return Dense(rows.made(slice(None), np.float32))
 
 
 class HessianOperator:

@@ -12,16 +12,14 @@ work, and as good a metric.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from ..._record import record
 from ..._types import Array
 from ...problems import Problem
-from ...rows import Csr, Dense, Rows, Scaled
+from ...rows import Rows
 from .base import PRICES, Metric, View, outputs_of
 from .factor import FactorMetric, Identity
 from .hessian import HessianPolicy
@@ -39,8 +37,6 @@ FEW = 8
 SINGLE = 0.5
 # A column without a ridge gets, in the metric alone, a ridge of this share of its curvature.
 SOFT = 1e-4
-# K is summed over this many columns of X at a time.
-COLUMNS = 512
 # Scaling one entry of an n x n matrix costs this many nanoseconds.
 ENTRY = 2.0
 # If K needs fewer multiplications than this, K is computed in float64.
@@ -94,9 +90,8 @@ class RowSpacePolicy(HessianPolicy):
         self.rough = large and self._mild(problem.loss.curvature or 1.0)
         share = SINGLE if self.rough else 1.0
         each = share * PRICES.factor * n**3 / 3.0 + ENTRY * n**2 + PRICES.matrix
-        if isinstance(self.X, Csr):
-            counts = n * self.X.shares
-            price_of_K = PRICES.sparse_gram * float(counts @ counts)
+        if self.X.sparse:
+            price_of_K = PRICES.sparse_gram * self.X.shared_entries
         else:
             price_of_K = PRICES.gram * float(n) ** 2 * float(self.X.d)
         self.each_price = float(each)
@@ -112,7 +107,7 @@ class RowSpacePolicy(HessianPolicy):
         """For rows in memory, fewer than columns, and a ridge on all columns but one at most (the
         intercept's). Not on a path, which hands a Hessian on."""
         rows = problem.rows
-        if not isinstance(rows, (Dense, Csr, Scaled)) or not rows.n < rows.d:
+        if not rows.in_memory or not rows.n < rows.d:
             return False
         if rows.n**2 > MOST_ENTRIES or (rows.sparse and rows.n > SPARSE_ROWS):
             return False
@@ -172,7 +167,7 @@ class RowSpacePolicy(HessianPolicy):
         while True:  # rounding may exceed the identity where K is huge
             if self.K is None:
                 dtype = np.float32 if self.rough else np.float64
-                self.K = kernel(self.X, self.bounded, dtype)
+                self.K = self.X.row_products(self.bounded, dtype)
             scale = root.astype(self.K.dtype)
             M = self.K * scale
             M *= scale[:, None]
@@ -198,7 +193,7 @@ class RowSpacePolicy(HessianPolicy):
         """Is the diagonal of I + S K S mild, where all rows have this second derivative? Some rows
         tell; if they are wrong, ``metric`` computes K again."""
         some = self.X.take(np.arange(0, self.n, max(1, self.n // FEW)))
-        diagonal = kernel(some, self.bounded).diagonal()
+        diagonal = some.row_products(self.bounded).diagonal()
         return bool(curvature / self.n * diagonal.max() <= MILD)
 
     def positive(self, curvature: Array) -> Array:
@@ -225,28 +220,3 @@ class RowSpacePolicy(HessianPolicy):
         super().load_state_dict(state, {})
         ridge = np.array(metric["ridge"], dtype=np.float64)
         return RowMetric(self.X, ridge, metric["factor"], metric["root"])
-
-
-def kernel(rows: Rows, ridge: Array, dtype: Any = np.float64) -> Array:
-    """X R^-1 X^T; dense rows are multiplied in this type."""
-    if isinstance(rows, Csr):
-        X = rows.X.astype(np.float64, copy=False)
-        scaled = sp.csr_array((X.data / ridge[X.indices], X.indices, X.indptr), shape=X.shape)
-        return np.asarray((scaled @ X.T).toarray())
-    if isinstance(rows, Dense) and (ridge == ridge[0]).all():
-        X = rows.X.astype(dtype, copy=False)
-        K = X @ X.T
-        K /= ridge[0]
-        return np.asarray(K)
-    K = np.zeros((rows.n, rows.n), dtype=dtype)
-    scale = ridge**-0.5
-    if isinstance(rows, Scaled):
-        scale = rows.scale * scale[: rows.scale.size]  # the intercept's column has no ridge
-    for start in range(0, scale.size, COLUMNS):
-        part = slice(start, start + COLUMNS)
-        x = rows.X[:, part]
-        if isinstance(rows, Scaled):
-            x = x - rows.centre[part]
-        scaled = (x * scale[part]).astype(dtype, copy=False)
-        K += scaled @ scaled.T
-    return K

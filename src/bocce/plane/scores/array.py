@@ -12,7 +12,6 @@ import numpy as np
 
 from ..._types import Array, Foreign
 from ...problems import ArrayProblem
-from ...rows import ArrayRows
 from ...rows.backend import set_row, to_host
 from .base import EPS, Evaluation, Scores
 
@@ -21,12 +20,11 @@ class ArrayScores(Scores):
     """Scores of an ``ArrayProblem``."""
 
     def __init__(self, problem: ArrayProblem, memory: int, outputs: tuple[int, ...]) -> None:
-        assert isinstance(problem.rows, ArrayRows)
         self.problem = problem
         self.n = int(problem.n)
         self.y = problem.y
-        self.rows = problem.rows
         self.there = problem.there
+        self.rows = problem.there.rows
         self.backend = self.rows.backend
         self.xp = self.rows.backend.xp
         self.eps = self.backend.eps  # of a product, which scores are made of

@@ -8,7 +8,8 @@ few numbers or d of them. So the rows may as well lie on a device or on other ma
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Evaluation(NamedTuple):
     plane_gradient: Array
 
 
-class Scores(Protocol):
+class Scores(ABC):
     """z = X w, U = X D (a row for each direction), and the point z + c U that was last tried.
 
     ``eps`` is the relative rounding error of a product with X. "Here" is where the last evaluation
@@ -46,9 +47,11 @@ class Scores(Protocol):
     problem: Problem
     y: Array  # the targets
 
+    @abstractmethod
     def start(self, w: Array) -> Evaluation:
         """Compute z = X w, and evaluate the loss at z."""
 
+    @abstractmethod
     def look(self) -> Evaluation:
         """Evaluate the loss at z."""
 
@@ -61,22 +64,28 @@ class Scores(Protocol):
         going there costs no product of its own? ``trusted``: was the last prediction right?"""
         return False
 
+    @abstractmethod
     def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
         """U[slot] = X d; returns how far d moves the scores at most. ``likely_step``: the multiple
         of d that will probably be taken (0: not known)."""
 
+    @abstractmethod
     def scale_direction(self, slot: int, factor: float) -> None:
         """Divide U[slot]."""
 
+    @abstractmethod
     def try_step(self, c: Array) -> Evaluation:
         """Evaluate the loss and its gradient in c at z + c U."""
 
+    @abstractmethod
     def accept(self, slot: int, factor: float) -> None:
         """Go to the point last tried, and U[slot] = c U / factor unless slot is 0."""
 
+    @abstractmethod
     def curvature(self, k: int, slot: int | None = None) -> Array:
         """U diag(c_i loss''_i) U^T / n of the first k directions here, or its column ``slot``."""
 
+    @abstractmethod
     def gradient(self) -> Array:
         """sum_i c_i loss'_i x_i here."""
 
@@ -87,6 +96,11 @@ class Scores(Protocol):
 
     def row_curvature(self) -> Array:
         """c_i loss''_i here; with several outputs the mean over them."""
+        raise NotImplementedError
+
+    def scores(self, place: slice) -> Array:
+        """The scores of some rows, where there are several outputs."""
+        raise NotImplementedError
 
     def hessian(self, sample: Sample) -> Array:
         """sum_i c_i loss''_i x_i x_i^T / n here, over all rows or a sample."""
@@ -105,8 +119,10 @@ class Scores(Protocol):
         """The largest score; infinite where that is not known, or scores do not drift."""
         return math.inf
 
+    @abstractmethod
     def state_dict(self, k: int) -> dict[str, Array]:
         """What cannot be had from w and the k - 1 displacements to the last bit."""
 
+    @abstractmethod
     def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
         """Go on from there."""

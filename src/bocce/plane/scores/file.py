@@ -54,7 +54,6 @@ class FileScores(MemoryScores):
         outputs: tuple[int, ...],
         solve: Solve | None = None,
     ) -> None:
-        assert isinstance(problem.rows, FileRows)
         # the first read brings the targets
         self.solve = solve
         self.read_before = False

@@ -1,10 +1,14 @@
-"""Every storage answers as the same numbers in a plain array would."""
+"""What every kind of rows must obey: it answers as the same numbers in a plain array would.
+
+A kind that is registered in ``bocce.rows.KINDS`` needs one line more, in ``STORED``, which makes
+its rows; a test compares the two tables.
+"""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bocce.rows import Csr, Dense, FileRows, Scaled, dense, rows_of
+from bocce.rows import KINDS, ArrayRows, Csr, Dense, FileRows, Scaled, dense, rows_of
 from helpers import design
 from tables_on_disk import parts_on_disk
 
@@ -17,6 +21,10 @@ def on_disk(folder):
     return FileRows(parts_on_disk(folder / "rows.arrow", X, np.arange(N, dtype=float), 7))
 
 
+def on_device(folder):
+    return ArrayRows.of(pytest.importorskip("array_api_strict").asarray(design("dense")))
+
+
 STORED = {
     "dense": lambda folder: Dense(design("dense")),
     "float32": lambda folder: Dense(design("float32")),
@@ -25,6 +33,7 @@ STORED = {
     "csr32": lambda folder: Csr(design("csr32")),
     "scaled": lambda folder: Scaled(design("dense"), CENTRE, SCALE, 0.0),
     "scaled, unit": lambda folder: Scaled(design("float32"), CENTRE, SCALE, 2.0),
+    "array": on_device,
     "file": on_disk,
 }
 
@@ -40,6 +49,65 @@ def written_out(rows):
     """The rows as one array."""
     blocks = [b.toarray() if sp.issparse(b) else np.array(b) for b in rows.blocks()]
     return np.concatenate(blocks).astype(np.float64)
+
+
+def test_every_kind_is_stored_here(tmp_path):
+    assert {make(tmp_path).storage for make in STORED.values()} == set(KINDS)
+    for name, kind in KINDS.items():
+        assert kind.storage == name
+
+
+def test_it_says_where_numbers_lie(rows):
+    assert rows.in_memory == (not (rows.in_parts or rows.foreign))
+    assert rows.not_finite() is None
+    assert rows.cost <= N * rows.d
+    assert rows.shared_entries <= N * N * rows.d
+
+
+def test_other_variables(rows):
+    """Rows in a frame are (x - centre) * scale and a unit behind; in parts, without the unit."""
+    if rows.computed:
+        return  # they are in a frame already
+    X = written_out(rows)
+    centre = np.zeros(D) if rows.sparse else CENTRE
+    close = {"rtol": 1e-6, "atol": 1e-6}
+    alone = rows.standardized(centre, SCALE)
+    np.testing.assert_allclose(written_out(alone), (X - centre) * SCALE, **close)
+    if not rows.in_parts:
+        made = rows.framed(centre, SCALE, 2.0)
+        assert (made.n, made.d) == (N, D + 1)
+        expected = np.c_[(X - centre) * SCALE, np.full(N, 2.0)]
+        np.testing.assert_allclose(written_out(made), expected, **close)
+
+
+def test_products_of_all_pairs_of_rows(rows):
+    ridge = np.linspace(0.5, 2.0, rows.d)
+    X = written_out(rows)
+    if X.shape[1] > D:
+        ridge[D] = np.inf  # the intercept's column, which is left out
+        np.testing.assert_allclose(rows.row_products(ridge), X / ridge @ X.T, atol=1e-5)
+    else:
+        np.testing.assert_allclose(rows.row_products(ridge), X / ridge @ X.T, atol=1e-6)
+        alike = np.full(D, 3.0)
+        np.testing.assert_allclose(rows.row_products(alike), X @ X.T / 3.0, atol=1e-6)
+
+
+def test_dense_rows_in_memory_have_a_copy_in_float32(rows):
+    if rows.in_memory and not rows.sparse:
+        narrow = rows.narrowed()
+        assert narrow.dtype == np.float32
+        np.testing.assert_allclose(written_out(narrow), written_out(rows), rtol=1e-6, atol=1e-6)
+
+
+def test_the_first_row_that_is_not_finite_is_found(rows):
+    if rows.in_parts or rows.computed:
+        return  # files are checked as they are read, and rows before they are scaled
+    X = written_out(rows)
+    X[11, 2] = np.nan
+    X[20, 0] = np.inf
+    made = {"csr": lambda: sp.csr_array(X), "dense": lambda: X}
+    made["array"] = lambda: pytest.importorskip("array_api_strict").asarray(X)
+    assert rows_of(made[rows.storage]()).not_finite() == 11
 
 
 def test_shapes_and_blocks(rows):
@@ -105,7 +173,7 @@ def test_scaled_columns_of_sparse_rows():
 def test_a_fingerprint_sees_every_number(rows):
     mark = rows.fingerprint()
     assert mark == rows.fingerprint()
-    if not isinstance(rows, FileRows):
+    if not isinstance(rows, (FileRows, ArrayRows)):
         changed = [array.copy() for array in rows.arrays()]
         changed[0].reshape(-1)[-1] += 1.0
         parts = {Dense: lambda a: Dense(a[0]), Scaled: lambda a: Scaled(*a[:3], float(a[3][0]))}
