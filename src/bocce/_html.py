@@ -10,7 +10,7 @@ import numpy as np
 
 from ._types import Vector
 
-WIDTH = 160
+HTML_WIDTH = 160
 HEIGHT = 28
 POINTS = 120
 CELL = "text-align:left;padding:1px 12px 1px 0;background:none"
@@ -62,10 +62,10 @@ def sparkline(values: Vector, name: str, log: bool = False) -> Svg | None:
     y = np.log(line) if log else line
     spread = float(y.max() - y.min()) or 1.0
     y = HEIGHT - 2 - (HEIGHT - 4) * (y - y.min()) / spread
-    x = np.linspace(1, WIDTH - 1, y.size)
+    x = np.linspace(1, HTML_WIDTH - 1, y.size)
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y))
     return Svg(
-        f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{words}">'
+        f'<svg width="{HTML_WIDTH}" height="{HEIGHT}" role="img" aria-label="{words}">'
         f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>'
     )
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ContextDecorator, nullcontext
 from functools import cache
 from typing import Any
 
-LARGE = 5e8  # multiplications of one product: some 20 ms on one core
+LARGE_FOR_ONE_CORE = 5e8  # multiplications of one product: some 20 ms on one core
 
 
 class _Changed(threading.local):
@@ -73,7 +73,7 @@ _as_they_are = nullcontext()
 
 def threads_for(multiplications: float) -> AbstractContextManager[None]:
     """Inside ``one_thread``: give one large product as many threads as the caller allows."""
-    large = multiplications >= LARGE and _changed.libraries
+    large = multiplications >= LARGE_FOR_ONE_CORE and _changed.libraries
     if large:
         return _all_threads
     return _as_they_are

@@ -26,10 +26,11 @@ from .rows import Array
 
 INFINITE = 2000.0  # A score that stands for infinity: exp(-INFINITE) is 0.
 OWN_SIDE = math.log(2.0)  # A row is on its side if its loss is less than this above its infimum.
-MOST_ENTRIES = 2_000_000  # of a linear program, which takes about ten seconds
+MOST_PROGRAM_ENTRIES = 2_000_000  # of a linear program, which takes about ten seconds
 QUICK_ENTRIES = 20_000  # of a linear program after a run, which takes milliseconds
 SAMPLED = 20  # rows for each variable, which usually show that there is no such direction
-CHEAP = 1e6  # A look of fewer multiplications is always taken: it costs less than a millisecond.
+# A look of fewer multiplications is always taken: it costs less than a millisecond.
+CHEAP_LOOK = 1e6
 MOST_VARIABLES = 3000  # of a matrix of pairs
 
 
@@ -50,7 +51,7 @@ def after_run(p: Problem, frame: Frame, inner: Problem, w: Array, passes: float)
         return None
     outputs = math.prod(p.shape[1:])
     run = 4.0 * p.rows.cost * outputs * passes
-    dear = 2.0 * inner.rows.gram_cost * outputs**2 > max(run, CHEAP)
+    dear = 2.0 * inner.rows.gram_cost * outputs**2 > max(run, CHEAP_LOOK)
     if dear or math.prod(p.shape) > MOST_VARIABLES:
         return None
     with np.errstate(all="ignore"):
@@ -103,7 +104,9 @@ def limit_scores(p: Problem, z: Array, d: Array | None) -> Array:
     return np.where(stays(p, d), z, np.copysign(INFINITE, p.rows.times(d)))
 
 
-def escape(p: Problem, inside: Frame | None, u: Array, most: int = MOST_ENTRIES) -> Array | None:
+def escape(
+    p: Problem, inside: Frame | None, u: Array, most: int = MOST_PROGRAM_ENTRIES
+) -> Array | None:
     """A direction of recession, or None.
 
     ``u``: where a run ended, in well-scaled variables; ``inside``: the frame that is still to be

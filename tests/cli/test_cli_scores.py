@@ -215,7 +215,7 @@ def test_why_there_are_no_standard_errors_is_said(tmp_path, words, why):
 
 
 def test_standard_errors_that_cost_more_than_the_fit_wait_to_be_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr("bocce.run.coefficients.CHEAP", 0.0)
+    monkeypatch.setattr("bocce.run.coefficients.CHEAP_ERRORS", 0.0)
     X, y, _ = bocce.data.regression(100, 8, 5.0, noise_var=1.0)
     np.savez(tmp_path / "t.npz", X=X, y=y)
     found = solved(tmp_path / "t.npz")

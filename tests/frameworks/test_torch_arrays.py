@@ -52,7 +52,7 @@ def test_a_loss_on_tensors_is_that_on_arrays(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_minimize_ends_where_it_does_on_numpy(loss, blocks, monkeypatch):
     p, q = pair(loss, tensor)
-    monkeypatch.setattr(arrays, "NUMBERS", -(-N * p.d // blocks))
+    monkeypatch.setattr(arrays, "NUMBERS_ON_DEVICE", -(-N * p.d // blocks))
     w = somewhere(p)
     assert q.value(w) == pytest.approx(p.value(w), rel=1e-12)
     np.testing.assert_allclose(q.gradient(w), p.gradient(w), atol=1e-11)

@@ -20,7 +20,7 @@ STEPS = 6
 @pytest.fixture(params=["one block", "many blocks"])
 def blocks(request, monkeypatch):
     if request.param == "many blocks":
-        monkeypatch.setattr(arrays, "NUMBERS", 70)
+        monkeypatch.setattr(arrays, "NUMBERS_ON_DEVICE", 70)
     # scores are compared with scores, not with sums over rows that make them unnecessary
     monkeypatch.setattr(HessianPolicy, "before_first_step", False)
 

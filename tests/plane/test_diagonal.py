@@ -17,7 +17,7 @@ LOGISTIC, SQUARED = given.Logistic(), given.Squared()
 @pytest.fixture(autouse=True)
 def no_room(monkeypatch):
     """Every problem has too many columns for a Hessian."""
-    monkeypatch.setattr("bocce.plane.metrics.hessian.MOST_COLUMNS", 0)
+    monkeypatch.setattr("bocce.plane.metrics.hessian.MOST_FACTORED", 0)
 
 
 def words(n=3000, d=400, entries=20, seed=0):

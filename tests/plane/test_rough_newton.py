@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import bocce
 from bocce.engines import Goal
 from bocce.plane.metrics import NewtonPolicy
-from bocce.plane.metrics.newton_cg import MOST
+from bocce.plane.metrics.newton_cg import MOST_INNER_PRODUCTS
 from bocce.plane.rough_newton import RoughNewton
 from bocce.problems import PathCache
 
@@ -25,7 +25,7 @@ def rough_minimum(p, gap, start=None):
     at = newton.look(np.zeros(p.shape) if start is None else start)
     fell = np.inf
     while not newton.gap_at(at, fell, gap) <= gap:
-        there = newton.step(at, Goal(gap=gap, passes=MOST))
+        there = newton.step(at, Goal(gap=gap, passes=MOST_INNER_PRODUCTS))
         if there is None:
             return None
         fell = at.value - there.value

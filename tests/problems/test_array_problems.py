@@ -20,7 +20,7 @@ BATCHED = [name for name in LOSSES if REGISTRY[name].curvature is not None]
 
 @pytest.fixture(autouse=True)
 def several_blocks(monkeypatch):
-    monkeypatch.setattr(arrays, "NUMBERS", 200)
+    monkeypatch.setattr(arrays, "NUMBERS_ON_DEVICE", 200)
 
 
 @pytest.mark.parametrize("device", DEVICES)

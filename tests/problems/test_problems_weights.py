@@ -187,7 +187,7 @@ def test_constant_columns_are_not_blown_up():
 
 def test_large_data_stay_where_they_are(monkeypatch):
     monkeypatch.setattr("bocce.rows.dense.COPIED_BYTES", 0)
-    monkeypatch.setattr("bocce.problems.frame.SAMPLE", 4)
+    monkeypatch.setattr("bocce.problems.frame.SAMPLE_ROWS", 4)
     X = np.random.default_rng(0).standard_normal((50, 3))
     X[:, 2] = 0.0
     X[3, 2] = 7e6  # nothing of it is in the sample
@@ -202,7 +202,7 @@ def test_large_data_stay_where_they_are(monkeypatch):
 
 
 def test_rare_columns_are_looked_for_in_a_wider_sample_and_then_in_all_rows(monkeypatch):
-    monkeypatch.setattr("bocce.problems.frame.SAMPLE", 4)
+    monkeypatch.setattr("bocce.problems.frame.SAMPLE_ROWS", 4)
     monkeypatch.setattr("bocce.problems.frame.WIDER", 16)
     X = np.random.default_rng(0).standard_normal((64, 4))
     X[:, 1:] = 0.0

@@ -52,7 +52,7 @@ def frame(request):
 
 @pytest.fixture(params=MAKERS)
 def make(request, monkeypatch):
-    monkeypatch.setattr(arrays, "NUMBERS", 7 * D)  # several blocks
+    monkeypatch.setattr(arrays, "NUMBERS_ON_DEVICE", 7 * D)  # several blocks
     return MAKERS[request.param]
 
 
@@ -151,7 +151,7 @@ def test_float32_far_from_zero_is_centred_before_it_is_multiplied():
 
 def test_sums_of_float32_rows_are_float64(monkeypatch):
     """2^24 + 1 is not a float32: adding ones to it block by block stays exact."""
-    monkeypatch.setattr(arrays, "NUMBERS", 1)
+    monkeypatch.setattr(arrays, "NUMBERS_ON_DEVICE", 1)
     X = np.ones((9, 1), dtype=np.float32)
     rows = held(X)
     assert rows.dtype == np.float32
@@ -177,7 +177,7 @@ def test_the_frame_is_that_of_numpy(make, intercept):
 
 
 def test_a_column_that_looks_constant_in_the_sample_is_looked_at_whole(monkeypatch):
-    monkeypatch.setattr("bocce.problems.frame.SAMPLE", 8)
+    monkeypatch.setattr("bocce.problems.frame.SAMPLE_ROWS", 8)
     X = numbers()
     X[:, 1] = 0.0
     X[1, 1] = 50.0  # in no sample of every third row

@@ -81,7 +81,7 @@ def test_sparse_rows_and_rows_of_weight_zero():
 def test_where_both_sides_are_long_folds_follow_a_path(monkeypatch):
     X, y, _ = design(60, 7)
     direct = HeavyBallRegressorCV(L2S, cv=4, tol=1e-10).fit(X, y)
-    monkeypatch.setattr(_ridge, "MOST", 1)
+    monkeypatch.setattr(_ridge, "MOST_DECOMPOSED", 1)
     path = HeavyBallRegressorCV(L2S, cv=4, tol=1e-10).fit(X, y)
     np.testing.assert_allclose(path.scores_, direct.scores_, atol=1e-6)
     assert HeavyBallRegressorCV(L2S).fit(X, y).scores_.shape == (5, 3)

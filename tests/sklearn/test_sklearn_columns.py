@@ -39,7 +39,7 @@ def test_rows_of_the_used_columns_hold_all_entries(seed, n, used):
 def test_columns_are_kept_where_most_are_used_or_there_are_few():
     assert _columns.used(np.zeros((3, D))) is None
     assert _columns.used(sp.csr_array((3, D))) is None
-    assert _columns.used(sp.csr_array(np.ones((1, 2 * _columns.FEW)))) is None
+    assert _columns.used(sp.csr_array(np.ones((1, 2 * _columns.FEW_COLUMNS)))) is None
     assert _columns.used(sp.csr_array(([1.0], ([0], [0])), shape=(3, 50))) is None
 
 

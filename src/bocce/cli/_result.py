@@ -10,7 +10,7 @@ from ._data import FileData
 from ._messages import in_options
 from ._terminal import as_json, check_folder, fill, number, say, show_table
 
-SHOWN = 40  # coefficients; more are shown only where --errors asks for them
+SHOWN_COEFFICIENTS = 40  # coefficients; more are shown only where --errors asks for them
 SUFFIXES = (".npz", ".json")
 STANDARDIZED = "standardised for the run; coefficients are in the units of the file"
 HEADS = {"coef": "coefficient", "std_error": "std. error", "lower": "95 % from", "upper": "to"}
@@ -60,7 +60,7 @@ class Fit(NamedTuple):
 
         if self.result.status == "diverged":
             return None
-        if self.errors is None and math.prod(self.problem.shape) > SHOWN:
+        if self.errors is None and math.prod(self.problem.shape) > SHOWN_COEFFICIENTS:
             return None
         return coefficients(
             self.problem, self.result, self.data.columns, self.errors, self.observations

@@ -18,7 +18,7 @@ from ..problems import Line
 Three = tuple[float, float, float]
 Memory = tuple[float, ...]
 Look = Callable[[str], Line]
-MOST_STEPS = 1 << 62
+NO_LIMIT = 1 << 62
 # The name of a metric, or what makes a policy of a problem.
 MetricChoice: TypeAlias = str | Callable[[Any], Any]
 
@@ -112,7 +112,7 @@ class PlaneSteps:
     """
 
     memory: int = 5
-    T: int = MOST_STEPS
+    T: int = NO_LIMIT
     name: str = "plane"
     inner: bool = False
     metric: MetricChoice = "auto"
@@ -155,4 +155,4 @@ def plane(T: int | None = None, memory: int = 5, metric: MetricChoice = "auto") 
     memory = _checks.integer("plane", "memory", memory, least=1, most=10, remedy="5 is usual")
     if T is not None:
         T = _checks.integer("plane", "T", T, remedy="None is no limit")
-    return PlaneSteps(memory, MOST_STEPS if T is None else T, inner=T is None, metric=metric)
+    return PlaneSteps(memory, NO_LIMIT if T is None else T, inner=T is None, metric=metric)

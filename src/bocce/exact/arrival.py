@@ -20,18 +20,19 @@ from .search import coordinates, descend, pulled_back, table_of
 
 Model = Problem | Gaussian
 
-MOST_STEPS = 1 << 20  # a run that is longer counts as one that does not reach its target
+LONGEST_RUN = 1 << 20  # a run that is longer counts as one that does not reach its target
 # Of the tables that a search begins from: momenta, and steps over half of the edge of stability.
 MOMENTA = (0.0, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99)
 SHARES = (1.0, 0.6, 1.6)
 SLOWER = 1.5  # a table that takes so many times the fewest steps is given up
-STARTS = 4  # tables that the search is started from, the fastest of those
+FASTEST_TABLES = 4  # tables that the search is started from, the fastest of those
 SEARCH_STEPS = 30  # of L-BFGS for one number of steps
 SEARCH_TOL = 1e-4  # largest derivative of log(value) that is left: steps are right to 1e-4 or so
 PROGRESS = 2e-3  # the search ends when the number of steps falls by less, as a share
 CHUNK_NUMBERS = 1 << 18  # moments that are kept at once while a run is followed
 STALLED = 0.999  # a stretch that doubles the run and leaves more than this share will not arrive
-PATIENCE = 512  # steps before that is asked: near the edge of stability a value may rise at first
+# So many steps are taken before that: near the edge of stability a value may rise at first.
+STEPS_BEFORE_JUDGED = 512
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class FewestSteps:
         of: str,
         facts: BatchFacts,
         free: int,
-        most: int = MOST_STEPS,
+        most: int = LONGEST_RUN,
     ) -> None:
         self.most = most
         self.dynamics: Dynamics = Case("batch_curve", model, 1, None, of).dynamics
@@ -141,7 +142,7 @@ class FewestSteps:
         found = self._starts(zeta0_2)
         S = found[0][0]
         self.last = (zeta0_2, found[0][1])
-        for _, start in found[:STARTS]:
+        for _, start in found[:FASTEST_TABLES]:
             S = self._descended(zeta0_2, S, start)
         alpha, beta, theta, _ = _constant(math.ceil(S), self.last[1], zeta0_2)
         return S, Schedule(alpha, beta, theta, "constant")
@@ -221,7 +222,7 @@ class FewestSteps:
         before = self.dynamics.value(state)
         lowest = before
         k = 0
-        doubled = PATIENCE
+        doubled = STEPS_BEFORE_JUDGED
         reference = lowest
         while k < most:
             length = min(max(k, 16), longest, most - k)

@@ -16,7 +16,7 @@ from ..problems import Problem
 from ..schedules import REGISTRY, Schedule
 from ..schedules._rules import batch_rows
 from ..theory.batch import useful_batch, zeta2
-from .arrival import MOST_STEPS, BatchFacts, FewestSteps, batch_facts
+from .arrival import LONGEST_RUN, BatchFacts, FewestSteps, batch_facts
 from .curves import expected
 from .gaussian import Gaussian, sampling
 from .moments import FloatArray, frame_of
@@ -326,8 +326,9 @@ def fit(zeta0_2: FloatArray, steps: FloatArray) -> tuple[float, float, float]:
     arrived = np.isfinite(steps)
     if arrived.sum() < 3:
         raise ValueError(
-            f"batch_curve: {int(arrived.sum())} of {steps.size} batches arrive within {MOST_STEPS} "
-            "steps, at least 3 must; raise target, or take larger batches or another method."
+            f"batch_curve: {int(arrived.sum())} of {steps.size} batches arrive within "
+            f"{LONGEST_RUN} steps, at least 3 must; raise target, or take larger batches or "
+            "another method."
         )
     z = zeta0_2[arrived]
     logs = np.log(steps[arrived])
@@ -353,7 +354,7 @@ def _of_method(model: Model, method: str, target: float, of: str, b: int) -> tup
     high = 1
     while end(high) > target:
         high *= 2
-        if high > MOST_STEPS // 8:
+        if high > LONGEST_RUN // 8:
             return math.inf, _built(model, method, b, 1)
     low = high // 2
     while high - low > 1:

@@ -19,7 +19,8 @@ from ..schedules.moments import at_rest, compiled, moments, with_batches
 from ..schedules.schedule import FloatArray, Table
 from ..theory.batch import fraction_for, zeta2
 
-BLOCK = 1024  # eigenvalues whose means are followed through all steps at once: they fit in cache
+# The means of so many eigenvalues are followed through all steps at once: they fit in cache.
+EIGENVALUES_TOGETHER = 1024
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -195,9 +196,9 @@ def means(table: Table, lam: FloatArray, start: FloatArray) -> FloatArray:
     T = alpha.size
     d = lam.size
     totals = np.zeros((T + 1, 3))
-    for first in range(0, d, BLOCK):
-        here = lam[first : first + BLOCK]
-        m = np.sqrt(start[first : first + BLOCK])
+    for first in range(0, d, EIGENVALUES_TOGETHER):
+        here = lam[first : first + EIGENVALUES_TOGETHER]
+        m = np.sqrt(start[first : first + EIGENVALUES_TOGETHER])
         v = np.zeros(here.size)
         for k in range(T + 1):
             error2 = 0.0

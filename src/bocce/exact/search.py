@@ -14,10 +14,11 @@ from .adjoint import Means
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]  # log(value) and its gradient
 
 FIRST_STEPS = 200  # of L-BFGS from each of them; the best is then followed
-MOST_STEPS = 3000  # of L-BFGS in all
+MOST_DESCENT = 3000  # of L-BFGS in all
 MEMORY = 20  # pairs that L-BFGS keeps
 SLACK = 25.0  # 1 - beta is at least exp(-SLACK)
-WIDTH = 25.0  # alpha stays within a factor exp(WIDTH) of the start's largest, 1 + theta of 1
+# alpha stays within a factor exp(LOG_RANGE) of the start's largest, 1 + theta of 1.
+LOG_RANGE = 25.0
 
 
 def conjugate_gradients(means: Means, T: int) -> Table:
@@ -71,8 +72,8 @@ def pulled_back(table: Table, gradient: FloatArray) -> FloatArray:
 
 def _bounds(u: FloatArray, columns: int) -> list[tuple[float, float]]:
     steps = u.reshape(columns, -1)[0]
-    near = (float(steps.max()) - WIDTH, float(steps.max()) + WIDTH)
-    limits = [near, (-SLACK, 0.0), (0.0, WIDTH), (-WIDTH, WIDTH)]
+    near = (float(steps.max()) - LOG_RANGE, float(steps.max()) + LOG_RANGE)
+    limits = [near, (-SLACK, 0.0), (0.0, LOG_RANGE), (-LOG_RANGE, LOG_RANGE)]
     return [limit for limit in limits[:columns] for _ in range(steps.size)]
 
 
@@ -145,7 +146,7 @@ def search_from(
     first = [descend(objective, u, FIRST_STEPS, tol, columns) for u in starts]
     u, value, left, path = min(first, key=lambda found: found[1])
     if left > tol:
-        steps = MOST_STEPS - FIRST_STEPS * len(first)
+        steps = MOST_DESCENT - FIRST_STEPS * len(first)
         u, value, left, more = descend(objective, u, steps, tol, columns)
         path = path + more
     return u, value, left, path

@@ -13,7 +13,7 @@ from ..problems import Problem
 __all__ = ["describe", "page"]
 
 HERE = Path(__file__).parent
-MOST_COLUMNS = 1500  # eigenvalues in the page: each is two numbers of text
+MOST_EIGENVALUES = 1500  # eigenvalues in the page: each is two numbers of text
 # The functions whose numbers the tests compare with Python's, and the page around them.
 CORE = ("theory", "schedules", "averaged", "exact")
 PAGE = (
@@ -94,10 +94,10 @@ def describe(p: Problem, name: str = "data", source: str = "problem") -> dict[st
     >>> np.round(found["spectrum"], 6).tolist(), round(sum(found["start"]), 12)
     ([0.01, 0.505, 1.0], 1.0)
     """
-    if p.d > MOST_COLUMNS:
+    if p.d > MOST_EIGENVALUES:
         raise ValueError(
-            f"explore: d={p.d} must be <= {MOST_COLUMNS}, the eigenvalues are part of the page; "
-            "choose columns, or project the data first."
+            f"explore: d={p.d} must be <= {MOST_EIGENVALUES}, the eigenvalues are part of the "
+            "page; choose columns, or project the data first."
         )
     if p.loss.multi_output:
         raise ValueError(

@@ -9,7 +9,7 @@ from .loss import loss
 from .residuals import Residuals
 
 EFFICIENT = 1.345  # standard deviations: 95 % of the efficiency of least squares on normal rows
-SETTLED = 0.01  # A delta within this share of the one that the residuals ask for is kept.
+SETTLED_DELTA = 0.01  # A delta within this share of the one that the residuals ask for is kept.
 
 
 @loss("huber")
@@ -55,6 +55,6 @@ class Huber(NamedTuple):
         delta = EFFICIENT * residuals.scale
         if loss.delta is None:
             return loss._replace(delta=delta or 1.0)  # Residuals of zero have any delta.
-        if delta == 0.0 or abs(delta - loss.delta) <= SETTLED * loss.delta:
+        if delta == 0.0 or abs(delta - loss.delta) <= SETTLED_DELTA * loss.delta:
             return loss
         return loss._replace(delta=delta)

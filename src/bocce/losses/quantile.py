@@ -13,8 +13,8 @@ WIDEST = 0.1  # The most smoothing of a fit, in scales of its residuals.
 NARROWER = 0.4  # The factor by which the smoothing shrinks.
 EXCESS = 0.005  # The share by which the pinball loss may exceed the least one.
 SMALL_EXCESS = 1e-4  # Where the excess is smaller, less smoothing does not change the predictions.
-EXACT = 1e-7  # A pinball loss below this share of the spread of y: predictions are exact.
-SHARE = 0.01  # How far, beside 1/n, the share of rows below may be from the level.
+EXACT_LOSS = 1e-7  # A pinball loss below this share of the spread of y: predictions are exact.
+MISSED_SHARE = 0.01  # How far, beside 1/n, the share of rows below may be from the level.
 
 
 @loss("quantile")
@@ -100,10 +100,10 @@ class Quantile(NamedTuple):
         excess = residuals.mean(np.abs(r) * e / (1.0 + e))
         least = pinball - excess
         off = abs(residuals.mean(below) - loss.level)
-        split = off <= 1.0 / r.size + SHARE or excess <= SMALL_EXCESS * least
+        split = off <= 1.0 / r.size + MISSED_SHARE or excess <= SMALL_EXCESS * least
         if excess <= EXCESS * least and split:
             return loss
-        if residuals.scale == 0.0 or pinball <= EXACT * loss.factor:
+        if residuals.scale == 0.0 or pinball <= EXACT_LOSS * loss.factor:
             return loss
         smoothing = min(NARROWER * loss.smoothing, WIDEST * residuals.scale)
         return loss._replace(smoothing=smoothing)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 NORMAL = 1.482602218505602  # the standard deviation of normal numbers over their median size
 # The least scale, over the upper quartile of sizes: a robust fit may predict half of the rows.
-LEAST = 1e-3
-ROUNDING = 1e-12  # of a sum of weights
+LEAST_SCALE = 1e-3
+ROUNDED_WEIGHT = 1e-12  # of a sum of weights
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Residuals:
         order = np.argsort(of_rows, kind="stable")
         weights = np.ones(order.size) if self.weights is None else self.weights[order]
         total = np.cumsum(weights)
-        place = np.searchsorted(total, level * total[-1] * (1.0 - ROUNDING))
+        place = np.searchsorted(total, level * total[-1] * (1.0 - ROUNDED_WEIGHT))
         return float(of_rows[order[place]])
 
     @cached_property
@@ -47,7 +47,7 @@ class Residuals:
         1.5
         """
         sizes = np.abs(self.values)
-        return max(NORMAL * self.quantile(sizes, 0.5), LEAST * self.quantile(sizes, 0.75))
+        return max(NORMAL * self.quantile(sizes, 0.5), LEAST_SCALE * self.quantile(sizes, 0.75))
 
     @cached_property
     def spread(self) -> float:

@@ -11,7 +11,7 @@ from .._types import Array
 from .linalg import largest, length
 from .scores.base import Scores
 
-APART = 1e-8  # U may differ from X D by this share of a displacement, in float64.
+SCORES_APART = 1e-8  # U may differ from X D by this share of a displacement, in float64.
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -98,7 +98,7 @@ class Directions:
         parts = np.abs(c) * (self.relative_error[:k] + scores.eps)
         by_scores = float(parts @ self.max_score[:k])
         by_w = float(parts @ self.max_entry[:k])
-        apart = APART * math.sqrt(scores.eps / EPS)
+        apart = SCORES_APART * math.sqrt(scores.eps / EPS)
         if not (by_scores <= apart * change and 0.0 < by_w <= apart * size):
             return None
         return displacement, max(by_scores / (change or 1.0), by_w / size), by_scores

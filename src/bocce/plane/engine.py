@@ -16,9 +16,9 @@ from .choose import Given
 from .plane import PlaneRun
 from .subspace import LIMITS, PlaneLimits
 
-ROUNDED = 1e-12  # Scores may differ from X w by this share of the largest score.
+ROUNDED_SCORES = 1e-12  # Scores may differ from X w by this share of the largest score.
 FEW = 20_000  # A pass over at most this many numbers of X costs little beside the rest of a step.
-ENOUGH = 1  # Displacements that are stored beside a direction that is nearly Newton's.
+STORED_WITH_NEWTON = 1  # Displacements that are stored beside a direction that is nearly Newton's.
 
 
 class PlaneEngine(Engine):
@@ -44,7 +44,7 @@ class PlaneEngine(Engine):
         self.limits = limits
         several = inner and len(problem.shape) > 1
         if several:
-            self.displacements = min(memory, ENOUGH)
+            self.displacements = min(memory, STORED_WITH_NEWTON)
         else:
             self.displacements = memory
         self.plane: PlaneRun | None = None
@@ -103,7 +103,7 @@ class PlaneEngine(Engine):
             return True
         largest = plane.scores.max_score()
         few = math.isfinite(largest) and self.problem.rows.cost <= FEW
-        return few or plane.drift > ROUNDED * largest
+        return few or plane.drift > ROUNDED_SCORES * largest
 
     def gap(self, enough: float) -> Gap:
         """An estimate by Newton's method, or the bound ||g||^2 / (2 min ridge) if <= enough.

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from ..rows import Rows
 
 NUMBERS = 1 << 17  # A part has about so many numbers of X, or scores: they stay in the cache.
-FEWEST = 512  # A part has at least so many rows; with fewer, BLAS packs the other factor too often.
+# A part has at least so many rows; with fewer, BLAS packs the other factor too often.
+FEWEST_ROWS = 512
 ENTRIES = 4.0  # A sparse part has at least so many entries a column: its sum fills all columns.
 
 
@@ -31,7 +32,7 @@ def parts_of(rows: Rows, outputs: int = 0) -> list[RowPart]:
     >>> [part.place for part in parts_of(Dense(np.ones((700, 300))), 3)]
     [slice(0, 512, None), slice(512, 700, None)]
     """
-    step = max(FEWEST, NUMBERS // max(outputs, 1 if rows.sparse else rows.d))
+    step = max(FEWEST_ROWS, NUMBERS // max(outputs, 1 if rows.sparse else rows.d))
     if rows.sparse:
         step = max(step, int(ENTRIES * rows.d * rows.n / max(1.0, rows.cost)))
     places = slices(rows.n, step if outputs else rows.n)

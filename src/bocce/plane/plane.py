@@ -25,7 +25,7 @@ from .linalg import largest, length, norm
 from .metrics import Metric, View
 from .metrics.factor import IDENTITY
 from .scores import Evaluation, GramScores, Scores
-from .scores.file import SHARE
+from .scores.file import ONE_PART_IN
 from .subspace import LIMITS, PlaneLimits, PlanePoint, Subspace
 
 EPS = float(np.finfo(np.float64).eps)
@@ -272,7 +272,7 @@ class PlaneRun:
         enough = self.limits.sample_numbers, self.limits.sample_rows
         if self.w.any() or not sample_pays(self.problem, self.policy, *enough):
             return
-        sample = self.problem.on(np.arange(0, self.problem.n, SHARE))
+        sample = self.problem.on(np.arange(0, self.problem.n, ONE_PART_IN))
         found = minimum_of_sample(sample, self.w)
         self.view_passes += 1
         if found is not None:

@@ -15,8 +15,8 @@ from .scores.base import Evaluation, Scores
 
 HOPELESS = 0.01  # A fall of f below this share of its rounding error cannot be measured.
 PREDICTED = 1.5  # A predicted step, which saves a pass, may leave this many times the gradient.
-SHORTEST = 1e-300  # A Newton step is cut to no less than this share; rounding ends it before.
-SHARE = 0.1  # Without curvature, f must fall by this share of what the slope promises.
+SHORTEST_CUT = 1e-300  # A Newton step is cut to no less than this share; rounding ends it before.
+PROMISED_FALL = 0.1  # Without curvature, f must fall by this share of what the slope promises.
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Subspace:
             p = p * reach
             slope = slope * reach
             predicted = predicted or -0.5 * slope
-            tried = self._search(c, p, value, slope, SHARE if reach < 1.0 else 0.0)
+            tried = self._search(c, p, value, slope, PROMISED_FALL if reach < 1.0 else 0.0)
             if tried is None:
                 if found is not None:
                     found = self._try(c)[0]
@@ -170,7 +170,7 @@ class Subspace:
         """The first of t = 1, 1/4, 1/16 ... at which f(w + D (c + t p)) falls, and by more than
         ``share`` of what its slope promises."""
         t = 1.0
-        while t > SHORTEST:
+        while t > SHORTEST_CUT:
             found, new, a = self._try(c + t * p)
             enough = new - value <= share * t * slope + self.slack
             if enough and falls(new - value, self.slack, float(a @ p), slope):

@@ -14,11 +14,11 @@ from .forecast import PlanFacts, affordable, least_squares_model
 from .records import BatchSizes, Point
 
 # If even the cheapest batch size costs more passes over the data than this, none is recommended.
-MOST_PASSES = 10_000
+MOST_RECOMMENDED = 10_000
 # The knee is the smallest batch whose steps are at most this many times the steps on all rows.
 KNEE = 1.5
 # The recommended batch costs at most this many times the fewest gradient evaluations.
-FLAT = 1.5
+NEARLY_CHEAPEST = 1.5
 # The useful batch needs n d^2 multiplications and eigenvalues: below so many, seconds.
 USEFUL_FLOPS = 1e9
 
@@ -30,7 +30,7 @@ def batch_sizes(p: Problem, facts: PlanFacts) -> BatchSizes:
     grid = sorted({1, p.n, *np.geomspace(1, p.n, 25).round().astype(int).tolist()})
     sweep = tuple(Point(b, facts.steps(b), b * facts.steps(b)) for b in grid)
     fewest = min(point.evaluations for point in sweep)
-    cheap = [x.batch_size for x in sweep if x.evaluations <= FLAT * fewest]
+    cheap = [x.batch_size for x in sweep if x.evaluations <= NEARLY_CHEAPEST * fewest]
     L = facts.design.L
     mu = facts.design.mu
     L_max = max(facts.constants.L_max, L)
@@ -42,7 +42,7 @@ def batch_sizes(p: Problem, facts: PlanFacts) -> BatchSizes:
         sweep=sweep,
         knee=next(x.batch_size for x in sweep if x.steps <= KNEE * sweep[-1].steps),
         cheapest=next(x.batch_size for x in sweep if x.evaluations == fewest),
-        recommended=max(cheap) if fewest <= MOST_PASSES * p.n else None,
+        recommended=max(cheap) if fewest <= MOST_RECOMMENDED * p.n else None,
         accelerating=accelerating_batch(p.n, L, mu, L_max),
         paper_batch=theory.batch_threshold(p.n, L_max / mu),
         certified_batch=theory.certified_batch_size(p.n, *step, L_max, mu, L),

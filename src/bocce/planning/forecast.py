@@ -38,7 +38,7 @@ FIRST_PART = 0.4  # The share of T in which the start is forgotten.
 DECAY_LOSS = 4.0  # The final error of the decay is this many times the statistical limit.
 # The mean curvature of the rows counts as at least this share of its bound.
 LEAST_BEND = 1e-3
-FLATTEST = 1e-12  # A curvature at the end of the trial below this share of L is rounding.
+FLATTEST_END = 1e-12  # A curvature at the end of the trial below this share of L is rounding.
 EXACT_COLUMNS = 40  # With more columns exact moments take minutes.
 EXACT_FLOPS = 8e9  # n d^4 for a critical batch size, T d^4/4 for a curve: seconds.
 # Rows of the quadratic near a minimiser count as at least this share of the most curved row.
@@ -263,7 +263,7 @@ def _mu(c: Constants, tried: Trial, accuracy: float) -> float:
     if c.L > 0 and tried.w.ndim == 1 and tried.problem.gram_fits:
         H = tried.problem.hessian(tried.w) + np.diag(tried.problem.ridges)
         least = float(np.linalg.eigvalsh(H)[0])
-        if least > FLATTEST * L:
+        if least > FLATTEST_END * L:
             return min(least, L)
     return accuracy * L
 
@@ -399,7 +399,7 @@ def _certified(
     rows = None
     if theta == 0.0:
         rows = theory.certified_batch_size(p.n, alpha, beta, max(c.L_max, c.L), c.mu, c.L)
-    if not c.exact and table.T > theory.finite.MOST_STEPS:
+    if not c.exact and table.T > theory.finite.MOST_STEPS_WITHOUT_SPECTRUM:
         return Expectation("certified", certified_rows=rows)
     start = p.value(np.zeros(p.shape)) - p.value(p.minimiser())
     bound = theory.certify_run(p, table, b, of="gap")

@@ -12,7 +12,7 @@ from ..rows import Array, Rows, foreign, host
 from ..rows.base import all_finite
 
 # A standard deviation below this share of the mean is rounding: the column is constant.
-CONSTANT = 1e-12
+CONSTANT_DEVIATION = 1e-12
 
 
 def check_design(where: str, X: Design) -> Design:
@@ -236,5 +236,5 @@ def _variances(where: str, rows: Rows, weight: Array | None) -> Array:
             f"{where}: standardize=True needs variances, and the squares of column "
             f"{int(np.argmin(np.isfinite(variance)))} overflow; divide it by a constant."
         )
-    variance[variance <= np.square(CONSTANT * mean)] = 1.0
+    variance[variance <= np.square(CONSTANT_DEVIATION * mean)] = 1.0
     return variance

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 LANCZOS_STEPS = 16
 LANCZOS_MARGIN = 1.1
 GUARDED_STEPS = 5
-DIFFERENCE = 1e-4  # The intercept is moved by this to see how the gradient changes.
-FLAT = 1e-12  # A Ritz value below this share of the largest is 0.
+INTERCEPT_STEP = 1e-4  # The intercept is moved by this to see how the gradient changes.
+FLAT_RITZ = 1e-12  # A Ritz value below this share of the largest is 0.
 FLAT_INTERCEPT = 1e-8  # Curvatures of intercepts below this share of the largest are 0.
 ROW_MOMENT_FLOPS = 1e10
 SAMPLE_FLOPS = 1e8
@@ -225,9 +225,9 @@ def mu_with_intercept(problem: Objective) -> float:
     responses = []
     for k in range(outputs):
         push = np.zeros(at.shape)
-        push.reshape(-1, outputs)[-1, k] = DIFFERENCE
+        push.reshape(-1, outputs)[-1, k] = INTERCEPT_STEP
         change = problem.gradient(at + push) - problem.gradient(at - push)
-        responses.append(change.reshape(-1, outputs) / (2.0 * DIFFERENCE))
+        responses.append(change.reshape(-1, outputs) / (2.0 * INTERCEPT_STEP))
     blocks = np.array(responses)  # output pushed, variable, output that answers
     S = blocks[:, -1, :]
     M = blocks[:, :-1, :].reshape(outputs, -1)
@@ -277,7 +277,7 @@ def _by_lanczos(problem: Objective, L_max: float, steps: int) -> Constants:
     L = h * min(LANCZOS_MARGIN * (top + residual), problem.mean_row2) + float(np.max(ridge))
     reads = 1 + 2 * min(steps, problem.width)
     mu = float(np.min(ridge))
-    spectrum = _nodes(h * np.maximum(ritz, 0.0) + mu, count, ritz > FLAT * top)
+    spectrum = _nodes(h * np.maximum(ritz, 0.0) + mu, count, ritz > FLAT_RITZ * top)
     return Constants(min(L, L_max), mu, L_max, None, exact=False, reads=reads, spectrum=spectrum)
 
 

@@ -20,14 +20,14 @@ from ..rows import Array, Held, Rows
 from .problem import Problem
 
 # Centre and scale are taken from this many rows, where there are more.
-SAMPLE = 1 << 12
+SAMPLE_ROWS = 1 << 12
 # A column that is constant in the sample is looked at in this many rows.
 WIDER = 1 << 16
 # Columns are scaled where the diagonal of the Hessian becomes this many times more even.
 BETTER = 2.0
 # A column whose spread is below this share of its size is constant: the rest is rounding.
 LEAST_UNIT = 1e-3  # of the root of the ridge: the least size of the intercept's column
-CONSTANT = 1e-13
+CONSTANT_SPREAD = 1e-13
 # Columns of a size above this number, or below its inverse, are first brought near 1.
 EXTREME = 2.0**50
 
@@ -108,7 +108,7 @@ class Frame:
         units: Array | None = None,
     ) -> Frame:
         """``units``: numbers to multiply the columns by first, where squares would overflow."""
-        rows = slice(None, None, -(-X.shape[0] // SAMPLE))
+        rows = slice(None, None, -(-X.shape[0] // SAMPLE_ROWS))
         sample = np.asarray(X[rows], dtype=np.float64)
         if units is not None:
             sample = sample * units
@@ -131,7 +131,7 @@ class Frame:
                 inner = cls._of_dense(X, weight, ridge * units * units, intercept, units)
                 return inner._times(units)
             units = None
-        flat = spread2 <= np.square(CONSTANT * centre)
+        flat = spread2 <= np.square(CONSTANT_SPREAD * centre)
         stride = np.full(X.shape[1], rows.step)  # of the rows that say what a column is like
         for step in sorted({1, -(-X.shape[0] // WIDER)}, reverse=True):
             if rows.step > step and flat.any():  # rare in the sample, perhaps not in the data
@@ -140,7 +140,7 @@ class Frame:
                 if units is not None:
                     more = more * units[flat]
                 spread2[flat] = np.square(more - centre[flat]).mean(axis=0)
-                flat = spread2 <= np.square(CONSTANT * centre)
+                flat = spread2 <= np.square(CONSTANT_SPREAD * centre)
 
         def share() -> Array:
             shares: Array = even @ (sample != 0.0)

@@ -10,8 +10,8 @@ import numpy as np
 from ..rows import Array
 
 # of squares that have lost nothing
-SMALLEST = 1e-200
-LARGEST = 1e200
+SMALLEST_SQUARE = 1e-200
+LARGEST_SQUARE = 1e200
 
 
 def norm(g: Array) -> float:
@@ -35,7 +35,7 @@ def norm(g: Array) -> float:
     """
     flat = g.reshape(-1)
     square = float(np.vdot(flat, flat))  # which, unlike @, warns of no overflow
-    if SMALLEST < square < LARGEST:
+    if SMALLEST_SQUARE < square < LARGEST_SQUARE:
         return math.sqrt(square)
     largest = float(np.abs(flat).max(initial=0.0))
     if not 0.0 < largest < math.inf:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NEWTON_STEPS = 100
 PILOT_FLOPS = 1e7  # of the Gram matrix of a pilot
 LARGEST_SHARE = 1e6  # of the noise in f(w_0) - f*: a start so near the minimiser
-FLATTEST = 1e-22  # of the rows' size: the least curvature that Newton's method believes
+FLATTEST_NEWTON = 1e-22  # of the rows' size: the least curvature that Newton's method believes
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,9 @@ def _newton_direction(p: Objective, w: Array, g: Array) -> Array:
     if p.gram_fits and not p.loss.multi_output:
         H = p.hessian(w)
         level = 1e-14 * float(np.trace(H))
-        if not level > FLATTEST * p.mean_row2:  # no row bends here: Huber far away, a hinge behind
-            level = FLATTEST * max(p.mean_row2, 1e-300)
+        # Where no row has curvature: Huber's loss far away, a hinge behind.
+        if not level > FLATTEST_NEWTON * p.mean_row2:
+            level = FLATTEST_NEWTON * max(p.mean_row2, 1e-300)
         return np.asarray(-np.linalg.solve(H + np.diag(p.ridges + level), g))
     from scipy.sparse.linalg import LinearOperator, cg
 

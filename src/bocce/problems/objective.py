@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 GRAM_COLUMNS = 1024  # A d x d matrix is formed for at most this many columns.
-ROUNDING = 1e-12  # A residual below this share of its target and its prediction is rounding.
+# A residual below this share of its target and its prediction is rounding.
+ROUNDED_RESIDUAL = 1e-12
 GRAM_FLOPS = 1e11  # A d x d matrix is formed with at most this many multiplications.
 
 
@@ -417,7 +418,7 @@ class Objective(Immutable):
         """The same problem with the loss that suits the residuals of w."""
         y = self.y
         z = self.predict(w)
-        r = np.where(np.abs(y - z) > ROUNDING * (np.abs(y) + np.abs(z)), y - z, 0.0)
+        r = np.where(np.abs(y - z) > ROUNDED_RESIDUAL * (np.abs(y) + np.abs(z)), y - z, 0.0)
         loss = self.loss.suited_to(Residuals(r, self.weight))
         if loss == self.loss:
             return self

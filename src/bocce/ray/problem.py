@@ -13,7 +13,7 @@ import ray
 
 from ..engines.remote import RemoteEngine
 from ..problems import Look, PartedProblem, Problem
-from ..problems.frame import CONSTANT, SAMPLE
+from ..problems.frame import CONSTANT_SPREAD, SAMPLE_ROWS
 from ..rows import Array, Index, Rows
 from . import workers
 from .cluster import RESTARTS, WHERE, check_parts, insist
@@ -115,17 +115,17 @@ class ActorProblem(PartedProblem):
         constant there."""
         if self.given.found.in_files:
             return None
-        stride = -(-self.n // SAMPLE)
+        stride = -(-self.n // SAMPLE_ROWS)
         centre = np.zeros(self.d)
         dense = not self.sparse
         if self.intercept and dense:
             rows, total, _, least, most = self._column_sums(stride, None)
             centre = np.where(least == most, least, total / rows)  # to the bit where it is constant
         rows, squares, entries, _, _ = self._column_sums(stride, centre)
-        flat = squares / rows <= np.square(CONSTANT * centre)
+        flat = squares / rows <= np.square(CONSTANT_SPREAD * centre)
         if stride > 1 and flat.any() and dense:  # rare in the sample, perhaps not in the data
             rows, squares, entries, _, _ = self._column_sums(1, centre)
-            flat = squares / rows <= np.square(CONSTANT * centre)
+            flat = squares / rows <= np.square(CONSTANT_SPREAD * centre)
         return centre, np.where(flat, 0.0, squares / rows), entries / rows
 
     def _column_sums(self, stride: int, centre: Array | None) -> Array:

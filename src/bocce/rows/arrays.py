@@ -21,7 +21,7 @@ from .._types import Array, Foreign, Index
 from .backend import Backend, numpy_type, to_host
 from .base import Rows, digest
 
-NUMBERS = 1 << 24  # The most numbers of X, or of its scores, in a block.
+NUMBERS_ON_DEVICE = 1 << 24  # The most numbers of X, or of its scores, in a block.
 FAR_OFF = 4.0  # The most spreads that the centre of a float32 column may be from 0.
 
 
@@ -56,7 +56,7 @@ class Ferried(Held):
 
     def __init__(self, X: Array, backend: Backend, most: int | None) -> None:
         super().__init__(X, backend)
-        self.most = most or max(1, NUMBERS // X.shape[1])
+        self.most = most or max(1, NUMBERS_ON_DEVICE // X.shape[1])
 
     def part(self, part: slice) -> Foreign:
         return self.backend.put(self.X[part], self.backend.real)
@@ -127,7 +127,7 @@ class ArrayRows(Rows):
 
     def parts(self, outputs: int = 1) -> list[slice]:
         """The rows of each block; ``outputs``: numbers that are kept for a row."""
-        step = max(1, NUMBERS // max(self.columns, outputs))
+        step = max(1, NUMBERS_ON_DEVICE // max(self.columns, outputs))
         step = min(step, self.store.most or step)
         return [slice(a, min(a + step, self.n)) for a in range(0, self.n, step)]
 

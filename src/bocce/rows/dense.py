@@ -25,10 +25,10 @@ COPIED_BYTES = 1 << 26  # up to this size rows are copied to have a column behin
 COPIED_SINGLE = 1 << 19
 MADE_BYTES = 1 << 20  # rows in other units are made this many bytes at a time
 # Numbers that are centred in one go; least squares on 200,000 x 8 takes 1.12 times as long with 1.
-TOGETHER = 512
+CENTRED_TOGETHER = 512
 # scales between which squares are as well taken unscaled
-SMALLEST = 2.0**-30
-LARGEST = 2.0**30
+SMALLEST_SCALE = 2.0**-30
+LARGEST_SCALE = 2.0**30
 
 
 def widened(X: Array, step: int) -> Iterator[tuple[slice, Array]]:
@@ -168,7 +168,8 @@ class Scaled(Rows):
 
     def moments(self, y: Array, weights: Array | None = None) -> Moments:
         """Sums of centred rows, and those are scaled: by powers of two, which rounds nothing."""
-        if np.any((self.scale < SMALLEST) | (self.scale > LARGEST)):  # squares might vanish
+        extreme = (self.scale < SMALLEST_SCALE) | (self.scale > LARGEST_SCALE)
+        if extreme.any():  # squares might vanish
             return super().moments(y, weights)
         columns = self.scale.size
         sums = of_blocks(self._centred(), y, weights, self.n, columns, self.unit)
@@ -180,7 +181,7 @@ class Scaled(Rows):
         step = rows_in_cache(self.scale.size)
         columns = self.scale.size
         if self.X.flags.c_contiguous:
-            often = max(1, TOGETHER // columns)
+            often = max(1, CENTRED_TOGETHER // columns)
         else:
             often = 1
         centres = np.tile(self.centre, often)

@@ -18,7 +18,7 @@ from .base import Rows, digest
 from .dense import Dense
 
 Block = tuple[Array, Array]
-DEPTH = 6  # parts in memory while streaming: one in use, the others read ahead
+PARTS_AHEAD = 6  # parts in memory while streaming: one in use, the others read ahead
 DEPTH_BYTES = 1 << 26  # of all parts in memory while streaming, where two of them fit
 READERS = 3  # threads that read: two wait for the disk while one converts
 
@@ -141,7 +141,7 @@ class Parts:
                 f"memory={self.limit}; raise memory, or write the rows in smaller row groups or "
                 "record batches."
             )
-        return min(DEPTH, self.limit // (2 * most), max(2, DEPTH_BYTES // most))
+        return min(PARTS_AHEAD, self.limit // (2 * most), max(2, DEPTH_BYTES // most))
 
     @property
     def identity(self) -> str:

@@ -18,8 +18,8 @@ import numpy as np
 from .._threads import threads_for
 from .._types import Array
 
-CACHED = 1 << 16  # numbers of a block
-LARGEST = 1 << 20  # where columns are many
+CACHED_BLOCK = 1 << 16  # numbers of a block
+LARGEST_BLOCK = 1 << 20  # where columns are many
 UNIT = 0.5 * float(np.finfo(np.float64).eps)  # a product, or a sum, is wrong by this share
 BEYOND = 20  # roundings of a term that are not additions: weights, centres, means
 UNDERFLOW = 1e-280  # what terms too small for a double come to, on average
@@ -163,4 +163,4 @@ def of_blocks(
 def rows_in_cache(d: int) -> int:
     """How many rows a block has: few enough to stay in the cache, but several times as many as
     there are columns, for H is read and written with each."""
-    return max(1, min(max(CACHED // d, 4 * d), LARGEST // d))
+    return max(1, min(max(CACHED_BLOCK // d, 4 * d), LARGEST_BLOCK // d))

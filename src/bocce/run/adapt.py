@@ -16,7 +16,7 @@ from .solve import solve
 from .stop import Stop
 
 T = TypeVar("T")
-ROUNDS = 20  # The most fits; Huber's loss takes about 4, the quantile loss about 5.
+MOST_FITS = 20  # The most fits; Huber's loss takes about 4, the quantile loss about 5.
 
 
 def until_suited(
@@ -28,7 +28,7 @@ def until_suited(
     ends, in the variables of the problem.
     """
     run = go(p, None)
-    for _ in range(ROUNDS * p.adapts):
+    for _ in range(MOST_FITS * p.adapts):
         suited = p.suited(point(run))
         if suited is p:
             break

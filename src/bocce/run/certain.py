@@ -25,7 +25,8 @@ from .stop import Stop
 
 T = TypeVar("T")
 SHARE = 0.01  # A coefficient may be wrong by this share of its standard error.
-EXACT = 1e-10  # An error below this share of the coefficient is rounding, whatever the noise.
+# An error below this share of the coefficient is rounding, whatever the noise.
+ROUNDED_COEFFICIENT = 1e-10
 ROUNDS = 6  # The most runs, each with a smaller tolerance.
 
 
@@ -55,7 +56,7 @@ def certainty(p: Problem, w: Array, count: float | None = None) -> Certainty:
     proved = np.isfinite(found.error)
     if not proved.any() and found.escape is None:
         return Certainty(math.inf, 0, None)
-    error = np.where(found.error <= EXACT * np.abs(w), 0.0, found.error)[proved]
+    error = np.where(found.error <= ROUNDED_COEFFICIENT * np.abs(w), 0.0, found.error)[proved]
     # the penalty may determine what the data alone do not
     penalised = np.sqrt(found.covariance.diagonal().clip(0.0)).reshape(w.shape)
     noise = np.where(found.determined, found.standard_errors, penalised)[proved]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 # Standard errors of fewer multiplications are always computed: they take about 0.2 s, less than a
 # command needs to start.
-CHEAP = 1e9
+CHEAP_ERRORS = 1e9
 # An optimisation error below this share of the standard error changes no interval visibly.
 SMALL = 0.1
 SAME = 1e-9  # Factors of two columns that differ by less are equal.
@@ -263,6 +263,7 @@ def _too_dear(p: Problem, result: Result, kind: str | None) -> str:
     scores = len(p.classes) if p.loss.multi_output else 1
     passes = float(result.history["gradient_evaluations"][-1]) / p.n
     run = 4.0 * p.rows.cost * scores * passes
-    if result.w.size > MOST_VARIABLES or 2.0 * p.rows.gram_cost * scores**2 > max(run, CHEAP):
+    errors = 2.0 * p.rows.gram_cost * scores**2
+    if result.w.size > MOST_VARIABLES or errors > max(run, CHEAP_ERRORS):
         return 'they would take longer than the fit; kind="model" asks for them.'
     return ""

@@ -38,7 +38,7 @@ from ..schedules import Schedule
 from ..schedules.accelerated import sampling_noise
 
 RELATIVE = 1e-6  # A rise by this share of f_0 is not called divergence.
-ROUNDING = 1e-12  # A rise by this share of f(0) may be rounding.
+ROUNDED_RISE = 1e-12  # A rise by this share of f(0) may be rounding.
 NOISE_FACTOR = 10.0  # Noise explains this many times s zeta0^2 V.
 # Tables with more steps are past their transient: it lasts about sqrt(kappa) steps.
 TRANSIENT_STEPS = 10_000
@@ -68,7 +68,7 @@ def judge(problem: Problem, steps: Steps, batch: int, ends: Ends) -> RunVerdict:
     null = ends.first
     if ends.start.any():
         null = problem.value(np.zeros(problem.shape))
-    rise -= ROUNDING * abs(null)
+    rise -= ROUNDED_RISE * abs(null)
     L = largest_curvature(problem)
     by_noise = rise <= explained(problem, steps, batch, ends.row_noise)
     if rise <= least_gap(ends, L):

@@ -26,7 +26,8 @@ SAMPLE = 1000  # Possible starts are compared on this many rows.
 # See ``PathSolver.enough``.
 SHARE = 5e-6
 OF_ERROR = 0.01
-FLAT = 0.1  # The variance of the losses counts as at least this share of their squared mean.
+# The variance of the losses counts as at least this share of their squared mean.
+LEAST_VARIANCE = 0.1
 USUAL = 1e-4  # With a smaller ``tol`` scores are as much more exact.
 EXACT = 1e-9  # A model of small data that is to be scored may leave this share of f.
 FINER = 0.01  # A run that is to be scored goes on to this share of what ``tol`` asks for.
@@ -225,7 +226,8 @@ class PathSolver:
             return 0.0
         mean = np.average(losses, weights=weight)
         variance = float(np.average((losses - mean) ** 2, weights=weight))
-        return max(variance, FLAT * float(mean) ** 2)  # under a strong penalty all are alike
+        # Under a strong penalty all losses are alike.
+        return max(variance, LEAST_VARIANCE * float(mean) ** 2)
 
     def _start(self, l2: float) -> Array:
         """Where f is least, on a sample of the rows: the last minimiser, or where the line or the

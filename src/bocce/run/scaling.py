@@ -10,7 +10,7 @@ from ..rows import Array
 # Standard deviations that differ by this factor are those of columns in different units.
 APART = 1e3
 # A coefficient is held back where the penalty takes at least this share of it ...
-SHARE = 0.1
+HELD_BACK = 0.1
 # ... and the log likelihood would rise by this much without the penalty: beyond chance at 5 %.
 GAIN = 2.0
 
@@ -57,7 +57,7 @@ def held_back(p: Problem, w: Array, count: float | None = None) -> list[int]:
         share = (ridge[:, None] / (ridge[:, None] + curvature)).max(axis=1)
         pull2 = np.square(ridge * w[: p.d].T).T.reshape(p.d, -1)
         gain = (count or p.n) * (pull2 / curvature).sum(axis=1) / (2.0 * dispersion)
-        return [int(j) for j in np.flatnonzero(small & (share >= SHARE) & (gain >= GAIN))]
+        return [int(j) for j in np.flatnonzero(small & (share >= HELD_BACK) & (gain >= GAIN))]
 
 
 def advice(p: Problem, columns: list[int], names: list[str]) -> str:

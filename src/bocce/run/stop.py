@@ -12,7 +12,7 @@ from ..problems import Frame, Problem, norm
 from ..rows import Array
 
 PATIENCE = 100  # A run may spend this many steps beyond the tolerance that the caller asked for.
-ROUNDING = 1e-9  # A gradient norm below this share of the norm at zero is rounding.
+ROUNDED_NORM = 1e-9  # A gradient norm below this share of the norm at zero is rounding.
 EPS = float(np.finfo(np.float64).eps)
 LOOSE = 100.0  # The bound on the gap by strong convexity may be so many times ``max_gap``.
 
@@ -23,7 +23,7 @@ def smaller(at_zero: float, at_constant: float) -> float:
     Where y is far from 0, the gradient at zero is nearly all of the intercept and says little of
     the other coefficients.
     """
-    return min(at_zero, max(at_constant, ROUNDING * at_zero))
+    return min(at_zero, max(at_constant, ROUNDED_NORM * at_zero))
 
 
 @dataclass

@@ -20,16 +20,16 @@ from .schedule import FloatArray, Table
 # Sizes of the search; none of them is a shape of the schedule.
 KNOTS = 40
 MEMORY = 20  # pairs that L-BFGS keeps
-FIRST_STEPS = 20  # of L-BFGS from each start; the best is then followed
-MOST_STEPS = 600
-LEAST_STEPS = 30
+STEPS_FROM_EACH = 20  # of L-BFGS from each start; the best is then followed
+MOST_SEARCH = 600
+LEAST_SEARCH = 30
 WORK = 250_000  # steps of L-BFGS times T, between the two limits
-FLAT = 1e-9  # The search ends when a step lowers the mean log gap by less.
-ENOUGH = 1e-3  # in the mean log gap: L-BFGS is begun again while that gains more.
+SETTLED_GAIN = 1e-9  # The search ends when a step lowers the mean log gap by less.
+RESTART_GAIN = 1e-3  # in the mean log gap: L-BFGS is begun again while that gains more.
 COARSE = 1000  # A longer run is searched in a quarter of its steps first.
 LONGEST = 200_000  # A longer run takes the knots of a shorter one as they are.
-DIFFERENCE = 1e-5  # of log(1 - beta) and log(1 + theta), for the slope of the longest step
-ROUNDING = 1e-30  # of f(w_0) - f*: no gap is told from a smaller one
+LOG_STEP = 1e-5  # of log(1 - beta) and log(1 + theta), for the slope of the longest step
+LEAST_GAP = 1e-30  # of f(w_0) - f*: no gap is told from a smaller one
 LOST = 700.0  # stands for the logarithm of a value that has overflown
 BOUNDS = ((-8.0, 30.0), (-18.0, 0.0), (0.0, 12.0))  # of v, log(1 - beta), log(1 + theta)
 
@@ -67,9 +67,9 @@ def longest_steps(
             s = slack[k]
             look = theta[k]
             if i == 1:
-                s *= 1.0 - DIFFERENCE
+                s *= 1.0 - LOG_STEP
             elif i == 2:
-                look += DIFFERENCE * (1.0 + look)
+                look += LOG_STEP * (1.0 + look)
             h = 2.0 - s
             w = 1.0 + 2.0 * look
             D = (1.0 + np.sqrt(1.0 - s)) ** 2
@@ -83,8 +83,8 @@ def longest_steps(
                 found[i, k] = 2.0 * constant / (linear + root)
             else:
                 found[i, k] = (root - linear) / (2.0 * square)
-        found[1, k] = (1.0 - found[1, k] / found[0, k]) / DIFFERENCE
-        found[2, k] = (found[2, k] / found[0, k] - 1.0) / DIFFERENCE
+        found[1, k] = (1.0 - found[1, k] / found[0, k]) / LOG_STEP
+        found[2, k] = (found[2, k] / found[0, k] - 1.0) / LOG_STEP
     return found
 
 
@@ -169,7 +169,7 @@ class Search:
         last = at_rest(0.5 * twin.nodes)
         first = last.copy()
         _, by_noise = compiled(pulled_back)(*known, 0.0, nothing, first)
-        gaps = np.add.outer(twin.starts @ first[0], twin.levels * by_noise) + ROUNDING
+        gaps = np.add.outer(twin.starts @ first[0], twin.levels * by_noise) + LEAST_GAP
         if not (np.isfinite(gaps).all() and gaps.min() > 0.0):
             return LOST, np.zeros_like(u)
         shares = 1.0 / (gaps * gaps.size)
@@ -213,13 +213,13 @@ class Search:
                 jac=True,
                 method="L-BFGS-B",
                 bounds=self.bounds,
-                options={"maxiter": steps, "maxcor": MEMORY, "ftol": FLAT, "gtol": 0.0},
+                options={"maxiter": steps, "maxcor": MEMORY, "ftol": SETTLED_GAIN, "gtol": 0.0},
             )
             gained = value - float(found.fun)
             value = float(found.fun)
             u = found.x
             steps -= max(1, found.nit)
-            if gained < ENOUGH:
+            if gained < RESTART_GAIN:
                 break
         return value, u
 
@@ -247,13 +247,13 @@ def _knots(search: Search, mu: float) -> FloatArray:
     """
     T = search.T
     L = search.L
-    steps = max(LEAST_STEPS, min(MOST_STEPS, WORK // T))
+    steps = max(LEAST_SEARCH, min(MOST_SEARCH, WORK // T))
     if T > COARSE:
         shorter = Search(search.twin, min(T // 4, LONGEST), L, search.noise, search.lookahead)
         u = search.stretched(_knots(shorter, mu), shorter)
         return u if T > LONGEST else search.descend(u, steps)[1]
     first = [
-        search.descend(search.coordinates(table), FIRST_STEPS)
+        search.descend(search.coordinates(table), STEPS_FROM_EACH)
         for table in closed_forms(T, L, mu, L * (1.0 + search.noise.q))
     ]
     _, u = min(first, key=lambda found: found[0])

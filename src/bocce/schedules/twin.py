@@ -17,8 +17,8 @@ from .search import SamplingNoise, Twin, searched
 
 NODES = 16  # of a twin's spectrum
 LEVELS = (0.0, 1e-3, 1e-1, 3.0)  # of the noise, where it is not known
-FLAT = 1e-14  # A curvature below this share of L is rounding.
-CACHED = 256  # tables that are kept
+FLAT_CURVATURE = 1e-14  # A curvature below this share of L is rounding.
+TABLES_KEPT = 256  # tables that are kept
 
 Spectrum = tuple[FloatArray, FloatArray]  # nodes and the number of directions of each
 
@@ -91,7 +91,7 @@ def auto(
     return _kept(T, L, mu, max(L_max, L), kappa_tilde, zeta2, given, noise, lookahead, name)
 
 
-@functools.lru_cache(maxsize=CACHED)
+@functools.lru_cache(maxsize=TABLES_KEPT)
 def _kept(
     T: int,
     L: float,
@@ -142,7 +142,7 @@ def assumed(
     >>> [round(float(count @ nodes), 2) for count in counts]
     [3.0, 3.0, 3.0]
     """
-    if mu >= L * (1.0 - FLAT):
+    if mu >= L * (1.0 - FLAT_CURVATURE):
         return np.array([L]), [np.array([max(L_max - 2.0 * L, L) / L])]
     nodes = np.geomspace(mu, L, NODES)
     trace = max(L_max - 2.0 * L, L)
@@ -213,5 +213,5 @@ def spectrum_of(spectrum: Any) -> Spectrum:
             f"auto: spectrum has the count {count.min():.6g}, each must be > 0; leave out nodes "
             "that stand for no eigenvalue."
         )
-    moves = lam > FLAT * lam.max()
+    moves = lam > FLAT_CURVATURE * lam.max()
     return lam[moves], count[moves]

@@ -13,14 +13,14 @@ import scipy.sparse as sp
 
 Index = npt.NDArray[np.intp]
 
-FEW = 4096  # columns that are always carried along
+FEW_COLUMNS = 4096  # columns that are always carried along
 FULL = 10  # entries for each column: then hardly half will be empty
 
 
 def used(X: Any) -> Index | None:
     """The columns of sparse rows with an entry; None where that is at least half of them, or not
     worth a look."""
-    if not sp.issparse(X) or X.shape[1] <= FEW or X.nnz >= FULL * X.shape[1]:
+    if not sp.issparse(X) or X.shape[1] <= FEW_COLUMNS or X.nnz >= FULL * X.shape[1]:
         return None
     columns = np.flatnonzero(np.bincount(X.indices))
     if 0 < 2 * columns.size < X.shape[1]:

@@ -21,7 +21,7 @@ from ..run.request import FIRST_TOL as FIRST_TOL
 from ._run import FitOutcome, OutputRun
 
 COPIED = 1 << 18  # numbers: rows of at most so many are copied, which takes 0.3 ms
-SAMPLED = 1 << 15  # numbers of larger rows that tell whether X was changed
+SAMPLED_NUMBERS = 1 << 15  # numbers of larger rows that tell whether X was changed
 
 
 class Seen(NamedTuple):
@@ -54,7 +54,7 @@ class Seen(NamedTuple):
 def _digest(problems: list[Problem]) -> str:
     """Of rows that are spread over the data, and of the targets that belong to them."""
     given = problems[0].given
-    step = max(1, round(given.cost / SAMPLED))
+    step = max(1, round(given.cost / SAMPLED_NUMBERS))
     some = np.arange(0, given.n, step)
     rows = given.take(some)
     arrays = tuple(rows.blocks()) if given.foreign else rows.arrays()

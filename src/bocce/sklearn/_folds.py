@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils.extmath import safe_sparse_dot
 
-from ..plane.metrics.hessian import MOST_COLUMNS
+from ..plane.metrics.hessian import MOST_FACTORED
 from ..plane.metrics.rowspace import SPARSE_ROWS
 from ..rows import Array
 from ..run.path import PathSolver
@@ -28,7 +28,7 @@ from ._run import TINY_TOL, dense_pays, tiny
 
 def curvature_is_shared(X: Any) -> bool:
     """Is X so small that a path computes Hessians, which folds can use?"""
-    return bool(X.shape[1] <= MOST_COLUMNS or X.shape[0] <= SPARSE_ROWS)
+    return bool(X.shape[1] <= MOST_FACTORED or X.shape[0] <= SPARSE_ROWS)
 
 
 class Track:

@@ -24,16 +24,16 @@ from sklearn.metrics import r2_score
 
 from ..rows import Array
 
-MOST = 3000  # rows or columns, the fewer of them, of a matrix that is decomposed
-LARGEST = 1e140  # of an entry: sums of larger squares overflow
-FLAT = 1e-14  # of the largest eigenvalue: smaller ones are rounding
+MOST_DECOMPOSED = 3000  # rows or columns, the fewer of them, of a matrix that is decomposed
+LARGEST_ENTRY = 1e140  # of an entry: sums of larger squares overflow
+FLAT_EIGENVALUE = 1e-14  # of the largest eigenvalue: smaller ones are rounding
 
 
 def affordable(X: Any) -> bool:
     """Is the matrix small enough to decompose, and do its squares have a place in a double?"""
     entries = X.data if sp.issparse(X) else X
     largest = max(entries.max(initial=0.0), -entries.min(initial=0.0))
-    return min(X.shape) <= MOST and float(largest) < LARGEST
+    return min(X.shape) <= MOST_DECOMPOSED and float(largest) < LARGEST_ENTRY
 
 
 class Sums(NamedTuple):
@@ -74,7 +74,7 @@ class Model(NamedTuple):
     def at(self, l2: float) -> tuple[Array, Array]:
         """Coefficients (q, d) and intercepts (q,)."""
         curvature = self.values + l2
-        used = curvature > FLAT * self.values.max(initial=0.0)
+        used = curvature > FLAT_EIGENVALUE * self.values.max(initial=0.0)
         inverse = np.divide(1.0, curvature, where=used, out=np.zeros(curvature.size))
         point = self.basis @ (self.rotated * inverse[:, None])
         coef = (point if self.rows is None else self.rows.T @ point).T
@@ -147,7 +147,7 @@ class CentredRows:
         Y = self.Y
         n, d = X.shape
         values, basis = np.linalg.eigh(X.T @ X if d <= n else X @ X.T)
-        used = values > FLAT * max(values[-1], 0.0)
+        used = values > FLAT_EIGENVALUE * max(values[-1], 0.0)
         values = values[used]
         basis = basis[:, used]
         means = self.x_mean, self.y_mean

@@ -19,11 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lstsq
 
-from ..problems._input import CONSTANT, check_penalty
+from ..problems._input import CONSTANT_DEVIATION, check_penalty
 from ..rows import Array
 
 MOST_COLUMNS = 1024  # of X: the factor has a number for each pair of them
-FLAT = 1e-12  # of the longest column, all scaled alike: what is shorter is rounding
+FLAT_COLUMN = 1e-12  # of the longest column, all scaled alike: what is shorter is rounding
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def solution(model: Any, seen: RowsSeen, d: int) -> tuple[Array, Array, Array]:
     A = R[:, :d]
     size = np.sqrt(np.square(A / _largest(A)).sum(axis=0)) * _largest(A)
     size[size == 0.0] = 1.0
-    w = lstsq(A / size, R[:, d:], cond=FLAT, lapack_driver="gelsy")[0] / size[:, None]
+    w = lstsq(A / size, R[:, d:], cond=FLAT_COLUMN, lapack_driver="gelsy")[0] / size[:, None]
     missed = R[:, d:] - A @ w
     values = 0.5 * np.square(missed).sum(axis=0) / seen.weight
     coef = w.T
@@ -103,7 +103,7 @@ def _factors(model: Any, seen: RowsSeen, d: int) -> Array:
     if not model.standardize:
         return factors
     variance = np.square(seen.factor[:, :d]).sum(axis=0) / seen.weight
-    varies = variance > np.square(CONSTANT * seen.mean[:d])
+    varies = variance > np.square(CONSTANT_DEVIATION * seen.mean[:d])
     return factors * np.where(varies, variance, 1.0)
 
 

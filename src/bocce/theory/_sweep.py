@@ -20,7 +20,7 @@ import numpy as np
 from .._compiled import on_disk
 from ..schedules.schedule import FloatArray, Table
 
-LARGEST = 1e290  # beyond it a weight is on its way to overflow, and the bound is infinite
+LARGEST_WEIGHT = 1e290  # beyond it a weight is on its way to overflow, and the bound is infinite
 
 
 @functools.cache
@@ -96,7 +96,7 @@ def weights(
         slope = 0.0
         for i in range(d):
             size = w11[i] + 2.0 * w12[i] + w22[i]
-            if not size < LARGEST:
+            if not size < LARGEST_WEIGHT:
                 return math.inf, math.inf
             u[i] = max(size, 0.0)
             top = max(top, u[i])

@@ -16,7 +16,7 @@ from ..schedules import _rules
 from ._lmi import PAIRS, Array, Decrease, MethodNumbers, Multipliers
 
 GRID = 2**48  # multipliers are rounded to this fraction
-LEAST = 1e-9  # of the margin: below it a solution counts as none
+LEAST_MARGIN = 1e-9  # of the margin: below it a solution counts as none
 CLOSE = 2e-3  # of 1 - rate: when the bisection ends
 
 
@@ -189,7 +189,7 @@ class _Programme:
                 self.problem.solve(solver=self.cp.CLARABEL)
         except self.cp.SolverError:
             return None
-        if self.margin.value is None or self.margin.value < LEAST:
+        if self.margin.value is None or self.margin.value < LEAST_MARGIN:
             return None
         return self._multipliers(self.P.value, self.rest.value), float(self.margin.value)
 

@@ -19,8 +19,8 @@ from . import _sweep
 from .result import MEAN_SQUARE, Bound
 
 QUANTITIES = {"error": MEAN_SQUARE, "gap": "E f(w_T) - f*"}
-MOST_STEPS = 10_000  # Without a spectrum the work grows as T^2, so T is limited.
-NODES = 2  # Chebyshev nodes for each degree of the polynomials on the interval.
+MOST_STEPS_WITHOUT_SPECTRUM = 10_000  # Without a spectrum the work grows as T^2, so T is limited.
+NODES_A_DEGREE = 2  # Chebyshev nodes for each degree of the polynomials on the interval.
 
 
 def leverage_excess(kappa_tilde: float) -> float:
@@ -208,12 +208,12 @@ def _nodes(mu: float, lam_max: float, T: int, of: str) -> tuple[FloatArray, list
     the nodes (Ehlich and Zeller 1964). Means and weights are polynomials in lam. The factors: of
     the squared means after 1 .. T steps (and of the final one), of the weights u and lam u.
     """
-    if T > MOST_STEPS:
+    if T > MOST_STEPS_WITHOUT_SPECTRUM:
         raise ValueError(
-            f"certify: T={T} must be <= {MOST_STEPS} without a spectrum, because the work grows as "
-            "T^2; give spectrum= (the eigenvalues of the Hessian)."
+            f"certify: T={T} must be <= {MOST_STEPS_WITHOUT_SPECTRUM} without a spectrum, because "
+            "the work grows as T^2; give spectrum= (the eigenvalues of the Hessian)."
         )
-    N = NODES * (2 * T + 3)
+    N = NODES_A_DEGREE * (2 * T + 3)
     degree = 0 if of == "error" else 1
     nodes = np.cos(np.pi * (np.arange(N) + 0.5) / N)
     forwards = np.append(2 * np.arange(1, T + 1), 2 * T + degree)

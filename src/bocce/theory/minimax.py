@@ -8,7 +8,7 @@ import numpy as np
 
 from ..schedules.schedule import FloatArray
 
-_GRID = 65  # momenta looked at together
+_MOMENTA = 65  # momenta looked at together
 _ZOOMS = 5  # times that the grid is narrowed; more would tell points apart by rounding alone
 _TIE = 1e-9  # of 1 - rate: momentum that gains less is none
 _HALVINGS = 44  # of the bracket of ln(1 - rate)
@@ -90,7 +90,7 @@ def minimax_heavy_ball(
     centre = -0.5 * width
     best = plain = (-1.0, 0.0, 0.0)
     for zoom in range(_ZOOMS):
-        x = centre + np.linspace(-0.5, 0.5, _GRID) * width
+        x = centre + np.linspace(-0.5, 0.5, _MOMENTA) * width
         beta = -np.expm1(np.minimum(x, 0.0))
         if zoom == 0:
             beta[-1] = 0.0
@@ -101,7 +101,7 @@ def minimax_heavy_ball(
         if slow[i] > best[0] * (1.0 + 1e-12):
             best = (float(slow[i]), float(alpha[i]), float(beta[i]))
         centre = min(float(x[i]), 0.0)
-        width = width * 6.0 / _GRID
+        width = width * 6.0 / _MOMENTA
     if plain[0] >= best[0] * (1.0 - _TIE):
         best = plain
     return best[1], best[2], 1.0 - best[0]

@@ -27,7 +27,7 @@ from .ranks import Ranks
 PARTS = 8  # The parts of a batch: the jackknife has 7 degrees of freedom.
 CURVATURE_EVERY = 10  # Curvature is measured at every tenth measurement: it costs the most.
 CURVATURE_ROWS = 4  # Second derivatives are taken of one row in four, for the sake of time.
-MOST_PRODUCTS = 12  # Products with the Hessian until its largest eigenvalue is found.
+MOST_HESSIAN_PRODUCTS = 12  # Products with the Hessian until its largest eigenvalue is found.
 RESIDUAL = 0.05  # The residual of an eigenvector, relative to its eigenvalue, that is enough.
 NEAR = 0.1  # A relative gap between eigenvalues below this one counts as this one.
 
@@ -248,7 +248,7 @@ class RitzPairs:
 
     def refine(self) -> None:
         """Grow until the largest pair is accurate."""
-        while 0 < len(self.basis) < MOST_PRODUCTS:
+        while 0 < len(self.basis) < MOST_HESSIAN_PRODUCTS:
             largest = float(self.values[-1])
             residual = self.vector(-1, self.images) - largest * self.vector(-1)
             if float(residual.norm()) <= RESIDUAL * abs(largest) or not self.add(residual):

@@ -21,8 +21,8 @@ from .text import Lines, chunk_for, line_blocks, suffix_of, text_chunks
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?")
 LONGEST_CELL = csv.field_size_limit()  # 131,072 characters
-SAMPLE = 1 << 17  # bytes of lines that say whether the target is text
-BLOCK = 1 << 19  # bytes that pyarrow parses at once: the cells stay in the cache
+SAMPLE_BYTES = 1 << 17  # bytes of lines that say whether the target is text
+PARSED_BYTES = 1 << 19  # bytes that pyarrow parses at once: the cells stay in the cache
 MARK = b"\xef\xbb\xbf"
 
 
@@ -129,7 +129,7 @@ class Csv(TableSource):
             goal = target_of(names, options, lines.file.name)[0]
             place = names.index(goal)
             text = lines.read()
-            sample = lines._replace(text=text[: text.find(b"\n", SAMPLE) + 1 or None])
+            sample = lines._replace(text=text[: text.find(b"\n", SAMPLE_BYTES) + 1 or None])
             cells = (row[place : place + 1] for row in _rows_of_cells(sample))
             words = [cell for found in cells for cell in found if cell.strip() not in MISSING]
             if words and not any(map(is_number, words)):
@@ -147,7 +147,7 @@ class Csv(TableSource):
             reader.ReadOptions(
                 column_names=self.headers[lines.file].names,
                 use_threads=False,  # several blocks are read at once
-                block_size=max(BLOCK, 2 * text.find(b"\n")),
+                block_size=max(PARSED_BYTES, 2 * text.find(b"\n")),
             ),
             reader.ParseOptions(delimiter=delimiter_of(lines.file), quote_char=quote),
             reader.ConvertOptions(

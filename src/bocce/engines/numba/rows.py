@@ -21,7 +21,7 @@ from .entry import FAST
 from .loss import slope as slope_of
 from .loss import value as value_of
 
-BLOCK = 64  # rows whose slopes are taken together, where a slope is dear
+ROWS_TOGETHER = 64  # rows whose slopes are taken together, where a slope is dear
 
 
 class DenseRows(NamedTuple):
@@ -161,11 +161,11 @@ def _blocked_rows(rows, source, start, count, listed, w, g, want_loss):
     total = 0.0
     slopes = 0.0
     stop = start + count
-    score = np.empty(BLOCK)
-    target = np.ones(BLOCK, dtype=y.dtype)
-    slope = np.empty(BLOCK)
-    for first in range(start, stop, BLOCK):
-        size = min(BLOCK, stop - first)
+    score = np.empty(ROWS_TOGETHER)
+    target = np.ones(ROWS_TOGETHER, dtype=y.dtype)
+    slope = np.empty(ROWS_TOGETHER)
+    for first in range(start, stop, ROWS_TOGETHER):
+        size = min(ROWS_TOGETHER, stop - first)
         for i in range(size):
             a = _row(source, listed, first + i)
             t = link[0]

@@ -21,7 +21,12 @@ from .factor import IDENTITY, FactorMetric
 
 EXPECTED = 0.5  # A step in a good diagonal metric leaves about this share of the gradient's norm.
 SQUARED = 4.5  # Squaring, weighting and adding up an entry of X takes this many nanoseconds.
-SURE = 3.0  # The diagonal is used if it promises this many times the fall of f along -g.
+PROMISED_TIMES = 3.0  # The diagonal is used if it promises this many times the fall of f along -g.
+
+
+def _falls_more(view: View, d: Array) -> bool:
+    """Would f fall by much more along -d than along -g?"""
+    return view.fall_along(d) > PROMISED_TIMES * view.fall_along(view.gradient)
 
 
 class DiagonalPolicy(IdentityPolicy):
@@ -62,8 +67,8 @@ class DiagonalPolicy(IdentityPolicy):
         self.next_price = 2.0 * self.next_price
         g = view.gradient
         if view.metric is IDENTITY:
-            there = self.known or view.fall_along(diagonal.solve(g)) > SURE * view.fall_along(g)
-            if not there:
+            along_diagonal = diagonal.solve(g)
+            if not (self.known or _falls_more(view, along_diagonal)):
                 return None
             self.next_price = self.full_price
             self.known = False

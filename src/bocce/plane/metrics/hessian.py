@@ -10,8 +10,9 @@ from ...problems import Problem
 from .base import PRICES, IdentityPolicy, Metric, Sample, View, cost_of_step, is_sparse, outputs_of
 from .factor import FactorMetric, Identity
 
-MOST_COLUMNS = 2048  # A d x d factor is computed for at most this many columns.
-EXACT = 0.04  # A step with the Hessian of all rows leaves about this share of the gradient's norm.
+MOST_FACTORED = 2048  # A d x d factor is computed for at most this many columns.
+# A step with the Hessian of all rows leaves about this share of the gradient's norm.
+LEFT_BY_HESSIAN = 0.04
 # This many steps show how good a metric is that several outputs share. Without the trial a run on
 # digits takes 1.4 times as long.
 TRIAL = 3
@@ -62,12 +63,12 @@ class HessianPolicy(IdentityPolicy):
     @classmethod
     def suits(cls, problem: Problem) -> bool:
         """For problems with at most 2,048 columns."""
-        return bool(problem.rows.d <= MOST_COLUMNS)
+        return bool(problem.rows.d <= MOST_FACTORED)
 
     @property
     def before_first_step(self) -> bool:
         """Is the Hessian of all rows of a quadratic computed before the first step?"""
-        can = self.d <= MOST_COLUMNS and self.in_memory and not self.multi_output
+        can = self.d <= MOST_FACTORED and self.in_memory and not self.multi_output
         return can and self.quadratic and self.whole and self.regret >= self.price_of(self.rows)
 
     @property
@@ -132,7 +133,7 @@ class HessianPolicy(IdentityPolicy):
         self.age = 0
         self.trial = 0.0
         if self.whole and not self.multi_output:
-            self.expected = EXACT
+            self.expected = LEFT_BY_HESSIAN
 
     def begin(self, ridge: Array) -> Metric:
         """The Hessian of the run before on a path, with the penalty of this run."""

@@ -22,22 +22,23 @@ from ...problems import PathCache, Problem
 from ..linalg import largest, norm
 from .base import PRICES, IdentityPolicy, Metric, ScoresOf, View
 from .factor import FactorMetric, Identity
-from .hessian import MOST_COLUMNS
+from .hessian import MOST_FACTORED
 from .hessian_operator import HessianOperator, HessianRows
 
 LEFT = 0.03  # A direction is good enough if H x leaves this share of the gradient's norm.
-NEARLY = 0.5  # A direction is also good enough if it leaves this share of the run's own tolerance.
-MOST = 100  # At most this many products with H are made for one direction.
+# A direction is also good enough if it leaves this share of the run's own tolerance.
+NEARLY_DONE = 0.5
+MOST_INNER_PRODUCTS = 100  # At most this many products with H are made for one direction.
 PAIRS = 200  # At most this many pairs are stored.
-FEWEST = 10  # At least this many pairs may be stored, however long they are.
+FEWEST_PAIRS = 10  # At least this many pairs may be stored, however long they are.
 ROOM = (
     1 << 24
 )  # Pairs take this many bytes, or as many as the scores of all rows if these are more.
 STALE = 1.5  # The metric is recomputed if the mean second derivative changed by this factor.
 FIRST = 8.0  # A Gram matrix that costs at most this many products with H is computed at once.
-ROWS_A_COLUMN = 50  # A Gram matrix is summed over about this many rows for each column.
+GRAM_ROWS_A_COLUMN = 50  # A Gram matrix is summed over about this many rows for each column.
 SPREAD = 100  # The mean second derivative is taken at this many places, spread over the rows.
-FEW = 20  # At each such place this many rows are taken.
+ROWS_AT_A_PLACE = 20  # At each such place this many rows are taken.
 # float32 is too rough if conjugate gradients promised to leave less than PROMISED of the gradient,
 # and a step left more than KEPT of it, BROKEN times in a row.
 PROMISED = 0.1
@@ -169,7 +170,7 @@ class NewtonPolicy(IdentityPolicy):
             self.cache = PathCache()
         else:
             self.cache = problem.handed_on
-        self.goal = goal or Goal(passes=MOST)
+        self.goal = goal or Goal(passes=MOST_INNER_PRODUCTS)
         self.promised = 1.0
         self.broken = 0
         self.metric: Metric = Identity()
@@ -177,7 +178,7 @@ class NewtonPolicy(IdentityPolicy):
         self._take_products(rough=True)
         pair = 2 * rows.d * outputs * self.products.rows.dtype.itemsize
         room = max(ROOM, 8 * rows.n * outputs) // pair
-        self.pairs = Pairs(max(FEWEST, min(PAIRS, room)))
+        self.pairs = Pairs(max(FEWEST_PAIRS, min(PAIRS, room)))
         if self.cache.pairs is not None:  # the run before on a path had another penalty
             self.pairs = self.cache.pairs
             self.pairs.shift(self.ridge - self.cache.pairs_ridge)
@@ -187,7 +188,7 @@ class NewtonPolicy(IdentityPolicy):
     def suits(cls, problem: Problem) -> bool:
         """For several outputs, rows in memory, and at most 2,048 columns."""
         here = not (problem.in_parts or problem.rows.foreign)
-        return here and len(problem.shape) > 1 and bool(problem.rows.d <= MOST_COLUMNS)
+        return here and len(problem.shape) > 1 and bool(problem.rows.d <= MOST_FACTORED)
 
     def update(self, view: View) -> Metric | None:
         self.prepare(view.goal, view.scores)
@@ -223,15 +224,15 @@ class NewtonPolicy(IdentityPolicy):
         """The mean second derivative over all outputs and some rows, spread over the data."""
         p = self.problem
         sums = []
-        for start in range(0, p.n, max(FEW, p.n // SPREAD * FEW)):
-            rows = slice(start, min(start + FEW, p.n))
+        for start in range(0, p.n, max(ROWS_AT_A_PLACE, p.n // SPREAD * ROWS_AT_A_PLACE)):
+            rows = slice(start, min(start + ROWS_AT_A_PLACE, p.n))
             sums.append(p.weighted(p.loss.bend(scores(rows), p.y[rows]), rows).mean())
         return float(np.mean(sums))
 
     def _pays(self) -> bool:
         rows = self.problem.rows
         outputs = self.shape[1]
-        share = min(1.0, ROWS_A_COLUMN * rows.d / rows.n)
+        share = min(1.0, GRAM_ROWS_A_COLUMN * rows.d / rows.n)
         product = 4.0 * outputs * rows.cost * (PRICES.sparse if rows.sparse else PRICES.gram)
         if rows.sparse:
             price = PRICES.sparse_gram * rows.cost**2 / rows.n * share
@@ -244,8 +245,9 @@ class NewtonPolicy(IdentityPolicy):
         if self.cache.gram is None:
             rows = self.problem.rows
             weight = self.problem.weight
-            if 2 * ROWS_A_COLUMN * rows.d < rows.n:
-                few = np.random.default_rng(0).choice(rows.n, ROWS_A_COLUMN * rows.d, replace=False)
+            if 2 * GRAM_ROWS_A_COLUMN * rows.d < rows.n:
+                count = GRAM_ROWS_A_COLUMN * rows.d
+                few = np.random.default_rng(0).choice(rows.n, count, replace=False)
                 few.sort()
                 rows = rows.take(few)
                 weight = None if weight is None else weight[few]
@@ -260,9 +262,9 @@ class NewtonPolicy(IdentityPolicy):
         self._doubt(shrank)
         self.products.look(scores)
         size = largest(g)
-        enough = max(LEFT, NEARLY * self.goal.gradient / norm(g))
+        enough = max(LEFT, NEARLY_DONE * self.goal.gradient / norm(g))
         around = self._balanced(g / size).reshape(-1)
-        little = 2.0 * NEARLY * self.goal.gap / size / size  # squares may overflow
+        little = 2.0 * NEARLY_DONE * self.goal.gap / size / size  # squares may overflow
         x = self._conjugate_gradients(around, enough, little).reshape(g.shape)
         x = size * self._balanced(x)
         if np.isfinite(x).all() and float(np.vdot(x, g)) > 0.0:
@@ -314,7 +316,7 @@ class NewtonPolicy(IdentityPolicy):
         fall = float(r @ step)
         S = []
         Y = []
-        for _ in range(max(1, min(MOST, self.goal.passes))):
+        for _ in range(max(1, min(MOST_INNER_PRODUCTS, self.goal.passes))):
             q = self.products.times(p.reshape(self.shape)).reshape(-1) + ridge * p
             self.passes += 1
             curvature = float(p @ q)

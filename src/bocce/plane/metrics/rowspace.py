@@ -30,9 +30,9 @@ MOST_ENTRIES = 1 << 26
 # (benchmarks/wide.py).
 SPARSE_ROWS = 1024
 # The sizes of the columns are estimated from about this many rows.
-SAMPLED = 64
+SIZED_ROWS = 64
 # This many rows tell whether float32 is exact enough.
-FEW = 8
+ROWS_LOOKED_AT = 8
 # A multiplication in float32 costs this share of a multiplication in float64.
 SINGLE = 0.5
 # A column without a ridge gets, in the metric alone, a ridge of this share of its curvature.
@@ -40,7 +40,7 @@ SOFT = 1e-4
 # Scaling one entry of an n x n matrix costs this many nanoseconds.
 ENTRY = 2.0
 # If K needs fewer multiplications than this, K is computed in float64.
-LARGE = 1 << 22
+LARGE_PRODUCT = 1 << 22
 # Above this diagonal entry of I + S K S, rounding in float32 would lose the identity.
 MILD = 1e5
 
@@ -86,7 +86,7 @@ class RowSpacePolicy(HessianPolicy):
         self.free = np.flatnonzero(~(self.given > 0.0))  # at most one column
         self.ridge: Array | None = None  # the ridge in the last metric
         self.K: Array | None = None  # computed at first use, also after a restart
-        large = not self.X.sparse and n**2 * self.X.d >= LARGE
+        large = not self.X.sparse and n**2 * self.X.d >= LARGE_PRODUCT
         self.rough = large and self._mild(problem.loss.curvature or 1.0)
         share = SINGLE if self.rough else 1.0
         each = share * PRICES.factor * n**3 / 3.0 + ENTRY * n**2 + PRICES.matrix
@@ -135,7 +135,7 @@ class RowSpacePolicy(HessianPolicy):
         kept = self.given > 0.0
         if np.ptp(self.given[kept]) == 0.0:
             return Identity()
-        some = self.X.take(np.arange(0, self.n, max(1, self.n // SAMPLED)))
+        some = self.X.take(np.arange(0, self.n, max(1, self.n // SIZED_ROWS)))
         squares = some.squares(np.ones(some.n))
         level = float((squares[kept] / self.given[kept]).sum()) / self.n
         return FactorMetric.of(np.where(kept, self.given, squares / level), 0.0)
@@ -192,7 +192,7 @@ class RowSpacePolicy(HessianPolicy):
     def _mild(self, curvature: float) -> bool:
         """Is the diagonal of I + S K S mild, where all rows have this second derivative? Some rows
         tell; if they are wrong, ``metric`` computes K again."""
-        some = self.X.take(np.arange(0, self.n, max(1, self.n // FEW)))
+        some = self.X.take(np.arange(0, self.n, max(1, self.n // ROWS_LOOKED_AT)))
         diagonal = some.row_products(self.bounded).diagonal()
         return bool(curvature / self.n * diagonal.max() <= MILD)
 

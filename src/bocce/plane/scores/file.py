@@ -28,7 +28,7 @@ from ..parts import parts_of
 from .base import Evaluation
 from .memory import MemoryScores
 
-SHARE = 16  # One row (or part) of this many is in the sample that is solved first.
+ONE_PART_IN = 16  # One row (or part) of this many is in the sample that is solved first.
 MOST_NUMBERS = 1 << 24  # The sample of a file has at most this many numbers: 64 MB in float32.
 ROWS_A_COLUMN = 20  # With fewer rows a column, a sample says too little about all rows.
 
@@ -91,7 +91,7 @@ class FileScores(MemoryScores):
         rows = self.rows
         M = len(self.places)
         fit = MOST_NUMBERS // max(1, int(np.diff(rows.starts).max()) * rows.d)
-        count = min(M // SHARE, fit)
+        count = min(M // ONE_PART_IN, fit)
         if count == 0 or count * (rows.n // M) < ROWS_A_COLUMN * rows.d:
             return []
         return [i * M // count for i in range(count)]
