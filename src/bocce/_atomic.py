@@ -63,7 +63,7 @@ def atomic_writes(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Bina
 
 def _new_part(path: Path) -> tuple[BinaryIO, Path]:
     """A new file beside ``path``, locked for as long as it is open."""
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _flag("O_BINARY")
     while True:
         part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
         handle = os.open(part, flags, 0o666)  # the system takes the umask off
@@ -77,7 +77,7 @@ def _remove_left_behind(path: Path) -> None:
     """Remove the parts of ``path`` that no process writes to any more."""
     for part in glob.glob(f"{glob.escape(str(path))}.{'[0-9a-f]' * 8}.part"):
         with suppress(OSError):
-            handle = os.open(part, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            handle = os.open(part, os.O_RDONLY | _flag("O_NOFOLLOW"))
             try:
                 if _lock(handle):
                     os.unlink(part)
@@ -94,3 +94,8 @@ def _lock(handle: int) -> bool:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
     return False
+
+
+def _flag(name: str) -> int:
+    """A flag of ``os.open`` that some systems lack."""
+    return int(getattr(os, name, 0))

@@ -25,7 +25,7 @@ from .curves import Curve, expected
 from .gaussian import Gaussian, sampling
 from .moments import FloatArray, Tabulated, frame_of
 from .search import (
-    STEPS_FROM_EACH,
+    FIRST_STEPS,
     conjugate_gradients,
     coordinates,
     descend,
@@ -274,7 +274,7 @@ def _smoothed(case: Case, means: Means, table: Table) -> Table:
     known = (means.lam, means.start[0] ** 2, means.weights)
     for zeta0_2 in SMOOTHING:
         noisy = partial(case.at, dynamics=GaussianMoments(*known, zeta0_2, 0.0))
-        u = descend(noisy, u, STEPS_FROM_EACH, SMOOTHING_TOL)[0]
+        u = descend(noisy, u, FIRST_STEPS, SMOOTHING_TOL)[0]
     return table_of(u)
 
 

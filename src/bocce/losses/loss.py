@@ -220,7 +220,7 @@ def loss(name: str) -> Callable[[L], L]:
         own = vars(kind)
         needed = (*NEEDED, "bend_times") if "multi_output" in own else NEEDED
         missing = [need for need in needed if not hasattr(kind, need)]
-        if missing or not hasattr(kind, "_fields"):
+        if missing or not issubclass(kind, tuple):
             raise TypeError(
                 f"loss: {kind.__name__} must be a NamedTuple with {', '.join(needed)}; add "
                 f"{', '.join(missing) or 'NamedTuple as its base'}."

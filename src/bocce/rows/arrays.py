@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from .._types import Array, Foreign, Index
-from .backend import Backend, numpy_type, to_host
+from .backend import Backend, detached, numpy_type, to_host
 from .base import Rows, digest
 
 NUMBERS_ON_DEVICE = 1 << 24  # The most numbers of X, or of its scores, in a block.
@@ -102,7 +102,7 @@ class ArrayRows(Rows):
     def of(cls, X: Foreign) -> ArrayRows:
         """The rows of an array of another library, as float32 or float64."""
         backend = Backend.of(X)
-        return cls(Held(backend.to(backend.real, getattr(X, "detach", lambda: X)()), backend))
+        return cls(Held(backend.to(backend.real, detached(X)), backend))
 
     @property
     def sampled(self) -> Held:

@@ -49,10 +49,17 @@ def host(X: Foreign) -> Foreign:
     return to_host(X) if foreign(X) else X
 
 
+def detached(X: Foreign) -> Foreign:
+    """A tensor of PyTorch without its history; another array itself."""
+    if hasattr(X, "detach"):
+        return X.detach()
+    return X
+
+
 def to_host(X: Foreign) -> Array:
     """A NumPy array of the same numbers, which may share the memory."""
-    if hasattr(X, "detach"):
-        X = X.detach().cpu()
+    if (own := detached(X)) is not X:
+        X = own.cpu()
         return np.asarray((X.float() if "bfloat16" in str(X.dtype) else X).numpy())
     if type(X).__module__.split(".")[0] == "cupy":
         return np.asarray(X.get())

@@ -263,7 +263,8 @@ def table_source(source: Any, options: ReadOptions) -> Source:
         if fragments and all(hasattr(fragment, "row_groups") for fragment in fragments):
             return Parquet(fragments, source.schema, options)
         return Scan("the data set", source, options)
-    if type(source).__module__.startswith("pandas") and hasattr(source, "iloc"):
+    kind = type(source)
+    if kind.__module__.startswith("pandas") and kind.__name__ == "DataFrame":
         try:
             table = pa.Table.from_pandas(source, preserve_index=False)
         except (pa.ArrowException, ValueError, TypeError) as error:

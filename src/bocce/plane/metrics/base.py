@@ -110,7 +110,7 @@ class Sample:
     whole: bool = True
 
 
-class RowSums(Protocol):
+class SumsOverRows(Protocol):
     """Sums over rows where a run stands; the scores of a run give them."""
 
     def hessian(self, sample: Sample) -> Array: ...
@@ -148,7 +148,7 @@ class RunState(Protocol):
     def gradient_ratio(self) -> float: ...
 
     @property
-    def scores(self) -> RowSums: ...
+    def scores(self) -> SumsOverRows: ...
 
 
 class View:
