@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ..problems import Problem
 from ..rows import ArrayRows, FileRows
@@ -44,11 +45,11 @@ def scores_for(
     if problem.scores is not None:
         own: Scores = problem.scores(problem, memory, outputs)
         return own
-    storage = problem.given.storage
-    if storage == FileRows.storage:
-        return FileScores(problem, memory, outputs, solve)
-    if storage == ArrayRows.storage:
-        return ArrayScores(problem, memory, outputs)
+    made: Any = problem  # of the class that serves rows of this storage
+    if problem.given.storage == FileRows.storage:
+        return FileScores(made, memory, outputs, solve)
+    if problem.given.storage == ArrayRows.storage:
+        return ArrayScores(made, memory, outputs)
     if outputs and RecomputedScores.needed(problem, memory, score_bytes):
         return RecomputedScores(problem, memory, outputs)
     return MemoryScores(problem, memory, outputs)

@@ -49,7 +49,7 @@ class DiagonalPolicy(IdentityPolicy):
         self.next_price = 0.5 * self.full_price
         self.regret = 0.0
         cache = problem.handed_on
-        self.known = cache is not None and cache.diagonal  # the run before used the diagonal
+        self.used_before = cache is not None and cache.diagonal  # the run before used the diagonal
 
     def should_refresh(self, gradient_ratio: float) -> bool:
         """Compare now? ``gradient_ratio``: the gradient's norm over that before the last step."""
@@ -57,7 +57,7 @@ class DiagonalPolicy(IdentityPolicy):
             rate = max(0.0, math.log(gradient_ratio) / math.log(EXPECTED))
             # no step loses more than its own price
             self.regret = max(0.0, self.regret + self.step * (1.0 - rate))
-        return self.known or self.regret >= self.next_price
+        return self.used_before or self.regret >= self.next_price
 
     def update(self, view: View) -> Metric | None:
         if not self.should_refresh(view.gradient_ratio):
@@ -68,19 +68,19 @@ class DiagonalPolicy(IdentityPolicy):
         g = view.gradient
         if view.metric is IDENTITY:
             along_diagonal = diagonal.solve(g)
-            if not (self.known or _falls_more(view, along_diagonal)):
+            if not (self.used_before or _falls_more(view, along_diagonal)):
                 return None
             self.next_price = self.full_price
-            self.known = False
+            self.used_before = False
             if self.problem.handed_on is not None:
                 self.problem.handed_on.keep(diagonal=True)
         return diagonal
 
     def state_dict(self) -> dict[str, Array]:
-        return record(regret=self.regret, next_price=self.next_price, known=self.known)
+        return record(regret=self.regret, next_price=self.next_price, known=self.used_before)
 
     def load_state_dict(self, state: dict[str, Array], metric: dict[str, Array]) -> Metric:
         self.regret = float(state["regret"])
         self.next_price = float(state["next_price"])
-        self.known = bool(state["known"])
+        self.used_before = bool(state["known"])
         return super().load_state_dict(state, metric)

@@ -58,7 +58,7 @@ class FileScores(MemoryScores):
         self.solve = solve
         self.read_before = False
         self.parts = parts_of(problem.rows)
-        self.places = [slice(a, b) for a, b in pairwise(problem.rows.starts.tolist())]
+        self.places = [slice(a, b) for a, b in pairwise(problem.given.starts.tolist())]
         try:
             y = np.empty(int(problem.n), dtype=problem.target_type)
             self._know(problem, outputs, y, None)
