@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
+import bocce
 from bocce.data import open as open_
 from bocce.data.read.parts import Source
 
@@ -221,6 +223,24 @@ def remembering(function, calls):
         return function(source, key)
 
     return called
+
+
+def test_text_in_npz_is_classes(tmp_path, rows):
+    """As in tables, whether X is dense or sparse; an empty label is a missing one."""
+    X, _ = rows
+    labels = np.where(X[:, 0] > 0, "yes", "no")
+    parts = sparse.csr_array(X)
+    np.savez(tmp_path / "dense.npz", X=X, y=labels)
+    arrays = {name: getattr(parts, name) for name in ("data", "indices", "indptr", "shape")}
+    np.savez(tmp_path / "sparse.npz", **arrays, y=labels)
+    for name in ("dense.npz", "sparse.npz"):
+        found = open_(tmp_path / name)
+        assert found.y.tolist() == labels.tolist()
+        assert bocce.Logistic(found.X, found.y).classes.tolist() == ["no", "yes"]
+    labels[7] = ""
+    np.savez(tmp_path / "dense.npz", X=X, y=labels)
+    with pytest.raises(ValueError, match=r"dense.npz, row 7: y is empty; fill in or drop"):
+        open_(tmp_path / "dense.npz")
 
 
 def test_lists_of_numbers_are_columns(tmp_path, rows):

@@ -46,7 +46,7 @@ TOLERANCE = 3
 DEFECT = 4
 INTERRUPTED = 130
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # what wrong input or machines raise
-IN_BATCHES = "take batches, which keep a few blocks of a file: --steps 500 --batch-size 0.02"
+IN_BATCHES = "take batches, which keep a few parts of a file: --steps 500 --batch-size 0.02"
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 # Commands of the package bocce_paper, which is installed apart.
 ELSEWHERE = ("theory", "reproduce", "report", "claims")

@@ -42,7 +42,7 @@ class ReferenceEngine(TableEngine):
         return StepReport()
 
     def batch(self, k: int) -> Index:
-        """The rows, or the blocks of a file, that step k takes."""
+        """The rows, or the parts of a file, that step k takes."""
         p = self.problem
         return sampling.batch(self.seed, k, p.units, p.units_in(self.b), self.mode)
 

@@ -390,7 +390,7 @@ class Objective(Immutable):
 
     @property
     def units(self) -> int:
-        """The number of units that a batch is drawn from: rows, or the blocks of a file."""
+        """The number of units that a batch is drawn from: rows, or the parts of a file."""
         return self.n
 
     def units_in(self, b: int) -> int:

@@ -75,7 +75,8 @@ def _table(arrays: dict[str, Array], source: str, dtype: Any) -> tuple[Any, Arra
             f"{source}: has arrays {sorted(arrays)}, but not {missing}; expected X and y, "
             "or CSR parts data, indices, indptr, shape and y."
         )
-    for name in (wanted[0], "y"):
+    text = arrays["y"].dtype.kind == "U"  # labels
+    for name in wanted[:1] if text else (wanted[0], "y"):
         if arrays[name].dtype.kind not in "fiub":
             kind = arrays[name].dtype
             raise ValueError(f"{source}: {name} has type {kind}, must be real numbers.")
@@ -90,7 +91,12 @@ def _table(arrays: dict[str, Array], source: str, dtype: Any) -> tuple[Any, Arra
             X.check_format(full_check=True)
         except (ValueError, TypeError) as error:
             raise ValueError(f"{source}: not a CSR matrix ({error}).") from None
-    y = np.asarray(arrays["y"], dtype=np.float64)
+    y = arrays["y"]
+    if not text:
+        y = np.asarray(y, dtype=np.float64)
+    elif (y == "").any():
+        row = int(np.argmax(y == ""))
+        raise ValueError(f"{source}, row {row}: y is empty; fill in or drop such rows.")
     if y.size == 0:
         raise ValueError(f"{source}: holds no row; check what was written there.")
     if X.ndim != 2 or y.shape != (X.shape[0],):
