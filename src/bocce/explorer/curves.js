@@ -71,7 +71,7 @@ function curves_note(state, runs) {
   }
   if (state.split) {
     return "Thick: the error, a sum of three. Dotted: bias, what the mean of all runs leaves. Dashed: sampling noise, which "
-      + "rows are in the batch; it falls with the error. Dash-dot: target noise, no model fits all rows; it stays.";
+      + "rows are in the batch; it falls with the error. Dash-dot: target noise, no model fits all rows; constant steps keep it.";
   }
   if (state.run) return `Thin: one run of each (number ${state.run}). Thick: the mean over all runs, computed and not sampled.`;
   return "Means over all batches, computed and not sampled. A cross: the error grows without limit.";

@@ -38,7 +38,7 @@ const SCREENS = [
     text: "The thick curves are no averages of simulations: means and covariances obey a recursion that "
       + "closes, so the expectation over all batches is computed in milliseconds. Thin: one random run. The error has "
       + "three parts: bias, the choice of rows, and the noise of the targets.",
-    formula: "E‖w − w*‖² = ‖E w − w*‖² + sampling noise (∝ ζ², falls with the error) + target noise (∝ ζ² σ², stays).",
+    formula: "E‖w − w*‖² = ‖E w − w*‖² + sampling noise (∝ ζ², falls with the error) + target noise (∝ ζ² σ², stays at constant steps).",
     proof: "exact-dynamics",
     state: { b: 300, noise: 0.01, T: 1000, show: "shb,mass-avg", split: 1, run: 1, by: "error" },
   },
