@@ -54,12 +54,14 @@ def convolutional() -> torch.nn.Module:
 class Transformer(torch.nn.Module):
     """The lines of a digit as tokens."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = 16) -> None:
         super().__init__()
-        self.embed = torch.nn.Linear(8, 16)
-        self.place = torch.nn.Parameter(0.1 * torch.randn(8, 16))
-        self.layer = torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
-        self.out = torch.nn.Linear(16, 10)
+        self.embed = torch.nn.Linear(8, width)
+        self.place = torch.nn.Parameter(0.1 * torch.randn(8, width))
+        self.layer = torch.nn.TransformerEncoderLayer(
+            width, 2, 2 * width, dropout=0.0, batch_first=True
+        )
+        self.out = torch.nn.Linear(width, 10)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         tokens = self.embed(x.view(-1, 8, 8)) + self.place

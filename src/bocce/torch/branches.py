@@ -110,7 +110,7 @@ def _progress(losses: FloatArray) -> tuple[Interval, Interval]:
     last = losses.shape[1] // AT_THE_END
     ends = losses[:, -last:]
     start = float(losses[:, 0].mean())
-    halves = quantile(last) * ends.std(axis=1, ddof=1) / math.sqrt(last)
+    halves = quantile(last - 1) * ends.std(axis=1, ddof=1) / math.sqrt(last)
     falls = [start - float(mean) for mean in ends.mean(axis=1)]
     one, two = (Interval(f, f - float(h), f + float(h)) for f, h in zip(falls, halves))
     return one, two

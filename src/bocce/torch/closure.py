@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -16,16 +16,16 @@ Loss = Callable[[Any, Any], torch.Tensor]
 class Closure:
     """``loss_fn(model(inputs), targets)`` of the trainable parameters; the model stays as it is.
 
-    Buffers are given as copies, and ``.grad`` is never written. Inputs are a tensor, or a mapping
-    of keyword arguments.
+    The model is given copies of its buffers, and ``.grad`` is never written. Inputs are a tensor,
+    or a mapping of keyword arguments. Of a compiled model the module inside is called, as compiled
+    code has no second derivatives.
     """
 
     def __init__(self, where: str, model: torch.nn.Module, loss_fn: Loss) -> None:
-        self.model = model
+        self.where = where
+        self.model = getattr(model, "_orig_mod", model)
         self.loss_fn = loss_fn
-        trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        self.trained = trained
-        self.parameters = list(trained.values())
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
         if not self.parameters:
             raise ValueError(
                 f"{where}: the model has no parameter with requires_grad=True; "
@@ -39,22 +39,47 @@ class Closure:
 
     def gradient(self, inputs: Any, targets: Any, graph: bool = False) -> Vector:
         """The gradient as one vector; with ``graph`` it can be differentiated again."""
-        buffers = {name: b.clone() for name, b in self.model.named_buffers()}
-        arguments: tuple[Any, ...] = (inputs,)
-        keywords: dict[str, Any] = {}
-        if isinstance(inputs, Mapping):
-            arguments = ()
-            keywords = dict(inputs)
         # Only the plain kernel of attention has second derivatives.
         kernels = sdpa_kernel(SDPBackend.MATH) if graph else contextlib.nullcontext()
-        with torch.enable_grad(), kernels:
-            everything = {**self.trained, **buffers}
-            output = torch.func.functional_call(self.model, everything, arguments, keywords)
-            loss = self.loss_fn(output, targets)
+        with torch.enable_grad(), kernels, self.kept_buffers():
             parts = torch.autograd.grad(
-                loss, self.parameters, create_graph=graph, materialize_grads=True
+                self.loss(inputs, targets),
+                self.parameters,
+                create_graph=graph,
+                materialize_grads=True,
             )
             return flat(parts)
+
+    def loss(self, inputs: Any, targets: Any) -> Vector:
+        """The loss, which must be one number."""
+        if isinstance(inputs, Mapping):
+            output = self.model(**inputs)
+        else:
+            output = self.model(inputs)
+        loss = self.loss_fn(output, targets)
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+            got = f"shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else repr(loss)
+            raise TypeError(
+                f"{self.where}: loss_fn returned {got}, must return one number as a tensor, the "
+                'mean loss over rows; use reduction="mean", or loss.mean().'
+            )
+        return loss
+
+    @contextlib.contextmanager
+    def kept_buffers(self) -> Iterator[None]:
+        """Give the model copies of its buffers to change; a graph may go on using them."""
+        kept = []
+        copies: dict[int, Vector] = {}  # a buffer that two modules share stays shared
+        for module in self.model.modules():
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    kept.append((module, name, buffer))
+                    module._buffers[name] = copies.setdefault(id(buffer), buffer.clone())
+        try:
+            yield
+        finally:
+            for module, name, buffer in kept:
+                module._buffers[name] = buffer
 
     def product(self, gradient: Vector, v: Vector) -> Vector:
         """H v, of a gradient that was taken with ``graph``; the graph is kept for more products."""

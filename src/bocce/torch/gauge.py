@@ -25,22 +25,21 @@ class Gauge:
     """Measure gradient noise and curvature while a model trains; never steer.
 
     Every ``every``-th call of ``step`` takes the batch that it is given, cuts it into eight parts,
-    and computes the gradient g_j of each part. At every tenth measurement it also takes products
-    with the parts' Hessians H_j, for one row in four. With v the eigenvector of the largest
-    eigenvalue L of their mean::
+    and computes the gradient g_j of each part. At every 20th measurement it also takes products
+    with the Hessians H_j of sixteen parts. With v the eigenvector of the largest eigenvalue L::
 
         gradient_noise = trace of the covariance of one row's gradient        (from the g_j)
         R2             = E|H_i v|^2/L, H_i the Hessian of one row             (from the H_j v)
         useful batch   = 2 (R2 + gradient_noise/(2 gap))/L                    (no momentum)
         edge           = step/(largest stable step of ``theory.edge``)
 
-    Each number has a 95 % interval by the jackknife over the parts. Parameters, gradients, buffers
-    and random state stay as they are. Dropout and BatchNorm act as the model's mode says: a part is
-    then a small batch of its own.
+    Each number has a 95 % interval by the jackknife over the parts, taken of its inverse.
+    Parameters, gradients, buffers and random state stay as they are. Dropout and BatchNorm act as
+    the model's mode says: a part is then a small batch of its own.
 
     Guarantee: on least squares the intervals cover the truth (docs/gauge.md has the shares). For
     networks none: the useful batch and the edge are those of the quadratic that the batch shows.
-    Source: not in the paper; jackknife (Quenouille, Tukey), Fieller (1954), Hutchinson (1989).
+    Source: not in the paper; jackknife (Quenouille, Tukey), Welch (1947), Hutchinson (1989).
 
     Parameters
     ----------

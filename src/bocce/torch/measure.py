@@ -20,16 +20,15 @@ from .intervals import (
     jackknife,
     mean_interval,
     moments,
-    ratio_interval,
+    positive,
 )
 from .ranks import Ranks
+from .ritz import RitzPairs, dot
 
-PARTS = 8  # The parts of a batch: the jackknife has 7 degrees of freedom.
-CURVATURE_EVERY = 10  # Curvature is measured at every tenth measurement: it costs the most.
-CURVATURE_ROWS = 4  # Second derivatives are taken of one row in four, for the sake of time.
-MOST_HESSIAN_PRODUCTS = 12  # Products with the Hessian until its largest eigenvalue is found.
-RESIDUAL = 0.05  # The residual of an eigenvector, relative to its eigenvalue, that is enough.
-NEAR = 0.1  # A relative gap between eigenvalues below this one counts as this one.
+PARTS = 8  # Gradients are taken of eight parts of a batch: 7 degrees of freedom.
+CURVATURE_PARTS = 16  # Products with the Hessian, of sixteen, as their spread is more skewed.
+SUM = 0.8  # A mean over rows is 0.5 of the sum of both halves' means, a sum is 1 of it.
+CURVATURE_EVERY = 20  # Curvature is measured at every 20th measurement: it costs the most.
 
 
 @dataclass(frozen=True)
@@ -97,38 +96,33 @@ def measure(
 ) -> tuple[Measurement, Curvature]:
     """Everything that one batch tells, and its curvature, which the next measurements use."""
     n = count_rows(batch)
-    inputs, targets = batch
-    size = n // PARTS
-    parts = [slice(j * size, (j + 1) * size) for j in range(PARTS)]
-    gradients = [loss_of.gradient(_take(inputs, part), _take(targets, part)) for part in parts]
-    noise_products, mean = _products(gradients, size, ranks)
+    if last is None:
+        _check_mean(loss_of, batch, n)
+    parts = _parts(n, PARTS)
+    gradients = [loss_of.gradient(*_take(batch, part)) for part in parts]
+    noise_products, mean = _products(gradients, parts[0].stop, ranks)
     gradient2, noise = moments(noise_products)
     if last is not None and call < last.valid_until:
         bent = last
     else:
-        few = max(2, size // CURVATURE_ROWS)  # BatchNorm needs two
-        parts = [slice(part.start, part.start + few) for part in parts]
         direction = None if last is None else last.direction
-        bent = _curvature(loss_of, ranks, (inputs, targets), parts, mean, direction)
+        bent = _curvature(loss_of, ranks, batch, mean, direction)
         bent.valid_until = call + CURVATURE_EVERY * every
     b = batch_size or n * ranks.count
-    useful = np.array(
-        [_useful(*map(float, numbers), gap) for numbers in zip(bent.largest, bent.R2, noise)]
-    )
     share = None
     if row is not None:
         shares = [_share(L, R2, b, row) for L, R2 in zip(bent.largest, bent.R2)]
-        share = jackknife(np.array(shares))
+        share = positive(np.array(shares))
     found = Measurement(
         call=call,
         batch_size=b,
-        gradient_noise=jackknife(noise),
-        noise_scale=ratio_interval(noise, gradient2),
-        curvature=jackknife(bent.largest),
-        R2=jackknife(bent.R2),
+        gradient_noise=positive(noise),
+        noise_scale=_noise_scale(noise, gradient2),
+        curvature=positive(bent.largest),
+        R2=positive(bent.R2),
         trace=bent.trace,
         batch_sharpness=bent.sharpness,
-        useful_batch=jackknife(useful),
+        useful_batch=_useful_interval(bent, noise, gap),
         edge=share,
         row=row,
     )
@@ -144,137 +138,117 @@ def count_rows(batch: Any) -> int:
     if isinstance(inputs, Mapping):
         inputs = next(iter(inputs.values()))
     remedy = f"each of {PARTS} parts needs two rows"
-    return _checks.integer(
+    rows = _checks.integer(
         "Gauge.step", "rows of batch", len(inputs), least=2 * PARTS, remedy=remedy
     )
+    targets = batch[1]
+    if isinstance(targets, torch.Tensor) and len(targets) != rows:
+        rule = f"{rows}, the rows of inputs"
+        raise _checks.refused(ValueError, "Gauge.step", "rows of targets", len(targets), rule)
+    return rows
+
+
+def _check_mean(loss_of: Closure, batch: tuple[Any, Any], n: int) -> None:
+    """The loss of all rows must be near the mean of those of both halves, not near their sum."""
+    half = n // 2
+    with torch.no_grad(), loss_of.kept_buffers():
+        first, second, whole = (
+            float(loss_of.loss(*_take(batch, rows)))
+            for rows in (slice(half), slice(half, 2 * half), slice(2 * half))
+        )
+    if first * second > 0.0 and whole / (first + second) > SUM:
+        raise ValueError(
+            f"Gauge: loss_fn of {2 * half} rows is {whole:.4g}, of their halves {first:.4g} and "
+            f"{second:.4g}, so it is a sum over rows, must be the mean; use "
+            'reduction="mean", or divide by the number of rows.'
+        )
+
+
+def _parts(n: int, count: int) -> list[slice]:
+    """Parts of equal and even size; eight where more would have fewer than four rows."""
+    if n < 4 * count:
+        count = PARTS
+    size = n // (2 * count) * 2
+    return [slice(j * size, (j + 1) * size) for j in range(count)]
 
 
 def _take(tree: Any, rows: slice | torch.Tensor) -> Any:
     if isinstance(tree, Mapping):
         return {name: _take(value, rows) for name, value in tree.items()}
+    if isinstance(tree, (tuple, list)):
+        return tuple(_take(value, rows) for value in tree)
     return tree[rows]
 
 
 def _products(vectors: list[Vector], rows: int, ranks: Ranks) -> tuple[Products, Vector]:
     """Inner products of the parts' vectors on all ranks, and their mean."""
     mean = ranks.mean(torch.stack(vectors).mean(0))
-    squares = ranks.gather([_dot(x, x) for x in vectors])
-    dots = ranks.gather([_dot(x, mean) for x in vectors])
-    return Products(squares, dots, _dot(mean, mean), rows), mean
-
-
-def _dot(x: Vector, y: Vector) -> float:
-    return float(torch.dot(x.double(), y.double()))
+    squares = ranks.gather([dot(x, x) for x in vectors])
+    dots = ranks.gather([dot(x, mean) for x in vectors])
+    return Products(squares, dots, dot(mean, mean), rows), mean
 
 
 def _curvature(
     loss_of: Closure,
     ranks: Ranks,
     batch: tuple[Any, Any],
-    parts: list[slice],
     gradient: Vector,
     last: Vector | None,
 ) -> Curvature:
-    inputs, targets = batch
-    rows = parts[0].stop - parts[0].start
-    graphs = [
-        loss_of.gradient(_take(inputs, part), _take(targets, part), graph=True) for part in parts
-    ]
+    """The largest eigenvalue L with its eigenvector v, and the images H_j v of the parts.
 
-    together = torch.cat([torch.arange(part.start, part.stop) for part in parts])
-    whole = loss_of.gradient(_take(inputs, together), _take(targets, together), graph=True)
-
-    def product(v: Vector) -> Vector:
-        return ranks.mean(loss_of.product(whole, v))
+    v is found on the first half of each part's rows, and H_j v taken on all rows. So sampling does
+    not bias v^T H v, to second order: with E the error of the Hessian of all rows and s the sum
+    over the other eigenpairs (u_i, l_i) of E(u_i . E v)^2/(L - l_i), the error of the half turns v,
+    which costs 2 s, and the rows of the half agree with the turn, which brings 2 s.
+    """
+    parts = _parts(count_rows(batch), CURVATURE_PARTS)
+    size = parts[0].stop
+    half = size // 2
+    indices = torch.cat([torch.arange(part.start, part.start + half) for part in parts])
+    halves = loss_of.gradient(*_take(batch, indices), graph=True)
 
     generator = torch.Generator().manual_seed(0)
     if last is None:
         last = torch.randn(gradient.numel(), generator=generator).to(gradient)
-    ritz = RitzPairs(product)
+    ritz = RitzPairs(lambda v: ranks.mean(loss_of.product(halves, v)))
     ritz.add(gradient)
     sharpness = float(ritz.values[0]) if ritz.basis else math.nan
     ritz.add(last)
     ritz.refine()
     v = ritz.vector(-1)
-    images = [loss_of.product(graph, v) for graph in graphs]
-    along, mean = _products(images, rows, ranks)
-    slopes = ranks.gather([_dot(v, image) for image in images])
-    bias = ritz.bias(images, mean, ranks)
-    K = len(slopes)
-    without = (slopes.sum() - slopes) / (K - 1)
-    largest = np.concatenate([[slopes.mean()], without]) - bias
+
+    generator.manual_seed(1 + ranks.rank)
+    images = []
+    traces = []
+    for part in parts:  # one graph at a time, for the sake of memory
+        graph = loss_of.gradient(*_take(batch, part), graph=True)
+        images.append(loss_of.product(graph, v))
+        signs = torch.randint(0, 2, v.shape, generator=generator) * 2 - 1
+        traces.append(dot(signs.to(v), loss_of.product(graph, signs.to(v))))
+    along, _ = _products(images, size, ranks)
+    slopes = ranks.gather([dot(v, image) for image in images])
+    without = (slopes.sum() - slopes) / (len(slopes) - 1)
+    largest = np.concatenate([[slopes.mean()], without])
     _, variance = moments(along)
     with np.errstate(divide="ignore", invalid="ignore"):
         R2 = largest + variance / largest
-    generator.manual_seed(1 + ranks.rank)
-    signs = [torch.randint(0, 2, v.shape, generator=generator) * 2 - 1 for _ in graphs]
-    probes = [_dot(z.to(v), loss_of.product(graph, z.to(v))) for z, graph in zip(signs, graphs)]
-    return Curvature(largest, R2, mean_interval(ranks.gather(probes)), sharpness, v)
+    return Curvature(largest, R2, mean_interval(ranks.gather(traces)), sharpness, v)
 
 
-class RitzPairs:
-    """Eigenpairs of a symmetric matrix within a subspace that grows by residuals (Lanczos)."""
+def _noise_scale(noise: FloatArray, gradient2: FloatArray) -> Interval:
+    """noise/|gradient|^2 by its inverse, as the estimate of |gradient|^2 may be 0 or less."""
+    if noise.min() <= 0.0:
+        return Interval(0.0, 0.0, math.inf)
+    return jackknife(gradient2 / noise)
 
-    def __init__(self, product: Any) -> None:
-        self.product = product
-        self.basis: list[Vector] = []
-        self.images: list[Vector] = []
-        self.values: FloatArray = np.zeros(0)
-        self.vectors: FloatArray = np.zeros((0, 0))
 
-    def add(self, direction: Vector) -> bool:
-        """One more direction; False if it lies in the subspace already."""
-        norm = float(direction.norm())
-        if not norm > 0.0:
-            return False
-        q = direction / norm
-        for basis in (self.basis, self.basis):  # orthogonalised twice, which is enough
-            for other in basis:
-                q = q - torch.dot(q, other) * other
-        left = float(q.norm())
-        if not left > 100.0 * torch.finfo(q.dtype).eps:
-            return False
-        q = q / left
-        self.basis.append(q)
-        self.images.append(self.product(q))
-        T = np.array([[_dot(x, y) for y in self.images] for x in self.basis])
-        self.values, self.vectors = np.linalg.eigh(0.5 * (T + T.T))
-        return True
-
-    def vector(self, i: int, of: list[Vector] | None = None) -> Vector:
-        """The i-th Ritz vector, or its image under the matrix (``of=self.images``)."""
-        weights = self.vectors[:, i]
-        return sum(float(c) * q for c, q in zip(weights, self.basis if of is None else of))
-
-    def refine(self) -> None:
-        """Grow until the largest pair is accurate."""
-        while 0 < len(self.basis) < MOST_HESSIAN_PRODUCTS:
-            largest = float(self.values[-1])
-            residual = self.vector(-1, self.images) - largest * self.vector(-1)
-            if float(residual.norm()) <= RESIDUAL * abs(largest) or not self.add(residual):
-                break
-
-    def bias(self, images: list[Vector], mean: Vector, ranks: Ranks) -> float:
-        """By how much sampling raises the largest eigenvalue of a mean of parts.
-
-        By second-order perturbation: the sum over other eigenpairs of E(u_i . E v)^2 over their
-        gaps, E the error of the mean. Directions outside the subspace count as eigenvalue 0.
-        """
-        largest = float(self.values[-1])
-        if largest <= 0.0:
-            return 0.0
-        others = [self.vector(i) for i in range(len(self.values) - 1)]
-        gaps = np.maximum(1.0 - self.values[:-1] / largest, NEAR)
-        v = self.vector(-1)
-        shifts = []
-        for image in images:
-            error = image - mean
-            error = error - torch.dot(error, v) * v
-            inside = np.array([_dot(u, error) ** 2 for u in others])
-            outside = max(_dot(error, error) - float(inside.sum()), 0.0)
-            shifts.append((float((inside / gaps).sum()) + outside) / largest)
-        found = ranks.gather(shifts)
-        return float(found.sum()) / (len(found) * (len(found) - 1))
+def _useful_interval(bent: Curvature, noise: FloatArray, gap: float | None) -> Interval:
+    """Parts of the curvature and parts of the gradient noise err independently."""
+    groups = [[_useful(L, R2, noise[0], gap) for L, R2 in zip(bent.largest, bent.R2)]]
+    if gap is not None:
+        groups.append([_useful(bent.largest[0], bent.R2[0], part, gap) for part in noise])
+    return positive(*map(np.array, groups))
 
 
 def _useful(L: float, R2: float, noise: float, gap: float | None) -> float:

@@ -16,9 +16,10 @@ def page(measurements: list[Measurement], gap: float | None) -> str:
     if not measurements:
         return "Nothing was measured yet: call step(batch)."
     last = measurements[-1]
-    title = f"Gauge after {last.call + 1} calls, {len(measurements)} measurements, 95 % intervals"
+    calls = _count(last.call + 1, "call")
+    title = f"Gauge after {calls}, {_count(len(measurements), 'measurement')}, 95 % intervals"
     sentences = [
-        _useful(last, gap),
+        _useful(measurements, gap),
         _momentum(last),
         _edge(last),
         _noise_scale(measurements),
@@ -28,12 +29,39 @@ def page(measurements: list[Measurement], gap: float | None) -> str:
 
 
 def said(interval: Interval) -> str:
-    """Value and interval: "120 (90 to 160)".
+    """Value and interval; an interval without an upper end says so.
 
+    >>> said(Interval(123.456, 90.0, 160.0))
+    '123 (90 to 160)'
     >>> said(Interval(123.456, 90.0, math.inf))
-    '123 (90 to inf)'
+    '123 (at least 90)'
+    >>> said(Interval(math.inf, 90.0, math.inf)), said(Interval(math.nan, 0.0, math.inf))
+    ('at least 90', 'an unknown number of')
     """
-    return f"{_short(interval.value)} ({_short(interval.low)} to {_short(interval.high)})"
+    low = _short(interval.low)
+    if math.isfinite(interval.high):
+        return f"{_short(interval.value)} ({low} to {_short(interval.high)})"
+    if not interval.low > 0.0:
+        return "an unknown number of"
+    if math.isinf(interval.value):
+        return f"at least {low}"
+    return f"{_short(interval.value)} (at least {low})"
+
+
+def _number(interval: Interval) -> str:
+    """As ``said``, for what is no number of rows."""
+    text = said(interval)
+    return "unknown" if text.startswith("an unknown") else text
+
+
+def _trace(interval: Interval) -> str:
+    """The trace may be negative, and always has both ends."""
+    value, low, high = map(_short, interval)
+    return f"{value} ({low} to {high})"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _short(value: float) -> str:
@@ -42,8 +70,11 @@ def _short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _useful(m: Measurement, gap: float | None) -> str:
-    if not math.isfinite(m.useful_batch.high):
+def _useful(measurements: list[Measurement], gap: float | None) -> str:
+    m = measurements[-1]
+    if math.isnan(m.gradient_noise.value):
+        return "1. Useful batch: unknown, as the loss or its gradient is not a finite number."
+    if not m.useful_batch.low > 0.0:
         return (
             "1. Useful batch: this batch cannot tell the largest curvature from 0; give step() "
             "more rows."
@@ -52,15 +83,18 @@ def _useful(m: Measurement, gap: float | None) -> str:
         aim = "by curvature alone, as no gap was given"
     else:
         aim = f"for a gap of {gap:g}"
-    return (
-        f"1. Useful batch without momentum: {said(m.useful_batch)} rows, {aim}; "
-        f"{m.batch_size:,} are in use. At the useful batch half of the possible speed is reached."
-    )
+    text = f"1. Useful batch without momentum: {said(m.useful_batch)} rows, {aim}"
+    if math.isinf(m.useful_batch.high):
+        text += " (give step() more rows for an upper end)"
+    known = [m.useful_batch.value for m in measurements if math.isfinite(m.useful_batch.value)]
+    if len(known) > 1:
+        text += f"; the median of {len(known)} measurements is {_short(float(np.median(known)))}"
+    return f"{text}; {m.batch_size:,} are in use. At the useful batch half of the speed is reached."
 
 
 def _momentum(m: Measurement) -> str:
     start = "2. With momentum multiply by the steps that momentum saves (SGD's over momentum's)"
-    if m.row is None or m.row[1] == 0.0:
+    if m.row is None or m.row[1] == 0.0 or not math.isfinite(m.useful_batch.high):
         return f"{start}; two short runs show them."
     beta = m.row[1]
     most = (1.0 + beta) / (1.0 - beta)
@@ -78,10 +112,15 @@ def _edge(m: Measurement) -> str:
             "3. Edge of stability: not known for this optimizer; it is known for SHB and "
             "torch.optim.SGD."
         )
+    if not m.edge.low > 0.0:
+        return (
+            "3. Edge of stability: this batch cannot tell the largest curvature from 0; give "
+            "step() more rows."
+        )
     alpha, beta, _ = m.row
     text = (
         f"3. Edge of stability of the quadratic model: step {alpha:.3g} with momentum {beta:.3g} "
-        f"uses {said(m.edge)} of the stable range"
+        f"uses {_number(m.edge)} of the stable range"
     )
     largest = _largest_momentum(m)
     if largest is None:
@@ -109,12 +148,12 @@ def _noise_scale(measurements: list[Measurement]) -> str:
     seen = [m.noise_scale.value for m in measurements if math.isfinite(m.noise_scale.value)]
     if len(seen) < 2:
         return f"{text}."
-    return f"{text}; along the run it went from {_short(min(seen))} to {_short(max(seen))}."
+    return f"{text}; along the run between {_short(min(seen))} and {_short(max(seen))}."
 
 
 def _curvature(m: Measurement) -> str:
     return (
-        f"5. Measured: largest curvature {said(m.curvature)}, trace {said(m.trace)}, R2 "
-        f"{said(m.R2)}, gradient noise {said(m.gradient_noise)}, batch sharpness "
+        f"5. Measured: largest curvature {_number(m.curvature)}, trace {_trace(m.trace)}, R2 "
+        f"{_number(m.R2)}, gradient noise {_number(m.gradient_noise)}, batch sharpness "
         f"{_short(m.batch_sharpness)}."
     )
