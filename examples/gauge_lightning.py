@@ -2,7 +2,7 @@
 
     python examples/gauge_lightning.py
 
-Run with lightning 2.6.6. ``training_step`` takes batches (inputs, targets). With
+Run with lightning 2.6.6 and torch 2.13.0. ``training_step`` takes batches (inputs, targets). With
 ``accumulate_grad_batches`` a training step has several batches, which the callback counts.
 """
 

@@ -2,8 +2,8 @@
 
     python examples/gauge_transformers.py
 
-Run with transformers 5.23.0. Trainer does not give batches to its callbacks, so the callback
-measures on a batch of its own: the first rows of the training set.
+Run with transformers 5.23.0 and torch 2.13.0. Trainer does not give batches to its callbacks, so
+the callback measures on a batch of its own: the first rows of the training set.
 """
 
 from __future__ import annotations

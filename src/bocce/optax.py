@@ -97,6 +97,8 @@ def heavy_ball(
 
     def row_at(k: jax.Array) -> jax.Array:
         start = len(rows) - period
+        if period == 1:
+            return table[jnp.minimum(k, start)]
         return table[jnp.where(k < start, k, start + (k - start) % period)]
 
     def init(params: optax.Params) -> HeavyBallState:
@@ -113,7 +115,7 @@ def heavy_ball(
         _tell_the_end(schedule, after, state.count)
         alpha, beta, _ = row_at(state.count)
         count = state.count + (state.count < np.iinfo(np.int32).max).astype(jnp.int32)
-        ahead = row_at(count)[2]
+        ahead = row_at(count)[2] if looks_ahead else state.theta
         velocity = jax.tree.map(
             lambda v, g: _combine(beta, v, -lr * alpha, g), state.velocity, updates
         )

@@ -45,10 +45,12 @@ class Branches:
 
     def __str__(self) -> str:
         low, high = self.factors
+        interval = f"95 %: {self.ratio.low:.2f} to {self.ratio.high:.2f}"
+        if not math.isfinite(self.ratio.low):
+            interval = f"no interval, as with {low:g} it may not have fallen at all"
         text = (
             f"With {high:g} times the rows the loss fell {self.ratio.value:.2f} times as far as "
-            f"with {low:g} (95 %: {self.ratio.low:.2f} to {self.ratio.high:.2f}) in "
-            f"{self.losses.shape[1]} steps"
+            f"with {low:g} ({interval}) in {self.losses.shape[1]} steps"
         )
         if self.predicted is None:
             return f"{text}."

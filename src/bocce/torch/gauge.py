@@ -252,12 +252,16 @@ class Gauge:
         """
         ax = axes_for("Gauge.plot", ax)
         table = self.history
+        drawn = [table["batch_size"]]
         for name, label in (("useful_batch", "useful batch"), ("noise_scale", "noise scale")):
             (line,) = ax.plot(table["call"], table[name], marker="o", ms=3, label=label)
             low = np.maximum(table[f"{name}_low"], 1.0)
             high = np.minimum(table[f"{name}_high"], 1e9)
             ax.fill_between(table["call"], low, high, alpha=0.2, color=line.get_color(), lw=0)
+            drawn += [low, table[name][np.isfinite(table[name])]]
         ax.plot(table["call"], table["batch_size"], "k--", lw=1, label="batch in use")
+        everything = np.maximum(np.concatenate(drawn), 1.0)
+        ax.set_ylim(everything.min() / 2.0, everything.max() * 4.0)  # bands without end go on
         ax.set_yscale("log")
         ax.set_xlabel("call")
         ax.set_ylabel("rows")
