@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
+from .._record import Arrays, joined, part_of, record
 from ..problems import Look
 from ..rows import Array
 from ..schedules import Schedule
@@ -158,27 +159,30 @@ class Doubling:
 
     # -- on disk ---------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Array]:
-        place = self.place
+    def state(self) -> Arrays:
         best = self.best
-        counts = [place.batch, place.length, place.retreats]
-        numbers = [place.noise, place.first_value, place.stage_norm, best.value, best.norm]
-        return {
-            "counts": np.array(counts, dtype=np.int64),
-            "numbers": np.array(numbers),
-            "best": best.w,
-        }
+        place = record(**asdict(self.place))
+        return joined(place=place, best=record(value=best.value, norm=best.norm) | {"w": best.w})
 
-    def load(self, state: dict[str, Array]) -> None:
-        batch, length, retreats = (int(x) for x in state["counts"])
-        noise, first_value, stage_norm, value, norm = (float(x) for x in state["numbers"])
-        most = max(1, self.budget // batch) if batch > 0 else 0
-        fits = batch in (self.first_batch, self.n) and 1 <= length <= most
-        if not (fits and 0 <= retreats <= self.limits.most_retreats):
+    def load(self, state: Arrays) -> None:
+        own = part_of(state, "place")
+        place = Place(
+            batch=int(own["batch"]),
+            length=int(own["length"]),
+            retreats=int(own["retreats"]),
+            noise=float(own["noise"]),
+            first_value=float(own["first_value"]),
+            stage_norm=float(own["stage_norm"]),
+        )
+        most = max(1, self.budget // place.batch) if place.batch > 0 else 0
+        fits = place.batch in (self.first_batch, self.n) and 1 <= place.length <= most
+        if not (fits and 0 <= place.retreats <= self.limits.most_retreats):
             raise ValueError("its numbers are not those of a run")
-        if not (noise == UNKNOWN or 0.0 <= noise < math.inf):
+        if not (place.noise == UNKNOWN or 0.0 <= place.noise < math.inf):
             raise ValueError("its noise is not that of a run")
-        if state["best"].shape != self.best.w.shape:
+        best = part_of(state, "best")
+        w = np.asarray(best["w"], dtype=np.float64)
+        if w.shape != self.best.w.shape:
             raise ValueError("its points do not have the shape of w")
-        self.place = Place(batch, length, retreats, noise, first_value, stage_norm)
-        self.best = Best(state["best"], value, norm)
+        self.place = place
+        self.best = Best(w, float(best["value"]), float(best["norm"]))

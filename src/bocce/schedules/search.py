@@ -18,12 +18,12 @@ from .moments import at_rest, compiled, moments, pulled_back, with_batches
 from .schedule import FloatArray, Table
 
 # Sizes of the search; none of them is a shape of the schedule.
-KNOTS = 40
+KNOTS = (5, 10, 20, 40)  # few knots first: with many at once L-BFGS ends in poorer minima
 MEMORY = 20  # pairs that L-BFGS keeps
-STEPS_FROM_EACH = 20  # of L-BFGS from each start; the best is then followed
+COARSE_STEPS = 60  # of L-BFGS with fewer knots than the last
 MOST_SEARCH = 600
-LEAST_SEARCH = 30
-WORK = 250_000  # steps of L-BFGS times T, between the two limits
+LEAST_SEARCH = 10
+WORK = 400_000  # steps of L-BFGS times T, between the two limits
 SETTLED_GAIN = 1e-9  # The search ends when a step lowers the mean log gap by less.
 RESTART_GAIN = 1e-3  # in the mean log gap: L-BFGS is begun again while that gains more.
 COARSE = 1000  # A longer run is searched in a quarter of its steps first.
@@ -130,13 +130,22 @@ class Twin(NamedTuple):
 class Search:
     """The mean log gap of a table of T steps on a twin, as a function of the table's knots."""
 
-    def __init__(self, twin: Twin, T: int, L: float, noise: SamplingNoise, lookahead: bool) -> None:
+    def __init__(
+        self,
+        twin: Twin,
+        T: int,
+        L: float,
+        noise: SamplingNoise,
+        lookahead: bool,
+        most_knots: int = KNOTS[-1],
+    ) -> None:
         self.twin = twin
         self.T = T
         self.L = L
         self.noise = noise
+        self.limits = (L, noise, lookahead)  # for a search of the same tables with fewer numbers
         self.lookahead = lookahead
-        turns = np.pi * np.linspace(0.0, 1.0, min(T, KNOTS))
+        turns = np.pi * np.linspace(0.0, 1.0, min(T, most_knots))
         self.knots = np.unique(np.round((T - 1) * (1.0 - np.cos(turns)) / 2.0))
         bounds = BOUNDS if lookahead else (*BOUNDS[:2], (0.0, 0.0))
         self.bounds = [pair for pair in bounds for _ in self.knots]
@@ -169,8 +178,10 @@ class Search:
         last = at_rest(0.5 * twin.nodes)
         first = last.copy()
         _, by_noise = compiled(pulled_back)(*known, 0.0, nothing, first)
-        gaps = np.add.outer(twin.starts @ first[0], twin.levels * by_noise) + LEAST_GAP
-        if not (np.isfinite(gaps).all() and gaps.min() > 0.0):
+        # near 0 rounding may leave less than 0
+        by_error = np.maximum(first[0], 0.0)
+        gaps = np.add.outer(twin.starts @ by_error, twin.levels * max(by_noise, 0.0)) + LEAST_GAP
+        if not np.isfinite(gaps).all():
             return LOST, np.zeros_like(u)
         shares = 1.0 / (gaps * gaps.size)
         start = at_rest(shares.sum(axis=1) @ twin.starts)
@@ -195,10 +206,10 @@ class Search:
         look = np.log1p(theta) if self.lookahead else np.zeros_like(theta)
         return np.concatenate([np.log(times - 1.0), np.log(slack), look])
 
-    def stretched(self, u: FloatArray, shorter: Search) -> FloatArray:
-        """The knots of a shorter run's table, at the same shares of T."""
+    def stretched(self, u: FloatArray, coarser: Search) -> FloatArray:
+        """The knots of a table with fewer knots or of a shorter run, at the same shares of T."""
         places = self.knots / (self.T - 1)
-        known = shorter.knots / (shorter.T - 1)
+        known = coarser.knots / (coarser.T - 1)
         return np.concatenate([np.interp(places, known, row) for row in u.reshape(3, -1)])
 
     def descend(self, u: FloatArray, steps: int) -> tuple[float, FloatArray]:
@@ -233,28 +244,52 @@ def closed_forms(T: int, L: float, mu: float, expected_L: float) -> list[Table]:
 
 
 def searched(
-    twin: Twin, T: int, L: float, mu: float, noise: SamplingNoise, lookahead: bool
+    twin: Twin,
+    T: int,
+    L: float,
+    mu: float,
+    noise: SamplingNoise,
+    lookahead: bool,
+    begin: Table | None,
 ) -> Table:
-    """The table of T steps that the search finds on the twin."""
+    """The table of T steps that the search finds on the twin; at least as good as ``begin``."""
     search = Search(twin, T, L, noise, lookahead)
-    return search.table(_knots(search, mu))
+    u = _knots(search, mu)
+    if begin is not None:
+        given = search.coordinates(begin)
+        if search(given)[0] < search(u)[0]:
+            u = search.descend(given, _steps(T))[1]
+    return search.table(u)
+
+
+def _steps(T: int) -> int:
+    """The steps of L-BFGS that a run of T steps is worth."""
+    return max(LEAST_SEARCH, min(MOST_SEARCH, WORK // T))
 
 
 def _knots(search: Search, mu: float) -> FloatArray:
-    """The best of short descents from each closed form, followed to the end.
+    """The table with few knots, then with twice as many, and so on.
 
     The knots of a long run are first found for a run of a quarter of its steps.
     """
     T = search.T
-    L = search.L
-    steps = max(LEAST_SEARCH, min(MOST_SEARCH, WORK // T))
     if T > COARSE:
-        shorter = Search(search.twin, min(T // 4, LONGEST), L, search.noise, search.lookahead)
+        shorter = Search(search.twin, min(T // 4, LONGEST), *search.limits)
         u = search.stretched(_knots(shorter, mu), shorter)
-        return u if T > LONGEST else search.descend(u, steps)[1]
-    first = [
-        search.descend(search.coordinates(table), STEPS_FROM_EACH)
-        for table in closed_forms(T, L, mu, L * (1.0 + search.noise.q))
-    ]
-    _, u = min(first, key=lambda found: found[0])
-    return search.descend(u, steps)[1]
+        return u if T > LONGEST else search.descend(u, _steps(T))[1]
+    levels = [Search(search.twin, T, *search.limits, m) for m in KNOTS[:-1] if m < T]
+    levels.append(search)
+    coarser = levels[0]
+    u = _first_knots(coarser, mu)
+    for level in levels[1:]:
+        u = level.stretched(coarser.descend(u, COARSE_STEPS)[1], coarser)
+        coarser = level
+    return search.descend(u, _steps(T))[1]
+
+
+def _first_knots(search: Search, mu: float) -> FloatArray:
+    """The best of short descents from each closed form."""
+    L = search.L
+    tables = closed_forms(search.T, L, mu, L * (1.0 + search.noise.q))
+    found = [search.descend(search.coordinates(table), COARSE_STEPS) for table in tables]
+    return min(found, key=lambda one: one[0])[1]

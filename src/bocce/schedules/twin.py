@@ -15,7 +15,7 @@ from .accelerated import sampling_noise
 from .schedule import FloatArray, Schedule
 from .search import SamplingNoise, Twin, searched
 
-NODES = 16  # of a twin's spectrum
+NODES = 32  # of a twin's spectrum
 LEVELS = (0.0, 1e-3, 1e-1, 3.0)  # of the noise, where it is not known
 FLAT_CURVATURE = 1e-14  # A curvature below this share of L is rounding.
 TABLES_KEPT = 256  # tables that are kept
@@ -88,23 +88,36 @@ def auto(
     if spectrum is not None:
         given = tuple(tuple(part) for part in reduced(*spectrum_of(spectrum)))
     lookahead = kappa_tilde is not None and family is None
-    return _kept(T, L, mu, max(L_max, L), kappa_tilde, zeta2, given, noise, lookahead, name)
+    before = None
+    if b == n and n > 1:
+        before = sampling_noise("auto", n, n - 1)
+    known = (T, L, mu, max(L_max, L), kappa_tilde, given, noise, lookahead, name)
+    return _kept(zeta2, before, *known)
 
 
 @functools.lru_cache(maxsize=TABLES_KEPT)
 def _kept(
+    zeta2: float,
+    before: float | None,
     T: int,
     L: float,
     mu: float,
     L_max: float,
     kappa_tilde: float | None,
-    zeta2: float,
     spectrum: tuple[tuple[float, ...], ...] | None,
     noise: float | None,
     lookahead: bool,
     name: str,
 ) -> Schedule:
-    """The schedule of these numbers, searched once."""
+    """The schedule of these numbers, searched once.
+
+    ``before`` is zeta0^2 of a batch that lacks one row, where the batch has all rows. Without
+    sampling noise the search has many minima; the table of that batch keeps it from the poor ones.
+    """
+    begin = None
+    if before is not None:
+        less = (T, L, mu, L_max, kappa_tilde, spectrum, noise, lookahead, name)
+        begin = _kept(before, None, *less).table
     if spectrum is None:
         nodes, counts = assumed(L, mu, L_max, kappa_tilde)
     else:
@@ -117,7 +130,8 @@ def _kept(
     twin = Twin(nodes, count, possible_starts(nodes, counts), zeta2 * uneven, levels)
     tilde = L_max / mu if kappa_tilde is None else kappa_tilde
     sampling = SamplingNoise(zeta2 * L_max / L, zeta2 * tilde, tilde * L / L_max)
-    return Schedule(*searched(twin, T, L, mu, sampling, lookahead), name)
+    table = searched(twin, T, L, mu, sampling, lookahead, begin)
+    return Schedule(*table, name)
 
 
 def possible_starts(nodes: FloatArray, counts: list[FloatArray]) -> FloatArray:
@@ -176,7 +190,7 @@ def reduced(lam: FloatArray, count: FloatArray) -> Spectrum:
 
     >>> nodes, count = reduced(np.geomspace(1e-3, 1.0, 200), np.ones(200))
     >>> nodes.size, round(float(count.sum())), float(nodes[0]), float(nodes[-1])
-    (16, 200, 0.001, 1.0)
+    (32, 200, 0.001, 1.0)
     """
     order = np.argsort(lam)
     lam = lam[order]
