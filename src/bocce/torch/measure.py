@@ -27,7 +27,7 @@ from .ritz import RitzPairs, dot
 
 PARTS = 8  # Gradients are taken of eight parts of a batch: 7 degrees of freedom.
 CURVATURE_PARTS = 16  # Products with the Hessian, of sixteen, as their spread is more skewed.
-SUM = 0.8  # A mean over rows is 0.5 of the sum of both halves' means, a sum is 1 of it.
+LIKE_A_SUM = 0.8  # A mean over rows is 0.5 of the sum of both halves' means, a sum is 1 of it.
 CURVATURE_EVERY = 20  # Curvature is measured at every 20th measurement: it costs the most.
 
 
@@ -156,7 +156,7 @@ def _check_mean(loss_of: Closure, batch: tuple[Any, Any], n: int) -> None:
             float(loss_of.loss(*_take(batch, rows)))
             for rows in (slice(half), slice(half, 2 * half), slice(2 * half))
         )
-    if first * second > 0.0 and whole / (first + second) > SUM:
+    if first * second > 0.0 and whole / (first + second) > LIKE_A_SUM:
         raise ValueError(
             f"Gauge: loss_fn of {2 * half} rows is {whole:.4g}, of their halves {first:.4g} and "
             f"{second:.4g}, so it is a sum over rows, must be the mean; use "
