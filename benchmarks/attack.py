@@ -12,7 +12,7 @@ l2, a method and a tolerance. Counted are
     raw         an exception that is not an error of ours with a remedy
     not finite  NaN or infinity in w
     doubled     "finished" with a gap f - f* above twice that of the start (methods with a table of
-                steps, small batches: shb, hb, nesterov, 2p-shb, sgd; b = 1, 2, 5, 20)
+                steps, small batches: shb, hb, nesterov, 2p-shb, sgd, auto; b = 1, 2, 5, 20)
     slow        an estimator that takes 20 times as long as scikit-learn's (CPU time, above 0.1 s)
     pinball     a quantile regression whose pinball loss is more than 1 % above the least one
     split       a quantile regression with a wrong share of rows below, by more than 1/n + 1 %
@@ -147,7 +147,7 @@ def diverge_once(rng: np.random.Generator) -> tuple[list[str], str]:
     p = bocce.Problem(X, z > np.median(z) if loss == "logistic" else z, loss, l2=1e-3)
     r = bocce.minimize(
         p,
-        str(rng.choice(["shb", "hb", "nesterov", "2p-shb", "sgd"])),
+        str(rng.choice(["shb", "hb", "nesterov", "2p-shb", "sgd", "auto"])),
         T=int(rng.integers(5, 500)),
         batch_size=int(rng.choice([1, 2, 5, 20])),
         seed=int(rng.integers(1000)),
