@@ -1,5 +1,7 @@
 """Groups without events, and classes that a plane separates: f has no minimiser."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -8,8 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import bocce
 from bocce.inference import infer
+from bocce.run import certain
+from bocce.run.certain import certainty
 from bocce.run.coefficients import coefficients
-from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
+from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, _errors
+from bocce.sklearn._run import OutputRun
 from tables_on_disk import parts_on_disk
 
 LOSSES = ["poisson", "logistic", "softmax"]
@@ -70,6 +75,60 @@ def test_a_group_without_events_is_named_and_does_no_harm(loss, seed, tol, units
         best, errors = fit_of_the_rest(loss, X, y, last)
         assert (np.abs(np.delete(w, 3) - best) <= 0.1 * errors).all()
         np.testing.assert_allclose(np.delete(found.standard_errors, 3), errors, rtol=1e-2)
+
+
+def test_a_coefficient_that_ran_so_far_that_others_are_rounded_proves_nothing():
+    X, y, _ = grouped("poisson")
+    p = bocce.Problem(X, y, "poisson", intercept=True)
+    w = variables(p, bocce.minimize(p, tol="auto"))
+    assert certainty(p, w).error <= 0.01
+    w[3] = -1e16  # the rows of the group are at 0 already, but X w + intercept is a sum with 1e16
+    assert certainty(p, w).error > 1.0
+
+
+@pytest.mark.parametrize("what", ["minimize", "estimator"])
+def test_of_two_runs_to_a_certain_fit_the_one_with_the_smaller_gradient_counts(what, monkeypatch):
+    """Near infinity, rounding may lead the second run away from where the first one ended."""
+    X, y, last = grouped("poisson")
+    best, errors = fit_of_the_rest("poisson", X, y, last)
+    X = X[~last][:, [0, 1, 2, 4]]
+    y = y[~last]
+    p = bocce.Problem(X, y, "poisson", intercept=True)
+    tols = []
+    for module in (certain, _errors):
+        monkeypatch.setattr(module, "certainty", lambda *given: certain.Certainty(1.0, 4, None))
+
+    def is_second(tol):
+        tols.append(tol)
+        return len(tols) > 1
+
+    if what == "minimize":
+        solve = certain.solve
+
+        def solved(p, request, *rest):
+            r = solve(p, request, *rest)
+            if is_second(request.tol):
+                r.history["grad_norm"][-1] = 1e3
+                return replace(r, w=r.w + 1.0, status="finished")
+            return r
+
+        monkeypatch.setattr(certain, "solve", solved)
+        w = variables(p, bocce.minimize(p, tol="auto"))
+    else:
+        descend = OutputRun.descend
+
+        def descended(run):
+            r = descend(run)
+            if is_second(run.request.tol):
+                return replace(r, w=r.w + 1.0, ratio=1e3)
+            return r
+
+        monkeypatch.setattr(OutputRun, "descend", descended)
+        with pytest.warns(ConvergenceWarning):
+            model = HeavyBallRegressor(0.0, loss="poisson", tol="auto").fit(X, y)
+        w = np.append(model.coef_, model.intercept_)
+    assert len(tols) == 2
+    assert (np.abs(w - best) <= 0.1 * errors).all()
 
 
 @pytest.mark.parametrize("seed", [147, 148])

@@ -54,8 +54,8 @@ def certainty(p: Problem, w: Array, count: float | None = None) -> Certainty:
     """The certainty of a fit, by the bound of ``bocce.inference``."""
     found = infer(p, w, "sandwich" if p.loss.model == "none" else "model", count)
     proved = np.isfinite(found.error)
-    if not proved.any() and found.escape is None:
-        return Certainty(math.inf, 0, None)
+    if not proved.any() and (found.escape is None or found.determined.any()):
+        return Certainty(math.inf, 0, found.escape)
     error = np.where(found.error <= ROUNDED_COEFFICIENT * np.abs(w), 0.0, found.error)[proved]
     # the penalty may determine what the data alone do not
     penalised = np.sqrt(found.covariance.diagonal().clip(0.0)).reshape(w.shape)
@@ -103,9 +103,13 @@ def solve_as_asked(p: Problem, request: Request) -> Result:
             asked = replace(asked, w0=_variables(p, before))
             stop = Stop(tol, frame, first=float(before.history["grad_norm"][0]))
         result = solve(p, asked, stop, frame, inner)
-        if before is not None:
-            result = _joined(before, result)
-        return result, result.status == "converged"
+        met = result.status == "converged"
+        if before is None:
+            return result, met
+        ends = [run.history["grad_norm"][-1] for run in (before, result)]
+        if not met and ends[1] > ends[0]:
+            return before, False  # near infinity, rounding may lead a run away from where it began
+        return _joined(before, result), met
 
     result, found = until_certain(go, lambda run: certainty(p, _variables(p, run)))
     return _judged(p, result, found)

@@ -186,6 +186,8 @@ def fit_until_certain(run: OutputRun, count: float) -> FitOutcome:
         if before is not None:
             to_tol = replace(to_tol, start=before.w, cold=False)
         then = to_tol.descend()
+        if before is not None and not (then.stopped or then.ratio <= max(tol, before.ratio)):
+            return before, False  # near infinity, rounding may lead a run away from where it began
         met = then.ratio <= tol and not then.stopped
         return (then if before is None else before.then(then)), met
 
