@@ -73,6 +73,76 @@ def otherwise(facts: object) -> bool:
     return True
 
 
+# ---------------------------------------------------------------- a result: how a run ended
+
+TOO_LONG = (
+    "The step is too long for batch_size={f.batch} of n={f.n} (or L is under-estimated): use the "
+    "method auto, a larger batch, or a shorter step."
+)
+RUN_OF_A_TABLE: list[Row] = [
+    (
+        lambda f: f.verdict == "converged",
+        "{f.name}: gradient norm at most {f.tol:g} times the first at step {f.k}.",
+    ),
+    (lambda f: f.verdict == "stopped", "{f.name}: stopped by the callback at step {f.k}."),
+    (
+        lambda f: f.verdict == "noisy",
+        "{f.name}: {f.rise}, which was so near to the minimum that the noise of batches explains "
+        "the rise; use a larger batch than batch_size={f.batch}, or a method whose steps shrink.",
+    ),
+    (lambda f: f.verdict != "diverged", "{f.name}: all {f.k} steps taken."),
+    (lambda f: f.rose, "{f.name} diverged: {f.rise}. " + TOO_LONG),
+    (
+        otherwise,
+        "{f.name} diverged at step {f.k}: the gradient norm passed {f.factor:g} times its start or "
+        "overflowed. " + TOO_LONG,
+    ),
+]
+
+MISSED = " The gradient norm is {f.reached:.3g} times the first{f.missed}"
+STALLED = "{f.name}: no further fall of f can be measured after {f.spent}." + MISSED
+PASSES_USED = "{f.name}: all allowed passes are used: {f.spent}." + MISSED
+RUN_TO_A_TOLERANCE: list[Row] = [
+    (
+        lambda f: f.verdict == "converged" and f.first_norm == 0.0,
+        "{f.name}: the gradient is zero where the run begins.",
+    ),
+    (
+        lambda f: f.verdict == "converged",
+        "{f.name}: gradient norm at most {f.tol:g} times the first after {f.spent}.",
+    ),
+    (lambda f: f.verdict == "stopped", "{f.name}: stopped by the callback after {f.spent}."),
+    (
+        lambda f: f.verdict == "diverged",
+        "{f.name}: diverged after {f.spent}: check the data for rows of very different size.",
+    ),
+    (
+        lambda f: f.verdict == "unbounded",
+        "{f.name}: f falls while w grows without limit, after {f.spent}: there is no finite "
+        "minimiser (separable classes, and l2 = {f.l2:g})."
+        + MISSED
+        + ": set l2 > 0, for example 1e-4.",
+    ),
+    (
+        lambda f: f.verdict == "stalled" and f.tol > 0,
+        STALLED + ": raise tol, or scale the data.",
+    ),
+    (lambda f: f.verdict == "stalled", STALLED + "."),
+    (
+        lambda f: f.tol > 0,
+        PASSES_USED + ": raise passes, tol or l2, or start another run with w0=result.w.",
+    ),
+    (otherwise, PASSES_USED + "."),
+]
+
+RETREATS: list[Row] = [
+    (
+        lambda f: f.retreats > 0,
+        "The guard returned to the best point {f.times}: the steps are now {f.shorter} times "
+        "shorter.",
+    ),
+]
+
 # ---------------------------------------------------------------- plan: what a table of steps does
 
 UNKNOWN = "What {f.name} will do with batches of {f.b:,} rows is not known beforehand."

@@ -9,15 +9,15 @@ from types import FunctionType, MethodType
 import numpy as np
 
 from .._threads import one_thread
-from ..control import Controller, Fixed, GuardedRun, PlaneSteps, RunVerdict
+from ..control import Controller, Fixed, GuardedRun, RunVerdict
 from ..control.base import Steps
-from ..engines import DIVERGENCE_FACTOR
 from ..problems import Frame, Problem
 from ..rows import digest
 from ..schedules import Schedule
 from .checkpoint import FORMAT, Identity
 from .controllers import controller_of, frame_of
 from .driver import Driver
+from .facts import message
 from .request import Request
 from .result import Result, StageRun
 from .stop import Stop
@@ -57,7 +57,7 @@ def solve(
     w, intercept = p.split_intercept(frame.out(run.answer(verdict)))
     k, value, grad_norm, evaluations = run.history.view().copy().T
     over = verdict in (RunVerdict.CONVERGED, RunVerdict.DIVERGED)
-    said = message(run, verdict, request.tol)
+    said = message(run, verdict, request.tol, _table(controller))
     if verdict == RunVerdict.NOISY:
         warnings.warn(f"minimize: {said}", RuntimeWarning, stacklevel=STACK)
     return Result(
@@ -129,100 +129,3 @@ def join_stages(stages: list[StageRun]) -> list[StageRun]:
             stage = stage._replace(steps=joined.pop().steps + stage.steps)
         joined.append(stage)
     return [stage for stage in joined if stage.steps]
-
-
-# ---------------------------------------------------------------- the message
-
-
-def message(run: Driver, verdict: RunVerdict, tol: float) -> str:
-    """What happened, with a remedy where the run failed."""
-    without_table = run.controller.open_ended or isinstance(_table(run.controller), PlaneSteps)
-    text = (_without_table if without_table else _with_table)(run, verdict, tol)
-    if not (count := run.controller.retreats):
-        return text
-    times = f"{count} time{'s' * (count > 1)}"
-    shorter = f"the steps are now {2**count} times shorter"
-    return f"{text} The guard returned to the best point {times}: {shorter}."
-
-
-def _with_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
-    k = run.state.k
-    stage = run.controller.current()
-    first = run.history.first
-    last = run.history.last
-    if stage.name == "schedule":
-        name = "the schedule"
-    else:
-        name = stage.name
-    if verdict == RunVerdict.CONVERGED:
-        return f"{name}: gradient norm at most {tol:g} times the first at step {k}."
-    if verdict == RunVerdict.STOPPED:
-        return f"{name}: stopped by the callback at step {k}."
-    rise = f"f is {last.value:.3g} after {k} steps and was {first.value:.3g} at the start"
-    if verdict == RunVerdict.NOISY:
-        return (
-            f"{name}: {rise}, which was so near to the minimum that the noise of batches explains "
-            f"the rise; use a larger batch than batch_size={stage.batch}, or a "
-            "method whose steps shrink."
-        )
-    if verdict != RunVerdict.DIVERGED:
-        return f"{name}: all {k} steps taken."
-    how = (
-        f"{name} diverged at step {k}: the gradient norm passed {DIVERGENCE_FACTOR:g} times its "
-        "start or overflowed."
-    )
-    if last.k == k and last.value > first.value:
-        how = f"{name} diverged: {rise}."
-    return (
-        f"{how} The step is too long for batch_size={stage.batch} of n={run.problem.n} (or L is "
-        "under-estimated): use the method auto, a larger batch, or a shorter step."
-    )
-
-
-def _without_table(run: Driver, verdict: RunVerdict, tol: float) -> str:
-    name = run.controller.name
-    n = run.problem.n
-    first = run.stop.first
-    steps = run.state.k
-    passes = f"{run.evaluations / n:.3g}"
-    spent = f"{steps} step{'s' * (steps != 1)}, {passes} pass{'es' * (passes != '1')}"
-    if sizes := [stage.batch for stage in run.stages if stage.steps]:
-        if sizes[0] == sizes[-1]:
-            ends = f"{sizes[0]}"
-        else:
-            ends = f"{sizes[0]} to {sizes[-1]}"
-        if set(sizes) == {n}:
-            spent += f" of all n={n} rows"
-        else:
-            spent += f", batches of {ends} of n={n}"
-    if verdict == RunVerdict.CONVERGED:
-        if first == 0.0:
-            return f"{name}: the gradient is zero where the run begins."
-        return f"{name}: gradient norm at most {tol:g} times the first after {spent}."
-    if verdict == RunVerdict.STOPPED:
-        return f"{name}: stopped by the callback after {spent}."
-    if verdict == RunVerdict.DIVERGED:
-        return f"{name}: diverged after {spent}: check the data for rows of very different size."
-    if first > 0:
-        reached = run.history.last.norm / first
-    else:
-        reached = 0.0
-    missed = f" The gradient norm is {reached:.3g} times the first"
-    missed += f", not tol={tol:g}" if tol > 0 else ""
-    if verdict == RunVerdict.UNBOUNDED:
-        return (
-            f"{name}: f falls while w grows without limit, after {spent}: there is no finite "
-            f"minimiser (separable classes, and l2 = {run.problem.l2:g}).{missed}: "
-            "set l2 > 0, for example 1e-4."
-        )
-    if verdict == RunVerdict.STALLED:
-        if tol > 0:
-            remedy = ": raise tol, or scale the data"
-        else:
-            remedy = ""
-        return f"{name}: no further fall of f can be measured after {spent}.{missed}{remedy}."
-    if tol > 0:
-        remedy = ": raise passes, tol or l2, or start another run with w0=result.w"
-    else:
-        remedy = ""
-    return f"{name}: all allowed passes are used: {spent}.{missed}{remedy}."
