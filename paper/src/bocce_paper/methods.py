@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from bocce import methods, policies, schedules
 
 from . import authors
@@ -24,6 +26,22 @@ class Told:
     mu: float
     L_max: float
     kappa_tilde: float | None
+
+
+COSINE = "cosine, 0.9"
+
+
+def cosine(T: int, L: float) -> schedules.Schedule:
+    """Heavy ball with momentum 0.9 and steps that fall from 1/L to 0 along half a cosine.
+
+    What many people would try first, told L alone.
+
+    >>> s = cosine(4, L=2.0)
+    >>> s.alpha.round(3).tolist(), float(s.beta[1])
+    ([0.5, 0.427, 0.25, 0.073], 0.9)
+    """
+    alpha = 0.5 * (1.0 + np.cos(np.pi * np.arange(T) / T)) / L
+    return schedules.Schedule(alpha, np.full(T, 0.9), name=COSINE)
 
 
 # Functions of T that take what they need of `Told` by its name.
@@ -46,6 +64,7 @@ PAPER: Factories = {
     "SHB-CNST": schedules.shb_averaged,
     "SHB-EXP": schedules.shb_exponential,
     "SHB-SLS-EXP": policies.shb_sls_exponential,
+    COSINE: cosine,
     "Multi-SHB (fit)": partial(schedules.multistage, stages="fit"),
     "Multi-SHB (authors' stages)": partial(schedules.multistage, stages="authors"),
     "Multi-SHB-CNST (authors' stages)": partial(

@@ -8,8 +8,6 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
-
 from bocce import methods
 from bocce.cli.commands import refused
 from bocce.schedules import Method, Schedule
@@ -19,27 +17,15 @@ from .compute import compute, expected, prepared, problem, told
 from .draw import save
 from .exhibit import Exhibit
 from .exhibits.fig03_quad import METHODS, PAPER_T
+from .methods import COSINE as COSINE
+from .methods import cosine as cosine
 from .results import FigureView, Results
 from .specs import EXACT, Cell, Data, Profile, Run
 from .styles import NAMED, YOURS
 
 WHERE = "reproduce"
-COSINE = "cosine, 0.9"
 MOST_COLUMNS = 60  # With more columns exact curves take minutes.
 ROWS = "own rows"  # The setting of a figure on a file.
-
-
-def cosine(T: int, L: float) -> Schedule:
-    """Heavy ball with momentum 0.9 and steps that fall from 1/L to 0 along half a cosine.
-
-    What many people would try first, told L alone.
-
-    >>> s = cosine(4, L=2.0)
-    >>> s.alpha.round(3).tolist(), float(s.beta[1])
-    ([0.5, 0.427, 0.25, 0.073], 0.9)
-    """
-    alpha = 0.5 * (1.0 + np.cos(np.pi * np.arange(T) / T)) / L
-    return Schedule(alpha, np.full(T, 0.9), name=COSINE)
 
 
 def with_besides(mine: Method | None) -> list[Method]:
