@@ -6,10 +6,11 @@ import copy
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from bocce.torch import Gauge
+from bocce.torch import Branches, Gauge
 from bocce.torch.intervals import Interval
 from bocce.torch.sentences import said
 
@@ -166,3 +167,22 @@ def test_an_interval_without_an_end_is_said_in_words() -> None:
     assert said(Interval(5.0, 2.0, math.inf)) == "5 (at least 2)"
     assert said(Interval(math.inf, 2.0, math.inf)) == "at least 2"
     assert said(Interval(5.0, 2.0, 9.0)) == "5 (2 to 9)"
+
+
+def test_bands_without_an_end_do_not_flatten_the_picture() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    gauge = Gauge(normalised(), cross_entropy, every=1)
+    gauge.step(numbers())
+    gauge.step(numbers())
+    assert math.isinf(gauge.noise_scale.high)
+    table = gauge.history
+    largest = max(table["useful_batch"].max(), table["noise_scale"].max(), 64.0)
+    assert gauge.plot().get_ylim()[1] == pytest.approx(4.0 * largest)
+
+
+def test_branches_without_an_interval_say_why() -> None:
+    unknown = Interval(0.3, -math.inf, math.inf)
+    losses = np.ones((2, 20))
+    found = Branches((1, 4), losses, (unknown, unknown), unknown, predicted=None)
+    assert "0.30 times as far as with 1 (no interval, as with 1 it may not" in str(found)
+    assert "inf" not in str(found)
