@@ -77,6 +77,14 @@ def test_a_group_without_events_is_named_and_does_no_harm(loss, seed, tol, units
         np.testing.assert_allclose(np.delete(found.standard_errors, 3), errors, rtol=1e-2)
 
 
+@pytest.mark.parametrize("loss", ["poisson", "logistic"])
+def test_a_short_run_on_many_rows_does_not_hide_a_group(loss):
+    X, y, _ = grouped(loss, n=20_000, groups=30)
+    kind = HeavyBallRegressor(0.0, loss=loss) if loss == "poisson" else HeavyBallClassifier(0.0)
+    with pytest.warns(ConvergenceWarning, match="x29 goes to minus infinity"):
+        kind.fit(X, y)
+
+
 def test_a_coefficient_that_ran_so_far_that_others_are_rounded_proves_nothing():
     X, y, _ = grouped("poisson")
     p = bocce.Problem(X, y, "poisson", intercept=True)
