@@ -31,7 +31,7 @@ from ..schedules import Method
 from ..schedules.accelerated import accelerating_batch, sampling_noise
 from .request import Request
 
-ROUNDING = 1e-12  # The guard does not judge gradients below this share of the rows' gradients.
+JUDGED_FROM = 1e-12  # The guard does not judge gradients below this share of the rows' gradients.
 FLAT = 1e-13  # Differences of f below this share of f are rounding.
 LEAST_MU = 1.0 / 30.0  # of L: the batch of a run is chosen for no smaller curvature.
 LEAST_STEPS = 1000  # A method without T and passes may take at least this many steps.
@@ -85,7 +85,7 @@ def guard_levels(p: Problem, b: int, start: Array) -> Levels:
         scale = math.sqrt(max(p.row_gradient_mean2(w) for w in points))
         slack = FLAT * max(abs(p.value(w)) for w in points)
     noise = math.sqrt(sampling_noise("minimize", p.n, b))
-    levels = Levels(ROUNDING * scale, noise * scale, slack)
+    levels = Levels(JUDGED_FROM * scale, noise * scale, slack)
     a_pass = 0 if p.has_gram else -(-p.n // b)  # the steps of a pass, which a look costs
     return levels._replace(gap=max(levels.gap, a_pass))
 

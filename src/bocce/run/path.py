@@ -24,7 +24,7 @@ MOVES = 0.1
 LEAST = 1e-3  # ... but not below this share of what ``tol`` asks for.
 SAMPLE = 1000  # Possible starts are compared on this many rows.
 # See ``PathSolver.enough``.
-SHARE = 5e-6
+VARIANCE_SHARE = 5e-6
 OF_ERROR = 0.01
 # The variance of the losses counts as at least this share of their squared mean.
 LEAST_VARIANCE = 0.1
@@ -212,7 +212,7 @@ class PathSolver:
         """
         finer = min(1.0, self.tol / USUAL) ** 2
         error = float(np.sqrt(variance / self.n_scored_rows))
-        return finer * min(SHARE * variance, OF_ERROR * error)
+        return finer * min(VARIANCE_SHARE * variance, OF_ERROR * error)
 
     def _variance(self, w: Array) -> float:
         """The variance of the losses of the fitted rows."""
