@@ -420,6 +420,8 @@ class PlaneRun:
                 np.array(saved["moment"]),
                 float(saved["target2"]),
                 int(saved["longest"]),
+                int(saved["rough"]),
+                np.array(saved["near"]) if "near" in saved else None,
             )
             self.scores = GramScores(self.problem, sums, self.w, directions.D)
         else:
@@ -442,4 +444,4 @@ def minimum_of_sample(sample: Problem, w: Array) -> tuple[Array, Array] | None:
         return None  # the evaluation of all rows will say why
     if not (run.w != w).any():
         return None
-    return run.w - w, np.asarray(sample.rows.gram(run.scores.row_curvature()))
+    return run.w - w, np.asarray(sample.rows.rough_gram(run.scores.row_curvature()))

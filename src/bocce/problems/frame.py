@@ -119,6 +119,8 @@ class Frame:
             weights = weight[rows] / weight[rows].sum()
         if intercept:
             centre = weights @ sample
+            if units is None and X.dtype == np.float32:  # x - centre may be in float32, too
+                centre = centre.astype(np.float32).astype(np.float64)
         else:
             centre = np.zeros(X.shape[1])
         apart = sample - centre if intercept else sample

@@ -34,6 +34,7 @@ class Held:
         self.X = X
         self.backend = backend
         self.shape = X.shape
+        self.dtype = numpy_type(backend.real)
 
     def part(self, part: slice) -> Foreign:
         """Some rows, on the device."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .._threads import threads_for
 from .._types import Array, Index
-from . import mixed
+from . import mixed, single
 from .base import COLUMNS, Rows
 from .moments import Moments, of_blocks, rows_in_cache
 
@@ -93,6 +93,20 @@ class Dense(Rows):
     def in_cache(self) -> Iterator[Array]:
         for _, block in widened(self.X, rows_in_cache(self.d)):
             yield block
+
+    def rough_gram(self, weights: Array | None = None) -> Array:
+        rough = self._single_moments(np.zeros(self.n), weights)
+        if rough is None:
+            return self.gram(weights)
+        return rough.gram
+
+    def rough_moments(self, y: Array, weights: Array | None = None) -> Moments:
+        return self._single_moments(y, weights) or self.moments(y, weights)
+
+    def _single_moments(self, y: Array, weights: Array | None) -> Moments | None:
+        if not single.pays(self.X):
+            return None
+        return single.single_moments(self.X, np.zeros(self.d), 0.0, y, weights)
 
     def take(self, rows: Index) -> Dense:
         return Dense(self.X[rows])
@@ -175,6 +189,24 @@ class Scaled(Rows):
         sums = of_blocks(self._centred(), y, weights, self.n, columns, self.unit)
         return sums.scaled(np.append(self.scale, np.ones(self.d - columns)))
 
+    def rough_gram(self, weights: Array | None = None) -> Array:
+        rough = self._single_moments(np.zeros(self.n), weights)
+        if rough is None:
+            return self.gram(weights)
+        return rough.gram
+
+    def rough_moments(self, y: Array, weights: Array | None = None) -> Moments:
+        return self._single_moments(y, weights) or self.moments(y, weights)
+
+    def _single_moments(self, y: Array, weights: Array | None) -> Moments | None:
+        extreme = np.any((self.scale < SMALLEST) | (self.scale > LARGEST))
+        if extreme or not single.pays(self.X):
+            return None
+        sums = single.single_moments(self.X, self.centre, self.unit, y, weights)
+        if sums is None:
+            return None
+        return sums.scaled(np.append(self.scale, np.ones(self.d - self.scale.size)))
+
     def _centred(self) -> Iterator[Array]:
         """x - centre, a block that stays in the cache at a time. Several rows are one long one
         where that can be: NumPy takes more time to begin a row than to go through it."""
@@ -238,7 +270,9 @@ class Scaled(Rows):
         size = self.scale.size  # the intercept's column has no ridge
         return _row_products(self.X, self.centre, self.scale * ridge[:size] ** -0.5, dtype)
 
-    def take(self, rows: Index) -> Dense:
+    def take(self, rows: Index) -> Rows:
+        if self.dtype == np.float32:  # stay so
+            return Scaled(self.X[rows], self.centre, self.scale, self.unit)
         return Dense(self.made(rows))
 
     def part(self, rows: slice) -> Scaled:
@@ -278,6 +312,12 @@ class Copied(Dense):
         made.flags.writeable = False
         self.laid_out = True
         return made
+
+    def rough_gram(self, weights: Array | None = None) -> Array:
+        return self.gram(weights)
+
+    def rough_moments(self, y: Array, weights: Array | None = None) -> Moments:
+        return self.moments(y, weights)
 
     def moments(self, y: Array, weights: Array | None = None) -> Moments:
         exact = self.dtype == np.float64 and not self.laid_out

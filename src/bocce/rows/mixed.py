@@ -61,22 +61,28 @@ def _inner(X: Array, w: Array, product: Array) -> None:
 
 def _outer(X: Array, c: Array, total: Array) -> None:
     """The sum of c_i times row i."""
+    # Indices that count from 0 are known not to be negative, so that the loops are vectorised.
     n, d = X.shape
     together = n - n % TOGETHER
     total[:] = 0.0
     for start in range(0, d, SUM):
-        stop = min(start + SUM, d)
+        part = total[start : start + SUM]
         for i in range(0, together, TOGETHER):
             c0 = c[i]
             c1 = c[i + 1]
             c2 = c[i + 2]
             c3 = c[i + 3]
-            for j in range(start, stop):
-                total[j] += c0 * X[i, j] + c1 * X[i + 1, j] + c2 * X[i + 2, j] + c3 * X[i + 3, j]
+            x0 = X[i, start : start + SUM]
+            x1 = X[i + 1, start : start + SUM]
+            x2 = X[i + 2, start : start + SUM]
+            x3 = X[i + 3, start : start + SUM]
+            for j in range(part.size):
+                part[j] += c0 * x0[j] + c1 * x1[j] + c2 * x2[j] + c3 * x3[j]
         for i in range(together, n):
             c0 = c[i]
-            for j in range(start, stop):
-                total[j] += c0 * X[i, j]
+            x0 = X[i, start : start + SUM]
+            for j in range(part.size):
+                part[j] += c0 * x0[j]
 
 
 @cache

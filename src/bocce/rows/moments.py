@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import lapack
 
 from .._threads import threads_for
 from .._types import Array
@@ -32,6 +33,11 @@ class Moments:
     ``longest``: the most roundings that any of the terms goes through when they are added up, in
     whatever order that is done.
 
+    Sums in float32 (single.py) are ``rough``: of H and b so many roundings of float64 would be as
+    bad. ``through`` corrects b with the gradient at a point near the minimum, computed from the
+    rows. From then on the gradient there is exact, and an error of H counts only for the way
+    from that point, ``near``.
+
     >>> sums = of_blocks([np.array([[1.0, 0.0], [1.0, 2.0]])], np.array([1.0, 5.0]), None, 2, 2)
     >>> sums.gram.tolist(), sums.moment.tolist(), sums.target2
     ([[1.0, 1.0], [1.0, 2.0]], [3.0, 5.0], 13.0)
@@ -43,6 +49,8 @@ class Moments:
     moment: Array
     target2: float
     longest: int
+    rough: int = 0
+    near: Array | None = None
 
     @cached_property
     def roots(self) -> Array:
@@ -72,30 +80,69 @@ class Moments:
             return np.zeros(w.size)  # rows of zeros
         size = np.abs(w)
         reach = float(self.roots @ size) + math.sqrt(self.target2)
-        return self.gamma * reach * self.roots + UNDERFLOW * (1.0 + float(size.sum()))
+        worst = self._gamma(self.longest) * reach + self._gamma(self.rough) * self._way(w)
+        return worst * self.roots + UNDERFLOW * (1.0 + float(size.sum()))
 
     def value_error(self, w: Array) -> float:
         """The same of 1/2 w . H w - b . w + c/2."""
         reach = float(self.roots @ np.abs(w)) + math.sqrt(self.target2)
-        return self.gamma * reach * reach
+        return self._gamma(self.longest) * reach**2 + self._gamma(self.rough) * self._way(w) ** 2
 
-    @property
-    def gamma(self) -> float:
+    def _way(self, w: Array) -> float:
+        """What rough sums are multiplied by at w: how far the scores are from those at ``near``."""
+        if self.near is None:
+            return float(self.roots @ np.abs(w)) + math.sqrt(self.target2)
+        return float(self.roots @ np.abs(w - self.near))
+
+    def _gamma(self, roundings: int) -> float:
         """1 % more than it is, for the roundings of the bound itself."""
-        count = 1.01 * UNIT * (self.longest + self.moment.size + BEYOND)
+        if not roundings:
+            return 0.0
+        count = 1.01 * UNIT * (roundings + self.moment.size + BEYOND)
         if count < 1.0:
             return count / (1.0 - count)
         return math.inf
+
+    @property
+    def corrected(self) -> bool:
+        """Is the gradient near the minimum exact?"""
+        return self.rough == 0 or self.near is not None
+
+    def minimum(self, ridge: Array) -> Array:
+        """About the minimum with this ridge on the variables: where ``through`` is of most use."""
+        diagonal = self.gram.diagonal() + ridge
+        unit = np.where(diagonal > 0.0, diagonal, 1.0) ** -0.5
+        H = (self.gram + np.diag(ridge)) * unit * unit[:, None]
+        more = 1e-10
+        while True:  # rounding may have made H indefinite
+            H.flat[:: unit.size + 1] = 1.0 + more
+            _, u, failed = lapack.dposv(H, self.moment * unit, lower=1)
+            if not failed:
+                return np.asarray(u * unit)
+            more *= 100.0
+
+    def through(self, w: Array, gradient: Array, value: float, roundings: int) -> Moments:
+        """The sums with this gradient and this value at w, which went through so many roundings."""
+        product = self.gram @ w
+        moment = product - gradient
+        target2 = 2.0 * (value + float(w @ (moment - 0.5 * product)))
+        longest = max(self.longest, roundings)
+        return Moments(self.gram, moment, max(target2, 0.0), longest, self.rough, w)
 
     def scaled(self, factors: Array) -> Moments:
         """Of the same rows with their columns multiplied."""
         gram = self.gram * factors
         gram *= factors[:, None]
-        return Moments(gram, self.moment * factors, self.target2, self.longest)
+        if self.near is None:
+            near = None
+        else:
+            near = self.near / factors
+        moment = self.moment * factors
+        return Moments(gram, moment, self.target2, self.longest, self.rough, near)
 
     def with_targets(self, moment: Array, target2: float, longest: int) -> Moments:
         """Of the same rows with other targets, whose sums went through so many roundings."""
-        return Moments(self.gram, moment, target2, max(longest, self.longest))
+        return Moments(self.gram, moment, target2, max(longest, self.longest), self.rough)
 
 
 def _add_gram(total: Array, x: Array, weights: Array | None) -> None:

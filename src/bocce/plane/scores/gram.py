@@ -98,11 +98,13 @@ class GramScores(Scores):
     def state_dict(self, k: int) -> dict[str, Array]:
         """What cannot be had from w and D to the last bit, and the sums, which cost a pass."""
         sums = self.sums
+        known = {} if sums.near is None else {"near": sums.near}
         return {
             "U": self.U[1:k].copy(),
             "gram": sums.gram,
             "moment": sums.moment,
-            **record(target2=sums.target2, longest=sums.longest),
+            **known,
+            **record(target2=sums.target2, longest=sums.longest, rough=sums.rough),
         }
 
     def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:

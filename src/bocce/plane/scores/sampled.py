@@ -15,7 +15,7 @@ TAKEN = 1 << 18  # So many numbers of sampled rows are copied at a time.
 def hessian_of(rows: Rows, bend: Array, sample: Sample) -> Array:
     """sum_i b_i x_i x_i^T / n over all rows, or estimated from a sample."""
     if sample.whole or not float(bend.max()) > 0.0:
-        return np.asarray(rows.gram(bend))
+        return np.asarray(rows.rough_gram(bend))
     return sampled_hessian(rows, bend, sample.rows, sample.turn)
 
 
@@ -55,7 +55,7 @@ def part_of_hessian(
     for start in range(0, named.size, step):
         part = named[start : start + step]
         often = times[start : start + step]
-        H += rows.take(part).gram(often * (total / n * part.size / count))
+        H += rows.take(part).rough_gram(often * (total / n * part.size / count))
     return H
 
 
