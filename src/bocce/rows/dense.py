@@ -319,6 +319,21 @@ class Copied(Dense):
     def rough_moments(self, y: Array, weights: Array | None = None) -> Moments:
         return self.moments(y, weights)
 
+    def times(self, w: Array, rows: Index | None = None) -> Array:
+        if self._as_exact_where_they_lie:
+            return self.made_of.times(w, rows)
+        return super().times(w, rows)
+
+    def combine(self, c: Array, rows: Index | None = None) -> Array:
+        if self._as_exact_where_they_lie:
+            return self.made_of.combine(c, rows)
+        return super().combine(c, rows)
+
+    @property
+    def _as_exact_where_they_lie(self) -> bool:
+        """Does a product need no copy, because no column is centred, which costs digits?"""
+        return not (self.laid_out or self.made_of.centre.any())
+
     def moments(self, y: Array, weights: Array | None = None) -> Moments:
         exact = self.dtype == np.float64 and not self.laid_out
         if exact:

@@ -31,6 +31,9 @@ class HessianPolicy(IdentityPolicy):
     rows_a_column = 20  # the rows of the first sample, for each column
     first = 1.5  # a Hessian that costs at most this many steps is computed before the first step
     exact = 8.0  # the same for the Hessian of a quadratic, with which one step is enough
+    # The same for dense rows: steps need 10 to 40 there. Ridge regression on 10,000 x 300 and 6,000
+    # x 750 with columns that depend on one another takes 0.45 of the time with 8.
+    exact_dense = 40.0
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -48,6 +51,8 @@ class HessianPolicy(IdentityPolicy):
         self.multi_output = outputs > 1
         self.in_memory = not problem.in_parts
         self.samples_first = not (self.quadratic or self.multi_output)
+        if not self.sparse:
+            self.exact = self.exact_dense
         self.whole_price = self.price_of(self.n)
         self.rows = self._first_rows()
         self.regret = self.step * (self.exact if self.quadratic and self.whole else self.first)
