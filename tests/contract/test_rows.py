@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bocce.rows import KINDS, ArrayRows, Csr, Dense, FileRows, Scaled, dense, rows_of
+from bocce.rows import KINDS, ArrayRows, Csr, Dense, FileRows, Scaled, ScaledCsr, dense, rows_of
 from helpers import design
 from tables_on_disk import parts_on_disk
 
@@ -31,6 +31,8 @@ STORED = {
     "fortran": lambda folder: Dense(design("fortran")),
     "csr": lambda folder: Csr(design("csr")),
     "csr32": lambda folder: Csr(design("csr32")),
+    "csr, scaled": lambda folder: Csr(design("csr")).scaled(SCALE, 0.0),
+    "csr32, unit": lambda folder: Csr(design("csr32")).scaled(SCALE, 2.0),
     "scaled": lambda folder: Scaled(design("dense"), CENTRE, SCALE, 0.0),
     "scaled, unit": lambda folder: Scaled(design("float32"), CENTRE, SCALE, 2.0),
     "array": on_device,
@@ -144,7 +146,7 @@ def test_second_moments(rows):
 
 
 def test_a_column_of_ones(rows):
-    if not isinstance(rows, Scaled):  # those have their own
+    if not isinstance(rows, (Scaled, ScaledCsr)):  # those have their own
         wider, expected = rows.with_column(), np.c_[written_out(rows), np.ones(N)]
         assert (wider.n, wider.d, wider.dtype) == (N, D + 1, rows.dtype)
         np.testing.assert_allclose(written_out(wider), expected)
@@ -170,6 +172,28 @@ def test_scaled_columns_of_sparse_rows():
     assert np.shares_memory(Csr(X).scaled(np.ones(D), 0.0).X.data, X.data)
 
 
+def test_sparse_rows_in_other_units_are_not_copied(monkeypatch):
+    """Nothing that a fit on all rows asks for makes an array as large as X."""
+    X = Csr(design("csr"))
+    rows = X.scaled(SCALE, 2.0)
+    rng = np.random.default_rng(0)
+    weights = rng.random(N)
+    weights /= weights.mean()
+    rows.combine(rows.times(rng.standard_normal(D + 1)))
+    rows.gram(weights)
+    rows.moments(weights, weights)
+    found = [rows.squares(weights), rows.norms2, rows.shares, *rows.column_moments(weights)]
+    found += [rows.projections2(np.eye(D + 1)), rows.pairs, rows.cost, rows.gram_cost]
+    assert "X" not in vars(rows)
+    laid = Csr(rows.X)
+    twins = [laid.squares(weights), laid.norms2, laid.shares, *laid.column_moments(weights)]
+    twins += [laid.projections2(np.eye(D + 1)), laid.pairs, laid.cost, laid.gram_cost]
+    for ours, theirs in zip(found, twins):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+    extreme = X.scaled(np.array([1.0, 2.0**-200, 1.0, 1.0]), 0.0)
+    assert not isinstance(extreme, ScaledCsr)
+
+
 def test_a_fingerprint_sees_every_number(rows):
     mark = rows.fingerprint()
     assert mark == rows.fingerprint()
@@ -177,7 +201,8 @@ def test_a_fingerprint_sees_every_number(rows):
         changed = [array.copy() for array in rows.arrays()]
         changed[0].reshape(-1)[-1] += 1.0
         parts = {Dense: lambda a: Dense(a[0]), Scaled: lambda a: Scaled(*a[:3], float(a[3][0]))}
-        parts[Csr] = lambda a: Csr(sp.csr_array(tuple(a), shape=(N, D)))
+        parts[Csr] = lambda a: Csr(sp.csr_array(tuple(a[:3]), shape=(N, D)))
+        parts[ScaledCsr] = lambda a: ScaledCsr(parts[Csr](a), a[3], float(a[4][0]))
         assert parts[type(rows)](changed).fingerprint() != mark
         assert parts[type(rows)]([array.copy() for array in rows.arrays()]).fingerprint() == mark
 

@@ -12,6 +12,7 @@ from .backend import host as host
 from .base import Rows as Rows
 from .base import digest as digest
 from .csr import Csr as Csr
+from .csr import ScaledCsr as ScaledCsr
 from .dense import Copied as Copied
 from .dense import Dense as Dense
 from .dense import Scaled as Scaled

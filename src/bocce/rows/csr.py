@@ -16,6 +16,9 @@ from .base import Rows
 from .moments import Moments, gram_of, rows_in_cache
 
 PART_ENTRIES = 1 << 18  # Sums over all rows take this many entries at a time.
+# Scales between which squares are as well taken unscaled.
+SMALLEST = 2.0**-100
+LARGEST = 2.0**100
 SPARSE_COST = 8.0  # A sparse multiplication in a Gram matrix costs as much as this many dense ones.
 
 
@@ -76,12 +79,16 @@ class Csr(Rows):
 
     @property
     def gram_cost(self) -> float:
-        return SPARSE_COST**2 * float(self.X.nnz) ** 2 / self.n
+        return SPARSE_COST**2 * self.cost**2 / self.n
 
     @cached_property
     def shares(self) -> Array:
         """The share of rows that have an entry, for each column."""
-        return np.asarray(np.bincount(self.X.indices, minlength=self.d) / self.n)
+        counts = np.zeros(self.d)
+        step = max(PART_ENTRIES, self.d)
+        for start in range(0, self.X.nnz, step):  # bincount makes indices 64 bits wide
+            counts += np.bincount(self.X.indices[start : start + step], minlength=self.d)
+        return np.asarray(counts / self.n)
 
     @cached_property
     def pairs(self) -> float:  # type: ignore[override]
@@ -95,8 +102,15 @@ class Csr(Rows):
 
     @cached_property
     def norms2(self) -> Array:
-        exact = self.X.astype(np.float64, copy=False)
-        return np.asarray(exact.multiply(exact).sum(axis=1)).ravel()
+        return self.row_sums(np.ones(self.d))
+
+    def row_sums(self, factors: Array) -> Array:
+        """sum_j f_j x_ij^2 for each row."""
+        sums = np.empty(self.n)
+        for rows, part in self._parts(PART_ENTRIES):
+            squares = sp.csr_array((np.square(part.data), part.indices, part.indptr), part.shape)
+            sums[rows] = squares @ factors
+        return sums
 
     def squares(self, weights: Array | None = None) -> Array:
         if weights is None and self._sizes is not None:
@@ -131,7 +145,7 @@ class Csr(Rows):
             yield rows, self._cut(rows, self.X.data).astype(np.float64, copy=False)
 
     def projections2(self, directions: Array) -> Array:
-        rotated = self.X @ directions
+        rotated = self.times(directions)
         return np.asarray(np.einsum("ij,ij->i", rotated, rotated))
 
     def gram(self, weights: Array | None = None) -> Array:
@@ -168,10 +182,10 @@ class Csr(Rows):
         first = abs(float(data[0])) if data.size else 0.0
         if not 0.0 < first < math.inf:
             return None
-        marks = (data == first).all() or (np.abs(data) == first).all()
-        if marks:
-            return np.full(self.d, first)
-        return None
+        for start in range(0, data.size, PART_ENTRIES):
+            if not (np.abs(data[start : start + PART_ENTRIES]) == first).all():
+                return None
+        return np.full(self.d, first)
 
     def _counted(self, sizes: Array) -> Array:
         """The Gram matrix of marks: sums of +-1 and 0, in float32 exact up to 2^24 of them."""
@@ -224,19 +238,125 @@ class Csr(Rows):
 
     def scaled(self, scale: Array, unit: float) -> Csr:
         """Columns multiplied by ``scale``, and ``unit`` behind each row if it is not 0."""
-        X = self.X
-        sizes = self._sizes
-        if (scale != 1.0).any():
-            data = X.data * scale[X.indices].astype(X.dtype)
-            X = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
-        if unit > 0.0:
-            X = _with_last(X, unit)
-        made = Csr(X, self.prices)
-        if sizes is None:
-            made._sizes = None
-        else:
-            made._sizes = np.append(sizes * scale, [unit] * (unit > 0.0))
+        if unit == 0.0 and (scale == 1.0).all():
+            return self
+        made = ScaledCsr(self, scale, unit)
+        if np.any((scale < SMALLEST) | (scale > LARGEST)):  # squares of X itself might vanish
+            return Csr(made.X, self.prices)
         return made
+
+
+class ScaledCsr(Csr):
+    """Sparse rows with columns multiplied by ``scale``, and ``unit`` behind each if it is not 0.
+
+    Products and sums are those of the rows as they lie, multiplied afterwards. An array of their
+    own, as large as all rows, is made when somebody asks for ``X``: the kernels of batches do.
+    """
+
+    computed = True
+
+    def __init__(self, rows: Csr, scale: Array, unit: float) -> None:
+        self.made_of = rows
+        self.prices = rows.prices
+        self.scale = scale
+        self.unit = unit
+        self.n = rows.n
+        self.d = rows.d + (unit > 0.0)
+        self.dtype = rows.dtype
+
+    @cached_property
+    def X(self) -> sp.csr_array:  # type: ignore[override]
+        return self._made(self.made_of.X)
+
+    def _made(self, X: sp.csr_array) -> sp.csr_array:
+        if (self.scale != 1.0).any():
+            data = X.data * self.scale[X.indices].astype(X.dtype)
+            X = sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+        if self.unit > 0.0:
+            X = _with_last(X, self.unit)
+        return X
+
+    def _of(self, rows: Csr) -> ScaledCsr:
+        """Other rows in the same units."""
+        return ScaledCsr(rows, self.scale, self.unit)
+
+    def _with_unit(self, values: Array, last: Array | float) -> Array:
+        """One value a column, and the last one's where there is a unit."""
+        if self.unit > 0.0:
+            return np.concatenate([values, np.broadcast_to(last, (1, *values.shape[1:]))])
+        return values
+
+    def blocks(self, rows: Index | None = None) -> Iterator[sp.csr_array]:
+        for block in self.made_of.blocks(rows):
+            yield self._made(block)
+
+    def times(self, w: Array, rows: Index | None = None) -> Array:
+        inner = (self.scale * w[: self.scale.size].T).T
+        found = self.made_of.times(inner, rows)
+        if self.unit > 0.0:
+            found += self.unit * w[-1]
+        return found
+
+    def combine(self, c: Array, rows: Index | None = None) -> Array:
+        total = (self.scale * self.made_of.combine(c, rows).T).T
+        return self._with_unit(total, self.unit * c.sum(axis=0))
+
+    @property
+    def cost(self) -> float:
+        return self.made_of.cost + self.n * (self.unit > 0.0)
+
+    @property
+    def shares(self) -> Array:  # type: ignore[override]
+        return self._with_unit(self.made_of.shares, 1.0)
+
+    @cached_property
+    def pairs(self) -> float:  # type: ignore[override]
+        entries = self.made_of.cost / max(1, self.n)
+        return self.made_of.pairs + (2.0 * entries + 1.0) * (self.unit > 0.0)
+
+    @cached_property
+    def norms2(self) -> Array:
+        return self.made_of.row_sums(np.square(self.scale)) + self.unit**2
+
+    def squares(self, weights: Array | None = None) -> Array:
+        mean = 1.0 if weights is None else float(weights.mean())
+        squares = self.made_of.squares(weights) * np.square(self.scale)
+        return self._with_unit(squares, self.unit**2 * mean)
+
+    def column_moments(self, weights: Array | None = None) -> tuple[Array, Array]:
+        mean, variance = self.made_of.column_moments(weights)
+        means = self._with_unit(mean * self.scale, self.unit)
+        return means, self._with_unit(variance * np.square(self.scale), 0.0)
+
+    def gram(self, weights: Array | None = None) -> Array:
+        H = self.made_of.gram(weights)
+        H *= self.scale
+        H *= self.scale[:, None]
+        if self.unit == 0.0:
+            return H
+        c = np.ones(self.n) if weights is None else weights
+        whole = np.empty((self.d, self.d))
+        whole[:-1, :-1] = H
+        whole[-1] = whole[:, -1] = self.unit / self.n * self.combine(c)
+        return whole
+
+    def in_cache(self) -> Iterator[Array]:
+        for block in self.made_of.in_cache():
+            made = np.full((len(block), self.d), self.unit)
+            np.multiply(block, self.scale, out=made[:, : self.scale.size])
+            yield made
+
+    def take(self, rows: Index) -> Csr:
+        return self._of(self.made_of.take(rows))
+
+    def part(self, rows: slice) -> Csr:
+        return self._of(Csr(self.made_of._cut(rows, self.made_of.X.data), self.prices))
+
+    def scaled(self, scale: Array, unit: float) -> Csr:
+        return Csr(self.X, self.prices).scaled(scale, unit)
+
+    def arrays(self) -> tuple[Array, ...]:
+        return *self.made_of.arrays(), self.scale, np.array([self.unit])
 
 
 def _with_last(X: sp.csr_array, unit: float) -> sp.csr_array:
