@@ -34,7 +34,7 @@ def test_products_are_those_of_the_rows_in_float64(n, d, order, spread, seed):
 def test_long_rows_and_many_rows(order):
     """More numbers than the sum has places in the cache, and rows that no block has."""
     rng = np.random.default_rng(0)
-    for shape in ((3, 3 * mixed.SUM + 5), (4 * mixed.SUM + 3, 3)):
+    for shape in ((3, 3 * mixed.SUM_NUMBERS + 5), (4 * mixed.SUM_NUMBERS + 3, 3)):
         X = ORDERS[order](rng.standard_normal(shape).astype(np.float32))
         w, c = rng.standard_normal(shape[1]), rng.standard_normal(shape[0])
         np.testing.assert_allclose(mixed.times(X, w), X.astype(np.float64) @ w, atol=1e-10)

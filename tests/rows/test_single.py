@@ -14,9 +14,9 @@ from bocce.rows.moments import Moments
 @pytest.fixture(autouse=True)
 def also_few_rows(monkeypatch):
     monkeypatch.setattr("bocce.rows.dense.COPIED_SINGLE", 0)
-    monkeypatch.setattr(single, "FEWEST", 0)
-    monkeypatch.setattr(single, "NUMBERS", 0)
-    monkeypatch.setattr(single, "BLOCK", 64)
+    monkeypatch.setattr(single, "FEWEST_SUMMED", 0)
+    monkeypatch.setattr(single, "SINGLE_NUMBERS", 0)
+    monkeypatch.setattr(single, "BLOCK_ROWS", 64)
 
 
 def drawn(seed, n=300, d=5, spread=8, offset=3.0):

@@ -17,8 +17,8 @@ from .moments import Moments, gram_of, rows_in_cache
 
 PART_ENTRIES = 1 << 18  # Sums over all rows take this many entries at a time.
 # Scales between which squares are as well taken unscaled.
-SMALLEST = 2.0**-100
-LARGEST = 2.0**100
+LEAST_FACTOR = 2.0**-100
+LARGEST_FACTOR = 2.0**100
 SPARSE_COST = 8.0  # A sparse multiplication in a Gram matrix costs as much as this many dense ones.
 
 
@@ -241,7 +241,9 @@ class Csr(Rows):
         if unit == 0.0 and (scale == 1.0).all():
             return self
         made = ScaledCsr(self, scale, unit)
-        if np.any((scale < SMALLEST) | (scale > LARGEST)):  # squares of X itself might vanish
+        if np.any(
+            (scale < LEAST_FACTOR) | (scale > LARGEST_FACTOR)
+        ):  # squares of X itself might vanish
             return Csr(made.X, self.prices)
         return made
 

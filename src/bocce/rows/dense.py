@@ -199,7 +199,7 @@ class Scaled(Rows):
         return self._single_moments(y, weights) or self.moments(y, weights)
 
     def _single_moments(self, y: Array, weights: Array | None) -> Moments | None:
-        extreme = np.any((self.scale < SMALLEST) | (self.scale > LARGEST))
+        extreme = np.any((self.scale < SMALLEST_SCALE) | (self.scale > LARGEST_SCALE))
         if extreme or not single.pays(self.X):
             return None
         sums = single.single_moments(self.X, self.centre, self.unit, y, weights)

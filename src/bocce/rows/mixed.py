@@ -19,8 +19,10 @@ from .._types import Array
 
 # Sums may be reordered and contracted, but NaN and infinity keep their meaning.
 OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}, "nogil": True}
-TOGETHER = 4  # rows that are added to the sum at once, so that it is read and written less often
-SUM = 2048  # numbers of the sum that stay in the level-1 cache meanwhile
+ROWS_TOGETHER = (
+    4  # rows that are added to the sum at once, so that it is read and written less often
+)
+SUM_NUMBERS = 2048  # numbers of the sum that stay in the level-1 cache meanwhile
 
 
 def suits(X: Array, factor: Array) -> bool:
@@ -63,24 +65,24 @@ def _outer(X: Array, c: Array, total: Array) -> None:
     """The sum of c_i times row i."""
     # Indices that count from 0 are known not to be negative, so that the loops are vectorised.
     n, d = X.shape
-    together = n - n % TOGETHER
+    together = n - n % ROWS_TOGETHER
     total[:] = 0.0
-    for start in range(0, d, SUM):
-        part = total[start : start + SUM]
-        for i in range(0, together, TOGETHER):
+    for start in range(0, d, SUM_NUMBERS):
+        part = total[start : start + SUM_NUMBERS]
+        for i in range(0, together, ROWS_TOGETHER):
             c0 = c[i]
             c1 = c[i + 1]
             c2 = c[i + 2]
             c3 = c[i + 3]
-            x0 = X[i, start : start + SUM]
-            x1 = X[i + 1, start : start + SUM]
-            x2 = X[i + 2, start : start + SUM]
-            x3 = X[i + 3, start : start + SUM]
+            x0 = X[i, start : start + SUM_NUMBERS]
+            x1 = X[i + 1, start : start + SUM_NUMBERS]
+            x2 = X[i + 2, start : start + SUM_NUMBERS]
+            x3 = X[i + 3, start : start + SUM_NUMBERS]
             for j in range(part.size):
                 part[j] += c0 * x0[j] + c1 * x1[j] + c2 * x2[j] + c3 * x3[j]
         for i in range(together, n):
             c0 = c[i]
-            x0 = X[i, start : start + SUM]
+            x0 = X[i, start : start + SUM_NUMBERS]
             for j in range(part.size):
                 part[j] += c0 * x0[j]
 

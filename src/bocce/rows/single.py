@@ -19,20 +19,22 @@ from .moments import Moments
 
 SINGLE = 1 << 29  # the unit roundoff of float32 over that of float64
 ROUNDINGS = 8  # of a term: centre (twice), root of the weight (twice each), target, product
-BLOCK = 512  # rows of a block, at least: with 128 the sums take 1.4 times as long
-NUMBERS = 1 << 16  # of a block of short rows
-FEWEST = 1 << 18  # With fewer numbers of X float64 takes as long: the sums are corrected later.
-SMALLEST = 1e-30  # of a mean square; squares of smaller numbers vanish in float32
+BLOCK_ROWS = 512  # rows of a block, at least: with 128 the sums take 1.4 times as long
+SINGLE_NUMBERS = 1 << 16  # of a block of short rows
+FEWEST_SUMMED = (
+    1 << 18
+)  # With fewer numbers of X float64 takes as long: the sums are corrected later.
+LEAST_SQUARE = 1e-30  # of a mean square; squares of smaller numbers vanish in float32
 
 
 def pays(X: Array) -> bool:
     """Are these enough rows in float32?"""
-    return bool(X.dtype == np.float32 and X.size >= FEWEST)
+    return bool(X.dtype == np.float32 and X.size >= FEWEST_SUMMED)
 
 
 def rows_of_block(n: int, columns: int) -> int:
     """How many rows are summed in float32."""
-    return min(n, max(BLOCK, NUMBERS // (columns + 2)))
+    return min(n, max(BLOCK_ROWS, SINGLE_NUMBERS // (columns + 2)))
 
 
 def single_moments(
@@ -50,7 +52,7 @@ def single_moments(
     squares = total.diagonal()[:columns]
     if not np.isfinite(total[:, : columns + 1]).all():
         return None
-    small = ~(squares > SMALLEST * n)
+    small = ~(squares > LEAST_SQUARE * n)
     if small.any() and (X[:, small] != shift[small]).any():
         return None
     d = columns + (unit > 0.0)
@@ -62,7 +64,7 @@ def single_moments(
         H[-1, -1] = unit**2 * float(share.sum())
         b[-1] = unit * float(share @ y)
     H /= n
-    rough = SINGLE * (rows_of_block(n, columns) + ROUNDINGS) + n // BLOCK + 1
+    rough = SINGLE * (rows_of_block(n, columns) + ROUNDINGS) + n // BLOCK_ROWS + 1
     return Moments(H, b / n, float((share * y) @ y) / n, 2, rough)
 
 
