@@ -140,6 +140,19 @@ def hashed() -> Data:
     return columns.transform(texts), y
 
 
+def narrow(n: int, d: int) -> Data:
+    """Rows in float32."""
+    X, y = simulated(n, d)
+    return X.astype(np.float32), y
+
+
+def factors(n: int, d: int) -> Data:
+    """Columns that depend on one another."""
+    X, y = simulated(n, d)
+    rng = np.random.default_rng(1)
+    return X + 3.0 * rng.standard_normal((n, 10)) @ rng.standard_normal((10, d)), y
+
+
 SETS: dict[str, Callable[[], Data]] = {
     "iris": lambda: datasets.load_iris(return_X_y=True),
     "cancer": lambda: load("cancer"),
@@ -160,6 +173,8 @@ SETS: dict[str, Callable[[], Data]] = {
     "covtype dense": lambda: dense(SETS["covtype"]()),
     "counts 500 x 2000": counts,
     "hashed text": hashed,
+    "float32 200k x 50": lambda: narrow(200_000, 50),
+    "6k x 750, factors": lambda: factors(6_000, 750),
     "diabetes": lambda: datasets.load_diabetes(return_X_y=True),
     "2k x 50": lambda: datasets.make_regression(2_000, 50, noise=10.0, random_state=0),
 }
@@ -299,6 +314,21 @@ CASES = [
         ("ijcnn1, regressor", "a9a, regressor", "covtype, regressor"),
     ),
     Case(
+        "float32 rows: products without a copy",
+        {"bocce.rows.mixed.suits": never},
+        ("float32 200k x 50, classifier",),
+    ),
+    Case(
+        "float32 rows: sums in float32",
+        {"bocce.rows.single.pays": never},
+        ("float32 200k x 50, regressor",),
+    ),
+    Case(
+        "squared loss: a Gram matrix for up to 40 steps",
+        {"bocce.plane.metrics.hessian.HessianPolicy.exact_dense": 8.0},
+        ("6k x 750, factors, regressor",),
+    ),
+    Case(
         "start on a sample of rows in memory",
         {"bocce.plane.plane.sample_pays": never},
         ("covtype dense, logistic", "covtype, classifier"),
@@ -398,7 +428,7 @@ def reads(fit: Fit) -> float:
 
 def measured(case: Case, what: str, repeats: int, quick: bool) -> Gain:
     """The least times with and without a case, in turns behind a first turn that compiles."""
-    name, model = what.split(", ")
+    name, model = what.rsplit(", ", 1)
     spent = reads if model == "reads of a file" else milliseconds
     X, y = loaded(name, QUICK_NUMBERS if quick else math.inf)
     fit = MODELS[model](X, y)
