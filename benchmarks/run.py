@@ -51,7 +51,7 @@ RUNS = [
         "--models 4 --out results",
         r"  (?P<what>[a-z ]+?)\s+(?P<ratio>\d+\.\d+)\s+\d+\.\d+\s+\d+\.\d+$",
     ),
-    Run("auto", "--profile quick --out results", r'(?P<what>auto) .*"worst": (?P<ratio>[\d.]+)'),
+    Run("auto_runs", "--seeds 1", r"\| (?P<what>[^|]+) \| \S+ \| \S+ \| (?P<ratio>\d+\.\d+) \|$"),
     Run(
         "csv_text",
         "--rows 200000 --turns 2 --folder results",
