@@ -45,7 +45,7 @@ RUNS = [
     Run("begin", "--repeats 1 --most 5e6", r"(?P<what>[^:]+): .*; [\d.]+, " + LAST),
     Run("engines", "--rounds 1", r"(?P<what>\S.*?)\s+(?P<ratio>[\d.]+)\s+target"),
     Run("inference", "--repeats 1", r"(?P<what>\S.{15} \S+) .* " + LAST),
-    Run("regret", "--count 4 --out results", r"\| (?P<what>[^|]+) \| (?P<ratio>\d[\d.]*),"),
+    Run("regret", "--count 4 --out results", r"\| (?P<what>[^|]+) \| (?P<ratio>\d\S*) \| .*% of"),
     Run(
         "batch_ramps",
         "--models 4 --out results",

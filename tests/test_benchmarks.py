@@ -30,6 +30,9 @@ def test_a_ratio_is_named_by_its_line_and_heading():
     auto = next(run for run in runner().RUNS if run.script == "auto_runs")
     row = "| haar 100, 8 | 0.12 | 0.15 | 1.25 |"
     assert runner().ratios_of(auto, [row]) == {"haar 100, 8": 1.25}
+    regret = next(run for run in runner().RUNS if run.script == "regret")
+    row = "| auto | 1.03 | 1.15 | 1.15 | 100 % of 4 |"
+    assert runner().ratios_of(regret, [row]) == {"auto": 1.03}
 
 
 def test_every_special_case_can_be_switched_off():
