@@ -145,7 +145,7 @@ def test_a_direction_leaves_little_of_the_gradient(d):
 
 
 def test_many_columns_take_plain_steps_with_one_displacement():
-    X = sp.random_array((60, newton.MOST_COLUMNS + 1), density=0.01, rng=0, format="csr")
+    X = sp.random_array((60, newton.MOST_FACTORED + 1), density=0.01, rng=0, format="csr")
     p = bocce.Problem(X, np.arange(60) % 3, "softmax", 1e-2)
     result = bocce.minimize(p, tol=1e-6)
     assert result.status == "converged"
