@@ -36,12 +36,16 @@ def axes_for(where: str, ax: Axes | None, columns: int = 1) -> Axes:
     """The axes that were given, or new ones of pyplot's: one, or an array of several."""
     if ax is not None:
         return ax
+    size = (2.2 + 4.2 * columns, 4.0)
+    return _pyplot(where).subplots(1, columns, figsize=size, layout="constrained")[1]
+
+
+def _pyplot(where: str) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError(f"{where} needs matplotlib; run {install('plots')}.") from None
-    size = (2.2 + 4.2 * columns, 4.0)
-    return plt.subplots(1, columns, figsize=size, layout="constrained")[1]
+    return plt
 
 
 def _grid(ax: Axes) -> Axes:
@@ -154,7 +158,10 @@ def plan(found: Any, axes: Axes | None) -> Axes:
     and what a run with the plan's own arguments is expected to spend.
     """
     alone = axes is None
-    axes = axes_for("Plan.plot", axes, columns=2)
+    if alone and found.schedule is not None:
+        axes = _plan_with_table()
+    else:
+        axes = axes_for("Plan.plot", axes, columns=2)
     sizes = [point.batch_size for point in found.sweep]
     steps = [point.steps for point in found.sweep]
     passes = [point.evaluations / found.n for point in found.sweep]
@@ -176,9 +183,40 @@ def plan(found: Any, axes: Axes | None) -> Axes:
         ax.set(xlabel=f"batch size, of {found.n:,} rows", ylabel=label, xscale="log", yscale="log")
         _grid(ax)
     axes[0].legend(fontsize="small", frameon=False)
+    if found.schedule is not None and len(axes) == 5:
+        _three_columns(found.schedule, axes[2:])
     if alone:
         axes[0].figure.suptitle(found.problem, fontsize="medium")
     return axes
+
+
+def _plan_with_table() -> Axes:
+    """Two axes above, three below."""
+    rows = [list("aaabbb"), list("ccddee")]
+    size = (10.6, 7.0)
+    axes = _pyplot("Plan.plot").subplot_mosaic(rows, figsize=size, layout="constrained")[1]
+    return np.array([axes[name] for name in "abcde"])
+
+
+def _three_columns(table: Any, axes: Axes) -> None:
+    """alpha, beta and theta over k; an axis is logarithmic where values are of many sizes."""
+    step, momentum, lookahead = axes
+    step.semilogy(table.alpha, color=BLUE, lw=1.6)
+    step.set_ylabel("step alpha")
+    if table.beta.max() > 0.9:  # upwards is more momentum, as in a picture of beta
+        momentum.semilogy(1.0 - table.beta, color=RED, lw=1.6)
+        momentum.invert_yaxis()
+        momentum.set_ylabel("1 - momentum beta (axis reversed)")
+    else:
+        momentum.plot(table.beta, color=RED, lw=1.6)
+        momentum.set_ylabel("momentum beta")
+    lookahead.plot(table.theta, color=GREEN, lw=1.6)
+    lookahead.set_ylabel("lookahead theta")
+    if table.theta.max() > 10.0:
+        lookahead.set_yscale("symlog", linthresh=1.0)
+    for ax in axes:
+        ax.set_xlabel("step k")
+        _grid(ax)
 
 
 def require_matplotlib() -> None:

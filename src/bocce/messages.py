@@ -143,6 +143,46 @@ RETREATS: list[Row] = [
     ),
 ]
 
+# ---------------------------------------------------------------- plan: what a table is made of
+
+COURSE: list[Row] = [
+    (
+        lambda f: f.in_pieces,
+        "The table accelerates at {f.fast:,} of {f.T:,} steps.",
+    ),
+    (
+        lambda f: f.accelerated and f.averages,
+        "The table accelerates for {f.accelerated:,} steps (momentum up to {f.said_momentum}), "
+        "then averages over the last {f.averaged:,} steps.",
+    ),
+    (
+        lambda f: f.accelerated == f.T,
+        "The table accelerates to the end (momentum up to {f.said_momentum}).",
+    ),
+    (
+        lambda f: f.accelerated > 0,
+        "The table accelerates for {f.accelerated:,} steps (momentum up to {f.said_momentum}), "
+        "then takes shorter steps.",
+    ),
+    (
+        lambda f: f.all_averaged,
+        "The table does not accelerate: it averages over all {f.T:,} steps.",
+    ),
+    (
+        lambda f: f.averages,
+        "The table does not accelerate: it averages over the last {f.averaged:,} of {f.T:,} steps.",
+    ),
+    (
+        lambda f: f.plain and f.shrinks,
+        "The table takes {f.T:,} plain steps, which shrink.",
+    ),
+    (lambda f: f.plain, "The table takes {f.T:,} plain steps."),
+    (
+        otherwise,
+        "The table neither accelerates nor averages over many steps.",
+    ),
+]
+
 # ---------------------------------------------------------------- plan: what a table of steps does
 
 UNKNOWN = "What {f.name} will do with batches of {f.b:,} rows is not known beforehand."

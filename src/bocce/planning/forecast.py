@@ -33,7 +33,6 @@ TRIAL_NUMBERS = 1 << 20  # A trial reads about this many numbers of X.
 TRIAL_ROWS_A_COLUMN = 5  # A trial has at least this many rows for each column.
 TRIAL_STEPS = 1000  # A trial takes at most this many steps.
 TIGHT = 1e-6  # A trial stops at this tolerance or a smaller one: its end stands for the minimiser.
-LEAST_MOMENTUM = 0.5  # A table with less momentum is not called accelerated.
 FIRST_PART = 0.4  # The share of T in which the start is forgotten.
 DECAY_LOSS = 4.0  # The final error of the decay is this many times the statistical limit.
 # The mean curvature of the rows counts as at least this share of its bound.
@@ -299,27 +298,6 @@ class Expectation:
 def affordable(n: int, d: int) -> bool:
     """Does an exact critical batch size take seconds, and not minutes?"""
     return d <= EXACT_COLUMNS and n * float(d) ** 4 <= EXACT_FLOPS
-
-
-def course(table: Schedule) -> str:
-    """What a table does, in a sentence.
-
-    A gradient moves w by alpha/(1 - beta) in the long run. The first part lasts until that is below
-    half of its largest value for good; then iterates are averaged.
-
-    >>> course(Schedule([1.0, 1.0, 0.1, 0.1], [0.0, 0.9, 0.5, 0.5]))
-    'The table accelerates for 2 steps (momentum up to 0.9), then averages.'
-    """
-    reach = table.alpha / (1.0 - table.beta)
-    steps = int(np.flatnonzero(reach >= 0.5 * reach.max())[-1]) + 1
-    momentum = float(table.beta[:steps].max())
-    if momentum < LEAST_MOMENTUM:
-        first = f"takes plain steps for {steps:,} steps"
-    else:
-        first = f"accelerates for {steps:,} steps (momentum up to {momentum:.4g})"
-    if steps == table.T:
-        return f"The table {first}, to the end."
-    return f"The table {first}, then averages."
 
 
 def longest(table: Schedule) -> tuple[float, float, float]:

@@ -18,6 +18,7 @@ from ..run.request import Request
 from ..schedules import Schedule
 from . import forecast, page
 from .batch_sizes import batch_sizes
+from .course import Course
 from .forecast import PlanFacts, PlannedStage, expectation
 from .reasons import Grounds
 from .records import BatchSizes, Outlook, PlannedData, PlannedRun
@@ -46,7 +47,7 @@ class Plan:
     words : str
         The plan in words.
     schedule : Schedule or None
-        The table of the first stage; ``plan.schedule.plot()`` draws it.
+        The table of the first stage; ``plan.plot()`` draws it, and ``plan.schedule.plot()``.
     """
 
     run: PlannedRun
@@ -105,24 +106,30 @@ class Plan:
         return _html.plan(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what batch sizes cost: steps on the left, passes over the data on the right.
+        """Draw what batch sizes cost, and below it the table of the first stage, where it has one.
+
+        Above: steps on the left, passes over the data on the right. Below: step size, momentum and
+        lookahead at each step; 1 - beta in place of beta where momentum comes near 1.
 
         Parameters
         ----------
-        ax : two matplotlib Axes, optional
-            Where to draw; by default a new figure is made.
+        ax : two or five matplotlib Axes, optional
+            Where to draw; by default a new figure is made. On two, the table is not drawn.
 
         Returns
         -------
-        array of two matplotlib Axes
+        array of two or five matplotlib Axes
             The axes that were drawn on.
 
         Examples
         --------
         >>> import bocce
         >>> X, y, _ = bocce.data.regression(n=200, d=5, kappa=10.0)
-        >>> [ax.get_ylabel() for ax in bocce.plan(bocce.LeastSquares(X, y)).plot()]
+        >>> p = bocce.LeastSquares(X, y)
+        >>> [ax.get_ylabel() for ax in bocce.plan(p).plot()]
         ['steps', 'passes over the data']
+        >>> len(bocce.plan(p, batch_size=20, T=50).plot())
+        5
         """
         return _pictures.plan(self, ax)
 
@@ -225,7 +232,7 @@ def plan(
     words = Grounds(run, batches, data, outlook, p, request, facts).words()
     table = first.steps if isinstance(first.steps, Schedule) else None
     if table is not None and request.facts.guarded:
-        words = f"{forecast.course(table)} {words}"
+        words = f"{Course(table).sentence()} {words}"
     return Plan(run, batches, data, outlook, words, table)
 
 
