@@ -144,3 +144,27 @@ def test_the_picture_of_a_plan_draws_its_table():
     two = plt.subplots(1, 2)[1]
     assert len(plan.plot(two)) == 2
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("cell", "accelerates"),
+    [
+        ((10.0, 1, 0.01, 300), False),
+        ((1000.0, 1, 1.0, 300), False),
+        ((10.0, 100, 1.0, 50), False),
+        ((1000.0, 100, 0.01, 300), True),
+        ((1e5, 999, 0.01, 300), True),
+        ((1e5, 1000, 0.0, 300), True),
+    ],
+)
+def test_the_word_is_true_where_there_is_no_noise(cell, accelerates):
+    """In a flat direction, an accelerated table removes at least twice the error that constant
+    plain steps remove in as many steps, the longest of the table; another one removes less."""
+    table = planned(*cell).schedule
+    found = Course(table)
+    steps = found.accelerated or table.T
+    longest = (table.alpha * (1.0 + np.append(table.theta[1:], table.theta[-1]))).max()
+    curvature = 0.01 / (longest * steps)  # plain steps remove 0.01
+    w, _ = replayed(table, lambda k, y: curvature * (y - 1.0))
+    assert bool(found.accelerated) == accelerates
+    assert (w[steps] >= 0.02) == accelerates
