@@ -48,7 +48,7 @@ def test_help_fits_in_80_columns_and_shows_examples(name):
 
 @pytest.mark.parametrize("name", ["", *GROUP.commands])
 def test_the_examples_can_be_typed(name):
-    shown = re.findall(r"^ +bocce ([a-z].*)", run(*filter(None, [name]), "--help").stdout, re.M)
+    shown = re.findall(r"^ {4}bocce ([a-z].*)", run(*filter(None, [name]), "--help").stdout, re.M)
     assert shown
     for line in shown:
         words = shlex.split(re.split(r" {3,}| > ", line)[0])

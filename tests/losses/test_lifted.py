@@ -158,6 +158,7 @@ def test_softmax_is_the_same_on_other_arrays(seed, classes, size):
 def test_another_loss_of_several_scores_is_refused():
     class Other(NamedTuple):
         name, multi_output = "other", True
+        any_library = False
 
     refused(
         lambda: derivatives(Other(), strict, strict.float64),

@@ -19,9 +19,8 @@ from .._types import Array
 
 # Sums may be reordered and contracted, but NaN and infinity keep their meaning.
 OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}, "nogil": True}
-ROWS_TOGETHER = (
-    4  # rows that are added to the sum at once, so that it is read and written less often
-)
+# Rows that are added to the sum at once, so that the sum is read and written less often.
+ADDED_AT_ONCE = 4
 SUM_NUMBERS = 2048  # numbers of the sum that stay in the level-1 cache meanwhile
 
 
@@ -65,11 +64,11 @@ def _outer(X: Array, c: Array, total: Array) -> None:
     """The sum of c_i times row i."""
     # Indices that count from 0 are known not to be negative, so that the loops are vectorised.
     n, d = X.shape
-    together = n - n % ROWS_TOGETHER
+    together = n - n % ADDED_AT_ONCE
     total[:] = 0.0
     for start in range(0, d, SUM_NUMBERS):
         part = total[start : start + SUM_NUMBERS]
-        for i in range(0, together, ROWS_TOGETHER):
+        for i in range(0, together, ADDED_AT_ONCE):
             c0 = c[i]
             c1 = c[i + 1]
             c2 = c[i + 2]

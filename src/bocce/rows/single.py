@@ -2,7 +2,7 @@
 
 This takes half the time of float64, for twice as many numbers fit into a register. A term of such a
 sum goes through ``ROUNDINGS`` roundings of float32 and those of the block; a rounding of float32 is
-as large as ``SINGLE`` roundings of float64, which is how ``Moments.rough`` counts them.
+as large as ``COARSER`` roundings of float64, which is how ``Moments.rough`` counts them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._threads import threads_for
 from .._types import Array
 from .moments import Moments
 
-SINGLE = 1 << 29  # the unit roundoff of float32 over that of float64
+COARSER = 1 << 29  # the unit roundoff of float32 over that of float64
 ROUNDINGS = 8  # of a term: centre (twice), root of the weight (twice each), target, product
 BLOCK_ROWS = 512  # rows of a block, at least: with 128 the sums take 1.4 times as long
 SINGLE_NUMBERS = 1 << 16  # of a block of short rows
@@ -64,7 +64,7 @@ def single_moments(
         H[-1, -1] = unit**2 * float(share.sum())
         b[-1] = unit * float(share @ y)
     H /= n
-    rough = SINGLE * (rows_of_block(n, columns) + ROUNDINGS) + n // BLOCK_ROWS + 1
+    rough = COARSER * (rows_of_block(n, columns) + ROUNDINGS) + n // BLOCK_ROWS + 1
     return Moments(H, b / n, float((share * y) @ y) / n, 2, rough)
 
 

@@ -11,6 +11,8 @@ from . import _rules
 from .accelerated import batch_constants, expected_smoothness, lookahead_rule, sampling_noise
 from .schedule import Schedule
 
+BELOW_ONE = 1.0 - 2.0**-53  # the largest momentum that float64 has below 1
+
 
 def sgd_safe(T: int, L: float, L_max: float, n: int, b: int) -> Schedule:
     """SGD with the expected-smoothness step: w_{k+1} = w_k - g_k/((1 - z) L + z L_max).
@@ -107,7 +109,8 @@ def asgd(T: int, L: float, mu: float, L_max: float, kappa_tilde: float, n: int, 
     xi = 1.0 / (mu * long)
     # alpha (1+theta) less alpha theta, without a difference: with a large q nothing would be left.
     alpha = a * p * delta + xi / (1.0 + long)
-    return Schedule(alpha, p * (1.0 - a), (1.0 - a) * p * delta / alpha, "asgd", T=T)
+    beta = min(p * (1.0 - a), BELOW_ONE)
+    return Schedule(alpha, beta, (1.0 - a) * p * delta / alpha, "asgd", T=T)
 
 
 def triple_momentum(T: int, L: float, mu: float) -> Schedule:

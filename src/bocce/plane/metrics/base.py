@@ -244,6 +244,11 @@ class MetricPolicy(ABC):
     ``each_point``: does ``update`` return another metric at each point? ``restarts``: are stored
     directions dropped when the policy replaces the identity? ``samples_first``: may a run begin
     with the minimum over a sample of the rows, whose Hessian is then given to ``known``?
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem whose steps it serves.
     """
 
     problem: Problem
