@@ -1,11 +1,12 @@
 """What exact expectations cannot see: the guard, and the run without T. By runs, over seeds.
 
-    python benchmarks/auto_runs.py [--seeds 5]
+    python benchmarks/auto_runs.py [--seeds 5] [--to-tolerance]
 
 Guard: every curvature constant under-estimated by 2, 10 and 100; steps until f - f* is 1e-6 of
 f(w0) - f*, over those with the right constants (targets without noise), and retreats.
 Anytime: the mean of f - f* after the same number of steps, over that of the schedule that knew
-them (targets with noise 0.1).
+them (targets with noise 0.1). --to-tolerance: only the passes until the gradient norm is 1e-6 of
+the first, with a batch size and without T. To compare two versions, run each one's package.
 """
 
 from __future__ import annotations
@@ -99,10 +100,36 @@ def anytime_table(seeds: int) -> None:
     print(f"median {np.median(ratios):.2f}, within 2x in {np.mean(np.array(ratios) <= 2):.0%}")
 
 
+def passes_to_tolerance(p: bocce.Problem, b: int) -> float:
+    run = bocce.minimize(p, "auto", batch_size=b, tol=1e-6, seed=1)
+    assert run.status == "converged"
+    return float(run.history["gradient_evaluations"][-1]) / p.n
+
+
+def tolerance_table() -> None:
+    print("| loss, rows, kappa, noise | " + " | ".join(f"b = {b}" for b in BATCHES) + " |")
+    print("|---" * (1 + len(BATCHES)) + "|")
+    for noise in (0.0, 0.1):
+        for design, kappa in PANELS:
+            squared = problem(design, kappa, noise)
+            labels = squared.y > np.median(squared.y)
+            for loss, p in {
+                "squared": squared,
+                "logistic": bocce.Logistic(squared.X, labels, l2=1e-3),
+            }.items():
+                passes = [f"{passes_to_tolerance(p, b):.1f}" for b in BATCHES]
+                print(f"| {loss}, {design}, {kappa}, {noise} | " + " | ".join(passes) + " |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=5)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--to-tolerance", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.to_tolerance:
+        tolerance_table()
+        return
+    seeds = arguments.seeds
     guard_table(seeds)
     print()
     anytime_table(seeds)

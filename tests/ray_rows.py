@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import bocce
+from bocce.plane.metrics import HessianPolicy
+from bocce.plane.scores import MemoryScores
+from bocce.plane.small import SmallNewton
 
 N, D, T = 90, 4, 25
 KINDS = {"squared": bocce.LeastSquares, "logistic": bocce.Logistic}
@@ -29,3 +32,13 @@ def alone(loss, plan=None, l2=0.01, **options):
     """What one machine makes of the same steps on all rows."""
     problem = KINDS[loss](*data(loss), l2=l2)
     return bocce.minimize(problem, plan or schedule(), batch_size=N, **options)
+
+
+def steps_of_workers(monkeypatch):
+    """What workers do with the rows of a part, one machine then does with all of them."""
+    monkeypatch.setattr(MemoryScores, "predicts_gradient", lambda self, trusted: trusted)
+    monkeypatch.setattr(HessianPolicy, "every_step", False)  # a Hessian is a round of messages
+    monkeypatch.setattr(SmallNewton, "suits", staticmethod(lambda *given, **more: False))
+    monkeypatch.setattr("bocce.plane.newton_engine.sums_suffice", lambda *given: False)
+    monkeypatch.setattr("bocce.plane.plane.sums_suffice", lambda *given: False)
+    monkeypatch.setattr("bocce.plane.plane.sample_pays", lambda *given: False)

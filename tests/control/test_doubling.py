@@ -40,6 +40,17 @@ def test_the_tolerance_is_reached(loss, kind, mode, tol):
     assert "gradient norm at most" in r.message
 
 
+@pytest.mark.parametrize("b", [1, 20, 300, 540])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_least_squares_ends_on_all_rows_after_one_stage_of_batches(b, noise):
+    """A step or two on all rows reach the tolerance: a second stage would only read more rows."""
+    p = bocce.LeastSquares(*regression(noise=noise))
+    stage = max(16, -(-p.n // b))
+    r = bocce.minimize(p, "auto", tol=1e-8, batch_size=b)
+    assert r.status == "converged"
+    assert r.history["gradient_evaluations"][-1] <= stage * b + 3 * p.n
+
+
 @pytest.mark.parametrize("gram", [True, False])
 @pytest.mark.parametrize("b", [None, 20])
 def test_batches_first_then_all_rows(monkeypatch, gram, b):
@@ -59,7 +70,9 @@ def test_batches_first_then_all_rows(monkeypatch, gram, b):
     assert [now.k for now in seen] == r.history["k"].tolist()
 
 
-def test_no_noise_needs_no_full_batch():
+def test_no_noise_needs_no_full_batch(monkeypatch):
+    """Where no sums over all rows are known."""
+    monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
     X, y = regression(noise=0.0)
     p = bocce.LeastSquares(X, y)
     r = bocce.minimize(p, "auto", tol=1e-8, batch_size=40, record_every="auto")
@@ -95,7 +108,8 @@ def test_the_budget_is_kept_and_said():
     assert r.status == "finished"
     assert r.n_iter == 1000  # 100 passes of 10 steps
     assert "all allowed passes are used: 1000 steps, 100 passes" in r.message
-    r = bocce.minimize(p, "auto", batch_size=60, tol=1e-12, passes=3)
+    q = bocce.Logistic(X, y > 0.0, l2=1e-6)
+    r = bocce.minimize(q, "auto", batch_size=60, tol=1e-12, passes=3)
     assert r.status == "finished"
     assert r.history["gradient_evaluations"][-1] <= 3 * p.n
     assert "not tol=1e-12: raise passes, tol or l2" in r.message

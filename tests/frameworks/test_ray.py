@@ -15,10 +15,8 @@ import bocce.ray.sources
 import bocce.ray.workers
 import tables_on_disk
 from bocce.inference import infer
-from bocce.plane.metrics import HessianPolicy
 from bocce.plane.metrics.newton_cg import NewtonPolicy
-from bocce.plane.scores import MemoryScores
-from ray_rows import KINDS, D, N, T, alone, data, parts_of, schedule
+from ray_rows import KINDS, D, N, T, alone, data, parts_of, schedule, steps_of_workers
 
 pytestmark = pytest.mark.frameworks
 pa = pytest.importorskip("pyarrow")
@@ -96,14 +94,20 @@ def test_a_run_that_ends_above_its_start_is_diverged(local_ray):
 
 @pytest.mark.parametrize("loss", KINDS)
 def test_the_full_batch_is_the_run_on_one_machine(local_ray, loss):
-    """Constants, method and batch are chosen alike, too: everything is left to the defaults."""
+    """Constants, method and batch are chosen alike, too: everything is left to the defaults. Many
+    tables are equally good on all rows of few columns, and rounding decides which one the search
+    finds; the same table gives the same run.
+    """
     X, y = data(loss)
     rows = sp.csr_array(X) if loss == "logistic" else X
     parts = [(rows[:50], y[:50]), (rows[50:], y[50:])]
     r = bocce.ray.minimize(parts, loss=loss, l2=0.05, T=T, batch_size=N, tol=1e-12)
-    s = bocce.minimize(KINDS[loss](X, y, l2=0.05), T=T, batch_size=N, tol=1e-12)
+    p = KINDS[loss](X, y, l2=0.05)
+    s = bocce.minimize(p, T=T, batch_size=N, tol=1e-12)
+    assert (r.schedule.name, r.schedule.T) == (s.schedule.name, s.schedule.T)
+    np.testing.assert_allclose(r.w, s.w, rtol=1e-5)
+    s = bocce.minimize(p, r.schedule, batch_size=N, tol=1e-12)
     np.testing.assert_allclose(r.w, s.w, rtol=1e-10)
-    np.testing.assert_allclose(r.schedule.alpha, s.schedule.alpha, rtol=1e-10)
     np.testing.assert_allclose(r.history["grad_norm"], s.history["grad_norm"], rtol=1e-7)
 
 
@@ -173,10 +177,8 @@ def test_intercept_and_scales_are_those_of_one_machine(local_ray, monkeypatch, l
     parts = [(X[:50], y[:50]), (X[50:], y[50:])]
     options = {"l2": 0.01, "intercept": True}
     r = bocce.ray.minimize(parts, loss=loss, tol=1e-10, **options)
-    monkeypatch.setattr(MemoryScores, "predicts_gradient", lambda self, trusted: trusted)
-    monkeypatch.setattr("bocce.plane.choose.in_memory", lambda problem: False)
+    steps_of_workers(monkeypatch)
     monkeypatch.setattr(NewtonPolicy, "suits", lambda problem: False)
-    monkeypatch.setattr(HessianPolicy, "every_step", False)  # a Hessian is a round of messages
     problem = bocce.Problem(X, y, loss, **options)
     s = bocce.minimize(problem, "plane", tol=1e-10)
     assert (r.status, r.n_iter) == ("converged", s.n_iter)

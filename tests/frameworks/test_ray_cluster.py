@@ -18,8 +18,7 @@ import bocce
 import bocce.ray
 import bocce.ray.scores
 import bocce.ray.workers
-from bocce.plane.metrics import HessianPolicy
-from bocce.plane.scores import MemoryScores
+from ray_rows import steps_of_workers
 
 pytestmark = pytest.mark.frameworks
 
@@ -48,10 +47,7 @@ def cluster():
 
 @pytest.fixture(autouse=True)
 def one_machine_guesses(monkeypatch):
-    """What workers do with the rows of a part, one machine does here with all of them."""
-    monkeypatch.setattr(MemoryScores, "predicts_gradient", lambda self, trusted: trusted)
-    monkeypatch.setattr("bocce.plane.choose.in_memory", lambda problem: False)
-    monkeypatch.setattr(HessianPolicy, "every_step", False)  # a Hessian is a round of messages
+    steps_of_workers(monkeypatch)
 
 
 def data(loss: str):

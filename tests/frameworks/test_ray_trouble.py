@@ -165,12 +165,12 @@ def test_a_killed_driver_goes_on_from_its_checkpoint(tmp_path):
     command = [sys.executable, "-c", DRIVER, str(tmp_path / "X.npy"), str(tmp_path / "y.npy")]
     with subprocess.Popen([*command, str(saved), "slow"], stdout=subprocess.DEVNULL) as driver:
         for _ in range(600):
-            if saved.exists() and np.load(saved)["counts"][0] > 20:
+            if saved.exists() and np.load(saved)["run.k"] > 20:
                 break
             time.sleep(0.1)
         driver.kill()
     with np.load(saved) as state:
-        assert 20 < state["counts"][0] < 400
+        assert 20 < state["run.k"] < 400
     again = subprocess.run([*command, str(saved)], capture_output=True, text=True, check=True)
     w = np.frombuffer(bytes.fromhex(again.stdout.split()[-1]))
     plan = bocce.schedules.nesterov(T=400, L=8.0, mu=0.1)

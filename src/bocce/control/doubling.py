@@ -40,8 +40,9 @@ class Doubling:
     """Stages of ``auto``, each of twice the steps of the one before, then ``plane``.
 
     A stage begins at rest at the best point seen, with the noise measured there. ``brief``, where
-    the run chooses the batch: one stage, then the plane. With a batch of the caller's and a
-    tolerance, the plane takes over when a stage no longer halves the gradient.
+    the run chooses the batch, or steps on all rows reach a tolerance at once: one stage, then the
+    plane. With a batch of the caller's and a tolerance, the plane takes over when a stage no longer
+    makes the gradient ten times smaller.
     """
 
     recipe: Recipe

@@ -219,7 +219,7 @@ def doubling(p: Problem, method: Method, request: Request, start: Array) -> Doub
         start,
         n=p.n,
         first_batch=first,
-        brief=b is None,
+        brief=b is None or (tol > 0.0 and p.has_gram),  # one or two steps on all rows are enough
         wants_tol=tol > 0,
         budget=usual if passes is None else max(1, math.ceil(passes * p.n)),
         plane=PlaneSteps(request.memory, inner=True, metric=request.metric),
