@@ -46,8 +46,8 @@ class SmallLimits:
     steps, halvings : int
         The most steps of a run, and the most halvings of one step.
     pairs : int
-        The number of steps whose changes of the gradient correct the Hessian. Without corrections a
-        fit of 2,000 x 20 with three classes takes 1.8 times as long, of eight digits 1.2 times.
+        The number of steps whose changes of the gradient correct the Hessian. Without corrections
+        fits take 0.97 to 1.38 times as long (benchmarks/ablate.py).
     call, score, product : float
         Nanoseconds of an evaluation in Python, for each score, and for each multiplication with X
         in the cache, measured with benchmarks/small.py.
