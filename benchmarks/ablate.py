@@ -340,7 +340,7 @@ CASES = [
     ),
     Case(
         "sparse rows: columns without an entry",
-        {"bocce.sklearn._columns.used": nothing},
+        {"bocce.run.columns.used": nothing},
         ("hashed text, classifier",),
     ),
     Case(

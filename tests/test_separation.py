@@ -14,7 +14,6 @@ from bocce.run import certain
 from bocce.run.certain import certainty
 from bocce.run.coefficients import coefficients
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, _errors
-from bocce.sklearn._run import OutputRun
 from tables_on_disk import parts_on_disk
 
 LOSSES = ["poisson", "logistic", "softmax"]
@@ -123,15 +122,15 @@ def test_of_two_runs_to_a_certain_fit_the_one_with_the_smaller_gradient_counts(w
         monkeypatch.setattr(certain, "solve", solved)
         w = variables(p, bocce.minimize(p, tol="auto"))
     else:
-        descend = OutputRun.descend
+        descend = _errors.descend
 
-        def descended(run):
-            r = descend(run)
+        def descended(run, tell):
+            r = descend(run, tell)
             if is_second(run.request.tol):
                 return replace(r, w=r.w + 1.0, ratio=1e3)
             return r
 
-        monkeypatch.setattr(OutputRun, "descend", descended)
+        monkeypatch.setattr(_errors, "descend", descended)
         with pytest.warns(ConvergenceWarning):
             model = HeavyBallRegressor(0.0, loss="poisson", tol="auto").fit(X, y)
         w = np.append(model.coef_, model.intercept_)

@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor, _columns
+from bocce.run import columns as own_columns
+from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
 
 D = 5000
 
@@ -24,23 +25,23 @@ def hashed(n=300, used=40, dtype=np.float64, seed=0):
 @given(seed=st.integers(0, 99), n=st.integers(1, 30), used=st.integers(1, 50))
 def test_rows_of_the_used_columns_hold_all_entries(seed, n, used):
     X, _, _ = hashed(n, used, seed=seed)
-    columns = _columns.used(X)
+    columns = own_columns.used(X)
     if columns is None:
         assert X.nnz == 0
         return
-    np.testing.assert_array_equal(_columns.taken(X, columns).toarray(), X.toarray()[:, columns])
-    assert (X @ np.ones(D) == _columns.taken(X, columns) @ np.ones(columns.size)).all()
+    np.testing.assert_array_equal(own_columns.taken(X, columns).toarray(), X.toarray()[:, columns])
+    assert (X @ np.ones(D) == own_columns.taken(X, columns) @ np.ones(columns.size)).all()
     coef = np.arange(2.0 * columns.size).reshape(2, -1)
-    whole = _columns.spread(coef, columns, D)
+    whole = own_columns.spread(coef, columns, D)
     np.testing.assert_array_equal(whole[:, columns], coef)
     assert np.count_nonzero(whole) == np.count_nonzero(coef)
 
 
 def test_columns_are_kept_where_most_are_used_or_there_are_few():
-    assert _columns.used(np.zeros((3, D))) is None
-    assert _columns.used(sp.csr_array((3, D))) is None
-    assert _columns.used(sp.csr_array(np.ones((1, 2 * _columns.FEW_COLUMNS)))) is None
-    assert _columns.used(sp.csr_array(([1.0], ([0], [0])), shape=(3, 50))) is None
+    assert own_columns.used(np.zeros((3, D))) is None
+    assert own_columns.used(sp.csr_array((3, D))) is None
+    assert own_columns.used(sp.csr_array(np.ones((1, 2 * own_columns.FEW_COLUMNS)))) is None
+    assert own_columns.used(sp.csr_array(([1.0], ([0], [0])), shape=(3, 50))) is None
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,13 +33,16 @@ from ..problems._input import check_offset, penalty_factors
 from ..rows import Array, foreign, host, rows_of
 from ..rows.backend import numpy_type
 from ..run import Request, scaling
+from ..run import columns as own_columns
 from ..run.adapt import until_suited
+from ..run.constant import constant
 from ..run.controllers import summed
-from . import _arrays, _columns, _words
+from ..run.prepare import PreparedRun, dense_pays
+from . import _arrays, _words
 from ._errors import FIRST_TOL, Seen, WithErrors, fit_until_certain
 from ._export import Exportable
 from ._report import CallbackSupportMixin, Reporter
-from ._run import FitOutcome, OutputRun, asked, constant, dense_pays, judged
+from ._run import FitOutcome, asked, descend
 
 
 @cache
@@ -48,12 +51,13 @@ def _seed_of(random_state: int) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def _fit_adapting(
-    run: OutputRun, fit: Callable[[OutputRun], FitOutcome]
-) -> tuple[OutputRun, FitOutcome]:
+Ended: TypeAlias = tuple[PreparedRun, FitOutcome]
+
+
+def _fit_adapting(run: PreparedRun, fit: Callable[[PreparedRun], FitOutcome]) -> Ended:
     """Fit until the loss suits the residuals: the last run and its outcome."""
 
-    def go(p: Problem, before: tuple[OutputRun, FitOutcome] | None) -> tuple[OutputRun, FitOutcome]:
+    def go(p: Problem, before: Ended | None) -> Ended:
         if before is None:
             return run, fit(run)
         inner = run.inner.with_fields(loss=p.loss)
@@ -285,9 +289,9 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         if warm or self.penalty is not None:
             columns = None
         else:
-            columns = _columns.used(X)
+            columns = own_columns.used(X)
         if columns is not None:
-            X = _columns.taken(X, columns)
+            X = own_columns.taken(X, columns)
         coef, intercept = self._started(self._outputs(len(labels)), X.shape[1], warm)
         certain = self.tol == "auto"
         tol = FIRST_TOL if certain else self.tol
@@ -297,7 +301,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         else:
             count = float(weights.sum())
         p = inner = frame = None
-        runs: list[OutputRun] = []
+        runs: list[PreparedRun] = []
         outcomes: list[FitOutcome] = []
         for j, y in enumerate(targets):
             place = self._place(j)
@@ -325,11 +329,12 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
                 intercept[place] = constant(p)
             start = p.join_intercept(coef[place].T, intercept[place])
             watch = tell if report.listened_to else None
-            run = OutputRun(p, inner, frame, start, request, watch, not warm, by_sums)
+            run = PreparedRun(p, inner, frame, start, request, not warm, by_sums)
             if certain:
-                run, outcome = _fit_adapting(run, partial(fit_until_certain, count=count))
+                fit = partial(fit_until_certain, tell=watch, count=count)
             else:
-                run, outcome = _fit_adapting(run, OutputRun.descend)
+                fit = partial(descend, tell=watch)
+            run, outcome = _fit_adapting(run, fit)
             runs.append(run)
             outcomes.append(outcome)
             self._put(coef, intercept, place, outcomes[j].w)
@@ -342,7 +347,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
             for j, run in enumerate(runs):
                 place = self._place(j)
                 w = p.join_intercept(rough[place].T, shift[place])
-                outcomes[j] = judged(outcomes[j], run.inner, frame, w)
+                outcomes[j] = outcomes[j].judged(run.norm_at(w))
         self._note_losses([run.p.loss for run in runs])
         self._seen = Seen([run.p for run in runs], count, columns)
         self._stream = None
@@ -408,7 +413,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
                 f"{type(self).__name__}: a coefficient is too large for {dtype}; give X "
                 "as float64, or multiply columns of tiny values."
             )
-        shaped = self._shaped(_columns.spread(coef, columns, X.shape[1]), intercept)
+        shaped = self._shaped(own_columns.spread(coef, columns, X.shape[1]), intercept)
         return {name: _arrays.like(X, value) for name, value in shaped.items()}
 
     # -- use -------------------------------------------------------------------------------------

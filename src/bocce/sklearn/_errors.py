@@ -17,8 +17,9 @@ from ..problems import Problem
 from ..rows import Array, digest
 from ..run.certain import SHARE, affordable, certainty, until_certain
 from ..run.coefficients import CoefficientTable, coefficient_table, row_names
+from ..run.prepare import PreparedRun
 from ..run.request import FIRST_TOL as FIRST_TOL
-from ._run import FitOutcome, OutputRun
+from ._run import FitOutcome, Tell, descend
 
 COPIED = 1 << 18  # numbers: rows of at most so many are copied, which takes 0.3 ms
 SAMPLED_NUMBERS = 1 << 15  # numbers of larger rows that tell whether X was changed
@@ -175,17 +176,17 @@ class WithErrors:
         return [names[j] for j in self._seen.columns]
 
 
-def fit_until_certain(run: OutputRun, count: float) -> FitOutcome:
+def fit_until_certain(run: PreparedRun, tell: Tell | None, count: float) -> FitOutcome:
     """Descend until no coefficient's optimisation error exceeds a hundredth of its standard error,
     by the bound of ``bocce.inference``."""
     if not affordable(run.p):
-        return run.descend()
+        return descend(run, tell)
 
     def go(tol: float, before: FitOutcome | None) -> tuple[FitOutcome, bool]:
         to_tol = replace(run, request=replace(run.request, tol=tol))
         if before is not None:
             to_tol = replace(to_tol, start=before.w, cold=False)
-        then = to_tol.descend()
+        then = descend(to_tol, tell)
         if before is not None and not (then.stopped or then.ratio <= max(tol, before.ratio)):
             return before, False  # near infinity, rounding may lead a run away from where it began
         met = then.ratio <= tol and not then.stopped

@@ -20,10 +20,10 @@ from ..plane.metrics.hessian import MOST_FACTORED
 from ..plane.metrics.rowspace import SPARSE_ROWS
 from ..rows import Array
 from ..run.path import PathSolver
+from ..run.prepare import TINY_TOL, dense_pays, tiny
 from ._arrays import elsewhere, rows_at
 from ._base import HeavyBall
 from ._errors import FIRST_TOL
-from ._run import TINY_TOL, dense_pays, tiny
 
 
 def curvature_is_shared(X: Any) -> bool:

@@ -14,9 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from ..losses import Gamma, Huber, Poisson, Quantile, Squared
 from ..problems._input import less_offset
 from ..run import Request
+from ..run.prepare import tiny
 from . import _arrays, _stream
 from ._base import HeavyBall
-from ._run import tiny
 
 
 def _has_stream(estimator: Any) -> bool:

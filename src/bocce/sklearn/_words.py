@@ -10,7 +10,8 @@ from ..problems import Frame, Problem
 from ..run import Request
 from ..run.certain import affordable
 from ..run.coefficients import escape_words, variable_names
-from ._run import FitOutcome, reaches_tol
+from ..run.prepare import reaches_tol
+from ._run import FitOutcome
 
 SHOWN = 3  # outputs that are told one by one
 

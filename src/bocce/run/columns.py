@@ -1,4 +1,4 @@
-"""Columns that no row has: hashed words are mostly such, and a fit need not carry them along.
+"""Columns that no row has: hashed words are mostly such, and a run need not carry them along.
 
 A coefficient that starts at zero and that no row knows of stays there, penalised or not.
 """
