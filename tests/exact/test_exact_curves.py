@@ -94,16 +94,23 @@ def test_a_restart_is_a_zero_momentum(operator):
     assert not np.allclose(curve.error2[21:], expected(p, velocity_kept, 3).error2[21:])
 
 
-def test_table_and_rows_agree_on_a_larger_problem(monkeypatch):
+def test_table_and_rows_agree_on_a_larger_problem():
     X, y, _ = bocce.data.regression(n=300, d=12, kappa=100.0, noise_var=0.1, design="heavy")
     p = bocce.LeastSquares(X, y, l2=0.5)
     schedule = bocce.schedules.nesterov_exponential(200, p.constants().L, p.constants().mu)
-    curves_of = {}
-    for name, cost in (("table", 0.0), ("rows", np.inf)):
-        monkeypatch.setattr(moments, "table_cost", lambda *sizes, cost=cost: cost)
-        monkeypatch.setattr(moments, "BLOCK_NUMBERS", 1000)  # several blocks
-        curves_of[name] = expected(p, schedule, 250)
-    np.testing.assert_allclose(curves_of["rows"].grad2, curves_of["table"].grad2, rtol=1e-10)
+    frame = moments.frame_of("test", p)
+    lam, start = frame.along(np.zeros(12))
+    several = 1000  # numbers of a block: several blocks
+    walks = [
+        curves.plain_walk(lam, noise, bocce.theory.zeta2(300, 250), schedule, start)
+        for noise in (moments.Tabulated(frame, several), moments.Streamed(frame, several))
+    ]
+    for table, rows in zip(*walks):
+        np.testing.assert_allclose(rows, table, rtol=1e-9, atol=1e-12 * np.abs(table).max())
+    whole = curves.plain_walk(
+        lam, moments.Streamed(frame), bocce.theory.zeta2(300, 250), schedule, start
+    )
+    np.testing.assert_allclose(walks[1][1], whole[1], rtol=1e-9, atol=1e-12 * whole[1].max())
 
 
 def test_dense_sparse_and_float32_rows_are_the_same_problem(operator):
@@ -282,15 +289,15 @@ def test_the_kernel_walks_as_its_readable_twin(n, d, share, l2, multiple, step, 
             assert not np.isfinite(got[gone]).all(axis=1).any()
 
 
-def test_a_long_curve_is_the_kernels_and_the_same(monkeypatch):
+def test_a_long_curve_is_the_kernels_and_the_same():
+    """One step fewer, and the curve is walked in Python."""
     X, y, _ = bocce.data.regression(n=300, d=12, kappa=100.0, noise_var=0.1, design="heavy")
     p = bocce.LeastSquares(X, y)
     schedule = bocce.schedules.two_phase(curves.COMPILED_STEPS, p.constants().L, p.constants().mu)
     compiled = expected(p, schedule, 250)
-    monkeypatch.setattr(curves, "COMPILED_STEPS", schedule.T + 1)
-    plain = expected(p, schedule, 250)
+    plain = expected(p, Schedule(*(column[:-1] for column in schedule.table)), 250)
     for name in ("error2", "grad2", "gap", "bias2"):
-        np.testing.assert_allclose(getattr(compiled, name), getattr(plain, name), rtol=1e-10)
+        np.testing.assert_allclose(getattr(compiled, name)[:-1], getattr(plain, name), rtol=1e-10)
 
 
 def test_a_small_table_is_made_once_for_a_problem(monkeypatch):

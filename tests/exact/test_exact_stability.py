@@ -16,7 +16,7 @@ from bocce.exact import (
     moments,
     stationary,
 )
-from bocce.exact.response import response
+from bocce.exact.response import IterationLimits, injected, perron, response
 from bocce.exact.stability import step_limit
 from bocce.schedules import Schedule
 from bocce.theory import bound_stationary, certified_batch_size, certified_rate, zeta2
@@ -35,13 +35,15 @@ def heavy_ball(p, a=1.0):
     return alpha, (1.0 - 0.5 * np.sqrt(alpha * c.mu)) ** 2
 
 
-@pytest.fixture(params=["table", "rows", "table, iterated", "rows, iterated"])
-def path(request, monkeypatch):
-    """Both operators, with LAPACK and with Lanczos and conjugate gradients."""
-    cost = 0.0 if request.param.startswith("table") else np.inf
+ITERATED = IterationLimits(dense=0)  # Lanczos and conjugate gradients, at any size
+OPERATORS = {"table": moments.Tabulated, "rows": moments.Streamed}
+
+
+@pytest.fixture(params=OPERATORS)
+def operator(request, monkeypatch):
+    """Both ways to apply the noise operator, whatever they cost."""
+    cost = 0.0 if request.param == "table" else np.inf
     monkeypatch.setattr(moments, "table_cost", lambda *sizes: cost)
-    if request.param.endswith("iterated"):
-        monkeypatch.setattr("bocce.exact.response.LAPACK_SIZE", 0)
 
 
 # -- the response ----------------------------------------------------------------------------
@@ -129,7 +131,7 @@ def test_rate_is_the_radius_of_the_enumerated_operator(n, d, data, l2, beta, the
 
 
 @pytest.mark.parametrize("theta", [0.0, 0.6])
-def test_rate_by_every_path(path, theta):
+def test_rate_by_every_operator(operator, theta):
     p = problem(5, 3, 0.1)
     alpha = 0.6 / p.constants().L
     rate = mean_square_rate(p, alpha, 0.6, 2, theta)
@@ -165,7 +167,7 @@ def test_rate_without_noise_and_in_untouched_directions():
 
 @pytest.mark.parametrize("theta_share", [0.0, 1.0, 0.5])
 @pytest.mark.parametrize("l2", [0.0, 0.4])
-def test_radius_is_one_at_the_critical_batch_size(path, theta_share, l2):
+def test_radius_is_one_at_the_critical_batch_size(operator, theta_share, l2):
     """A step for which b_c is a whole number: there the radius is 1."""
     p, beta, b = problem(12, 3, l2, seed=2), 0.7, 4
     theta = theta_share * beta
@@ -241,7 +243,7 @@ def test_rows_of_equal_curvature_are_stable_at_every_batch():
 
 @pytest.mark.parametrize("l2", [0.0, 0.3])
 @pytest.mark.parametrize("theta", [0.0, 0.7, 0.2])
-def test_stationary_is_the_limit_of_the_curve(path, theta, l2):
+def test_stationary_is_the_limit_of_the_curve(operator, theta, l2):
     p, beta, T = problem(30, 4, l2), 0.7, 600
     alpha = 0.5 / p.constants().L
     curve = expected(p, Schedule(np.full(T, alpha), np.full(T, beta), np.full(T, theta)), 12)
@@ -286,9 +288,53 @@ def test_errors_name_the_remedy():
         mean_square_rate(bocce.LeastSquares(np.zeros((3, 2)), np.ones(3)), 0.1, 0.0, 1)
 
 
-def test_iteration_that_does_not_settle_says_so(monkeypatch):
-    monkeypatch.setattr("bocce.exact.response.LAPACK_SIZE", 0)
-    monkeypatch.setattr("bocce.exact.response.MOST_PRODUCTS", 1)
-    p = problem(30, 4)
-    with pytest.raises(ArithmeticError, match=r"take more rows"):
-        stationary(p, 0.1 / p.constants().L, 0.5, 20)
+def test_iteration_that_does_not_settle_says_so():
+    frame = moments.frame_of("test", problem(30, 4))
+    G, _ = response(frame.lam, 0.1 / frame.lam[-1], 0.5, 0.0)
+    with pytest.raises(ArithmeticError, match=r"in 1 products.*take more rows"):
+        injected(moments.Tabulated(frame), G, 1e-3, IterationLimits(dense=0, products=1))
+
+
+# -- LAPACK, and iterations for more columns ---------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", OPERATORS)
+@given(
+    n=st.integers(2, 30),
+    d=st.integers(2, 5),
+    l2=st.sampled_from([0.0, 0.3]),
+    beta=st.floats(0.0, 0.9),
+    theta=st.floats(0.0, 1.0),
+    step=st.floats(0.05, 0.9),
+    share=st.floats(0.05, 0.9),
+    seed=st.integers(0, 10_000),
+)
+@settings(deadline=None, max_examples=30)
+def test_an_iteration_answers_as_lapack_does(kind, n, d, l2, beta, theta, step, share, seed):
+    """The radius, and the injected covariance at a share of the largest strength that is stable."""
+    frame = moments.frame_of("test", problem(n, d, l2, seed))
+    assume(frame.lam[-1] < 1e4 * frame.lam[0])
+    noise = OPERATORS[kind](frame)
+    G, _ = response(frame.lam, step * step_limit(beta, theta, frame.lam[-1]), beta, theta)
+    radius = perron(noise, G)
+    assert perron(noise, G, ITERATED) == pytest.approx(radius, rel=1e-9, abs=1e-12 * G.max())
+    strength = share / max(radius, 1e-6)
+    q, iterated = injected(noise, G, strength), injected(noise, G, strength, ITERATED)
+    np.testing.assert_allclose(iterated, q, rtol=1e-7, atol=1e-9 * np.abs(q).max())
+
+
+def test_the_public_answers_iterate_above_the_limit():
+    """29 columns have D = 435 pairs."""
+    p = problem(60, 29, 0.4, seed=2)
+    beta, b = 0.7, 30
+    steps = (
+        0.02 * step_limit(beta, 0.0, p.constants().L),
+        0.98 * step_limit(beta, 0.0, p.constants().L),
+    )
+    alpha = brentq(lambda a: critical_batch_size(p, a, beta) - b, *steps, xtol=1e-15)
+    assert mean_square_rate(p, alpha, beta, b) == pytest.approx(1.0, abs=1e-9)
+    assert mean_square_rate(p, alpha, beta, b + 1) < 1.0 - 1e-4
+    T = 600
+    short = 0.3 / p.constants().L
+    curve = expected(p, Schedule(np.full(T, short), np.full(T, beta), np.zeros(T)), 45)
+    assert stationary(p, short, beta, 45).gap == pytest.approx(curve.gap[-1], rel=1e-6)

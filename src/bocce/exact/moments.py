@@ -108,9 +108,10 @@ class Eigenframe:
         return np.append(self.lam, self.p.l2), np.append(inside, np.sqrt(outside @ outside))
 
 
-def row_blocks(p: Problem, width: int) -> Iterator[tuple[slice, Design]]:
-    """Blocks of rows (dense as float64, CSR as it is), for ``width`` numbers of work a row."""
-    step = max(1, BLOCK_NUMBERS // width)
+def row_blocks(p: Problem, width: int, numbers: int) -> Iterator[tuple[slice, Design]]:
+    """Blocks of rows (dense as float64, CSR as it is), for ``width`` numbers of work a row and at
+    most so many ``numbers`` a block."""
+    step = max(1, numbers // width)
     first = 0
     for large in p.rows.blocks():
         for start in range(0, large.shape[0], step):
@@ -166,8 +167,9 @@ def frame_of(where: str, p: Problem) -> Eigenframe:
 class Streamed:
     """N through the rows of X: O(n d^2 + d^3) a product, O(d^2) memory."""
 
-    def __init__(self, frame: Eigenframe) -> None:
+    def __init__(self, frame: Eigenframe, numbers: int = BLOCK_NUMBERS) -> None:
         self.frame = frame
+        self.numbers = numbers
         self.triangle = Triangle(frame.rank)
         self.pull = frame.basis.T @ frame.p.combine(frame.residual) / frame.p.n  # c
         second = self._mean_square(lambda rows, block: frame.residual[rows] ** 2)
@@ -178,7 +180,7 @@ class Streamed:
         p = self.frame.p
         basis = self.frame.basis
         total = np.zeros((p.d, p.d))
-        for rows, block in row_blocks(p, p.d):
+        for rows, block in row_blocks(p, p.d, self.numbers):
             weights = weigh(rows, block)
             if p.sparse:
                 total += (block.T @ (sp.diags_array(weights) @ block)).toarray()
@@ -222,13 +224,13 @@ class Tabulated:
     On packed second moments P and means m, ``N = quartic P + cubic m + constant``.
     """
 
-    def __init__(self, frame: Eigenframe) -> None:
+    def __init__(self, frame: Eigenframe, numbers: int = BLOCK_NUMBERS) -> None:
         self.triangle = t = Triangle(frame.rank)
         quartic = np.zeros((t.D, t.D))
         cubic = np.zeros((t.D, t.d))
         constant = np.zeros(t.D)
         pull = np.zeros(t.d)
-        for rows, block in row_blocks(frame.p, t.D):
+        for rows, block in row_blocks(frame.p, t.D, numbers):
             Z = block @ frame.basis
             r = frame.residual[rows]
             squares = t.squares(Z)

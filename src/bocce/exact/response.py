@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh, solve
@@ -10,8 +11,24 @@ from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
 from .moments import FloatArray, RowNoise
 
-LAPACK_SIZE = 400  # up to this D all eigenvalues are cheaper than an iteration
-MOST_PRODUCTS = 2000  # after which a solve gives up
+
+@dataclass(frozen=True)
+class IterationLimits:
+    """When an iteration takes the place of a dense matrix, and when it gives up.
+
+    Attributes
+    ----------
+    dense : int
+        Up to this D all eigenvalues by LAPACK are cheaper than an iteration.
+    products : int
+        The most products of a solve by conjugate gradients.
+    """
+
+    dense: int = 400
+    products: int = 2000
+
+
+LIMITS = IterationLimits()
 
 
 def response(
@@ -75,7 +92,7 @@ def _matrix(apply: Callable[[FloatArray], FloatArray], D: int) -> FloatArray:
     return np.column_stack([apply(column) for column in np.eye(D)])
 
 
-def perron(noise: RowNoise, G: FloatArray) -> float:
+def perron(noise: RowNoise, G: FloatArray, limits: IterationLimits = LIMITS) -> float:
     """Spectral radius of Q -> N_h(G o Q).
 
     The map keeps positive semidefinite matrices so (Krein and Rutman: its radius is an eigenvalue),
@@ -83,7 +100,7 @@ def perron(noise: RowNoise, G: FloatArray) -> float:
     """
     D = noise.triangle.D
     root, apply = _scaled(noise, G)
-    if D <= LAPACK_SIZE:
+    if limits.dense >= D:
         top = [D - 1, D - 1]
         return float(eigh(_matrix(apply, D), eigvals_only=True, subset_by_index=top)[0])
     # its product with the answer is a trace, > 0
@@ -94,23 +111,25 @@ def perron(noise: RowNoise, G: FloatArray) -> float:
     )
 
 
-def injected(noise: RowNoise, G: FloatArray, strength: float) -> FloatArray:
+def injected(
+    noise: RowNoise, G: FloatArray, strength: float, limits: IterationLimits = LIMITS
+) -> FloatArray:
     """Diagonal of the q that solves q = strength (N_h(G o q) + S)."""
     triangle = noise.triangle
     root, apply = _scaled(noise, G)
     at_minimiser = noise.covariance(np.zeros((triangle.d, triangle.d)), np.zeros(triangle.d))
     right = strength * root * triangle.pack(at_minimiser)
-    if triangle.D <= LAPACK_SIZE:
+    if limits.dense >= triangle.D:
         system = np.eye(triangle.D) - strength * _matrix(apply, triangle.D)
         solution = solve(system, right, assume_a="pos")
     else:
         operator = LinearOperator(
             (triangle.D, triangle.D), matvec=lambda q: q - strength * apply(q), dtype=np.float64
         )
-        solution, failed = cg(operator, right, rtol=1e-12, maxiter=MOST_PRODUCTS)
+        solution, failed = cg(operator, right, rtol=1e-12, maxiter=limits.products)
         if failed:
             raise ArithmeticError(
                 "stationary: the covariance did not settle to 1e-12 in "
-                f"{MOST_PRODUCTS} products, b is too near b_c; take more rows a batch."
+                f"{limits.products} products, b is too near b_c; take more rows a batch."
             )
     return np.asarray(triangle.unpack(solution / root).diagonal())
