@@ -385,7 +385,7 @@ CASES = [
     ),
     Case(
         "batches of dense rows: rows of whole cache lines",
-        {"bocce.engines.numba.pack.OWN_BYTES": 0},
+        {"bocce.engines.numba.pack._copy": nothing},
         ("cancer, batches", "wide, batches"),
     ),
     Case(

@@ -8,6 +8,7 @@ import pytest
 
 import bocce
 from bocce.losses import REGISTRY
+from helpers import limited
 
 N, D = 120, 5
 LOSSES = list(REGISTRY)
@@ -52,16 +53,15 @@ def on(device, dtype=None):
     return make
 
 
-def pair(loss, make, l2=1e-2, dtype=np.float64, weighted=True, intercept=True):
-    """The same problem of NumPy's arrays and of ``make``'s."""
+def pair(loss, make, l2=1e-2, dtype=np.float64, weighted=True, intercept=True, numbers=None):
+    """The same problem of NumPy's arrays and of ``make``'s, in blocks of so many numbers."""
     X = design(dtype)
     y = targets(loss, X)
     weight = np.linspace(0.5, 2.0, N) if weighted else None
     theirs = None if weight is None else make(weight)
-    return (
-        bocce.Problem(X, y, loss, l2, sample_weight=weight, intercept=intercept),
-        bocce.Problem(make(X), make(y), loss, l2, sample_weight=theirs, intercept=intercept),
-    )
+    p = bocce.Problem(X, y, loss, l2, sample_weight=weight, intercept=intercept)
+    q = bocce.Problem(make(X), make(y), loss, l2, sample_weight=theirs, intercept=intercept)
+    return p, q if numbers is None else limited(q, on_device=numbers)
 
 
 def somewhere(p):

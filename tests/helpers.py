@@ -12,6 +12,7 @@ import bocce
 from bocce.engines import Recorder, State, record_steps
 from bocce.engines.numba import CompiledEngine
 from bocce.engines.reference import ReferenceEngine
+from bocce.rows import ArrayRows, Dense, RowLimits
 from bocce.schedules import REGISTRY
 
 KINDS = ("dense", "fortran", "strided", "float32", "csr", "csr32")
@@ -47,6 +48,24 @@ def problem(loss: str, X, l2: float = 0.0, seed: int = 1):
         labels[:2] = "a", "b"
         y = labels
     return bocce.Problem(X, y, loss, l2=l2)
+
+
+def without_gram(p):
+    """The problem as if its Gram matrix were too large: sums over all rows are not formed."""
+    return p.with_fields(limits=dataclasses.replace(p.limits, gram_columns=0))
+
+
+def limited(p, **sizes):
+    """The problem with other limits for its rows, as if these were many."""
+    limits = RowLimits(**sizes)
+    if isinstance(p.given, ArrayRows):
+        return p.with_fields(given=ArrayRows(p.given.store, limits=limits))
+    return p.with_fields(given=Dense(p.X, limits))
+
+
+def where_it_lies(p):
+    """The problem as large data have it: no copy of the rows, no Gram matrix."""
+    return without_gram(limited(p, copied=0))
 
 
 def constants(p, b: int, kappa: float = 20.0) -> dict:

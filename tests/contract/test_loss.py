@@ -24,7 +24,16 @@ from bocce.engines.numba.sums import RowSums, sum_rows
 from bocce.losses import REGISTRY
 from bocce.problems import Frame, Line, Problem
 from bocce.rows import Scaled
-from helpers import accepted, assert_same_steps, constants, design, schedule
+from helpers import (
+    accepted,
+    assert_same_steps,
+    constants,
+    design,
+    limited,
+    schedule,
+    where_it_lies,
+    without_gram,
+)
 from pairwise import pairwise
 from refusal import refused
 
@@ -259,10 +268,11 @@ def test_gradient_is_the_derivative_of_value(name, stored, extras):
 
 @each
 @pytest.mark.parametrize("extras", EXTRAS)
-@pytest.mark.parametrize("columns", [1024, 0], ids=["solve", "CG"])
-def test_the_minimiser_is_stationary(name, extras, columns, monkeypatch):
-    monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", columns)
+@pytest.mark.parametrize("gram", [True, False], ids=["solve", "CG"])
+def test_the_minimiser_is_stationary(name, extras, gram):
     p = problem(name, **EXTRAS[extras])
+    if not gram:
+        p = without_gram(p)
     first = np.linalg.norm(p.gradient(np.zeros(p.width)))
     assert np.linalg.norm(p.gradient(p.minimiser())) <= 1e-9 * first
 
@@ -334,9 +344,8 @@ def test_compiled_steps_are_the_reference_steps(name, stored, extras, b):
 @each
 @pytest.mark.parametrize("b", BATCHES)
 @pytest.mark.parametrize("intercept", [True, False])
-def test_compiled_steps_on_scaled_rows(name, intercept, b, monkeypatch):
-    monkeypatch.setattr("bocce.rows.dense.COPIED_BYTES", 0)
-    outer = problem(name, 5.0 + 30.0 * design("dense"), intercept=intercept)
+def test_compiled_steps_on_scaled_rows(name, intercept, b):
+    outer = limited(problem(name, 5.0 + 30.0 * design("dense"), intercept=intercept), copied=0)
     p = Frame.of(outer).problem(outer)
     if isinstance(p.rows, Scaled):
         assert_same_steps(p, schedule("nesterov", 7, values(p, b)), b)
@@ -355,11 +364,9 @@ def test_compiled_steps_that_touch_few_columns(name, b, intercept):
 
 @each
 @pytest.mark.parametrize("b", [10, 25, N])
-def test_compiled_steps_where_the_rows_lie(name, b, monkeypatch):
+def test_compiled_steps_where_the_rows_lie(name, b):
     """What large data take: no padded copy, no Gram matrix."""
-    monkeypatch.setattr("bocce.engines.numba.pack.OWN_BYTES", 0)
-    monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
-    p = problem(name, **EXTRAS["weights"])
+    p = where_it_lies(problem(name, **EXTRAS["weights"]))
     assert_same_steps(p, schedule("shb", 7, values(p, b)), b)
 
 

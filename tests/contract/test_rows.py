@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bocce.rows import KINDS, ArrayRows, Csr, Dense, FileRows, Scaled, ScaledCsr, dense, rows_of
+from bocce.rows import KINDS, ArrayRows, Csr, Dense, FileRows, RowLimits, Scaled, ScaledCsr, rows_of
 from helpers import design
 from tables_on_disk import parts_on_disk
 
@@ -25,25 +25,24 @@ def on_device(folder):
     return ArrayRows.of(pytest.importorskip("array_api_strict").asarray(design("dense")))
 
 
+SMALL = RowLimits(block=256, made=256)  # several blocks
 STORED = {
-    "dense": lambda folder: Dense(design("dense")),
-    "float32": lambda folder: Dense(design("float32")),
-    "fortran": lambda folder: Dense(design("fortran")),
+    "dense": lambda folder: Dense(design("dense"), SMALL),
+    "float32": lambda folder: Dense(design("float32"), SMALL),
+    "fortran": lambda folder: Dense(design("fortran"), SMALL),
     "csr": lambda folder: Csr(design("csr")),
     "csr32": lambda folder: Csr(design("csr32")),
     "csr, scaled": lambda folder: Csr(design("csr")).scaled(SCALE, 0.0),
     "csr32, unit": lambda folder: Csr(design("csr32")).scaled(SCALE, 2.0),
-    "scaled": lambda folder: Scaled(design("dense"), CENTRE, SCALE, 0.0),
-    "scaled, unit": lambda folder: Scaled(design("float32"), CENTRE, SCALE, 2.0),
+    "scaled": lambda folder: Scaled(design("dense"), CENTRE, SCALE, 0.0, SMALL),
+    "scaled, unit": lambda folder: Scaled(design("float32"), CENTRE, SCALE, 2.0, SMALL),
     "array": on_device,
     "file": on_disk,
 }
 
 
 @pytest.fixture(params=STORED)
-def rows(request, tmp_path, monkeypatch):
-    monkeypatch.setattr(dense, "BLOCK_BYTES", 256)  # several blocks
-    monkeypatch.setattr(dense, "MADE_BYTES", 256)
+def rows(request, tmp_path):
     return STORED[request.param](tmp_path)
 
 
@@ -156,10 +155,9 @@ def test_a_column_of_ones(rows):
         np.testing.assert_allclose(wider.combine(w[:3], chosen), w[:3] @ expected[chosen])
 
 
-def test_large_rows_are_not_copied_for_a_column(monkeypatch):
-    monkeypatch.setattr(dense, "COPIED_BYTES", 0)
+def test_large_rows_are_not_copied_for_a_column():
     X = design("dense")
-    wider = Dense(X).with_column()
+    wider = Dense(X, RowLimits(copied=0)).with_column()
     assert isinstance(wider, Scaled)
     assert np.shares_memory(wider.X, X)
     np.testing.assert_allclose(written_out(wider), np.c_[X, np.ones(N)])

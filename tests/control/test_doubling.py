@@ -13,7 +13,7 @@ from bocce.engines import State
 from bocce.engines.numba import CompiledEngine
 from bocce.engines.reference import ReferenceEngine
 from bocce.problems import Look
-from helpers import constants, design, misjudged, problem, recorder, schedule
+from helpers import constants, design, misjudged, problem, recorder, schedule, without_gram
 
 
 def regression(kappa=50.0, noise=0.1, design_="haar", n=600, d=6):
@@ -56,10 +56,11 @@ def test_least_squares_ends_on_all_rows_after_one_stage_of_batches(b, noise):
 def test_batches_first_then_all_rows(monkeypatch, gram, b):
     """Where a Gram matrix is out of reach: Lanczos; noise makes way for the plane."""
     if not gram:
-        monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
         monkeypatch.setattr("bocce.run.controllers.batches_pay", lambda p: True)
     X, y = regression(noise=1.0)
     p = bocce.LeastSquares(X, y, l2=0.1)
+    if not gram:
+        p = without_gram(p)
     seen = []
     r = bocce.minimize(p, "auto", tol=1e-6, batch_size=b, callback=seen.append)
     assert r.status == "converged"
@@ -70,11 +71,10 @@ def test_batches_first_then_all_rows(monkeypatch, gram, b):
     assert [now.k for now in seen] == r.history["k"].tolist()
 
 
-def test_no_noise_needs_no_full_batch(monkeypatch):
+def test_no_noise_needs_no_full_batch():
     """Where no sums over all rows are known."""
-    monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
     X, y = regression(noise=0.0)
-    p = bocce.LeastSquares(X, y)
+    p = without_gram(bocce.LeastSquares(X, y))
     r = bocce.minimize(p, "auto", tol=1e-8, batch_size=40, record_every="auto")
     assert r.status == "converged"
     assert r.history["gradient_evaluations"][-1] == 40 * r.n_iter

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import bocce
 from bocce import sampling
 from bocce.data.read.files import in_parts
-from bocce.problems import FileProblem, parts
-from bocce.problems import objective as room
+from bocce.problems import FileProblem, ProblemLimits
 from tables_on_disk import parts_on_disk
 from tables_on_disk import whole as whole_of
 
@@ -85,11 +84,10 @@ def test_one_pass_gives_all_constants_but_the_leverage(pair, monkeypatch):
     assert read == 2 * list(range(p.units))  # kappa~ needs A^-1 first
 
 
-def test_many_columns_go_without_a_gram_matrix(pair, monkeypatch):
+def test_many_columns_go_without_a_gram_matrix(pair):
     p, q = pair
     exact = q.constants()
-    for module in (room, parts):
-        monkeypatch.setattr(module, "GRAM_COLUMNS", D - 1)
+    p = p.with_fields(limits=ProblemLimits(gram_columns=D - 1))
     constants = p.constants()
     assert not constants.exact
     assert exact.L <= constants.L <= constants.L_max == pytest.approx(exact.L_max)

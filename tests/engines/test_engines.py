@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 import bocce
-from bocce.engines.numba import CompiledEngine, loop, pack, scaled
+from bocce.engines.numba import CompiledEngine, loop, scaled
 from bocce.engines.numba.loss import slope as slope_of
 from bocce.engines.reference import ReferenceEngine
 from bocce.losses import Logistic
@@ -24,6 +24,7 @@ from helpers import (
     problem,
     recorder,
     schedule,
+    where_it_lies,
 )
 from pairwise import pairwise
 
@@ -73,11 +74,9 @@ def test_memory_mapped_rows(tmp_path, loss):
 @pytest.mark.parametrize("b", [1, 10, 16, 29, 30])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("kind", ["dense", "float32"])
-def test_rows_where_they_lie_and_no_gram(monkeypatch, kind, loss, b):
+def test_rows_where_they_lie_and_no_gram(kind, loss, b):
     """What large data take: no padded copy, no Gram matrix."""
-    monkeypatch.setattr(pack, "OWN_BYTES", 0)
-    monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
-    p = problem(loss, design(kind), l2=0.1)
+    p = where_it_lies(problem(loss, design(kind), l2=0.1))
     engine = CompiledEngine(p, b, 0, "independent")
     assert np.shares_memory(engine.rows.X, p.X)
     assert not engine.objective.has_gram

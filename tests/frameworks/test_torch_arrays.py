@@ -10,10 +10,10 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import bocce
 from array_estimators import ESTIMATORS, SAID
-from array_problems import LOSSES, N, design, pair, somewhere, targets
+from array_problems import LOSSES, D, N, design, pair, somewhere, targets
 from bocce.losses import REGISTRY
 from bocce.losses.lifted import derivatives
-from bocce.rows import arrays, host
+from bocce.rows import host
 from bocce.rows.backend import namespace
 from bocce.sklearn import HeavyBallClassifier
 from refusal import refused
@@ -50,9 +50,8 @@ def test_a_loss_on_tensors_is_that_on_arrays(loss):
 
 @pytest.mark.parametrize("blocks", [1, 5])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_minimize_ends_where_it_does_on_numpy(loss, blocks, monkeypatch):
-    p, q = pair(loss, tensor)
-    monkeypatch.setattr(arrays, "NUMBERS_ON_DEVICE", -(-N * p.d // blocks))
+def test_minimize_ends_where_it_does_on_numpy(loss, blocks):
+    p, q = pair(loss, tensor, numbers=-(-N * D // blocks))
     w = somewhere(p)
     assert q.value(w) == pytest.approx(p.value(w), rel=1e-12)
     np.testing.assert_allclose(q.gradient(w), p.gradient(w), atol=1e-11)

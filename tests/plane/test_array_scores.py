@@ -12,17 +12,17 @@ from bocce.plane.metrics import HessianPolicy
 from bocce.plane.scores import MemoryScores
 from bocce.plane.scores.array import EPS, ArrayScores
 from bocce.problems import Frame
-from bocce.rows import arrays, host
+from bocce.rows import host
 
 STEPS = 6
 
 
 @pytest.fixture(params=["one block", "many blocks"])
-def blocks(request, monkeypatch):
-    if request.param == "many blocks":
-        monkeypatch.setattr(arrays, "NUMBERS_ON_DEVICE", 70)
+def numbers(request, monkeypatch):
+    """The numbers of X in a block."""
     # scores are compared with scores, not with sums over rows that make them unnecessary
     monkeypatch.setattr(HessianPolicy, "before_first_step", False)
+    return 70 if request.param == "many blocks" else None
 
 
 def planes(loss, make, **more):
@@ -36,8 +36,8 @@ def planes(loss, make, **more):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_step_is_that_on_numpy(loss, device, blocks):
-    ours, theirs = planes(loss, on(device))
+def test_every_step_is_that_on_numpy(loss, device, numbers):
+    ours, theirs = planes(loss, on(device), numbers=numbers)
     assert isinstance(ours.scores, MemoryScores)
     assert isinstance(theirs.scores, ArrayScores)
     first = ours.norm
@@ -53,8 +53,8 @@ def test_every_step_is_that_on_numpy(loss, device, blocks):
 
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_each_answer_is_that_of_numpy(loss, weighted, blocks):
-    p, q = pair(loss, on("CPU_DEVICE"), weighted=weighted)
+def test_each_answer_is_that_of_numpy(loss, weighted, numbers):
+    p, q = pair(loss, on("CPU_DEVICE"), weighted=weighted, numbers=numbers)
     ours, theirs = (scores_for(r, 2, p.shape[1:], None, 1 << 32) for r in (p, q))
     w, d = somewhere(p), somewhere(p)[::-1].copy()
 
@@ -89,8 +89,8 @@ def test_each_answer_is_that_of_numpy(loss, weighted, blocks):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_run_goes_on_bit_for_bit(loss, blocks):
-    _, plane = planes(loss, on("device1"))
+def test_a_run_goes_on_bit_for_bit(loss, numbers):
+    _, plane = planes(loss, on("device1"), numbers=numbers)
     for _ in range(3):
         plane.step()
     again = PlaneRun.from_state(plane.problem, plane.state_dict())

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import array_api_strict as strict
 import numpy as np
 import pandas as pd
 import pytest
 
 import bocce
-from array_problems import DEVICES, LOSSES, D, N, design, on, pair, somewhere, targets
+from array_problems import DEVICES, LOSSES, D, N, design, on, somewhere, targets
+from array_problems import pair as made
 from bocce.losses import REGISTRY
 from bocce.problems import Problem
 from bocce.problems.arrays import ArrayProblem
-from bocce.rows import arrays
 from refusal import refused
 
+pair = partial(made, numbers=200)  # several blocks
 BATCHED = [name for name in LOSSES if REGISTRY[name].curvature is not None]
-
-
-@pytest.fixture(autouse=True)
-def several_blocks(monkeypatch):
-    monkeypatch.setattr(arrays, "NUMBERS_ON_DEVICE", 200)
 
 
 @pytest.mark.parametrize("device", DEVICES)

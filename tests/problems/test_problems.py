@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize_scalar
 
 from bocce import LeastSquares, Logistic
-from bocce.problems import objective as room
-from bocce.rows import dense
+from bocce.problems import ProblemLimits
+from bocce.rows import Dense, RowLimits
 
 FEW = settings(max_examples=40, deadline=None)
 BOTH = pytest.mark.parametrize("kind", [LeastSquares, Logistic])
@@ -86,11 +86,12 @@ STORED = {
 
 @BOTH
 @pytest.mark.parametrize("stored", STORED)
-def test_value_and_gradient_are_the_dense_formulas(kind, stored, tmp_path, monkeypatch):
-    monkeypatch.setattr(dense, "BLOCK_BYTES", 256)  # several blocks
+def test_value_and_gradient_are_the_dense_formulas(kind, stored, tmp_path):
     X, l2 = values(1), 0.3
     y = targets(kind, 2, 23)
     p = kind(STORED[stored](X, tmp_path), y, l2=l2)
+    if not p.sparse:
+        p = p.with_fields(given=Dense(p.X, RowLimits(block=256)))  # several blocks
     assert (p.n, p.d, p.l2) == (23, 5, 0.3)
     rows = np.array([0, 3, 4, 7, 8, 9, 15, 22])
     for w in np.random.default_rng(3).standard_normal((3, 5)):
@@ -186,6 +187,11 @@ def test_targets_are_the_callers_no_longer(kind):
 # -- minimisers: the certificate is a zero gradient -----------------------------------------
 
 
+def limited(p, columns):
+    """The problem where a Gram matrix is formed for at most so many columns."""
+    return p.with_fields(limits=ProblemLimits(gram_columns=columns))
+
+
 def certificate(p):
     """||grad f(w*)|| over the root mean square of the rows' gradients at 0."""
     return np.linalg.norm(p.gradient(p.minimiser())) / np.sqrt(
@@ -215,11 +221,9 @@ def designs(draw, least=1):
 @given(designs(), st.sampled_from([0.0, 1e-3, 1.0]))
 def test_least_squares_minimiser(columns, design, l2):
     X, y = design
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(room, "GRAM_COLUMNS", columns)
-        p = LeastSquares(X, y, l2=l2)
-        assert certificate(p) < 1e-9
-        w = p.minimiser()
+    p = limited(LeastSquares(X, y, l2=l2), columns)
+    assert certificate(p) < 1e-9
+    w = p.minimiser()
     dense = X.toarray() if sp.issparse(X) else X
     n, d = dense.shape
     augmented = np.vstack([dense, np.sqrt(n * l2) * np.eye(d)])
@@ -233,26 +237,22 @@ def test_least_squares_minimiser(columns, design, l2):
 def test_logistic_minimiser(columns, design, l2):
     X, y = design
     y[:2] = -1, 1  # both labels occur
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(room, "GRAM_COLUMNS", columns)
-        assert certificate(Logistic(X, y > 0, l2=l2)) < 1e-9
+    assert certificate(limited(Logistic(X, y > 0, l2=l2), columns)) < 1e-9
 
 
 @pytest.mark.parametrize("columns", [1024, 0], ids=["solve", "CG"])
 @pytest.mark.parametrize("scale", [1e-10, 1.0, 1e6])
-def test_logistic_minimiser_without_l2_scales_with_the_data(columns, scale, monkeypatch):
-    monkeypatch.setattr(room, "GRAM_COLUMNS", columns)
+def test_logistic_minimiser_without_l2_scales_with_the_data(columns, scale):
     X, y = values(11, n=60), targets(Logistic, 12, 60)
-    expected = Logistic(X, y).minimiser()
-    p = Logistic(scale * X, y)
+    expected = limited(Logistic(X, y), columns).minimiser()
+    p = limited(Logistic(scale * X, y), columns)
     assert certificate(p) < 1e-9
     assert p.minimiser() * scale == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("columns", [1024, 0], ids=["solve", "CG"])
 @pytest.mark.parametrize("case", ["separable", "more columns than rows", "half separable"])
-def test_separable_data_without_l2_have_no_minimiser(case, columns, monkeypatch):
-    monkeypatch.setattr(room, "GRAM_COLUMNS", columns)
+def test_separable_data_without_l2_have_no_minimiser(case, columns):
     rng = np.random.default_rng(13)
     X = rng.standard_normal((20, 2) if case != "more columns than rows" else (5, 8))
     y = X[:, 0] > 0
@@ -260,15 +260,14 @@ def test_separable_data_without_l2_have_no_minimiser(case, columns, monkeypatch)
         X = np.vstack([np.abs(X[:, :1]) * [1, 0], [[0, 1], [0, 1]]])
         y = np.arange(22) != 21
     with pytest.raises(ValueError, match=r"^Logistic: l2=0.0 leaves no finite minimiser.*l2=1e-4"):
-        Logistic(X, y).minimiser()
-    assert certificate(Logistic(X, y, l2=1e-4)) < 1e-9
+        limited(Logistic(X, y), columns).minimiser()
+    assert certificate(limited(Logistic(X, y, l2=1e-4), columns)) < 1e-9
 
 
-def test_ill_conditioned_lsqr(monkeypatch):
-    monkeypatch.setattr(room, "GRAM_COLUMNS", 0)
+def test_ill_conditioned_lsqr():
     rng = np.random.default_rng(14)
     U, _ = np.linalg.qr(rng.standard_normal((80, 12)))
-    p = LeastSquares(U * np.geomspace(1, 1e4, 12), rng.standard_normal(80))
+    p = limited(LeastSquares(U * np.geomspace(1, 1e4, 12), rng.standard_normal(80)), 0)
     assert certificate(p) < 1e-9
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bocce import LeastSquares, Logistic
-from bocce.problems import curvature
-from bocce.problems import objective as room
+from bocce.problems import ProblemLimits, curvature
+from helpers import without_gram
 
 FEW = settings(max_examples=60, deadline=None)
 ROUNDING = 1e-12
@@ -133,17 +133,11 @@ def test_logistic_constants_bound_the_hessian(design, l2, seed):
 # -- Lanczos --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def no_gram(monkeypatch):
-    monkeypatch.setattr(room, "GRAM_COLUMNS", 0)
-
-
-@pytest.mark.usefixtures("no_gram")
 @settings(max_examples=150, deadline=None)
 @given(designs(most=60), st.sampled_from([0.0, 0.1]), st.sampled_from([LeastSquares, Logistic]))
 def test_lanczos_never_under_estimates(design, l2, kind):
     dense, X = design
-    p = problem(kind, X, l2)
+    p = without_gram(problem(kind, X, l2))
     c = p.constants()
     true = p.loss.curvature * np.linalg.norm(dense, 2) ** 2 / dense.shape[0] + l2
     assert not c.exact
@@ -161,14 +155,13 @@ SPECTRA = {
 }
 
 
-@pytest.mark.usefixtures("no_gram")
 @pytest.mark.parametrize("spectrum", SPECTRA)
 @pytest.mark.parametrize("d", [20, 300, 3000])
 def test_lanczos_is_within_its_margin(spectrum, d):
     """X is diagonal, X^T X/n has the spectrum itself: L exceeds 1 by margin and residual."""
     eigenvalues = SPECTRA[spectrum](d)
     X = sp.diags_array(np.sqrt(d * np.random.default_rng(3).permutation(eigenvalues)))
-    p = problem(LeastSquares, X.tocsr())
+    p = without_gram(problem(LeastSquares, X.tocsr()))
     c = p.constants()
     values, _, residual = curvature.lanczos(p)
     ritz = values[-1]
@@ -177,24 +170,22 @@ def test_lanczos_is_within_its_margin(spectrum, d):
     assert c.L <= 1.25
 
 
-@pytest.mark.usefixtures("no_gram")
 def test_lanczos_of_one_row_is_capped_by_the_trace():
     X = np.full((1, 7), 2.0)
-    c = problem(LeastSquares, X).constants()
+    c = without_gram(problem(LeastSquares, X)).constants()
     assert pytest.approx(28.0, rel=1e-12) == c.L
 
 
-@pytest.mark.usefixtures("no_gram")
 def test_lanczos_of_nothing():
-    c = problem(LeastSquares, np.zeros((3, 2)), 0.5).constants()
+    c = without_gram(problem(LeastSquares, np.zeros((3, 2)), 0.5)).constants()
     assert (c.L, c.mu, c.L_max) == (0.5, 0.5, 0.5)
 
 
-def test_which_problems_form_a_gram_matrix(monkeypatch):
-    X = np.ones((10, 4))
-    assert problem(LeastSquares, X).gram_fits
-    monkeypatch.setattr(room, "GRAM_FLOPS", 100)
-    assert not problem(LeastSquares, X).gram_fits
-    assert problem(LeastSquares, sp.csr_array((10, 4))).gram_fits, "no entry, no work"
-    monkeypatch.setattr(room, "GRAM_COLUMNS", 3)
-    assert not problem(LeastSquares, sp.csr_array((10, 4))).gram_fits
+def test_which_problems_form_a_gram_matrix():
+    dense = problem(LeastSquares, np.ones((10, 4)))
+    empty = problem(LeastSquares, sp.csr_array((10, 4)))
+    assert dense.gram_fits
+    assert not dense.with_fields(limits=ProblemLimits(gram_flops=100)).gram_fits
+    assert empty.with_fields(limits=ProblemLimits(gram_flops=100)).gram_fits, "no entry, no work"
+    assert empty.with_fields(limits=ProblemLimits(gram_columns=4)).gram_fits
+    assert not empty.with_fields(limits=ProblemLimits(gram_columns=3)).gram_fits

@@ -9,10 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bocce
-from bocce.engines.numba import CompiledEngine, pack, scaled
-from bocce.problems import Frame, Line, Problem
+from bocce.engines.numba import CompiledEngine, scaled
+from bocce.problems import Frame, Line, ProblemLimits
 from bocce.rows import Scaled
-from helpers import assert_same_steps, constants, design, schedule
+from helpers import (
+    assert_same_steps,
+    constants,
+    design,
+    limited,
+    schedule,
+    where_it_lies,
+    without_gram,
+)
 from pairwise import pairwise
 
 N, D = 30, 4
@@ -83,26 +91,23 @@ def test_engines_agree(kind, loss, b, weight):
 @pytest.mark.parametrize("b", BATCHES)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", ["dense", "float32"])
-def test_engines_agree_where_the_rows_lie(monkeypatch, kind, loss, b):
-    monkeypatch.setattr(pack, "OWN_BYTES", 0)
-    monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
-    p = made(loss, design(kind))
+def test_engines_agree_where_the_rows_lie(kind, loss, b):
+    p = where_it_lies(made(loss, design(kind)))
     assert_same_steps(p, schedule("nesterov-exp", 7, constants(p, b)), b)
 
 
 @pairwise(loss=LOSSES, b=BATCHES, gram=[True, False], weight=[True, False], intercept=[True, False])
-def test_engines_agree_on_scaled_rows(monkeypatch, loss, b, gram, weight, intercept):
-    monkeypatch.setattr("bocce.rows.dense.COPIED_BYTES", 0)
-    if not gram:
-        monkeypatch.setattr("bocce.problems.objective.GRAM_COLUMNS", 0)
+def test_engines_agree_on_scaled_rows(loss, b, gram, weight, intercept):
     X = 5.0 + design("float32") * np.float32(30.0)
-    outer = made(loss, X, penalty=None, weight=weight, intercept=intercept)
+    outer = limited(made(loss, X, penalty=None, weight=weight, intercept=intercept), copied=0)
+    if not gram:
+        outer = without_gram(outer)
     p = Frame.of(outer).problem(outer)
     assert isinstance(p.rows, Scaled)
     assert p.rows.X is outer.X
     assert_same_steps(p, schedule("nesterov", 7, constants(p, b)), b)
     copied = p.rows.take(np.arange(N))
-    q = Problem.of(copied, p.y, p.loss, p.l2, weight=p.weight, penalty=p.penalty)
+    q = p.with_rows(copied)
     assert pytest.approx(q.constants().L, rel=1e-10) == p.constants().L
     u = np.ones(p.width)
     assert p.value(u) == pytest.approx(q.value(u), rel=1e-10)
@@ -185,13 +190,12 @@ def test_constant_columns_are_not_blown_up():
     assert np.abs(Frame.of(outer).rows(outer.given).X[:, 0]).max() < 1e-15
 
 
-def test_large_data_stay_where_they_are(monkeypatch):
-    monkeypatch.setattr("bocce.rows.dense.COPIED_BYTES", 0)
-    monkeypatch.setattr("bocce.problems.frame.SAMPLE_ROWS", 4)
+def test_large_data_stay_where_they_are():
     X = np.random.default_rng(0).standard_normal((50, 3))
     X[:, 2] = 0.0
     X[3, 2] = 7e6  # nothing of it is in the sample
-    outer = bocce.LeastSquares(X, targets("squared", 50), intercept=True)
+    outer = limited(bocce.LeastSquares(X, targets("squared", 50), intercept=True), copied=0)
+    outer = outer.with_fields(limits=ProblemLimits(sample_rows=4))
     frame = Frame.of(outer)
     framed = frame.problem(outer).rows
     assert np.shares_memory(framed.X, X)
@@ -201,14 +205,13 @@ def test_large_data_stay_where_they_are(monkeypatch):
     assert r.status == "converged"
 
 
-def test_rare_columns_are_looked_for_in_a_wider_sample_and_then_in_all_rows(monkeypatch):
-    monkeypatch.setattr("bocce.problems.frame.SAMPLE_ROWS", 4)
-    monkeypatch.setattr("bocce.problems.frame.WIDER", 16)
+def test_rare_columns_are_looked_for_in_a_wider_sample_and_then_in_all_rows():
     X = np.random.default_rng(0).standard_normal((64, 4))
     X[:, 1:] = 0.0
     X[4, 1] = 1e6  # every 4th row is looked at second,
     X[5, 2] = 1e6  # and this one last
-    scale = Frame.of(bocce.LeastSquares(X, np.zeros(64))).scale
+    p = bocce.LeastSquares(X, np.zeros(64))
+    scale = Frame.of(p.with_fields(limits=ProblemLimits(sample_rows=4, rare_rows=16))).scale
     assert scale[1] == scale[2] == 2.0**-20
     assert scale[3] == 1.0
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import bocce
 from array_problems import on
-from bocce.problems import Frame, Problem
-from bocce.rows import ArrayRows, Dense, Scaled, arrays, foreign, host, rows_of
+from bocce.problems import Frame, Problem, ProblemLimits
+from bocce.rows import ArrayRows, Dense, RowLimits, Scaled, foreign, host, rows_of
 from bocce.rows.arrays import Ferried
 from bocce.rows.backend import Backend, set_row
 from refusal import refused
@@ -27,8 +27,8 @@ def numbers(seed=0):
     return rng.standard_normal((N, D)) * [1.0, 3.0, 0.1, 1.0] + [0.0, 1.0, 2.0, -3.0]
 
 
-def held(X, frame=None):
-    rows = ArrayRows.of(strict.asarray(X.copy()))
+def held(X, frame=None, numbers=7 * D):  # several blocks
+    rows = ArrayRows.of(strict.asarray(X.copy()), RowLimits(on_device=numbers))
     return rows if frame is None else rows.framed(*frame)
 
 
@@ -51,8 +51,7 @@ def frame(request):
 
 
 @pytest.fixture(params=MAKERS)
-def make(request, monkeypatch):
-    monkeypatch.setattr(arrays, "NUMBERS_ON_DEVICE", 7 * D)  # several blocks
+def make(request):
     return MAKERS[request.param]
 
 
@@ -149,11 +148,10 @@ def test_float32_far_from_zero_is_centred_before_it_is_multiplied():
     np.testing.assert_allclose(near.combine(c)[:3], (exact - centre).T @ c, atol=0.2)
 
 
-def test_sums_of_float32_rows_are_float64(monkeypatch):
+def test_sums_of_float32_rows_are_float64():
     """2^24 + 1 is not a float32: adding ones to it block by block stays exact."""
-    monkeypatch.setattr(arrays, "NUMBERS_ON_DEVICE", 1)
     X = np.ones((9, 1), dtype=np.float32)
-    rows = held(X)
+    rows = held(X, numbers=1)
     assert rows.dtype == np.float32
     c = np.array([2.0**24, *[1.0] * 8])
     assert rows.combine(c).tolist() == [2.0**24 + 8.0]
@@ -176,13 +174,15 @@ def test_the_frame_is_that_of_numpy(make, intercept):
     np.testing.assert_allclose(outer.predict(w), inner.predict(w), atol=1e-10)
 
 
-def test_a_column_that_looks_constant_in_the_sample_is_looked_at_whole(monkeypatch):
-    monkeypatch.setattr("bocce.problems.frame.SAMPLE_ROWS", 8)
+def test_a_column_that_looks_constant_in_the_sample_is_looked_at_whole():
     X = numbers()
     X[:, 1] = 0.0
     X[1, 1] = 50.0  # in no sample of every third row
     y = np.arange(N)
-    a, b = (Frame.of(Problem(rows, y, intercept=True)) for rows in (X, held(X)))
+    few = ProblemLimits(sample_rows=8)
+    a, b = (
+        Frame.of(Problem(rows, y, intercept=True).with_fields(limits=few)) for rows in (X, held(X))
+    )
     np.testing.assert_array_equal(a.scale, b.scale)
     np.testing.assert_array_equal(a.centre, b.centre)
 

@@ -1,22 +1,20 @@
 """Sums over float32 rows in float32: how wrong they may be, and how they are corrected."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bocce import LeastSquares
-from bocce.problems import Frame
-from bocce.rows import Dense, Scaled, single
+from bocce.problems import Frame, ProblemLimits
+from bocce.rows import Dense, RowLimits, Scaled
 from bocce.rows.moments import Moments
 
-
-@pytest.fixture(autouse=True)
-def also_few_rows(monkeypatch):
-    monkeypatch.setattr("bocce.rows.dense.COPIED_SINGLE", 0)
-    monkeypatch.setattr(single, "FEWEST_SUMMED", 0)
-    monkeypatch.setattr(single, "SINGLE_NUMBERS", 0)
-    monkeypatch.setattr(single, "BLOCK_ROWS", 64)
+# Few rows, too, are summed in float32 and not copied.
+FEW = RowLimits(copied_single=0, summed_single=0, single_numbers=0, single_rows=64)
+dense = partial(Dense, limits=FEW)
 
 
 def drawn(seed, n=300, d=5, spread=8, offset=3.0):
@@ -32,12 +30,12 @@ def framed(X):
     """Centre and scale as a frame has them, and an intercept."""
     centre = X.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
     scale = np.exp2(-np.rint(np.log2(np.abs(X).max(axis=0).astype(np.float64))))
-    return Scaled(X, centre, scale, 0.5)
+    return Scaled(X, centre, scale, 0.5, FEW)
 
 
 KINDS = {
-    "dense": Dense,
-    "by columns": lambda X: Dense(np.asfortranarray(X)),
+    "dense": dense,
+    "by columns": lambda X: dense(np.asfortranarray(X)),
     "scaled": framed,
     "scaled, by columns": lambda X: framed(np.asfortranarray(X)),
 }
@@ -101,23 +99,23 @@ def test_its_twin_sums_in_float64(kind, weighted):
 def test_numbers_without_squares_in_float32_are_summed_in_float64():
     X, y, _ = drawn(2, spread=0)
     for factor in (1e-25, 1e25):
-        sums = Dense(X * np.float32(factor)).rough_moments(y)
+        sums = dense(X * np.float32(factor)).rough_moments(y)
         assert sums.rough == 0
         assert sums.sound
     empty = X.copy()
     empty[:, 1] = 0.0  # vanishes in truth
-    assert Dense(empty).rough_moments(y).rough > 0
-    between = Scaled(X, X.mean(axis=0, dtype=np.float64) / 3.0, np.ones(5), 1.0)
+    assert dense(empty).rough_moments(y).rough > 0
+    between = Scaled(X, X.mean(axis=0, dtype=np.float64) / 3.0, np.ones(5), 1.0, FEW)
     assert between.rough_moments(y).rough == 0  # a centre that is no float32
-    assert Dense(X.astype(np.float64)).rough_moments(y).rough == 0
+    assert dense(X.astype(np.float64)).rough_moments(y).rough == 0
     X[3, 2] = np.nan
     with np.errstate(all="ignore"):
-        assert not Dense(X).rough_moments(y).sound
+        assert not dense(X).rough_moments(y).sound
 
 
 def test_corrected_sums_keep_what_is_known_when_columns_are_multiplied():
     X, y, _ = drawn(3)
-    sums = Dense(X).rough_moments(y)
+    sums = dense(X).rough_moments(y)
     fixed = sums.through(sums.minimum(np.zeros(5)), np.zeros(5), 0.25, 10)
     factors = 2.0 ** np.arange(5)
     scaled = fixed.scaled(factors)
@@ -127,10 +125,11 @@ def test_corrected_sums_keep_what_is_known_when_columns_are_multiplied():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_problem_corrects_its_sums(weighted, monkeypatch):
-    monkeypatch.setattr("bocce.problems.objective.LOOKED_AT", 700)  # several blocks
+def test_a_problem_corrects_its_sums(weighted):
     X, y, c = drawn(4, offset=100.0)
-    p = LeastSquares(X, y, l2=1e-3, intercept=True, sample_weight=c if weighted else None)
+    weight = c if weighted else None
+    p = LeastSquares(dense(X), y, l2=1e-3, intercept=True, sample_weight=weight)
+    p = p.with_fields(limits=ProblemLimits(corrected=700))  # several blocks
     inner = Frame.of(p).problem(p)
     sums = inner.sums
     assert sums.corrected

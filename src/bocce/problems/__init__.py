@@ -3,11 +3,11 @@
 from .arrays import ArrayProblem as ArrayProblem
 from .curvature import Constants
 from .frame import Frame as Frame
+from .limits import ProblemLimits as ProblemLimits
 from .line import Line
 from .look import Look, NotFinite, norm
 from .minimum import Noise
 from .named import LeastSquares, Logistic
-from .objective import GRAM_COLUMNS as GRAM_COLUMNS
 from .parts import FileProblem as FileProblem
 from .parts import PartedProblem as PartedProblem
 from .path_cache import PathCache as PathCache

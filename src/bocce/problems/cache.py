@@ -15,6 +15,7 @@ T = TypeVar("T")
 # that depend on its aspect are computed again. Fields that are not listed change no result.
 ASPECTS = {
     "given": "rows",
+    "limits": "rows",
     "frame": "rows",
     "weight": "weights",
     "y": "targets",

@@ -17,15 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..rows import Array, Held, Rows
+from .limits import LIMITS, ProblemLimits
 from .problem import Problem
 
-# Centre and scale are taken from this many rows, where there are more ...
-SAMPLE_ROWS = 1 << 12
-# ... and of wide rows from a quarter of them: so many numbers say enough of what columns are like.
-# (Ridge regression on 10,000 x 300 takes 1.1 times as long with 4,096 rows.)
-SAMPLE_NUMBERS = 1 << 18
-# A column that is constant in the sample is looked at in this many rows.
-WIDER = 1 << 16
 # Columns are scaled where the diagonal of the Hessian becomes this many times more even.
 BETTER = 2.0
 # A column whose spread is below this share of its size is constant: the rest is rounding.
@@ -74,7 +68,7 @@ class Frame:
         ):  # overflow is reported with the first gradient
             if rows.sparse:
                 return cls._of_sparse(p, rows, ridge)
-            return cls._of_dense(rows.sampled, p.weight, ridge, p.intercept)
+            return cls._of_dense(rows.sampled, p.weight, ridge, p.intercept, limits=p.limits)
 
     @classmethod
     def _of_parts(cls, p: Any, ridge: Array) -> Frame:
@@ -109,9 +103,11 @@ class Frame:
         ridge: Array,
         intercept: bool,
         units: Array | None = None,
+        limits: ProblemLimits = LIMITS,
     ) -> Frame:
         """``units``: numbers to multiply the columns by first, where squares would overflow."""
-        most = min(SAMPLE_ROWS, max(SAMPLE_ROWS // 4, SAMPLE_NUMBERS // max(1, X.shape[1])))
+        enough = limits.sample_numbers // max(1, X.shape[1])
+        most = min(limits.sample_rows, max(limits.sample_rows // 4, enough))
         rows = slice(None, None, -(-X.shape[0] // most))
         sample = np.asarray(X[rows], dtype=np.float64)
         if units is not None:
@@ -134,12 +130,12 @@ class Frame:
         if units is None and not usual.all():
             units = _units(np.asarray(X[rows], dtype=np.float64), ridge)
             if (units != 1.0).any():
-                inner = cls._of_dense(X, weight, ridge * units * units, intercept, units)
+                inner = cls._of_dense(X, weight, ridge * units * units, intercept, units, limits)
                 return inner._times(units)
             units = None
         flat = spread2 <= np.square(CONSTANT_SPREAD * centre)
         stride = np.full(X.shape[1], rows.step)  # of the rows that say what a column is like
-        for step in sorted({1, -(-X.shape[0] // WIDER)}, reverse=True):
+        for step in sorted({1, -(-X.shape[0] // limits.rare_rows)}, reverse=True):
             if rows.step > step and flat.any():  # rare in the sample, perhaps not in the data
                 stride[flat] = step
                 more = np.asarray(X[::step, flat], dtype=np.float64)

@@ -15,6 +15,7 @@ from . import curvature, minimum
 from ._input import check_point
 from .cache import Immutable, depends_on
 from .curvature import Constants
+from .limits import LIMITS, ProblemLimits
 from .look import Look
 from .minimum import Noise, Pilot
 from .path_cache import PathCache
@@ -22,11 +23,8 @@ from .path_cache import PathCache
 if TYPE_CHECKING:
     from .problem import Problem
 
-GRAM_COLUMNS = 1024  # A d x d matrix is formed for at most this many columns.
-LOOKED_AT = 1 << 17  # numbers of the rows that correct sums in float32, at a time
 # A residual below this share of its target and its prediction is rounding.
 ROUNDED_RESIDUAL = 1e-12
-GRAM_FLOPS = 1e11  # A d x d matrix is formed with at most this many multiplications.
 
 
 class Objective(Immutable):
@@ -55,6 +53,7 @@ class Objective(Immutable):
     scores: Any = None  # the scores of a run on the plane, for rows in other processes
     handed_on: PathCache | None = None  # results that runs on the same rows leave to the next one
     shared_gram: Moments | None = None  # the sums of a problem with the same rows, other targets
+    limits: ProblemLimits = LIMITS
     adapts = False  # are parameters of the loss left to the residuals of the fit?
     avoid_gram = False  # would a Gram matrix cost more than the one pass that is made?
     kinds: ClassVar[list[tuple[Callable[[object], bool], type[Problem]]]] = []
@@ -277,7 +276,7 @@ class Objective(Immutable):
         """Sums of float32, exact at about the minimum: one more look at the rows, a block that
         stays in the cache at a time."""
         w = sums.minimum(self.ridges)
-        step = max(1, LOOKED_AT // self.width)
+        step = max(1, self.limits.corrected // self.width)
         gradient = np.zeros(self.width)
         value = 0.0
         for start in range(0, self.n, step):
@@ -293,7 +292,8 @@ class Objective(Immutable):
     @property
     def gram_fits(self) -> bool:
         """Is the matrix of all pairs of columns cheap enough to form?"""
-        return self.width <= GRAM_COLUMNS and 2.0 * self.rows.cost * self.width <= GRAM_FLOPS
+        flops = 2.0 * self.rows.cost * self.width
+        return self.width <= self.limits.gram_columns and flops <= self.limits.gram_flops
 
     @property
     def has_gram(self) -> bool:
@@ -474,7 +474,7 @@ class Objective(Immutable):
     def with_rows(self, rows: Rows, **changed: Any) -> Problem:
         """The same objective on other rows; ``changed`` are the fields that differ. The rows have
         the intercept's column unless ``has_column=False`` is given."""
-        names = ("y", "offset", "loss", "l2", "weight", "penalty", "classes", "intercept")
+        names = ("y", "offset", "loss", "l2", "weight", "penalty", "classes", "intercept", "limits")
         kept = {name: getattr(self, name) for name in names if name not in changed}
         usual = self.kinds[0][1]
         return usual.of(rows, **kept, **changed)

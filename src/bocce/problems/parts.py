@@ -20,7 +20,6 @@ from .cache import depends_on
 from .curvature import Constants
 from .look import Look
 from .minimum import Noise
-from .objective import GRAM_COLUMNS
 from .problem import Problem
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class PartedProblem(Problem):
     @property
     def gram_fits(self) -> bool:
         """One pass of 2 n d^2 flops costs less than the Lanczos passes that it replaces."""
-        return self.d <= GRAM_COLUMNS
+        return self.d <= self.limits.gram_columns
 
     @depends_on("rows", "targets")
     def _summary(self) -> list[Any]:
@@ -111,8 +110,9 @@ class PartedProblem(Problem):
     def _needs_gram(self) -> None:
         if not self.gram_fits:
             raise ValueError(
-                f"{self.loss.problem_name}: d={self.d} must be at most {GRAM_COLUMNS} for a d x d "
-                "matrix of data in parts; use minimize, which needs none."
+                f"{self.loss.problem_name}: d={self.d} must be at most "
+                f"{self.limits.gram_columns} for a d x d matrix of data in parts; use minimize, "
+                "which needs none."
             )
 
     @property

@@ -13,7 +13,7 @@ import ray
 
 from ..engines.remote import RemoteEngine
 from ..problems import Look, PartedProblem, Problem
-from ..problems.frame import CONSTANT_SPREAD, SAMPLE_ROWS
+from ..problems.frame import CONSTANT_SPREAD
 from ..rows import Array, Index, Rows
 from . import workers
 from .cluster import RESTARTS, WHERE, check_parts, insist
@@ -115,7 +115,7 @@ class ActorProblem(PartedProblem):
         constant there."""
         if self.given.found.in_files:
             return None
-        stride = -(-self.n // SAMPLE_ROWS)
+        stride = -(-self.n // self.limits.sample_rows)
         centre = np.zeros(self.d)
         dense = not self.sparse
         if self.intercept and dense:

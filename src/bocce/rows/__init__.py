@@ -19,6 +19,7 @@ from .dense import Scaled as Scaled
 from .files import FileRows as FileRows
 from .files import OffsetParts as OffsetParts
 from .files import Parts as Parts
+from .limits import RowLimits as RowLimits
 from .moments import Moments as Moments
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from .._types import Array, Foreign, Index
 from .backend import Backend, detached, numpy_type, to_host
 from .base import Rows, digest
+from .limits import LIMITS, RowLimits
 
-NUMBERS_ON_DEVICE = 1 << 24  # The most numbers of X, or of its scores, in a block.
 FAR_OFF = 4.0  # The most spreads that the centre of a float32 column may be from 0.
 
 
@@ -57,7 +57,7 @@ class Ferried(Held):
 
     def __init__(self, X: Array, backend: Backend, most: int | None) -> None:
         super().__init__(X, backend)
-        self.most = most or max(1, NUMBERS_ON_DEVICE // X.shape[1])
+        self.most = most or max(1, LIMITS.on_device // X.shape[1])
 
     def part(self, part: slice) -> Foreign:
         return self.backend.put(self.X[part], self.backend.real)
@@ -81,8 +81,10 @@ class ArrayRows(Rows):
         centre: Array | None = None,
         scale: Array | None = None,
         unit: float = 0.0,
+        limits: RowLimits = LIMITS,
     ) -> None:
         self.store = store
+        self.limits = limits
         self.backend = store.backend
         self.X = store.X
         self.n, columns = (int(size) for size in store.X.shape)
@@ -100,10 +102,10 @@ class ArrayRows(Rows):
         self.dtype = numpy_type(self.backend.real)
 
     @classmethod
-    def of(cls, X: Foreign) -> ArrayRows:
+    def of(cls, X: Foreign, limits: RowLimits = LIMITS) -> ArrayRows:
         """The rows of an array of another library, as float32 or float64."""
         backend = Backend.of(X)
-        return cls(Held(backend.to(backend.real, detached(X)), backend))
+        return cls(Held(backend.to(backend.real, detached(X)), backend), limits=limits)
 
     @property
     def sampled(self) -> Held:
@@ -115,20 +117,20 @@ class ArrayRows(Rows):
 
     def framed(self, centre: Array, scale: Array, unit: float) -> ArrayRows:
         """The same rows in other variables."""
-        return ArrayRows(self.store, centre, scale, unit)
+        return ArrayRows(self.store, centre, scale, unit, self.limits)
 
     def with_column(self) -> ArrayRows:
         return self.framed(self.centre, self.scale, 1.0)
 
     def take(self, rows: Index) -> ArrayRows:
         held = Held(self.store.picked(rows), self.backend)
-        return ArrayRows(held, self.centre, self.scale, self.unit)
+        return ArrayRows(held, self.centre, self.scale, self.unit, self.limits)
 
     # -- blocks on the device --------------------------------------------------------------------
 
     def parts(self, outputs: int = 1) -> list[slice]:
         """The rows of each block; ``outputs``: numbers that are kept for a row."""
-        step = max(1, NUMBERS_ON_DEVICE // max(self.columns, outputs))
+        step = max(1, self.limits.on_device // max(self.columns, outputs))
         step = min(step, self.store.most or step)
         return [slice(a, min(a + step, self.n)) for a in range(0, self.n, step)]
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._types import Array, Design, Index
+from .limits import LIMITS, RowLimits
 from .moments import Moments, gram_of, of_blocks
 
 HASHED_BYTES = 1 << 22  # at a time
@@ -37,6 +38,7 @@ class Rows:
     d: int
     dtype: np.dtype[np.generic]
     storage: ClassVar[str] = ""
+    limits: RowLimits = LIMITS
     sparse = False
     in_parts = False
     foreign = False

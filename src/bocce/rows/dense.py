@@ -16,14 +16,9 @@ from .._threads import threads_for
 from .._types import Array, Index
 from . import mixed, single
 from .base import COLUMNS, Rows
+from .limits import LIMITS, RowLimits
 from .moments import Moments, of_blocks, rows_in_cache
 
-BLOCK_BYTES = 1 << 23  # rows are taken this many bytes at a time where a copy must be made
-COPIED_BYTES = 1 << 26  # up to this size rows are copied to have a column behind them
-# The same for float32: products of such rows are as fast as those of a copy, which would be float64
-# (100,000 x 20, logistic loss: 0.6 of the time with a limit of 2^23).
-COPIED_SINGLE = 1 << 19
-MADE_BYTES = 1 << 20  # rows in other units are made this many bytes at a time
 # Numbers that are centred in one go; least squares on 200,000 x 8 takes 1.12 times as long with 1.
 CENTRED_TOGETHER = 512
 # scales between which squares are as well taken unscaled
@@ -47,19 +42,13 @@ def widened(X: Array, step: int) -> Iterator[tuple[slice, Array]]:
         yield rows, block
 
 
-def most_copied(dtype: npt.DTypeLike) -> int:
-    """How many bytes rows of this type may have to be copied into other units."""
-    if dtype == np.float64:
-        return COPIED_BYTES
-    return min(COPIED_BYTES, COPIED_SINGLE)
-
-
 class Dense(Rows):
     """The rows of an array, used where they lie."""
 
     storage = "dense"
 
-    def __init__(self, X: Array) -> None:
+    def __init__(self, X: Array, limits: RowLimits = LIMITS) -> None:
+        self.limits = limits
         self.X = X.view(np.ndarray)
         self.X.flags.writeable = False
         self.n, self.d = (int(size) for size in X.shape)
@@ -67,7 +56,7 @@ class Dense(Rows):
 
     def blocks(self, rows: Index | None = None) -> Iterator[Array]:
         count = self.n if rows is None else len(rows)
-        step = max(1, BLOCK_BYTES // (8 * self.d))
+        step = max(1, self.limits.block // (8 * self.d))
         if rows is None and self.dtype == np.float64:
             step = max(step, count)  # no copy is made: one block
         for start in range(0, count, step):
@@ -104,39 +93,47 @@ class Dense(Rows):
         return self._single_moments(y, weights) or self.moments(y, weights)
 
     def _single_moments(self, y: Array, weights: Array | None) -> Moments | None:
-        if not single.pays(self.X):
+        if not single.pays(self.X, self.limits):
             return None
-        return single.single_moments(self.X, np.zeros(self.d), 0.0, y, weights)
+        return single.single_moments(self.X, np.zeros(self.d), 0.0, y, weights, self.limits)
 
     def take(self, rows: Index) -> Dense:
-        return Dense(self.X[rows])
+        return Dense(self.X[rows], self.limits)
 
     def part(self, rows: slice) -> Dense:
-        return Dense(self.X[rows])
+        return Dense(self.X[rows], self.limits)
 
     def arrays(self) -> tuple[Array, ...]:
         return (self.X,)
 
     def with_column(self) -> Rows:
         d = self.d
-        rows = Scaled(self.X, np.zeros(d), np.ones(d), 1.0)
-        if self.X.nbytes > most_copied(self.dtype):
+        rows = Scaled(self.X, np.zeros(d), np.ones(d), 1.0, self.limits)
+        if not self._may_be_copied:
             return rows
         return Copied(rows, self.dtype)
 
     def framed(self, centre: Array, scale: Array, unit: float) -> Rows:
-        made = Scaled(self.X, centre, scale, unit)
-        if self.X.nbytes > most_copied(self.dtype):
-            return made
-        return Copied(made)
+        made = Scaled(self.X, centre, scale, unit, self.limits)
+        if self._may_be_copied:
+            return Copied(made)
+        return made
+
+    @property
+    def _may_be_copied(self) -> bool:
+        """Are the rows few enough to be copied into other units?"""
+        most = self.limits.copied
+        if self.dtype != np.float64:
+            most = min(most, self.limits.copied_single)
+        return bool(self.X.nbytes <= most)
 
     def standardized(self, centre: Array, scale: Array) -> Rows:
-        return Copied(Scaled(self.X, centre, scale, 0.0), self.dtype)
+        return Copied(Scaled(self.X, centre, scale, 0.0, self.limits), self.dtype)
 
     def narrowed(self) -> Dense:
         if self.dtype == np.float32:
             return self
-        return Dense(self.X.astype(np.float32))
+        return Dense(self.X.astype(np.float32), self.limits)
 
     def row_products(self, ridge: Array, dtype: npt.DTypeLike = np.float64) -> Array:
         if not (ridge == ridge[0]).all():
@@ -153,7 +150,10 @@ class Scaled(Rows):
     storage = "scaled"
     computed = True
 
-    def __init__(self, X: Array, centre: Array, scale: Array, unit: float) -> None:
+    def __init__(
+        self, X: Array, centre: Array, scale: Array, unit: float, limits: RowLimits = LIMITS
+    ) -> None:
+        self.limits = limits
         self.X = X
         self.centre = centre
         self.scale = scale
@@ -175,7 +175,7 @@ class Scaled(Rows):
 
     def blocks(self, rows: Index | None = None) -> Iterator[Array]:
         count = self.n if rows is None else len(rows)
-        step = max(1, MADE_BYTES // (8 * self.d))
+        step = max(1, self.limits.made // (8 * self.d))
         for start in range(0, count, step):
             part = slice(start, start + step)
             yield self.made(part if rows is None else rows[part])
@@ -200,9 +200,9 @@ class Scaled(Rows):
 
     def _single_moments(self, y: Array, weights: Array | None) -> Moments | None:
         extreme = np.any((self.scale < SMALLEST_SCALE) | (self.scale > LARGEST_SCALE))
-        if extreme or not single.pays(self.X):
+        if extreme or not single.pays(self.X, self.limits):
             return None
-        sums = single.single_moments(self.X, self.centre, self.unit, y, weights)
+        sums = single.single_moments(self.X, self.centre, self.unit, y, weights, self.limits)
         if sums is None:
             return None
         return sums.scaled(np.append(self.scale, np.ones(self.d - self.scale.size)))
@@ -261,10 +261,10 @@ class Scaled(Rows):
 
     @property
     def _plain(self) -> Dense:
-        return Dense(self.X)
+        return Dense(self.X, self.limits)
 
     def narrowed(self) -> Dense:
-        return Dense(self.made(slice(None), np.float32))
+        return Dense(self.made(slice(None), np.float32), self.limits)
 
     def row_products(self, ridge: Array, dtype: npt.DTypeLike = np.float64) -> Array:
         size = self.scale.size  # the intercept's column has no ridge
@@ -272,11 +272,11 @@ class Scaled(Rows):
 
     def take(self, rows: Index) -> Rows:
         if self.dtype == np.float32:  # stay so
-            return Scaled(self.X[rows], self.centre, self.scale, self.unit)
-        return Dense(self.made(rows))
+            return Scaled(self.X[rows], self.centre, self.scale, self.unit, self.limits)
+        return Dense(self.made(rows), self.limits)
 
     def part(self, rows: slice) -> Scaled:
-        return Scaled(self.X[rows], self.centre, self.scale, self.unit)
+        return Scaled(self.X[rows], self.centre, self.scale, self.unit, self.limits)
 
     def arrays(self) -> tuple[Array, ...]:
         return self.X, self.centre, self.scale, np.array([self.unit])
@@ -301,6 +301,7 @@ class Copied(Dense):
 
     def __init__(self, rows: Scaled, dtype: npt.DTypeLike = np.float64) -> None:
         self.made_of = rows
+        self.limits = rows.limits
         self.dtype = np.dtype(dtype)
         self.laid_out = False  # was the array asked for?
         self.n = rows.n

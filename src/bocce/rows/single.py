@@ -15,40 +15,42 @@ import numpy as np
 from .._compiled import on_disk
 from .._threads import threads_for
 from .._types import Array
+from .limits import LIMITS, RowLimits
 from .moments import Moments
 
 COARSER = 1 << 29  # the unit roundoff of float32 over that of float64
 ROUNDINGS = 8  # of a term: centre (twice), root of the weight (twice each), target, product
-BLOCK_ROWS = 512  # rows of a block, at least: with 128 the sums take 1.4 times as long
-SINGLE_NUMBERS = 1 << 16  # of a block of short rows
-FEWEST_SUMMED = (
-    1 << 18
-)  # With fewer numbers of X float64 takes as long: the sums are corrected later.
 LEAST_SQUARE = 1e-30  # of a mean square; squares of smaller numbers vanish in float32
 
 
-def pays(X: Array) -> bool:
+def pays(X: Array, limits: RowLimits = LIMITS) -> bool:
     """Are these enough rows in float32?"""
-    return bool(X.dtype == np.float32 and X.size >= FEWEST_SUMMED)
+    return bool(X.dtype == np.float32 and X.size >= limits.summed_single)
 
 
-def rows_of_block(n: int, columns: int) -> int:
+def rows_of_block(n: int, columns: int, limits: RowLimits) -> int:
     """How many rows are summed in float32."""
-    return min(n, max(BLOCK_ROWS, SINGLE_NUMBERS // (columns + 2)))
+    return min(n, max(limits.single_rows, limits.single_numbers // (columns + 2)))
 
 
 def single_moments(
-    X: Array, centre: Array, unit: float, y: Array, weights: Array | None
+    X: Array,
+    centre: Array,
+    unit: float,
+    y: Array,
+    weights: Array | None,
+    limits: RowLimits = LIMITS,
 ) -> Moments | None:
     """The sums of the rows x - centre, with ``unit`` behind each where it is not 0. None where
     squares may vanish or overflow in float32, or the centre is no float32."""
     n, columns = X.shape
+    step = rows_of_block(n, columns, limits)
     shift = centre.astype(np.float32)
     if not np.array_equal(centre, shift):
         return None
     share = np.ones(n) if weights is None else weights
     with np.errstate(over="ignore", invalid="ignore"):  # float64 answers
-        total = _squares(X, shift, y, share)
+        total = _squares(X, shift, y, share, step)
     squares = total.diagonal()[:columns]
     if not np.isfinite(total[:, : columns + 1]).all():
         return None
@@ -64,17 +66,17 @@ def single_moments(
         H[-1, -1] = unit**2 * float(share.sum())
         b[-1] = unit * float(share @ y)
     H /= n
-    rough = COARSER * (rows_of_block(n, columns) + ROUNDINGS) + n // BLOCK_ROWS + 1
+    rough = COARSER * (step + ROUNDINGS) + n // limits.single_rows + 1
     return Moments(H, b / n, float((share * y) @ y) / n, 2, rough)
 
 
-def _squares(X: Array, shift: Array, y: Array, weights: Array) -> Array:
-    """sum_i c_i r_i r_i^T, where r_i is x_i - shift and behind it 1 and y_i."""
+def _squares(X: Array, shift: Array, y: Array, weights: Array, step: int) -> Array:
+    """sum_i c_i r_i r_i^T, where r_i is x_i - shift and behind it 1 and y_i; ``step`` rows at a
+    time."""
     n, columns = X.shape
     width = columns + 2
     roots = np.sqrt(weights).astype(np.float32)
     targets = y.astype(np.float32)
-    step = rows_of_block(n, columns)
     room = np.empty((step, width), dtype=np.float32)
     total = np.zeros((width, width))
     lay = _kernel()

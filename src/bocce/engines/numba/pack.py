@@ -11,7 +11,6 @@ from ...rows import Array
 from .loop import KernelObjective
 from .rows import DenseRows, ScaledRows, SparseRows
 
-OWN_BYTES = 1 << 26  # dense data up to this size are copied into rows of whole cache lines
 LINE = 64
 
 
@@ -83,7 +82,7 @@ def _copy(problem: Problem, columns: int) -> Array | None:
     X = problem.rows.X
     lanes = LINE // X.dtype.itemsize
     width = -(-columns // lanes) * lanes
-    if problem.n * width * X.dtype.itemsize > OWN_BYTES:
+    if problem.n * width * X.dtype.itemsize > problem.rows.limits.copied:
         return None
     own = _aligned(problem.n, width, X.dtype)
     own[:, : X.shape[1]] = X
