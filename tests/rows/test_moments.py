@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bocce.rows import Copied, Csr, Dense, Scaled
+from bocce.rows import Copied, Csr, Dense, FactoredMoments, Moments, Scaled
 from bocce.rows.csr import GramPrices
 from bocce.rows.moments import gram_of, of_blocks, rows_in_cache
 
@@ -137,6 +137,106 @@ def test_other_targets_share_the_gram_matrix():
     other = first.with_targets(X.T @ y**2 / N, float(np.mean(y**4)), N)
     assert other.gram is first.gram
     assert other.longest >= N
+
+
+# -- several sets of rows, about any centre --------------------------------------------------------
+
+
+@st.composite
+def two_sets(draw):
+    """Two sets of rows with targets and weights, perhaps far apart, of unlike columns."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    apart = draw(st.sampled_from([0.0, 1e3, 1e9]))
+    spread = draw(st.integers(0, 20))
+    size = 2.0 ** rng.integers(-spread, spread + 1, 4)
+    sets = []
+    for n in draw(st.tuples(st.integers(1, 20), st.integers(1, 20))):
+        Z = (rng.standard_normal((n, 4)) + apart * rng.standard_normal(4)) * size
+        sets.append((Z[:, :3], Z[:, 3], rng.integers(1, 5, n).astype(float)))
+    return sets
+
+
+def within_its_bound(sums, sets, w):
+    """Is the gradient at w that of the rows about the centre of the sums, but for the bound?"""
+    X = np.concatenate([rows for rows, _, _ in sets])
+    y = np.concatenate([targets for _, targets, _ in sets])
+    c = np.concatenate([weights for _, _, weights in sets])
+    middle = [Fraction(float(v)) for v in sums.centre]
+    point = [Fraction(float(v)) for v in w]
+    true = [Fraction(0)] * len(point)
+    for row, target, weight in zip(X, y, c):
+        x = [Fraction(float(v)) - m for v, m in zip(row, middle)] + [Fraction(1)]
+        z = sum(a * b for a, b in zip(x, point))
+        slope = Fraction(float(weight)) * (z - Fraction(float(target)) + middle[-1])
+        true = [g + slope * v for g, v in zip(true, x)]
+    total = Fraction(float(c.sum()))
+    found, bound = sums.gradient(w), sums.error(w)
+    return all(
+        abs(Fraction(float(f)) - g / total) <= Fraction(float(most))
+        for f, g, most in zip(found, true, bound)
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(sets=two_sets(), w=st.lists(st.floats(-9, 9), min_size=4, max_size=4).map(np.array))
+def test_sums_of_two_sets_add_up_to_those_of_all_rows(sets, w):
+    """Within their own bound: the sums of both sets, and those about a far centre and back."""
+    first, second = (Moments.of(*one) for one in sets)
+    both = first + second
+    assert both.weight == pytest.approx(sum(c.sum() for _, _, c in sets))
+    assert within_its_bound(both, sets, w)
+    for sums, of in ((first, sets[:1]), (both, sets)):
+        there = sums.about(sums.centre + 1e6 * np.append(sums.roots[:-1], 1.0))
+        assert within_its_bound(there, of, w)
+        assert within_its_bound(there.about(sums.centre), of, w)
+
+
+@settings(max_examples=40, deadline=None)
+@given(sets=two_sets())
+def test_a_joint_mean_loses_no_digits(sets):
+    """The sums of both sets, about their joint mean, are as exact as those of all rows at once."""
+    first, second = (Moments.of(*one) for one in sets)
+    together = [np.concatenate(parts) for parts in zip(*sets)]
+    both, all_rows = first + second, Moments.of(*together).about((first + second).centre)
+    close = {"rtol": 1e-12, "atol": 0.0}
+    size = both.roots + 1e-300
+    assert (np.abs(both.gram[-1, :-1]) <= 1e-12 * size[:-1]).all()  # the centre is the mean
+    np.testing.assert_allclose(both.roots[:-1], all_rows.roots[:-1], **close)
+    gap = np.abs(both.gram - all_rows.gram) / np.outer(size, size)
+    assert gap[:-1, :-1].max() <= 1e-12
+    triangles = [FactoredMoments.of(*one) for one in sets]
+    by_factor = (triangles[0] + triangles[1]).about(both.centre)
+    np.testing.assert_allclose(by_factor.roots[:-1], all_rows.roots[:-1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [Moments, FactoredMoments])
+@pytest.mark.parametrize("outputs", [(), (2,)])
+def test_the_minimum_and_the_eigenvalues_are_those_of_the_rows(kind, outputs):
+    rng = np.random.default_rng(0)
+    X, y, c = (
+        rng.standard_normal((40, 3)) + 5.0,
+        rng.standard_normal((40, *outputs)),
+        rng.random(40),
+    )
+    sums = kind.of(X[:25], y[:25], c[:25]) + kind.of(X[25:], y[25:], c[25:])
+    ridge = np.array([0.1, 0.0, 2.0, 0.0])
+    A = np.column_stack([X - sums.centre[:3], np.ones(40)])
+    H = (A.T * c) @ A / c.sum()
+    b = (A.T * c) @ (y - sums.centre[3:].reshape(outputs)) / c.sum()
+    np.testing.assert_allclose(sums.gram, H, atol=1e-12)
+    np.testing.assert_allclose(sums.moment, b, atol=1e-12)
+    w = np.linalg.solve(H + np.diag(ridge), b)
+    np.testing.assert_allclose(sums.solve(ridge), w, rtol=1e-8, atol=1e-9)
+    values, vectors = sums.eigen()
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(H), rtol=1e-9)
+    np.testing.assert_allclose((vectors * values) @ vectors.T, H, atol=1e-12)
+    np.testing.assert_allclose(sums.without_unit().gram, H[:-1, :-1], atol=1e-12)
+
+
+def test_where_rounding_made_it_indefinite_the_ridge_grows():
+    gram = np.array([[1.0, 1.0 + 1e-9], [1.0 + 1e-9, 1.0]])
+    w = Moments(gram, np.array([1.0, 1.0]), 1.0, 2).solve(np.zeros(2))
+    np.testing.assert_allclose(w, [0.5, 0.5], rtol=1e-6)
 
 
 # -- sparse rows -----------------------------------------------------------------------------------

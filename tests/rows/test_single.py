@@ -65,7 +65,7 @@ def test_the_bound_holds_before_and_after_the_correction(
     exact = rows.moments(y, c if weighted else None)
     X = written_out(rows)
     c = c if weighted else np.ones(len(X))
-    near = rough.minimum(np.full(rows.d, ridge))
+    near = rough.solve(np.full(rows.d, ridge))
     slope = c * (X @ near - y)
     fixed = rough.through(near, X.T @ slope / len(X), 0.5 * slope @ (X @ near - y) / len(X), 999)
     rng = np.random.default_rng(seed)
@@ -116,7 +116,7 @@ def test_numbers_without_squares_in_float32_are_summed_in_float64():
 def test_corrected_sums_keep_what_is_known_when_columns_are_multiplied():
     X, y, _ = drawn(3)
     sums = dense(X).rough_moments(y)
-    fixed = sums.through(sums.minimum(np.zeros(5)), np.zeros(5), 0.25, 10)
+    fixed = sums.through(sums.solve(np.zeros(5)), np.zeros(5), 0.25, 10)
     factors = 2.0 ** np.arange(5)
     scaled = fixed.scaled(factors)
     assert np.allclose(scaled.near * factors, fixed.near)

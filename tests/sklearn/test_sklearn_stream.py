@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bocce.rows import FactoredMoments
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
-from bocce.sklearn._stream import RowsSeen
 from refusal import refused
 
 N, D = 2000, 4
@@ -116,11 +116,11 @@ def test_ten_thousand_chunks_lose_nothing(intercept):
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 10**6), st.booleans())
 def test_sums_of_parts_are_those_of_all_rows(sizes, seed, far_apart):
-    """R^T R, weight and mean, in whatever order and grouping the parts are added."""
+    """Sums, weight and mean, in whatever order and grouping the parts are added."""
     rng = np.random.default_rng(seed)
     rows = [rng.standard_normal((m, 3)) + far_apart * 1e3 * rng.standard_normal() for m in sizes]
     weights = [rng.integers(1, 4, m).astype(float) for m in sizes]
-    parts = [RowsSeen.of(x, c) for x, c in zip(rows, weights)]
+    parts = [FactoredMoments.of(x[:, :2], x[:, 2:], c) for x, c in zip(rows, weights)]
     left = parts[0]
     for part in parts[1:]:
         left = left + part
@@ -131,10 +131,14 @@ def test_sums_of_parts_are_those_of_all_rows(sizes, seed, far_apart):
     mean = c @ X / c.sum()
     expected = (c[:, None] * (X - mean)).T @ (X - mean)
     for seen in (left, right):
-        assert (seen.count, seen.weight) == (len(X), c.sum())
+        assert seen.weight == c.sum()
         np.testing.assert_allclose(seen.mean, mean, rtol=1e-9, atol=1e-9)
-        found = seen.factor.T @ seen.factor
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * c.sum())
+        close = {"rtol": 1e-9, "atol": 1e-9 * c.sum()}
+        seen = seen.about(seen.mean)
+        found = [seen.gram[:2, :2], seen.moment[:2], seen.target2]
+        wanted = [expected[:2, :2], expected[:2, 2:], expected[2, 2:]]
+        for ours, theirs in zip(found, wanted):
+            np.testing.assert_allclose(c.sum() * ours, theirs, **close)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])

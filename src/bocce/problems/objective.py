@@ -275,7 +275,7 @@ class Objective(Immutable):
     def _corrected(self, sums: Moments) -> Moments:
         """Sums of float32, exact at about the minimum: one more look at the rows, a block that
         stays in the cache at a time."""
-        w = sums.minimum(self.ridges)
+        w = sums.solve(self.ridges)
         step = max(1, self.limits.corrected // self.width)
         gradient = np.zeros(self.width)
         value = 0.0

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._types import Vector
 from ..losses import Loss, loss_of
-from ..rows import Array, Dense, FileRows, Index, OffsetParts, Parts, digest
+from ..rows import Array, Dense, FileRows, Index, Moments, OffsetParts, Parts, digest
 from ._input import check_l2, less_offset, penalty_factors, refuse_offset
 from .cache import depends_on
 from .curvature import Constants
@@ -28,14 +28,19 @@ if TYPE_CHECKING:
 Ask = Callable[..., Any]  # a function of a part, such as Problem.value
 
 
-def _sums(part: Problem, with_gram: bool) -> list[Any]:
-    """X^T X/n (or 0), X^T y/n, the mean of y^2, of every column's squares, and max ||x_i||^2."""
-    gram = part.gram if with_gram else np.zeros(())
-    if with_gram:
-        column2 = np.diag(gram)
-    else:
-        column2 = part.rows.squares()
-    return [gram, part.moment, part.target2, column2, part.largest_row2]
+def _summed(part: Problem) -> tuple[Moments, float]:
+    """The sums of the rows, and max ||x_i||^2."""
+    with np.errstate(over="ignore", invalid="ignore"):  # The caller reports an overflow.
+        return part.rows.moments(part.y, part.weight), part.largest_row2
+
+
+def _lengths(part: Problem) -> tuple[float, float]:
+    """mean ||x_i||^2 and max ||x_i||^2."""
+    return part.mean_row2, part.largest_row2
+
+
+def _target_sums(part: Problem) -> tuple[Array, float]:
+    return part.moment, part.target2
 
 
 def _noise(part: Problem, w: Array) -> tuple[float, float]:
@@ -98,14 +103,34 @@ class PartedProblem(Problem):
         return self.d <= self.limits.gram_columns
 
     @depends_on("rows", "targets")
-    def _summary(self) -> list[Any]:
-        """``_sums`` of all parts together, in one pass."""
-        means: list[Any] = [0.0] * 4
+    def _summary(self) -> tuple[Moments, float]:
+        """The sums of all parts, and max ||x_i||^2, in one pass."""
+        total: Moments | None = None
         largest = 0.0
-        for rows, part in self.over(_sums, self.gram_fits):
-            means = [mean + rows / self.n * theirs for mean, theirs in zip(means, part)]
-            largest = max(largest, part[4])
-        return [*means, largest]
+        for _, (sums, length) in self.over(_summed):
+            total = sums if total is None else total + sums
+            largest = max(largest, length)
+        assert total is not None
+        return total, largest
+
+    @depends_on("rows")
+    def _row_lengths(self) -> tuple[float, float]:
+        """mean ||x_i||^2 and max ||x_i||^2, in one pass."""
+        if self.gram_fits:
+            sums, largest = self._summary
+            return float(sums.gram.diagonal().sum()), largest
+        found = list(self.over(_lengths))
+        mean = sum(rows * mean for rows, (mean, _) in found) / self.n
+        return float(mean), max(largest for _, (_, largest) in found)
+
+    @depends_on("rows", "targets")
+    def _target_sums(self) -> tuple[Array, float]:
+        """sum_i y_i x_i / n and sum_i y_i^2 / n."""
+        if self.gram_fits:
+            sums, _ = self._summary
+            return sums.moment, sums.target2
+        moment, target2 = self.means(_target_sums)
+        return moment, target2
 
     def _needs_gram(self) -> None:
         if not self.gram_fits:
@@ -118,16 +143,16 @@ class PartedProblem(Problem):
     @property
     def gram(self) -> Array:
         self._needs_gram()
-        return np.asarray(self._summary[0])
+        return self._summary[0].gram
 
     def minimiser(self) -> Array:
         self._needs_gram()
         return self._minimiser.copy()
 
-    moment = property(lambda self: self._summary[1])
-    target2 = property(lambda self: self._summary[2])
-    mean_row2 = property(lambda self: float(self._summary[3].sum()))
-    largest_row2 = property(lambda self: self._summary[4])
+    moment = property(lambda self: self._target_sums[0])
+    target2 = property(lambda self: self._target_sums[1])
+    mean_row2 = property(lambda self: self._row_lengths[0])
+    largest_row2 = property(lambda self: self._row_lengths[1])
 
     def gram_times(self, v: Array) -> Array:
         return np.asarray(self.mean(Problem.gram_times, v))

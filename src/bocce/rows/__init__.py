@@ -16,6 +16,7 @@ from .csr import ScaledCsr as ScaledCsr
 from .dense import Copied as Copied
 from .dense import Dense as Dense
 from .dense import Scaled as Scaled
+from .factored import FactoredMoments as FactoredMoments
 from .files import FileRows as FileRows
 from .files import OffsetParts as OffsetParts
 from .files import Parts as Parts

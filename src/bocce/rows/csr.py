@@ -207,7 +207,7 @@ class Csr(Rows):
     def moments(self, y: Array, weights: Array | None = None) -> Moments:
         pulls = y if weights is None else weights * y
         b = self.combine(np.asarray(pulls, dtype=np.float64)) / self.n
-        return Moments(self.gram(weights), b, float(pulls @ y) / self.n, self.n)
+        return Moments(self.gram(weights), b, float(pulls @ y) / self.n, self.n, n=self.n)
 
     def take(self, rows: Index) -> Csr:
         return Csr(self.X[rows], self.prices)

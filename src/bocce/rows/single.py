@@ -67,7 +67,7 @@ def single_moments(
         b[-1] = unit * float(share @ y)
     H /= n
     rough = COARSER * (step + ROUNDINGS) + n // limits.single_rows + 1
-    return Moments(H, b / n, float((share * y) @ y) / n, 2, rough)
+    return Moments(H, b / n, float((share * y) @ y) / n, 2, rough, n=n, unit=unit)
 
 
 def _squares(X: Array, shift: Array, y: Array, weights: Array, step: int) -> Array:

@@ -15,14 +15,15 @@ zero and the term c_i/W is missing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import r2_score
 
-from ..rows import Array
+from ..rows import Array, Moments
 
 MOST_DECOMPOSED = 3000  # rows or columns, the fewer of them, of a matrix that is decomposed
 LARGEST_ENTRY = 1e140  # of an entry: sums of larger squares overflow
@@ -36,30 +37,6 @@ def affordable(X: Any) -> bool:
     return min(X.shape) <= MOST_DECOMPOSED and float(largest) < LARGEST_ENTRY
 
 
-class Sums(NamedTuple):
-    """Weighted sums over some rows, about a given centre: the sums of two sets of rows add up."""
-
-    weight: float
-    x: Array
-    y: Array
-    xx: Array
-    xy: Array
-
-    @classmethod
-    def of(cls, X: Array, Y: Array, c: Array) -> Sums:
-        """Of rows and targets with weights c."""
-        root = np.sqrt(c)
-        return cls.of_weighted(root[:, None] * X, root[:, None] * Y, root)
-
-    @classmethod
-    def of_weighted(cls, X: Array, Y: Array, root: Array) -> Sums:
-        """Of rows and targets that were multiplied by the square roots of their weights."""
-        return cls(float(root @ root), root @ X, root @ Y, X.T @ X, X.T @ Y)
-
-    def plus(self, other: Sums) -> Sums:
-        return Sums(*(a + b for a, b in zip(self, other)))
-
-
 class Model(NamedTuple):
     """Coefficients of all penalties: coef(l2) = right / (values + l2) @ rotated, by the means.
     ``right`` is ``basis``, or rows^T basis where rows are fewer than columns."""
@@ -67,8 +44,7 @@ class Model(NamedTuple):
     values: Array  # (r,)
     basis: Array  # (d or n, r)
     rotated: Array  # (r, q)
-    x_mean: Array
-    y_mean: Array
+    mean: Array  # (d + q,)
     rows: Array | None = None  # (n, d)
 
     def at(self, l2: float) -> tuple[Array, Array]:
@@ -78,50 +54,41 @@ class Model(NamedTuple):
         inverse = np.divide(1.0, curvature, where=used, out=np.zeros(curvature.size))
         point = self.basis @ (self.rotated * inverse[:, None])
         coef = (point if self.rows is None else self.rows.T @ point).T
-        return coef, self.y_mean - coef @ self.x_mean
+        d = coef.shape[1]
+        return coef, self.mean[d:] - coef @ self.mean[:d]
 
 
 class CentredRows:
-    """Rows and targets about their means, as dense float64, times ``root``: the square roots of
-    their shares c/W of all weights."""
+    """Rows and targets about their means, as dense float64."""
 
     def __init__(self, X: Any, Y: Array, weights: Array | None, intercept: bool) -> None:
         c = np.ones(len(Y)) if weights is None else weights
         self.share = c / float(c.sum())
         self.root = np.sqrt(self.share)
+        self.weights = weights
         self.intercept = intercept
         X = X.toarray() if sp.issparse(X) else np.asarray(X)
         X = X.astype(np.float64, copy=False)
+        self.centre = np.zeros(X.shape[1] + Y.shape[1])
         if intercept:
-            self.x_mean = self.share @ X
-        else:
-            self.x_mean = np.zeros(X.shape[1])
-        if intercept:
-            self.y_mean = self.share @ Y
-        else:
-            self.y_mean = np.zeros(Y.shape[1])
-        self.X = X - self.x_mean
-        self.Y = Y - self.y_mean
-        for own in (self.X, self.Y):
-            own *= self.root[:, None]
-
-    def model(self, sums: Sums) -> Model:
-        """Of rows with these sums, where columns are fewer than rows."""
-        return model_of(sums, self.x_mean, self.y_mean, self.intercept)
+            self.centre = np.append(self.share @ X, self.share @ Y)
+        self.X = X - self.centre[: X.shape[1]]
+        self.Y = Y - self.centre[X.shape[1] :]
 
     def subset(self, rows: Array) -> Model:
         """Of some of the rows, where columns are many."""
+        d = self.X.shape[1]
+        share = self.share[rows] / float(self.share[rows].sum())
         X = self.X[rows]
         Y = self.Y[rows]
-        root = self.root[rows]
-        W = float(root @ root)
-        x, y = (root @ X / W, root @ Y / W) if self.intercept else (0.0 * X[0], 0.0 * Y[0])
-        for own, mean in ((X, x), (Y, y)):
-            own -= np.outer(root, mean)
-            own /= np.sqrt(W)
+        mean = np.zeros_like(self.centre)
+        if self.intercept:
+            mean = np.append(share @ X, share @ Y)
+        root = np.sqrt(share)[:, None]
+        X = root * (X - mean[:d])
+        Y = root * (Y - mean[d:])
         values, left = np.linalg.eigh(X @ X.T)
-        means = self.x_mean + x, self.y_mean + y
-        return Model(np.maximum(values, 0.0), left, left.T @ Y, *means, X)
+        return Model(np.maximum(values, 0.0), left, left.T @ Y, self.centre + mean, X)
 
     def folds(self, folds: Sequence[tuple[Array, Array]]) -> list[Model]:
         """A model for the training rows of each fold."""
@@ -131,62 +98,56 @@ class CentredRows:
         counts = np.bincount(np.concatenate([test for _, test in folds]), minlength=n)
         whole = (counts == 1).all() and all(len(a) + len(b) == n for a, b in folds)
         if not whole:
-            return [self.model(self._sums(train)) for train, _ in folds]
+            return [self._model(self._sums(train)) for train, _ in folds]
         # each row is left out once: the sums of the other parts, added, lose no digits
         parts = [self._sums(test) for _, test in folds]
         others = [parts[:j] + parts[j + 1 :] for j in range(len(parts))]
-        return [self.model(_total(rest)) for rest in others]
+        return [self._model(reduce(add, rest)) for rest in others]
 
-    def _sums(self, rows: Array) -> Sums:
-        return Sums.of_weighted(self.X[rows], self.Y[rows], self.root[rows])
+    def _sums(self, rows: Array) -> Moments:
+        """Of some of the rows, about the mean of all."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Moments.of(self.X[rows], self.Y[rows], weights, np.zeros_like(self.centre))
+
+    def _model(self, sums: Moments) -> Model:
+        """Of rows with these sums, where columns are fewer than rows."""
+        mean = sums.mean if self.intercept else np.zeros_like(self.centre)
+        inner = sums.about(mean).without_unit()
+        values, right = inner.eigen()
+        return Model(values, right, right.T @ inner.moment, self.centre + mean)
 
     @cached_property
     def whole(self) -> tuple[Model, Array]:
         """Of all rows, about their mean; and Q, one column for each eigenvalue."""
-        X = self.X
-        Y = self.Y
+        X = self.root[:, None] * self.X
+        Y = self.root[:, None] * self.Y
         n, d = X.shape
         values, basis = np.linalg.eigh(X.T @ X if d <= n else X @ X.T)
         used = values > FLAT_EIGENVALUE * max(values[-1], 0.0)
         values = values[used]
         basis = basis[:, used]
-        means = self.x_mean, self.y_mean
         if d > n:
-            return Model(values, basis, basis.T @ Y, *means, X), basis
-        return Model(values, basis, basis.T @ (X.T @ Y), *means), X @ basis / np.sqrt(values)
+            return Model(values, basis, basis.T @ Y, self.centre, X), basis
+        model = Model(values, basis, basis.T @ (X.T @ Y), self.centre)
+        return model, X @ basis / np.sqrt(values)
 
     def left_out(self, l2s: Array) -> list[Array]:
         """For each penalty the predictions (n, q) of the fits without each row."""
         values = self.whole[0].values
         Q = self.whole[1]
         Q2 = np.square(Q)
-        rotated = Q.T @ self.Y
+        Y = self.root[:, None] * self.Y
+        rotated = Q.T @ Y
+        middle = self.centre[self.X.shape[1] :]
         found = []
         for l2 in l2s:
             kept = values / (values + l2)
             h = Q2 @ kept + (self.share if self.intercept else 0.0)
-            residual = self.Y - Q @ (kept[:, None] * rotated)
+            residual = Y - Q @ (kept[:, None] * rotated)
             with np.errstate(divide="ignore", invalid="ignore"):
                 missed = residual / (1.0 - h)[:, None]
-            found.append((self.Y - missed) / self.root[:, None] + self.y_mean)
+            found.append((Y - missed) / self.root[:, None] + middle)
         return found
-
-
-def model_of(sums: Sums, centre_x: Array, centre_y: Array, intercept: bool) -> Model:
-    """Of rows with these sums about a centre."""
-    W = sums.weight
-    x, y = (sums.x / W, sums.y / W) if intercept else (0.0 * sums.x, 0.0 * sums.y)
-    second = sums.xx / W - np.outer(x, x)
-    values, right = np.linalg.eigh(second)
-    rotated = right.T @ (sums.xy / W - np.outer(x, y))
-    return Model(np.maximum(values, 0.0), right, rotated, centre_x + x, centre_y + y)
-
-
-def _total(parts: list[Sums]) -> Sums:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total.plus(part)
-    return total
 
 
 def r2_scores(Y: Array, guesses: list[Array], weights: Array | None) -> Array:
