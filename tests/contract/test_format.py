@@ -33,13 +33,6 @@ X, Y = made_rows()
 LIMIT = SMALL * 3
 
 
-@pytest.fixture
-def small_text_parts(monkeypatch):
-    """Text and arrays in parts of 1,500 bytes, so that small files have several."""
-    monkeypatch.setattr("bocce.data.read.text.CHUNK", 1500)
-    monkeypatch.setattr("bocce.data.read.npy.PART_BYTES", 1500)
-
-
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_every_suffix_has_its_reader(tmp_path, suffix):
     path = write(tmp_path / f"rows{suffix}", table_of(X, Y))

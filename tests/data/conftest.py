@@ -3,14 +3,6 @@
 import numpy as np
 import pytest
 
-from bocce.data.read import text
-
-
-@pytest.fixture
-def small_text_parts(monkeypatch):
-    """Text in parts of 1,500 bytes, so that small files have several."""
-    monkeypatch.setattr(text, "CHUNK", 1500)
-
 
 @pytest.fixture
 def rows():

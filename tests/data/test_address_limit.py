@@ -77,11 +77,11 @@ def test_memory_is_what_the_limit_leaves(monkeypatch):
     assert _memory.machine_memory() == 0
 
 
+@pytest.mark.usefixtures("small_text_parts")
 def test_rows_that_find_no_memory_are_read_in_parts(tmp_path, monkeypatch):
     """The estimate may be wrong: what does not fit in fact is read again when asked for."""
-    from bocce.data.read import parts, text
+    from bocce.data.read import parts
 
-    monkeypatch.setattr(text, "CHUNK", 1500)
     add = parts.Growing.add
 
     def short(self, rows):

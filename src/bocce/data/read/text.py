@@ -7,6 +7,7 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,28 @@ from .paths import File
 OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
 CHUNK = 1 << 22  # bytes that are read and parsed at once
 LEAST_CHUNK = 1 << 16  # bytes, where memory is short
-LONGEST_LINE = 1 << 26  # bytes: a row of five million features
-HARMLESS = 1 << 26  # bytes: an archive of any size may inflate to so much
-MOST_TIMES = 1000  # an archive may inflate to so many times its size
+
+
+@dataclass(frozen=True)
+class TextLimits:
+    """What is refused before it fills memory.
+
+    Attributes
+    ----------
+    line : int
+        The bytes of the longest line: a row of five million features.
+    harmless : int
+        An archive of any size may inflate to so many bytes ...
+    times : int
+        ... and a larger one to so many times its size.
+    """
+
+    line: int = 1 << 26
+    harmless: int = 1 << 26
+    times: int = 1000
+
+
+LIMITS = TextLimits()
 
 
 class Lines(NamedTuple):
@@ -83,7 +103,9 @@ def chunk_for(limit: int) -> int:
     return min(CHUNK, max(LEAST_CHUNK, limit // 32))
 
 
-def text_chunks(file: File, size: int | None = None) -> Iterator[bytes]:
+def text_chunks(
+    file: File, size: int | None = None, limits: TextLimits = LIMITS
+) -> Iterator[bytes]:
     """The text of a file in pieces of ``size`` bytes, decompressed by its suffix."""
     suffix = suffix_of(file.name)
     given = 0
@@ -97,7 +119,7 @@ def text_chunks(file: File, size: int | None = None) -> Iterator[bytes]:
             while chunk := stream.read(size or CHUNK):
                 given += len(chunk)
                 if suffix:
-                    check_inflation(file.name, given, packed_size)
+                    check_inflation(file.name, given, packed_size, limits)
                 yield chunk
     except EOFError:
         raise ValueError(
@@ -111,16 +133,18 @@ def text_chunks(file: File, size: int | None = None) -> Iterator[bytes]:
         ) from None
 
 
-def check_inflation(name: str, inflated: int, size: int) -> None:
-    """Refuse what inflates to more than `MOST_TIMES` its size."""
-    if inflated > max(HARMLESS, MOST_TIMES * size):
+def check_inflation(name: str, inflated: int, size: int, limits: TextLimits = LIMITS) -> None:
+    """Refuse what inflates to many times its size."""
+    if inflated > max(limits.harmless, limits.times * size):
         raise ValueError(
-            f"{name}: {size} bytes inflate to more than {MOST_TIMES} times that, which looks like "
-            "an archive made to fill memory; unpack it yourself if you trust it."
+            f"{name}: {size} bytes inflate to more than {limits.times} times that, which looks "
+            "like an archive made to fill memory; unpack it yourself if you trust it."
         )
 
 
-def line_blocks(chunks: Iterable[bytes], file: File) -> Iterator[Lines]:
+def line_blocks(
+    chunks: Iterable[bytes], file: File, limits: TextLimits = LIMITS
+) -> Iterator[Lines]:
     """The same text, cut where lines end; chunks may end anywhere in a line."""
     rest: list[bytes] = []  # of a line that has not ended yet; joined once, however long it gets
     waiting = 0
@@ -138,9 +162,9 @@ def line_blocks(chunks: Iterable[bytes], file: File) -> Iterator[Lines]:
             waiting = 0
         rest.append(chunk[cut:])
         waiting += len(chunk) - cut
-        if waiting > LONGEST_LINE:
+        if waiting > limits.line:
             raise ValueError(
-                f"{file.name}, line {line}: is longer than {LONGEST_LINE} bytes, must be one row "
+                f"{file.name}, line {line}: is longer than {limits.line} bytes, must be one row "
                 "of numbers; check that lines end with a line feed."
             )
     text = b"".join(rest)
