@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bocce
-from bocce.exact import Gaussian, adjoint, batch_curve, batch_facts, best_schedule, expected
+from bocce.exact import (
+    Gaussian,
+    adjoint,
+    batch_curve,
+    batch_facts,
+    best_schedule,
+    expected,
+)
 from bocce.exact.best import Case
 from bocce.exact.budget import Budget
 from bocce.schedules import Schedule
@@ -431,3 +438,20 @@ def test_batches_may_be_shares_of_the_rows():
     np.testing.assert_array_equal(shares.steps, rows.steps)
     with pytest.raises(TypeError, match="batches=10 must be a list of at least three sizes"):
         batch_curve(p, 0.1, batches=10)
+
+
+@pytest.mark.parametrize("method", ["auto", "mass-avg", "shb-exp"])
+@pytest.mark.parametrize("kind", ["spectrum", "rows"])
+def test_the_schedules_of_a_curve_are_the_tables_that_were_followed(kind, method):
+    if kind == "spectrum":
+        model = Gaussian(np.geomspace(0.01, 1.0, 20), noise=0.1, n=1000)
+    else:
+        X, y, _ = bocce.data.regression(n=500, d=8, kappa=100.0, noise_var=0.1)
+        model = bocce.LeastSquares(X, y)
+    found = batch_curve(model, 0.05, method=method, batches=[20, 100, 400])
+    for b, steps, schedule in zip(found.batch_sizes.tolist(), found.steps, found.schedules):
+        assert np.ceil(steps) == schedule.T
+        own = expected(model, schedule, b).gap
+        assert own[-1] <= 0.05 * own[0]
+        named = expected(model, method, b, T=schedule.T)
+        np.testing.assert_array_equal(own, named.gap)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bocce
-from bocce.exact import curves, expected, moments, stationary
+from bocce.exact import expected, moments, row_walk, stationary
 from bocce.schedules import Schedule
 from exact_enumeration import enumerated_curve
 
@@ -278,7 +278,7 @@ def test_the_kernel_walks_as_its_readable_twin(n, d, share, l2, multiple, step, 
     lam, start = frame.along(rng.standard_normal(d))
     given = (lam, moments.Tabulated(frame), bocce.theory.zeta2(n, b), schedule, start)
     with np.errstate(over="ignore", invalid="ignore"):
-        plain, compiled = curves.plain_walk(*given), curves.compiled_walk(*given)
+        plain, compiled = row_walk.plain_walk(*given), row_walk.compiled_walk(*given)
         for want, got in zip(plain, compiled):
             largest = np.where(np.isfinite(want), np.abs(want), np.inf).max(axis=1, keepdims=True)
             seen = largest[:, 0] < 1e300  # above, rounding decides which of the two overflows first
@@ -293,7 +293,7 @@ def test_a_long_curve_is_the_kernels_and_the_same():
     """One step fewer, and the curve is walked in Python."""
     X, y, _ = bocce.data.regression(n=300, d=12, kappa=100.0, noise_var=0.1, design="heavy")
     p = bocce.LeastSquares(X, y)
-    schedule = bocce.schedules.two_phase(curves.COMPILED_STEPS, p.constants().L, p.constants().mu)
+    schedule = bocce.schedules.two_phase(row_walk.COMPILED_STEPS, p.constants().L, p.constants().mu)
     compiled = expected(p, schedule, 250)
     plain = expected(p, Schedule(*(column[:-1] for column in schedule.table)), 250)
     for name in ("error2", "grad2", "gap", "bias2"):

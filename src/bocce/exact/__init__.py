@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from .arrival import BatchFacts, batch_facts
+from .arrival import batch_facts
 from .batches import BatchCurve, UsefulBatches, batch_curve, useful_batches
 from .best import BestSchedule, best_schedule, regret
 from .curves import Curve, expected
 from .gaussian import Gaussian
+from .model import BatchFacts
 from .stability import (
     Stationary,
     critical_batch_size,

@@ -1,4 +1,4 @@
-"""The walk of `bocce.exact.curves`, to be compiled."""
+"""The walk of `bocce.exact.row_walk`, to be compiled."""
 
 from __future__ import annotations
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from ..problems import Problem
 from ..schedules import Schedule
 from ..schedules.moments import BatchTable, with_batches
 from .adjoint import Dynamics, value_and_gradient
-from .best import Case
 from .budget import LOST
-from .gaussian import Gaussian
-from .moments import FloatArray, require_plain
+from .model import BatchFacts, Model, exact_model
+from .moments import FloatArray
 from .search import coordinates, descend, pulled_back, table_of
-
-Model = Problem | Gaussian
 
 LONGEST_RUN = 1 << 20  # a run that is longer counts as one that does not reach its target
 # Of the tables that a search begins from: momenta, and steps over half of the edge of stability.
@@ -33,29 +28,6 @@ CHUNK_NUMBERS = 1 << 18  # moments that are kept at once while a run is followed
 STALLED = 0.999  # a stretch that doubles the run and leaves more than this share will not arrive
 # So many steps are taken before that: near the edge of stability a value may rise at first.
 STEPS_BEFORE_JUDGED = 512
-
-
-@dataclass(frozen=True)
-class BatchFacts:
-    """What `theory.useful_batch` is told about a model.
-
-    Attributes
-    ----------
-    L, R2 : float
-        The largest eigenvalue of the Hessian A; the least rho with E[|x|^2 x x^T] <= rho A.
-    gradient_noise : float
-        The trace of the covariance of one row's gradient at the minimiser.
-    gap : float
-        f - f* at the start.
-    noise_scale : float
-        McCandlish's noise scale at the start: the same trace there over the squared gradient.
-    """
-
-    L: float
-    R2: float
-    gradient_noise: float
-    gap: float
-    noise_scale: float
 
 
 def batch_facts(model: Model) -> BatchFacts:
@@ -78,43 +50,12 @@ def batch_facts(model: Model) -> BatchFacts:
 
     Examples
     --------
+    >>> from bocce.exact import Gaussian
     >>> facts = batch_facts(Gaussian([1.0, 0.5], noise=0.1))
     >>> facts.R2, round(facts.gradient_noise, 12), facts.gap
     (3.5, 0.15, 0.75)
     """
-    if isinstance(model, Gaussian):
-        lam = model.spectrum
-        trace = float(lam.sum())
-        gap2 = float(lam @ model.start)
-        square = float(lam**2 @ model.start)
-        _require_distance(square)
-        return BatchFacts(
-            L=float(lam.max()),
-            R2=trace + 2.0 * float(lam.max()),
-            gradient_noise=model.noise * trace,
-            gap=0.5 * gap2,
-            noise_scale=(square + (gap2 + model.noise) * trace) / square,
-        )
-    require_plain("batch_facts", model)
-    w0 = np.zeros(model.d)
-    c = model.constants()
-    square = float(np.sum(model.gradient(w0) ** 2))
-    _require_distance(square)
-    return BatchFacts(
-        L=c.L,
-        R2=c.sharpest[0],
-        gradient_noise=model.noise().chi2,
-        gap=model.value(w0) - model.value(model.minimiser()),
-        noise_scale=model.noise_at(w0).chi2 / square - 1.0,
-    )
-
-
-def _require_distance(gradient2: float) -> None:
-    if not gradient2 > 0.0:
-        raise ValueError(
-            "batch_facts: the gradient at the start is 0, must not be; no step is needed from the "
-            "minimiser, so start elsewhere."
-        )
+    return exact_model("batch_facts", model).facts()
 
 
 class FewestSteps:
@@ -130,7 +71,7 @@ class FewestSteps:
         most: int = LONGEST_RUN,
     ) -> None:
         self.most = most
-        self.dynamics: Dynamics = Case("batch_curve", model, 1, None, of).dynamics
+        self.dynamics: Dynamics = exact_model("batch_curve", model).dynamics(1, of)
         self.level = target * self.dynamics.value(self.dynamics.start)
         self.facts = facts
         self.noise = facts.R2 + facts.gradient_noise / (2.0 * target * facts.gap)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +13,13 @@ from scipy.optimize import minimize_scalar
 
 from .. import _checks, _pictures
 from .._pictures import Axes
-from ..problems import Problem
 from ..schedules import REGISTRY, Schedule
-from ..schedules._rules import batch_rows
-from ..theory.batch import useful_batch, zeta2
-from .arrival import LONGEST_RUN, BatchFacts, FewestSteps, batch_facts
+from ..schedules.registry import table_of
+from ..theory.batch import useful_batch
+from .arrival import LONGEST_RUN, FewestSteps, batch_facts
 from .curves import expected
-from .gaussian import Gaussian, sampling
-from .moments import FloatArray, frame_of
-
-Model = Problem | Gaussian
+from .model import BatchFacts, Model, exact_model
+from .moments import FloatArray
 
 GAIN_STEPS = 1 << 14  # the same where only the gain of momentum on all rows is asked for
 LEAST_GAIN = 1.05  # Momentum that saves fewer steps is said to save none.
@@ -103,6 +101,7 @@ def useful_batches(model: Model, target: float = 0.01) -> UsefulBatches:
 
     Examples
     --------
+    >>> from bocce.exact import Gaussian
     >>> found = useful_batches(Gaussian(np.geomspace(0.01, 1.0, 20)))
     >>> found.momentum > 2 * found.sgd
     True
@@ -110,12 +109,7 @@ def useful_batches(model: Model, target: float = 0.01) -> UsefulBatches:
     where = "useful_batches"
     target = _checks.real(where, "target", target, above=0.0, below=1.0, remedy="0.01 is usual")
     facts = batch_facts(model)
-    if isinstance(model, Gaussian):
-        still = Gaussian(model.spectrum, start=model.start)
-    else:
-        lam, error = frame_of(where, model).along(np.zeros(model.d))
-        moves = lam > 0.0
-        still = Gaussian(lam[moves], start=error[moves] ** 2)
+    still = exact_model(where, model).without_noise()
     steps = [
         FewestSteps(still, target, "gap", facts, free, GAIN_STEPS).fewest(0.0)[0]
         for free in SEARCHED.values()
@@ -192,6 +186,7 @@ class BatchCurve:
 
         Examples
         --------
+        >>> from bocce.exact import Gaussian
         >>> model = Gaussian([0.1, 1.0])
         >>> curves = [batch_curve(model, 0.1, method=name) for name in ("sgd", "heavy-ball")]
         >>> curves[0].plot(curves[1]).get_xscale()
@@ -245,6 +240,7 @@ def batch_curve(
 
     Examples
     --------
+    >>> from bocce.exact import Gaussian
     >>> lam = np.geomspace(0.01, 1.0, 20)
     >>> model = Gaussian(lam, start=1.0 / lam)
     >>> sgd, heavy_ball = (batch_curve(model, 0.05, method=m) for m in ("sgd", "heavy-ball"))
@@ -262,7 +258,8 @@ def batch_curve(
         sizes = _sizes(facts, target, model.n)
     else:
         sizes = sorted(set(_in_rows(where, model, batches)), reverse=True)
-    noises = np.array([_sampling(where, model, b)[1] for b in sizes])
+    subject = exact_model(where, model)
+    noises = np.array([subject.sampling(b)[1] for b in sizes])
     if len(sizes) < 3:
         rule = "at least three sizes"
         raise _checks.refused(ValueError, where, "batches", batches, rule, "two numbers are fitted")
@@ -291,15 +288,8 @@ def _in_rows(where: str, model: Model, batches: Sequence[int | float]) -> list[i
     if np.ndim(batches) != 1:
         rule = "a list of at least three sizes, or None"
         raise _checks.refused(TypeError, where, "batches", batches, rule, "such as [10, 100, 1000]")
-    return [_sampling(where, model, b)[0] for b in batches]
-
-
-def _sampling(where: str, model: Model, batch: int | float) -> tuple[int, float]:
-    """The batch in rows, and zeta0^2."""
-    if isinstance(model, Gaussian):
-        return sampling(where, model, batch)
-    b = batch_rows(where, batch, model.n)
-    return b, zeta2(model.n, b)
+    subject = exact_model(where, model)
+    return [subject.sampling(b)[0] for b in batches]
 
 
 def _sizes(facts: BatchFacts, target: float, n: int | None) -> list[int]:
@@ -345,9 +335,17 @@ def fit(zeta0_2: FloatArray, steps: FloatArray) -> tuple[float, float, float]:
 
 def _of_method(model: Model, method: str, target: float, of: str, b: int) -> tuple[float, Schedule]:
     """The least T at which the method's own table of T steps ends at the target."""
+    subject = exact_model("batch_curve", model)
+
+    def built(T: int) -> Schedule:
+        return table_of("batch_curve", method, T, partial(subject.values, b))
 
     def end(T: int) -> float:
-        curve = expected(model, method, b, T=T)
+        try:
+            table = built(T)
+        except ValueError:  # the method refuses so short a run
+            return math.inf
+        curve = expected(model, table, b)
         values = curve.gap if of == "gap" else curve.error2
         return float(values[-1] / values[0])
 
@@ -355,7 +353,7 @@ def _of_method(model: Model, method: str, target: float, of: str, b: int) -> tup
     while end(high) > target:
         high *= 2
         if high > LONGEST_RUN // 8:
-            return math.inf, _built(model, method, b, 1)
+            return math.inf, built(high // 2)
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -364,14 +362,7 @@ def _of_method(model: Model, method: str, target: float, of: str, b: int) -> tup
         else:
             high = middle
     last = end(low) if low else 1.0
+    if math.isinf(last):
+        return float(high), built(high)
     share = math.log(last / target) / math.log(last / end(high))
-    return low + share, _built(model, method, b, high)
-
-
-def _built(model: Model, method: str, b: int, T: int) -> Schedule:
-    if isinstance(model, Gaussian):
-        known = model.schedule_arguments(b)
-    else:
-        known = REGISTRY[method].values(model.constants(), n=model.n, b=b, T=T)
-    built: Schedule = REGISTRY[method].build(T, known)
-    return built
+    return low + share, built(high)

@@ -6,24 +6,20 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _checks
-from ..problems import Problem
-from ..sampling import batch_rows
 from ..schedules import REGISTRY, Schedule
 from ..schedules.schedule import Table
-from ..theory.batch import zeta2
-from ..theory.finite import start_of
-from .adjoint import Dynamics, GaussianMoments, Means, RowMoments, value_and_gradient
+from .adjoint import Dynamics, GaussianMoments, Means, value_and_gradient
 from .budget import LOST, Budget
-from .curves import Curve, expected
-from .gaussian import Gaussian, sampling
-from .moments import FloatArray, Tabulated, frame_of
+from .curves import BatchSize, Curve, batch_noise, curve_of
+from .model import Model, exact_model
+from .moments import FloatArray
 from .search import (
     FIRST_STEPS,
     conjugate_gradients,
@@ -34,8 +30,6 @@ from .search import (
     search_from,
     table_of,
 )
-
-Model = Problem | Gaussian
 
 STARTS = 3  # tables of the registry that the search begins from, the best ones
 SMOOTHING = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # zeta0^2 on the way to a best schedule on all rows
@@ -129,6 +123,7 @@ def best_schedule(
 
     Examples
     --------
+    >>> from bocce.exact import Gaussian, expected
     >>> model = Gaussian([1.0, 0.1])
     >>> best = best_schedule(model, 2, 1)  # two steps with one fresh row each
     >>> bool(best.value < expected(model, "auto", 1, T=2).gap[-1])
@@ -175,6 +170,7 @@ def regret(
     Examples
     --------
     >>> import bocce
+    >>> from bocce.exact import Gaussian
     >>> regret(bocce.schedules.sgd(20, L=2.0), Gaussian([1.0, 0.1, 0.01]), 100) > 1.0
     True
     """
@@ -194,46 +190,21 @@ class Case:
         start: npt.ArrayLike | None,
         of: str,
     ) -> None:
-        self.batch_size = batch_size
         self.of = of
-        self.model = model
-        self.w0 = start
-        self.dynamics: Dynamics
-        if isinstance(model, Gaussian):
-            self.w0 = None
-            if start is not None:
-                model = replace(model, start=np.array(start, dtype=np.float64))
-            self.model = model
-            lam = model.spectrum
-            self.b, zeta0_2 = sampling(where, model, batch_size)
-            known = (lam, model.start, self._weights(lam))
-            self.dynamics = Means(*known)
-            if zeta0_2 > 0.0:
-                self.dynamics = GaussianMoments(*known, zeta0_2, model.noise)
-            self.constants = model.known(batch_size)
-            return
-        frame = frame_of(where, model)
-        self.b = b = batch_rows(where, batch_size, model.n)
-        lam, error = frame.along(start_of(where, start, model.d))
-        if b == model.n:
-            self.dynamics = Means(lam, error**2, self._weights(lam))
-        else:
-            rows = (Tabulated(frame), zeta2(model.n, b))
-            self.dynamics = RowMoments(lam, error, self._weights(lam), *rows)
-        c = model.constants()
-        L_max, tilde = c.sharpest
-        mu = float(frame.lam.min())  # the least curvature that moves
-        self.constants = {"L": c.L, "mu": mu, "L_max": L_max, "kappa_tilde": tilde}
-        self.constants |= {"n": model.n, "b": b, "spectrum": c.spectrum}
-        self.constants |= {"noise": model.pilot(start_of(where, start, model.d)).noise}
+        self.model = exact_model(where, model)
+        self.model.start_with(start)
+        self.b, self.zeta0_2 = self.model.sampling(batch_size)
+        self.dynamics = self.model.dynamics(batch_size, of)
 
-    def _weights(self, lam: FloatArray) -> FloatArray:
-        if self.of == "gap":
-            return 0.5 * lam
-        return np.ones(lam.size)
+    @cached_property
+    def constants(self) -> dict[str, Any]:
+        """The numbers that the methods of the registry are built from."""
+        return self.model.known(self.b)
 
-    def curve(self, schedule: Schedule) -> Curve:
-        return expected(self.model, schedule, self.batch_size, self.w0)
+    def curve(self, schedule: Schedule, batches: BatchSize | None = None) -> Curve:
+        """The expectations of a schedule, with this batch or one of its own for each step."""
+        zeta0_2 = self.zeta0_2 if batches is None else batch_noise(self.model, batches)
+        return curve_of(self.model, schedule, zeta0_2)
 
     def log_value(self, table: Table, dynamics: Dynamics | None = None) -> tuple[float, FloatArray]:
         """log(value) and its derivatives in the table; LOST and 0 where the value overflows."""
@@ -330,7 +301,7 @@ def _budgeted(
     if math.exp(value) > equal.value:
         return equal
     schedule = Schedule(*table_of(u), "best")
-    curve = expected(case.model, schedule, batches, case.w0)
+    curve = case.curve(schedule, batches)
     history = (*equal.history, *np.exp(path + more).tolist())
     return BestSchedule(schedule, math.exp(value), curve, left, left <= tol, history, batches)
 

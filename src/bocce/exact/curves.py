@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -12,22 +12,12 @@ import numpy.typing as npt
 
 from .. import _checks, _pictures
 from .._pictures import Axes
-from ..problems import Problem
-from ..sampling import batch_rows
 from ..schedules import Schedule
-from ..schedules.moments import compiled, with_batches
 from ..schedules.registry import table_of
-from ..theory.batch import zeta2
-from ..theory.finite import start_of
-from . import _kernel, gaussian
-from .gaussian import Gaussian
-from .moments import FloatArray, RowNoise, Tabulated, frame_of, noise_of
+from .model import ExactModel, Model, exact_model
+from .moments import FloatArray
+from .row_walk import Batches
 
-# A curve of at least so many steps is walked by the kernel. Importing Numba and reading the kernel
-# from disk takes a second, 7,000 steps at d = 20 take 0.34 s in Python and 0.04 s in the kernel.
-COMPILED_STEPS = 500
-
-Batches: TypeAlias = FloatArray | float  # zeta0^2 of each step, or of all
 BatchSize: TypeAlias = int | float | npt.NDArray[np.int64]  # of all steps, or rows of each
 
 
@@ -69,6 +59,7 @@ class Curve:
 
         Examples
         --------
+        >>> from bocce.exact import Gaussian
         >>> model = Gaussian([0.1, 1.0], n=100)
         >>> slow, fast = (expected(model, name, batch_size=50, T=50) for name in ("sgd", "shb"))
         >>> slow.plot(fast, labels=["sgd", "shb"]).get_yscale()
@@ -83,7 +74,7 @@ class Curve:
 
 
 def expected(
-    p: Problem | Gaussian,
+    p: Model,
     schedule: Schedule | str,
     batch_size: BatchSize,
     w0: npt.ArrayLike | None = None,
@@ -132,60 +123,13 @@ def expected(
     """
     if np.ndim(batch_size) > 0:
         batch_size = np.asarray(batch_size)
-    if isinstance(p, Gaussian):
-        return _gaussian(p, schedule, batch_size, w0, T)
-    return curve_of("expected", p, schedule, batch_size, w0, _moments, T)
-
-
-def _gaussian(
-    model: Gaussian,
-    schedule: Schedule | str,
-    batch_size: BatchSize,
-    w0: npt.ArrayLike | None,
-    T: int | None,
-) -> Curve:
-    if w0 is not None:
-        raise ValueError(
-            "expected: w0 must be left out for a Gaussian model, which has no basis of its own; "
-            "give Gaussian(spectrum, start=...) the squared error along each eigenvalue."
-        )
     where = "expected"
-    one = one_batch(where, schedule, batch_size)
-    zeta0_2 = batch_noise(batch_size, lambda b: gaussian.sampling(where, model, b)[1])
-    schedule = table_of(where, schedule, T, lambda method, T: model.known(one))
-    return _curve(*gaussian.curves(model, schedule, zeta0_2))
-
-
-def curve_of(
-    where: str,
-    p: Problem,
-    schedule: Schedule | str,
-    batch_size: BatchSize,
-    w0: npt.ArrayLike | None,
-    moments: Callable[..., tuple[FloatArray, FloatArray]],
-    T: int | None = None,
-) -> Curve:
-    """The curve that ``moments`` makes of eigenvalues, noise, zeta0^2, schedule and start."""
-    frame = frame_of(where, p)
-    rows = partial(batch_rows, where, n=p.n)
-    b = rows(one_batch(where, schedule, batch_size))
-    zeta0_2 = batch_noise(batch_size, lambda b: zeta2(p.n, rows(b)))
-    schedule = table_of(
-        where,
-        schedule,
-        T,
-        lambda method, T: method.values(
-            p.constants(), n=p.n, b=b, T=T, pilot=lambda: p.pilot(start_of(where, w0, p.d))
-        ),
-    )
-    lam, start = frame.along(start_of(where, w0, p.d))
-    noisy = np.any(zeta0_2) and frame.rank > 0
-    if noisy:
-        noise = noise_of(where, frame, schedule.T)
-    else:
-        noise = None
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _curve(*moments(lam, noise, zeta0_2, schedule, start))
+    model = exact_model(where, p)
+    model.start_at(w0)
+    b = one_batch(where, schedule, batch_size)
+    zeta0_2 = batch_noise(model, batch_size)
+    table = table_of(where, schedule, T, partial(model.values, b))
+    return curve_of(model, table, zeta0_2)
 
 
 def one_batch(where: str, schedule: Schedule | str, batch_size: BatchSize) -> int | float:
@@ -204,101 +148,17 @@ def one_batch(where: str, schedule: Schedule | str, batch_size: BatchSize) -> in
     return first
 
 
-def batch_noise(batch_size: BatchSize, zeta0_2_of: Callable[[int | float], float]) -> Batches:
+def batch_noise(model: ExactModel, batch_size: BatchSize) -> Batches:
     """zeta0^2 of a batch, or of each of an array."""
     if not isinstance(batch_size, np.ndarray):
-        return zeta0_2_of(batch_size)
-    return np.array([zeta0_2_of(b) for b in batch_size.tolist()])
+        return model.sampling(batch_size)[1]
+    return np.array([model.sampling(b)[1] for b in batch_size.tolist()])
 
 
-@dataclass(frozen=True)
-class CurveStep:
-    """Means and covariances of (e, v) after a step, and the x, s of the covariances."""
-
-    m: FloatArray
-    C: FloatArray
-    C_ev: FloatArray
-    x: FloatArray
-    s: FloatArray
-
-
-def walk(
-    lam: FloatArray, noise: RowNoise | None, zeta0_2: Batches, schedule: Schedule, start: FloatArray
-) -> Iterator[CurveStep]:
-    """The moments, step by step; the r directions that have noise come first."""
-    r = 0 if noise is None else noise.triangle.d
-    m = start
-    m_v = np.zeros(lam.size)
-    C, C_ev, C_v = np.zeros((3, r, r))  # covariances of e, of e with v, of v
-    for alpha, beta, theta, strength in zip(*with_batches(schedule.table, zeta0_2)):
-        every_x = alpha * lam
-        every_s = beta - theta * every_x
-        x = every_x[:r]
-        s = every_s[:r]
-        if noise is not None:
-            C_y = C + theta * (C_ev + C_ev.T) + theta**2 * C_v
-            m_y = (m + theta * m_v)[:r]
-            injected = noise.covariance(C_y + np.outer(m_y, m_y), m_y)
-            e_next = C_ev * s - C * x  # E e v_next^T, centred
-            v_next = C_v * s - C_ev.T * x
-            C_v = s[:, None] * v_next - x[:, None] * e_next + (alpha**2 * strength) * injected
-            C_v = 0.5 * (C_v + C_v.T)  # symmetric to the last bit, and so is C: an
-            C = C + (e_next + e_next.T) + C_v  # antisymmetric rounding error would never die
-            C_ev = e_next + C_v
-            if not np.isfinite(C.diagonal()).all():
-                noise = None  # it has overflown, and stays so
-        m_v = every_s * m_v - every_x * m
-        m = m + m_v
-        yield CurveStep(m, C, C_ev, x, s)
-
-
-def measures(lam: FloatArray) -> FloatArray:
-    """What error2, grad2 and gap weigh the second moment along an eigenvalue with."""
-    return np.column_stack([np.ones(lam.size), lam**2, lam / 2.0])
-
-
-def _moments(
-    lam: FloatArray, noise: RowNoise | None, zeta0_2: Batches, schedule: Schedule, start: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3)."""
-    if isinstance(noise, Tabulated) and schedule.T >= COMPILED_STEPS:
-        means, variances = compiled_walk(lam, noise, zeta0_2, schedule, start)
-    else:
-        means, variances = plain_walk(lam, noise, zeta0_2, schedule, start)
-    squares = means * means
-    bias2 = squares.sum(axis=1)
-    squares[:, : variances.shape[1]] += variances
-    return bias2, squares @ measures(lam)
-
-
-def plain_walk(
-    lam: FloatArray, noise: RowNoise | None, zeta0_2: Batches, schedule: Schedule, start: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Means along each eigenvalue after each step, and the variances of the r that have noise."""
-    means = np.zeros((schedule.T + 1, lam.size))
-    variances = np.zeros((schedule.T + 1, 0 if noise is None else noise.triangle.d))
-    means[0] = start
-    for k, now in enumerate(walk(lam, noise, zeta0_2, schedule, start), start=1):
-        means[k] = now.m
-        variances[k] = np.maximum(now.C.diagonal(), 0.0)  # rounding may leave -1e-17 of the largest
-    return means, variances
-
-
-def compiled_walk(
-    lam: FloatArray, noise: Tabulated, zeta0_2: Batches, schedule: Schedule, start: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """What `plain_walk` gives, by a kernel that knows the table."""
-    table = with_batches(schedule.table, zeta0_2)
-    moments = (lam, noise.quartic, noise.cubic, noise.constant)
-    state = _kernel.rest(start, noise.triangle.d)
-    kept = np.empty((0, 0))
-    found: tuple[FloatArray, FloatArray]
-    found = compiled(_kernel.walk)(table, *moments, state, kept)
-    return found
-
-
-def _curve(bias2: FloatArray, totals: FloatArray) -> Curve:
+def curve_of(model: ExactModel, schedule: Schedule, zeta0_2: Batches) -> Curve:
     """An overflow stays one: the curve is infinite from the first entry that is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        bias2, totals = model.totals(schedule, zeta0_2)
     for columns in (totals, bias2[:, None]):
         lost = np.flatnonzero(~np.isfinite(columns).all(axis=1))
         columns[lost[0] if lost.size else len(columns) :] = np.inf

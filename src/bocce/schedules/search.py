@@ -252,13 +252,13 @@ def searched(
     lookahead: bool,
     begin: Table | None,
 ) -> Table:
-    """The table of T steps that the search finds on the twin; at least as good as ``begin``."""
+    """The table of T steps that the search finds on the twin, from few knots or from ``begin``."""
     search = Search(twin, T, L, noise, lookahead)
     u = _knots(search, mu)
     if begin is not None:
-        given = search.coordinates(begin)
-        if search(given)[0] < search(u)[0]:
-            u = search.descend(given, _steps(T))[1]
+        value, other = search.descend(search.coordinates(begin), _steps(T))
+        if value < search(u)[0]:
+            u = other
     return search.table(u)
 
 
