@@ -68,7 +68,7 @@ def test_a_gaussian_model_with_a_batch_for_each_step_by_hand():
 
 def test_a_long_curve_with_a_batch_for_each_step_is_the_plain_one():
     """One step fewer, and the curve is walked in Python."""
-    p, T = tiny(0.1), bocce.exact.curves.COMPILED_STEPS
+    p, T = tiny(0.1), row_walk.COMPILED_STEPS
     s = Schedule(np.full(T, 0.05), np.full(T, 0.5), np.zeros(T))
     batches = np.arange(T) % 4 + 1
     compiled = expected(p, s, batches)

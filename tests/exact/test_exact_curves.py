@@ -102,12 +102,12 @@ def test_table_and_rows_agree_on_a_larger_problem():
     lam, start = frame.along(np.zeros(12))
     several = 1000  # numbers of a block: several blocks
     walks = [
-        curves.plain_walk(lam, noise, bocce.theory.zeta2(300, 250), schedule, start)
+        row_walk.plain_walk(lam, noise, bocce.theory.zeta2(300, 250), schedule, start)
         for noise in (moments.Tabulated(frame, several), moments.Streamed(frame, several))
     ]
     for table, rows in zip(*walks):
         np.testing.assert_allclose(rows, table, rtol=1e-9, atol=1e-12 * np.abs(table).max())
-    whole = curves.plain_walk(
+    whole = row_walk.plain_walk(
         lam, moments.Streamed(frame), bocce.theory.zeta2(300, 250), schedule, start
     )
     np.testing.assert_allclose(walks[1][1], whole[1], rtol=1e-9, atol=1e-12 * whole[1].max())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import bocce
 from bocce import exact, schedules, theory
 from bocce.schedules.moments import at_rest, compiled, moments, pulled_back, with_batches
-from bocce.schedules.search import SamplingNoise, Search, Twin, longest_steps
+from bocce.schedules.search import SamplingNoise, Search, Twin, between, longest_steps
 from bocce.schedules.twin import assumed, possible_starts, reduced
 
 logs = st.floats(0.0, 1.0)
@@ -330,3 +330,27 @@ def test_minimize_and_expected_take_the_same_table():
     assert bocce.minimize(p, "auto", T=60, batch_size=50).schedule == table
     mine = exact.expected(p, table, 50).gap
     np.testing.assert_array_equal(exact.expected(p, "auto", 50, T=60).gap, mine)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    T=st.integers(2, 5000),
+    m=st.integers(2, 40),
+    last=st.sampled_from([0.0, 1e-9, 1.0]),
+    seed=st.integers(0, 1000),
+)
+def test_between_two_knots_no_value_lies_outside_theirs(T, m, last, seed):
+    """But for rounding, in Python and compiled; and nothing is below 0, where no knot is."""
+    turns = np.pi * np.linspace(0.0, 1.0, min(T, m))
+    knots = np.unique(np.round((T - 1) * (1.0 - np.cos(turns)) / 2.0))
+    values = np.random.default_rng(seed).random((3, knots.size))
+    values[:, -1] = last
+    steps = np.arange(T)
+    low, high = np.minimum(values[:, :-1], values[:, 1:]), np.maximum(values[:, :-1], values[:, 1:])
+    at = np.clip(np.searchsorted(knots, steps, side="right") - 1, 0, knots.size - 2)
+    for walk in (between, compiled(between)):
+        found = walk(knots, values, T)
+        assert found.min() >= 0.0
+        rounding = 1e-15 * high[:, at]
+        assert (found >= low[:, at] - rounding).all()
+        assert (found <= high[:, at] + rounding).all()

@@ -89,14 +89,18 @@ def longest_steps(
 
 
 def between(knots: FloatArray, values: FloatArray, T: int) -> FloatArray:
-    """Linear between the knots, where ``values`` (3, m) are given: (3, T)."""
+    """Linear between the knots, where ``values`` (3, m) are given: (3, T).
+
+    Compiled code may divide by multiplying with a rounded inverse. A share above 1 by rounding
+    would lead beyond the values, to a lookahead below 0.
+    """
     found = np.zeros((3, T))
     m = 0
     for k in range(T):
         while m + 2 < knots.size and k >= knots[m + 1]:
             m += 1
         after = min(m + 1, knots.size - 1)
-        share = (k - knots[m]) / max(1.0, knots[after] - knots[m])
+        share = min((k - knots[m]) / max(1.0, knots[after] - knots[m]), 1.0)
         for i in range(3):
             found[i, k] = (1.0 - share) * values[i, m] + share * values[i, after]
     return found
@@ -110,7 +114,7 @@ def gathered(knots: FloatArray, slopes: FloatArray) -> FloatArray:
         while m + 2 < knots.size and k >= knots[m + 1]:
             m += 1
         after = min(m + 1, knots.size - 1)
-        share = (k - knots[m]) / max(1.0, knots[after] - knots[m])
+        share = min((k - knots[m]) / max(1.0, knots[after] - knots[m]), 1.0)
         for i in range(3):
             found[i, m] += (1.0 - share) * slopes[i, k]
             found[i, after] += share * slopes[i, k]
