@@ -17,6 +17,7 @@ from bocce.exact import (
     batch_facts,
     best_schedule,
     expected,
+    row_walk,
 )
 from bocce.exact.best import Case
 from bocce.exact.budget import Budget
