@@ -18,7 +18,7 @@ from ..schedules.registry import table_of
 from ..theory.batch import useful_batch
 from .arrival import LONGEST_RUN, FewestSteps, batch_facts
 from .curves import expected
-from .model import BatchFacts, Model, exact_model
+from .model import BatchFacts, ExactModel, Model, exact_model
 from .moments import FloatArray
 
 GAIN_STEPS = 1 << 14  # the same where only the gain of momentum on all rows is asked for
@@ -254,15 +254,12 @@ def batch_curve(
     _checks.choice(where, "of", of, ["gap", "error"])
     _checks.choice(where, "method", method, list({**SEARCHED, **REGISTRY}))
     facts = batch_facts(model)
+    subject = exact_model(where, model)
     if batches is None:
         sizes = _sizes(facts, target, model.n)
     else:
-        sizes = sorted(set(_in_rows(where, model, batches)), reverse=True)
-    subject = exact_model(where, model)
+        sizes = _in_rows(where, subject, batches)
     noises = np.array([subject.sampling(b)[1] for b in sizes])
-    if len(sizes) < 3:
-        rule = "at least three sizes"
-        raise _checks.refused(ValueError, where, "batches", batches, rule, "two numbers are fitted")
     free = SEARCHED.get(method)
     if free is None:
         found = [_of_method(model, method, target, of, b) for b in sizes]
@@ -284,12 +281,16 @@ def batch_curve(
     )
 
 
-def _in_rows(where: str, model: Model, batches: Sequence[int | float]) -> list[int]:
+def _in_rows(where: str, model: ExactModel, batches: Sequence[int | float]) -> list[int]:
+    """Given batches in rows, the largest first."""
     if np.ndim(batches) != 1:
         rule = "a list of at least three sizes, or None"
         raise _checks.refused(TypeError, where, "batches", batches, rule, "such as [10, 100, 1000]")
-    subject = exact_model(where, model)
-    return [subject.sampling(b)[0] for b in batches]
+    sizes = sorted({model.sampling(b)[0] for b in batches}, reverse=True)
+    if len(sizes) < 3:
+        rule = "at least three sizes"
+        raise _checks.refused(ValueError, where, "batches", batches, rule, "two numbers are fitted")
+    return sizes
 
 
 def _sizes(facts: BatchFacts, target: float, n: int | None) -> list[int]:
