@@ -20,7 +20,7 @@ from bocce.losses import Huber, Logistic, SquaredHinge
 from bocce.problems import Frame, Problem
 from bocce.schedules import REGISTRY as SCHEDULES
 from bocce.schedules import Schedule
-from helpers import accepted, constants, design, schedule
+from helpers import accepted, constants, design, limited, schedule
 from tables_on_disk import parts_on_disk
 
 N, SEED = 30, 5
@@ -38,10 +38,8 @@ def wide():
 
 
 def framed():
-    outer = made("squared", 5.0 + 30.0 * design("dense"), intercept=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bocce.rows.dense.COPIED_BYTES", 0)
-        return Frame.of(outer).problem(outer)
+    outer = limited(made("squared", 5.0 + 30.0 * design("dense"), intercept=True), copied=0)
+    return Frame.of(outer).problem(outer)
 
 
 def on_disk(loss, folder):

@@ -17,7 +17,7 @@ from bocce.engines.numba import RuleEngine
 from bocce.engines.reference import ReferenceEngine
 from bocce.policies import momsps, ngn_m, sgd_sls_exponential, shb_sls_exponential
 from bocce.problems import Frame, Problem
-from helpers import accepted, design
+from helpers import accepted, design, limited
 
 N, T = 30, 40
 WEIGHTS = np.linspace(0.5, 2.0, N)
@@ -40,10 +40,8 @@ def made(loss, X, **extras):
 
 
 def framed():
-    outer = made("logistic", 5.0 + 30.0 * design("dense"), intercept=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bocce.rows.dense.COPIED_BYTES", 0)
-        return Frame.of(outer).problem(outer)
+    outer = limited(made("logistic", 5.0 + 30.0 * design("dense"), intercept=True), copied=0)
+    return Frame.of(outer).problem(outer)
 
 
 def empty_rows():

@@ -113,12 +113,12 @@ def test_the_full_batch_is_the_run_on_one_machine(local_ray, loss):
 
 def test_more_workers_than_rows_and_a_tree(local_ray, monkeypatch):
     monkeypatch.setattr(bocce.ray.workers, "FAN_IN", 2)
-    X, y = data("squared")
-    parts = parts_of(X[:3], y[:3], [1, 0, 1, 0, 1])
-    # without a Gram matrix every sum travels
-    monkeypatch.setattr(bocce.problems.parts, "GRAM_COLUMNS", 0)
-    r = bocce.ray.minimize(parts, schedule(), l2=0.01, batch_size=3)
-    s = bocce.minimize(bocce.LeastSquares(X[:3], y[:3], l2=0.01), schedule(), batch_size=3)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((3, 1025)) / 16.0, rng.standard_normal(3)
+    p = bocce.LeastSquares(X, y, l2=0.01)
+    assert not p.gram_fits  # so that every sum travels
+    r = bocce.ray.minimize(parts_of(X, y, [1, 0, 1, 0, 1]), schedule(), l2=0.01, batch_size=3)
+    s = bocce.minimize(p, schedule(), batch_size=3)
     np.testing.assert_allclose(r.w, s.w, rtol=1e-10)
 
 

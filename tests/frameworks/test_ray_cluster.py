@@ -18,6 +18,7 @@ import bocce
 import bocce.ray
 import bocce.ray.scores
 import bocce.ray.workers
+from bocce.plane.metrics import HessianPolicy
 from ray_rows import steps_of_workers
 
 pytestmark = pytest.mark.frameworks
@@ -87,7 +88,7 @@ def test_the_plane_is_that_of_one_machine(cluster, loss, sparse):
 
 def test_the_plane_without_a_metric_remembers_displacements(cluster, monkeypatch):
     """Where no Hessian is ever taken the steps live on their memory, on a tree of fan-in 2."""
-    monkeypatch.setattr("bocce.plane.metrics.hessian.MOST_FACTORED", 0)
+    monkeypatch.setattr(HessianPolicy, "suits", lambda problem: False)
     monkeypatch.setattr(bocce.ray.workers, "FAN_IN", 2)
     r = bocce.ray.minimize(parts_of(*data("logistic")), loss="logistic", l2=1e-4, tol=1e-6)
     s = alone("logistic", method="plane", tol=1e-6)
@@ -154,7 +155,7 @@ def watched(monkeypatch, tmp_path):
 
 
 def without_metric(monkeypatch):
-    monkeypatch.setattr("bocce.plane.metrics.hessian.MOST_FACTORED", 0)
+    monkeypatch.setattr(HessianPolicy, "suits", lambda problem: False)
 
 
 def disturbed(trouble, **options):
