@@ -31,7 +31,7 @@ from _peers_cells import MILLION, NAMES, REAL, load  # noqa: E402
 
 import plane_problems as given  # noqa: E402
 from bocce.plane import FactorMetric, Identity, IdentityPolicy, PlaneRun, Sample, View  # noqa: E402
-from bocce.plane.metrics.hessian import MOST_FACTORED  # noqa: E402
+from bocce.problems import ProblemLimits  # noqa: E402
 
 TOL = 1e-6
 STALE = 0.15  # a step that shrinks the gradient by less wants a new Hessian
@@ -144,7 +144,7 @@ def row(p: Any, columns: list[str], args: argparse.Namespace) -> tuple[list[str]
     best: dict[str, tuple[float, str]] = {}
     for turn in range(args.repeats):
         for column in columns:
-            big = p.rows.d > MOST_FACTORED and column in ("H of 20 d", "H of all")
+            big = p.rows.d > ProblemLimits().factor_columns and column in ("H of 20 d", "H of all")
             if big or (turn and best[column][0] > 1.0):
                 best.setdefault(column, (np.inf, "-"))
                 continue

@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 import plane_problems as given
 from bocce.plane import PlaneRun
 from bocce.plane.metrics import DiagonalPolicy, FactorMetric, Identity, View
-from bocce.problems import PathCache
+from bocce.problems import PathCache, ProblemLimits
 
 LOGISTIC, SQUARED = given.Logistic(), given.Squared()
-
-
-@pytest.fixture(autouse=True)
-def no_room(monkeypatch):
-    """Every problem has too many columns for a Hessian."""
-    monkeypatch.setattr("bocce.plane.metrics.hessian.MOST_FACTORED", 0)
 
 
 def words(n=3000, d=400, entries=20, seed=0):
@@ -31,9 +25,14 @@ def words(n=3000, d=400, entries=20, seed=0):
     return X, np.where(z + rng.standard_normal(n) > 0.0, 1.0, -1.0)
 
 
+def without_factor(p):
+    """The problem as if it had too many columns for a Hessian."""
+    return p.with_fields(limits=ProblemLimits(factor_columns=0))
+
+
 def problem(loss=LOGISTIC, ridge=1e-4, **shape):
     X, y = words(**shape)
-    return given.problem(X, y, loss, ridge)
+    return without_factor(given.problem(X, y, loss, ridge))
 
 
 def steps_to(plane, tol=1e-5, most=500):
@@ -64,7 +63,7 @@ def test_a_column_that_no_row_has_is_as_curved_as_the_others():
 def test_the_fall_along_a_direction_is_exact_on_least_squares(seed, ridge):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 4))
-    p = given.problem(X, rng.standard_normal(30), SQUARED, ridge)
+    p = without_factor(given.problem(X, rng.standard_normal(30), SQUARED, ridge))
     plane, d = PlaneRun(p, rng.standard_normal(4), metric="identity"), rng.standard_normal(4)
     H = X.T @ X / 30 + ridge * np.eye(4)
     t = d @ plane.gradient / (d @ H @ d)
@@ -86,7 +85,7 @@ def test_rare_columns_take_a_third_of_the_steps():
 def test_columns_that_are_all_alike_stay_in_the_identity():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 200))
-    p = given.problem(X, np.sign(X @ rng.standard_normal(200)), LOGISTIC, 1e-5)
+    p = without_factor(given.problem(X, np.sign(X @ rng.standard_normal(200)), LOGISTIC, 1e-5))
     plane = PlaneRun(p, np.zeros(200))
     steps_to(plane)
     assert isinstance(plane.metric, Identity)

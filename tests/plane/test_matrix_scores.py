@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import bocce
-from bocce.plane import Sample, parts
+from bocce.plane import Sample
+from bocce.plane.parts import PartLimits
 from bocce.plane.scores import MemoryScores, RecomputedScores
 from plane_problems import second_derivatives_times
 
@@ -22,13 +23,12 @@ FORMS = {
 
 
 @pytest.fixture(params=[(form, most, w) for form in FORMS for most in (1 << 32, 0) for w in (0, 1)])
-def case(request, monkeypatch):
-    monkeypatch.setattr(parts, "NUMBERS", 1)
+def case(request):
     form, most, weighted = request.param
     y = (X @ RNG.standard_normal((D, K)) + RNG.gumbel(size=(N, K))).argmax(axis=1)
     weight = RNG.uniform(0.5, 1.5, N) if weighted else None
     p = bocce.Problem(FORMS[form](X), y, "softmax", 0.1, sample_weight=weight)
-    scores = (MemoryScores if most else RecomputedScores)(p, 2, (K,))
+    scores = (MemoryScores if most else RecomputedScores)(p, 2, (K,), PartLimits(numbers=1))
     assert RecomputedScores.needed(p, 2, most) == (most == 0)
     assert len(scores.parts) == 3
     return scores, p

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 import plane_problems as given
 from bocce.plane.linalg import norm
 from bocce.plane.metrics import FactorMetric
+from bocce.plane.parts import PartLimits
 from bocce.plane.plane import PlaneLimits, PlaneRun
+from bocce.plane.scores import MemoryScores
 
 CLASSES = (given.Logistic(), given.SquaredHinge())
 LOSSES = (*CLASSES, given.Squared(), given.Huber(0.5), given.Poisson())
@@ -251,14 +253,25 @@ def test_softmax_is_a_matrix_of_scores():
     assert norm(given.gradient(p, plane.w)) <= 1e-7 * first
 
 
-def test_blocks_of_rows_change_nothing_but_the_order_of_sums(monkeypatch):
+def test_blocks_of_rows_change_nothing_but_the_order_of_sums():
     p = problem(given.Logistic(), n=300)
-    whole = run(p, steps=5)[0]
-    monkeypatch.setattr("bocce.plane.scores.memory.BLOCK", 64)
-    parts = run(p, steps=5)[0]
-    assert len(parts.scores.places) == 5
-    assert parts.w == pytest.approx(whole.w, rel=1e-10)
-    assert parts.value == pytest.approx(whole.value, rel=1e-14)
+    rng = np.random.default_rng(0)
+    w, d = rng.standard_normal((2, p.d))
+    whole = MemoryScores(p, 1, ())
+    parts = MemoryScores(p, 1, (), PartLimits(block=64))
+    assert len(parts.places) == 5
+    assert len(whole.places) == 1
+    assert parts.start(w).value == pytest.approx(whole.start(w).value, rel=1e-14)
+    assert parts.gradient() == pytest.approx(whole.gradient(), rel=1e-10)
+    assert parts.add_direction(0, d) == pytest.approx(whole.add_direction(0, d), rel=1e-14)
+    for scores in (parts, whole):
+        scores.scale_direction(0, 0.5)
+    found, wanted = (scores.try_step(np.array([0.3])) for scores in (parts, whole))
+    assert found.value == pytest.approx(wanted.value, rel=1e-14)
+    assert found.plane_gradient == pytest.approx(wanted.plane_gradient, rel=1e-10)
+    assert parts.gradient() == pytest.approx(whole.gradient(), rel=1e-10)
+    assert parts.curvature(1) == pytest.approx(whole.curvature(1), rel=1e-10)
+    assert parts.hessian_diagonal() == pytest.approx(whole.hessian_diagonal(), rel=1e-10)
 
 
 # -- when to stop ---------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import plane_problems as given
 from bocce.plane import PlaneRun, policy_for
-from bocce.plane.metrics import FactorMetric, rowspace
+from bocce.plane.metrics import FactorMetric
 from bocce.plane.metrics.rowspace import RowMetric, RowSpacePolicy
-from bocce.problems import Problem
+from bocce.problems import Problem, ProblemLimits
 from bocce.rows import Scaled
 from bocce.run import minimize
 
@@ -53,14 +53,15 @@ def test_it_is_the_inverse_of_the_hessian_with_its_ridge(seed, n, more, sparse, 
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_the_kernel_is_that_of_all_columns_however_they_are_cut(sparse, monkeypatch):
-    p = wide(sparse=sparse)
-    ridge = np.linspace(0.5, 2.0, 30)
+def test_the_kernel_is_that_of_all_columns_however_they_are_cut(sparse):
+    """They are taken 512 at a time."""
+    p = wide(d=1200, sparse=sparse)
+    ridge = np.linspace(0.5, 2.0, 1200)
     X = dense(p)
-    for columns in (7, 512):
-        monkeypatch.setattr("bocce.rows.dense.COLUMNS", columns)
-        np.testing.assert_allclose(p.rows.row_products(ridge), X @ np.diag(1.0 / ridge) @ X.T)
-    alike = np.full(30, 3.0)
+    np.testing.assert_allclose(
+        p.rows.row_products(ridge), X / ridge @ X.T, rtol=1e-9, atol=1e-12 * 1200
+    )
+    alike = np.full(1200, 3.0)
     np.testing.assert_allclose(p.rows.row_products(alike), X @ X.T / 3.0, atol=1e-12)
 
 
@@ -117,7 +118,7 @@ def test_single_precision_is_as_good_where_it_is_taken(ridge, uneven):
 # -- who has one ----------------------------------------------------------------------------------
 
 
-def test_it_needs_rows_in_memory_fewer_than_columns_and_a_ridge(monkeypatch):
+def test_it_needs_rows_in_memory_fewer_than_columns_and_a_ridge():
     assert RowSpacePolicy.suits(wide())
     assert RowSpacePolicy.suits(wide(ridge=np.append(np.ones(29), 0.0)))  # an intercept's
     assert not RowSpacePolicy.suits(wide(ridge=np.append(np.ones(28), [0.0, 0.0])))
@@ -126,11 +127,12 @@ def test_it_needs_rows_in_memory_fewer_than_columns_and_a_ridge(monkeypatch):
     X = np.ones((3, 5))
     assert RowSpacePolicy.suits(Problem(X, [1.0, 2.0, 3.0], "squared", l2=1.0))
     assert not isinstance(policy_for(Problem(X, [0, 1, 2], "softmax", l2=1.0)), RowSpacePolicy)
-    monkeypatch.setattr(rowspace, "SPARSE_ROWS", 11)
-    assert RowSpacePolicy.suits(wide())
-    assert not RowSpacePolicy.suits(wide(sparse=True))
-    monkeypatch.setattr(rowspace, "MOST_ENTRIES", 143)
-    assert not RowSpacePolicy.suits(wide())
+    few = ProblemLimits(sparse_kernel_rows=11)
+    assert RowSpacePolicy.suits(wide().with_fields(limits=few))
+    assert RowSpacePolicy.suits(wide(sparse=True))
+    assert not RowSpacePolicy.suits(wide(sparse=True).with_fields(limits=few))
+    assert RowSpacePolicy.suits(wide().with_fields(limits=ProblemLimits(kernel_entries=144)))
+    assert not RowSpacePolicy.suits(wide().with_fields(limits=ProblemLimits(kernel_entries=143)))
 
 
 def test_the_kernel_is_paid_for_once():

@@ -6,7 +6,6 @@ import pytest
 import bocce
 from bocce import exact
 from bocce.exact import batch_facts, useful_batches
-from bocce.planning import batch_sizes
 from bocce.theory import useful_batch
 
 
@@ -62,11 +61,12 @@ def test_exact_functions_say_what_to_do_with_an_intercept(function):
         function(bocce.LeastSquares(X, y, intercept=True), **arguments)
 
 
-def test_wide_tables_have_a_useful_batch_and_huge_ones_none(monkeypatch):
+def test_wide_tables_have_a_useful_batch_and_huge_ones_none():
     X, y, _ = bocce.data.regression(n=300, d=60, kappa=10.0, noise_var=0.1)
     p = bocce.LeastSquares(X, y)
     plan = bocce.plan(p)
     assert plan.exact_batch is None  # too many columns for a critical batch size
     assert plan.useful == useful_batches(p)
-    monkeypatch.setattr(batch_sizes, "USEFUL_FLOPS", 300 * 60**2 - 1)
-    assert bocce.plan(p).useful is None
+    n, d = 11_200, 300  # a Gram matrix of 10^9 multiplications and some
+    rng = np.random.default_rng(0)
+    assert bocce.plan(bocce.LeastSquares(rng.standard_normal((n, d)), rng.random(n))).useful is None

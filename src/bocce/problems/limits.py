@@ -25,6 +25,13 @@ class ProblemLimits:
         like (ridge regression on 10,000 x 300 takes 1.1 times as long with 4,096 rows).
     rare_rows : int
         A column that is constant in the sample is looked at in this many rows, and then in all.
+    factor_columns : int
+        A d x d factor of a Hessian is computed for at most this many columns.
+    kernel_entries : int
+        An n x n factor has at most this many entries: 256 MB in float32.
+    sparse_kernel_rows : int
+        With more sparse rows, steps in the metrics "identity" and "diagonal" cost less in total
+        than a factor of n x n numbers (benchmarks/wide.py).
     """
 
     gram_columns: int = 1024
@@ -33,6 +40,9 @@ class ProblemLimits:
     sample_rows: int = 1 << 12
     sample_numbers: int = 1 << 18
     rare_rows: int = 1 << 16
+    factor_columns: int = 2048
+    kernel_entries: int = 1 << 26
+    sparse_kernel_rows: int = 1024
 
 
 LIMITS = ProblemLimits()

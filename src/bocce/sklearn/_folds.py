@@ -16,8 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils.extmath import safe_sparse_dot
 
-from ..plane.metrics.hessian import MOST_FACTORED
-from ..plane.metrics.rowspace import SPARSE_ROWS
+from ..problems.limits import LIMITS
 from ..rows import Array
 from ..run.path import PathSolver
 from ..run.prepare import TINY_TOL, dense_pays, tiny
@@ -28,7 +27,8 @@ from ._errors import FIRST_TOL
 
 def curvature_is_shared(X: Any) -> bool:
     """Is X so small that a path computes Hessians, which folds can use?"""
-    return bool(X.shape[1] <= MOST_FACTORED or X.shape[0] <= SPARSE_ROWS)
+    n, d = X.shape
+    return bool(d <= LIMITS.factor_columns or n <= LIMITS.sparse_kernel_rows)
 
 
 class Track:

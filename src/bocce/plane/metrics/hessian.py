@@ -10,7 +10,6 @@ from ...problems import Problem
 from .base import PRICES, IdentityPolicy, Metric, Sample, View, cost_of_step, is_sparse, outputs_of
 from .factor import FactorMetric, Identity
 
-MOST_FACTORED = 2048  # A d x d factor is computed for at most this many columns.
 # A step with the Hessian of all rows leaves about this share of the gradient's norm.
 LEFT_BY_HESSIAN = 0.04
 # This many steps show how good a metric is that several outputs share. Without the trial a run on
@@ -41,6 +40,7 @@ class HessianPolicy(IdentityPolicy):
         outputs = outputs_of(problem)
         self.n = int(problem.n)
         self.d = int(rows.d)
+        self.few_columns = HessianPolicy.suits(problem)
         self.quadratic = bool(problem.loss.quadratic)
         self.entries = float(rows.cost) / self.n  # in a row
         self.sparse = is_sparse(rows)
@@ -68,12 +68,12 @@ class HessianPolicy(IdentityPolicy):
     @classmethod
     def suits(cls, problem: Problem) -> bool:
         """For problems with at most 2,048 columns."""
-        return bool(problem.rows.d <= MOST_FACTORED)
+        return bool(problem.rows.d <= problem.limits.factor_columns)
 
     @property
     def before_first_step(self) -> bool:
         """Is the Hessian of all rows of a quadratic computed before the first step?"""
-        can = self.d <= MOST_FACTORED and self.in_memory and not self.multi_output
+        can = self.few_columns and self.in_memory and not self.multi_output
         return can and self.quadratic and self.whole and self.regret >= self.price_of(self.rows)
 
     @property

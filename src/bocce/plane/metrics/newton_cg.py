@@ -22,7 +22,6 @@ from ...problems import PathCache, Problem
 from ..linalg import largest, norm
 from .base import PRICES, IdentityPolicy, Metric, ScoresOf, View
 from .factor import FactorMetric, Identity
-from .hessian import MOST_FACTORED
 from .hessian_operator import HessianOperator, HessianRows
 
 LEFT = 0.03  # A direction is good enough if H x leaves this share of the gradient's norm.
@@ -188,7 +187,8 @@ class NewtonPolicy(IdentityPolicy):
     def suits(cls, problem: Problem) -> bool:
         """For several outputs, rows in memory, and at most 2,048 columns."""
         here = not (problem.in_parts or problem.rows.foreign)
-        return here and len(problem.shape) > 1 and bool(problem.rows.d <= MOST_FACTORED)
+        few = problem.rows.d <= problem.limits.factor_columns
+        return bool(here and few and len(problem.shape) > 1)
 
     def update(self, view: View) -> Metric | None:
         self.prepare(view.goal, view.scores)

@@ -24,11 +24,6 @@ from .base import PRICES, Metric, View, outputs_of
 from .factor import FactorMetric, Identity
 from .hessian import HessianPolicy
 
-# An n x n factor has at most this many entries: 256 MB in float32.
-MOST_ENTRIES = 1 << 26
-# With more sparse rows, steps in the metrics "identity" and "diagonal" cost less in total
-# (benchmarks/wide.py).
-SPARSE_ROWS = 1024
 # The sizes of the columns are estimated from about this many rows.
 SIZED_ROWS = 64
 # This many rows tell whether float32 is exact enough.
@@ -109,7 +104,10 @@ class RowSpacePolicy(HessianPolicy):
         rows = problem.rows
         if not rows.in_memory or not rows.n < rows.d:
             return False
-        if rows.n**2 > MOST_ENTRIES or (rows.sparse and rows.n > SPARSE_ROWS):
+        limits = problem.limits
+        if rows.n**2 > limits.kernel_entries:
+            return False
+        if rows.sparse and rows.n > limits.sparse_kernel_rows:
             return False
         if problem.handed_on is not None:
             return False

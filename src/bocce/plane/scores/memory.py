@@ -23,11 +23,9 @@ from ..._types import Array
 from ...problems import Problem
 from ...rows import Rows
 from ..linalg import largest
-from ..parts import parts_of, slices
+from ..parts import LIMITS, PartLimits, parts_of, slices
 from .base import EPS, Evaluation, Scores
 
-# Element-wise functions take this many rows at a time: a dozen such vectors fit in a level-2 cache.
-BLOCK = 1 << 13
 ROUNDING = 8.0 * EPS  # The relative rounding error of a mean over blocks, and of its scores.
 
 
@@ -39,12 +37,19 @@ class MemoryScores(Scores):
     last evaluation, if known; ``guessed`` is X^T slope at ``guess`` times direction 0.
     """
 
-    def __init__(self, problem: Problem, memory: int, outputs: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        memory: int,
+        outputs: tuple[int, ...],
+        limits: PartLimits = LIMITS,
+    ) -> None:
+        self.limits = limits
         self._know(problem, outputs, problem.y, problem.weight)
-        self.parts = parts_of(self.rows, *outputs)
+        self.parts = parts_of(self.rows, sum(outputs), limits)
         self.places = [part.place for part in self.parts]
         if not outputs:
-            self.places = slices(self.n, BLOCK)
+            self.places = slices(self.n, limits.block)
         self._make_room(memory, self.rows.dtype if outputs else np.dtype(np.float64))
 
     def _know(
@@ -175,7 +180,7 @@ class MemoryScores(Scores):
     def _blocks(self, small: bool) -> Iterable[tuple[slice, Rows]]:
         """All rows, in blocks; ``small``: a block fits into the cache."""
         if small:
-            return parts_of(self.rows, math.prod(self.shape[1:]))
+            return parts_of(self.rows, math.prod(self.shape[1:]), self.limits)
         return self.parts
 
     def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float:
